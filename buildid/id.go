@@ -1,0 +1,73 @@
+package buildid
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// maxIDLen is the longest build ID accepted, in bytes: a SHA-512. Linkers write 8 (xxHash), 16 (MD5, UUID), 20 (SHA-1) or
+// 32 (SHA-256), and --build-id=0x… anything; what is longer is no name but an attack on the log's readers.
+const maxIDLen = 64
+
+// ErrInvalidID is wrapped by every error about bytes or digits that are no build ID.
+var ErrInvalidID = errors.New("not a build ID")
+
+// An ID is a build ID: up to 64 raw bytes. It is comparable and may be the key of a map.
+// The zero ID means that there is none.
+type ID struct {
+	s string // raw bytes, not hex
+}
+
+// Parse reads an ID from its hex digits, of either case. An odd number of digits is padded on the left,
+// as LLVM reads it: "abc" is 0abc. The error wraps [ErrInvalidID].
+func Parse(digits []byte) (ID, error) {
+	n := (len(digits) + 1) / 2
+	if n == 0 || n > maxIDLen {
+		return ID{}, fmt.Errorf("%w: %d hex digits, want 1 to %d", ErrInvalidID, len(digits), 2*maxIDLen)
+	}
+	var padded [2 * maxIDLen]byte
+	pad := len(digits) % 2
+	if pad == 1 {
+		padded[0] = '0'
+	}
+	copy(padded[pad:], digits)
+	var raw [maxIDLen]byte
+	if _, err := hex.Decode(raw[:n], padded[:2*n]); err != nil {
+		return ID{}, fmt.Errorf("%w: %q holds something other than hex digits", ErrInvalidID, digits)
+	}
+	return ID{string(raw[:n])}, nil
+}
+
+// FromBytes returns the ID of these raw bytes, as they stand in a note. It copies them.
+// The error wraps [ErrInvalidID].
+func FromBytes(raw []byte) (ID, error) {
+	if len(raw) == 0 || len(raw) > maxIDLen {
+		return ID{}, fmt.Errorf("%w: %d bytes, want 1 to %d", ErrInvalidID, len(raw), maxIDLen)
+	}
+	return ID{string(raw)}, nil
+}
+
+// String returns the ID in lower-case hex, two digits a byte; the empty string for the zero ID.
+func (id ID) String() string {
+	var buf [2 * maxIDLen]byte
+	return string(id.AppendHex(buf[:0]))
+}
+
+// AppendHex appends what [ID.String] returns to dst.
+func (id ID) AppendHex(dst []byte) []byte {
+	const digits = "0123456789abcdef"
+	for i := range len(id.s) {
+		dst = append(dst, digits[id.s[i]>>4], digits[id.s[i]&15])
+	}
+	return dst
+}
+
+// IsZero reports whether id is the zero ID, which names no build.
+func (id ID) IsZero() bool { return id.s == "" }
+
+// Len returns the number of raw bytes, 0 to 64.
+func (id ID) Len() int { return len(id.s) }
+
+// Bytes returns a copy of the raw bytes.
+func (id ID) Bytes() []byte { return []byte(id.s) }
