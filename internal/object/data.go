@@ -1,0 +1,183 @@
+package object
+
+import (
+	"bufio"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A kept is a section on the heap, or why it cannot be had: a bomb is not lit twice.
+type kept struct {
+	data []byte
+	err  error
+}
+
+// Data returns the bytes of the section of this name: a slice of the mapping when it is stored plain, otherwise
+// inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x when .debug_x is asked for) or read, whole and once.
+// It is valid, and not to be changed, until Close.
+// It returns nil, nil when there is no such section or its bytes are not in this file (SHT_NOBITS).
+// Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are kept too.
+func (f *File) Data(name string) ([]byte, error) {
+	if f.closed {
+		return nil, fmt.Errorf("section %s: %w", name, os.ErrClosed)
+	}
+	if k, ok := f.kept[name]; ok {
+		return k.data, k.err
+	}
+	s := f.section(name)
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	legacy := strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
+	return f.sectionData(name, s, legacy)
+}
+
+// sectionData returns the bytes of s, kept by name when they come to lie on the heap.
+func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error) {
+	if !within(s.Offset, s.Size, f.size) {
+		return nil, &FormatError{"section " + name, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
+	}
+	compressed := legacy || s.Flags&elf.SHF_COMPRESSED != 0
+	if f.mapped != nil && !compressed {
+		return f.mapped[s.Offset : s.Offset+s.Size : s.Offset+s.Size], nil
+	}
+	if k, ok := f.kept[name]; ok {
+		return k.data, k.err
+	}
+	var k kept
+	if compressed {
+		k.data, k.err = f.inflate(s, legacy)
+	} else {
+		k.data, k.err = f.read(s)
+	}
+	if k.err != nil {
+		k = kept{err: fmt.Errorf("section %s: %w", name, k.err)}
+	}
+	if f.kept == nil {
+		f.kept = make(map[string]kept)
+	}
+	f.kept[name] = k
+	return k.data, k.err
+}
+
+func (f *File) read(s *Section) ([]byte, error) {
+	if s.Size > maxHeapSection {
+		return nil, &LimitError{"bytes", s.Size, maxHeapSection}
+	}
+	b := make([]byte, s.Size)
+	return b, readFull(f.r, b, s.Offset)
+}
+
+// inflate returns the section uncompressed. The compressed bytes are read by ReadAt, not from the mapping: a fault in a
+// goroutine of the decoder could not be recovered.
+func (f *File) inflate(s *Section, legacy bool) ([]byte, error) {
+	method, claimed, n, err := f.compression(s, legacy)
+	if err != nil {
+		return nil, err
+	}
+	packed := s.Size - n
+	if claimed > maxHeapSection {
+		return nil, &LimitError{"bytes, inflated", claimed, maxHeapSection}
+	}
+	if claimed > ratioFree && claimed/maxRatio > packed {
+		return nil, &LimitError{fmt.Sprintf("bytes, inflated from %d", packed), claimed, packed * maxRatio}
+	}
+	// The offset fits an int64: it lies within the file.
+	src := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed)), int(min(packed+16, 256<<10)))
+	switch method {
+	case elf.COMPRESS_ZLIB:
+		z, err := zlib.NewReader(src)
+		if err != nil {
+			return nil, fmt.Errorf("inflate by zlib: %w", err)
+		}
+		defer z.Close()
+		b, err := readClaimed(z, claimed, packed)
+		if err != nil {
+			return nil, fmt.Errorf("inflate by zlib: %w", err)
+		}
+		return b, nil
+	case elf.COMPRESS_ZSTD:
+		window := uint64(maxWindow)
+		if claimed < maxWindow {
+			window = max(minWindow, 1<<bits.Len64(claimed))
+		}
+		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		if err != nil {
+			return nil, fmt.Errorf("inflate by zstd: %w", err)
+		}
+		defer z.Close()
+		b, err := readClaimed(z, claimed, packed)
+		if err != nil {
+			return nil, fmt.Errorf("inflate by zstd: %w", err)
+		}
+		return b, nil
+	}
+	return nil, &FormatError{"compression header", fmt.Sprintf("unknown method %d", method)}
+}
+
+// compression reads the header of a compressed section: the method, the size inflated, and how long the header is.
+func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
+	n := f.header.pick(chdrSize32, chdrSize64)
+	if legacy {
+		n = 12
+	}
+	var buf [chdrSize64]byte
+	if s.Size < uint64(n) {
+		return 0, 0, 0, &FormatError{"compression header", fmt.Sprintf("%d bytes are too few for it", s.Size)}
+	}
+	if err := readFull(f.r, buf[:n], s.Offset); err != nil {
+		return 0, 0, 0, fmt.Errorf("read compression header: %w", err)
+	}
+	switch {
+	case legacy && string(buf[:4]) != "ZLIB":
+		return 0, 0, 0, &FormatError{"compression header", "does not begin with ZLIB"}
+	case legacy:
+		return elf.COMPRESS_ZLIB, binary.BigEndian.Uint64(buf[4:]), uint64(n), nil
+	case f.header.is64:
+		return elf.CompressionType(f.header.u32(buf[:])), f.header.u64(buf[8:]), uint64(n), nil
+	default:
+		return elf.CompressionType(f.header.u32(buf[:])), uint64(f.header.u32(buf[4:])), uint64(n), nil
+	}
+}
+
+// readClaimed reads exactly claimed bytes and the end of the stream. What packed bytes do not make likely is not allocated before
+// it has come.
+func readClaimed(r io.Reader, claimed, packed uint64) ([]byte, error) {
+	room := claimed
+	if claimed > 1<<20 && claimed/16 > packed {
+		room = 1 << 20
+	}
+	b := make([]byte, 0, room)
+	for uint64(len(b)) < claimed {
+		if len(b) == cap(b) {
+			grown := make([]byte, len(b), min(claimed, 2*uint64(cap(b))))
+			copy(grown, b)
+			b = grown
+		}
+		n, err := io.ReadFull(r, b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("after %d of %d bytes: %w", len(b), claimed, err)
+		}
+	}
+	var more [1]byte
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
+		return nil, &FormatError{"compressed data", fmt.Sprintf("goes on behind the %d bytes that its header says", claimed)}
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("at the end of %d bytes: %w", claimed, err) // its checksum is wrong
+	}
+	return b, nil
+}

@@ -1,0 +1,236 @@
+package object
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unsafe"
+)
+
+// A File is one open ELF file. One goroutine at a time may use it; what its methods return may be read by any
+// number of them until Close.
+type File struct {
+	Class   elf.Class
+	Order   binary.ByteOrder
+	Machine elf.Machine
+	Type    elf.Type
+
+	header   header
+	r        io.ReaderAt
+	size     uint64
+	mapped   []byte // the whole file; nil when it is read on demand
+	closed   bool
+	damage   error
+	sections []Section
+	names    int // bytes of section names on the heap
+	segments []Segment
+	kept     map[string]kept // sections on the heap, by the name asked for
+	symbols  symbols
+}
+
+// A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
+type Section struct {
+	Name      string // cut after 4 KiB; empty when the file's section names cannot be read
+	Type      elf.SectionType
+	Flags     elf.SectionFlag
+	Addr      uint64 // link-time address, 0 when the section is not loaded
+	Offset    uint64 // bytes from the start of the file
+	Size      uint64 // bytes in the file (compressed, where SHF_COMPRESSED); bytes in memory where SHT_NOBITS
+	Link      uint32
+	Info      uint32
+	Align     uint64
+	EntrySize uint64
+}
+
+// covers reports whether addr lies in the section as loaded.
+func (s *Section) covers(addr uint64) bool {
+	return addr >= s.Addr && addr-s.Addr < s.Size
+}
+
+// A Segment is a program header, unchecked like a [Section].
+type Segment struct {
+	Type     elf.ProgType
+	Flags    elf.ProgFlag
+	Offset   uint64 // bytes from the start of the file
+	Addr     uint64 // link-time virtual address
+	FileSize uint64 // bytes in the file
+	MemSize  uint64 // bytes in memory
+	Align    uint64
+}
+
+// Open reads the headers of an ELF file of size bytes. When osFile is not nil it must be the file behind r; it is mapped
+// if the system can do that, otherwise sections are read from r when they are asked for. r and osFile stay the
+// caller's: r must be readable until Close, and osFile may be closed at once only if r is something else.
+//
+// A file with unreadable section headers still opens when its program headers are good, and the other way round;
+// [File.Damage] says what is missing.
+// Errors are a *[FormatError], a *[LimitError], or come from r.
+func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
+	if size < 0 {
+		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
+	}
+	h, err := readHeader(r, uint64(size))
+	if err != nil {
+		return nil, err
+	}
+	f := &File{
+		Class: elf.ELFCLASS32, Order: binary.LittleEndian, Machine: h.Machine, Type: h.Type,
+		header: h, r: r, size: uint64(size),
+	}
+	if h.is64 {
+		f.Class = elf.ELFCLASS64
+	}
+	if h.big {
+		f.Order = binary.BigEndian
+	}
+	var segmentsErr, sectionsErr error
+	f.segments, segmentsErr = h.readSegments(r, f.size)
+	sectionsErr = f.readSections()
+	f.damage = errors.Join(sectionsErr, segmentsErr)
+	if f.damage != nil && len(f.segments) == 0 && len(f.sections) == 0 {
+		return nil, f.damage
+	}
+	if osFile != nil {
+		if m, err := mapFile(osFile, size); err == nil {
+			f.mapped = m
+		} // else read on demand
+	}
+	return f, nil
+}
+
+// readSections fills f.sections with their names.
+func (f *File) readSections() error {
+	sections, offsets, err := f.header.readSections(f.r, f.size)
+	if err != nil {
+		return err
+	}
+	f.sections = sections
+	index := uint64(f.header.shstrndx)
+	if len(sections) == 0 || index == uint64(elf.SHN_UNDEF) {
+		return nil
+	}
+	bad := func(format string, args ...any) error {
+		return &FormatError{"section names", fmt.Sprintf(format, args...)}
+	}
+	if index >= uint64(len(sections)) {
+		return bad("in section %d of %d", index, len(sections))
+	}
+	s := &sections[index]
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || !within(s.Offset, s.Size, f.size) {
+		return bad("%d bytes at %#x are not in the file (%d bytes)", s.Size, s.Offset, f.size)
+	}
+	if s.Size > maxNames {
+		return &LimitError{"bytes of section names", s.Size, maxNames}
+	}
+	b := make([]byte, s.Size)
+	if err := readFull(f.r, b, s.Offset); err != nil {
+		return fmt.Errorf("read section names: %w", err)
+	}
+	names := string(b)
+	f.names = len(names)
+	for i, off := range offsets {
+		if uint64(off) >= uint64(len(names)) {
+			continue
+		}
+		name := names[off:]
+		name = name[:min(len(name), maxName)]
+		if end := strings.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		sections[i].Name = name
+	}
+	return nil
+}
+
+// Close unmaps the file: every byte slice that it returned is invalid from here on. Closing again does nothing.
+func (f *File) Close() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	m := f.mapped
+	f.mapped, f.kept, f.symbols = nil, nil, symbols{}
+	if m == nil {
+		return nil
+	}
+	return unmap(m)
+}
+
+// Damage returns what is wrong with the headers of a file that opened nevertheless, or nil: sections or segments may be missing.
+func (f *File) Damage() error { return f.damage }
+
+// Sections returns all section headers in the order of the file, the null section first. The slice is the file's: do not change it.
+func (f *File) Sections() []Section { return f.sections }
+
+// Segments returns all program headers in the order of the file. The slice is the file's: do not change it.
+func (f *File) Segments() []Segment { return f.segments }
+
+// Section returns the first section of this name. A section named .zdebug_x is known as .debug_x too.
+func (f *File) Section(name string) (Section, bool) {
+	if s := f.section(name); s != nil {
+		return *s, true
+	}
+	return Section{}, false
+}
+
+func (f *File) section(name string) *Section {
+	if name == "" {
+		return nil
+	}
+	for i := range f.sections {
+		if f.sections[i].Name == name {
+			return &f.sections[i]
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
+		for i := range f.sections {
+			if z, ok := strings.CutPrefix(f.sections[i].Name, zdebug); ok && z == rest {
+				return &f.sections[i]
+			}
+		}
+	}
+	return nil
+}
+
+// zdebug begins the names of compressed sections from before SHF_COMPRESSED.
+const zdebug = ".zdebug_"
+
+// ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or, in a file
+// without such sections, an executable PT_LOAD segment.
+func (f *File) ExecCovers(addr uint64) bool {
+	const exec = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	some := false
+	for i := range f.sections {
+		if s := &f.sections[i]; s.Flags&exec == exec {
+			if s.covers(addr) {
+				return true
+			}
+			some = true
+		}
+	}
+	if some {
+		return false
+	}
+	for _, p := range f.segments {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && addr >= p.Addr && addr-p.Addr < p.MemSize {
+			return true
+		}
+	}
+	return false
+}
+
+// Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the symbol table.
+// Mapped pages are the system's and are not counted.
+func (f *File) Footprint() int64 {
+	n := int64(unsafe.Sizeof(*f)) + int64(f.names) +
+		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +
+		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{}))
+	for _, k := range f.kept {
+		n += int64(cap(k.data))
+	}
+	return n + f.symbols.footprint()
+}

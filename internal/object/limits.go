@@ -1,0 +1,47 @@
+package object
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// The limits on what a file may make this package do. Each is far above what compilers and linkers write.
+const (
+	maxSections = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
+	maxSegments = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
+	maxNames    = 16 << 20 // bytes of section names read
+	maxName     = 4 << 10  // bytes of one section name; longer ones are cut: they are nothing that is looked up
+
+	maxNotes = 1 << 20 // bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
+	maxID    = 64      // bytes of a build ID: a SHA-512
+
+	maxRatio  = 1000      // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
+	ratioFree = 16 << 20  // bytes that may be inflated whatever the ratio
+	maxWindow = 128 << 20 // bytes of history a zstd frame may ask for: what zstd's own decoder accepts unasked
+	minWindow = 8 << 20   // bytes of history always granted: frames of unknown length ask for their level's window
+
+	// bytes of one section held on the heap: 4 GiB, and 512 MiB where an address has 32 bits
+	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
+
+	linearLookups = 64       // symbol lookups answered by a pass over the raw table before a sorted one is worth its building
+	linearSymbols = 16 << 20 // symbols passed over before that, however few the lookups: 0.1 s
+	maxSymbols    = 16 << 20 // symbols of a table that are looked at; Chromium has 2 million
+)
+
+// A LimitError is something in a file beyond what this package is willing to do for it.
+type LimitError struct {
+	What     string // what was counted, with its unit: "bytes of section .debug_info, inflated"
+	Got, Max uint64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%d %s: the limit is %d", e.Got, e.What, e.Max)
+}
+
+// A FormatError is a place where the bytes are not those of an ELF file.
+type FormatError struct {
+	What string // the part that is wrong: "ELF header"
+	Said string // how
+}
+
+func (e *FormatError) Error() string { return e.What + ": " + e.Said }

@@ -1,0 +1,13 @@
+//go:build !linux && !darwin
+
+package object
+
+import (
+	"errors"
+	"os"
+)
+
+// mapFile refuses: sections are read when they are asked for.
+func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func unmap([]byte) error { return nil }

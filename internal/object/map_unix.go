@@ -1,0 +1,42 @@
+//go:build linux || darwin
+
+package object
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile maps size bytes of file for reading.
+func mapFile(file *os.File, size int64) ([]byte, error) {
+	if size <= 0 || size > math.MaxInt {
+		return nil, fmt.Errorf("map %s: %d bytes", file.Name(), size)
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", file.Name(), err)
+	}
+	var m []byte
+	var mapErr error
+	// Not file.Fd(): Control keeps the descriptor open while it is used and leaves its mode alone.
+	err = conn.Control(func(fd uintptr) {
+		m, mapErr = unix.Mmap(int(fd), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
+	})
+	if err == nil {
+		err = mapErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", file.Name(), err)
+	}
+	return m, nil
+}
+
+func unmap(m []byte) error {
+	if err := unix.Munmap(m); err != nil {
+		return fmt.Errorf("unmap: %w", err)
+	}
+	return nil
+}
