@@ -1,0 +1,46 @@
+# Targets: build, test, test-long, soak, bench, fmt, install-deps. README and CONTRIBUTING say when to use which.
+
+PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
+FUZZTIME  = 5s
+SOAKTIME  = 10m
+
+.PHONY: build test test-long soak bench fmt install-deps check-format vet staticcheck unit fuzz
+
+build:
+	go build -o symfilter ./cmd/symfilter
+
+# Everything a change has to pass; the integration tests are in ./integration and run with the others.
+test: install-deps check-format vet staticcheck unit fuzz
+
+# The full counts where `make test` runs a tenth, and longer fuzzing.
+test-long: install-deps check-format vet staticcheck
+	TEST_LONG=1 go run ./scripts/gotest -race -timeout 60m ./...
+	go run ./scripts/gotest -fuzz 2m ./...
+
+# Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h
+soak:
+	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^TestSoak$$' -timeout 0 ./integration
+
+bench:
+	go run ./bench
+
+fmt:
+	gofmt -s -w $$(git ls-files '*.go')
+
+install-deps:
+	@scripts/install-deps
+
+check-format:
+	@bad=$$(gofmt -s -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "not formatted, make fmt does it:"; echo "$$bad"; exit 1; fi
+
+vet:
+	@for p in $(PLATFORMS); do echo "go vet $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./... || exit 1; done
+
+staticcheck:
+	go tool staticcheck ./...
+
+unit:
+	go run ./scripts/gotest -race -timeout 10m ./...
+
+fuzz:
+	go run ./scripts/gotest -fuzz $(FUZZTIME) ./...

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReportCounts(t *testing.T) {
+	const start = `{"Action":"start","Package":"p"}` + "\n"
+	tests := []struct {
+		name, in string
+		want     counts
+	}{
+		{"nothing", "", counts{}},
+		{"one of each", start +
+			`{"Action":"output","Package":"p","Test":"A","Output":"said\n"}
+{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Test":"B"}
+{"Action":"skip","Package":"p","Test":"C"}
+{"Action":"fail","Package":"p"}
+`, counts{1, 1, 1}},
+		{"a package that does not build", `{"Action":"build-fail","ImportPath":"p"}
+{"Action":"fail","Package":"p"}
+`, counts{0, 1, 0}},
+		{"a package that dies outside of its tests", start + `{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}
+`, counts{1, 1, 0}},
+		{"a package without tests", start + `{"Action":"skip","Package":"p"}
+`, counts{}},
+		{"the go command is killed", `{"Action":"pass","Package":"p","Test":"A"}
+`, counts{1, 1, 0}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var w strings.Builder
+			if got := report(strings.NewReader(tt.in), &w); got != tt.want {
+				t.Errorf("got %+v, want %+v; it printed:\n%s", got, tt.want, w.String())
+			}
+		})
+	}
+}
+
+func TestReportShowsTheOutputOfFailuresAndSkipsOnly(t *testing.T) {
+	var w strings.Builder
+	report(strings.NewReader(`{"Action":"output","Package":"p","Test":"A","Output":"a good test\n"}
+{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"B","Output":"a bad test\n"}
+{"Action":"fail","Package":"p","Test":"B"}
+{"Action":"output","Package":"p","Test":"C","Output":"no compiler\n"}
+{"Action":"skip","Package":"p","Test":"C"}
+{"Action":"fail","Package":"p","Elapsed":1.5}
+`), &w)
+	const want = "a bad test\nno compiler\nfail p: 1 passed, 1 failed, 1 skipped in 1.5 s\n"
+	if got := w.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
