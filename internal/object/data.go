@@ -108,7 +108,7 @@ func (f *File) inflate(s *Section, legacy bool) ([]byte, error) {
 	case elf.COMPRESS_ZSTD:
 		window := uint64(maxWindow)
 		if claimed < maxWindow {
-			window = max(minWindow, 1<<bits.Len64(claimed))
+			window = max(minWindow, uint64(1)<<bits.Len64(claimed))
 		}
 		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 		if err != nil {
