@@ -1,0 +1,304 @@
+package housetest
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxGoLines     = 700       // lines of a Go file; one topic fits
+	maxBinary      = 100 << 10 // bytes of a committed binary: every clone pays for it for ever
+	maxReadmeLines = 150
+)
+
+// interfaces lists every interface type of the module outside of tests: each has two real implementations.
+var interfaces = []string{
+	"markup.Element",   // the values of markup.Sink
+	"markup.Sink",      // markup.Writer, filter.Filter
+	"symbolize.Finder", // the trees, the module's own path, debuginfod
+	"filter.renderer",  // text, JSON
+}
+
+// root is the folder of go.mod.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// committed returns the files of the repository by slash-separated path: what git knows or would add, or all files
+// where there is no git (a release archive).
+func committed(t *testing.T) []string {
+	t.Helper()
+	dir := root(t)
+	cmd := exec.Command("git", "-c", "safe.directory="+dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = dir
+	var all []string
+	if out, err := cmd.Output(); err == nil {
+		for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil { // not one that was just deleted
+				all = append(all, name)
+			}
+		}
+	} else if err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			all = append(all, name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d files", len(all))
+	}
+	return all
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestGoFilesAreOfOneTopic(t *testing.T) {
+	for _, name := range committed(t) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		if n := bytes.Count(read(t, name), []byte("\n")); n > maxGoLines {
+			t.Errorf("%s has %d lines, at most %d", name, n, maxGoLines)
+		}
+	}
+}
+
+// machinePaths match what only a developer's machine has. They are put together here so as not to match themselves.
+func machinePaths(t *testing.T) []*regexp.Regexp {
+	t.Helper()
+	all := []*regexp.Regexp{
+		regexp.MustCompile(`/wo` + `rk/[a-z]`),
+		regexp.MustCompile(`/ro` + `ot/`),
+		regexp.MustCompile(`/ho` + `me/[a-z]`),
+		regexp.MustCompile(`/Us` + `ers/[A-Za-z]`),
+		regexp.MustCompile(`\\Us` + `ers\\[A-Za-z]`),
+	}
+	for _, dir := range []string{root(t), os.Getenv("HOME")} {
+		if strings.Count(dir, string(filepath.Separator)) >= 2 && len(dir) >= 8 {
+			all = append(all, regexp.MustCompile(regexp.QuoteMeta(dir)+`\b`))
+		}
+	}
+	return all
+}
+
+func TestNoFileNamesADevelopersMachine(t *testing.T) {
+	patterns := machinePaths(t)
+	for _, name := range committed(t) {
+		data := read(t, name)
+		for _, re := range patterns {
+			if at := re.FindIndex(data); at != nil {
+				line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
+				t.Errorf("%s:%d: %q", name, line, data[at[0]:min(len(data), at[1]+20)])
+			}
+		}
+	}
+}
+
+func isBinary(data []byte) bool {
+	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
+}
+
+// A binary may be committed in a testdata folder only, small, and with the script that builds it in the same folder or
+// one around it.
+func TestBinariesHaveTheirSourceBeside(t *testing.T) {
+	all := committed(t)
+	for _, name := range all {
+		data := read(t, name)
+		if !isBinary(data) {
+			continue
+		}
+		if len(data) > maxBinary {
+			t.Errorf("%s has %d bytes, at most %d", name, len(data), maxBinary)
+		}
+		if !builtBeside(name, all) {
+			t.Errorf("%s: no script beside it says how it is built", name)
+		}
+	}
+}
+
+// builtBeside reports whether a shell script or a Go program stands in the folder of name or one around it, up to testdata.
+func builtBeside(name string, all []string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if slices.ContainsFunc(all, func(s string) bool {
+			return path.Dir(s) == dir && (path.Ext(s) == ".sh" || path.Base(s) == "Makefile")
+		}) {
+			return strings.Contains("/"+dir+"/", "/testdata/")
+		}
+		if path.Base(dir) == "testdata" {
+			return false
+		}
+	}
+	return false
+}
+
+func TestBuiltBeside(t *testing.T) {
+	tests := []struct {
+		name string
+		all  []string
+		want bool
+	}{
+		{"testdata/debug/.build-id/ab/cd.debug", []string{"testdata/build.sh"}, true},
+		{"internal/object/testdata/a.elf", []string{"internal/object/testdata/gen.sh"}, true},
+		{"internal/object/testdata/a.elf", []string{"testdata/build.sh", "internal/object/build.sh"}, false},
+		{"cmd/symfilter/symfilter", []string{"cmd/symfilter/build.sh"}, false},
+	}
+	for _, tt := range tests {
+		if got := builtBeside(tt.name, tt.all); got != tt.want {
+			t.Errorf("%s with %q: got %v, want %v", tt.name, tt.all, got, tt.want)
+		}
+	}
+}
+
+// parseGo calls visit for each Go file of the module.
+func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
+	t.Helper()
+	for _, name := range committed(t) {
+		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		visit(name, f)
+	}
+}
+
+func TestNoFileHasAnInit(t *testing.T) {
+	parseGo(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s: init runs in every program that imports the package", name)
+			}
+		}
+	})
+}
+
+func TestInterfacesAreThoseOfTheDesign(t *testing.T) {
+	parseGo(t, func(name string, f *ast.File) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, d := range f.Decls {
+			gen, ok := d.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				spec := spec.(*ast.TypeSpec)
+				if _, ok := spec.Type.(*ast.InterfaceType); !ok {
+					continue
+				}
+				if full := f.Name.Name + "." + spec.Name.Name; !slices.Contains(interfaces, full) {
+					t.Errorf("%s: %s: an interface needs two real implementations and a place in the list", name, full)
+				}
+			}
+		}
+	})
+}
+
+// The readers of the standard library are not made for hostile files; its constants are welcome.
+func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
+	forbidden := map[string][]string{"debug/elf": {"NewFile", "Open"}, "debug/dwarf": {"New"}}
+	parseGo(t, func(name string, f *ast.File) {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") {
+			return
+		}
+		imported := map[string]string{} // local name to path
+		for _, imp := range f.Imports {
+			p := strings.Trim(imp.Path.Value, `"`)
+			if forbidden[p] == nil {
+				continue
+			}
+			local := path.Base(p)
+			if imp.Name != nil {
+				local = imp.Name.Name
+			}
+			imported[local] = p
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(forbidden[imported[x.Name]], sel.Sel.Name) {
+					t.Errorf("%s uses %s.%s", name, imported[x.Name], sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+var (
+	testName = regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z]\w*`)
+	mdLink   = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+)
+
+// What a document names exists: tests by their name, files by links.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	all := committed(t)
+	functions := map[string]bool{}
+	parseGo(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				functions[fn.Name.Name] = true
+			}
+		}
+	})
+	checked := 0
+	for _, name := range all {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		text := string(read(t, name))
+		for _, test := range testName.FindAllString(text, -1) {
+			checked++
+			if !functions[test] {
+				t.Errorf("%s: there is no %s", name, test)
+			}
+		}
+		for _, m := range mdLink.FindAllStringSubmatch(text, -1) {
+			checked++
+			target := path.Join(path.Dir(name), m[1])
+			if !slices.ContainsFunc(all, func(s string) bool { return s == target || strings.HasPrefix(s, target+"/") }) {
+				t.Errorf("%s: there is no %s", name, m[1])
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no document names a test or a file")
+	}
+}
+
+func TestReadmeIsShort(t *testing.T) {
+	if n := bytes.Count(read(t, "README.md"), []byte("\n")); n > maxReadmeLines {
+		t.Errorf("README.md has %d lines, at most %d", n, maxReadmeLines)
+	}
+}

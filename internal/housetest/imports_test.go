@@ -1,0 +1,239 @@
+package housetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/symfilter/symfilter"
+
+// direction says what each package may import of this module: the table of ARCHITECTURE.md. The command and the
+// programs of the house itself may import everything.
+var direction = map[string][]string{
+	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace"},
+	"filter":              {"markup", "sgr", "symbolize", "buildid"},
+	"internal/llvmfilter": {"symbolize", "buildid"},
+	"valgrind":            {"markup", "symbolize", "buildid", "internal/object"},
+	"callgrind":           {"markup", "symbolize", "buildid", "internal/object"},
+	"rtrace":              {"markup", "symbolize", "buildid", "internal/object"},
+	"markup":              {"buildid"},
+	"sgr":                 {},
+	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/symindex"},
+	"debuginfod":          {"buildid"},
+	"buildid":             {"internal/object"},
+	"internal/dwarf":      {"internal/object"},
+	"internal/symindex":   {},
+	"internal/object":     {},
+	"follow":              {},
+	"daemon":              {"input", "filter", "follow", "symbolize"},
+}
+
+var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "internal/housetest"}
+
+// thirdParties lists the modules that may be imported; those in testParties by tests only.
+var (
+	thirdParties = []string{
+		"github.com/ianlancetaylor/demangle",
+		"github.com/klauspost/compress",
+		"github.com/ulikunitz/xz",
+		"github.com/spf13/cobra",
+		"github.com/spf13/pflag", // the types in cobra's interface
+		"github.com/go-delve/delve/pkg/dwarf/godwarf",
+		"github.com/fsnotify/fsnotify",
+		"github.com/cenkalti/backoff/v5",
+		"golang.org/x/sys",
+		"golang.org/x/term",
+		"golang.org/x/sync",
+	}
+	testParties = []string{
+		"github.com/google/go-cmp",
+		"github.com/rogpeppe/go-internal",
+		"go.uber.org/goleak",
+	}
+)
+
+// only lists the imports that one package has to itself: outside of tests nobody else may have them.
+var only = map[string]string{
+	"github.com/go-delve/delve/pkg/dwarf/godwarf": "internal/dwarf",
+	"github.com/fsnotify/fsnotify":                "follow",
+}
+
+// never lists what is imported by nobody, tests included: delve's line writes to standard output, op and frame end the
+// process on hostile bytes.
+var never = []string{
+	"github.com/go-delve/delve/pkg/dwarf/line",
+	"github.com/go-delve/delve/pkg/dwarf/op",
+	"github.com/go-delve/delve/pkg/dwarf/frame",
+}
+
+var badNames = regexp.MustCompile(`^(utils?|common|types?|config|log|logs|helpers?|misc|shared|base|lib)$`)
+
+type listed struct {
+	ImportPath, Name, Doc              string
+	Imports, TestImports, XTestImports []string
+}
+
+func (p listed) path() string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+}
+
+// list returns the packages of the module as the go command sees them on one operating system.
+func list(t *testing.T, goos string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Doc,Imports,TestImports,XTestImports", module+"/...")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH=amd64")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list names no package")
+	}
+	return all
+}
+
+func TestImportsFollowTheDirection(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		for _, p := range list(t, goos) {
+			for _, fault := range faults(p) {
+				t.Errorf("%s: %s", goos, fault)
+			}
+		}
+	}
+}
+
+// faults says what is wrong with the imports of a package, sorted by import.
+func faults(p listed) []string {
+	var all []string
+	fault := func(format string, args ...any) {
+		all = append(all, p.path()+" "+fmt.Sprintf(format, args...))
+	}
+	allowed, known := direction[p.path()]
+	if !known && !slices.Contains(free, p.path()) {
+		fault("is not in the table of directions")
+		return all
+	}
+	for _, imp := range p.Imports {
+		rel, own := strings.CutPrefix(imp, module+"/")
+		switch {
+		case own:
+			if known && !slices.Contains(allowed, rel) {
+				fault("may not import %s", rel)
+			}
+		case isStd(imp):
+		case !under(imp, thirdParties) || under(imp, never):
+			fault("may not import %s", imp)
+		default:
+			if owner := only[imp]; owner != "" && owner != p.path() {
+				fault("may not import %s: %s alone does", imp, owner)
+			}
+		}
+	}
+	for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
+		if strings.HasPrefix(imp, module) || isStd(imp) {
+			continue
+		}
+		if under(imp, never) || !under(imp, thirdParties) && !under(imp, testParties) {
+			fault("may not import %s in its tests", imp)
+		}
+	}
+	return all
+}
+
+func isStd(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}
+
+func under(imp string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return imp == root || strings.HasPrefix(imp, root+"/") })
+}
+
+// The rules above can fail.
+func TestFaultsOfImports(t *testing.T) {
+	tests := []struct {
+		name string
+		p    listed
+		want string
+	}{
+		{"against the direction", listed{ImportPath: module + "/filter", Imports: []string{"io", module + "/internal/dwarf"}}, "filter may not import internal/dwarf"},
+		{"with the direction", listed{ImportPath: module + "/filter", Imports: []string{module + "/symbolize"}}, ""},
+		{"a new package", listed{ImportPath: module + "/extra"}, "extra is not in the table of directions"},
+		{"a third party without a place", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/nxadm/tail"}}, "sgr may not import github.com/nxadm/tail"},
+		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
+		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
+		{"another's own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "follow may not import github.com/go-delve/delve/pkg/dwarf/godwarf: internal/dwarf alone does"},
+		{"its own third party", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, ""},
+		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := strings.Join(faults(tt.p), "\n"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The table itself has no circle.
+func TestDirectionHasNoCircle(t *testing.T) {
+	var visit func(pkg string, above []string)
+	visit = func(pkg string, above []string) {
+		if slices.Contains(above, pkg) {
+			t.Fatalf("circle: %s", strings.Join(append(above, pkg), " -> "))
+		}
+		for _, imp := range direction[pkg] {
+			visit(imp, append(slices.Clone(above), pkg))
+		}
+	}
+	for pkg := range direction {
+		visit(pkg, nil)
+	}
+}
+
+func TestPackageNamesSayWhatThePackageDoes(t *testing.T) {
+	for _, p := range list(t, "linux") {
+		if badNames.MatchString(p.Name) || badNames.MatchString(path.Base(p.path())) {
+			t.Errorf("%s: the name %s says nothing", p.path(), p.Name)
+		}
+		if p.Name != "main" && p.path() != "" && p.Name != path.Base(p.path()) {
+			t.Errorf("%s: the package is named %s", p.path(), p.Name)
+		}
+	}
+}
+
+func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
+	for _, p := range list(t, "linux") {
+		want := "Package " + p.Name + " "
+		if p.Name == "main" {
+			base := path.Base(p.path())
+			want = strings.ToUpper(base[:1]) + base[1:] + " "
+		}
+		// go list gives the first sentence only.
+		if !strings.HasPrefix(p.Doc, want) || !strings.HasSuffix(p.Doc, ".") || len(p.Doc) < len(want)+20 {
+			t.Errorf("%s: the doc of the package has to begin with a sentence %q…; got %q", p.path(), want, p.Doc)
+		}
+	}
+}
