@@ -1,0 +1,108 @@
+package object
+
+import (
+	"os"
+	"testing"
+)
+
+// The benchmarks read the file named by this variable; they are skipped without it.
+const benchFile = "SYMFILTER_BENCH_ELF"
+
+func benchmarkPath(b *testing.B) string {
+	path := os.Getenv(benchFile)
+	if path == "" {
+		b.Skip(benchFile + " names no file")
+	}
+	return path
+}
+
+func BenchmarkOpenAndFirstSymbol(b *testing.B) {
+	path := benchmarkPath(b)
+	for b.Loop() {
+		f := openBench(b, path)
+		f.Symbol(f.someAddress())
+		f.close()
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	path := benchmarkPath(b)
+	for b.Loop() {
+		openBench(b, path).close()
+	}
+}
+
+func BenchmarkSymbolByPass(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	addr := f.someAddress()
+	for b.Loop() {
+		f.symbols.lookups, f.symbols.passed = 0, 0
+		f.Symbol(addr)
+	}
+}
+
+func BenchmarkSymbolTable(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	f.Symbol(0)
+	b.ReportMetric(float64(uint64(len(f.symbols.raw))/f.symbols.entry), "symbols")
+	for b.Loop() {
+		f.symbols.sorted = nil
+		f.sortSymbols()
+	}
+}
+
+func BenchmarkSymbolByTable(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	addr := f.someAddress()
+	f.Symbol(addr)
+	f.sortSymbols()
+	for b.Loop() {
+		f.Symbol(addr)
+	}
+}
+
+func BenchmarkBuildID(b *testing.B) {
+	f := openBench(b, benchmarkPath(b))
+	defer f.close()
+	for b.Loop() {
+		if _, err := BuildID(f.osFile, int64(f.size)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A benchFileOpen is an open file and its descriptor.
+type benchFileOpen struct {
+	*File
+	osFile *os.File
+}
+
+func openBench(b *testing.B, path string) benchFileOpen {
+	osFile, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	info, err := osFile.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := Open(osFile, info.Size(), osFile)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return benchFileOpen{f, osFile}
+}
+
+func (f benchFileOpen) close() {
+	f.File.Close()
+	f.osFile.Close()
+}
+
+// someAddress returns the middle of the code.
+func (f benchFileOpen) someAddress() uint64 {
+	s, _ := f.Section(".text")
+	return s.Addr + s.Size/2
+}

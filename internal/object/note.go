@@ -1,0 +1,103 @@
+package object
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrNoBuildID is returned for an ELF file without a build ID.
+var ErrNoBuildID = errors.New("no build ID")
+
+// ntGNUBuildID is the type of the note that holds the build ID; its owner is "GNU".
+const ntGNUBuildID = 3
+
+// BuildID returns the raw bytes, 1 to 64, of the build ID of the ELF file of size bytes behind r, with a few small reads.
+// The notes of the segments come first; those of the sections are asked next, because in a separate debug file
+// the segments may lie where no bytes are, and object files have no segments. At most 1 MiB of notes is searched.
+// Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or come from r.
+func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
+	if size < 0 {
+		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
+	}
+	h, err := readHeader(r, uint64(size))
+	if err != nil {
+		return nil, err
+	}
+	search := noteSearch{header: &h, r: r, size: uint64(size), budget: maxNotes}
+	segments, segmentsErr := h.readSegments(r, search.size)
+	for _, p := range segments {
+		if p.Type == elf.PT_NOTE {
+			if id := search.in(p.Offset, p.FileSize, p.Align); id != nil {
+				return id, nil
+			}
+		}
+	}
+	sections, _, sectionsErr := h.readSections(r, search.size)
+	for i := range sections {
+		if s := &sections[i]; s.Type == elf.SHT_NOTE {
+			if id := search.in(s.Offset, s.Size, s.Align); id != nil {
+				return id, nil
+			}
+		}
+	}
+	if err := errors.Join(search.err, segmentsErr, sectionsErr); err != nil {
+		return nil, err
+	}
+	return nil, ErrNoBuildID
+}
+
+// A noteSearch looks through the notes of one file until it has read as much as it may.
+type noteSearch struct {
+	header *header
+	r      io.ReaderAt
+	size   uint64
+	budget uint64 // bytes that may still be read
+	err    error  // the first read that went wrong
+}
+
+// in returns the build ID among the size bytes of notes at off, or nil.
+func (s *noteSearch) in(off, size, align uint64) []byte {
+	if off > s.size {
+		return nil
+	}
+	size = min(size, s.size-off, s.budget)
+	s.budget -= size
+	b := make([]byte, size)
+	if err := readFull(s.r, b, off); err != nil {
+		if s.err == nil {
+			s.err = fmt.Errorf("read notes: %w", err)
+		}
+		return nil
+	}
+	if align == 8 {
+		if id := findBuildID(s.header.layout, b, 8); id != nil {
+			return id
+		}
+		// Linkers have put notes aligned to 4 into segments aligned to 8.
+	}
+	return findBuildID(s.header.layout, b, 4)
+}
+
+// findBuildID returns a build ID from notes whose parts are aligned to align bytes (gABI "Note Section"), or nil.
+// The result aliases notes.
+func findBuildID(l layout, notes []byte, align uint64) []byte {
+	const head = 12 // n_namesz, n_descsz, n_type
+	for len(notes) >= head {
+		nameSize, descSize, kind := uint64(l.u32(notes)), uint64(l.u32(notes[4:])), l.u32(notes[8:])
+		desc := alignUp(head+nameSize, align)
+		end := desc + descSize // below 2^34: no overflow
+		if end > uint64(len(notes)) {
+			return nil
+		}
+		if kind == ntGNUBuildID && nameSize == 4 && string(notes[head:head+4]) == "GNU\x00" && 1 <= descSize && descSize <= maxID {
+			return notes[desc:end:end]
+		}
+		notes = notes[min(alignUp(end, align), uint64(len(notes))):]
+	}
+	return nil
+}
+
+// alignUp rounds n up to a multiple of align, a power of two.
+func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
