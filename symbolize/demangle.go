@@ -1,0 +1,173 @@
+package symbolize
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// names copies names out of mapped files and demangles them, each once while
+// it is in use: its memory is bounded in bytes. Many goroutines may use it.
+type names struct {
+	plain  bool // names are shown as they are
+	seed   maphash.Seed
+	budget int64        // bytes a generation of a shard
+	size   atomic.Int64 // bytes in all
+	shards [16]nameShard
+}
+
+// A nameShard holds two generations: when the young one has its share, the old
+// one is forgotten; what is found in the old one moves to the young.
+type nameShard struct {
+	mu         sync.RWMutex
+	young, old map[string]name
+	size       int64 // bytes of young
+	oldSize    int64
+}
+
+// name is a symbol's name.
+type name struct {
+	linkage string // as in the file
+	shown   string // demangled, if it can be
+}
+
+func (n *names) init(budget int64, plain bool) {
+	n.plain = plain
+	n.seed = maphash.MakeSeed()
+	n.budget = budget / int64(2*len(n.shards))
+}
+
+// get returns the name that linkage is; it keeps no reference to linkage,
+// which may be in a mapped file.
+func (n *names) get(linkage string) name {
+	if len(linkage) > maxName {
+		linkage = linkage[:maxName]
+	}
+	s := &n.shards[maphash.String(n.seed, linkage)%uint64(len(n.shards))]
+	v, isYoung, ok := s.find(linkage)
+	if isYoung {
+		return v
+	}
+	if !ok {
+		v.linkage = strings.Clone(linkage)
+		v.shown = v.linkage
+		if !n.plain {
+			v.shown = demangled(v.linkage)
+		}
+	}
+	n.size.Add(s.put(v, n.budget))
+	return v
+}
+
+// find looks linkage up. A file that shrinks makes it panic: the lock is given
+// back nevertheless.
+func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if v, ok = s.young[linkage]; ok {
+		return v, true, true
+	}
+	v, ok = s.old[linkage]
+	return v, false, ok
+}
+
+// put makes v young and returns by how many bytes the shard has grown.
+func (s *nameShard) put(v name, budget int64) int64 {
+	cost := int64(nameOverhead + len(v.linkage))
+	if v.shown != v.linkage {
+		cost += int64(len(v.shown))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.young[v.linkage]; ok {
+		return 0
+	}
+	before := s.size + s.oldSize
+	if s.young == nil || s.size+cost > budget {
+		s.old, s.oldSize = s.young, s.size
+		s.young, s.size = make(map[string]name), 0
+	}
+	s.young[v.linkage] = v
+	s.size += cost
+	return s.size + s.oldSize - before
+}
+
+// demangled returns s as LLVM's symbolizer shows it. A name within the limits
+// that is no mangled one, or makes the demangler fail, is returned as it is.
+//
+// LLVM takes one to four underscores before the Z of a C++ name, and a dot
+// before them for the entry points of PowerPC; it does not know Rust's old
+// mangling apart from C++, nor the clones for transactional memory; it shows
+// all that follows a C++ name's first dot in one pair of parentheses.
+func demangled(s string) (shown string) {
+	mangled, dot := strings.CutPrefix(s, ".")
+	if len(s) > maxMangled || !looksMangled(mangled) {
+		return s
+	}
+	defer func() {
+		if recover() != nil {
+			shown = s
+		}
+	}()
+	if strings.HasPrefix(mangled, "_R") {
+		out, err := demangle.ToString(mangled, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
+		if err != nil {
+			return s
+		}
+		shown = out
+	} else {
+		if strings.HasPrefix(mangled, "__Z") || strings.HasPrefix(mangled, "____Z") {
+			mangled = mangled[1:]
+		}
+		tree, suffix := parse(mangled)
+		if tree == nil {
+			return s
+		}
+		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
+		if suffix != "" {
+			shown += " (" + suffix + ")"
+		}
+	}
+	if dot {
+		shown = "." + shown
+	}
+	return shown
+}
+
+// parse returns the syntax tree of a C++ name and all that follows its first
+// dot outside an identifier; nil when it is no such name.
+func parse(mangled string) (tree demangle.AST, suffix string) {
+	if tree, err := demangle.ToAST(mangled, demangle.LLVMStyle); err == nil {
+		for {
+			clone, ok := tree.(*demangle.Clone)
+			if !ok {
+				return tree, suffix
+			}
+			tree, suffix = clone.Base, clone.Suffix+suffix
+		}
+	}
+	// The demangler takes no suffix behind a name without parameters; Rust's
+	// identifiers have dots, too.
+	for _, i := range []int{strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.") + 1} {
+		if i <= 0 {
+			continue
+		}
+		if tree, err := demangle.ToAST(mangled[:i], demangle.LLVMStyle, demangle.NoClones); err == nil {
+			return tree, mangled[i:]
+		}
+	}
+	return nil, ""
+}
+
+// looksMangled reports whether s begins as mangled names do.
+func looksMangled(s string) bool {
+	if strings.HasPrefix(s, "_R") {
+		return true
+	}
+	underscores := len(s) - len(strings.TrimLeft(s, "_"))
+	return underscores >= 1 && underscores <= 4 && strings.HasPrefix(s[underscores:], "Z") &&
+		!strings.HasPrefix(s[underscores:], "ZGT")
+}

@@ -1,0 +1,50 @@
+// Package symbolize answers a location, a build ID and a module-relative
+// address, with the source positions of the code there or with the variable.
+//
+// A [Symbolizer] asks its [Finder]s for the debug file of a build ID, once
+// however many ask, keeps the file open while it is used, and reads of it only
+// what the answers need. What it keeps on the heap stays under a budget.
+//
+// # Which file is used
+//
+// The finders are asked in order. The first file with debug information is
+// used and ends the search; without any, the best of the others is: one with a
+// full symbol table before one with dynamic symbols only, the earlier finder
+// before the later. A file that cannot be read is noted and passed over.
+//
+// # What outlives what
+//
+//   - A miss is remembered for [retryMiss]; after that it is looked for again
+//     in the background, at the first question, which is answered at once
+//     with the miss.
+//   - A file that made its reader panic or fault is closed. Its second time
+//     and later, it is set aside for 10 minutes, doubling up to a day.
+//   - A file whose debug information is broken still answers by its symbols.
+//   - Strings in answers are copies: they are valid after Close.
+package symbolize
+
+import (
+	"time"
+)
+
+// Limits, one a line, with unit and reason.
+const (
+	DefaultMaxMemory = 512 << 20 // bytes of heap; a quarter of what LLVM's symbolizer takes for one big C++ program
+
+	maxMapped    = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
+	maxEntries   = 131072   // build IDs remembered: two processes' worth of the filter's module limit
+	maxFinding   = 64       // files looked for at once: enough to hide a server's latency, few enough descriptors
+	maxOpenFiles = 512      // files kept by descriptor because they cannot be mapped: half of the usual descriptor limit
+	maxNames     = 4        // module names tried for one build ID
+	maxAttempts  = 64       // attempts remembered for one build ID
+	maxSaid      = 512      // bytes of one remembered attempt
+	maxName      = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
+	maxMangled   = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
+	maxDemangled = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
+	maxStrikes   = 2        // times that debug information may exceed a reader's bound before it is left alone
+	nameOverhead = 128      // bytes a remembered name costs beside its text
+
+	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
+	asideMin  = 10 * time.Minute // a file that broke its reader twice is left alone
+	asideMax  = 24 * time.Hour
+)

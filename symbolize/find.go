@@ -1,0 +1,142 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// find starts to look for e's file, in a goroutine; e.mu is held and nobody
+// else is finding.
+func (s *Symbolizer) find(e *entry) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		e.err = ErrClosed
+		e.done = closedChan()
+		return
+	}
+	e.finding = true
+	e.done = make(chan struct{})
+	names := slices.Clone(e.names)
+	withDwarf := time.Now().After(e.noDwarf)
+	s.finding.Go(func() {
+		s.slots <- struct{}{}
+		f := s.search(e.key.id, names, withDwarf)
+		<-s.slots
+
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		f.publish(s, e)
+		e.finding = false
+		close(e.done)
+	})
+}
+
+func closedChan() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// found is the outcome of a search.
+type found struct {
+	module   *module // nil: none that can be used
+	attempts []buildid.Attempt
+	miss     error // the first error of a finder that was not a plain miss
+	fault    error // what was wrong with the first file that was found and cannot be used
+	path     string
+}
+
+// publish makes f what e knows; e.mu is held.
+func (f *found) publish(s *Symbolizer, e *entry) {
+	e.attempts = f.attempts
+	e.err, e.fault = nil, ""
+	switch {
+	case f.module != nil:
+		e.module = f.module
+		s.memory.opened(f.module)
+		if f.module.fault != nil {
+			e.fault = f.module.fault.Error()
+		}
+	case s.ctx.Err() != nil:
+		e.err = ErrClosed
+	case f.fault != nil:
+		fault := &FaultError{Path: f.path, Err: f.fault}
+		e.fault, e.err = fault.Error(), fault
+		e.retry = time.Now().Add(e.strike())
+	default:
+		var name string
+		if len(e.names) > 0 {
+			name = e.names[0]
+		}
+		e.err = &NotFoundError{ID: e.key.id, Name: name, Err: f.miss}
+		e.retry = time.Now().Add(retryMiss)
+	}
+	s.account(e)
+}
+
+// search asks the finders in order and keeps the best file.
+func (s *Symbolizer) search(id buildid.ID, names []string, withDwarf bool) (f found) {
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	note := func(a buildid.Attempt) {
+		a.Where, a.Said = clip(a.Where, maxSaid), clip(a.Said, maxSaid)
+		if len(f.attempts) < maxAttempts && !slices.Contains(f.attempts, a) {
+			f.attempts = append(f.attempts, a)
+		}
+	}
+	for _, finder := range s.o.Finders {
+		for _, name := range names {
+			if s.ctx.Err() != nil {
+				break
+			}
+			file, err := finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Debug, Name: name}, note)
+			if err != nil {
+				if f.miss == nil && !errors.Is(err, fs.ErrNotExist) {
+					f.miss = err
+				}
+				continue
+			}
+			path, where := file.Path(), file.Where()
+			m, err := openModule(file, withDwarf)
+			if err != nil {
+				note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
+				if f.fault == nil {
+					f.fault, f.path = err, path
+				}
+				continue
+			}
+			if m.holds == DebugInfo {
+				f.keep(m)
+				return f
+			}
+			note(buildid.Attempt{Where: path, Said: fmt.Sprintf("found by %s, holds %s; looked on for debug information", where, m.holds)})
+			f.keep(m)
+		}
+	}
+	return f
+}
+
+// keep makes m the module unless there is a better one, and closes the other.
+func (f *found) keep(m *module) {
+	worse := m
+	if f.module == nil || m.holds > f.module.holds {
+		worse, f.module = f.module, m
+	}
+	if worse != nil {
+		worse.close()
+	}
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}

@@ -1,0 +1,119 @@
+package symbolize
+
+import (
+	"errors"
+	"runtime/debug"
+	"unsafe"
+)
+
+// code appends the frames at addr to dst. Debug information that is broken is
+// noted in m.fault and passed over; the error is one that makes the whole file
+// unusable.
+//
+// As with LLVM, the name of the physical frame is that of the symbol that
+// covers the address, if one does: it has the suffixes, ".cold" and
+// ".isra.0", that debug information has not. The names of inlined calls are
+// from debug information.
+func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) {
+	start := len(dst)
+	dst, err := s.debugFrames(m, dst, addr)
+	if err != nil {
+		dst = dst[:start]
+		if errors.Is(err, errFault) {
+			return dst, err
+		}
+		m.complain(err)
+	}
+	if s.o.NoInlines && len(dst) > start+1 {
+		physical, innermost := dst[len(dst)-1], dst[start]
+		innermost.Func, innermost.Linkage, innermost.Inlined = physical.Func, physical.Linkage, false
+		dst[start], dst = innermost, dst[:start+1]
+	}
+	symbol, err := s.symbol(m, addr)
+	switch {
+	case err == ErrNoSymbol:
+		return dst, nil
+	case err != nil:
+		return dst[:start], err
+	case len(dst) == start:
+		return append(dst, Frame{Func: symbol.Name, Linkage: symbol.Linkage, Offset: symbol.Offset}), nil
+	}
+	physical := &dst[len(dst)-1]
+	physical.Func, physical.Linkage = symbol.Name, symbol.Linkage
+	return dst, nil
+}
+
+// data returns the symbol at addr if addr is within its size.
+func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
+	v, err := s.symbol(m, addr)
+	if err == nil && v.Offset != 0 && v.Offset >= v.Size {
+		return Variable{}, ErrNoSymbol
+	}
+	return v, err
+}
+
+// debugFrames appends what debug information says of addr, in copies.
+func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (_ []Frame, err error) {
+	if m.dw == nil {
+		return dst, nil
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = caught(r)
+		}
+	}()
+	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
+	if err != nil {
+		return dst, err
+	}
+	for _, f := range m.scratch {
+		n := s.names.ofFile(f.Name)
+		dst = append(dst, Frame{
+			Func:    n.shown,
+			Linkage: n.linkage,
+			File:    f.File,
+			Line:    f.Line,
+			Column:  f.Column,
+			Inlined: f.Inlined,
+			HasLine: f.File != "" || f.Line != 0,
+		})
+	}
+	return dst, nil
+}
+
+// symbol returns the symbol that covers addr, in copies.
+func (s *Symbolizer) symbol(m *module, addr uint64) (v Variable, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = caught(r)
+		}
+	}()
+	sym, ok := m.obj.Symbol(addr)
+	if !ok || len(sym.Name) == 0 {
+		return Variable{}, ErrNoSymbol
+	}
+	n := s.names.ofFile(sym.Name)
+	return Variable{Name: n.shown, Linkage: n.linkage, Offset: addr - sym.Addr, Size: sym.Size}, nil
+}
+
+// complain notes what is wrong with the debug information, and leaves it alone
+// from now on if it broke its reader.
+func (m *module) complain(err error) {
+	if m.fault == nil {
+		m.fault = err
+	}
+	m.faults++
+	if errors.Is(err, errPanic) {
+		m.fault, m.dw = err, nil
+	}
+}
+
+// ofFile returns the name in a file's bytes.
+func (n *names) ofFile(b []byte) name {
+	if len(b) == 0 {
+		return name{}
+	}
+	return n.get(unsafe.String(&b[0], len(b))) // get copies what it keeps
+}

@@ -1,0 +1,107 @@
+package symbolize
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// memory is the account of what the entries hold, and the budget for it.
+type memory struct {
+	budget int64
+	heap   atomic.Int64 // bytes, the sum of the entries' heap
+	mapped atomic.Int64 // files open
+	byFD   atomic.Int64 // those of them that keep a descriptor
+
+	// What one busy file needs may exceed the budget, whatever is given up
+	// besides. Below enough, another trim would gain nothing.
+	enough atomic.Int64
+
+	trimming sync.Mutex
+}
+
+// opened counts m, which was opened.
+func (a *memory) opened(m *module) {
+	a.mapped.Add(1)
+	if m.file != nil {
+		a.byFD.Add(1)
+	}
+}
+
+// closed counts m, which is about to be closed.
+func (a *memory) closed(m *module) {
+	a.mapped.Add(-1)
+	if m.file != nil {
+		a.byFD.Add(-1)
+	}
+}
+
+// account brings the sum up to date with what e holds; e.mu is held.
+func (s *Symbolizer) account(e *entry) {
+	var n int64
+	if e.module != nil {
+		n = e.module.footprint()
+	}
+	for _, a := range e.attempts {
+		n += int64(len(a.Where) + len(a.Said))
+	}
+	if n != e.heap {
+		s.memory.heap.Add(n - e.heap)
+		e.heap = n
+	}
+}
+
+// held returns the heap bytes that count against the budget.
+func (s *Symbolizer) held() int64 { return s.memory.heap.Load() + s.names.size.Load() }
+
+// over reports whether there is more than the budget allows.
+func (s *Symbolizer) over() bool {
+	m := &s.memory
+	return s.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > maxMapped || m.byFD.Load() > maxOpenFiles
+}
+
+// trim gives up what was used least recently: first parsed units, which one
+// lookup brings back, then whole files. It goes down to three quarters, so
+// that it is not called again at once. One goroutine at a time trims.
+func (s *Symbolizer) trim() {
+	m := &s.memory
+	if !m.trimming.TryLock() {
+		return
+	}
+	defer m.trimming.Unlock()
+
+	type open struct {
+		*entry
+		used uint64
+	}
+	var entries []open
+	for _, e := range s.all() {
+		entries = append(entries, open{e, e.used.Load()})
+	}
+	slices.SortFunc(entries, func(a, b open) int { return cmp.Compare(a.used, b.used) })
+
+	goal := m.budget / 4 * 3
+	for _, e := range entries {
+		excess := s.held() - goal
+		if excess <= 0 {
+			break
+		}
+		e.mu.Lock()
+		if e.module != nil && e.module.dw != nil {
+			e.module.dw.Shrink(max(0, e.module.dw.Footprint()-excess))
+			s.account(e.entry)
+		}
+		e.mu.Unlock()
+	}
+	for i, e := range entries {
+		last := i == len(entries)-1 // the file in use: closing it would only have it read again
+		if last || s.held() <= goal && m.mapped.Load() <= maxMapped/4*3 && m.byFD.Load() <= maxOpenFiles/4*3 {
+			break
+		}
+		e.mu.Lock()
+		s.shut(e.entry)
+		e.mu.Unlock()
+	}
+	m.enough.Store(s.held() + m.budget/8)
+}

@@ -1,0 +1,159 @@
+package symbolize
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Holds says what a file can answer from.
+type Holds uint8
+
+// From the least to the most; a file with more holds the less, too.
+const (
+	Nothing        Holds = iota // no symbols at all
+	DynamicSymbols              // .dynsym: what the dynamic linker needs
+	SymbolTable                 // .symtab: functions and variables, no lines
+	DebugInfo                   // .debug_info
+)
+
+func (h Holds) String() string {
+	return [...]string{"no symbols", "dynamic symbols only", "a symbol table without debug information", "debug information"}[h]
+}
+
+// A module is an open file with its readers; one goroutine at a time uses it.
+type module struct {
+	path, where string
+	holds       Holds
+	file        *buildid.File // nil when the object needs no descriptor
+	obj         *object.File
+	dw          *dwarf.Data // nil: none, or left alone because of fault
+	fault       error       // what is wrong with the debug information
+	faults      int         // lookups that failed
+	scratch     []dwarf.Frame
+}
+
+// openModule reads file's headers and takes it over: on error it is closed.
+func openModule(file *buildid.File, withDwarf bool) (m *module, err error) {
+	m = &module{path: file.Path(), where: file.Where(), file: file}
+	defer func() {
+		if err != nil {
+			m.close()
+		}
+	}()
+	err = guard(func() error {
+		if m.obj, err = object.Open(file, file.Size(), file.OS()); err != nil {
+			return err
+		}
+		m.holds = m.content()
+		if m.mapped() && !m.compressed() {
+			err := file.Close()
+			m.file = nil
+			if err != nil {
+				return err
+			}
+		}
+		if m.holds < DebugInfo || !withDwarf {
+			return nil
+		}
+		m.dw, m.fault = dwarf.New(m.obj)
+		if errors.Is(m.fault, dwarf.ErrNoDebugInfo) {
+			m.fault = nil
+		}
+		return nil
+	})
+	return m, err
+}
+
+// content looks which sections there are.
+func (m *module) content() Holds {
+	has := func(name string) bool {
+		s, ok := m.obj.Section(name)
+		return ok && s.Size > 0
+	}
+	switch {
+	case has(".debug_info"):
+		return DebugInfo
+	case has(".symtab"):
+		return SymbolTable
+	case has(".dynsym"):
+		return DynamicSymbols
+	}
+	return Nothing
+}
+
+// mapped reports whether the object reads sections from a mapping: then asking
+// for one takes no heap.
+func (m *module) mapped() bool {
+	before := m.obj.Footprint()
+	b, err := m.obj.Data(".shstrtab")
+	return err == nil && len(b) > 0 && m.obj.Footprint() == before
+}
+
+// compressed reports whether a section is inflated when it is asked for: that
+// reads from the descriptor.
+func (m *module) compressed() bool {
+	for _, s := range m.obj.Sections() {
+		if s.Flags&elf.SHF_COMPRESSED != 0 || strings.HasPrefix(s.Name, ".zdebug_") {
+			return true
+		}
+	}
+	return false
+}
+
+// close unmaps the file; nothing that was returned of it is used any longer.
+func (m *module) close() error {
+	var errs []error
+	if m.obj != nil {
+		errs = append(errs, m.obj.Close())
+	}
+	if m.file != nil {
+		errs = append(errs, m.file.Close())
+	}
+	m.obj, m.dw, m.file = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// footprint returns the heap bytes that the readers hold.
+func (m *module) footprint() int64 {
+	n := m.obj.Footprint()
+	if m.dw != nil {
+		n += m.dw.Footprint()
+	}
+	return n
+}
+
+// guard calls f and makes an error of a panic, and of a fault when the mapped
+// file has shrunk meanwhile.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = caught(r)
+		}
+	}()
+	return f()
+}
+
+var (
+	errFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
+	errPanic = errors.New("its contents broke the reader, which is a fault in it worth reporting")
+)
+
+// caught returns the error for what recover returned.
+func caught(r any) error {
+	if _, fault := r.(interface{ Addr() uintptr }); fault {
+		return errFault // the runtime's error for an address that cannot be read
+	}
+	if e, ok := r.(runtime.Error); ok {
+		return fmt.Errorf("%w: %s", errPanic, e.Error())
+	}
+	return fmt.Errorf("%w: %s", errPanic, clip(strings.ToValidUTF8(fmt.Sprint(r), "?"), maxSaid))
+}

@@ -1,0 +1,228 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A Finder knows a place where files are found by build ID. Find returns an
+// open file whose ID was verified; the caller closes it. A miss that may be
+// remembered wraps fs.ErrNotExist. Find calls note for each place it looked
+// at, and may be called by many goroutines at once.
+type Finder interface {
+	Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error)
+}
+
+// Options configure a Symbolizer. The zero value finds nothing.
+type Options struct {
+	// Finders are asked in order.
+	Finders []Finder
+
+	// MaxMemory bounds the heap bytes kept in parsed units, inflated
+	// sections, symbol tables and names; mapped pages do not count. What one
+	// file holds while it answers may exceed it. 0 means DefaultMaxMemory.
+	MaxMemory int64
+
+	// NoDemangle leaves names as the linker knows them.
+	NoDemangle bool
+
+	// NoInlines answers code with one frame: the function that was called,
+	// and the innermost file and line.
+	NoInlines bool
+}
+
+// A Location is a place in a binary.
+type Location struct {
+	ID   buildid.ID
+	Name string // the module's name as logged; without an ID, a path that the operator gave
+	Addr uint64 // module-relative; return-address adjustment already applied
+}
+
+// A Frame is a function and a source position in it.
+type Frame struct {
+	Func    string // as shown: demangled; empty when neither symbol nor debug information names it
+	Linkage string // the name before demangling
+	File    string // source file as the compiler recorded it, joined with its directories
+	Line    uint32 // 1-based; 0: the compiler says that no line is to blame
+	Column  uint32 // 1-based; 0: not known
+	Offset  uint64 // bytes from the symbol's start, where only the symbol table knows the address
+	Inlined bool   // inlined into the frame that follows
+	HasLine bool   // File and Line are known
+}
+
+// A Variable is a named piece of data.
+type Variable struct {
+	Name    string // as shown: demangled
+	Linkage string // the name before demangling
+	Offset  uint64 // bytes from its start to the address asked for
+	Size    uint64 // bytes; 0: not known
+	Member  string // the member at Offset, ".refs" or "[3].refs"; empty when not known
+}
+
+var (
+	// ErrPending says that the file was still looked for when the context
+	// ended: a later question may be answered.
+	ErrPending = errors.New("debug file still being looked for")
+
+	// ErrNoSymbol says that nothing with a name is known at an address.
+	ErrNoSymbol = errors.New("no symbol")
+
+	// ErrClosed says that the Symbolizer was closed.
+	ErrClosed = errors.New("symbolizer closed")
+)
+
+// A NotFoundError says that no finder has the file of a module. It wraps
+// fs.ErrNotExist.
+type NotFoundError struct {
+	ID   buildid.ID
+	Name string
+	Err  error // the first error that was not a plain miss, or nil
+}
+
+func (e *NotFoundError) Error() string {
+	what := e.ID.String()
+	if e.ID.IsZero() {
+		what = fmt.Sprintf("%.200q (no build ID)", e.Name)
+	}
+	if e.Err != nil {
+		return "debug file for " + what + ": " + e.Err.Error()
+	}
+	return "debug file for " + what + ": not found"
+}
+
+// Unwrap returns fs.ErrNotExist and the error that kept a finder from looking.
+func (e *NotFoundError) Unwrap() []error {
+	if e.Err != nil {
+		return []error{fs.ErrNotExist, e.Err}
+	}
+	return []error{fs.ErrNotExist}
+}
+
+// A FaultError says that the file of a module was found and cannot be used.
+type FaultError struct {
+	Path string
+	Err  error
+}
+
+func (e *FaultError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns what was wrong with the file.
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// A Symbolizer answers locations. Many goroutines may use it at once;
+// questions about one file are answered one after the other.
+type Symbolizer struct {
+	o    Options
+	ctx  context.Context // done when the Symbolizer is closed
+	stop context.CancelFunc
+
+	mu      sync.RWMutex
+	entries map[key]*entry
+	closed  bool
+	finding sync.WaitGroup // goroutines that look for files
+	slots   chan struct{}  // one for each of them that may run
+
+	names  names
+	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
+	memory memory
+}
+
+// key names a module: by its ID, or by its name when it has none.
+type key struct {
+	id   buildid.ID
+	name string
+}
+
+// New returns a Symbolizer that asks o.Finders.
+func New(o Options) *Symbolizer {
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = DefaultMaxMemory
+	}
+	s := &Symbolizer{
+		o:       o,
+		entries: make(map[key]*entry),
+		slots:   make(chan struct{}, maxFinding),
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.names.init(o.MaxMemory/4, o.NoDemangle)
+	s.memory.budget = o.MaxMemory
+	return s
+}
+
+// Close ends all looking for files, waits for it, and closes the files.
+// Questions that come later fail with ErrClosed.
+func (s *Symbolizer) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.finding.Wait()
+	var errs []error
+	for _, e := range s.all() {
+		e.mu.Lock()
+		errs = append(errs, s.shut(e))
+		e.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// Prefetch starts to look for a module's file, in a goroutine that Close waits
+// for, and returns at once.
+func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
+	for {
+		e, err := s.entry(id, name)
+		if err != nil {
+			return
+		}
+		e.mu.Lock()
+		if e.gone {
+			e.mu.Unlock()
+			continue
+		}
+		if e.module == nil && !e.finding && (e.wants(name) || e.due()) {
+			s.find(e)
+		}
+		e.mu.Unlock()
+		return
+	}
+}
+
+// Code appends the frames at a location to dst, innermost first; nothing known
+// there: dst unchanged. It waits for the module's file until ctx is done, then
+// returns ErrPending. Other errors are a *NotFoundError, a *FaultError or
+// ErrClosed. The strings are copies.
+func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
+	e, err := s.acquire(ctx, l)
+	if err != nil {
+		return dst, err
+	}
+	dst, err = s.code(e.module, dst, l.Addr)
+	err = s.release(e, err)
+	return dst, err
+}
+
+// Data returns the variable at a location, or the function. It waits like
+// Code. Nothing known: ErrNoSymbol. Nothing is claimed beyond a symbol's size;
+// a symbol without a size names the one address it stands at.
+func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
+	e, err := s.acquire(ctx, l)
+	if err != nil {
+		return Variable{}, err
+	}
+	v, err := s.data(e.module, l.Addr)
+	if err == ErrNoSymbol {
+		s.release(e, nil)
+		return v, err
+	}
+	return v, s.release(e, err)
+}
+
+// Demangle returns name as shown, as LLVM demangles it; what is not a mangled
+// C++ or Rust name, or exceeds the limits, is returned as it is.
+func (s *Symbolizer) Demangle(name string) string { return s.names.get(name).shown }
