@@ -1,0 +1,120 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The address sanitizer's report, printed as markup and filtered, says what the same program says when it calls a
+// symbolizer itself.
+func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
+	need(t, "clang-19", "llvm-symbolizer-19", "/usr/include/stdlib.h")
+	symbolizer := strings.TrimSpace(run(t, nil, "sh", "-c", "command -v llvm-symbolizer-19"))
+	dir := t.TempDir()
+	for _, source := range []string{"uaf", "segv"} {
+		for _, level := range []string{"-O0", "-O1"} {
+			t.Run(source+level, func(t *testing.T) {
+				t.Parallel()
+				program := filepath.Join(dir, source+level)
+				run(t, nil, "clang-19", "-x", "c++", "-g", level, "-fsanitize=address",
+					filepath.Join("testdata", source+".cc"), "-lstdc++", "-o", program)
+
+				// The markup is printed where the frames of the format would be.
+				offline := crash(t, dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, program)
+				filtered := run(t, offline, command)
+				online := string(crash(t, dir, []string{
+					"ASAN_SYMBOLIZER_PATH=" + symbolizer,
+					`ASAN_OPTIONS=stack_trace_format="    #%n %f %S"`,
+				}, program))
+
+				got, want := stacksOf(parseFrames(t, filtered)), onlineStacks(online)
+				if len(want) == 0 || len(want[0]) < 3 {
+					t.Fatalf("the sanitizer named no frames:\n%s", online)
+				}
+				keepNamedByBoth(got, want)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("symbolized online (-), by symfilter (+):\n%s\nsymfilter printed:\n%s", diff, filtered)
+				}
+
+				first := want[0][0]
+				summary := regexp.MustCompile(`(?m)^SUMMARY: AddressSanitizer: \S+ .*$`).FindString(filtered)
+				if place := fmt.Sprintf("%s:%d:", first.File, first.Line); !strings.Contains(summary, first.Func) || !strings.Contains(summary, place) {
+					t.Errorf("got summary %q, want %s and %s in it", summary, first.Func, place)
+				}
+			})
+		}
+	}
+}
+
+// place is what both runs say of a frame; addresses differ between them.
+type place struct {
+	Func, File string
+	Line       int
+}
+
+// stacksOf splits frames into stacks, inlined calls as frames of their own: the way of the sanitizer.
+func stacksOf(frames []frame) [][]place {
+	var all [][]place
+	last := -1
+	for _, f := range frames {
+		if f.Number == 0 && last != 0 || len(all) == 0 {
+			all = append(all, nil)
+		}
+		last = f.Number
+		if f.Inline == 0 && f.Number == 0 {
+			last = 1 // the next #0 begins a stack of its own
+		}
+		name, _, _ := strings.Cut(f.Func, "+0x")
+		name, _, _ = strings.Cut(name, "@") // a symbol's version
+		all[len(all)-1] = append(all[len(all)-1], place{name, f.File, f.Line})
+	}
+	return all
+}
+
+var onlineFrame = regexp.MustCompile(`^    #(\d+) (.*) (\S+)$`)
+var sourceAt = regexp.MustCompile(`^(.*?):(\d+)(?::\d+)?$`)
+
+// onlineStacks reads the frames in the format "    #%n %f %S".
+func onlineStacks(report string) [][]place {
+	var all [][]place
+	for line := range strings.Lines(report) {
+		m := onlineFrame.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			continue
+		}
+		if m[1] == "0" {
+			all = append(all, nil)
+		}
+		p := place{Func: m[2]}
+		if s := sourceAt.FindStringSubmatch(m[3]); s != nil {
+			p.File = strings.TrimPrefix(s[1], "./")
+			fmt.Sscan(s[2], &p.Line)
+		}
+		all[len(all)-1] = append(all[len(all)-1], p)
+	}
+	return all
+}
+
+// keepNamedByBoth blanks the frames outside of the program's own source that one of the two could not name: which debug
+// files of libc there are is the machine's affair, and the two look in different places.
+func keepNamedByBoth(a, b [][]place) {
+	for i := range min(len(a), len(b)) {
+		for j := range min(len(a[i]), len(b[i])) {
+			x, y := &a[i][j], &b[i][j]
+			own := strings.Contains(x.File+y.File, "testdata")
+			if !own && (x.Func == "" || y.Func == "") {
+				*x, *y = place{}, place{}
+			}
+			if !own && (x.File == "" || y.File == "") {
+				x.File, x.Line, y.File, y.Line = "", 0, "", 0
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// command is the path of symfilter, built once for all tests.
+var command string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "symfilter-integration-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		command = filepath.Join(dir, "symfilter")
+		// What the developer's environment asks for must not reach the tests: no network, no colours, no foreign options.
+		for _, v := range os.Environ() {
+			name, _, _ := strings.Cut(v, "=")
+			for _, prefix := range []string{"SYMFILTER_", "DEBUGINFOD_", "LLVM_", "ASAN_", "NO_COLOR", "CLICOLOR"} {
+				if strings.HasPrefix(name, prefix) {
+					os.Unsetenv(name)
+				}
+			}
+		}
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", command, "../cmd/symfilter")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build ../cmd/symfilter: %v\n%s", err, out)
+			return 1
+		}
+		os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+		return m.Run()
+	}())
+}
+
+// long reports whether the full sizes are asked for.
+func long() bool { return os.Getenv("TEST_LONG") == "1" }
+
+// need skips the test when a program or file that it drives is missing, or fails it where nothing may be missing.
+func need(t *testing.T, parts ...string) {
+	t.Helper()
+	var missing []string
+	for _, p := range parts {
+		if filepath.IsAbs(p) {
+			if _, err := os.Stat(p); err != nil {
+				missing = append(missing, p)
+			}
+		} else if _, err := exec.LookPath(p); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+	case os.Getenv("CI") == "true":
+		t.Fatalf("missing: %s (make install-deps)", strings.Join(missing, ", "))
+	default:
+		t.Skipf("missing: %s (make install-deps)", strings.Join(missing, ", "))
+	}
+}
+
+// run runs a program to its end and returns its standard output; a status other than 0 fails the test.
+func run(t *testing.T, stdin []byte, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return stdout.String()
+}
+
+// crash runs a program that is expected to die and returns what it printed to either stream.
+func crash(t *testing.T, dir string, env []string, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatalf("%s %s did not die:\n%s", name, strings.Join(args, " "), out)
+	}
+	if _, ok := err.(*exec.ExitError); !ok {
+		t.Fatal(err)
+	}
+	return out
+}
