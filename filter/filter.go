@@ -1,0 +1,310 @@
+package filter
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// A Filter prints the log that is written to it, symbolized. See the package
+// documentation for what comes out and who may use it.
+type Filter struct {
+	w     io.Writer
+	o     Options
+	cache *Cache
+	space space
+	open  *moduleLine // the module line that still collects its maps
+
+	out  []byte // printed, not yet at w
+	skip int    // bytes at the head of out that Flush has passed on already
+	err  error  // the writer's first; nothing is written behind it
+
+	// The unfinished last line.
+	tail     []byte  // its bytes so far
+	long     bool    // it is longer than maxLine: what comes goes out uninterpreted
+	passed   int     // bytes of tail that Flush has passed on
+	sunk     []piece // the unfinished line of the Sink methods
+	sunkSize int
+
+	line   int64 // 1-based number of the line at work; counted when diagnostics are wanted
+	pieces []piece
+	scan   markup.Scanner
+	resolver
+	painter
+}
+
+// New returns a Filter that prints to w. It writes whole lines, in large
+// blocks, and never closes w.
+func New(w io.Writer, o Options) *Filter {
+	f := &Filter{w: w, o: o, cache: o.Cache}
+	if f.cache == nil {
+		f.cache = NewCache(0)
+	}
+	f.paint = o.Color == ColorAlways
+	f.resolver.init(&f.o, f.cache)
+	return f
+}
+
+// Write filters p. When it returns, every complete line in p is at the
+// writer, but for a module line that is still collecting its maps: it goes
+// out before the next line that is not part of it, or at Close. The error is
+// the writer's; what a log holds never is one.
+func (f *Filter) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(f.tail) > 0 || f.long {
+		p = f.finishLine(p)
+	}
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		f.block(p[:i+1])
+		p = p[i+1:]
+	}
+	if len(p) > maxLine {
+		f.plain(p)
+		f.long = true
+	} else if len(p) > 0 {
+		f.tail = append(f.tail, p...)
+	}
+	f.send()
+	if f.err != nil {
+		return 0, f.err
+	}
+	return n, nil
+}
+
+// ReadFrom filters r to its end, in large blocks; its buffer belongs to it.
+// It does not finish an unfinished last line: Close does.
+func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
+	block := make([]byte, readBlock)
+	for {
+		m, err := r.Read(block)
+		n += int64(m)
+		if m > 0 {
+			if _, werr := f.Write(block[:m]); werr != nil {
+				return n, werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// Unfinished reports whether the last line so far lacks its end and was not
+// passed on: whether Flush may have something to do.
+func (f *Filter) Unfinished() bool { return len(f.tail) > f.passed }
+
+// Flush passes on an unfinished last line that cannot become an element, such
+// as a prompt; its rest follows when it comes. A line that already holds an
+// element, or that may yet belong to the module line that is collecting its
+// maps, is kept until it is finished. The command calls it after 100 ms of
+// silence.
+func (f *Filter) Flush() error {
+	if !f.Unfinished() || f.err != nil {
+		return f.err
+	}
+	f.tokens(f.tail)
+	for i := range f.pieces {
+		if f.pieces[i].Kind == markup.Elem {
+			return nil
+		}
+	}
+	if markup.MayBecomeElement(f.tail) || f.open != nil && f.open.mayContinue(f.tail) {
+		return nil
+	}
+	f.closeModule()
+	f.send()
+	before := f.state
+	for i := range f.pieces {
+		f.text(&f.pieces[i])
+	}
+	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
+	n := len(f.out)
+	f.send()
+	f.passed, f.skip = len(f.tail), n
+	return f.err
+}
+
+// Close finishes the last line, as one without a line end, and the module
+// line. It returns the writer's first error.
+func (f *Filter) Close() error {
+	f.endSunk(nil)
+	if len(f.tail) > 0 {
+		f.lineOf(f.tail)
+		f.tail, f.passed = nil, 0
+	}
+	f.long = false
+	f.closeModule()
+	f.send()
+	return f.err
+}
+
+// finishLine gives the head of p to the unfinished line and returns the rest.
+func (f *Filter) finishLine(p []byte) (rest []byte) {
+	head := p
+	i := bytes.IndexByte(p, '\n')
+	if i >= 0 {
+		head = p[:i+1]
+	}
+	switch {
+	case f.long:
+		f.plain(head)
+		f.long = i < 0
+	case len(f.tail)+len(head) > maxLine+1 || i < 0 && len(f.tail)+len(head) > maxLine:
+		f.skip = 0
+		f.plain(f.tail[f.passed:])
+		f.plain(head)
+		f.tail, f.passed, f.long = nil, 0, i < 0
+	default:
+		f.tail = append(f.tail, head...)
+		if i >= 0 {
+			f.lineOf(f.tail)
+			f.tail, f.passed = f.tail[:0], 0
+		}
+	}
+	return p[len(head):]
+}
+
+// block filters b, which ends with a line end. Lines without a mark ("{{{",
+// or ESC where colour is followed) are never looked at one by one.
+func (f *Filter) block(b []byte) {
+	braces, esc := nextMark(b, 0, markupOpen), len(b)
+	if f.o.Color != ColorKeep {
+		esc = nextMark(b, 0, escape)
+	}
+	for at := 0; at < len(b); {
+		if braces < at {
+			braces = nextMark(b, at, markupOpen)
+		}
+		if esc < at {
+			esc = nextMark(b, at, escape)
+		}
+		mark := min(braces, esc)
+		if mark == len(b) {
+			f.plain(b[at:])
+			return
+		}
+		start := at + bytes.LastIndexByte(b[at:mark], '\n') + 1
+		end := mark + bytes.IndexByte(b[mark:], '\n') + 1
+		if start > at {
+			f.plain(b[at:start])
+		}
+		if end-start > maxLine+1 {
+			f.plain(b[start:end])
+		} else {
+			f.lineOf(b[start:end])
+		}
+		at = end
+	}
+}
+
+var (
+	markupOpen = []byte("{{{")
+	escape     = []byte{0x1b}
+	newline    = []byte{'\n'}
+)
+
+// nextMark returns where mark stands in b at or behind at; len(b) when it
+// does not.
+func nextMark(b []byte, at int, mark []byte) int {
+	if i := bytes.Index(b[at:], mark); i >= 0 {
+		return at + i
+	}
+	return len(b)
+}
+
+// plain passes b on as it is: whole lines, or parts of a very long one.
+func (f *Filter) plain(b []byte) {
+	f.closeModule()
+	if f.o.Diagnose != nil {
+		f.line += int64(bytes.Count(b, newline))
+	}
+	if len(b) < directWrite {
+		f.out = append(f.out, b...)
+		f.sendLarge()
+		return
+	}
+	f.send()
+	f.write(b)
+}
+
+// lineOf filters one line, with its line end if it has one.
+func (f *Filter) lineOf(b []byte) {
+	f.line++
+	text, eol := splitLine(b)
+	f.tokens(text)
+	f.linePieces(eol)
+	f.sendLarge()
+	if cap(f.pieces) > 4096 {
+		f.pieces = nil // a line of a million elements must not be paid for ever after
+	}
+}
+
+// tokens splits text into f.pieces.
+func (f *Filter) tokens(text []byte) {
+	f.pieces = f.pieces[:0]
+	f.scan.Reset(text)
+	for {
+		t, ok := f.scan.Next()
+		if !ok {
+			return
+		}
+		f.pieces = append(f.pieces, piece{Token: t})
+	}
+}
+
+// splitLine returns a line's text and its line end: "\n", "\r\n" or nothing.
+func splitLine(b []byte) (text, eol []byte) {
+	n := len(b)
+	if n > 0 && b[n-1] == '\n' {
+		n--
+		if n > 0 && b[n-1] == '\r' {
+			n--
+		}
+	}
+	return b[:n], b[n:]
+}
+
+// sendLarge writes what is printed when it is much.
+func (f *Filter) sendLarge() {
+	if len(f.out) >= outputChunk {
+		f.send()
+	}
+}
+
+// send writes what is printed, but for what Flush has passed on already.
+func (f *Filter) send() {
+	if n := min(f.skip, len(f.out)); n > 0 {
+		f.skip -= n
+		f.write(f.out[n:])
+	} else {
+		f.write(f.out)
+	}
+	f.out = f.out[:0]
+	if cap(f.out) > 4*outputChunk {
+		f.out = nil
+	}
+}
+
+func (f *Filter) write(b []byte) {
+	if len(b) == 0 || f.err != nil {
+		return
+	}
+	if n, err := f.w.Write(b); err != nil {
+		f.err = err
+	} else if n != len(b) {
+		f.err = io.ErrShortWrite
+	}
+}
+
+// diagnose reports what was wrong with the element at byte off of the line.
+func (f *Filter) diagnose(off int, message string) {
+	if f.o.Diagnose != nil {
+		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})
+	}
+}

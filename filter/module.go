@@ -1,0 +1,341 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// moduleLine is the line that shows a module, while it still collects maps:
+//
+//	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
+//
+// A later line merges into it if all its elements are maps of the same
+// module, nothing follows the last of them, and the text before the first is
+// that of this line but for digits (a log prefix with its time).
+type moduleLine struct {
+	mod    *module
+	adds   bool // its maps come when the module's own line is out: "adds" instead of the build ID
+	maps   []interval
+	raw    []byte    // what the log had before the line's first element
+	merges bool      // later lines may merge
+	before []byte    // as printed
+	after  []byte    // as printed, line end included
+	state  sgr.State // the log's colour where the brackets stand
+}
+
+// maxMerged is how many maps one line collects; a log that repeats a map for
+// ever must not grow it for ever.
+const maxMerged = 1024
+
+// contextual prints a line that holds reset, module or mmap elements.
+func (f *Filter) contextual(eol []byte) {
+	if f.merge() {
+		return
+	}
+	f.closeModule()
+	start := len(f.out) // of the line; behind an open module, of what follows its brackets
+	shown := false      // something but blanks is on the line
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Kind != markup.Elem {
+			f.text(p)
+			shown = shown || !blank(p)
+			continue
+		}
+		switch p.Tag {
+		case markup.TagReset:
+			f.settleModule(start)
+			if f.space.known() {
+				f.bracketed(p)
+				shown = true
+			}
+			f.space.reset()
+		case markup.TagModule:
+			f.settleModule(start)
+			if mod, ok := f.define(p); ok {
+				start = f.beginModule(start, mod, false)
+			} else {
+				f.asItCame(p)
+				shown = true
+			}
+		case markup.TagMMap:
+			v, ok := f.load(p)
+			if !ok {
+				f.asItCame(p)
+				shown = true
+				break
+			}
+			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.out[start:], " \t")) > 0 {
+				f.settleModule(start)
+				start = f.beginModule(start, v.mod, true)
+			}
+			f.out = f.out[:start]
+			f.open.maps = append(f.open.maps, v)
+		default:
+			f.settleModule(start)
+			f.presentation(p)
+			shown = true
+		}
+		if f.open == nil && len(f.out) >= outputChunk {
+			f.send()
+			start = 0
+		}
+	}
+	f.endContextual(start, shown, eol)
+}
+
+// endContextual ends a contextual line that was printed to out[start:].
+func (f *Filter) endContextual(start int, shown bool, eol []byte) {
+	m := f.open
+	switch {
+	case m != nil && f.o.OmitModuleLines && !shown:
+		f.open = nil
+		f.dropLine(start)
+	case m != nil:
+		f.endLine(eol)
+		m.after = bytes.Clone(f.out[start:])
+		f.out = f.out[:start]
+		m.merges = f.passed == 0 && len(m.raw) <= maxRepeat
+	case shown || f.passed > 0:
+		f.endLine(eol)
+	default:
+		f.dropLine(start)
+	}
+}
+
+// dropLine takes a line back that has nothing to show.
+func (f *Filter) dropLine(start int) {
+	f.out = f.out[:start]
+	f.state, f.cur = sgr.State{}, sgr.State{}
+}
+
+// merge adds the maps of the line at work to the open module line if the line
+// merges into it; then nothing of the line is printed.
+func (f *Filter) merge() bool {
+	m := f.open
+	if m == nil || !m.merges || f.passed > 0 || len(m.maps)+len(f.pieces) > maxMerged {
+		return false
+	}
+	var before []byte
+	seen := false
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		switch {
+		case p.Kind == markup.Elem:
+			if p.Tag != markup.TagMMap {
+				return false
+			}
+			e, err := p.mmap()
+			if err != nil || e.Size == 0 || f.space.modules[e.Module] != m.mod {
+				return false
+			}
+			seen = true
+		case !seen:
+			before = append(before, p.Raw...)
+		case !blank(p) || i == len(f.pieces)-1:
+			return false
+		}
+	}
+	if !equalButDigits(before, m.raw) || f.space.n+2*len(f.pieces) > maxMaps {
+		return false
+	}
+	for i := range f.pieces {
+		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			if v, ok := f.load(p); ok {
+				m.maps = append(m.maps, v)
+			}
+		}
+	}
+	return true
+}
+
+// mayContinue reports whether an unfinished line that begins with text may
+// yet merge into m: whether text is the beginning of what m has before its
+// element, but for digits. A number may be cut anywhere.
+func (m *moduleLine) mayContinue(text []byte) bool {
+	if !m.merges || len(text) > maxRepeat {
+		return false
+	}
+	t, raw := text, m.raw
+	for len(t) > 0 && len(raw) > 0 {
+		switch {
+		case digit(t[0]) && digit(raw[0]):
+			t, raw = bytes.TrimLeft(t, "0123456789"), bytes.TrimLeft(raw, "0123456789")
+		case t[0] == raw[0] && !digit(t[0]):
+			t, raw = t[1:], raw[1:]
+		default:
+			return false
+		}
+	}
+	return len(t) == 0
+}
+
+// equalButDigits reports whether a and b are equal when every run of digits
+// stands for any other.
+func equalButDigits(a, b []byte) bool {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case digit(a[0]) && digit(b[0]):
+			a, b = bytes.TrimLeft(a, "0123456789"), bytes.TrimLeft(b, "0123456789")
+		case a[0] == b[0]:
+			a, b = a[1:], b[1:]
+		default:
+			return false
+		}
+	}
+	return len(a) == 0 && len(b) == 0
+}
+
+func digit(c byte) bool { return c-'0' < 10 }
+
+// beginModule opens a module line behind what is printed of the line at work,
+// out[start:]. It returns where in out that goes on behind the brackets.
+func (f *Filter) beginModule(start int, mod *module, adds bool) int {
+	if f.paint {
+		f.pen(f.state)
+	}
+	m := &moduleLine{mod: mod, adds: adds, state: f.state}
+	for i := range f.pieces {
+		if f.pieces[i].Kind == markup.Elem {
+			break
+		}
+		m.raw = append(m.raw, f.pieces[i].Raw...)
+	}
+	f.open = m
+	if len(f.out)-start > maxRepeat {
+		return len(f.out) // stays printed: a line of many modules must not be copied for each
+	}
+	m.before = bytes.Clone(f.out[start:])
+	f.out = f.out[:start]
+	return start
+}
+
+// settleModule prints the brackets of a module that the line at work holds,
+// because something follows them that is not one of its maps.
+func (f *Filter) settleModule(start int) {
+	m := f.open
+	if m == nil {
+		return
+	}
+	f.open = nil
+	since := bytes.Clone(f.out[start:])
+	f.out = append(f.out[:start], m.before...)
+	f.printModule(m)
+	f.out = append(f.out, since...)
+}
+
+// closeModule prints the open module line, if there is one: something follows
+// that is not part of it.
+func (f *Filter) closeModule() {
+	m := f.open
+	if m == nil {
+		return
+	}
+	f.open = nil
+	f.out = append(f.out, m.before...)
+	f.printModule(m)
+	f.out = append(f.out, m.after...)
+	f.sendLarge()
+}
+
+// printModule prints the brackets of m. The log's colour at work is not
+// touched: m has its own.
+func (f *Filter) printModule(m *moduleLine) {
+	if f.o.OmitModuleLines {
+		return
+	}
+	state, cur := f.state, f.cur
+	f.state, f.cur = m.state, m.state
+	f.mark("[[[ELF module")
+	f.value(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
+	f.mark(`"`)
+	f.value(clean(m.mod.name))
+	if m.adds {
+		f.mark(`"; adds`)
+	} else {
+		f.mark(`"; BuildID=`)
+		f.value(m.mod.buildID.String())
+	}
+	slices.SortStableFunc(m.maps, func(a, b interval) int {
+		switch {
+		case a.start < b.start:
+			return -1
+		case a.start > b.start:
+			return 1
+		}
+		return 0
+	})
+	for i, v := range m.maps {
+		if i == 0 {
+			f.mark(" [")
+		} else {
+			f.mark(",[")
+		}
+		f.value("0x" + strconv.FormatUint(v.start, 16))
+		f.mark("-")
+		f.value("0x" + strconv.FormatUint(v.end, 16))
+		f.mark("](")
+		f.value(v.mode.String())
+		f.mark(")")
+	}
+	f.mark("]]]")
+	if f.paint {
+		f.pen(m.state)
+	}
+	f.state, f.cur = state, cur
+}
+
+// define takes in a module element. It reports false when the element must
+// be shown as it came.
+func (f *Filter) define(p *piece) (*module, bool) {
+	e, bad := p.module()
+	if bad != nil {
+		return nil, false // the scanner has said so
+	}
+	mod, changed, err := f.space.define(e, time.Now())
+	if err != nil {
+		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v (%d)", e.ID, err, maxModules))
+		return nil, false
+	}
+	if changed {
+		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q; a {{{reset}}} should have come before", e.ID, e.Name))
+	}
+	if s := f.o.Symbolizer; s != nil && f.o.Wait >= 0 {
+		s.Prefetch(mod.buildID, mod.name)
+	}
+	return mod, true
+}
+
+// load takes in a mmap element, as define does a module.
+func (f *Filter) load(p *piece) (interval, bool) {
+	e, bad := p.mmap()
+	if bad != nil {
+		return interval{}, false
+	}
+	mod := f.space.modules[e.Module]
+	if mod == nil {
+		f.diagnose(p.Off, fmt.Sprintf("mmap of module %d, which no module element has defined", e.Module))
+		return interval{}, false
+	}
+	if f.space.same(e, mod) {
+		return f.space.find(e.Addr), true
+	}
+	v, over, err := f.space.load(e, mod)
+	if err != nil {
+		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is not taken in: %v", e.Addr, err))
+		return interval{}, false
+	}
+	if e.Addr+(e.Size-1) != v.end {
+		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x of %#x bytes reaches beyond 2^64 and is cut there", e.Addr, e.Size))
+	}
+	if over != nil {
+		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one holds", v.start, v.end, mod.id, mod.name, over.id, over.name))
+	}
+	return v, true
+}

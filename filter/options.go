@@ -1,0 +1,98 @@
+package filter
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Limits, one a line, with unit and reason.
+const (
+	maxLine       = 1 << 20  // bytes of a line that is parsed; longer lines pass through uninterpreted
+	maxRepeat     = 4 << 10  // bytes of text around a backtrace element that are repeated on each inlined line
+	maxModules    = 65536    // modules a process
+	maxMaps       = 262144   // mapped intervals a process
+	maxUnresolved = 4096     // distinct modules remembered for Unresolved
+	directWrite   = 32 << 10 // bytes; a longer span of plain text is written from the caller's block, not copied
+	outputChunk   = 256 << 10
+	readBlock     = 256 << 10 // bytes a read; with a 1 MiB pipe larger blocks only leave the L2 cache
+)
+
+// Color says what becomes of colour: of the log's own SGR sequences, and
+// whether the elements are highlighted.
+type Color uint8
+
+const (
+	ColorKeep   Color = iota // the log's bytes untouched, no highlighting
+	ColorAlways              // the log's state tracked and restored after highlighted elements; a dangling state ends with its line
+	ColorNever               // SGR sequences removed
+)
+
+// Options configure a Filter. The zero value resolves nothing and keeps
+// colours.
+type Options struct {
+	// Symbolizer answers the locations; nil leaves every frame at module and
+	// offset.
+	Symbolizer *symbolize.Symbolizer
+
+	// Cache holds rendered frames; Filters with equal Paths options may share
+	// one. Nil: the Filter makes its own.
+	Cache *Cache
+
+	// Context ends all waiting for debug files when it is done; nil never
+	// does.
+	Context context.Context
+
+	Color Color
+
+	// Wait is how long a line may wait for the debug file of its module,
+	// counted from the module's line: N missing modules cost one wait.
+	Wait time.Duration
+
+	// WaitPerMinute bounds the waiting of the stream in any minute; 0 does
+	// not.
+	WaitPerMinute time.Duration
+
+	// OmitModuleLines leaves out the lines that show modules and their maps.
+	OmitModuleLines bool
+
+	// Paths says how source files are shown.
+	Paths Paths
+
+	// Diagnose is called for each malformed or contradictory element, from
+	// the goroutine that uses the Filter. Nil: none. The Filter does not
+	// limit their number.
+	Diagnose func(Diagnostic)
+}
+
+// Diagnostic says what was wrong with one element.
+type Diagnostic struct {
+	Line    int64  // 1-based line of the stream
+	Byte    int    // 1-based byte in the line
+	Message string // what was expected and what stood there, one line
+}
+
+// Paths says how source files are shown.
+type Paths struct {
+	Basenames bool        // only the last element
+	Map       []PrefixMap // the first prefix that matches is replaced
+}
+
+// PrefixMap replaces the prefix Old of a path by New.
+type PrefixMap struct{ Old, New string }
+
+// shown returns path as Paths says.
+func (p *Paths) shown(path string) string {
+	for _, m := range p.Map {
+		if rest, ok := strings.CutPrefix(path, m.Old); ok {
+			path = m.New + rest
+			break
+		}
+	}
+	if p.Basenames {
+		path = path[strings.LastIndexByte(path, '/')+1:]
+	}
+	return path
+}

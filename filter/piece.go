@@ -1,0 +1,69 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// piece is a part of a line: a token of its text, or an element that came
+// typed through the Sink methods.
+type piece struct {
+	markup.Token
+	elem     markup.Element // typed; nil: the token's fields are to be parsed
+	sentence bool           // a backtrace element behind words
+}
+
+// blank reports whether a piece that is no element shows nothing.
+func blank(p *piece) bool {
+	return p.Kind == markup.SGR || len(bytes.Trim(p.Raw, " \t")) == 0
+}
+
+// appendRaw appends the element as markup.
+func (p *piece) appendRaw(dst []byte) []byte {
+	if p.elem != nil {
+		return p.elem.AppendMarkup(dst)
+	}
+	return append(dst, p.Raw...)
+}
+
+// typed returns p's element as a T, parsing its fields where they came as
+// text. The scanner has checked them; the error is for the type system.
+func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
+	if e, ok := p.elem.(T); ok {
+		return e, nil
+	}
+	return parse(p.Fields)
+}
+
+func (p *piece) module() (markup.Module, *markup.SyntaxError) { return typed(p, markup.ParseModule) }
+func (p *piece) mmap() (markup.MMap, *markup.SyntaxError)     { return typed(p, markup.ParseMMap) }
+func (p *piece) bt() (markup.BT, *markup.SyntaxError)         { return typed(p, markup.ParseBT) }
+func (p *piece) pc() (markup.PC, *markup.SyntaxError)         { return typed(p, markup.ParsePC) }
+func (p *piece) data() (markup.Data, *markup.SyntaxError)     { return typed(p, markup.ParseData) }
+func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
+
+// tagOf returns the tag of a typed element.
+func tagOf(e markup.Element) markup.Tag {
+	switch e.(type) {
+	case markup.Reset:
+		return markup.TagReset
+	case markup.Module:
+		return markup.TagModule
+	case markup.MMap:
+		return markup.TagMMap
+	case markup.PC:
+		return markup.TagPC
+	case markup.BT:
+		return markup.TagBT
+	case markup.Data:
+		return markup.TagData
+	case markup.Symbol:
+		return markup.TagSymbol
+	case markup.HexDict:
+		return markup.TagHexDict
+	case markup.DumpFile:
+		return markup.TagDumpFile
+	}
+	return markup.TagUnknown
+}

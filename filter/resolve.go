@@ -1,0 +1,235 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// lookup is how the address of an element is looked up.
+type lookup uint8
+
+const (
+	exact  lookup = iota // the logged address is the code location
+	before               // a return address: the call is one byte before it
+	either               // not said: one byte before, or exact where only that has a line
+	object               // a data address
+)
+
+func lookupOf(k markup.PCKind) lookup {
+	switch k {
+	case markup.Precise:
+		return exact
+	case markup.ReturnAddress:
+		return before
+	}
+	return either
+}
+
+// resolver turns addresses into rendered answers: the cache first, then the
+// symbolizer, with the stream's patience.
+type resolver struct {
+	opt     *Options
+	cached  *Cache
+	frames  []symbolize.Frame // scratch
+	expired context.Context   // asks without waiting
+	window  time.Time         // start of the minute in which was waited
+	waited  time.Duration     // in that minute
+	missing map[cacheModule]*Unresolved
+	failed  int64 // elements that stayed unresolved
+}
+
+func (r *resolver) init(o *Options, c *Cache) {
+	r.opt, r.cached = o, c
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.expired = ctx
+}
+
+// Unresolved is a module with frames that stayed without a name.
+type Unresolved struct {
+	ID     buildid.ID
+	Name   string // as logged
+	Frames int64  // elements that stayed unresolved
+	Err    error  // the last reason; nil: its file was found, no symbol covers the address
+}
+
+// Unresolved returns the modules that stayed unresolved, at most 4,096 and in
+// no order, and the number of all elements that did, those outside any module
+// included.
+func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
+	for _, u := range f.missing {
+		modules = append(modules, *u)
+	}
+	return modules, f.failed
+}
+
+// answer is what is known about one address.
+type answer struct {
+	mod  *module   // nil: no map covers the address
+	addr uint64    // as looked up
+	rel  uint64    // module-relative, of addr
+	text *rendered // nil: nothing but the module is known
+}
+
+// code resolves a code address of the process.
+func (f *Filter) code(addr uint64, kind markup.PCKind) answer {
+	form := lookupOf(kind)
+	a := answer{addr: addr}
+	if form != exact && addr > 0 {
+		a.addr--
+	}
+	v := f.space.find(a.addr)
+	if v.mod == nil && form == either {
+		if v = f.space.find(addr); v.mod != nil {
+			form, a.addr = exact, addr
+		}
+	}
+	if v.mod == nil {
+		f.failed++
+		return a
+	}
+	a.mod, a.rel = v.mod, v.at(a.addr)
+	f.answer(&a, form)
+	if a.text != nil && a.text.later {
+		a.addr, a.rel = a.addr+1, a.rel+1
+	}
+	return a
+}
+
+// data resolves a data address of the process.
+func (f *Filter) data(addr uint64) answer {
+	a := answer{addr: addr}
+	v := f.space.find(addr)
+	if v.mod == nil {
+		f.failed++
+		return a
+	}
+	a.mod, a.rel = v.mod, v.at(addr)
+	f.answer(&a, object)
+	return a
+}
+
+// answer completes a, whose module and module-relative address are known.
+func (r *resolver) answer(a *answer, form lookup) {
+	m := a.mod
+	if m.cached == 0 {
+		m.cached = r.cached.module(m.buildID, m.name)
+	}
+	key := cacheKey{a.rel, m.cached, form}
+	if m.cached != 0 {
+		if a.text = r.cached.get(key); a.text != nil {
+			return
+		}
+	}
+	text, err := r.render(m, a.rel, form)
+	if text == nil {
+		r.note(m, err)
+		return
+	}
+	a.text = text
+	if m.cached != 0 {
+		r.cached.put(key, text)
+	}
+}
+
+// render asks the symbolizer. It returns nil when nothing is known, with the
+// reason if there is one.
+func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error) {
+	if r.opt.Symbolizer == nil {
+		return nil, nil
+	}
+	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
+	if form == object {
+		v, err := r.variable(m, l)
+		if err != nil || v.Name == "" {
+			return nil, err
+		}
+		return renderVariable(v), nil
+	}
+	frames, err := r.code(m, l)
+	if err != nil || len(frames) == 0 {
+		return nil, err
+	}
+	later := false
+	if form == either && frames[0].Line == 0 {
+		l.Addr++
+		name := frames[len(frames)-1].Func
+		exact, err := r.opt.Symbolizer.Code(r.expired, nil, l)
+		if err == nil && len(exact) > 0 && exact[0].Line != 0 && exact[len(exact)-1].Func == name {
+			frames, later = exact, true
+		} else {
+			l.Addr--
+		}
+	}
+	return renderFrames(frames, m, l.Addr, later, &r.opt.Paths), nil
+}
+
+func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
+	frames, err := r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
+	if errors.Is(err, symbolize.ErrPending) {
+		r.wait(m, func(ctx context.Context) {
+			frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
+		})
+	}
+	r.frames = frames[:0]
+	return frames, err
+}
+
+func (r *resolver) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
+	v, err := r.opt.Symbolizer.Data(r.expired, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		r.wait(m, func(ctx context.Context) {
+			v, err = r.opt.Symbolizer.Data(ctx, l)
+		})
+	}
+	return v, err
+}
+
+// wait calls ask with the time that the stream still has for m's file, if it
+// has any: Wait from the module's line on, and no more than WaitPerMinute in a
+// minute.
+func (r *resolver) wait(m *module, ask func(context.Context)) {
+	now := time.Now()
+	left := r.opt.Wait - now.Sub(m.since)
+	if r.opt.WaitPerMinute > 0 {
+		if now.Sub(r.window) > time.Minute {
+			r.window, r.waited = now, 0
+		}
+		left = min(left, r.opt.WaitPerMinute-r.waited)
+	}
+	if left <= 0 {
+		return
+	}
+	parent := r.opt.Context
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(parent, left)
+	defer cancel()
+	ask(ctx)
+	r.waited += time.Since(now)
+}
+
+// note remembers that an element in m stayed unresolved.
+func (r *resolver) note(m *module, err error) {
+	r.failed++
+	k := cacheModule{m.buildID, m.name}
+	u := r.missing[k]
+	if u == nil {
+		if len(r.missing) >= maxUnresolved {
+			return
+		}
+		if r.missing == nil {
+			r.missing = make(map[cacheModule]*Unresolved)
+		}
+		u = &Unresolved{ID: m.buildID, Name: m.name}
+		r.missing[k] = u
+	}
+	u.Frames++
+	u.Err = err
+}

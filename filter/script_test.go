@@ -1,0 +1,144 @@
+package filter
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+var update = flag.Bool("update", false, "write what comes out into the scripts")
+
+// TestScripts runs testdata/script/*.txtar: each is one behaviour. The file
+// "in" is filtered with the options that the comment's "options:" line names;
+// "out" is what must come out, "diagnostics" what is said. Escapes \e, \r,
+// \0, and \ at a line's end (no line end) stand for themselves in both.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { runScript(t, file) })
+	}
+}
+
+func runScript(t *testing.T, file string) {
+	ar, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in, wantOut, wantSaid string
+	for _, f := range ar.Files {
+		switch f.Name {
+		case "in":
+			in = unescape(string(f.Data))
+		case "out":
+			wantOut = string(f.Data)
+		case "diagnostics":
+			wantSaid = string(f.Data)
+		default:
+			t.Fatalf("%s: what is %q?", file, f.Name)
+		}
+	}
+	o := scriptOptions(t, string(ar.Comment))
+	out, said := filterString(t, o, in, nil)
+	if *update {
+		ar.Files = []txtar.File{{Name: "in", Data: ar.Files[0].Data}, {Name: "out", Data: []byte(escapeText(out))}}
+		if said != "" {
+			ar.Files = append(ar.Files, txtar.File{Name: "diagnostics", Data: []byte(said)})
+		}
+		if err := os.WriteFile(file, txtar.Format(ar), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(escapeText(out), wantOut); d != "" {
+		t.Errorf("out (-got +want):\n%s", d)
+	}
+	if d := cmp.Diff(said, wantSaid); d != "" {
+		t.Errorf("diagnostics (-got +want):\n%s", d)
+	}
+	for seed := range uint64(20) {
+		if got, _ := filterString(t, o, in, rand.New(rand.NewPCG(seed, 0))); got != out {
+			t.Fatalf("chunking %d changes what comes out:\n%s", seed, cmp.Diff(got, out))
+		}
+	}
+}
+
+// filterString filters in as one block, or in blocks cut by r.
+func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, said string) {
+	t.Helper()
+	var b, s bytes.Buffer
+	o.Diagnose = func(d Diagnostic) { fmt.Fprintf(&s, "%d:%d: %s\n", d.Line, d.Byte, d.Message) }
+	f := New(&b, o)
+	for rest := in; rest != ""; {
+		n := len(rest)
+		if r != nil {
+			n = min(n, 1+r.IntN(1+r.IntN(40)))
+		}
+		if _, err := io.WriteString(f, rest[:n]); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), s.String()
+}
+
+func scriptOptions(t *testing.T, comment string) Options {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	_, line, _ := strings.Cut(comment, "options:")
+	line, _, _ = strings.Cut(line, "\n")
+	for _, word := range strings.Fields(line) {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "color":
+			o.Color = map[string]Color{"always": ColorAlways, "never": ColorNever}[value]
+		case "omit-module-lines":
+			o.OmitModuleLines = true
+		case "basenames":
+			o.Paths.Basenames = true
+		case "prefix-map":
+			from, to, _ := strings.Cut(value, ":")
+			o.Paths.Map = append(o.Paths.Map, PrefixMap{from, to})
+		default:
+			t.Fatalf("option %q?", word)
+		}
+	}
+	return o
+}
+
+// testSymbolizer answers from testdata/debug.
+func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
+	t.Helper()
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var escapes = strings.NewReplacer(`\e`, "\x1b", `\r`, "\r", `\0`, "\x00", "\\\n", "")
+
+func unescape(s string) string { return escapes.Replace(s) }
+
+func escapeText(s string) string {
+	s = strings.NewReplacer("\x1b", `\e`, "\r", `\r`, "\x00", `\0`).Replace(s)
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\\\n"
+	}
+	return s
+}

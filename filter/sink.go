@@ -1,0 +1,69 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// Text prints p, which is never interpreted: "{{{" in it is text. It is part
+// of [markup.Sink]. Lines are laid out when they are whole, so what follows
+// the last line end in p waits for more, or for Close.
+//
+// Text and Element must not be mixed with Write within a line.
+func (f *Filter) Text(p []byte) error {
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			f.sink(p)
+			break
+		}
+		text, eol := splitLine(p[:i+1])
+		f.sink(text)
+		f.endSunk(eol)
+		p = p[i+1:]
+	}
+	f.send()
+	return f.err
+}
+
+// Element resolves and prints e. It is part of [markup.Sink]; see Text.
+func (f *Filter) Element(e markup.Element) error {
+	f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Elem, Tag: tagOf(e)}, elem: e})
+	if f.sunkSize += minPiece; f.sunkSize > maxLine {
+		f.endSunk(nil)
+	}
+	return f.err
+}
+
+// minPiece is what an element counts towards maxLine.
+const minPiece = 16
+
+// sink keeps text for the line at work. A line that is too long is laid out
+// in parts.
+func (f *Filter) sink(p []byte) {
+	if len(p) > 0 {
+		f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Text, Raw: bytes.Clone(p)}})
+	}
+	if f.sunkSize += len(p); f.sunkSize > maxLine {
+		f.endSunk(nil)
+	}
+}
+
+// endSunk lays out the line that came through the Sink methods.
+func (f *Filter) endSunk(eol []byte) {
+	if len(f.sunk) == 0 && len(eol) == 0 {
+		return
+	}
+	f.line++
+	f.pieces = append(f.pieces[:0], f.sunk...)
+	clear(f.sunk)
+	f.sunk, f.sunkSize = f.sunk[:0], 0
+	f.linePieces(eol)
+	f.sendLarge()
+}
+
+// AppendContext appends the context, the modules and maps of the process, as
+// markup lines: a checkpoint is restored by feeding it to a new Filter with
+// its output off.
+func (f *Filter) AppendContext(dst []byte) []byte { return f.space.appendMarkup(dst) }

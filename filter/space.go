@@ -1,0 +1,236 @@
+package filter
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// module is one {{{module}}} of the process.
+type module struct {
+	id      uint64
+	name    string
+	buildID buildid.ID
+	since   time.Time // when its element was read: waiting counts from there
+	cached  uint32    // its number in the Cache; 0: not yet asked for
+}
+
+// interval is one mapped range of addresses that belongs to one module.
+type interval struct {
+	start, end uint64 // inclusive: a map that ends at 2^64 is exact
+	rel        uint64 // module-relative address of start
+	mod        *module
+	mode       markup.Mode
+}
+
+// space is the address space of one process: the modules it loaded and where.
+// Later maps win where they overlap, the rest of the older ones stays. It is
+// pure: no I/O, no clock but what its caller passes in.
+//
+// The intervals are disjoint and sorted, in runs of at most runLen, so that
+// maps in any order cost little each.
+type space struct {
+	modules map[uint64]*module
+	runs    [][]interval
+	n       int      // intervals in all runs
+	last    interval // the last one found; its mod is nil when there is none
+}
+
+const runLen = 512 // intervals a run; a map moves at most this many
+
+var (
+	errZeroSize   = errors.New("a map of size 0 holds no address")
+	errTooManyMap = errors.New("more maps than a process may have")
+	errTooManyMod = errors.New("more modules than a process may have")
+)
+
+// known reports whether anything was said about the process since the last
+// reset.
+func (s *space) known() bool { return len(s.modules) > 0 }
+
+// reset forgets all.
+func (s *space) reset() { *s = space{} }
+
+// define makes m known. changed says that its ID stood for another binary
+// before: maps of that one keep what they were.
+func (s *space) define(m markup.Module, now time.Time) (mod *module, changed bool, err error) {
+	if old := s.modules[m.ID]; old != nil {
+		if old.buildID == m.BuildID && old.name == m.Name {
+			return old, false, nil
+		}
+		changed = true
+	} else if len(s.modules) >= maxModules {
+		return nil, false, errTooManyMod
+	}
+	if s.modules == nil {
+		s.modules = make(map[uint64]*module)
+	}
+	mod = &module{id: m.ID, name: m.Name, buildID: m.BuildID, since: now}
+	s.modules[m.ID] = mod
+	return mod, changed, nil
+}
+
+// load maps m. It returns what of m now lies in the space (a map that would
+// wrap around 2^64 is clipped) and a module whose map it covers in part or
+// whole with another location, if any.
+func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, err error) {
+	if m.Size == 0 {
+		return interval{}, nil, errZeroSize
+	}
+	end := m.Addr + (m.Size - 1)
+	if end < m.Addr {
+		end = math.MaxUint64
+	}
+	got = interval{start: m.Addr, end: end, rel: m.Rel, mod: mod, mode: m.Mode}
+	if s.n+2 > maxMaps {
+		return got, nil, errTooManyMap
+	}
+	over = s.carve(got)
+	r, i := s.locate(got.start)
+	s.insert(r, i, got)
+	s.last = interval{}
+	return got, over, nil
+}
+
+// find returns the interval that covers addr; its mod is nil when none does.
+func (s *space) find(addr uint64) interval {
+	if s.last.mod != nil && s.last.start <= addr && addr <= s.last.end {
+		return s.last
+	}
+	if r, i := s.locate(addr); r < len(s.runs) && s.runs[r][i].start <= addr {
+		s.last = s.runs[r][i]
+		return s.last
+	}
+	return interval{}
+}
+
+// at returns the module-relative address of addr, which lies in v.
+func (v interval) at(addr uint64) uint64 { return v.rel + (addr - v.start) }
+
+// locate returns the place of the first interval that ends at or behind addr.
+func (s *space) locate(addr uint64) (run, index int) {
+	run = sort.Search(len(s.runs), func(r int) bool {
+		v := s.runs[r]
+		return v[len(v)-1].end >= addr
+	})
+	if run == len(s.runs) {
+		return run, 0
+	}
+	v := s.runs[run]
+	return run, sort.Search(len(v), func(i int) bool { return v[i].end >= addr })
+}
+
+// carve frees the range of v and returns a module that lost a part of it to
+// another location.
+func (s *space) carve(v interval) (over *module) {
+	for {
+		r, i := s.locate(v.start)
+		if r == len(s.runs) || s.runs[r][i].start > v.end {
+			return over
+		}
+		old := s.runs[r][i]
+		if old.mod.buildID != v.mod.buildID || old.at(v.start) != v.rel {
+			over = old.mod
+		}
+		switch {
+		case old.start < v.start && old.end > v.end:
+			s.runs[r][i].end = v.start - 1
+			s.insert(r, i+1, interval{v.end + 1, old.end, old.at(v.end + 1), old.mod, old.mode})
+			return over
+		case old.start < v.start:
+			s.runs[r][i].end = v.start - 1
+		case old.end > v.end:
+			s.runs[r][i].start, s.runs[r][i].rel = v.end+1, old.at(v.end+1)
+			return over
+		default:
+			s.remove(r, i)
+		}
+	}
+}
+
+// insert puts v at a place that keeps the order.
+func (s *space) insert(run, index int, v interval) {
+	s.n++
+	if run == len(s.runs) {
+		if run == 0 || len(s.runs[run-1]) >= runLen {
+			s.runs = append(s.runs, append(make([]interval, 0, 8), v))
+			return
+		}
+		run--
+		index = len(s.runs[run])
+	}
+	v0 := s.runs[run]
+	v0 = append(v0, interval{})
+	copy(v0[index+1:], v0[index:])
+	v0[index] = v
+	if len(v0) <= runLen {
+		s.runs[run] = v0
+		return
+	}
+	half := len(v0) / 2
+	rest := append(make([]interval, 0, runLen+1), v0[half:]...)
+	s.runs[run] = v0[:half]
+	s.runs = append(s.runs, nil)
+	copy(s.runs[run+2:], s.runs[run+1:])
+	s.runs[run+1] = rest
+}
+
+// remove takes the interval at a place out.
+func (s *space) remove(run, index int) {
+	s.n--
+	v := s.runs[run]
+	if len(v) == 1 {
+		s.runs = append(s.runs[:run], s.runs[run+1:]...)
+		return
+	}
+	s.runs[run] = append(v[:index], v[index+1:]...)
+}
+
+// same reports whether exactly m is mapped already.
+func (s *space) same(m markup.MMap, mod *module) bool {
+	v := s.find(m.Addr)
+	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
+}
+
+// appendMarkup appends the space as markup lines that describe it anew.
+func (s *space) appendMarkup(dst []byte) []byte {
+	dst = append(markup.Reset{}.AppendMarkup(dst), '\n')
+	var replaced []*module // IDs that stand for another binary by now come first: what is mapped stays theirs
+	of := make(map[*module][]interval)
+	for _, run := range s.runs {
+		for _, v := range run {
+			if of[v.mod] == nil && s.modules[v.mod.id] != v.mod {
+				replaced = append(replaced, v.mod)
+			}
+			of[v.mod] = append(of[v.mod], v)
+		}
+	}
+	for _, m := range replaced {
+		dst = m.appendMarkup(dst, of[m])
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.modules)) {
+		m := s.modules[id]
+		dst = m.appendMarkup(dst, of[m])
+	}
+	return dst
+}
+
+// appendMarkup appends m and where it lies.
+func (m *module) appendMarkup(dst []byte, at []interval) []byte {
+	dst = append(markup.Module{ID: m.id, Name: m.name, BuildID: m.buildID}.AppendMarkup(dst), '\n')
+	for _, v := range at {
+		size := v.end - v.start + 1
+		if size == 0 { // all of the address space: its last byte is given up
+			size--
+		}
+		e := markup.MMap{Addr: v.start, Size: size, Module: m.id, Mode: v.mode, Rel: v.rel}
+		dst = append(e.AppendMarkup(dst), '\n')
+	}
+	return dst
+}

@@ -1,0 +1,359 @@
+package filter
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// linePieces prints the line whose pieces are at work.
+func (f *Filter) linePieces(eol []byte) {
+	var contextual, presented, other int
+	var last *piece // the last presentation element
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Err != nil {
+			f.diagnose(p.Err.Off, p.Err.Error())
+		}
+		if p.Kind != markup.Elem {
+			continue
+		}
+		switch p.Tag {
+		case markup.TagReset, markup.TagModule, markup.TagMMap:
+			contextual++
+		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol:
+			presented++
+			last = p
+		default:
+			other++
+		}
+	}
+	if contextual > 0 {
+		f.contextual(eol)
+		return
+	}
+	f.closeModule()
+	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
+		f.backtraceLine(last, eol)
+		return
+	}
+	for i := range f.pieces {
+		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			f.presentation(p)
+			f.sendLarge()
+		} else {
+			f.text(p)
+		}
+	}
+	f.endLine(eol)
+}
+
+// standsAlone reports whether a backtrace element, the only presentation
+// element of its line, stands behind a log prefix or nothing, and not in a
+// sentence: a sentence's text before it ends in a lower-case letter or a
+// comma.
+func (f *Filter) standsAlone(bt *piece) bool {
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p == bt {
+			break
+		}
+		if p.Kind != markup.Text {
+			continue
+		}
+		if t := bytes.TrimRight(p.Raw, " \t"); len(t) > 0 {
+			c := t[len(t)-1]
+			bt.sentence = 'a' <= c && c <= 'z' || c == ','
+		}
+	}
+	return !bt.sentence
+}
+
+// presentation prints an element within a line.
+func (f *Filter) presentation(p *piece) {
+	switch p.Tag {
+	case markup.TagBT:
+		if e, err := p.bt(); err == nil {
+			f.sentence(f.code(e.Addr, e.Kind))
+			return
+		}
+	case markup.TagPC:
+		if e, err := p.pc(); err == nil {
+			if a := f.code(e.Addr, e.Kind); a.mod == nil {
+				f.bracketed(p)
+			} else {
+				f.location(a)
+			}
+			return
+		}
+	case markup.TagData:
+		if e, err := p.data(); err == nil {
+			f.variable(f.data(e.Addr), p)
+			return
+		}
+	case markup.TagSymbol:
+		if e, err := p.symbol(); err == nil {
+			f.mark(f.demangle(e.Name))
+			return
+		}
+	}
+	f.asItCame(p)
+}
+
+func (f *Filter) demangle(name string) string {
+	if f.o.Symbolizer != nil {
+		name = f.o.Symbolizer.Demangle(name)
+	}
+	return clean(name)
+}
+
+// backtraceLine prints a line with a backtrace element that stands alone: a
+// line for each inlined call and one for the frame itself, each with what
+// stood before the element and behind it.
+func (f *Filter) backtraceLine(bt *piece, eol []byte) {
+	start := len(f.out)
+	behind := len(f.pieces)
+	for i := range f.pieces {
+		if p := &f.pieces[i]; p == bt {
+			behind = i + 1
+			break
+		}
+		f.text(&f.pieces[i])
+	}
+	e, err := bt.bt()
+	if err != nil {
+		f.asItCame(bt)
+		f.textFrom(behind)
+		f.endLine(eol)
+		return
+	}
+	a := f.code(e.Addr, e.Kind)
+	if a.text == nil || len(a.text.frames) == 1 {
+		f.frame(e.Frame, a, 0)
+		f.textFrom(behind)
+		f.endLine(eol)
+		return
+	}
+	f.inlinedLines(e.Frame, a, start, behind, eol)
+}
+
+// inlinedLines prints a frame with inlined calls. out[start:] is what stood
+// before the element, f.pieces[behind:] stood behind it; long text is not
+// repeated.
+func (f *Filter) inlinedLines(number uint64, a answer, start, behind int, eol []byte) {
+	var before []byte
+	if len(f.out)-start <= maxRepeat {
+		before = append(f.before[:0], f.out[start:]...)
+		f.before = before
+	}
+	after := 0
+	for i := behind; i < len(f.pieces); i++ {
+		after += len(f.pieces[i].Raw)
+	}
+	between := eol
+	if len(between) == 0 {
+		between = newline
+	}
+	state, cur := f.state, f.cur
+	last := len(a.text.frames) - 1
+	for i := range a.text.frames {
+		if i > 0 {
+			f.out = append(f.out, before...)
+			f.state = state
+			if len(before) > 0 {
+				f.cur = cur
+			}
+		}
+		f.frame(number, a, i)
+		if i == last {
+			f.textFrom(behind)
+			f.endLine(eol)
+			return
+		}
+		if after <= maxRepeat {
+			f.textFrom(behind)
+		}
+		f.endLine(between)
+		f.sendLarge()
+	}
+}
+
+// textFrom prints the pieces from i on, none of which is a presentation
+// element.
+func (f *Filter) textFrom(i int) {
+	for ; i < len(f.pieces); i++ {
+		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			f.asItCame(p)
+		} else {
+			f.text(p)
+		}
+	}
+}
+
+// frame prints the i-th frame of an answer in the layout of a backtrace line:
+//
+//	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
+//	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
+func (f *Filter) frame(number uint64, a answer, i int) {
+	inlined := a.text != nil && i < len(a.text.frames)-1
+	var n [20]byte
+	digits := strconv.AppendUint(n[:0], number, 10)
+	if f.paint {
+		f.pen(f.highlight())
+	}
+	for pad := 5 - len(digits); pad > 0; pad-- {
+		f.out = append(f.out, ' ')
+	}
+	f.out = append(f.out, '#')
+	f.valueBytes(digits)
+	if inlined {
+		f.mark(".")
+		depth := strconv.AppendUint(n[:0], uint64(i+1), 10)
+		if len(depth) < 2 {
+			depth = append(depth, ' ')
+		}
+		f.valueBytes(depth)
+	} else {
+		f.mark("   ")
+	}
+	f.address(a.addr)
+	switch {
+	case a.mod == nil:
+		f.mark("(no module)")
+	case a.text == nil:
+		f.mark("(")
+		f.place(a)
+		f.mark(")")
+		f.buildID(a.mod)
+	case !f.paint:
+		f.out = append(f.out, a.text.frames[i].tail...)
+	default:
+		t := &a.text.frames[i]
+		f.functionAndLine(t)
+		f.mark(" (")
+		f.place(a)
+		f.mark(")")
+	}
+}
+
+// address prints a code address between blanks.
+func (f *Filter) address(addr uint64) {
+	const hex = "0123456789abcdef"
+	b := [20]byte{0: ' ', 1: '0', 2: 'x', 19: ' '}
+	for i := 18; i > 2; i-- {
+		b[i] = hex[addr&15]
+		addr >>= 4
+	}
+	f.valueBytes(b[:])
+}
+
+func (f *Filter) functionAndLine(t *frameText) {
+	f.value(t.name)
+	if t.file != "" {
+		f.mark(" ")
+		f.value(t.file)
+		f.mark(":")
+		f.value(t.line)
+		f.mark(":")
+		f.value(t.col)
+	}
+}
+
+// place prints module+0xrel.
+func (f *Filter) place(a answer) {
+	f.value(a.mod.label())
+	f.mark("+")
+	f.value("0x" + strconv.FormatUint(a.rel, 16))
+}
+
+// buildID prints what another tool needs to go on where nothing was found.
+func (f *Filter) buildID(m *module) {
+	f.mark(" (BuildId: ")
+	f.value(m.buildID.String())
+	f.mark(")")
+}
+
+// sentence prints a backtrace element that stands in a sentence:
+//
+//	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
+func (f *Filter) sentence(a answer) {
+	if a.text == nil {
+		f.value("0x" + strconv.FormatUint(a.addr, 16))
+		if a.mod == nil {
+			f.mark(" (no module)")
+			return
+		}
+		f.mark(" (")
+		f.place(a)
+		f.mark(")")
+		f.buildID(a.mod)
+		return
+	}
+	for i := range a.text.frames {
+		if i > 0 {
+			f.mark(" inlined into ")
+		}
+		f.functionAndLine(&a.text.frames[i])
+		if i == 0 {
+			f.mark(" (")
+			f.place(a)
+			f.mark(")")
+		}
+	}
+}
+
+// location prints a code location:
+//
+//	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
+func (f *Filter) location(a answer) {
+	if a.text == nil {
+		f.place(a)
+		f.buildID(a.mod)
+		return
+	}
+	for i := range a.text.frames {
+		t := &a.text.frames[i]
+		if i > 0 {
+			f.mark(" inlined into ")
+		}
+		f.value(t.name)
+		if t.file != "" {
+			f.mark("[")
+			f.value(t.file)
+			f.mark(":")
+			f.value(t.line)
+			f.mark("]")
+		}
+	}
+}
+
+// variable prints a data address: table[3].refs, name+0x18.
+func (f *Filter) variable(a answer, p *piece) {
+	switch {
+	case a.mod == nil:
+		f.bracketed(p)
+	case a.text == nil:
+		f.place(a)
+		f.buildID(a.mod)
+	default:
+		f.mark(a.text.data)
+	}
+}
+
+// asItCame prints an element as it stood in the log.
+func (f *Filter) asItCame(p *piece) {
+	if f.paint {
+		f.pen(f.state)
+	}
+	f.out = p.appendRaw(f.out)
+}
+
+// bracketed prints an element that nothing is known about, as LLVM's filter
+// does: [[[pc:0x1234]]].
+func (f *Filter) bracketed(p *piece) {
+	raw := p.appendRaw(nil)
+	f.mark("[[[")
+	f.value(clean(string(raw[3 : len(raw)-3])))
+	f.mark("]]]")
+}
