@@ -97,7 +97,6 @@ func machinePaths(t *testing.T) []*regexp.Regexp {
 	all := []*regexp.Regexp{
 		regexp.MustCompile(`/wo` + `rk/[a-z]`),
 		regexp.MustCompile(`/ro` + `ot/`),
-		regexp.MustCompile(`/ho` + `me/[a-z]`),
 		regexp.MustCompile(`/Us` + `ers/[A-Za-z]`),
 		regexp.MustCompile(`\\Us` + `ers\\[A-Za-z]`),
 	}

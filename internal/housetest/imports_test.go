@@ -34,6 +34,7 @@ var direction = map[string][]string{
 	"internal/dwarf":      {"internal/object"},
 	"internal/symindex":   {},
 	"internal/object":     {},
+	"internal/fuzztest":   {}, // nobody may import it but tests
 	"follow":              {},
 	"daemon":              {"input", "filter", "follow", "symbolize"},
 }

@@ -1,0 +1,168 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"debug/elf"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// loadedAt is where a position-independent binary is taken to be loaded. A kernel runs where it was linked.
+const loadedAt = 0x7f00_0000_0000
+
+// depth is the number of frames in a backtrace.
+const depth = 16
+
+// create writes a log through f; what is there under the name afterwards is whole.
+func create(path string, f func(w *bufio.Writer)) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	w := bufio.NewWriterSize(tmp, 1<<20)
+	f(w)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// frames writes n frames at addresses drawn from the binary's functions: from distinct ones among them, all when 0.
+func frames(name string, n, distinct int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		c, err := b.code(name, distinct)
+		if err != nil {
+			return err
+		}
+		return create(path, func(w *bufio.Writer) {
+			c.context(w)
+			for i := range n {
+				c.frame(w, i)
+			}
+		})
+	}
+}
+
+// mixed writes about size bytes, percent of the lines frames, the others plain.
+func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		c, err := b.code(name, distinct)
+		if err != nil {
+			return err
+		}
+		return create(path, func(w *bufio.Writer) {
+			c.context(w)
+			for i, written := 0, int64(0); written < size; {
+				if c.rand.IntN(100) < percent {
+					written += int64(c.frame(w, i))
+					i++
+				} else {
+					written += int64(plainLine(w, c.rand))
+				}
+			}
+		})
+	}
+}
+
+// plain writes about size bytes without markup.
+func plain(size int64) func(b *binaries, path string) error {
+	return func(_ *binaries, path string) error {
+		r := rand.New(rand.NewPCG(1, 1))
+		return create(path, func(w *bufio.Writer) {
+			for written := int64(0); written < size; {
+				written += int64(plainLine(w, r))
+			}
+		})
+	}
+}
+
+var nouns = []string{"request", "session", "shard", "lease", "replica", "upload", "segment", "token", "snapshot", "watcher"}
+var verbs = []string{"accepted", "expired", "retried", "moved to", "rejected by", "waiting for", "merged into", "dropped from"}
+
+func plainLine(w *bufio.Writer, r *rand.Rand) int {
+	n, _ := fmt.Fprintf(w, "2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
+		r.IntN(40), 1000+r.IntN(9000), nouns[r.IntN(len(nouns))], r.Uint32(), verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))], r.IntN(100))
+	for range r.IntN(4) {
+		m, _ := fmt.Fprintf(w, ", %s {\"ms\":%d,\"try\":%d}", nouns[r.IntN(len(nouns))], r.IntN(5000), r.IntN(9))
+		n += m
+	}
+	w.WriteByte('\n')
+	return n + 1
+}
+
+// code is the functions of a binary, and a source of addresses in them that is the same in every run.
+type code struct {
+	module, id string
+	base       uint64 // what is added to link-time addresses
+	low, high  uint64
+	functions  []elf.Symbol
+	chosen     []uint64 // when only so many distinct addresses are wanted
+	rand       *rand.Rand
+}
+
+func readCode(path string, distinct int) (*code, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	id, err := buildID(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	c := &code{module: filepath.Base(path), id: id, low: 1<<64 - 1, rand: rand.New(rand.NewPCG(7, 7))}
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Size == 0 || int(s.Section) >= len(f.Sections) || f.Sections[s.Section].Flags&elf.SHF_EXECINSTR == 0 {
+			continue
+		}
+		c.functions = append(c.functions, s)
+		c.low, c.high = min(c.low, s.Value&^0xfff), max(c.high, (s.Value+s.Size+0xfff)&^0xfff)
+	}
+	if len(c.functions) == 0 {
+		return nil, fmt.Errorf("%s: no functions", path)
+	}
+	if f.Type == elf.ET_DYN {
+		c.base = loadedAt
+	}
+	for range distinct {
+		c.chosen = append(c.chosen, c.fresh())
+	}
+	return c, nil
+}
+
+// fresh returns a random address in a random function; every function is as likely as any other.
+func (c *code) fresh() uint64 {
+	s := c.functions[c.rand.IntN(len(c.functions))]
+	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)
+}
+
+func (c *code) context(w *bufio.Writer) {
+	fmt.Fprintf(w, "{{{reset}}}\n{{{module:0:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:0:rx:%#x}}}\n", c.module, c.id, c.base+c.low, c.high-c.low, c.low)
+}
+
+func (c *code) frame(w *bufio.Writer, i int) int {
+	var addr uint64
+	if len(c.chosen) > 0 {
+		addr = c.chosen[c.rand.IntN(len(c.chosen))]
+	} else {
+		addr = c.fresh()
+	}
+	kind := "ra"
+	if i%depth == 0 {
+		kind = "pc"
+	}
+	n, _ := fmt.Fprintf(w, "{{{bt:%d:%#x:%s}}}\n", i%depth, addr, kind)
+	return n
+}

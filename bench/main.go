@@ -1,0 +1,139 @@
+//go:build linux
+
+// Bench prints how symfilter compares with llvm-symbolizer-19 on big real binaries: ratios of time and memory, each the
+// median of interleaved runs. It is no test: nothing fails but what cannot be measured.
+//
+//	go run ./bench [-n 5] [-only REGEXP] [-list]
+//
+// The binaries (a kernel and radosgw, from Debian's packages) and the logs made from them, about 4 GB, are kept in
+// $BENCH_DIR, by default symfilter-bench in the user's cache directory. Needs apt-get, dpkg-deb, llvm-19.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// workload is a log, and what is compared over it.
+type workload struct {
+	name  string
+	log   func(b *binaries, path string) error // writes the log; nil: empty input
+	debug string                               // the folder of debug trees that is searched
+	// piped: the command stands between two cats, and is compared with a cat in its place.
+	piped bool
+}
+
+const reference = "llvm-symbolizer-19"
+
+var workloads = []workload{
+	{name: "empty input", debug: plainTree},
+	{name: "first frame, vmlinux", log: frames(vmlinux, 1, 0), debug: plainTree},
+	{name: "first frame, radosgw", log: frames(radosgw, 1, 0), debug: plainTree},
+	{name: "first frame, radosgw, zlib", log: frames(radosgw, 1, 0), debug: zlibTree},
+	{name: "16 cold frames, vmlinux", log: frames(vmlinux, 16, 0), debug: plainTree},
+	{name: "16 cold frames, radosgw", log: frames(radosgw, 16, 0), debug: plainTree},
+	{name: "100 k random frames, vmlinux", log: frames(vmlinux, 100_000, 0), debug: plainTree},
+	{name: "100 k random frames, radosgw", log: frames(radosgw, 100_000, 0), debug: plainTree},
+	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree},
+	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree},
+	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree},
+	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
+	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
+}
+
+func main() {
+	runs := flag.Int("n", 5, "measured runs of each command; one more warms up")
+	only := flag.String("only", "", "run the workloads whose name matches this regular `expression`")
+	list := flag.Bool("list", false, "list the workloads")
+	generate := flag.String("generate", "", "") // one workload's log, by a process of its own: see logOf
+	flag.Parse()
+	if err := bench(*runs, *only, *list, *generate); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(runs int, only string, list bool, generate string) error {
+	match, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	if list {
+		for _, w := range workloads {
+			fmt.Println(w.name)
+		}
+		return nil
+	}
+	b, err := openBinaries()
+	if err != nil {
+		return err
+	}
+	if generate != "" {
+		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == generate })
+		if i < 0 {
+			return fmt.Errorf("no workload %q", generate)
+		}
+		return workloads[i].log(b, b.logPath(workloads[i]))
+	}
+	if err := b.fetch(); err != nil {
+		return err
+	}
+	command := filepath.Join(b.dir, "symfilter")
+	if out, err := exec.Command("go", "build", "-o", command, "github.com/symfilter/symfilter/cmd/symfilter").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	describe(command)
+
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(out, "| workload\t| against\t| wall\t| CPU\t| peak memory\t| of\t|")
+	fmt.Fprintln(out, "|---\t|---\t|---:\t|---:\t|---:\t|---\t|")
+	for _, w := range workloads {
+		if !match.MatchString(w.name) {
+			continue
+		}
+		log, err := b.logOf(w)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "running:", w.name)
+		dirs := "--debug-file-directory=" + b.tree(w.debug)
+		mine := contender{argv: []string{command, "--no-debuginfod", dirs}}
+		other := contender{argv: []string{reference, "--filter-markup", "--no-debuginfod", dirs}}
+		if w.piped {
+			other = contender{argv: []string{"cat"}}
+		}
+		measure := once
+		if w.piped {
+			measure = betweenPipes
+		}
+		if err := interleave(runs, log, measure, &other, &mine); err != nil {
+			return err
+		}
+		ref, got := other.median(), mine.median()
+		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, other.argv[0],
+			ratio(got.wall.Seconds(), ref.wall.Seconds()), ratio(got.cpu.Seconds(), ref.cpu.Seconds()),
+			ratio(float64(got.peak), float64(ref.peak)), seconds(ref.wall), seconds(ref.cpu), ref.peak>>20)
+	}
+	return out.Flush()
+}
+
+// describe says on standard error what was compared, where.
+func describe(command string) {
+	first := func(name string, args ...string) string {
+		out, _ := exec.Command(name, args...).CombinedOutput()
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, "version") {
+				return strings.TrimSpace(line)
+			}
+		}
+		return ""
+	}
+	fmt.Fprintf(os.Stderr, "%s\n%s\n", first(command, "--version"), first(reference, "--version"))
+}

@@ -1,0 +1,188 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// contender is a command and what its runs cost.
+type contender struct {
+	argv []string
+	runs []cost
+}
+
+type cost struct {
+	wall, cpu time.Duration
+	peak      int64 // bytes resident
+}
+
+// median returns the median of each figure by itself.
+func (c *contender) median() cost {
+	middle := func(of func(cost) int64) int64 {
+		all := make([]int64, len(c.runs))
+		for i, r := range c.runs {
+			all[i] = of(r)
+		}
+		slices.SortFunc(all, cmp.Compare)
+		return all[len(all)/2]
+	}
+	return cost{
+		wall: time.Duration(middle(func(r cost) int64 { return int64(r.wall) })),
+		cpu:  time.Duration(middle(func(r cost) int64 { return int64(r.cpu) })),
+		peak: middle(func(r cost) int64 { return r.peak }),
+	}
+}
+
+// interleave runs the contenders in turn, A B A B, so that what else happens on the machine meets them alike. A first
+// round warms up the page cache and is not counted.
+func interleave(runs int, log string, measure func(argv []string, log string) (cost, error), all ...*contender) error {
+	for i := range runs + 1 {
+		for _, c := range all {
+			r, err := measure(c.argv, log)
+			if err != nil {
+				return fmt.Errorf("%s < %s: %w", strings.Join(c.argv, " "), log, err)
+			}
+			if i > 0 {
+				c.runs = append(c.runs, r)
+			}
+		}
+	}
+	return nil
+}
+
+// start prepares a process with an empty cache of its own: no index or download of an earlier run helps.
+func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func(), err error) {
+	cache, err := os.MkdirTemp("", "symfilter-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	if err := cmd.Start(); err != nil {
+		os.RemoveAll(cache)
+		return nil, nil, err
+	}
+	return cmd, func() { os.RemoveAll(cache) }, nil
+}
+
+func costOf(state *os.ProcessState, wall time.Duration) cost {
+	usage := state.SysUsage().(*syscall.Rusage)
+	return cost{wall: wall, cpu: state.UserTime() + state.SystemTime(), peak: usage.Maxrss << 10}
+}
+
+// once runs a command from the log to the null device.
+func once(argv []string, log string) (cost, error) {
+	in, err := os.Open(log)
+	if err != nil {
+		return cost{}, err
+	}
+	defer in.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return cost{}, err
+	}
+	defer null.Close()
+	begin := time.Now()
+	cmd, cleanup, err := start(argv, in, null)
+	if err != nil {
+		return cost{}, err
+	}
+	defer cleanup()
+	if err := cmd.Wait(); err != nil {
+		return cost{}, err
+	}
+	return costOf(cmd.ProcessState, time.Since(begin)), nil
+}
+
+// pipeSize is what both pipes are set to for every contender: one that enlarges its pipes gains nothing by it.
+const pipeSize = 1 << 20 // bytes; the most that an ordinary user may have
+
+// betweenPipes runs cat LOG | command | cat. The wall time is the whole line's, the rest the command's.
+func betweenPipes(argv []string, log string) (cost, error) {
+	in, err := os.Open(log)
+	if err != nil {
+		return cost{}, err
+	}
+	defer in.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return cost{}, err
+	}
+	defer null.Close()
+	var ends []*os.File
+	closeEnds := func() {
+		for _, f := range ends {
+			f.Close()
+		}
+	}
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeEnds()
+			return cost{}, err
+		}
+		ends = append(ends, r, w)
+		if err := setPipeSize(w, pipeSize); err != nil {
+			closeEnds()
+			return cost{}, err
+		}
+	}
+	begin := time.Now()
+	stages := []struct {
+		argv    []string
+		in, out *os.File
+	}{{[]string{"cat"}, in, ends[1]}, {argv, ends[0], ends[3]}, {[]string{"cat"}, ends[2], null}}
+	var running []*exec.Cmd
+	for _, s := range stages {
+		cmd, cleanup, startErr := start(s.argv, s.in, s.out)
+		if startErr != nil {
+			err = startErr
+			break
+		}
+		defer cleanup()
+		running = append(running, cmd)
+	}
+	closeEnds()
+	for _, cmd := range running {
+		if waitErr := cmd.Wait(); waitErr != nil && err == nil {
+			err = waitErr
+		}
+	}
+	if err != nil {
+		return cost{}, err
+	}
+	return costOf(running[1].ProcessState, time.Since(begin)), nil
+}
+
+// setPipeSize goes by the raw descriptor: File.Fd would set it to blocking.
+func setPipeSize(f *os.File, size int) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var setErr error
+	if err := raw.Control(func(fd uintptr) { _, setErr = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) }); err != nil {
+		return err
+	}
+	return setErr
+}
+
+func ratio(got, want float64) string {
+	if want == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", got/want)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
