@@ -94,7 +94,7 @@ func (f *Filter) contextual(eol []byte) {
 func (f *Filter) endContextual(start int, shown bool, eol []byte) {
 	m := f.open
 	switch {
-	case m != nil && f.o.OmitModuleLines && !shown:
+	case m != nil && f.o.OmitModuleLines && !f.shows():
 		f.open = nil
 		f.dropLine(start)
 	case m != nil:
@@ -107,6 +107,29 @@ func (f *Filter) endContextual(start int, shown bool, eol []byte) {
 	default:
 		f.dropLine(start)
 	}
+}
+
+// shows reports whether a line without its module lines says anything: text
+// between or behind its elements. A log prefix alone does not.
+func (f *Filter) shows() bool {
+	if f.passed > 0 {
+		return true
+	}
+	seen := false
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		switch {
+		case p.Kind != markup.Elem:
+			if seen && !blank(p) {
+				return true
+			}
+		case p.Tag == markup.TagModule || p.Tag == markup.TagMMap:
+			seen = true
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // dropLine takes a line back that has nothing to show.
@@ -147,7 +170,7 @@ func (f *Filter) merge() bool {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			if v, ok := f.load(p); ok {
+			if v, ok := f.load(p); ok && !slices.Contains(m.maps, v) {
 				m.maps = append(m.maps, v)
 			}
 		}
@@ -306,7 +329,7 @@ func (f *Filter) define(p *piece) (*module, bool) {
 	if changed {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q; a {{{reset}}} should have come before", e.ID, e.Name))
 	}
-	if s := f.o.Symbolizer; s != nil && f.o.Wait >= 0 {
+	if s := f.o.Symbolizer; s != nil {
 		s.Prefetch(mod.buildID, mod.name)
 	}
 	return mod, true
