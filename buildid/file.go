@@ -1,0 +1,252 @@
+package buildid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A Kind says what a file is wanted for.
+type Kind uint8
+
+// The kinds of file that one build ID may name.
+const (
+	Debug      Kind = iota // debug information or at least a full symbol table
+	Executable             // the code itself
+	Alt                    // the supplementary file that dwz makes, which has an ID of its own
+)
+
+// A Query is what a finder looks for.
+type Query struct {
+	ID   ID
+	Kind Kind
+	Name string // of the module, as logged: hostile, and only [ModulePath] reads it
+}
+
+// An Attempt is a place where a finder looked in vain, and what it found there instead. Where may hold the name of a
+// module as it was logged: escape it before printing.
+type Attempt struct {
+	Where, Said string
+}
+
+// A File is an open file whose build ID was found to be the one asked for, through this same descriptor. The caller
+// closes it.
+type File struct {
+	r          io.ReaderAt
+	size       int64
+	path       string
+	where      string
+	os         *os.File
+	closer     io.Closer
+	unverified bool
+}
+
+// Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a FIFO or a device.
+// where is kept for [File.Where]. The error wraps [fs.ErrNotExist] where there is no such file, [ErrNoID] or [ErrOtherID]
+// where there is another, and otherwise what the system or the reader of the headers said.
+func Open(path, where string, id ID) (*File, error) {
+	f, err := open(path, where, id)
+	if err != nil {
+		return nil, fmt.Errorf("build ID %s: %w", id, err)
+	}
+	if f.unverified {
+		f.Close()
+		return nil, fmt.Errorf("build ID %s: %s: %w", id, path, ErrNoID)
+	}
+	return f, nil
+}
+
+// NewFile returns a File of size bytes read from r whose build ID the caller has checked: the member of an archive. Close
+// closes closer, if that is not nil.
+func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
+	return &File{r: r, size: size, path: path, where: where, closer: closer}
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
+
+// Size returns the size in bytes that the file had when it was opened.
+func (f *File) Size() int64 { return f.size }
+
+// Path returns the path that was opened.
+func (f *File) Path() string { return f.path }
+
+// OS returns the open file itself, to be mapped, or nil where there is none. It stays owned by f.
+func (f *File) OS() *os.File { return f.os }
+
+// Where says which finder the file is from.
+func (f *File) Where() string { return f.where }
+
+// Unverified reports whether the file has no note to check: it was taken for its place in a tree that the operator named.
+func (f *File) Unverified() bool { return f.unverified }
+
+// Close closes the file.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// ErrNoID is returned for an ELF file that has no build ID.
+var ErrNoID = errors.New("there is no build ID in it")
+
+// ErrOtherID is wrapped by the error about a file that is another build.
+var ErrOtherID = errors.New("another build ID")
+
+// An otherIDError is an ErrOtherID with the IDs.
+type otherIDError struct{ got, want ID }
+
+func (e *otherIDError) Error() string {
+	return fmt.Sprintf("its build ID is %s, not %s", e.got, e.want)
+}
+func (e *otherIDError) Unwrap() error { return ErrOtherID }
+
+// Read returns the build ID of the ELF file of size bytes behind r, from its notes, with a few small reads.
+// It returns [ErrNoID] when the file has none.
+func Read(r io.ReaderAt, size int64) (ID, error) {
+	raw, err := object.BuildID(r, size)
+	if errors.Is(err, object.ErrNoBuildID) {
+		return ID{}, ErrNoID
+	}
+	if err != nil {
+		return ID{}, err
+	}
+	return FromBytes(raw)
+}
+
+// errNotRegular is about directories, FIFOs, sockets and devices.
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens the regular file at path without blocking and without touching anything else that may lie there:
+// opening a device can be an act (a watchdog starts to count), so it is asked for its type before and, for races, after.
+func openRegular(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err = f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// open opens the file at path if its ID is id or it has none; the latter is marked as unverified.
+func open(path, where string, id ID) (*File, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	got, err := Read(f, size)
+	unverified := errors.Is(err, ErrNoID)
+	switch {
+	case unverified:
+	case err != nil:
+		f.Close()
+		return nil, &fs.PathError{Op: "read build ID of", Path: path, Err: err}
+	case got != id:
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: &otherIDError{got, id}}
+	}
+	return &File{r: f, size: size, path: path, where: where, os: f, closer: f, unverified: unverified}, nil
+}
+
+// said puts an error of open into the words of an Attempt, which has the path already.
+func said(err error) string {
+	var format *object.FormatError
+	var limit *object.LimitError
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	case errors.As(err, &format):
+		return "not an ELF file: " + format.Error()
+	case errors.As(err, &limit):
+		return "not an ELF file: " + limit.Error()
+	case errors.As(err, &path):
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// passing reports whether err is about this moment rather than about the file: it must not be remembered as a miss.
+func passing(err error) bool {
+	return exhausted(err) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN)
+}
+
+// exhausted reports whether err says that this process or the system has no more descriptors or memory.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
+// A search is one Find: it keeps what must be said when nothing is found.
+type search struct {
+	ctx     context.Context
+	where   string
+	query   Query
+	note    func(Attempt)
+	passing error // the first error that says nothing about the file
+}
+
+func (s *search) tell(where, said string) {
+	if s.note != nil {
+		s.note(Attempt{where, said})
+	}
+}
+
+// try opens the file at path, or tells why it is not the one.
+func (s *search) try(path string) *File {
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	f, err := open(path, s.where, s.query.ID)
+	if err == nil {
+		return f
+	}
+	s.tell(path, said(err))
+	if s.passing == nil && passing(err) {
+		s.passing = err
+	}
+	return nil
+}
+
+// tryVerified is try for places where a file without a note cannot be trusted.
+func (s *search) tryVerified(path string) *File {
+	f := s.try(path)
+	if f != nil && f.unverified {
+		f.Close()
+		s.tell(path, ErrNoID.Error())
+		return nil
+	}
+	return f
+}
+
+// miss returns the error of a search that found nothing.
+func (s *search) miss() error {
+	err := s.ctx.Err()
+	if err == nil {
+		err = s.passing
+	}
+	if err == nil {
+		err = fs.ErrNotExist
+	}
+	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
+}

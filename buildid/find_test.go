@@ -1,0 +1,447 @@
+package buildid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	wanted  = "abcdef0123456789abcdef0123456789abcdef01"
+	another = "abcdef0123456789abcdef0123456789abcdef02"
+)
+
+type finder interface {
+	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
+}
+
+// A finderCase is a finder over an empty folder, and where in it the file of the wanted ID belongs.
+type finderCase struct {
+	name  string
+	place string // below the folder
+	new   func(dir string) finder
+	// paths reports whether the finder goes by the path, so that Attempts name it and say what lies there;
+	// otherwise they name the folder.
+	paths bool
+	// unverified: a file without a note is taken at the place.
+	unverified bool
+}
+
+var finderCases = []finderCase{
+	{"tree", ".build-id/ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(dir) }, true, true},
+	{"tree named by its .build-id", ".build-id/ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(filepath.Join(dir, ".build-id")) }, true, true},
+	{"tree without .build-id", "ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(dir) }, true, true},
+	{"symbol path", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(dir) }, false, false},
+	{"symbol path of a file", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(filepath.Join(dir, "lib/x/libx.so")) }, false, false},
+	{"module path", "lib/x/libx.so", func(string) finder { return ModulePath{} }, true, false},
+}
+
+// find asks a finder, and returns what it told. The returned file is closed at the end of the test.
+func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
+	t.Helper()
+	var told []Attempt
+	file, err := f.Find(t.Context(), q, func(a Attempt) { told = append(told, a) })
+	if (file == nil) == (err == nil) {
+		t.Fatalf("Find = %v, %v: want one of both", file, err)
+	}
+	if file != nil {
+		t.Cleanup(func() { file.Close() })
+	}
+	return file, told, err
+}
+
+// TestFinders is the conformance suite: what holds for every finder, whatever lies at the place.
+func TestFinders(t *testing.T) {
+	whole := program{id: wanted, sections: []string{".text", ".debug_info"}}.bytes(t)
+	tests := []struct {
+		name string
+		put  func(t *testing.T, path string)
+		// said is a part of the one Attempt about the place; empty where the file is found
+		said       string
+		unverified bool // found only where the place is a promise
+	}{
+		{name: "found", put: func(t *testing.T, path string) { put(t, path, whole) }},
+		{name: "found through a symbolic link", put: func(t *testing.T, path string) {
+			put(t, path+".elsewhere", whole)
+			if err := os.Symlink(path+".elsewhere", path); err != nil {
+				t.Skip(err)
+			}
+		}},
+		{name: "missing", put: func(*testing.T, string) {}, said: "no such file"},
+		{name: "wrong ID at the path", put: func(t *testing.T, path string) { put(t, path, program{id: another}.bytes(t)) },
+			said: "its build ID is " + another + ", not " + wanted},
+		{name: "a longer ID at the path", put: func(t *testing.T, path string) { put(t, path, program{id: wanted + "00"}.bytes(t)) },
+			said: "its build ID is " + wanted + "00, not " + wanted},
+		{name: "no ID at the path", put: func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) },
+			said: "there is no build ID in it", unverified: true},
+		{name: "FIFO at the path", put: putFIFO, said: "not a regular file"},
+		{name: "folder at the path", put: func(t *testing.T, path string) {
+			if err := os.MkdirAll(path, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, said: "not a regular file"},
+		{name: "link to itself at the path", put: func(t *testing.T, path string) {
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(path, path); err != nil {
+				t.Skip(err)
+			}
+		}, said: "too many levels of symbolic links"},
+		{name: "empty file", put: func(t *testing.T, path string) { put(t, path, nil) }, said: "not an ELF file"},
+		{name: "text file", put: func(t *testing.T, path string) { put(t, path, []byte("#!/bin/sh\n")) }, said: "not an ELF file"},
+		{name: "ELF file truncated in its header", put: func(t *testing.T, path string) { put(t, path, whole[:40]) }, said: "not an ELF file"},
+		{name: "ELF file truncated in its note", put: func(t *testing.T, path string) { put(t, path, whole[:150]) }, said: "not an ELF file"},
+	}
+	for _, fc := range finderCases {
+		for _, tt := range tests {
+			t.Run(fc.name+"/"+tt.name, func(t *testing.T) {
+				if runtime.GOOS == "windows" && strings.Contains(tt.said, "levels") {
+					t.Skip("other words")
+				}
+				checkNoFileStaysOpen(t)
+				dir := t.TempDir()
+				path := filepath.Join(dir, filepath.FromSlash(fc.place))
+				tt.put(t, path)
+				q := Query{ID: mustParse(t, wanted), Name: path}
+				f, told, err := find(t, fc.new(dir), q)
+				if tt.said == "" || tt.unverified && fc.unverified {
+					if err != nil {
+						t.Fatalf("Find: %v, told %v; want the file", err, told)
+					}
+					if f.Path() != path || f.Unverified() != tt.unverified || f.OS() == nil || f.Where() == "" {
+						t.Errorf("file %s, unverified %v, from %q; want %s, %v", f.Path(), f.Unverified(), f.Where(), path, tt.unverified)
+					}
+					checkContent(t, f)
+					return
+				}
+				if !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("Find: %v, want an error that is fs.ErrNotExist", err)
+				}
+				var about []string
+				for _, a := range told {
+					if a.Where == path {
+						about = append(about, a.Said)
+					}
+				}
+				if fc.paths && (len(about) != 1 || !strings.Contains(about[0], tt.said)) {
+					t.Errorf("told %q about the place, want one thing that holds %q; all: %v", about, tt.said, told)
+				}
+				if len(told) == 0 {
+					t.Error("nothing told")
+				}
+			})
+		}
+	}
+}
+
+func checkContent(t *testing.T, f *File) {
+	t.Helper()
+	want, err := os.ReadFile(f.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, f.Size())
+	if _, err := f.ReadAt(got, 0); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("content (-got +want):\n%s", diff)
+	}
+}
+
+func TestNamesLeadNowhereButToTheModuleItself(t *testing.T) {
+	for _, fc := range finderCases {
+		t.Run(fc.name, func(t *testing.T) {
+			checkNoFileStaysOpen(t)
+			top := t.TempDir()
+			dir := filepath.Join(top, "root")
+			if err := os.MkdirAll(filepath.Join(dir, ".build-id", "aa"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			// The canary has the ID asked for, outside the root.
+			put(t, filepath.Join(top, "canary"), program{id: wanted}.bytes(t))
+			t.Chdir(dir)
+			for _, name := range []string{
+				"", ".", "..", "../canary", "aa/../../canary", ".build-id/aa/../../../canary", "%2e%2e/canary", "./../canary",
+				filepath.Join(top, "canary") + "\x00", "\x00" + filepath.Join(top, "canary"), "\x00",
+				strings.Repeat("../", 2000) + top + "/canary", "/" + strings.Repeat("./", 4000), "/dev/zero", "/dev/tty", "/proc/self/mem",
+				"linux-vdso.so.1", "[vdso]", "/", "//", "/..", "~/canary", "$HOME/canary", "file://" + top + "/canary",
+			} {
+				f, told, err := find(t, fc.new(dir), Query{ID: mustParse(t, wanted), Name: name})
+				if !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("name %.40q: file %v, error %v; want fs.ErrNotExist", name, f, err)
+				}
+				if len(told) == 0 {
+					t.Errorf("name %.40q: nothing told", name)
+				}
+			}
+		})
+	}
+}
+
+func TestModulePathMayHoldDotDot(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "lib", "libx.so"), program{id: wanted}.bytes(t))
+	put(t, filepath.Join(dir, "bin", "x"), nil)
+	name := dir + "/bin/../lib/libx.so"
+	f, told, err := find(t, ModulePath{}, Query{ID: mustParse(t, wanted), Name: name})
+	if err != nil {
+		t.Fatalf("Find: %v, told %v", err, told)
+	}
+	if f.Path() != name {
+		t.Errorf("path %s, want %s", f.Path(), name)
+	}
+}
+
+func TestIDsWithoutAPlaceAreNotLookedUpInATree(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, ".build-id", "ab", ".debug"), program{id: "ab"}.bytes(t))
+	put(t, filepath.Join(dir, ".build-id", "ab", "c.debug"), program{id: "0abc"}.bytes(t))
+	for _, id := range []ID{{}, mustParse(t, "ab"), mustParse(t, "abc")} {
+		if f, _, err := find(t, NewTree(dir), Query{ID: id}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("ID %q: file %v, error %v; want fs.ErrNotExist", id, f, err)
+		}
+	}
+}
+
+func TestFindersWithoutAnIDFindNothing(t *testing.T) {
+	for _, fc := range finderCases {
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.FromSlash(fc.place))
+		put(t, path, program{}.bytes(t))
+		if f, told, err := find(t, fc.new(dir), Query{Name: path}); !errors.Is(err, fs.ErrNotExist) || len(told) == 0 {
+			t.Errorf("%s: file %v, error %v, told %v; want fs.ErrNotExist", fc.name, f, err, told)
+		}
+	}
+}
+
+func TestACancelledFindIsNoMiss(t *testing.T) {
+	for _, fc := range finderCases {
+		t.Run(fc.name, func(t *testing.T) {
+			checkNoFileStaysOpen(t)
+			dir := t.TempDir()
+			path := filepath.Join(dir, filepath.FromSlash(fc.place))
+			put(t, path, program{id: wanted}.bytes(t))
+			finder := fc.new(dir)
+			q := Query{ID: mustParse(t, wanted), Name: path}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if f, err := finder.Find(ctx, q, nil); !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Find = %v, %v; want context.Canceled", f, err)
+			}
+			if _, told, err := find(t, finder, q); err != nil {
+				t.Errorf("Find afterwards: %v, told %v", err, told)
+			}
+		})
+	}
+}
+
+func TestTreeTriesTheKindsOfFile(t *testing.T) {
+	place := ".build-id/ab/" + wanted[2:]
+	content := program{id: wanted}.bytes(t)
+	tests := []struct {
+		name  string
+		files []string
+		kind  Kind
+		want  string
+		told  []string
+	}{
+		{"debug file", []string{place, place + ".debug"}, Debug, place + ".debug", nil},
+		{"program", []string{place, place + ".debug"}, Executable, place, nil},
+		{"supplementary file", []string{place + ".debug"}, Alt, place + ".debug", nil},
+		{"debug file without .build-id", []string{"ab/" + wanted[2:] + ".debug"}, Debug, "ab/" + wanted[2:] + ".debug",
+			[]string{place + ".debug: no such file"}},
+		{"program instead of a debug file", []string{place}, Debug, place,
+			[]string{place + ".debug: no such file", place[len(".build-id/"):] + ".debug: no such file"}},
+		{"no debug file instead of a program", []string{place + ".debug"}, Executable, "",
+			[]string{place + ": no such file", place[len(".build-id/"):] + ": no such file"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, file := range tt.files {
+				put(t, filepath.Join(dir, file), content)
+			}
+			f, attempts, err := find(t, NewTree(dir), Query{ID: mustParse(t, wanted), Kind: tt.kind})
+			got := ""
+			if err == nil {
+				got, _ = filepath.Rel(dir, f.Path())
+				got = filepath.ToSlash(got)
+			}
+			var told []string
+			for _, a := range attempts {
+				rel, _ := filepath.Rel(dir, a.Where)
+				told = append(told, filepath.ToSlash(rel)+": "+a.Said)
+			}
+			if got != tt.want {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+			if diff := cmp.Diff(told, tt.told); diff != "" {
+				t.Errorf("told (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSymbolPathPrefersWhatTheKindNeeds(t *testing.T) {
+	stripped := program{id: wanted, sections: []string{".text"}}
+	symbols := program{id: wanted, sections: []string{".text", ".symtab"}}
+	debug := program{id: wanted, sections: []string{".text", ".symtab", ".debug_info"}, noCode: true}
+	zdebug := program{id: wanted, sections: []string{".text", ".zdebug_info"}, noCode: true}
+	tests := []struct {
+		name  string
+		files map[string]program
+		kind  Kind
+		want  string
+	}{
+		{"debug information over a stripped file", map[string]program{"a": stripped, "b": debug}, Debug, "b"},
+		{"debug information over symbols", map[string]program{"a": symbols, "b": debug}, Debug, "b"},
+		{"old compressed debug information too", map[string]program{"a": symbols, "b": zdebug}, Debug, "b"},
+		{"symbols over a stripped file", map[string]program{"a": stripped, "b": symbols}, Debug, "b"},
+		{"a stripped file over nothing", map[string]program{"a": stripped}, Debug, "a"},
+		{"debug information for dwz", map[string]program{"a": stripped, "b": debug}, Alt, "b"},
+		{"code over none", map[string]program{"a": debug, "b": stripped}, Executable, "b"},
+		{"the first path of equals", map[string]program{"c": debug, "b": debug, "d": debug}, Debug, "b"},
+		{"another ID never", map[string]program{"a": stripped, "b": {id: another, sections: debug.sections}}, Debug, "a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			checkNoFileStaysOpen(t)
+			dir := t.TempDir()
+			for name, p := range tt.files {
+				put(t, filepath.Join(dir, name), p.bytes(t))
+			}
+			f, told, err := find(t, NewSymbolPath(dir), Query{ID: mustParse(t, wanted), Kind: tt.kind})
+			if err != nil {
+				t.Fatalf("Find: %v, told %v", err, told)
+			}
+			if got := filepath.Base(f.Path()); got != tt.want {
+				t.Errorf("found %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSymbolPathSaysWhereItLooked(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a", "one"), program{id: another}.bytes(t))
+	put(t, filepath.Join(dir, "a", "two"), program{}.bytes(t))
+	put(t, filepath.Join(dir, "a", "text"), []byte("no ELF file"))
+	if err := os.Symlink(dir, filepath.Join(dir, "a", "loop")); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	_, told, err := find(t, NewSymbolPath(filepath.Join(dir, "a"), filepath.Join(dir, "b")), Query{ID: mustParse(t, wanted)})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("Find: %v, want fs.ErrNotExist", err)
+	}
+	want := []Attempt{
+		{filepath.Join(dir, "b"), "no such file"},
+		{filepath.Join(dir, "a"), "no file with this build ID among 2 ELF files"},
+		{filepath.Join(dir, "b"), "no file with this build ID among 2 ELF files"},
+	}
+	if diff := cmp.Diff(told, want); diff != "" {
+		t.Errorf("told (-got +want):\n%s", diff)
+	}
+}
+
+func TestSymbolPathFollowsTheLinkThatTheOperatorNamed(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "real", "x"), program{id: wanted}.bytes(t))
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "real"), link); err != nil {
+		t.Skip(err)
+	}
+	f, told, err := find(t, NewSymbolPath(link), Query{ID: mustParse(t, wanted)})
+	if err != nil {
+		t.Fatalf("Find: %v, told %v", err, told)
+	}
+	if got, want := f.Path(), filepath.Join(link, "x"); got != want {
+		t.Errorf("found %s, want %s", got, want)
+	}
+}
+
+func TestSymbolPathIsBuiltOnceForAllGoroutines(t *testing.T) {
+	dir := t.TempDir()
+	var ids []ID
+	for i := range 200 {
+		id := fmt.Sprintf("%08x", uint32(0xabcd0000)+uint32(i))
+		ids = append(ids, mustParse(t, id))
+		put(t, filepath.Join(dir, id[6:], id), program{id: id}.bytes(t))
+	}
+	p := NewSymbolPath(dir)
+	var all sync.WaitGroup
+	for _, id := range ids {
+		all.Go(func() {
+			f, err := p.Find(t.Context(), Query{ID: id}, nil)
+			if err != nil {
+				t.Errorf("Find(%s): %v", id, err)
+				return
+			}
+			defer f.Close()
+			if got := filepath.Base(f.Path()); got != id.String() {
+				t.Errorf("Find(%s) = %s", id, got)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAFileChangedSinceItWasIndexedIsNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	put(t, path, program{id: wanted}.bytes(t))
+	p := NewSymbolPath(dir)
+	q := Query{ID: mustParse(t, wanted)}
+	if _, _, err := find(t, p, q); err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, program{id: another}.bytes(t))
+	_, told, err := find(t, p, q)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Find: %v, want fs.ErrNotExist", err)
+	}
+	if diff := cmp.Diff(told, []Attempt{{path, "its build ID is " + another + ", not " + wanted}}); diff != "" {
+		t.Errorf("told (-got +want):\n%s", diff)
+	}
+}
+
+func TestOpenTakesOnlyAVerifiedFile(t *testing.T) {
+	checkNoFileStaysOpen(t)
+	dir := t.TempDir()
+	tests := []struct {
+		name string
+		file program
+		want error
+	}{
+		{"right", program{id: wanted}, nil},
+		{"wrong", program{id: another}, ErrOtherID},
+		{"none", program{}, ErrNoID},
+	}
+	for _, tt := range tests {
+		path := filepath.Join(dir, tt.name)
+		put(t, path, tt.file.bytes(t))
+		f, err := Open(path, "test", mustParse(t, wanted))
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: Open: %v, want %v", tt.name, err, tt.want)
+		}
+		if f != nil {
+			f.Close()
+		}
+	}
+	if _, err := Open(filepath.Join(dir, "missing"), "test", mustParse(t, wanted)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of a missing file: %v, want fs.ErrNotExist", err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package buildid
+
+const openFlags = 0

@@ -1,0 +1,48 @@
+package buildid
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// minPathID is the shortest ID, in bytes, that is looked up by path: the first byte is the folder, the others the file.
+const minPathID = 2
+
+// A Tree finds files in a tree of debug files by their place, as GDB and the packages of the distributions lay it
+// out: DIR/.build-id/ab/cdef….debug is the debug file of build ID abcdef…, the same without .debug the program.
+// It may be used by many goroutines at once, and keeps nothing: files that come later are found.
+type Tree struct {
+	dir string
+}
+
+// NewTree returns the tree at dir, which is the folder that holds .build-id, or .build-id itself under any name.
+func NewTree(dir string) *Tree { return &Tree{dir} }
+
+// Find returns the file at the place of q.ID, if its note does not name another build. A file without a note is taken too:
+// the operator named the tree, and the place is the promise. Where there is no .debug file, a Debug or Alt query is answered with
+// the program itself, which may be stripped.
+func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
+	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
+	if q.ID.Len() < minPathID {
+		s.tell(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
+		return nil, s.miss()
+	}
+	hex := q.ID.String()
+	place := filepath.Join(hex[:2], hex[2:])
+	dirs := []string{filepath.Join(t.dir, ".build-id"), t.dir}
+	if filepath.Base(t.dir) == ".build-id" {
+		dirs = dirs[1:]
+	}
+	suffixes := []string{".debug", ""}
+	if q.Kind == Executable {
+		suffixes = suffixes[1:]
+	}
+	for _, suffix := range suffixes {
+		for _, dir := range dirs {
+			if f := s.try(filepath.Join(dir, place) + suffix); f != nil {
+				return f, nil
+			}
+		}
+	}
+	return nil, s.miss()
+}
