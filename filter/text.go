@@ -113,25 +113,23 @@ func (f *Filter) demangle(name string) string {
 // stood before the element and behind it.
 func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 	start := len(f.out)
-	behind := len(f.pieces)
-	for i := range f.pieces {
-		if p := &f.pieces[i]; p == bt {
-			behind = i + 1
-			break
-		}
-		f.text(&f.pieces[i])
+	at := 0
+	for &f.pieces[at] != bt {
+		at++
 	}
+	behind := at + 1
+	f.textOf(f.pieces[:at])
 	e, err := bt.bt()
 	if err != nil {
 		f.asItCame(bt)
-		f.textFrom(behind)
+		f.textOf(f.pieces[behind:])
 		f.endLine(eol)
 		return
 	}
 	a := f.code(e.Addr, e.Kind)
 	if a.text == nil || len(a.text.frames) == 1 {
 		f.frame(e.Frame, a, 0)
-		f.textFrom(behind)
+		f.textOf(f.pieces[behind:])
 		f.endLine(eol)
 		return
 	}
@@ -167,23 +165,22 @@ func (f *Filter) inlinedLines(number uint64, a answer, start, behind int, eol []
 		}
 		f.frame(number, a, i)
 		if i == last {
-			f.textFrom(behind)
+			f.textOf(f.pieces[behind:])
 			f.endLine(eol)
 			return
 		}
 		if after <= maxRepeat {
-			f.textFrom(behind)
+			f.textOf(f.pieces[behind:])
 		}
 		f.endLine(between)
 		f.sendLarge()
 	}
 }
 
-// textFrom prints the pieces from i on, none of which is a presentation
-// element.
-func (f *Filter) textFrom(i int) {
-	for ; i < len(f.pieces); i++ {
-		if p := &f.pieces[i]; p.Kind == markup.Elem {
+// textOf prints pieces of which none is to be resolved.
+func (f *Filter) textOf(pieces []piece) {
+	for i := range pieces {
+		if p := &pieces[i]; p.Kind == markup.Elem {
 			f.asItCame(p)
 		} else {
 			f.text(p)

@@ -1,0 +1,81 @@
+package filter
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// TestSinkPrintsWhatWriteDoes: a log taken apart and handed over as typed
+// elements comes out like the log itself.
+func TestSinkPrintsWhatWriteDoes(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	for seed := range uint64(300) {
+		in := newGenerator(seed).log(40)
+		var b strings.Builder
+		f := New(&b, o)
+		var scan markup.Scanner
+		for line := range strings.Lines(in) {
+			text, eol := splitLine([]byte(line))
+			scan.Reset(text)
+			for {
+				tok, ok := scan.Next()
+				if !ok {
+					break
+				}
+				if e, err := markup.Parse(tok); tok.Kind == markup.Elem && err == nil && e != nil {
+					f.Element(e)
+				} else {
+					f.Text(tok.Raw)
+				}
+			}
+			f.Text(eol)
+		}
+		f.Close()
+		want, _ := filterString(t, o, in, nil)
+		// An element without an answer is printed again, in the canonical form.
+		if got, want := canonical(b.String()), canonical(want); got != want {
+			t.Fatalf("seed %d: (-sink +write)\n%s", seed, cmp.Diff(got, want))
+		}
+	}
+}
+
+var shownElement = regexp.MustCompile(`(\[\[\[|\{\{\{)[a-z]+(:[^\[\]{}]*)?(\]\]\]|\}\}\})`)
+
+func canonical(s string) string { return shownElement.ReplaceAllString(s, "<element>") }
+
+func TestSinkTextIsNotInterpreted(t *testing.T) {
+	var b strings.Builder
+	f := New(&b, Options{})
+	f.Text([]byte("a {{{symbol:"))
+	f.Text([]byte("main}}} b "))
+	f.Element(markup.Symbol{Name: "main"})
+	f.Text([]byte("\n{{{reset}}}\r\nlast"))
+	f.Close()
+	if got, want := b.String(), "a {{{symbol:main}}} b main\n{{{reset}}}\r\nlast"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+var sgrSequence = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+
+// TestHighlightingOnlyAddsColour: without its colours, a highlighted log is
+// the log without colour.
+func TestHighlightingOnlyAddsColour(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	for seed := range uint64(300) {
+		in := newGenerator(seed).log(40)
+		o.Color = ColorAlways
+		always, _ := filterString(t, o, in, nil)
+		o.Color = ColorNever
+		never, _ := filterString(t, o, in, nil)
+		if got := sgrSequence.ReplaceAllString(always, ""); got != never {
+			t.Fatalf("seed %d: (-always +never)\n%s", seed, cmp.Diff(got, never))
+		}
+	}
+}
