@@ -1,0 +1,137 @@
+package markup
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+func (r Reset) AppendMarkup(dst []byte) []byte {
+	if r.Extra == "" {
+		return append(dst, "{{{reset}}}"...)
+	}
+	start := len(dst)
+	dst = append(dst, "{{{reset:"...)
+	return append(appendName(dst, start, r.Extra, strict), "}}}"...)
+}
+
+// AppendMarkup prints a Module as Element says. The format has no module without a build ID: a zero one is printed as 00.
+func (m Module) AppendMarkup(dst []byte) []byte {
+	start := len(dst)
+	dst = strconv.AppendUint(append(dst, "{{{module:"...), m.ID, 10)
+	dst = appendName(append(dst, ':'), start, m.Name, colonsKept)
+	dst = append(dst, ":elf:"...)
+	if m.BuildID.IsZero() {
+		return append(dst, "00}}}"...)
+	}
+	return append(m.BuildID.AppendHex(dst), "}}}"...)
+}
+
+func (m MMap) AppendMarkup(dst []byte) []byte {
+	dst = appendAddr(append(dst, "{{{mmap:"...), m.Addr)
+	dst = strconv.AppendUint(append(dst, ":0x"...), m.Size, 16)
+	dst = strconv.AppendUint(append(dst, ":load:"...), m.Module, 10)
+	dst = append(append(dst, ':'), m.Mode.String()...)
+	if dst[len(dst)-1] == ':' {
+		dst = append(dst, '-')
+	}
+	return append(appendAddr(append(dst, ':'), m.Rel), "}}}"...)
+}
+
+func (p PC) AppendMarkup(dst []byte) []byte {
+	dst = appendAddr(append(dst, "{{{pc:"...), p.Addr)
+	return append(append(dst, p.Kind.suffix()...), "}}}"...)
+}
+
+func (b BT) AppendMarkup(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, "{{{bt:"...), b.Frame, 10)
+	dst = appendAddr(append(dst, ':'), b.Addr)
+	return append(append(dst, b.Kind.suffix()...), "}}}"...)
+}
+
+func (d Data) AppendMarkup(dst []byte) []byte {
+	return append(appendAddr(append(dst, "{{{data:"...), d.Addr), "}}}"...)
+}
+
+func (s Symbol) AppendMarkup(dst []byte) []byte {
+	start := len(dst)
+	return append(appendName(append(dst, "{{{symbol:"...), start, s.Name, symbolName), "}}}"...)
+}
+
+func (h HexDict) AppendMarkup(dst []byte) []byte {
+	start := len(dst)
+	return append(appendName(append(dst, "{{{hexdict:"...), start, h.Body, hexdictBody), "}}}"...)
+}
+
+func (d DumpFile) AppendMarkup(dst []byte) []byte {
+	start := len(dst)
+	dst = append(appendName(append(dst, "{{{dumpfile:"...), start, d.Type, strict), ':')
+	return append(appendName(dst, start, d.Name, strict), "}}}"...)
+}
+
+func (k PCKind) suffix() string {
+	switch k {
+	case ReturnAddress:
+		return ":ra"
+	case Precise:
+		return ":pc"
+	}
+	return ""
+}
+
+// appendAddr appends a %p. LLVM's filter reads no 0X, and the spec wants an even number of digits.
+func appendAddr(dst []byte, addr uint64) []byte {
+	dst = append(dst, "0x"...)
+	if n := bits.Len64(addr); (n+3)/4%2 == 1 || n == 0 {
+		dst = append(dst, '0')
+	}
+	return strconv.AppendUint(dst, addr, 16)
+}
+
+// nameRule says what a name may hold besides what every name may.
+type nameRule uint8
+
+const (
+	strict      nameRule = iota // nothing
+	colonsKept                  // ':'
+	symbolName                  // "::" where ParseSymbol keeps it, and "{{{" where no element begins with it
+	hexdictBody                 // ':' and line ends
+)
+
+// appendName appends a name that the parser of its element reads whole. The element begins at dst[start]; what would make it too
+// long is left out.
+func appendName(dst []byte, start int, name string, rule nameRule) []byte {
+	const (
+		digits = "0123456789abcdef"
+		cut    = "…"                                                       // ends no tag and no "::"
+		tail   = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // at most follows
+	)
+	for i := 0; i < len(name); i++ {
+		if len(dst)-start >= maxElement-tail {
+			return append(dst, cut...)
+		}
+		c := name[i]
+		switch {
+		case c == '}',
+			c == '\n' && rule != hexdictBody,
+			c == ':' && (rule == strict || rule == symbolName && !(colons(name, i) == 2 && i+2 < len(name))),
+			c == '{' && strings.HasPrefix(name[i:], "{{{") && (rule != symbolName || beginsElement(name[i+3:])):
+			dst = append(dst, '\\', 'x', digits[c>>4], digits[c&15])
+		case c == ':' && rule == symbolName:
+			dst = append(dst, "::"...)
+			i++
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// beginsElement reports whether "{{{" and rest may begin an element when an element's end follows.
+func beginsElement(rest string) bool {
+	n := 0
+	for n < len(rest) && 'a' <= rest[n] && rest[n] <= 'z' {
+		n++
+	}
+	return n > 0 && (n == len(rest) || rest[n] == ':')
+}

@@ -1,0 +1,132 @@
+package markup
+
+import "bytes"
+
+// The functions of this file read one field of f, which begins at i. They return where it ends, at a colon or the end of f,
+// also where its content is bad. A field that is missing begins at the end of f, and is empty.
+
+func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
+
+// next returns where the field begins that follows the one which ends at end.
+func next(f []byte, end int) int { return min(end+1, len(f)) }
+
+// address reads a %p: 0x and digits, or zeros.
+func address(f []byte, i int) (v uint64, end int, ok bool) {
+	j := i
+	if i+2 < len(f) && f[i] == '0' && f[i+1]|0x20 == 'x' {
+		return hexadecimal(f, i)
+	}
+	for j < len(f) && f[j] == '0' {
+		j++
+	}
+	return ended(f, i, j, 0, j > i)
+}
+
+// integer reads a %i: decimal, hexadecimal with 0x, octal with a leading 0.
+func integer(f []byte, i int) (v uint64, end int, ok bool) {
+	if i+1 >= len(f) || f[i] != '0' {
+		return decimal(f, i)
+	}
+	if f[i+1]|0x20 == 'x' {
+		return hexadecimal(f, i)
+	}
+	j := i
+	for ; j < len(f) && '0' <= f[j] && f[j] <= '7' && v>>61 == 0; j++ {
+		v = v<<3 | uint64(f[j]-'0')
+	}
+	return ended(f, i, j, v, true)
+}
+
+// decimal reads a %u.
+func decimal(f []byte, i int) (v uint64, end int, ok bool) {
+	const last = ^uint64(0)
+	j := i
+	for ; j < len(f) && '0' <= f[j] && f[j] <= '9'; j++ {
+		d := uint64(f[j] - '0')
+		if v > (last-d)/10 {
+			break
+		}
+		v = v*10 + d
+	}
+	return ended(f, i, j, v, j > i)
+}
+
+// hexadecimal reads the digits behind a 0x.
+func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
+	j := i + 2
+	for ; j < len(f) && v>>60 == 0; j++ {
+		d := hexDigits[f[j]]
+		if d == 0 {
+			break
+		}
+		v = v<<4 | uint64(d-1)
+	}
+	return ended(f, i, j, v, j > i+2)
+}
+
+// ended returns a number whose digits end at j: it is good if the field ends there too.
+func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
+	if ok && (j == len(f) || f[j] == ':') {
+		return v, j, true
+	}
+	return 0, fieldEnd(f, i), false
+}
+
+// hexID reads a build ID, of up to 64 bytes.
+func hexID(f []byte, i int) (end int, ok bool) {
+	const maxDigits = 2 * 64
+	j := i
+	for j < len(f) && j-i <= maxDigits && hexDigits[f[j]] != 0 {
+		j++
+	}
+	return j, j > i && j-i <= maxDigits && (j == len(f) || f[j] == ':')
+}
+
+// mode reads a set of permissions, which may be empty but for its punctuation: "---p".
+func mode(f []byte, i int) (m Mode, end int, ok bool) {
+	j := i
+	for ; j < len(f) && f[j] != ':'; j++ {
+		switch f[j] | 0x20 {
+		case 'r':
+			m |= Read
+		case 'w':
+			m |= Write
+		case 'x':
+			m |= Exec
+		case 'p', 's', '-': // private, shared, not allowed
+		default:
+			return 0, fieldEnd(f, i), false
+		}
+	}
+	return m, j, j > i
+}
+
+// pcKind reads the field that may follow the address which ends at end.
+func pcKind(f []byte, end int) PCKind {
+	// Nearly always one of the two: no need to look for the end of it first.
+	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {
+		return Ambiguous
+	}
+	switch string(f[end+1 : end+3]) {
+	case "ra":
+		return ReturnAddress
+	case "pc":
+		return Precise
+	}
+	return Ambiguous
+}
+
+// nameFault returns the fault of a name with a byte that none can hold.
+func nameFault(f []byte, i, end int, expected string) fault {
+	if name := f[i:end]; bytes.IndexByte(name, '}') >= 0 || bytes.IndexByte(name, '\n') >= 0 {
+		return fault{i, end, expected + " without } or line end"}
+	}
+	return fault{}
+}
+
+// hexDigits holds the values of the hexadecimal digits, plus 1.
+var hexDigits = [256]uint8{
+	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10,
+	'A': 11, 'B': 12, 'C': 13, 'D': 14, 'E': 15, 'F': 16,
+	'a': 11, 'b': 12, 'c': 13, 'd': 14, 'e': 15, 'f': 16,
+}

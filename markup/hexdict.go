@@ -1,0 +1,53 @@
+package markup
+
+import "iter"
+
+// HexDict is a dump of registers or the like: keys and values over one or several lines.
+type HexDict struct {
+	Body string // as it was logged, line ends and log prefixes included
+}
+
+// A Pair is a key of a HexDict with its value.
+type Pair struct {
+	Key      string
+	Value    uint64
+	Off, End int // where the value's digits stand in the body
+}
+
+// Pairs returns the pairs of a HexDict in their order. A pair is a key, a colon, blanks or none, and a value: 0x and digits, or
+// zeros. All else, as the prefixes of log lines, is passed over.
+func (h HexDict) Pairs() iter.Seq[Pair] {
+	return func(yield func(Pair) bool) {
+		key := "" // the one before a colon that waits for its value
+		body := h.Body
+		for i := 0; i < len(body); {
+			if blank(body[i]) {
+				i++
+				continue
+			}
+			end := i
+			for end < len(body) && !blank(body[end]) && body[end] != ':' {
+				end++
+			}
+			word := body[i:end]
+			if end < len(body) && body[end] == ':' {
+				key = word
+				i = end + 1
+				continue
+			}
+			if v, ok := hexValue(word); ok && key != "" && !yield(Pair{key, v, i, end}) {
+				return
+			}
+			key = ""
+			i = end
+		}
+	}
+}
+
+func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// hexValue is address for a word.
+func hexValue(word string) (uint64, bool) {
+	v, _, ok := address([]byte(word), 0)
+	return v, ok
+}

@@ -1,0 +1,324 @@
+package markup
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The parsers take the fields of a token: the bytes between "tag:" and "}}}", nil if there is no colon. They are as lenient as
+// real emitters make it necessary, and ignore fields behind those that they expect, as the spec asks. Offsets in their errors
+// count from the beginning of the fields.
+//
+// A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or octal with a leading 0. All must
+// fit 64 bits. A name holds neither '}' nor a line end.
+
+// Parse parses an Elem token, whatever its tag. The offset of its error counts from the beginning of the line. A token that is
+// no element gives its own error, and one without any, such as TagUnknown's, an error that says so.
+func Parse(t Token) (Element, *SyntaxError) {
+	switch {
+	case t.Err != nil:
+		return nil, t.Err
+	case t.Kind != Elem || t.Tag == TagUnknown:
+		return nil, &SyntaxError{Off: t.Off, Tag: "markup", Expected: "a known element", Got: shorten(t.Raw)}
+	}
+	e, bad := parse(t.Tag, t.Fields)
+	if bad.expected != "" {
+		base := t.Off + len("{{{") + len(t.Tag.String())
+		if t.Fields != nil {
+			base += len(":")
+		}
+		return nil, bad.report(t.Tag, t.Fields, base)
+	}
+	return e, nil
+}
+
+func parse(tag Tag, fields []byte) (Element, fault) {
+	switch tag {
+	case TagReset:
+		return reset(fields), fault{}
+	case TagModule:
+		m, bad := module(fields)
+		return m.element(fields), bad
+	case TagMMap:
+		return element(mmap(fields))
+	case TagPC:
+		return element(pc(fields))
+	case TagBT:
+		return element(bt(fields))
+	case TagData:
+		return element(data(fields))
+	case TagSymbol:
+		end, bad := symbol(fields)
+		return Symbol{string(fields[:end])}, bad
+	case TagHexDict:
+		return HexDict{string(fields)}, hexdict(fields)
+	default:
+		colon, end, bad := dumpfile(fields)
+		return dumpFile(fields, colon, end), bad
+	}
+}
+
+func element[E Element](e E, bad fault) (Element, fault) { return e, bad }
+
+// check is parse without its value, and without allocating.
+func check(tag Tag, fields []byte) (bad fault) {
+	switch tag {
+	case TagBT:
+		_, bad = bt(fields)
+	case TagPC:
+		_, bad = pc(fields)
+	case TagData:
+		_, bad = data(fields)
+	case TagMMap:
+		_, bad = mmap(fields)
+	case TagModule:
+		_, bad = module(fields)
+	case TagSymbol:
+		_, bad = symbol(fields)
+	case TagHexDict:
+		bad = hexdict(fields)
+	case TagDumpFile:
+		_, _, bad = dumpfile(fields)
+	}
+	return bad
+}
+
+// ParseReset parses the fields of a reset. It has no error to give.
+func ParseReset(fields []byte) (Reset, *SyntaxError) { return reset(fields), nil }
+
+// ParseModule parses the fields of a module. Its name may hold colons, as Fuchsia's do: it ends at the last ":elf:" with a build
+// ID and the end of a field behind it. An odd number of digits in the ID is padded on the left. It copies the name and the ID.
+func ParseModule(fields []byte) (Module, *SyntaxError) {
+	m, bad := module(fields)
+	return m.element(fields), bad.report(TagModule, fields, 0)
+}
+
+// ParseMMap parses the fields of an mmap of type load. Its mode holds letters of rwx in any order and case; '-', 'p' and 's',
+// as in /proc/PID/maps, are passed over.
+func ParseMMap(fields []byte) (MMap, *SyntaxError) {
+	m, bad := mmap(fields)
+	return m, bad.report(TagMMap, fields, 0)
+}
+
+// ParsePC parses the fields of a pc. A second field that is neither ra nor pc is ignored: Ambiguous.
+func ParsePC(fields []byte) (PC, *SyntaxError) {
+	p, bad := pc(fields)
+	return p, bad.report(TagPC, fields, 0)
+}
+
+// ParseBT parses the fields of a bt. A third field that is neither ra nor pc is a message, as in Fuchsia's
+// {{{bt:1:0x…:sp 0x3f…}}}, and ignored: Ambiguous.
+func ParseBT(fields []byte) (BT, *SyntaxError) {
+	b, bad := bt(fields)
+	return b, bad.report(TagBT, fields, 0)
+}
+
+// ParseData parses the fields of a data.
+func ParseData(fields []byte) (Data, *SyntaxError) {
+	d, bad := data(fields)
+	return d, bad.report(TagData, fields, 0)
+}
+
+// ParseSymbol parses the field of a symbol, which it copies; it may be empty. A name ends at the first colon but for those of a
+// "::" between other characters: some emitters print demangled names, and no future field will be empty.
+func ParseSymbol(fields []byte) (Symbol, *SyntaxError) {
+	end, bad := symbol(fields)
+	return Symbol{string(fields[:end])}, bad.report(TagSymbol, fields, 0)
+}
+
+// ParseHexDict parses the body of a hexdict, which it copies. Anything without '}' is one; what it says is for
+// [HexDict.Pairs] to find out.
+func ParseHexDict(fields []byte) (HexDict, *SyntaxError) {
+	if bad := hexdict(fields); bad.expected != "" {
+		return HexDict{}, bad.report(TagHexDict, fields, 0)
+	}
+	return HexDict{string(fields)}, nil
+}
+
+// ParseDumpFile parses the fields of a dumpfile, which it copies; they may be empty.
+func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
+	colon, end, bad := dumpfile(fields)
+	return dumpFile(fields, colon, end), bad.report(TagDumpFile, fields, 0)
+}
+
+func reset(f []byte) Reset {
+	switch end := fieldEnd(f, 0); string(f[:end]) {
+	case "begin":
+		return Reset{"begin"}
+	case "end":
+		return Reset{"end"}
+	}
+	return Reset{}
+}
+
+func bt(f []byte) (BT, fault) {
+	frame, i, ok := decimal(f, 0)
+	if !ok {
+		return BT{}, fault{0, i, "a frame number"}
+	}
+	i = next(f, i)
+	addr, j, ok := address(f, i)
+	if !ok {
+		return BT{}, fault{i, j, "an address"}
+	}
+	return BT{frame, addr, pcKind(f, j)}, fault{}
+}
+
+func pc(f []byte) (PC, fault) {
+	addr, i, ok := address(f, 0)
+	if !ok {
+		return PC{}, fault{0, i, "an address"}
+	}
+	return PC{addr, pcKind(f, i)}, fault{}
+}
+
+func data(f []byte) (Data, fault) {
+	addr, i, ok := address(f, 0)
+	if !ok {
+		return Data{}, fault{0, i, "an address"}
+	}
+	return Data{addr}, fault{}
+}
+
+func mmap(f []byte) (m MMap, bad fault) {
+	var i, j int
+	var ok bool
+	if m.Addr, j, ok = address(f, 0); !ok {
+		return MMap{}, fault{0, j, "an address"}
+	}
+	i = next(f, j)
+	if m.Size, j, ok = integer(f, i); !ok {
+		return MMap{}, fault{i, j, "a size"}
+	}
+	i = next(f, j)
+	if j = fieldEnd(f, i); string(f[i:j]) != "load" {
+		return MMap{}, fault{i, j, "mmap type load"}
+	}
+	i = next(f, j)
+	if m.Module, j, ok = integer(f, i); !ok {
+		return MMap{}, fault{i, j, "a module ID"}
+	}
+	i = next(f, j)
+	if m.Mode, j, ok = mode(f, i); !ok {
+		return MMap{}, fault{i, j, "a mode of r, w and x"}
+	}
+	i = next(f, j)
+	if m.Rel, j, ok = address(f, i); !ok {
+		return MMap{}, fault{i, j, "a module-relative address"}
+	}
+	return m, fault{}
+}
+
+// moduleFields says where the fields of a module are.
+type moduleFields struct {
+	id                               uint64
+	name, nameEnd, buildID, buildEnd int
+}
+
+func (m moduleFields) element(f []byte) Module {
+	if m.buildEnd == 0 { // a fault
+		return Module{}
+	}
+	id, _ := buildid.Parse(f[m.buildID:m.buildEnd]) // of a length and of digits that hexID has accepted
+	return Module{m.id, string(f[m.name:m.nameEnd]), id}
+}
+
+func module(f []byte) (moduleFields, fault) {
+	id, i, ok := integer(f, 0)
+	if !ok {
+		return moduleFields{}, fault{0, i, "a module ID"}
+	}
+	if i == len(f) {
+		return moduleFields{}, fault{i, i, "a module name"}
+	}
+	const elf = ":elf:"
+	name, last := i+1, -1
+	for end := len(f); ; {
+		at := bytes.LastIndex(f[name:end], []byte(elf))
+		if at < 0 {
+			break
+		}
+		at += name
+		id0 := at + len(elf)
+		if id1, ok := hexID(f, id0); ok {
+			if bad := nameFault(f, name, at, "a module name"); bad.expected != "" {
+				return moduleFields{}, bad
+			}
+			return moduleFields{id, name, at, id0, id1}, fault{}
+		}
+		last = max(last, id0)
+		end = at + 1 // the one before may end with this one's first colon
+	}
+	if last >= 0 {
+		return moduleFields{}, fault{last, fieldEnd(f, last), "a build ID"}
+	}
+	i = next(f, fieldEnd(f, name))
+	j := fieldEnd(f, i)
+	if string(f[i:j]) == "elf" {
+		return moduleFields{}, fault{j, j, "a build ID"}
+	}
+	return moduleFields{}, fault{i, j, "module type elf"}
+}
+
+func symbol(f []byte) (end int, bad fault) {
+	if f == nil {
+		return 0, fault{0, 0, "a name"}
+	}
+	for end = 0; end < len(f); end++ {
+		if f[end] != ':' {
+			continue
+		}
+		n := colons(f, end)
+		if n != 2 || end+n == len(f) {
+			break
+		}
+		end++
+	}
+	if bad = nameFault(f, 0, end, "a name"); bad.expected != "" {
+		return 0, bad
+	}
+	return end, fault{}
+}
+
+// colons returns how many there are from i on, 3 standing for more.
+func colons[T []byte | string](b T, i int) int {
+	n := 0
+	for i+n < len(b) && b[i+n] == ':' && n < 3 {
+		n++
+	}
+	return n
+}
+
+func hexdict(f []byte) fault {
+	if f == nil {
+		return fault{0, 0, "keys and values"}
+	}
+	if i := bytes.IndexByte(f, '}'); i >= 0 {
+		return fault{i, len(f), "a closing }}}"}
+	}
+	return fault{}
+}
+
+// dumpfile returns where the type and the name end.
+func dumpfile(f []byte) (colon, end int, bad fault) {
+	colon = fieldEnd(f, 0)
+	if colon == len(f) {
+		return 0, 0, fault{colon, colon, "a dump's name"}
+	}
+	if bad = nameFault(f, 0, colon, "a dump's type"); bad.expected != "" {
+		return 0, 0, bad
+	}
+	end = fieldEnd(f, colon+1)
+	if bad = nameFault(f, colon+1, end, "a dump's name"); bad.expected != "" {
+		return 0, 0, bad
+	}
+	return colon, end, fault{}
+}
+
+func dumpFile(f []byte, colon, end int) DumpFile {
+	if end == 0 { // a fault
+		return DumpFile{}
+	}
+	return DumpFile{string(f[:colon]), string(f[colon+1 : end])}
+}

@@ -1,0 +1,133 @@
+package markup
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// A Sink receives a log as a typed stream. Calls follow each other from one goroutine at a time; an error is final.
+type Sink interface {
+	// Text adds text that is never interpreted: it may hold "{{{", ESC and line ends, and be split anywhere. p is not kept.
+	Text(p []byte) error
+	Element(e Element) error
+}
+
+// A Writer is a Sink that prints the stream as markup, so that a markup filter shows the very text. What it would interpret
+// comes out inside of a symbol, see [Symbol.Literal]: a run of three or more '{', a shorter one directly before an element or
+// an ESC, and an ESC before '['.
+type Writer struct {
+	w      *bufio.Writer // keeps the first error
+	braces int           // this many '{' are held back: their run may go on
+	escape bool          // an ESC is held back, likewise
+}
+
+// NewWriter returns a Writer to w. It collects up to 32 KiB; the caller flushes it.
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{w: bufio.NewWriterSize(w, writeSize)}
+}
+
+// Text prints text.
+func (w *Writer) Text(p []byte) error {
+	brace, escape := -1, -1 // the next of each
+	for i := 0; i < len(p); {
+		switch c := p[i]; {
+		case c == '{':
+			w.passEscape(false)
+			w.braces++
+			if w.braces == maxBraces {
+				w.passBraces(true)
+			}
+			i++
+		case c == esc:
+			w.passBraces(true) // the ESC may become an element
+			w.passEscape(false)
+			w.escape = true
+			i++
+		default:
+			w.passBraces(false)
+			w.passEscape(c == '[')
+			if brace < i {
+				brace = indexByte(p, i, '{')
+			}
+			if escape < i {
+				escape = indexByte(p, i, esc)
+			}
+			end := min(brace, escape)
+			w.w.Write(p[i:end])
+			i = end
+		}
+	}
+	return w.err()
+}
+
+// Element prints an element.
+func (w *Writer) Element(e Element) error {
+	w.passBraces(true)
+	w.passEscape(false)
+	w.w.Write(e.AppendMarkup(w.w.AvailableBuffer()))
+	return w.err()
+}
+
+// Flush writes what has been collected, but for an unfinished run of '{' or an ESC at the end of the text.
+func (w *Writer) Flush() error { return w.w.Flush() }
+
+// Close writes everything. It does not close the underlying writer. A closed Writer may be used on as a new one.
+func (w *Writer) Close() error {
+	w.passBraces(false)
+	w.passEscape(false)
+	return w.w.Flush()
+}
+
+// passBraces prints the braces that are held back.
+func (w *Writer) passBraces(beforeElement bool) {
+	if w.braces == 0 {
+		return
+	}
+	run := bytes.Repeat([]byte("{"), w.braces)
+	if beforeElement || w.braces >= 3 {
+		w.symbol(run)
+	} else {
+		w.w.Write(run)
+	}
+	w.braces = 0
+}
+
+// passEscape prints the ESC that is held back.
+func (w *Writer) passEscape(beforeBracket bool) {
+	if !w.escape {
+		return
+	}
+	if beforeBracket {
+		w.symbol([]byte{esc})
+	} else {
+		w.w.WriteByte(esc)
+	}
+	w.escape = false
+}
+
+func (w *Writer) symbol(literal []byte) {
+	w.w.WriteString("{{{symbol:")
+	w.w.Write(literal)
+	w.w.WriteString("}}}")
+}
+
+// err returns the first error of the underlying writer.
+func (w *Writer) err() error {
+	_, err := w.w.Write(nil)
+	return err
+}
+
+// Literal reports whether s stands for text: the Writer's form of braces, or of the ESC of a control sequence, that a filter would
+// interpret otherwise. The name is that text, to be shown as any text is.
+func (s Symbol) Literal() bool {
+	if s.Name == "\x1b" {
+		return true
+	}
+	for i := range len(s.Name) {
+		if s.Name[i] != '{' {
+			return false
+		}
+	}
+	return s.Name != ""
+}
