@@ -176,6 +176,15 @@ func (e *entry) wants(name string) bool {
 	return true
 }
 
+// name returns the first name that the module was asked for under; e.mu is
+// held.
+func (e *entry) name() string {
+	if len(e.names) == 0 {
+		return e.key.name
+	}
+	return e.names[0]
+}
+
 // due reports whether err may be looked into again; e.mu is held.
 func (e *entry) due() bool { return time.Now().After(e.retry) }
 

@@ -70,11 +70,7 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 		e.fault, e.err = fault.Error(), fault
 		e.retry = time.Now().Add(e.strike())
 	default:
-		var name string
-		if len(e.names) > 0 {
-			name = e.names[0]
-		}
-		e.err = &NotFoundError{ID: e.key.id, Name: name, Err: f.miss}
+		e.err = &NotFoundError{ID: e.key.id, Name: e.name(), Err: f.miss}
 		e.retry = time.Now().Add(retryMiss)
 	}
 	s.account(e)

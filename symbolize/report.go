@@ -1,9 +1,16 @@
 package symbolize
 
-import "github.com/symfilter/symfilter/buildid"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+)
 
 // A Report says how a module is answered, or why it is not.
 type Report struct {
+	ID       buildid.ID
+	Name     string            // the first name it was asked for under
 	Path     string            // the file in use; empty when there is none
 	Where    string            // the finder that has it
 	Holds    Holds             // what the file in use can answer from
@@ -25,9 +32,32 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	if e == nil {
 		return Report{}
 	}
+	return e.report()
+}
+
+// Reports returns what is known about each module that was asked about, in
+// the order of their IDs and names.
+func (s *Symbolizer) Reports() []Report {
+	var all []Report
+	for _, e := range s.all() {
+		all = append(all, e.report())
+	}
+	slices.SortFunc(all, func(a, b Report) int {
+		return cmp.Or(cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func (e *entry) report() Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := Report{Attempts: append([]buildid.Attempt(nil), e.attempts...), Fault: e.fault, Pending: e.finding}
+	r := Report{
+		ID:       e.key.id,
+		Name:     e.name(),
+		Attempts: slices.Clone(e.attempts),
+		Fault:    e.fault,
+		Pending:  e.finding,
+	}
 	if m := e.module; m != nil {
 		r.Path, r.Where, r.Holds = m.path, m.where, m.holds
 		if m.fault != nil {

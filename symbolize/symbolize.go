@@ -86,14 +86,13 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	what := e.ID.String()
-	if e.ID.IsZero() {
-		what = fmt.Sprintf("%.200q (no build ID)", e.Name)
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.ID.IsZero():
+		return fmt.Sprintf("no file known for %.200q, which has no build ID", e.Name)
 	}
-	if e.Err != nil {
-		return "debug file for " + what + ": " + e.Err.Error()
-	}
-	return "debug file for " + what + ": not found"
+	return "build ID " + e.ID.String() + ": no debug file found"
 }
 
 // Unwrap returns fs.ErrNotExist and the error that kept a finder from looking.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// diagnosticsASecond bounds what a broken or hostile log can make of standard
+// error.
+const diagnosticsASecond = 10
+
+// diagnostics prints single lines, at most diagnosticsASecond unless verbose.
+type diagnostics struct {
+	w              io.Writer
+	quiet, verbose bool
+	second         time.Time // start of the second that is counted
+	printed        int       // in that second
+	suppressed     int64     // since the last line
+}
+
+// printf prints a diagnostic line, or counts it.
+func (d *diagnostics) printf(format string, args ...any) {
+	if d.quiet {
+		return
+	}
+	if now := time.Now(); now.Sub(d.second) >= time.Second {
+		d.flush()
+		d.second, d.printed = now, 0
+	}
+	if d.printed >= diagnosticsASecond && !d.verbose {
+		d.suppressed++
+		return
+	}
+	d.printed++
+	d.line(format, args...)
+}
+
+// line prints a line that was asked for, whatever the flags.
+func (d *diagnostics) line(format string, args ...any) {
+	fmt.Fprintf(d.w, "symfilter: %s\n", oneLine(fmt.Sprintf(format, args...)))
+}
+
+// flush says how many lines were not printed.
+func (d *diagnostics) flush() {
+	if d.suppressed > 0 {
+		d.line("%d more suppressed", d.suppressed)
+		d.suppressed = 0
+	}
+}
+
+// oneLine escapes what would end the line or steer a terminal: messages quote
+// logs and files.
+func oneLine(s string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unsafeRune(r) {
+			fmt.Fprintf(&b, "\\x%02x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func unsafeRune(r rune) bool {
+	return !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// defaultDebugDir is where distributions install separate debug files.
+const defaultDebugDir = "/usr/lib/debug"
+
+// define adds the flags to set.
+func (c *config) define(set *pflag.FlagSet) {
+	c.debugDirs = []string{defaultDebugDir}
+	c.maxMemory = symbolize.DefaultMaxMemory
+
+	list := func(p *[]string, name, short string) { set.VarP(&stringList{list: p}, name, short, "") }
+	list(&c.symbolPaths, "symbol-path", "s")
+	list(&c.objects, "obj", "")
+	list(&c.trees, "build-id-dir", "")
+	list(&c.debugDirs, "debug-file-directory", "")
+	list(&c.prefixes, "prefix-map", "")
+	set.Var(&c.color, "color", "")
+	set.Lookup("color").NoOptDefVal = "always"
+	set.BoolVar(&c.noDemangle, "no-demangle", false, "")
+	set.BoolVar(&c.noInlines, "no-inlines", false, "")
+	set.BoolVar(&c.basenames, "basenames", false, "")
+	set.BoolVar(&c.noModules, "omit-module-lines", false, "")
+	set.Var(&c.wait, "wait", "")
+	set.Var(&c.maxMemory, "max-memory", "")
+	set.BoolVar(&c.strict, "strict", false, "")
+	set.BoolVar(&c.explain, "explain", false, "")
+	set.BoolVarP(&c.quiet, "quiet", "q", false, "")
+	set.BoolVarP(&c.verbose, "verbose", "v", false, "")
+}
+
+// envPrefix begins the names of the variables that stand for flags.
+const envPrefix = "SYMFILTER_"
+
+// fromEnvironment sets the flags that the command line left alone from the
+// environment. An empty variable is none.
+func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
+			return
+		}
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || value == "" {
+			return
+		}
+		values := []string{value}
+		if _, ok := f.Value.(*stringList); ok {
+			values = filepath.SplitList(value)
+		}
+		for _, v := range values {
+			if v == "" {
+				continue
+			}
+			if e := set.Set(f.Name, v); e != nil {
+				err = fmt.Errorf("environment variable %s: %w", name, e)
+				return
+			}
+		}
+	})
+	return err
+}
+
+// A stringList is a repeatable flag: the first value replaces the default.
+type stringList struct {
+	list *[]string
+	set  bool
+}
+
+func (l *stringList) String() string { return strings.Join(*l.list, string(os.PathListSeparator)) }
+func (l *stringList) Type() string   { return "list" }
+
+func (l *stringList) Set(s string) error {
+	if s == "" {
+		return fmt.Errorf("an empty value")
+	}
+	if !l.set {
+		*l.list, l.set = nil, true
+	}
+	*l.list = append(*l.list, s)
+	return nil
+}
+
+// A byteSize is a number of bytes: 512M, 2GiB, 1073741824.
+type byteSize int64
+
+func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
+func (b *byteSize) Type() string   { return "size" }
+
+// minMemory is the least that --max-memory takes: what one unit of a large
+// program needs.
+const minMemory = 16 << 20 // bytes
+
+func (b *byteSize) Set(s string) error {
+	digits := strings.TrimRight(strings.ToUpper(s), "KMGTIB")
+	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s[len(digits):]), "B"), "I")
+	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
+		return fmt.Errorf("not a size: write bytes, or 512M, or 2G")
+	}
+	if n <<= shift; n < minMemory {
+		return fmt.Errorf("too little: at least %dM", minMemory>>20)
+	}
+	*b = byteSize(n)
+	return nil
+}
+
+// A waitFor is the patience with missing files.
+type waitFor struct {
+	time.Duration
+	set bool
+}
+
+func (w *waitFor) Type() string { return "duration" }
+
+func (w *waitFor) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return fmt.Errorf("not a duration: write 500ms, 2s or 1m30s")
+	}
+	w.Duration, w.set = d, true
+	return nil
+}
+
+// colorWhen is the value of --color.
+type colorWhen string
+
+func (c *colorWhen) String() string { return string(*c) }
+func (c *colorWhen) Type() string   { return "when" }
+
+func (c *colorWhen) Set(s string) error {
+	switch s {
+	case "auto", "always", "never":
+		*c = colorWhen(s)
+		return nil
+	}
+	return fmt.Errorf("not auto, always or never")
+}
+
+// mode returns what becomes of colour. The flag wins over CLICOLOR_FORCE, that
+// over NO_COLOR (no-color.org), that over TERM=dumb.
+func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
+	force := getenv("CLICOLOR_FORCE")
+	switch {
+	case c == "always":
+		return filter.ColorAlways
+	case c == "never":
+		return filter.ColorNever
+	case force != "" && force != "0":
+		return filter.ColorAlways
+	case getenv("NO_COLOR") != "":
+		return filter.ColorNever
+	case !terminal:
+		return filter.ColorKeep
+	case getenv("TERM") == "dumb":
+		return filter.ColorNever
+	}
+	return filter.ColorAlways
+}
+
+// prefixMaps returns what --prefix-map says.
+func (c *config) prefixMaps() (maps []filter.PrefixMap, err error) {
+	for _, s := range c.prefixes {
+		from, to, ok := strings.Cut(s, "=")
+		if !ok || from == "" {
+			return nil, usageError{fmt.Errorf("--prefix-map %q: write OLD=NEW", s)}
+		}
+		maps = append(maps, filter.PrefixMap{Old: from, New: to})
+	}
+	return maps, nil
+}

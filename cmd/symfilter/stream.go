@@ -1,0 +1,233 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
+	silence      = 100 * time.Millisecond // after which an unfinished line, such as a prompt, is passed on
+	maxRemember  = 4096                   // unresolved modules of all inputs kept for --explain
+	standardName = "standard input"
+)
+
+// A stream filters inputs, one after the other, to out.
+type stream struct {
+	out     *os.File
+	diag    *diagnostics
+	stop    *stopper
+	options filter.Options // but for the input's wait and diagnostics
+	wait    waitFor
+
+	modules  []filter.Unresolved // of the inputs so far
+	elements int64               // that stayed unresolved
+}
+
+// files filters the inputs named, each with a context of its own, and returns
+// the exit code. An input that cannot be read does not keep the others from
+// being filtered.
+func (s *stream) files(names []string, stdin *os.File) (code int) {
+	defer s.stop.end()
+	for _, name := range names {
+		in, label := stdin, standardName
+		if name != "-" {
+			label = name
+			var err error
+			if in, err = os.Open(name); err != nil {
+				s.diag.line("%s", openError(name, err))
+				code = exitIO
+				continue
+			}
+		}
+		readErr, writeErr := s.filter(in, label)
+		if in != stdin {
+			in.Close()
+		}
+		switch {
+		case errors.Is(writeErr, syscall.EPIPE):
+			return exitOK // who reads us has enough
+		case writeErr != nil:
+			s.diag.line("write standard output: %v", bare(writeErr))
+			return exitIO
+		case readErr != nil:
+			s.diag.line("read %s: %v", label, bare(readErr))
+			code = exitIO
+		}
+		if sig := s.stop.signal(); sig != 0 {
+			return exitSignal + sig
+		}
+	}
+	return code
+}
+
+// openError says why name could not be opened, and what may have been meant.
+func openError(name string, err error) string {
+	msg := "open " + name + ": " + bare(err).Error()
+	if errors.Is(err, fs.ErrNotExist) {
+		switch name {
+		case "auto", "always", "never":
+			msg += "; write --color=" + name
+		}
+	}
+	return msg
+}
+
+// bare returns the system's error alone: the file has been named.
+func bare(err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// filter filters one input to its end, or until the stopper says.
+func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
+	o := s.options
+	o.Diagnose = func(d filter.Diagnostic) {
+		s.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
+	}
+	info, err := in.Stat()
+	if err != nil {
+		return err, nil
+	}
+	regular := info.Mode().IsRegular()
+	o.Wait, o.WaitPerMinute = waitStream, waitMinute
+	if regular {
+		o.Wait, o.WaitPerMinute = waitFile, 0
+	}
+	if s.wait.set {
+		o.Wait, o.WaitPerMinute = s.wait.Duration, 0
+	}
+
+	p := &pass{f: filter.New(s.out, o), done: make(chan struct{})}
+	if !regular {
+		enlargePipe(in)
+		p.silence = time.AfterFunc(silence, p.flush)
+		p.silence.Stop()
+	}
+	go p.read(in)
+	select {
+	case <-p.done:
+	case <-s.stop.reading:
+	}
+	p.end()
+	s.remember(p.f)
+	return p.readErr, p.writeErr
+}
+
+// remember adds what stayed unresolved in an input.
+func (s *stream) remember(f *filter.Filter) {
+	modules, elements := f.Unresolved()
+	s.elements += elements
+	for _, u := range modules {
+		if i := s.index(u); i >= 0 {
+			s.modules[i].Frames += u.Frames
+			s.modules[i].Err = u.Err
+		} else if len(s.modules) < maxRemember {
+			s.modules = append(s.modules, u)
+		}
+	}
+}
+
+func (s *stream) index(u filter.Unresolved) int {
+	for i, v := range s.modules {
+		if v.ID == u.ID && v.Name == u.Name {
+			return i
+		}
+	}
+	return -1
+}
+
+// unresolved returns how many elements of all inputs stayed unresolved.
+func (s *stream) unresolved() int64 { return s.elements }
+
+// A pass is the filtering of one input. Three goroutines take turns at the
+// filter under mu: the one that reads, the timer's that flushes, and the one
+// that ends it, which must not wait for a read that may never return.
+type pass struct {
+	mu       sync.Mutex
+	f        *filter.Filter
+	ended    bool
+	readErr  error
+	writeErr error
+
+	silence *time.Timer // nil: the input is never silent
+	done    chan struct{}
+	once    sync.Once
+}
+
+// read filters in until its end or an error.
+func (p *pass) read(in io.Reader) {
+	defer p.finished()
+	block := make([]byte, readBlock)
+	for {
+		n, err := in.Read(block)
+		if !p.write(block[:n], err) {
+			return
+		}
+	}
+}
+
+// write filters a block that was read with err, and reports whether to go on.
+func (p *pass) write(b []byte, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return false
+	}
+	if len(b) > 0 {
+		if _, p.writeErr = p.f.Write(b); p.writeErr != nil {
+			return false
+		}
+	}
+	if err != nil {
+		if err != io.EOF {
+			p.readErr = err
+		}
+		return false
+	}
+	if p.silence != nil {
+		if p.f.Unfinished() {
+			p.silence.Reset(silence)
+		} else {
+			p.silence.Stop()
+		}
+	}
+	return true
+}
+
+// flush passes on an unfinished line.
+func (p *pass) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.writeErr != nil {
+		return
+	}
+	if p.writeErr = p.f.Flush(); p.writeErr != nil {
+		p.finished()
+	}
+}
+
+func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
+
+// end prints what is complete. Nothing uses the filter afterwards.
+func (p *pass) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.silence != nil {
+		p.silence.Stop()
+	}
+	if err := p.f.Close(); p.writeErr == nil {
+		p.writeErr = err
+	}
+}

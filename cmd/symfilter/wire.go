@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// How long the lines of an input may wait for debug files, unless --wait says.
+const (
+	waitFile   = 90 * time.Second // nobody watches a file being read
+	waitStream = 2 * time.Second  // a person does watch a pipe
+	waitMinute = 10 * time.Second // in any minute of a pipe: its producer is held up
+)
+
+// cacheShare of --max-memory is for rendered frames: 1/16, the filter's own
+// default at 512 MiB.
+const cacheShare = 16
+
+// filterAll filters files, or stdin, to stdout, and returns the exit code.
+func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, error) {
+	maps, err := c.prefixMaps()
+	if err != nil {
+		return exitUsage, err
+	}
+	diag := &diagnostics{w: stderr, quiet: c.quiet, verbose: c.verbose}
+	sym := symbolize.New(symbolize.Options{
+		Finders:    c.finders(diag),
+		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		NoDemangle: c.noDemangle,
+		NoInlines:  c.noInlines,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := &stream{
+		out:  stdout,
+		diag: diag,
+		stop: newStopper(cancel),
+		options: filter.Options{
+			Symbolizer:      sym,
+			Cache:           filter.NewCache(int64(c.maxMemory) / cacheShare),
+			Context:         ctx,
+			Color:           c.color.mode(isTerminal(stdout), os.Getenv),
+			OmitModuleLines: c.noModules,
+			Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
+		},
+		wait: c.wait,
+	}
+	enlargePipe(stdout)
+
+	if len(files) == 0 {
+		files = []string{"-"}
+		if isTerminal(stdin) && isTerminal(stderr) {
+			diag.printf("reading from the terminal; Ctrl-D ends, --help helps")
+		}
+	}
+	code := s.files(files, stdin)
+	diag.flush()
+	if c.explain || c.verbose {
+		s.report(c, sym)
+	}
+	switch {
+	case code != exitOK:
+		return code, nil
+	case c.strict && s.unresolved() > 0:
+		return exitStrict, nil
+	}
+	return exitOK, nil
+}
+
+// isTerminal reports whether f is a terminal.
+func isTerminal(f *os.File) (is bool) {
+	control(f, func(fd uintptr) { is = term.IsTerminal(int(fd)) })
+	return is
+}
+
+// control calls use with f's descriptor, which other processes may share: Fd
+// would change its mode for all of them.
+func control(f *os.File, use func(fd uintptr)) {
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(use)
+	}
+}
+
+// finders returns where debug files are looked for, in order: what was named
+// for this run first, the system's place after it, the module's own file last.
+func (c *config) finders(diag *diagnostics) (finders []symbolize.Finder) {
+	paths := slices.Concat(c.symbolPaths, c.objects)
+	c.warnOfMissing(diag)
+	if len(paths) > 0 {
+		finders = append(finders, buildid.NewSymbolPath(paths...))
+	}
+	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
+		finders = append(finders, buildid.NewTree(dir))
+	}
+	return append(finders, buildid.ModulePath{})
+}
+
+// warnOfMissing says which of the places that the user named are not there.
+func (c *config) warnOfMissing(diag *diagnostics) {
+	for _, flag := range []struct {
+		name  string
+		paths []string
+	}{
+		{"--symbol-path", c.symbolPaths},
+		{"--obj", c.objects},
+		{"--build-id-dir", c.trees},
+		{"--debug-file-directory", c.debugDirs},
+	} {
+		for _, path := range flag.paths {
+			if path == defaultDebugDir {
+				continue
+			}
+			if _, err := os.Stat(path); err != nil {
+				var pathErr *os.PathError
+				if errors.As(err, &pathErr) {
+					err = pathErr.Err
+				}
+				diag.printf("%s %s: %v; nothing will be found there", flag.name, path, err)
+			}
+		}
+	}
+}
+
+// report prints, for --explain, the modules that stayed unresolved and where
+// they were looked for; for --verbose, the files in use too.
+func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
+	if c.verbose {
+		for _, r := range sym.Reports() {
+			if r.Path != "" {
+				s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
+			}
+		}
+	}
+	if !c.explain {
+		return
+	}
+	modules, outside := s.missing()
+	for _, u := range modules {
+		name := u.Name
+		if !u.ID.IsZero() {
+			name += " (BuildID=" + u.ID.String() + ")"
+		}
+		r := sym.Report(u.ID, u.Name)
+		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
+		for _, a := range r.Attempts {
+			s.diag.line("  %s: %s", a.Where, a.Said)
+		}
+	}
+	if outside > 0 {
+		s.diag.line("unresolved: %s in no module's maps; are all module and mmap elements of the log there?", count(outside, "address", "addresses"))
+	}
+}
+
+// because says why a module stayed unresolved.
+func because(u filter.Unresolved, r symbolize.Report) string {
+	switch {
+	case r.Path != "" && u.Err == nil:
+		return fmt.Sprintf("no symbol covers them in %s (%s)", r.Path, r.Holds)
+	case r.Fault != "":
+		return r.Fault
+	case u.ID.IsZero():
+		return "the log gives no build ID for it"
+	case errors.Is(u.Err, symbolize.ErrPending):
+		return "its debug file was still being looked for; a longer --wait gives it more time"
+	case len(r.Attempts) == 0 && u.Err != nil:
+		return u.Err.Error()
+	}
+	return "no debug file; looked for at:"
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// missing returns what stayed unresolved in all inputs, the most frames first.
+func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
+	modules = slices.Clone(s.modules)
+	slices.SortFunc(modules, func(a, b filter.Unresolved) int {
+		switch {
+		case a.Frames != b.Frames:
+			return int(min(max(b.Frames-a.Frames, -1), 1))
+		case a.Name != b.Name:
+			return strings.Compare(a.Name, b.Name)
+		}
+		return strings.Compare(a.ID.String(), b.ID.String())
+	})
+	outside = s.elements
+	for _, u := range modules {
+		outside -= u.Frames
+	}
+	return modules, outside
+}
