@@ -121,7 +121,7 @@ func oddities(n int) []byte {
 	pieces := []string{
 		"plain words ", "\n", "\r\n", "\r", "\x00", "\xff\xfe\xc3(", "\u00e9\u202e", "\x1b[31m", "\x1b[0m", "\x1b[38;5;1m", "\x1b[", "\x1b]0;t\a",
 		"{", "{{", "{{{", "{{{{{", "}}}", "{{{}}}", "{{{:}}}", "{{{ pc:0x1}}}", "{{{PC:0x1}}}", "{{{pc}}}", "{{{pc:}}}", "{{{bt:x:0x1}}}",
-		"{{{bt:0:0x1:no}}}", "{{{mmap:1}}}", "{{{module:0:a:pe:00}}}", "{\"a\":{\"b\":{\"c\":1}}}", "{{{", "\t", strings.Repeat("x", 300),
+		"{{{bt:0:1}}}", "{{{mmap:1}}}", "{{{module:0:a:pe:00}}}", "{\"a\":{\"b\":{\"c\":1}}}", "{{{", "\t", strings.Repeat("x", 300),
 	}
 	all := make([]byte, 0, n+512)
 	for len(all) < n {

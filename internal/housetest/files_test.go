@@ -257,10 +257,12 @@ func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
 
 var (
 	testName = regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z]\w*`)
+	script   = regexp.MustCompile(`[\w./-]+\.txtar`)
+	mdCode   = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	mdLink   = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 )
 
-// What a document names exists: tests by their name, files by links.
+// What a document names exists: tests by their name, test scripts and linked files by their path.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	all := committed(t)
 	functions := map[string]bool{}
@@ -283,7 +285,13 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s: there is no %s", name, test)
 			}
 		}
-		for _, m := range mdLink.FindAllStringSubmatch(text, -1) {
+		for _, path := range script.FindAllString(text, -1) {
+			checked++
+			if !slices.Contains(all, path) {
+				t.Errorf("%s: there is no %s", name, path)
+			}
+		}
+		for _, m := range mdLink.FindAllStringSubmatch(mdCode.ReplaceAllString(text, ""), -1) {
 			checked++
 			target := path.Join(path.Dir(name), m[1])
 			if !slices.ContainsFunc(all, func(s string) bool { return s == target || strings.HasPrefix(s, target+"/") }) {
