@@ -1,0 +1,204 @@
+package dwarf
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// ErrNoDebugInfo says that a file has no .debug_info, or an empty one.
+var ErrNoDebugInfo = errors.New("no debug information")
+
+// ErrDamaged says that a part of the debug information contradicts itself, points outside its section, or breaks a limit.
+var ErrDamaged = errors.New("damaged debug information")
+
+// A Frame is one function that an address is in.
+type Frame struct {
+	// Name is the linkage (mangled) name, or the plain name where there is no other; nil when unknown. It aliases
+	// the file, and is valid until the object is closed.
+	Name       []byte
+	HasLinkage bool // Name is a linkage name
+
+	File   string // as recorded: joined with its directories, not cleaned; "" when unknown
+	Line   uint32 // from 1; 0 when unknown
+	Column uint32 // from 1; 0 when unknown
+
+	Inlined bool // the function was inlined into that of the next frame
+}
+
+// Data is the debug information of one file. It is used by one goroutine at a time.
+type Data struct {
+	sec sections
+	big bool
+
+	units    map[uint64]*unit
+	abbrevs  map[abbrevKey]*abbrevTable
+	listed   rangeSet // .debug_aranges, once sorted
+	unlisted rangeSet // the units that are not in it
+	walked   bool     // offsets are known
+	offsets  []uint64
+	looks    int // linear looks at .debug_aranges
+
+	tick  uint64 // lookups so far
+	work  int    // steps left for the present lookup
+	err   error  // the first damage that the present lookup found outside of units
+	spans []span // scratch space
+	rows  []lineRow
+}
+
+// New finds the debug sections of f. It parses nothing, and returns ErrNoDebugInfo when there is nothing to parse. f must stay open as long as the Data
+// and the names from it are in use.
+func New(f *object.File) (*Data, error) {
+	if s, ok := f.Section(sectionNames[secInfo]); !ok || s.Size == 0 {
+		return nil, ErrNoDebugInfo
+	}
+	return newData(sections{
+		big:      f.Order == binary.BigEndian,
+		zeroCode: f.ExecCovers(0),
+		load:     f.Data,
+	}), nil
+}
+
+func newData(s sections) *Data { return &Data{sec: s, big: s.big} }
+
+// Lookup appends the functions that the code at addr, a link-time address, is in: innermost first, the function whose machine
+// code it is last. Where only the line is known, it appends one frame without a name; where nothing is known, nothing. It allocates
+// nothing for units that it has seen, but for dst and paths not asked for before.
+//
+// An error wraps ErrDamaged, or tells why a section could not be loaded. Frames found nevertheless come with it and may be used.
+func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
+	d.tick++
+	d.work, d.err = maxWork, nil
+	u := d.unitFor(addr)
+	if u == nil {
+		return dst, d.firstErr(nil)
+	}
+	u.used = d.tick
+	row := d.lineAt(u, addr)
+	var leaf Frame
+	if row.ok {
+		if leaf.File = d.path(u, uint32(row.file)); leaf.File != "" {
+			leaf.Line, leaf.Column = row.line, uint32(row.column)
+		}
+	}
+	at, calls := -1, []call(nil)
+	if fn := d.functionAt(u, addr); fn >= 0 {
+		at, calls = d.callAt(u, fn, addr)
+	}
+	if at < 0 {
+		if leaf.File != "" {
+			dst = append(dst, leaf)
+		}
+		return dst, d.firstErr(u)
+	}
+	frame := leaf
+	for n := 1; ; n++ {
+		c := &calls[at]
+		d.nameCall(u, c)
+		frame.Name, frame.HasLinkage = d.text(c.name), c.linkage
+		frame.Inlined = !c.function
+		dst = append(dst, frame)
+		if c.function || c.parent == noParent {
+			break
+		}
+		frame = Frame{File: d.path(u, c.file), Line: c.line, Column: c.column}
+		at = int(c.parent)
+		if n == maxFrames-1 {
+			at = 0
+		}
+	}
+	d.trim()
+	return dst, d.firstErr(u)
+}
+
+// unitFor returns the unit that describes addr, or nil.
+func (d *Data) unitFor(addr uint64) *unit {
+	off, sure := noUnit, false
+	if d.listed == nil && d.looks < coldLookups {
+		d.looks++
+		off, sure = d.coldUnit(addr)
+	}
+	if !sure {
+		off = d.warmUnits().find(addr)
+	}
+	if off == noUnit {
+		off = d.unlistedUnits().find(addr)
+	}
+	if off == noUnit {
+		return nil
+	}
+	return d.unitAt(off)
+}
+
+// spend takes n steps off the budget of the present lookup, and reports whether it lasts.
+func (d *Data) spend(n int) bool {
+	d.work -= n
+	if d.work >= 0 {
+		return true
+	}
+	d.work = 0
+	d.damaged("more than %d steps for one address", maxWork)
+	return false
+}
+
+func (d *Data) damaged(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("dwarf: %s: %w", fmt.Sprintf(format, args...), ErrDamaged)
+	}
+}
+
+func (d *Data) firstErr(u *unit) error {
+	switch {
+	case d.sec.err != nil:
+		return d.sec.err
+	case u != nil && u.err != nil:
+		return u.err
+	}
+	return d.err
+}
+
+// trim lets go of scratch space that an unusual lookup made large.
+func (d *Data) trim() {
+	if sizeOf(d.spans) > maxScratchKept {
+		d.spans = nil
+	}
+	if sizeOf(d.rows) > maxScratchKept {
+		d.rows = nil
+	}
+}
+
+// Footprint returns the bytes of heap held by what was parsed. Sections are not counted: see [object.File.Footprint].
+func (d *Data) Footprint() int64 {
+	n := sizeOf(d.listed) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows)
+	for _, t := range d.abbrevs {
+		n += t.footprint()
+	}
+	for _, u := range d.units {
+		n += u.footprint()
+	}
+	return n
+}
+
+// Shrink drops parsed units, those first whose last lookup is longest ago, until the footprint is at most target bytes; then, if that is not
+// enough, all else that can be parsed again.
+func (d *Data) Shrink(target int64) {
+	held := d.Footprint()
+	if held <= target {
+		return
+	}
+	units := slices.SortedFunc(maps.Values(d.units), func(a, b *unit) int { return cmp.Compare(a.used, b.used) })
+	for _, u := range units {
+		held -= u.footprint()
+		delete(d.units, u.off)
+		if held <= target {
+			return
+		}
+	}
+	// No unit is left that refers to the tables.
+	*d = Data{sec: d.sec, big: d.big, tick: d.tick}
+}

@@ -1,0 +1,23 @@
+// Package dwarf answers one question from DWARF debug information read in place: which functions, files and lines is an address in.
+//
+// It reads versions 2 to 5, in 32- and 64-bit form and both byte orders, straight from the bytes of an [object.File], which usually
+// are the mapped file. Nothing is parsed before it is needed: a first lookup takes one linear look at .debug_aranges, then parses the one
+// unit that covers the address. What was parsed is kept, in slices without pointers, until [Data.Shrink] drops it.
+//
+// # Rules
+//
+// The answers are those of LLVM 19's llvm-symbolizer. Where several descriptions cover an address, its choice is imitated: see
+// the comments of rangeSet (units), pick (functions) and lineTable (rows). Ranges of code that the linker threw away, which start at 0
+// or at one of the two highest addresses, are ignored.
+//
+// # Damaged and hostile files
+//
+// No input makes this package panic, loop or allocate more than a small multiple of the bytes it was given. Every offset is checked against the section
+// it points into, every count against the bytes that remain, every chain and depth against a constant of limits.go, and all the work of one
+// lookup against a budget. Damage in one unit leaves the others usable. (A mapped file that shrinks still faults: that is the caller's to recover.)
+//
+// # Left out
+//
+// Split units without their .dwo give file and line but no function name. Supplementary files (dwz) are not followed: names in them
+// are unknown. Type units are never needed.
+package dwarf

@@ -1,0 +1,142 @@
+package dwarf
+
+// An encoding is what the size of an attribute depends on besides its form.
+type encoding struct {
+	version  uint16
+	addrSize uint8 // bytes: 4 or 8
+	offSize  uint8 // bytes: 4, or 8 in 64-bit DWARF
+}
+
+// maxAddr is the highest address, which linkers write for code they threw away.
+func (e encoding) maxAddr() uint64 {
+	if e.addrSize == 4 {
+		return 1<<32 - 1
+	}
+	return 1<<64 - 1
+}
+
+// A value is an attribute as read: how u is meant depends on the form. For DW_FORM_string it is the offset of the string in the
+// section it was read from; for blocks it is unused. The zero value is an attribute that is not there.
+type value struct {
+	u    uint64
+	form uint16
+}
+
+func (v value) ok() bool { return v.form != 0 }
+
+// isAddr reports whether v is an address or an index into .debug_addr.
+func (v value) isAddr() bool {
+	switch v.form {
+	case formAddr, formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
+		return true
+	}
+	return false
+}
+
+// isConst reports whether v is a number.
+func (v value) isConst() bool {
+	switch v.form {
+	case formData1, formData2, formData4, formData8, formSdata, formUdata, formImplicitConst:
+		return true
+	}
+	return false
+}
+
+// Sizes that formSize tells apart from a number of bytes.
+const (
+	sizeVaries  = -1
+	sizeUnknown = -2
+)
+
+// formSize returns the bytes an attribute of this form takes, sizeVaries when they tell themselves, or sizeUnknown.
+func formSize(form uint16, e encoding) int {
+	switch form {
+	case formFlagPresent, formImplicitConst:
+		return 0
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		return 1
+	case formData2, formRef2, formStrx2, formAddrx2:
+		return 2
+	case formStrx3, formAddrx3:
+		return 3
+	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
+		return 4
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		return 8
+	case formData16:
+		return 16
+	case formAddr:
+		return int(e.addrSize)
+	case formRefAddr:
+		if e.version == 2 {
+			return int(e.addrSize) // DWARF 2 took it for an address
+		}
+		return int(e.offSize)
+	case formStrp, formSecOffset, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
+		return int(e.offSize)
+	case formBlock, formBlock1, formBlock2, formBlock4, formExprloc, formString, formSdata, formUdata, formRefUdata,
+		formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex, formIndirect:
+		return sizeVaries
+	}
+	return sizeUnknown
+}
+
+// value reads one attribute. implicit is the value of DW_FORM_implicit_const. An unknown form is bad: nothing behind it can be found.
+func (c *cursor) value(form uint16, implicit int64, e encoding) value {
+	if form == formIndirect {
+		form = uint16(min(c.uleb(), 0xffff))
+		if form == formIndirect || form == formImplicitConst {
+			c.fail()
+		}
+	}
+	v := value{form: form}
+	switch form {
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		v.u = uint64(c.u8())
+	case formData2, formRef2, formStrx2, formAddrx2:
+		v.u = uint64(c.u16())
+	case formStrx3, formAddrx3:
+		v.u = uint64(c.u24())
+	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
+		v.u = uint64(c.u32())
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		v.u = c.u64()
+	case formAddr:
+		v.u = c.word(e.addrSize)
+	case formRefAddr:
+		if e.version == 2 {
+			v.u = c.word(e.addrSize)
+		} else {
+			v.u = c.word(e.offSize)
+		}
+	case formStrp, formSecOffset, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
+		v.u = c.word(e.offSize)
+	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
+		v.u = c.uleb()
+	case formSdata:
+		v.u = uint64(c.sleb())
+	case formImplicitConst:
+		v.u = uint64(implicit)
+	case formFlagPresent:
+		v.u = 1
+	case formString:
+		v.u = uint64(c.pos)
+		c.skipString()
+	case formBlock1:
+		c.take(uint64(c.u8()))
+	case formBlock2:
+		c.take(uint64(c.u16()))
+	case formBlock4:
+		c.take(uint64(c.u32()))
+	case formBlock, formExprloc:
+		c.take(c.uleb())
+	case formData16:
+		c.take(16)
+	default:
+		c.fail()
+	}
+	if c.bad {
+		return value{}
+	}
+	return v
+}

@@ -1,0 +1,274 @@
+package dwarf
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// A functionTable is the concrete functions of a unit.
+type functionTable struct {
+	scanned bool
+	leapt   bool // the scan left out what DW_AT_sibling leads past
+	rescan  bool // and was repeated without leaving anything out
+
+	// list holds the functions that were found first, then those of the repetition; main and rest are their ranges. rest is looked into only when main
+	// does not cover an address: whether there is a rest yet must not change any answer.
+	list []function
+	main functionSet
+	rest functionSet
+
+	// Of the functions that lookups touched:
+	calls  []call
+	spans  []span
+	starts []callStart
+}
+
+// A function is a DW_TAG_subprogram with code, and where its calls are once parsed.
+type function struct {
+	entry     uint32
+	parsed    bool
+	layout    layout
+	calls     uint32 // first of numCalls in functionTable.calls: the function itself, then what was inlined into it
+	spans     uint32 // first of numSpans in functionTable.spans
+	starts    uint32 // first of numStarts in functionTable.starts
+	numCalls  uint32
+	numSpans  uint32
+	numStarts uint32
+}
+
+func (f *functionTable) footprint() int64 {
+	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts)
+}
+
+// A functionSet is ranges of functions: in the order of their entries at first, in clusters once they are looked up often.
+type functionSet struct {
+	spans    []span
+	clusters []cluster
+	sorted   bool
+	looks    uint8
+}
+
+// A cluster is a stretch of addresses without a gap; spans are those ranges that make it up, in the order of their entries. Nearly
+// always it is one range.
+type cluster struct {
+	lo, hi uint64
+	first  uint32
+	n      uint32
+}
+
+func (s *functionSet) footprint() int64 { return sizeOf(s.spans) + sizeOf(s.clusters) }
+
+// find returns the index in functionTable.list of the function that covers addr, or -1.
+func (s *functionSet) find(addr uint64) int {
+	if !s.sorted {
+		if s.looks < coldUnitLookups {
+			s.looks++
+			if i := pick(s.spans, addr); i >= 0 {
+				return int(s.spans[i].id)
+			}
+			return -1
+		}
+		s.sort()
+	}
+	i := sort.Search(len(s.clusters), func(i int) bool { return s.clusters[i].lo > addr })
+	if i == 0 || addr >= s.clusters[i-1].hi {
+		return -1
+	}
+	c := s.clusters[i-1]
+	spans := s.spans[c.first : c.first+c.n]
+	if i := pick(spans, addr); i >= 0 {
+		return int(spans[i].id)
+	}
+	return -1
+}
+
+// sort makes the clusters. Ranges of different clusters do not touch, so pick need not see them together.
+func (s *functionSet) sort() {
+	s.sorted = true
+	// spans were appended in the order of ids, and those of one function in the order of its list.
+	slices.SortStableFunc(s.spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	for i := 0; i < len(s.spans); {
+		c := cluster{lo: s.spans[i].lo, hi: s.spans[i].hi, first: uint32(i), n: 1}
+		for i++; i < len(s.spans) && s.spans[i].lo < c.hi; i++ {
+			c.hi = max(c.hi, s.spans[i].hi)
+			c.n++
+		}
+		if c.n > 1 {
+			slices.SortStableFunc(s.spans[c.first:c.first+c.n], func(a, b span) int { return cmp.Compare(a.id, b.id) })
+		}
+		s.clusters = append(s.clusters, c)
+	}
+	s.clusters = slices.Clip(s.clusters)
+}
+
+// functionAt returns the index in u.funcs.list of the function that covers addr, or -1.
+func (d *Data) functionAt(u *unit, addr uint64) int {
+	f := &u.funcs
+	if !f.scanned {
+		f.scanned = true
+		f.main.spans = d.scanFunctions(u, false)
+	}
+	if i := f.main.find(addr); i >= 0 {
+		return i
+	}
+	// GCC puts the code of a lambda below the function that holds it, where DW_AT_sibling leads past it.
+	if f.leapt && !f.rescan {
+		f.rescan = true
+		f.rest.spans = d.scanFunctions(u, true)
+	}
+	return f.rest.find(addr)
+}
+
+// scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns their ranges. Unless full is set it leaps over whatever is
+// not a namespace; with it, it takes only functions that are not yet in the list.
+func (d *Data) scanFunctions(u *unit, full bool) []span {
+	f := &u.funcs
+	t, b, big := u.abbrevs, u.data, d.big
+	known := f.list
+	spans := d.spans[:0]
+	leaps := leap
+	if full {
+		leaps = 0
+	}
+	depth, n := 0, 0
+	budget := min(maxDIEs, d.work)
+	what := ""
+	p := int(u.root)
+walk:
+	for p < len(b) {
+		if n++; n > budget {
+			what = "too many entries"
+			break
+		}
+		entry := p
+		code := uint64(b[p])
+		p++
+		if code >= 0x80 {
+			if code, p = uleb(b, entry); p < 0 {
+				what = "abbreviation code"
+				break
+			}
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
+			}
+			continue
+		}
+		a := t.get(code)
+		if a == nil {
+			what = "abbreviation code"
+			break
+		}
+		switch {
+		case a.flags&isFunction != 0:
+			c := cursor{buf: b, pos: p, big: big}
+			e := d.readEntry(&c, u, a)
+			if c.bad {
+				what = "function"
+				break walk
+			}
+			p = c.pos
+			if !full || !hasFunction(known, uint32(entry)) {
+				before := len(spans)
+				spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
+				if len(spans) > before {
+					f.list = append(f.list, function{entry: uint32(entry)})
+				}
+			}
+			if a.children && !full && e.sibling > uint64(p) && e.sibling <= uint64(len(b)) {
+				f.leapt = true
+				p = int(e.sibling)
+				continue
+			}
+		case a.flags&leaps != 0:
+			f.leapt = true
+			if p = t.sibling(b, p, a, big); p < 0 {
+				what = "sibling"
+				break walk
+			}
+			continue
+		case a.fixed >= 0:
+			p += int(a.fixed)
+		default:
+			if p = t.runSteps(b, p, t.steps[a.steps:a.steps+uint32(a.numSteps)], big); p < 0 {
+				what = "attributes"
+				break walk
+			}
+		}
+		if a.children {
+			depth++
+		} else if depth == 0 {
+			break
+		}
+	}
+	if what != "" {
+		u.damaged("%s of entry near %#x", what, p)
+	}
+	d.spend(n)
+	f.list = slices.Clip(f.list)
+	d.spans = spans
+	return slices.Clone(spans)
+}
+
+func hasFunction(list []function, entry uint32) bool {
+	_, found := slices.BinarySearchFunc(list, entry, func(f function, e uint32) int { return cmp.Compare(f.entry, e) })
+	return found
+}
+
+// An entryData is what is asked of functions and inlined calls.
+type entryData struct {
+	lowPC, highPC, ranges            value
+	sibling                          uint64 // 0: none
+	callFile, callLine, callColumn   uint32
+	name, linkage, origin, specified value
+}
+
+// readEntry reads the attributes of the entry whose abbrev is a.
+func (d *Data) readEntry(c *cursor, u *unit, a *abbrev) entryData {
+	var e entryData
+	t := u.abbrevs
+	specs := t.attrs(a)
+	if !d.spend(len(specs)) {
+		c.fail()
+	}
+	for _, s := range specs {
+		v := c.value(s.form, t.implicitOf(s), u.enc)
+		switch s.attr {
+		case attrLowPC:
+			e.lowPC = v
+		case attrHighPC:
+			e.highPC = v
+		case attrRanges:
+			e.ranges = v
+		case attrSibling:
+			if s.form == a.sibForm {
+				e.sibling = v.u
+			}
+		case attrCallFile:
+			e.callFile = clamp(v.u)
+		case attrCallLine:
+			e.callLine = clamp(v.u)
+		case attrCallColumn:
+			e.callColumn = clamp(v.u)
+		case attrName:
+			e.name = v
+		case attrLinkageName, attrMIPSLinkageName:
+			e.linkage = v
+		case attrAbstractOrigin:
+			e.origin = v
+		case attrSpecification:
+			e.specified = v
+		}
+	}
+	return e
+}
+
+// clamp makes 0, unknown, of a line, column or file number that is none.
+func clamp(v uint64) uint32 {
+	if v > 1<<32-1 {
+		return 0
+	}
+	return uint32(v)
+}

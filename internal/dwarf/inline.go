@@ -1,0 +1,213 @@
+package dwarf
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// A call is a call that was inlined into a function or, first in the list of one, the function itself.
+type call struct {
+	entry    uint32
+	parent   uint32 // what it was inlined into: an index in the function's calls, or noParent
+	file     uint32 // where the call stands in the source of the parent
+	line     uint32
+	column   uint32
+	function bool // a function, not a call: nothing further out
+	named    bool // name and linkage are set
+	linkage  bool
+	name     strRef
+}
+
+const noParent = ^uint32(0)
+
+// A layout is how a function finds the call that covers an address.
+type layout uint8
+
+const (
+	fresh  layout = iota // pick over the ranges: looked up once or never
+	tidy                 // binary search: every range lies inside, or outside, of every other
+	untidy               // pick over the ranges: some overlap in other ways
+)
+
+// A callStart says that from lo on, up to the next, addresses belong to a call. Where they belong to none it is noParent.
+type callStart struct {
+	lo   uint64
+	call uint32
+}
+
+// callAt returns the innermost call of a function that covers addr: an index in the calls that follow, of which the first is the function.
+func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
+	t := &u.funcs
+	f := &t.list[fn]
+	if !f.parsed {
+		f.parsed = true
+		d.parseCalls(u, f)
+	} else if f.layout == fresh {
+		t.sortCalls(f)
+	}
+	if f.numCalls == 0 {
+		return -1, nil
+	}
+	calls := t.calls[f.calls : f.calls+f.numCalls]
+	if f.layout == tidy {
+		starts := t.starts[f.starts : f.starts+f.numStarts]
+		i := sort.Search(len(starts), func(i int) bool { return starts[i].lo > addr })
+		if i > 0 && starts[i-1].call != noParent {
+			return int(starts[i-1].call), calls
+		}
+		return 0, calls
+	}
+	spans := t.spans[f.spans : f.spans+f.numSpans]
+	if i := pick(spans, addr); i >= 0 {
+		return int(spans[i].id), calls
+	}
+	return 0, calls
+}
+
+// parseCalls reads what was inlined into a function.
+func (d *Data) parseCalls(u *unit, f *function) {
+	t, b, big := u.abbrevs, u.data, d.big
+	table := &u.funcs
+	first := len(table.calls)
+	spans := d.spans[:0]
+	var parents [maxDepth]uint32
+	depth, n := 0, 0
+	parent := uint32(noParent)
+	budget := min(maxDIEs, d.work)
+	what := ""
+	p := int(f.entry)
+walk:
+	for {
+		if p >= len(b) {
+			what = "end"
+			break
+		}
+		if n++; n > budget {
+			what = "too many entries"
+			break
+		}
+		entry := p
+		code := uint64(b[p])
+		p++
+		if code >= 0x80 {
+			if code, p = uleb(b, entry); p < 0 {
+				what = "abbreviation code"
+				break
+			}
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
+			}
+			parent = parents[depth]
+			continue
+		}
+		a := t.get(code)
+		if a == nil {
+			what = "abbreviation code"
+			break
+		}
+		inner := parent // of this entry's children
+		switch {
+		case a.flags&isCall != 0:
+			c := cursor{buf: b, pos: p, big: big}
+			e := d.readEntry(&c, u, a)
+			if c.bad {
+				what = "inlined call"
+				break walk
+			}
+			p = c.pos
+			inner = uint32(len(table.calls) - first)
+			spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, inner)
+			table.calls = append(table.calls, call{entry: uint32(entry), parent: parent, file: e.callFile, line: e.callLine,
+				column: e.callColumn, function: a.flags&isFunction != 0})
+		case a.flags&leapCalls != 0:
+			if p = t.sibling(b, p, a, big); p < 0 {
+				what = "sibling"
+				break walk
+			}
+			continue
+		default:
+			if p = t.skip(b, p, a, big); p < 0 {
+				what = "attributes"
+				break walk
+			}
+		}
+		if a.children {
+			if depth == maxDepth {
+				what = "nesting"
+				break
+			}
+			parents[depth] = parent
+			depth++
+			parent = inner
+		} else if depth == 0 {
+			break
+		}
+	}
+	if what != "" {
+		u.damaged("%s in function at %#x", what, f.entry)
+	}
+	d.spend(n)
+	d.spans = spans
+	f.calls, f.numCalls = uint32(first), uint32(len(table.calls)-first)
+	if len(table.spans)+len(spans) > maxRanges {
+		u.damaged("more than %d ranges of inlined calls", maxRanges)
+		return
+	}
+	f.spans, f.numSpans = uint32(len(table.spans)), uint32(len(spans))
+	table.spans = append(table.spans, spans...)
+}
+
+// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the one of the deeper entry lies inside
+// the other. Then the deepest that covers an address is the one that pick would find.
+func (t *functionTable) sortCalls(f *function) {
+	spans := slices.Clone(t.spans[f.spans : f.spans+f.numSpans])
+	slices.SortStableFunc(spans, func(a, b span) int {
+		if c := cmp.Compare(a.lo, b.lo); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.hi, a.hi)
+	})
+	f.layout = untidy
+	f.starts = uint32(len(t.starts))
+	starts := t.starts
+	var open []span // those that cover the present address, outermost first
+	end := func(s span) {
+		outer := uint32(noParent)
+		if len(open) > 0 {
+			outer = open[len(open)-1].id
+		}
+		starts = appendStart(starts, int(f.starts), s.hi, outer)
+	}
+	for _, s := range spans {
+		for len(open) > 0 && open[len(open)-1].hi <= s.lo {
+			last := open[len(open)-1]
+			open = open[:len(open)-1]
+			end(last)
+		}
+		if n := len(open); n > 0 && (s.hi > open[n-1].hi || s.id < open[n-1].id) {
+			return
+		}
+		open = append(open, s)
+		starts = appendStart(starts, int(f.starts), s.lo, s.id)
+	}
+	for len(open) > 0 {
+		last := open[len(open)-1]
+		open = open[:len(open)-1]
+		end(last)
+	}
+	t.starts = starts
+	f.numStarts = uint32(len(starts)) - f.starts
+	f.layout = tidy
+}
+
+// appendStart appends a start; of several at one address the last holds. What comes before first belongs to other functions.
+func appendStart(starts []callStart, first int, lo uint64, id uint32) []callStart {
+	if n := len(starts); n > first && starts[n-1].lo == lo {
+		starts[n-1].call = id
+		return starts
+	}
+	return append(starts, callStart{lo, id})
+}

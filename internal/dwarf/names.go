@@ -1,0 +1,80 @@
+package dwarf
+
+import "bytes"
+
+// text returns the bytes of a string, without its NUL, or nil. They alias the section.
+func (d *Data) text(s strRef) []byte {
+	if !s.ok {
+		return nil
+	}
+	b := d.sec.get(s.sec)
+	if s.off >= uint64(len(b)) {
+		return nil
+	}
+	b = b[s.off:]
+	n := bytes.IndexByte(b, 0)
+	if n <= 0 {
+		return nil
+	}
+	return b[:n:n]
+}
+
+// nameCall sets the name of a call, if it was not set before.
+func (d *Data) nameCall(u *unit, c *call) {
+	if c.named {
+		return
+	}
+	c.named = true
+	c.name, c.linkage = d.entryName(u, c.entry)
+}
+
+// entryName returns the linkage name that the entry or one that it is a copy of bears, or else the first name.
+func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
+	for range maxChain {
+		c := cursorAt(u.data, uint64(entry), d.big)
+		code := c.uleb()
+		a := u.abbrevs.get(code)
+		if c.bad || code == 0 || a == nil {
+			break
+		}
+		e := d.readEntry(&c, u, a)
+		if e.linkage.ok() {
+			if s := d.stringOf(u, e.linkage, secInfo); s.ok {
+				return s, true
+			}
+		}
+		if !name.ok && e.name.ok() {
+			name = d.stringOf(u, e.name, secInfo)
+		}
+		next := e.specified
+		if !next.ok() {
+			next = e.origin
+		}
+		if u, entry = d.follow(u, next); u == nil {
+			break
+		}
+	}
+	return name, false
+}
+
+// follow returns the entry that a reference leads to, or nil. Those into type units and other files lead nowhere.
+func (d *Data) follow(u *unit, ref value) (*unit, uint32) {
+	off := ref.u
+	switch ref.form {
+	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+	case formRefAddr:
+		if off < u.off || off-u.off >= uint64(len(u.data)) {
+			if u = d.unitOf(off); u == nil {
+				return nil, 0
+			}
+			u.used = d.tick
+		}
+		off -= u.off
+	default:
+		return nil, 0
+	}
+	if off < uint64(u.root) || off >= uint64(len(u.data)) {
+		return nil, 0
+	}
+	return u, uint32(off)
+}

@@ -1,0 +1,157 @@
+package dwarf
+
+import "unsafe"
+
+// A span is a range of addresses, hi exclusive, that belongs to the unit, function or call of the number id.
+type span struct {
+	lo, hi uint64
+	id     uint32
+}
+
+func sizeOf[T any](s []T) int64 {
+	var t T
+	return int64(cap(s)) * int64(unsafe.Sizeof(t))
+}
+
+// appendSpan appends [lo,hi) unless it is empty or was thrown away by the linker.
+func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []span {
+	if lo >= hi || lo == 0 && !d.sec.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
+		return dst
+	}
+	return append(dst, span{lo, hi, id})
+}
+
+// appendPC appends the ranges of an entry: DW_AT_low_pc to DW_AT_high_pc when it has both, else its DW_AT_ranges.
+func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32) []span {
+	if lo, ok := d.addrOf(u, low); ok && lo != u.enc.maxAddr() {
+		if hi, ok := d.addrOf(u, high); ok {
+			return d.appendSpan(dst, u.enc, lo, hi, id)
+		}
+		if high.isConst() {
+			hi := lo + high.u
+			if hi < lo || hi > u.enc.maxAddr() {
+				hi = u.enc.maxAddr()
+			}
+			return d.appendSpan(dst, u.enc, lo, hi, id)
+		}
+	}
+	switch {
+	case !ranges.ok():
+	case u.enc.version >= 5:
+		dst = d.appendRnglist(dst, u, ranges, id)
+	default:
+		dst = d.appendRanges(dst, u, ranges.u, id)
+	}
+	return dst
+}
+
+// appendRanges appends a list of .debug_ranges (DWARF 4, 2.17.3).
+func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
+	c := cursorAt(d.sec.get(secRanges), off, d.big)
+	base, top := u.base, u.enc.maxAddr()
+	for d.spend(1) {
+		lo, hi := c.word(u.enc.addrSize), c.word(u.enc.addrSize)
+		switch {
+		case c.bad:
+			u.damaged("range list at %#x of .debug_ranges", off)
+			return dst
+		case lo == 0 && hi == 0:
+			return dst
+		case lo == top:
+			base = hi
+		case base < top-1 && lo != top-1:
+			dst = d.appendSpan(dst, u.enc, (base+lo)&top, (base+hi)&top, id)
+		}
+	}
+	return dst
+}
+
+// appendRnglist appends a list of .debug_rnglists (DWARF 5, 7.25).
+func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
+	b := d.sec.get(secRnglists)
+	off := v.u
+	if v.form == formRnglistx {
+		if off >= uint64(len(b)) || u.rngBase > uint64(len(b)) {
+			u.damaged("range list index %d", off)
+			return dst
+		}
+		c := cursorAt(b, u.rngBase+off*uint64(u.enc.offSize), d.big)
+		off = u.rngBase + c.word(u.enc.offSize)
+		if c.bad || off < u.rngBase {
+			u.damaged("range list index %d", v.u)
+			return dst
+		}
+	}
+	c := cursorAt(b, off, d.big)
+	base, top := u.base, u.enc.maxAddr()
+	size := u.enc.addrSize
+	for d.spend(1) {
+		var lo, hi uint64
+		known := true
+		kind := c.u8()
+		switch kind {
+		case rleEndOfList:
+			if c.bad {
+				u.damaged("range list at %#x of .debug_rnglists", off)
+			}
+			return dst
+		case rleBaseAddressx:
+			if base, known = d.indexedAddr(u, c.uleb()); !known {
+				base = top
+			}
+			continue
+		case rleBaseAddress:
+			base = c.word(size)
+			continue
+		case rleStartxEndx:
+			var known2 bool
+			lo, known = d.indexedAddr(u, c.uleb())
+			hi, known2 = d.indexedAddr(u, c.uleb())
+			known = known && known2
+		case rleStartxLength:
+			lo, known = d.indexedAddr(u, c.uleb())
+			hi = lo + c.uleb()
+		case rleOffsetPair:
+			lo, hi = c.uleb(), c.uleb()
+			known = base < top-1
+			lo, hi = (base+lo)&top, (base+hi)&top
+		case rleStartEnd:
+			lo, hi = c.word(size), c.word(size)
+		case rleStartLength:
+			lo = c.word(size)
+			hi = lo + c.uleb()
+		default:
+			u.damaged("range list at %#x of .debug_rnglists: entry kind %#x", off, kind)
+			return dst
+		}
+		if known && !c.bad {
+			dst = d.appendSpan(dst, u.enc, lo, hi, id)
+		}
+	}
+	return dst
+}
+
+// pick returns the index of the span that describes addr, or -1. spans are in the order of their entries in the unit.
+//
+// LLVM keeps a map from the start of a range to its end and entry, filled in that order: a range splits the one that it starts in. So later,
+// that is deeper, entries win; but a later range that begins before an earlier one inside it does not cover that one. Of the
+// map's entry with the highest start not above addr, key and end are its start and end.
+func pick(spans []span, addr uint64) int {
+	best := -1
+	var key, end uint64
+	for i := range spans {
+		s := &spans[i]
+		if s.lo > addr || s.lo < key {
+			continue
+		}
+		switch {
+		case addr < s.hi:
+			key, end, best = s.lo, s.hi, i
+		case s.lo < end && s.hi < end: // splits the entry: the part behind s remains
+			key = s.hi
+		default:
+			key, end, best = s.lo, s.hi, -1
+		}
+	}
+	return best
+}

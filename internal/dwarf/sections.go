@@ -1,0 +1,59 @@
+package dwarf
+
+import "fmt"
+
+// A section names one of the sections that are read.
+type section uint8
+
+const (
+	secInfo section = iota
+	secAbbrev
+	secLine
+	secStr
+	secLineStr
+	secAranges
+	secRanges
+	secRnglists
+	secAddr
+	secStrOffsets
+	numSections
+)
+
+var sectionNames = [numSections]string{
+	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges", ".debug_ranges",
+	".debug_rnglists", ".debug_addr", ".debug_str_offsets",
+}
+
+// sections are the bytes to read, each asked for when it is first needed: a compressed one is inflated by that.
+type sections struct {
+	big      bool // byte order
+	zeroCode bool // address 0 is code, not the mark of code thrown away
+	load     func(name string) ([]byte, error)
+	data     [numSections][]byte
+	loaded   [numSections]bool
+	err      error // of the first section that could not be loaded; it is empty from then on
+}
+
+func (s *sections) get(id section) []byte {
+	if !s.loaded[id] {
+		s.loaded[id] = true
+		if s.load != nil {
+			data, err := s.load(sectionNames[id])
+			if err != nil {
+				if s.err == nil {
+					s.err = fmt.Errorf("dwarf: section %s: %w", sectionNames[id], err)
+				}
+				data = nil
+			}
+			s.data[id] = data
+		}
+	}
+	return s.data[id]
+}
+
+// A strRef is a string in a section, without a pointer to it. The zero value is no string.
+type strRef struct {
+	off uint64
+	sec section
+	ok  bool
+}

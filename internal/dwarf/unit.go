@@ -1,0 +1,287 @@
+package dwarf
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries are relative to data.
+type unit struct {
+	data []byte // from the unit's first byte to its last
+	off  uint64 // of data in .debug_info
+	root uint32 // the first entry
+	kind uint8  // DW_UT_* of version 5, 0 before
+	enc  encoding
+
+	abbrevOff uint64
+	abbrevs   *abbrevTable
+
+	// From the root entry.
+	lowPC      value
+	highPC     value
+	ranges     value
+	base       uint64 // what offsets in range lists are relative to, from DW_AT_low_pc or DW_AT_entry_pc
+	stmtList   value
+	compDir    strRef
+	addrBase   uint64
+	strOffBase uint64
+	rngBase    uint64
+
+	used  uint64 // the lookup that used it last
+	funcs functionTable
+	lines lineTable
+	err   error // the first damage found
+}
+
+// damaged notes what is wrong with the unit. What else can be read of it stays in use.
+func (u *unit) damaged(format string, args ...any) {
+	if u.err == nil {
+		u.err = fmt.Errorf("dwarf: unit at %#x: %s: %w", u.off, fmt.Sprintf(format, args...), ErrDamaged)
+	}
+}
+
+func (u *unit) footprint() int64 {
+	return int64(unsafe.Sizeof(*u)) + u.funcs.footprint() + u.lines.footprint()
+}
+
+// parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false when there is none that can be used; end is then
+// where the next may be, or 0.
+func parseHeader(u *unit, info []byte, off uint64, big bool) (end uint64, ok bool) {
+	c := cursorAt(info, off, big)
+	n, offSize := c.length()
+	if c.bad || uint64(n) > maxUnitBytes-12 {
+		return 0, false
+	}
+	c.buf = c.buf[:c.pos+n]
+	end = uint64(len(c.buf))
+	*u = unit{off: off, data: c.buf[off:]}
+	u.enc.offSize = offSize
+	u.enc.version = c.u16()
+	switch v := u.enc.version; {
+	case v >= 2 && v <= 4:
+		u.abbrevOff = c.word(offSize)
+		u.enc.addrSize = c.u8()
+	case v == 5:
+		u.kind = c.u8()
+		u.enc.addrSize = c.u8()
+		u.abbrevOff = c.word(offSize)
+		switch u.kind {
+		case unitSkeleton, unitSplit:
+			c.take(8)
+		case unitType, unitSplitType:
+			c.take(8 + uint64(offSize))
+		}
+	default:
+		return end, false
+	}
+	if c.bad || u.enc.addrSize != 4 && u.enc.addrSize != 8 {
+		return end, false
+	}
+	u.root = uint32(uint64(c.pos) - off)
+	return end, true
+}
+
+// isCompile reports whether the unit may describe code.
+func (u *unit) isCompile() bool { return u.kind != unitType && u.kind != unitSplitType }
+
+// parseRoot reads what the root entry says about the whole unit, by abbreviations that hold at least its own.
+func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
+	c := cursorAt(u.data, uint64(u.root), d.big)
+	a := t.get(c.uleb())
+	if c.bad || a == nil {
+		return false
+	}
+	u.strOffBase, u.addrBase, u.rngBase = defaultBases(u.enc)
+	var compDir, entryPC value
+	specs := t.attrs(a)
+	if !d.spend(len(specs)) {
+		return false
+	}
+	for _, s := range specs {
+		v := c.value(s.form, t.implicitOf(s), u.enc)
+		switch s.attr {
+		case attrCompDir:
+			compDir = v
+		case attrStmtList:
+			u.stmtList = v
+		case attrLowPC:
+			u.lowPC = v
+		case attrHighPC:
+			u.highPC = v
+		case attrRanges:
+			u.ranges = v
+		case attrEntryPC:
+			entryPC = v
+		case attrStrOffsetsBase:
+			u.strOffBase = v.u
+		case attrAddrBase, attrGNUAddrBase:
+			u.addrBase = v.u
+		case attrRnglistsBase:
+			u.rngBase = v.u
+		}
+	}
+	// Only now are the bases known that indexed forms need.
+	u.compDir = d.stringOf(u, compDir, secInfo)
+	if addr, ok := d.addrOf(u, u.lowPC); ok {
+		u.base = addr
+	} else if addr, ok := d.addrOf(u, entryPC); ok {
+		u.base = addr
+	}
+	return !c.bad
+}
+
+// defaultBases are those in force where the root entry names none: behind the header of the section's first contribution,
+// or the section's start for the GNU forerunners of DWARF 5.
+func defaultBases(e encoding) (strOff, addr, rng uint64) {
+	switch {
+	case e.version < 5:
+		return 0, 0, 0
+	case e.offSize == 8:
+		return 16, 16, 20
+	}
+	return 8, 8, 12
+}
+
+func (t *abbrevTable) implicitOf(s attrSpec) int64 {
+	if s.form == formImplicitConst {
+		return t.implicit[s.implicit]
+	}
+	return 0
+}
+
+// unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
+func (d *Data) unitAt(off uint64) *unit {
+	if u, ok := d.units[off]; ok {
+		return u
+	}
+	u := new(unit)
+	_, ok := parseHeader(u, d.sec.get(secInfo), off, d.big)
+	if !ok {
+		d.damaged("unit at %#x: header", off)
+		return nil
+	}
+	u.abbrevs = d.abbrevsOf(u)
+	if u.abbrevs.broken {
+		u.damaged("abbreviations at %#x", u.abbrevOff)
+	}
+	if !d.parseRoot(u, u.abbrevs) {
+		u.damaged("root entry")
+	}
+	if d.units == nil {
+		d.units = make(map[uint64]*unit)
+	}
+	d.units[off] = u
+	return u
+}
+
+// An abbrevKey is what an abbrevTable depends on.
+type abbrevKey struct {
+	off uint64
+	enc encoding
+}
+
+func (d *Data) abbrevsOf(u *unit) *abbrevTable {
+	key := abbrevKey{u.abbrevOff, u.enc}
+	if t, ok := d.abbrevs[key]; ok {
+		return t
+	}
+	t := parseAbbrevs(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+	d.spend(t.tried)
+	if d.abbrevs == nil {
+		d.abbrevs = make(map[abbrevKey]*abbrevTable)
+	}
+	d.abbrevs[key] = t
+	return t
+}
+
+// unitOf returns the unit that holds an offset of .debug_info, or nil.
+func (d *Data) unitOf(off uint64) *unit {
+	offs := d.unitOffsets()
+	lo, hi := 0, len(offs)
+	for lo < hi {
+		if m := int(uint(lo+hi) >> 1); offs[m] > off {
+			hi = m
+		} else {
+			lo = m + 1
+		}
+	}
+	if lo == 0 {
+		return nil
+	}
+	u := d.unitAt(offs[lo-1])
+	if u == nil || off-u.off >= uint64(len(u.data)) {
+		return nil
+	}
+	return u
+}
+
+// unitOffsets returns the offsets of all unit headers, in order.
+func (d *Data) unitOffsets() []uint64 {
+	if d.walked {
+		return d.offsets
+	}
+	d.walked = true
+	info := d.sec.get(secInfo)
+	for off := uint64(0); off < uint64(len(info)) && d.spend(1); {
+		var u unit
+		end, _ := parseHeader(&u, info, off, d.big)
+		if end == 0 {
+			d.damaged("unit at %#x: header", off)
+			break
+		}
+		d.offsets = append(d.offsets, off)
+		off = end
+	}
+	return d.offsets
+}
+
+// addrOf returns the address that an attribute of an address form holds.
+func (d *Data) addrOf(u *unit, v value) (uint64, bool) {
+	switch {
+	case v.form == formAddr:
+		return v.u, true
+	case v.isAddr():
+		return d.indexedAddr(u, v.u)
+	}
+	return 0, false
+}
+
+// indexedAddr returns entry i of the unit's part of .debug_addr.
+func (d *Data) indexedAddr(u *unit, i uint64) (uint64, bool) {
+	b := d.sec.get(secAddr)
+	if i >= uint64(len(b)) || u.addrBase > uint64(len(b)) {
+		return 0, false
+	}
+	c := cursorAt(b, u.addrBase+i*uint64(u.enc.addrSize), d.big)
+	addr := c.word(u.enc.addrSize)
+	return addr, !c.bad
+}
+
+// stringOf returns the string that an attribute holds; home is the section that it was read from.
+func (d *Data) stringOf(u *unit, v value, home section) strRef {
+	switch v.form {
+	case formString:
+		return strRef{v.u + homeBase(u, home), home, true}
+	case formStrp:
+		return strRef{v.u, secStr, true}
+	case formLineStrp:
+		return strRef{v.u, secLineStr, true}
+	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrIndex:
+		b := d.sec.get(secStrOffsets)
+		if v.u >= uint64(len(b)) || u.strOffBase > uint64(len(b)) {
+			return strRef{}
+		}
+		c := cursorAt(b, u.strOffBase+v.u*uint64(u.enc.offSize), d.big)
+		off := c.word(u.enc.offSize)
+		return strRef{off, secStr, !c.bad}
+	}
+	return strRef{}
+}
+
+// homeBase is what must be added to a position in a cursor to get one in its section: cursors over units start at the unit.
+func homeBase(u *unit, home section) uint64 {
+	if home == secInfo {
+		return u.off
+	}
+	return 0
+}
