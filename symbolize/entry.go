@@ -34,7 +34,6 @@ type entry struct {
 
 	heap     int64 // bytes of module that are in the Symbolizer's sum
 	strikes  int   // times that the file broke its reader
-	noDwarf  time.Time
 	attempts []buildid.Attempt
 	fault    string // the last thing that was wrong with a file that is or was in use
 }
@@ -159,7 +158,12 @@ func (s *Symbolizer) release(e *entry, err error) error {
 	if err != nil {
 		err = s.broke(e, err)
 	}
-	s.account(e)
+	if m := e.module; m == nil {
+		s.account(e)
+	} else if m.lookups++; m.grown || m.lookups <= accountFirst || m.lookups%accountEvery == 0 {
+		m.grown = false
+		s.account(e)
+	}
 	e.mu.Unlock()
 	if s.over() {
 		s.trim()

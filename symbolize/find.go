@@ -23,10 +23,9 @@ func (s *Symbolizer) find(e *entry) {
 	e.finding = true
 	e.done = make(chan struct{})
 	names := slices.Clone(e.names)
-	withDwarf := time.Now().After(e.noDwarf)
 	s.finding.Go(func() {
 		s.slots <- struct{}{}
-		f := s.search(e.key.id, names, withDwarf)
+		f := s.search(e.key.id, names)
 		<-s.slots
 
 		e.mu.Lock()
@@ -77,7 +76,7 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 }
 
 // search asks the finders in order and keeps the best file.
-func (s *Symbolizer) search(id buildid.ID, names []string, withDwarf bool) (f found) {
+func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
@@ -100,7 +99,7 @@ func (s *Symbolizer) search(id buildid.ID, names []string, withDwarf bool) (f fo
 				continue
 			}
 			path, where := file.Path(), file.Where()
-			m, err := openModule(file, withDwarf)
+			m, err := openModule(file)
 			if err != nil {
 				note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
 				if f.fault == nil {

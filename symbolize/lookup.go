@@ -2,7 +2,9 @@ package symbolize
 
 import (
 	"errors"
+	"fmt"
 	"runtime/debug"
+	"time"
 	"unsafe"
 )
 
@@ -17,12 +19,8 @@ import (
 func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) {
 	start := len(dst)
 	dst, err := s.debugFrames(m, dst, addr)
-	if err != nil {
-		dst = dst[:start]
-		if errors.Is(err, errFault) {
-			return dst, err
-		}
-		m.complain(err)
+	if errors.Is(err, errFault) {
+		return dst[:start], err
 	}
 	if s.o.NoInlines && len(dst) > start+1 {
 		physical, innermost := dst[len(dst)-1], dst[start]
@@ -52,34 +50,40 @@ func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
 	return v, err
 }
 
-// debugFrames appends what debug information says of addr, in copies.
-func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (_ []Frame, err error) {
+// debugFrames appends what debug information says of addr, in copies. The
+// error is errFault or one that is noted already.
+func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []Frame, err error) {
 	if m.dw == nil {
 		return dst, nil
 	}
+	begin := time.Now()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = caught(r)
+			frames, err = dst, caught(r)
+			m.complain(err, 0)
 		}
 	}()
 	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
+	took := time.Since(begin)
+	m.grown = m.grown || took > slowLookup
 	if err != nil {
-		return dst, err
+		m.complain(err, took) // what was found nevertheless is good
 	}
+	frames = dst
 	for _, f := range m.scratch {
 		n := s.names.ofFile(f.Name)
-		dst = append(dst, Frame{
+		frames = append(frames, Frame{
 			Func:    n.shown,
 			Linkage: n.linkage,
 			File:    f.File,
 			Line:    f.Line,
 			Column:  f.Column,
 			Inlined: f.Inlined,
-			HasLine: f.File != "" || f.Line != 0,
+			HasLine: f.File != "",
 		})
 	}
-	return dst, nil
+	return frames, err
 }
 
 // symbol returns the symbol that covers addr, in copies.
@@ -98,15 +102,20 @@ func (s *Symbolizer) symbol(m *module, addr uint64) (v Variable, err error) {
 	return Variable{Name: n.shown, Linkage: n.linkage, Offset: addr - sym.Addr, Size: sym.Size}, nil
 }
 
-// complain notes what is wrong with the debug information, and leaves it alone
-// from now on if it broke its reader.
-func (m *module) complain(err error) {
+// complain notes what is wrong with the debug information, which took so long
+// to find out. Debug information that makes its reader panic is left alone from
+// now on, and so is one that twice used up what a lookup may cost: it would
+// hold up the log with each address.
+func (m *module) complain(err error, took time.Duration) {
 	if m.fault == nil {
 		m.fault = err
 	}
-	m.faults++
-	if errors.Is(err, errPanic) {
-		m.fault, m.dw = err, nil
+	if took > hopelessLookup {
+		m.strikes++
+	}
+	if errors.Is(err, errPanic) || m.strikes >= maxStrikes {
+		m.fault = fmt.Errorf("%w; answering by symbols only", err)
+		m.dw = nil
 	}
 }
 

@@ -36,12 +36,15 @@ type module struct {
 	obj         *object.File
 	dw          *dwarf.Data // nil: none, or left alone because of fault
 	fault       error       // what is wrong with the debug information
-	faults      int         // lookups that failed
+	strikes     int         // lookups that failed after hopelessLookup
 	scratch     []dwarf.Frame
+
+	lookups int  // so far
+	grown   bool // since the footprint was taken, probably
 }
 
 // openModule reads file's headers and takes it over: on error it is closed.
-func openModule(file *buildid.File, withDwarf bool) (m *module, err error) {
+func openModule(file *buildid.File) (m *module, err error) {
 	m = &module{path: file.Path(), where: file.Where(), file: file}
 	defer func() {
 		if err != nil {
@@ -60,7 +63,7 @@ func openModule(file *buildid.File, withDwarf bool) (m *module, err error) {
 				return err
 			}
 		}
-		if m.holds < DebugInfo || !withDwarf {
+		if m.holds < DebugInfo {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj)
@@ -142,6 +145,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// What breaks a reader.
 var (
 	errFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
 	errPanic = errors.New("its contents broke the reader, which is a fault in it worth reporting")
