@@ -106,3 +106,181 @@ func compareSymbols(t *testing.T, path string, f *File, std *elf.File, o oracle,
 		t.Errorf("%s: the sorted table was never built", path)
 	}
 }
+
+// Sections 1 and 2 of the tables below are loaded, at these addresses; section 3 is not.
+var symbolSections = []imageSection{
+	{Section{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: 0x1000}, "this text is 32 bytes, 0x20, long"[:32]},
+	{Section{Name: ".bss", Type: elf.SHT_NOBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Addr: 0x2000, Size: 0x100}, ""},
+	{Section{Name: ".comment", Type: elf.SHT_PROGBITS}, "by hand"},
+}
+
+func TestSymbol(t *testing.T) {
+	const (
+		notype, object, function, section, file, common, tls, ifunc = elf.STT_NOTYPE, elf.STT_OBJECT, elf.STT_FUNC, elf.STT_SECTION, elf.STT_FILE, elf.STT_COMMON, elf.STT_TLS, elf.STT_GNU_IFUNC
+		local, global                                               = elf.STB_LOCAL, elf.STB_GLOBAL
+	)
+	tests := []struct {
+		name    string
+		machine elf.Machine // x86-64 when not said
+		symbols []imageSymbol
+		addr    uint64
+		want    string // empty: none
+	}{
+		{"first byte", 0, []imageSymbol{{"f", 0x1000, 4, function, global, 1}}, 0x1000, "f"},
+		{"last byte", 0, []imageSymbol{{"f", 0x1000, 4, function, global, 1}}, 0x1003, "f"},
+		{"behind the end", 0, []imageSymbol{{"f", 0x1000, 4, function, global, 1}}, 0x1004, ""},
+		{"before the first", 0, []imageSymbol{{"f", 0x1000, 4, function, global, 1}}, 0xfff, ""},
+		{"size that wraps", 0, []imageSymbol{{"f", 0x1000, ^uint64(0), function, global, 1}}, 0x3000, "f"},
+		{"no size reaches to the next", 0, []imageSymbol{{"a", 0x1000, 0, notype, global, 1}, {"b", 0x1010, 0, notype, global, 1}}, 0x100f, "a"},
+		{"no size ends with its section", 0, []imageSymbol{{"f", 0x1000, 0, function, global, 1}}, 0x1020, ""},
+		{"no size, last byte of its section", 0, []imageSymbol{{"f", 0x1000, 0, function, global, 1}}, 0x101f, "f"},
+		{"no size at the end of its section", 0, []imageSymbol{{"_etext", 0x1020, 0, notype, global, 1}}, 0x1020, "_etext"},
+		{"a smaller one inside hides", 0, []imageSymbol{{"outer", 0x1000, 32, function, global, 1}, {"inner", 0x1008, 4, function, local, 1}}, 0x1010, ""},
+		{"the largest of one address", 0, []imageSymbol{{"large", 0x1000, 8, function, global, 1}, {"small", 0x1000, 4, function, global, 1}}, 0x1000, "large"},
+		{"the last of equals", 0, []imageSymbol{{"one", 0x1000, 8, function, global, 1}, {"two", 0x1000, 8, object, local, 1}}, 0x1007, "two"},
+		{"order of the table does not matter", 0, []imageSymbol{{"b", 0x1010, 8, function, global, 1}, {"a", 0x1000, 8, function, global, 1}}, 0x1001, "a"},
+		{"object in .bss", 0, []imageSymbol{{"o", 0x2000, 16, object, global, 2}}, 0x200f, "o"},
+		{"indirect function", 0, []imageSymbol{{"i", 0x1000, 16, ifunc, global, 1}}, 0x100f, "i"},
+		{"other types do not count", 0, []imageSymbol{
+			{"section", 0x1000, 8, section, local, 1}, {"file", 0x1000, 8, file, local, 1}, {"common", 0x1000, 8, common, global, 1}, {"tls", 0x1000, 8, tls, global, 1}}, 0x1000, ""},
+		{"undefined", 0, []imageSymbol{{"u", 0x1000, 8, function, global, elf.SHN_UNDEF}}, 0x1000, ""},
+		{"absolute", 0, []imageSymbol{{"a", 0x1000, 8, function, global, elf.SHN_ABS}}, 0x1000, ""},
+		{"common", 0, []imageSymbol{{"c", 0x1000, 8, object, global, elf.SHN_COMMON}}, 0x1000, ""},
+		{"section not loaded", 0, []imageSymbol{{"c", 0x1000, 8, notype, local, 3}}, 0x1000, ""},
+		{"section that is not there", 0, []imageSymbol{{"c", 0x1000, 8, notype, local, 300}}, 0x1000, ""},
+		{"section index elsewhere", 0, []imageSymbol{{"x", 0x1000, 8, function, local, elf.SHN_XINDEX}}, 0x1000, "x"},
+		{"no name", 0, []imageSymbol{{"f", 0x1000, 8, function, local, 1}, {"", 0x1000, 8, function, local, 1}}, 0x1000, "f"},
+		{"dollar is a name", 0, []imageSymbol{{"$x", 0x1000, 8, function, local, 1}}, 0x1000, "$x"},
+		{"mapping symbols of AArch64", elf.EM_AARCH64, []imageSymbol{
+			{"f", 0x1000, 16, function, global, 1}, {"$x", 0x1000, 0, notype, local, 1}, {"$d.7", 0x1008, 0, notype, local, 1}}, 0x1009, "f"},
+		{"other dollars of AArch64", elf.EM_AARCH64, []imageSymbol{{"f", 0x1000, 16, function, global, 1}, {"$data", 0x1008, 4, object, local, 1}}, 0x1009, "$data"},
+		{"mapping symbols of Arm", elf.EM_ARM, []imageSymbol{
+			{"f", 0x1000, 16, function, global, 1}, {"$a", 0x1000, 0, notype, local, 1}, {"$t", 0x1004, 0, notype, local, 1}, {"$d", 0x1008, 0, notype, local, 1}}, 0x1009, "f"},
+		{"mapping symbols of RISC-V", elf.EM_RISCV, []imageSymbol{
+			{"f", 0x1000, 16, function, global, 1}, {"$xrv64i2p1_c2p0", 0x1000, 0, notype, local, 1}, {"$d", 0x1008, 0, notype, local, 1}}, 0x1009, "f"},
+		{"Thumb bit", elf.EM_ARM, []imageSymbol{{"thumb", 0x1001, 4, function, global, 1}}, 0x1000, "thumb"},
+		{"Thumb bit of functions only", elf.EM_ARM, []imageSymbol{{"label", 0x1001, 4, notype, global, 1}}, 0x1000, ""},
+		{"no symbols", 0, nil, 0x1000, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := image{machine: elf.EM_X86_64}
+			if tt.machine != 0 {
+				m.machine = tt.machine
+			}
+			m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, tt.symbols)...)
+			f, err := openBytes(m.bytes(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for _, how := range []string{"by pass", "by table"} {
+				if how == "by table" {
+					f.symbols.lookups = linearLookups
+				}
+				sym, ok := f.Symbol(tt.addr)
+				if string(sym.Name) != tt.want || ok != (tt.want != "") {
+					t.Errorf("%s: Symbol(%#x) = %q, %v; want %q", how, tt.addr, sym.Name, ok, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestSymbolIsTheSameByPassAndByTable(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 3))
+	for _, m := range layouts {
+		t.Run(m.name(), func(t *testing.T) {
+			for range 50 {
+				var symbols []imageSymbol
+				for range random.IntN(60) {
+					symbols = append(symbols, imageSymbol{
+						name: []string{"", "$d", "$a", "f", "g", "long_name"}[random.IntN(6)],
+						addr: 0x1000 + random.Uint64N(0x30), size: random.Uint64N(3) * random.Uint64N(0x10),
+						kind: elf.SymType(random.IntN(4)), bind: elf.SymBind(random.IntN(2)), section: elf.SectionIndex(random.IntN(4)),
+					})
+				}
+				m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, symbols)...)
+				b := m.bytes(t)
+				pass, err := openBytes(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				table, err := openBytes(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				table.symbols.lookups = linearLookups
+				for addr := uint64(0xff0); addr < 0x1060; addr++ {
+					pass.symbols.lookups = 0
+					got, ok := table.Symbol(addr)
+					want, wantOK := pass.Symbol(addr)
+					if ok != wantOK || got.index != want.index || string(got.Name) != string(want.Name) || got.Addr != want.Addr {
+						t.Fatalf("Symbol(%#x) by table = %+v, %v; by pass %+v, %v; of %+v", addr, got, ok, want, wantOK, symbols)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSymbolOfDynsymWhereSymtabIsEmpty(t *testing.T) {
+	for _, m := range layouts {
+		f1 := []imageSymbol{{"dynamic", 0x1000, 4, elf.STT_FUNC, elf.STB_GLOBAL, 1}}
+		f2 := []imageSymbol{{"static", 0x1000, 4, elf.STT_FUNC, elf.STB_GLOBAL, 1}}
+		for _, tt := range []struct {
+			name   string
+			static []imageSymbol
+			want   string
+		}{{"empty", nil, "dynamic"}, {"not empty", f2, "static"}} {
+			m := m
+			m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_DYNSYM, 5, f1)...)
+			m.sections = append(m.sections, m.symtab(t, elf.SHT_SYMTAB, 7, tt.static)...)
+			f, err := openBytes(m.bytes(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if sym, _ := f.Symbol(0x1002); string(sym.Name) != tt.want {
+				t.Errorf("%s, .symtab %s: Symbol = %q, want %q", m.name(), tt.name, sym.Name, tt.want)
+			}
+		}
+	}
+}
+
+func TestSourceFileIsOfLocalSymbols(t *testing.T) {
+	m := image{machine: elf.EM_X86_64}
+	m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, []imageSymbol{
+		{"early", 0x1000, 1, elf.STT_FUNC, elf.STB_LOCAL, 1},
+		{"a.c", 0, 0, elf.STT_FILE, elf.STB_LOCAL, elf.SHN_ABS},
+		{"of_a", 0x1001, 1, elf.STT_FUNC, elf.STB_LOCAL, 1},
+		{"b.c", 0, 0, elf.STT_FILE, elf.STB_LOCAL, elf.SHN_ABS},
+		{"of_b", 0x1002, 1, elf.STT_FUNC, elf.STB_LOCAL, 1},
+		{"", 0, 0, elf.STT_FILE, elf.STB_LOCAL, elf.SHN_ABS},
+		{"of_linker", 0x1003, 1, elf.STT_FUNC, elf.STB_LOCAL, 1},
+		{"global", 0x1004, 1, elf.STT_FUNC, elf.STB_GLOBAL, 1},
+	})...)
+	f, err := openBytes(m.bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i, want := range []string{"", "a.c", "b.c", "", ""} {
+		sym, ok := f.Symbol(0x1000 + uint64(i))
+		if got := string(f.SourceFile(sym)); !ok || got != want {
+			t.Errorf("SourceFile(%s) = %q, want %q", sym.Name, got, want)
+		}
+	}
+}
+
+func TestSymbolByPassAllocatesNothing(t *testing.T) {
+	f := open(t, machineFiles(t)[0])
+	s, _ := f.Section(".text")
+	f.Symbol(s.Addr)
+	if n := testing.AllocsPerRun(10, func() {
+		f.symbols.lookups = 0
+		f.Symbol(s.Addr + s.Size/2)
+	}); n != 0 {
+		t.Errorf("Symbol: %v allocations, want 0", n)
+	}
+}
