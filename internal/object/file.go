@@ -3,7 +3,6 @@ package object
 import (
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -90,7 +89,7 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	var segmentsErr, sectionsErr error
 	f.segments, segmentsErr = h.readSegments(r, f.size)
 	sectionsErr = f.readSections()
-	f.damage = errors.Join(sectionsErr, segmentsErr)
+	f.damage = both(sectionsErr, segmentsErr)
 	if f.damage != nil && len(f.segments) == 0 && len(f.sections) == 0 {
 		return nil, f.damage
 	}
@@ -100,6 +99,17 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 		} // else read on demand
 	}
 	return f, nil
+}
+
+// both joins two errors in one line; either may be nil.
+func both(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
 }
 
 // readSections fills f.sections with their names.

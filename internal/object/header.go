@@ -251,6 +251,9 @@ func (h *header) readSegments(r io.ReaderAt, size uint64) ([]Segment, error) {
 
 // readSections returns the sections without their names, and where in the names those are.
 func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, names []uint32, err error) {
+	if h.shoff == 0 {
+		return nil, nil, nil
+	}
 	if h.extended != nil {
 		return nil, nil, h.extended
 	}

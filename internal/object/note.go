@@ -42,7 +42,7 @@ func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 			}
 		}
 	}
-	if err := errors.Join(search.err, segmentsErr, sectionsErr); err != nil {
+	if err := both(search.err, both(segmentsErr, sectionsErr)); err != nil {
 		return nil, err
 	}
 	return nil, ErrNoBuildID
