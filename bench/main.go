@@ -104,8 +104,8 @@ func bench(runs int, only string, list bool, generate string) error {
 		}
 		fmt.Fprintln(os.Stderr, "running:", w.name)
 		dirs := "--debug-file-directory=" + b.tree(w.debug)
-		mine := contender{argv: []string{command, "--no-debuginfod", dirs}}
-		other := contender{argv: []string{reference, "--filter-markup", "--no-debuginfod", dirs}}
+		mine := contender{argv: []string{command, dirs}}
+		other := contender{argv: []string{reference, "--filter-markup", dirs}}
 		if w.piped {
 			other = contender{argv: []string{"cat"}}
 		}
@@ -129,7 +129,7 @@ func describe(command string) {
 	first := func(name string, args ...string) string {
 		out, _ := exec.Command(name, args...).CombinedOutput()
 		for line := range strings.Lines(string(out)) {
-			if strings.Contains(line, "version") {
+			if strings.ContainsAny(line, "0123456789") {
 				return strings.TrimSpace(line)
 			}
 		}

@@ -60,14 +60,14 @@ func interleave(runs int, log string, measure func(argv []string, log string) (c
 	return nil
 }
 
-// start prepares a process with an empty cache of its own: no index or download of an earlier run helps.
+// start starts a process with an empty cache of its own, so that no index of an earlier run helps, and without a network.
 func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
 	cmd = exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "DEBUGINFOD_URLS=")
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(cache)

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "go build ../cmd/symfilter: %v\n%s", err, out)
 			return 1
 		}
+		// The command's cache is the test's; the go command's, where a test runs it, stays.
+		cache, err := exec.Command("go", "env", "GOCACHE").Output()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "go env GOCACHE:", err)
+			return 1
+		}
+		os.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 		os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 		return m.Run()
 	}())

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,9 +31,11 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	cmd := exec.Command("sh", "-e", "-c", block)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	got, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", block, err)
+	if err != nil || stderr.Len() > 0 {
+		t.Fatalf("%s: %v\n%s", block, err, stderr.Bytes())
 	}
 	golden := filepath.Join(root, "testdata", "crash.golden")
 	want, err := os.ReadFile(golden)
@@ -43,12 +46,24 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 		t.Errorf("%s (-), printed (+):\n%s", golden, diff)
 	}
 
-	// The output that README shows is the end of it.
-	_, rest, _ := strings.Cut(string(readme), block)
-	if _, shown, found := strings.Cut(rest, "```text\n"); !found {
-		t.Error("README.md shows no output")
-	} else if shown, _, _ = strings.Cut(shown, "```"); !strings.Contains(stripColours(string(want)), shown) {
-		t.Errorf("README.md shows what the command does not print:\n%s", shown)
+	// What README shows, before and after, are pieces of the log and of the golden file.
+	log, err := os.ReadFile(filepath.Join(root, "testdata", "crash.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for rest := string(readme); ; shown++ {
+		var block string
+		if _, rest, found = strings.Cut(rest, "```text\n"); !found {
+			break
+		}
+		block, rest, _ = strings.Cut(rest, "```")
+		if all := []string{string(log), string(want)}[min(shown, 1)]; !strings.Contains(stripColours(all), block) {
+			t.Errorf("README.md shows what is not there:\n%s", block)
+		}
+	}
+	if shown != 2 {
+		t.Errorf("README.md shows %d pieces of output, want what was before and after", shown)
 	}
 }
 
