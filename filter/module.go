@@ -56,6 +56,7 @@ func (f *Filter) contextual(eol []byte) {
 				shown = true
 			}
 			f.space.reset()
+			f.forgetRecent()
 		case markup.TagModule:
 			f.settleModule(start)
 			if mod, ok := f.define(p); ok {
@@ -321,6 +322,7 @@ func (f *Filter) define(p *piece) (*module, bool) {
 	if bad != nil {
 		return nil, false // the scanner has said so
 	}
+	f.forgetRecent()
 	mod, changed, err := f.space.define(e, time.Now())
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v (%d)", e.ID, err, maxModules))
@@ -349,6 +351,7 @@ func (f *Filter) load(p *piece) (interval, bool) {
 	if f.space.same(e, mod) {
 		return f.space.find(e.Addr), true
 	}
+	f.forgetRecent()
 	v, over, err := f.space.load(e, mod)
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is not taken in: %v", e.Addr, err))

@@ -41,10 +41,12 @@ type resolver struct {
 	waited  time.Duration     // in that minute
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
+	recent  recent
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
 	r.opt, r.cached = o, c
+	r.recent.epoch = 1
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r.expired = ctx
@@ -76,9 +78,50 @@ type answer struct {
 	text *rendered // nil: nothing but the module is known
 }
 
+// recent holds the last answers of a Filter by address, so that a hot frame
+// costs neither a search of the space nor the shared Cache's lock. Every
+// change of the space empties it.
+type recent struct {
+	epoch uint32
+	slots [1 << recentBits]recentSlot
+}
+
+type recentSlot struct {
+	epoch uint32
+	form  lookup
+	addr  uint64 // as logged
+	answer
+}
+
+const recentBits = 9 // 512 slots, 36 KiB
+
+func (c *recent) slot(addr uint64) *recentSlot {
+	const golden = 0x9e3779b97f4a7c15 // spreads addresses that differ in few bits
+	return &c.slots[addr*golden>>(64-recentBits)]
+}
+
 // code resolves a code address of the process.
 func (f *Filter) code(addr uint64, kind markup.PCKind) answer {
 	form := lookupOf(kind)
+	slot := f.recent.slot(addr)
+	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch {
+		return slot.answer
+	}
+	a := f.codeOf(addr, form)
+	if a.text != nil {
+		*slot = recentSlot{f.recent.epoch, form, addr, a}
+	}
+	return a
+}
+
+// forgetRecent is called when the space changes.
+func (f *Filter) forgetRecent() {
+	if f.recent.epoch++; f.recent.epoch == 0 {
+		f.recent = recent{epoch: 1}
+	}
+}
+
+func (f *Filter) codeOf(addr uint64, form lookup) answer {
 	a := answer{addr: addr}
 	if form != exact && addr > 0 {
 		a.addr--

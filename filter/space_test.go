@@ -232,3 +232,11 @@ func TestContextIsRestored(t *testing.T) {
 		t.Errorf("the context of the restored filter (-got +want):\n%s", d)
 	}
 }
+
+func TestHexDigits(t *testing.T) {
+	for _, v := range []uint32{0, 1, 9, 10, 15, 16, 0x01234567, 0x89abcdef, 0xffffffff, 0x9a9a9a9a} {
+		if got, want := string(binary.BigEndian.AppendUint64(nil, hexDigits(v))), fmt.Sprintf("%08x", v); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 
 	"github.com/symfilter/symfilter/markup"
@@ -199,10 +200,7 @@ func (f *Filter) frame(number uint64, a answer, i int) {
 	if f.paint {
 		f.pen(f.highlight())
 	}
-	for pad := 5 - len(digits); pad > 0; pad-- {
-		f.out = append(f.out, ' ')
-	}
-	f.out = append(f.out, '#')
+	f.out = append(f.out, "    #"[min(len(digits), 5)-1:]...)
 	f.valueBytes(digits)
 	if inlined {
 		f.mark(".")
@@ -236,13 +234,21 @@ func (f *Filter) frame(number uint64, a answer, i int) {
 
 // address prints a code address between blanks.
 func (f *Filter) address(addr uint64) {
-	const hex = "0123456789abcdef"
 	b := [20]byte{0: ' ', 1: '0', 2: 'x', 19: ' '}
-	for i := 18; i > 2; i-- {
-		b[i] = hex[addr&15]
-		addr >>= 4
-	}
+	binary.BigEndian.PutUint64(b[3:], hexDigits(uint32(addr>>32)))
+	binary.BigEndian.PutUint64(b[11:], hexDigits(uint32(addr)))
 	f.valueBytes(b[:])
+}
+
+// hexDigits returns the eight digits of v as the bytes of a big-endian word:
+// all at once, because every frame has sixteen.
+func hexDigits(v uint32) uint64 {
+	x := uint64(v)
+	x = (x<<16 | x) & 0x0000ffff0000ffff
+	x = (x<<8 | x) & 0x00ff00ff00ff00ff
+	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // a digit a byte
+	letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
+	return x + 0x3030303030303030 + letters*('a'-'0'-10)
 }
 
 func (f *Filter) functionAndLine(t *frameText) {
