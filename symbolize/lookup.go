@@ -27,27 +27,32 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 		innermost.Func, innermost.Linkage, innermost.Inlined = physical.Func, physical.Linkage, false
 		dst[start], dst = innermost, dst[:start+1]
 	}
-	symbol, err := s.symbol(m, addr)
+	symbol, err := s.symbol(m, addr, len(dst) == start)
 	switch {
 	case err == ErrNoSymbol:
 		return dst, nil
 	case err != nil:
 		return dst[:start], err
 	case len(dst) == start:
-		return append(dst, Frame{Func: symbol.Name, Linkage: symbol.Linkage, Offset: symbol.Offset}), nil
+		symbol.Offset = addr - symbol.addr
+		return append(dst, symbol.Frame), nil
 	}
 	physical := &dst[len(dst)-1]
-	physical.Func, physical.Linkage = symbol.Name, symbol.Linkage
+	physical.Func, physical.Linkage = symbol.Func, symbol.Linkage
 	return dst, nil
 }
 
 // data returns the symbol at addr if addr is within its size.
 func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
-	v, err := s.symbol(m, addr)
-	if err == nil && v.Offset != 0 && v.Offset >= v.Size {
+	sym, err := s.symbol(m, addr, false)
+	if err != nil {
+		return Variable{}, err
+	}
+	v := Variable{Name: sym.Func, Linkage: sym.Linkage, Offset: addr - sym.addr, Size: sym.size}
+	if v.Offset != 0 && v.Offset >= v.Size {
 		return Variable{}, ErrNoSymbol
 	}
-	return v, err
+	return v, nil
 }
 
 // debugFrames appends what debug information says of addr, in copies. The
@@ -86,8 +91,15 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	return frames, err
 }
 
-// symbol returns the symbol that covers addr, in copies.
-func (s *Symbolizer) symbol(m *module, addr uint64) (v Variable, err error) {
+// symbol is what the symbol table says of an address.
+type symbol struct {
+	Frame
+	addr, size uint64
+}
+
+// symbol returns the symbol that covers addr, in copies; with its source file
+// if that is wanted and the symbol is a local one.
+func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -95,11 +107,16 @@ func (s *Symbolizer) symbol(m *module, addr uint64) (v Variable, err error) {
 		}
 	}()
 	sym, ok := m.obj.Symbol(addr)
-	if !ok || len(sym.Name) == 0 {
-		return Variable{}, ErrNoSymbol
+	if !ok {
+		return v, ErrNoSymbol
 	}
+	v.addr, v.size = sym.Addr, sym.Size
 	n := s.names.ofFile(sym.Name)
-	return Variable{Name: n.shown, Linkage: n.linkage, Offset: addr - sym.Addr, Size: sym.Size}, nil
+	v.Func, v.Linkage = n.shown, n.linkage
+	if withFile {
+		v.SymbolFile = s.names.ofFile(m.obj.SourceFile(sym)).linkage
+	}
+	return v, nil
 }
 
 // complain notes what is wrong with the debug information, which took so long

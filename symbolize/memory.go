@@ -9,7 +9,10 @@ import (
 
 // memory is the account of what the entries hold, and the budget for it.
 type memory struct {
-	budget int64
+	budget    int64 // bytes of heap
+	maxMapped int64
+	maxByFD   int64
+
 	heap   atomic.Int64 // bytes, the sum of the entries' heap
 	mapped atomic.Int64 // files open
 	byFD   atomic.Int64 // those of them that keep a descriptor
@@ -58,7 +61,7 @@ func (s *Symbolizer) held() int64 { return s.memory.heap.Load() + s.names.size.L
 // over reports whether there is more than the budget allows.
 func (s *Symbolizer) over() bool {
 	m := &s.memory
-	return s.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > maxMapped || m.byFD.Load() > maxOpenFiles
+	return s.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
 }
 
 // trim gives up what was used least recently: first parsed units, which one
@@ -96,7 +99,7 @@ func (s *Symbolizer) trim() {
 	}
 	for i, e := range entries {
 		last := i == len(entries)-1 // the file in use: closing it would only have it read again
-		if last || s.held() <= goal && m.mapped.Load() <= maxMapped/4*3 && m.byFD.Load() <= maxOpenFiles/4*3 {
+		if last || s.held() <= goal && m.mapped.Load() <= m.maxMapped*3/4 && m.byFD.Load() <= m.maxByFD*3/4 {
 			break
 		}
 		e.mu.Lock()

@@ -46,14 +46,15 @@ type Location struct {
 
 // A Frame is a function and a source position in it.
 type Frame struct {
-	Func    string // as shown: demangled; empty when neither symbol nor debug information names it
-	Linkage string // the name before demangling
-	File    string // source file as the compiler recorded it, joined with its directories
-	Line    uint32 // 1-based; 0: the compiler says that no line is to blame
-	Column  uint32 // 1-based; 0: not known
-	Offset  uint64 // bytes from the symbol's start, where only the symbol table knows the address
-	Inlined bool   // inlined into the frame that follows
-	HasLine bool   // File and Line are known
+	Func       string // as shown: demangled; empty when neither symbol nor debug information names it
+	Linkage    string // the name before demangling
+	File       string // source file as the compiler recorded it, joined with its directories
+	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
+	Column     uint32 // 1-based; 0: not known
+	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
+	SymbolFile string // where only the symbol table knows the address: the source file of a local symbol, without folders
+	Inlined    bool   // inlined into the frame that follows
+	HasLine    bool   // File and Line are known
 }
 
 // A Variable is a named piece of data.
@@ -150,7 +151,7 @@ func New(o Options) *Symbolizer {
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.names.init(o.MaxMemory/4, o.NoDemangle)
-	s.memory.budget = o.MaxMemory
+	s.memory.budget, s.memory.maxMapped, s.memory.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
 	return s
 }
 

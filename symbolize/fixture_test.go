@@ -1,0 +1,236 @@
+package symbolize
+
+import (
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// source is a shared library with inlined calls, templates, a part split off
+// as cold, data, and functions and labels that only the symbol table knows.
+const source = `
+#include <stdlib.h>
+namespace shop {
+template <class T> struct box { T items[4]; T get(int i) const { return items[i & 3] * 7; } };
+volatile int sink;
+static inline __attribute__((always_inline)) int inner(int x) { sink = x; return x + sink; }
+static inline __attribute__((always_inline)) int middle(int x) { return inner(x) * inner(x + 1); }
+__attribute__((noinline, cold)) void fail(int x) { sink = -x; abort(); }
+__attribute__((noinline)) int price(const box<int> &b, int x) {
+  if (x < 0) fail(x);
+  return middle(b.get(x)) + 1;
+}
+__attribute__((noinline)) static int local(int x) { return [x](int y) { sink = y; return x * y; }(sink); }
+}
+extern "C" {
+int table[6] = {1, 2, 3, 4, 5, 6};
+int entry(int x) { shop::box<int> b = {{x, 2, 3, 4}}; return shop::price(b, x) + shop::local(x); }
+}
+__asm__(".pushsection .text\n.globl bare\n.type bare,@function\nbare:\n nop\n nop\n nop\n ret\n.size bare,.-bare\n.popsection\n"
+        ".pushsection .data\n.globl label\nlabel:\n.quad 1\n.quad 2\n.popsection\n");
+`
+
+// tool returns the path of a program that a test needs. Without it the test is
+// skipped, or fails where CI promises it.
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return path
+}
+
+func run(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	out, err := exec.Command(tool(t, name), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// A fixture is a built library.
+type fixture struct {
+	path string
+	id   buildid.ID
+}
+
+// build compiles text as a shared library whose build ID is made from its
+// name.
+func build(t testing.TB, name, text string, flags ...string) fixture {
+	t.Helper()
+	dir := t.TempDir()
+	src := filepath.Join(dir, name+".cc")
+	if err := os.WriteFile(src, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(name))
+	id, err := buildid.FromBytes(sum[:20])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fixture{path: filepath.Join(dir, name+".so"), id: id}
+	args := []string{"-shared", "-fPIC", "-O2", "-g", "-fdebug-prefix-map=" + dir + "=/src", "-Wl,--build-id=0x" + hex.EncodeToString(sum[:20]), "-o", f.path, src}
+	run(t, "g++", append(args, flags...)...)
+	return f
+}
+
+// variant returns a copy of f made by objcopy with these flags.
+func (f fixture) variant(t testing.TB, flags ...string) fixture {
+	t.Helper()
+	f2 := fixture{path: filepath.Join(t.TempDir(), filepath.Base(f.path)), id: f.id}
+	run(t, "objcopy", append(flags, f.path, f2.path)...)
+	return f2
+}
+
+// place copies f to where it is found in the tree at dir.
+func (f fixture) place(t testing.TB, dir string) (path string) {
+	t.Helper()
+	hex := f.id.String()
+	path = filepath.Join(dir, ".build-id", hex[:2], hex[2:]+".debug")
+	copyFile(t, path, f.path)
+	return path
+}
+
+// copyFile puts a copy of from in place of to, by renaming.
+func copyFile(t testing.TB, to, from string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(to+".new", data, 0o666)
+	}
+	if err == nil {
+		err = os.Rename(to+".new", to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// symbols returns the symbols of f by name, of .symtab or else .dynsym.
+func (f fixture) symbols(t testing.TB) map[string]elf.Symbol {
+	t.Helper()
+	e, err := elf.Open(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	all, err := e.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := make(map[string]elf.Symbol)
+	for _, s := range all {
+		byName[s.Name] = s
+	}
+	return byName
+}
+
+// at returns a location in f.
+func (f fixture) at(addr uint64) Location { return Location{ID: f.id, Name: "shop.so", Addr: addr} }
+
+// oneFile is a finder with one file.
+type oneFile struct {
+	fixture
+	where string
+}
+
+func (o oneFile) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+	f, err := buildid.Open(o.path, o.where, q.ID)
+	if err != nil {
+		note(buildid.Attempt{Where: o.where, Said: err.Error()})
+	}
+	return f, err
+}
+
+// finderFunc is a finder.
+type finderFunc func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error)
+
+func (f finderFunc) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+	return f(ctx, q, note)
+}
+
+// open returns a Symbolizer that is closed with the test.
+func open(t testing.TB, o Options, finders ...Finder) *Symbolizer {
+	t.Helper()
+	o.Finders = finders
+	s := New(o)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// text prints frames the way llvm-symbolizer does without an address, one a
+// line, with what it leaves out: the offset from the symbol.
+func text(frames []Frame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		fmt.Fprintf(&b, "%s", f.Func)
+		if f.HasLine {
+			fmt.Fprintf(&b, " %s:%d:%d", f.File, f.Line, f.Column)
+		}
+		if f.Offset != 0 {
+			fmt.Fprintf(&b, " +%d", f.Offset)
+		}
+		if f.Inlined {
+			b.WriteString(" inlined")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// code returns what Code answers, or its error.
+func code(s *Symbolizer, l Location) string {
+	frames, err := s.Code(context.Background(), nil, l)
+	if err != nil {
+		return err.Error()
+	}
+	return text(frames)
+}
+
+// damage overwrites a section of the file at path with bytes of 0xff.
+func damage(t testing.TB, path, section string) {
+	t.Helper()
+	e, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.Section(section)
+	e.Close()
+	if s == nil {
+		t.Fatalf("%s has no section %s", path, section)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(io.NewOffsetWriter(f, int64(s.Offset)), strings.NewReader(strings.Repeat("\xff", int(s.Size)))); err != nil {
+		t.Fatal(err)
+	}
+}
