@@ -78,7 +78,7 @@ func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func()
 
 func costOf(state *os.ProcessState, wall time.Duration) cost {
 	usage := state.SysUsage().(*syscall.Rusage)
-	return cost{wall: wall, cpu: state.UserTime() + state.SystemTime(), peak: usage.Maxrss << 10}
+	return cost{wall: wall, cpu: state.UserTime() + state.SystemTime(), peak: int64(usage.Maxrss) << 10}
 }
 
 // once runs a command from the log to the null device.
