@@ -9,7 +9,10 @@ import (
 	"io"
 	"math/bits"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -37,8 +40,7 @@ func (f *File) Data(name string) ([]byte, error) {
 	if s == nil || s.Type == elf.SHT_NOBITS {
 		return nil, nil
 	}
-	legacy := strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
-	return f.sectionData(name, s, legacy)
+	return f.sectionData(name, s, isLegacy(name, s))
 }
 
 // sectionData returns the bytes of s, kept by name when they come to lie on the heap.
@@ -59,6 +61,11 @@ func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error)
 	} else {
 		k.data, k.err = f.read(s)
 	}
+	return f.keep(name, k)
+}
+
+// keep makes k the answer for name.
+func (f *File) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {
 		k = kept{err: fmt.Errorf("section %s: %w", name, k.err)}
 	}
@@ -67,6 +74,73 @@ func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error)
 	}
 	f.kept[name] = k
 	return k.data, k.err
+}
+
+// Inflate inflates those of the named sections that are compressed, as many at a time as there are CPUs, and keeps what comes
+// of it for Data: where a lookup needs several large sections, it waits for the largest instead of for their sum. It
+// starts goroutines, and returns when they have ended. Errors are left to Data.
+func (f *File) Inflate(names ...string) {
+	type job struct {
+		name   string
+		s      *Section
+		legacy bool
+		kept
+	}
+	var jobs []*job
+	for _, name := range names {
+		s := f.section(name)
+		if f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
+			continue
+		}
+		if _, ok := f.kept[name]; ok || slices.ContainsFunc(jobs, func(j *job) bool { return j.name == name }) {
+			continue
+		}
+		legacy := isLegacy(name, s)
+		if legacy || s.Flags&elf.SHF_COMPRESSED != 0 {
+			jobs = append(jobs, &job{name: name, s: s, legacy: legacy})
+		}
+	}
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, j := range jobs {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			j.data, j.err = f.inflate(j.s, j.legacy)
+		})
+	}
+	all.Wait()
+	for _, j := range jobs {
+		f.keep(j.name, j.kept)
+	}
+}
+
+// HeapCost returns the bytes of heap that Data(name) would newly hold: 0 for what is mapped, missing or kept already. What a
+// compressed section costs is what it claims; Data holds it to that.
+func (f *File) HeapCost(name string) int64 {
+	s := f.section(name)
+	if _, ok := f.kept[name]; ok || f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
+		return 0
+	}
+	size := s.Size
+	if legacy := isLegacy(name, s); legacy || s.Flags&elf.SHF_COMPRESSED != 0 {
+		_, claimed, _, err := f.compression(s, legacy)
+		if err != nil {
+			return 0
+		}
+		size = claimed
+	} else if f.mapped != nil {
+		return 0
+	}
+	if size > maxHeapSection {
+		return 0 // Data refuses it
+	}
+	return int64(size)
+}
+
+// isLegacy reports whether s, found by name, is compressed in the way from before SHF_COMPRESSED.
+func isLegacy(name string, s *Section) bool {
+	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
 }
 
 func (f *File) read(s *Section) ([]byte, error) {
@@ -78,8 +152,13 @@ func (f *File) read(s *Section) ([]byte, error) {
 }
 
 // inflate returns the section uncompressed. The compressed bytes are read by ReadAt, not from the mapping: a fault in a
-// goroutine of the decoder could not be recovered.
-func (f *File) inflate(s *Section, legacy bool) ([]byte, error) {
+// goroutine of the decoder could not be recovered. A decoder that panics has met bytes that it cannot read.
+func (f *File) inflate(s *Section, legacy bool) (data []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			data, err = nil, fmt.Errorf("inflate: %v", p)
+		}
+	}()
 	method, claimed, n, err := f.compression(s, legacy)
 	if err != nil {
 		return nil, err

@@ -244,3 +244,52 @@ func TestCompressedSectionsAreReadNotMapped(t *testing.T) {
 	}
 	f.mapped = nil
 }
+
+func TestInflateKeepsWhatDataReturns(t *testing.T) {
+	for name, b := range seeds(t) {
+		one, err := openBytes(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer one.Close()
+		all, err := openBytes(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.Close()
+		names := []string{".debug_info", ".debug_info", ".debug_line", ".debug_str", ".debug_abbrev", ".nothing", ".text"}
+		cost := all.Footprint()
+		for _, section := range names[1:] {
+			cost += all.HeapCost(section)
+		}
+		all.Inflate(names...)
+		for _, section := range names {
+			want, wantErr := one.Data(section)
+			got, err := all.Data(section)
+			if !bytes.Equal(got, want) || err != nil || wantErr != nil {
+				t.Errorf("%s: Data(%s) after Inflate = %d bytes, %v; want %d, %v", name, section, len(got), err, len(want), wantErr)
+			}
+			if n := all.HeapCost(section); n != 0 {
+				t.Errorf("%s: HeapCost(%s) = %d when it is held", name, section, n)
+			}
+		}
+		if got := all.Footprint(); got != cost {
+			t.Errorf("%s: Footprint() = %d, want %d: what it was and the costs", name, got, cost)
+		}
+	}
+}
+
+func TestInflateLeavesErrorsToData(t *testing.T) {
+	m := layouts[0]
+	m.sections = []imageSection{m.compressed(elf.COMPRESS_ZLIB, 8<<30, "nothing")}
+	f, err := openBytes(m.bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Inflate(".debug_x")
+	var limit *LimitError
+	if data, err := f.Data(".debug_x"); !errors.As(err, &limit) {
+		t.Errorf("Data = %d bytes, %v; want a LimitError", len(data), err)
+	}
+}
