@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
@@ -91,6 +92,25 @@ func build(t testing.TB, name, text string, flags ...string) fixture {
 	args := []string{"-shared", "-fPIC", "-O2", "-g", "-fdebug-prefix-map=" + dir + "=/src", "-Wl,--build-id=0x" + hex.EncodeToString(sum[:20]), "-o", f.path, src}
 	run(t, "g++", append(args, flags...)...)
 	return f
+}
+
+// as returns a copy of f with the build ID that build makes of name.
+func (f fixture) as(t testing.TB, name string) fixture {
+	t.Helper()
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(name))
+	id, err := buildid.FromBytes(sum[:20])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f2 := fixture{path: filepath.Join(t.TempDir(), name+".so"), id: id}
+	if err := os.WriteFile(f2.path, bytes.ReplaceAll(data, f.id.Bytes(), id.Bytes()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return f2
 }
 
 // variant returns a copy of f made by objcopy with these flags.
