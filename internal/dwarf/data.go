@@ -36,13 +36,17 @@ type Data struct {
 	sec sections
 	big bool
 
-	units    map[uint64]*unit
-	abbrevs  map[abbrevKey]*abbrevTable
-	listed   rangeSet // .debug_aranges, once sorted
-	unlisted rangeSet // the units that are not in it
-	walked   bool     // offsets are known
-	offsets  []uint64
-	looks    int // linear looks at .debug_aranges
+	units   map[uint64]*unit
+	abbrevs map[abbrevKey]*abbrevTable
+	walked  bool // offsets is set
+	offsets []uint64
+
+	// The units' ranges. Each kind is looked at linearly at first, and swept once lookups are many.
+	listed      rangeSet    // those in .debug_aranges
+	roots       []unitRange // those of units that are not mentioned there, before the sweep
+	unlisted    rangeSet    // and after it
+	listedLooks int
+	rootLooks   int
 
 	tick  uint64 // lookups so far
 	work  int    // steps left for the present lookup
@@ -118,16 +122,9 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 
 // unitFor returns the unit that describes addr, or nil.
 func (d *Data) unitFor(addr uint64) *unit {
-	off, sure := noUnit, false
-	if d.listed == nil && d.looks < coldLookups {
-		d.looks++
-		off, sure = d.coldUnit(addr)
-	}
-	if !sure {
-		off = d.warmUnits().find(addr)
-	}
+	off := d.listedUnit(addr)
 	if off == noUnit {
-		off = d.unlistedUnits().find(addr)
+		off = d.unlistedUnit(addr)
 	}
 	if off == noUnit {
 		return nil
@@ -174,7 +171,7 @@ func (d *Data) trim() {
 
 // Footprint returns the bytes of heap held by what was parsed. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	n := sizeOf(d.listed) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows)
+	n := sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows)
 	for _, t := range d.abbrevs {
 		n += t.footprint()
 	}

@@ -1,0 +1,232 @@
+package dwarf
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A special is what a special opcode adds.
+type special struct {
+	advance uint16 // to the address: bytes, or operations where an instruction holds several
+	line    int16
+}
+
+func (t *lineTable) specials() (table [256]special) {
+	unit := uint16(t.minInst)
+	if t.maxOps > 1 {
+		unit = 1
+	}
+	ops, line := uint16(0), uint8(0)
+	for op := int(t.opBase); op < 256; op++ {
+		table[op] = special{ops * unit, int16(t.lineBase) + int16(line)} // at most 255*255
+		if t.lineRange == 0 {
+			continue
+		}
+		if line++; line == t.lineRange {
+			ops, line = ops+1, 0
+		}
+	}
+	return table
+}
+
+// registers are the state of a line program between two sequences (DWARF 5, 6.2.2), as far as rows keep it.
+type registers struct {
+	pc      uint64
+	opIndex uint64 // operation within the instruction, where it holds several
+	line    uint32
+	file    uint16
+	column  uint16
+}
+
+// advance adds operations to the address.
+func (t *lineTable) advance(r *registers, ops uint64) {
+	if t.maxOps > 1 {
+		ops += r.opIndex
+		r.opIndex = ops % uint64(t.maxOps)
+		ops /= uint64(t.maxOps)
+	}
+	r.pc += ops * uint64(t.minInst)
+}
+
+// A sequenceState is what is known of a sequence whose end is not yet reached.
+type sequenceState struct {
+	open     bool // it has a row
+	dead     bool // it is of code thrown away: rows are dropped
+	unsorted bool
+	low      uint64
+	first    int    // number of its first row
+	last     uint32 // address of its last row, relative to low
+
+	near   lineHit // without rows kept: the one nearest to the address asked for
+	nearPC uint64
+}
+
+// runLines runs the line program. With keep it stores sequences and rows in the table. Without, it stores nothing, and returns the row of addr:
+// for one lookup that is much cheaper.
+func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
+	t := &u.lines
+	prog, p, big := t.program.buf, t.program.pos, t.program.big
+	if !d.spend(len(prog) - p) {
+		return lineHit{}
+	}
+	table := t.specials()
+	opBase := max(1, t.opBase)
+	vliw := t.maxOps > 1
+	rows, seqs := d.rows[:0], t.seqs[:0]
+
+	r := registers{line: 1, file: 1}
+	var seq sequenceState
+	var best lineHit
+	bestLo, bestHi := uint64(0), ^uint64(0)
+	tooLong := false
+
+	for uint(p) < uint(len(prog)) { // p is -1 behind an operand that is cut off
+		op := prog[p]
+		p++
+		if op >= opBase {
+			s := table[op]
+			if vliw {
+				t.advance(&r, uint64(s.advance))
+			} else {
+				r.pc += uint64(s.advance)
+			}
+			r.line += uint32(int32(s.line))
+		} else {
+			var v uint64
+			switch op {
+			case lnsCopy:
+			case lnsSetColumn:
+				v, p = operand(prog, p)
+				r.column = 0
+				if v <= 0xffff {
+					r.column = uint16(v)
+				}
+				continue
+			case lnsAdvanceLine:
+				v, p = signedOperand(prog, p)
+				r.line += uint32(v)
+				continue
+			case lnsNegateStmt, lnsSetBasicBlock, lnsSetPrologueEnd, lnsSetEpilogueBegin:
+				continue
+			case lnsSetFile:
+				v, p = operand(prog, p)
+				r.file = uint16(min(v, noFile))
+				continue
+			case lnsAdvancePC:
+				v, p = operand(prog, p)
+				t.advance(&r, v)
+				continue
+			case lnsConstAddPC:
+				if vliw {
+					t.advance(&r, uint64(table[255].advance))
+				} else {
+					r.pc += uint64(table[255].advance)
+				}
+				continue
+			case lnsFixedAdvancePC:
+				c := cursor{buf: prog, pos: p, big: big}
+				r.pc += uint64(c.u16())
+				r.opIndex = 0
+				if p = c.pos; c.bad {
+					p = -1
+				}
+				continue
+			case 0:
+				if v, p = operand(prog, p); p < 0 || v > uint64(len(prog)-p) {
+					p = -1
+					continue
+				}
+				if v == 0 {
+					continue
+				}
+				arg := cursor{buf: prog[p : p+int(v)], pos: 1, big: big}
+				p += int(v)
+				switch arg.buf[0] {
+				case lneSetAddress:
+					r.pc, r.opIndex = arg.word(uint8(min(v-1, 0xff))), 0
+					seq.dead = arg.bad || r.pc >= t.enc.maxAddr()-1 || r.pc == 0 && !d.sec.zeroCode
+				case lneDefineFile:
+					d.defineFile(u, arg, uint64(p)-v)
+				case lneEndSequence:
+					if seq.open && seq.low < r.pc && r.pc-seq.low <= 1<<32-1 {
+						switch {
+						case keep:
+							if seq.unsorted {
+								slices.SortStableFunc(rows[seq.first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
+							}
+							seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(len(rows) - seq.first)})
+							seq.first = len(rows)
+						case r.pc > addr && r.pc < bestHi:
+							best, bestLo, bestHi = seq.near, seq.low, r.pc
+						}
+					}
+					rows = rows[:seq.first]
+					seq.open, seq.unsorted = false, false
+					r = registers{line: 1, file: 1}
+				}
+				continue
+			default:
+				for range t.opLens[op-1] {
+					if p >= 0 {
+						_, p = uleb(prog, p)
+					}
+				}
+				continue
+			}
+		}
+		// A row.
+		if !seq.open {
+			if seq.dead || r.pc == 0 && !d.sec.zeroCode {
+				continue
+			}
+			seq.open, seq.low, seq.last, seq.nearPC = true, r.pc, 0, r.pc
+		}
+		if !keep {
+			if r.pc <= addr && r.pc >= seq.nearPC && !seq.dead {
+				seq.near, seq.nearPC = lineHit{r.line, r.file, r.column, true}, r.pc
+			}
+			continue
+		}
+		if rel := r.pc - seq.low; rel <= 1<<32-1 && !seq.dead { // else it is before the sequence's start or behind its end
+			if len(rows) == maxRows {
+				tooLong = true
+				break
+			}
+			rows = append(rows, lineRow{uint32(rel), r.line, r.file, r.column})
+			seq.unsorted = seq.unsorted || uint32(rel) < seq.last
+			seq.last = uint32(rel)
+		}
+	}
+	t.files.defined = true
+	if p < 0 || tooLong {
+		u.damaged("line table at %#x: program", u.stmtList.u)
+	}
+	if keep {
+		slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
+		t.rows, t.seqs = slices.Clone(rows[:seq.first]), slices.Clip(seqs)
+	}
+	d.rows = rows
+	if bestLo > addr || !best.ok {
+		return lineHit{}
+	}
+	return best
+}
+
+// operand reads an unsigned operand, which nearly always is one byte; the position is -1 when it is cut off.
+func operand(b []byte, p int) (uint64, int) {
+	if p < len(b) && b[p] < 0x80 {
+		return uint64(b[p]), p + 1
+	}
+	return uleb(b, p)
+}
+
+func signedOperand(b []byte, p int) (uint64, int) {
+	if p < len(b) && b[p] < 0x80 {
+		return uint64(int64(int8(b[p]<<1)) >> 1), p + 1
+	}
+	c := cursor{buf: b, pos: p}
+	if v := c.sleb(); !c.bad {
+		return uint64(v), c.pos
+	}
+	return 0, -1
+}
