@@ -10,7 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps size bytes of file for reading.
+// mapFile maps size bytes of file for reading. The kernel is left to read ahead as it thinks best: measured on a cold disk, MADV_RANDOM makes
+// a touch of one page 7 times cheaper (0.06 instead of 0.44 ms) but a pass over the symbols twice as dear (16 instead
+// of 8 ms), and units are read in passes too. Advice per section would split the mapping into several, of which a
+// process may have 65,530.
 func mapFile(file *os.File, size int64) ([]byte, error) {
 	if size <= 0 || size > math.MaxInt {
 		return nil, fmt.Errorf("map %s: %d bytes", file.Name(), size)

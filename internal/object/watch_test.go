@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // What one fuzz input may cost. Go's fuzzer notices neither hangs nor memory by itself.
@@ -27,3 +29,5 @@ func watch(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
