@@ -55,7 +55,7 @@ func (o oracle) at(f *elf.File, addr uint64) (elf.Symbol, bool) {
 	case s.Size != 0:
 		return s, addr-s.Value < s.Size
 	default:
-		return s, addr == s.Value || addr-section.Addr < section.Size
+		return s, addr == s.Value || addr < section.Addr+section.Size
 	}
 }
 
