@@ -120,6 +120,13 @@ func report(r io.Reader, w io.Writer) counts {
 				}
 				n := of(e.Package)
 				if e.Action == "fail" {
+					// First what tests had said that did not end: the process died in one of them.
+					for open, said := range output {
+						if open.pkg == e.Package {
+							io.WriteString(w, said.String())
+							delete(output, open)
+						}
+					}
 					io.WriteString(w, text)
 					if n.failed == 0 {
 						n.failed++ // did not build, or died outside of any test

@@ -55,3 +55,15 @@ func TestReportShowsTheOutputOfFailuresAndSkipsOnly(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestReportShowsWhatADyingTestSaid(t *testing.T) {
+	var w strings.Builder
+	report(strings.NewReader(`{"Action":"output","Package":"p","Test":"A","Output":"panic: no\n"}
+{"Action":"output","Package":"p","Output":"FAIL p\n"}
+{"Action":"fail","Package":"p","Elapsed":1.5}
+`), &w)
+	const want = "panic: no\nFAIL p\nfail p: 0 passed, 1 failed, 0 skipped in 1.5 s\n"
+	if got := w.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
