@@ -1,6 +1,9 @@
 package markup
 
-import "bytes"
+import (
+	"bytes"
+	"math/bits"
+)
 
 // The functions of this file read one field of f, which begins at i. They return where it ends, at a colon or the end of f,
 // also where its content is bad. A field that is missing begins at the end of f, and is empty.
@@ -39,14 +42,14 @@ func integer(f []byte, i int) (v uint64, end int, ok bool) {
 
 // decimal reads a %u.
 func decimal(f []byte, i int) (v uint64, end int, ok bool) {
-	const last = ^uint64(0)
 	j := i
 	for ; j < len(f) && '0' <= f[j] && f[j] <= '9'; j++ {
-		d := uint64(f[j] - '0')
-		if v > (last-d)/10 {
+		high, low := bits.Mul64(v, 10)
+		sum, carry := bits.Add64(low, uint64(f[j]-'0'), 0)
+		if high|carry != 0 {
 			break
 		}
-		v = v*10 + d
+		v = sum
 	}
 	return ended(f, i, j, v, j > i)
 }
@@ -54,12 +57,13 @@ func decimal(f []byte, i int) (v uint64, end int, ok bool) {
 // hexadecimal reads the digits behind a 0x.
 func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	j := i + 2
-	for ; j < len(f) && v>>60 == 0; j++ {
-		d := hexDigits[f[j]]
-		if d == 0 {
+	for _, c := range f[j:] {
+		d := hexDigits[c]
+		if d == 0 || v>>60 != 0 {
 			break
 		}
 		v = v<<4 | uint64(d-1)
+		j++
 	}
 	return ended(f, i, j, v, j > i+2)
 }

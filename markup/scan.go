@@ -24,6 +24,7 @@ type Token struct {
 	Fields []byte // an element's bytes between "tag:" and "}}}"; nil if there is no colon
 	Off    int    // where Raw begins in the line
 	Err    *SyntaxError
+	_      [8]byte
 }
 
 // A Scanner splits one line, with or without its line end, into tokens, without allocating: their Raw bytes concatenate to the
@@ -38,64 +39,92 @@ type Token struct {
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
 	line []byte
-	pos  int // where the next token begins, but for what is held
+	pos  int // where the next token begins
 
 	// The next "{{{", '}' and ESC, each at or behind the position that it was last asked for; len(line) where there is none.
 	// Remembering them keeps the scan linear.
 	open, brace, escape int
 
-	held    Token // comes next: it was found behind the text that was returned last
-	holding bool
+	// The next token that is no plain text, if its end is not 0. It begins at pos.
+	held struct {
+		kind   TokenKind
+		tag    Tag
+		end    int
+		fields int // where the fields begin; 0 if there are none
+		err    *SyntaxError
+	}
 }
 
 // Reset begins a line. The tokens alias it.
 func (s *Scanner) Reset(line []byte) {
-	*s = Scanner{line: line, open: -1, brace: -1, escape: -1}
+	s.line, s.pos = line, 0
+	s.open, s.brace, s.escape = -1, -1, -1
+	s.held.end = 0
 }
 
 // Next returns the next token, and false behind the last.
-func (s *Scanner) Next() (Token, bool) {
-	if s.holding {
-		s.holding = false
-		return s.held, true
-	}
+func (s *Scanner) Next() (tok Token, ok bool) {
+	// The token is made in place, field by field: copies of it are a third of the cost of a short line.
 	start := s.pos
-	if start == len(s.line) {
-		return Token{}, false
-	}
-	for i := start; ; i++ {
-		i = min(s.nextOpen(i), s.nextEscape(i))
-		if i == len(s.line) {
-			s.pos = i
-			return Token{Raw: s.line[start:], Off: start}, true
+	if s.held.end == 0 {
+		if start == len(s.line) {
+			return tok, false
 		}
-		tok, ok := s.at(i)
-		if !ok {
-			continue
-		}
-		s.pos = i + len(tok.Raw)
-		if i == start {
+		if end := s.find(start); end > start {
+			s.pos = end
+			tok.Raw = s.line[start:end]
+			tok.Off = start
 			return tok, true
 		}
-		s.held, s.holding = tok, true
-		return Token{Raw: s.line[start:i], Off: start}, true
+	}
+	f := &s.held
+	tok.Kind = f.kind
+	tok.Tag = f.tag
+	tok.Raw = s.line[start:f.end]
+	tok.Off = start
+	tok.Err = f.err
+	if f.fields > 0 {
+		tok.Fields = s.line[f.fields : f.end-3]
+	}
+	s.pos = f.end
+	f.end = 0
+	return tok, true
+}
+
+// find holds the first thing from i on that is no plain text, and returns where it begins: the end of the line if there is none.
+func (s *Scanner) find(i int) int {
+	for ; ; i++ {
+		i = min(s.nextOpen(i), s.nextEscape(i))
+		if i == len(s.line) {
+			return i
+		}
+		if s.line[i] == '{' {
+			if s.element(i) {
+				return i
+			}
+		} else if n := sgrLen(s.line[i:]); n > 0 {
+			s.hold(SGR, NoTag, i+n, 0, nil)
+			return i
+		}
 	}
 }
 
-// at returns the token that begins with the ESC or "{{{" at i. Without one, that byte is text.
-func (s *Scanner) at(i int) (Token, bool) {
-	if s.line[i] == '{' {
-		return s.element(i)
-	}
-	n := sgrLen(s.line[i:])
-	return Token{Kind: SGR, Raw: s.line[i : i+n], Off: i}, n > 0
+// hold remembers what find has found.
+func (s *Scanner) hold(kind TokenKind, tag Tag, end, fields int, err *SyntaxError) {
+	h := &s.held
+	h.kind = kind
+	h.tag = tag
+	h.end = end
+	h.fields = fields
+	h.err = err
 }
 
-// element returns the element that begins with the "{{{" at i, or the opening braces of a malformed one.
-func (s *Scanner) element(i int) (Token, bool) {
+// element holds the element that begins with the "{{{" at i, or the opening braces of a malformed one. It returns false if these
+// braces are plain text.
+func (s *Scanner) element(i int) bool {
 	t := tagEnd(s.line, i+3)
 	if t < 0 {
-		return Token{}, false
+		return false
 	}
 	tag := tagOf(s.line[i+3 : t])
 	end := s.nextBrace(t)
@@ -103,19 +132,20 @@ func (s *Scanner) element(i int) (Token, bool) {
 	var err *SyntaxError
 	switch {
 	case closed && end+3-i <= maxElement && (s.nextOpen(t) >= end || tag == TagSymbol && !s.candidateIn(s.open, end)):
-		tok := Token{Kind: Elem, Tag: tag, Raw: s.line[i : end+3], Off: i}
-		base := t
+		at := 0
+		var fields []byte
 		if t < end {
-			base = t + 1
-			tok.Fields = s.line[base:end]
+			at = t + 1
+			fields = s.line[at:end]
 		}
-		bad := check(tag, tok.Fields)
+		bad := check(tag, fields)
 		if bad.expected == "" {
-			return tok, true
+			s.hold(Elem, tag, end+3, at, nil)
+			return true
 		}
-		err = bad.report(tag, tok.Fields, base)
+		err = bad.report(tag, fields, max(at, t))
 	case tag == TagUnknown:
-		return Token{}, false
+		return false
 	case end == len(s.line):
 		if tag != TagHexDict {
 			err = newError(tag, end, "a closing }}} on the line", nil)
@@ -127,7 +157,8 @@ func (s *Scanner) element(i int) (Token, bool) {
 	default:
 		err = newError(tag, s.open, "a closing }}}", s.line[s.open:end+3])
 	}
-	return Token{Tag: tag, Raw: s.line[i : i+3], Off: i, Err: err}, true
+	s.hold(Text, tag, i+3, 0, err)
+	return true
 }
 
 // candidateIn reports whether an element begins with one of the "{{{" from the one at i up to end.
@@ -176,12 +207,16 @@ func indexByte(b []byte, i int, c byte) int {
 	return len(b)
 }
 
-// index3 returns where "{{{" is in b, from i on, and len(b) if it is not.
+// index3 returns where "{{{" is in b, from i on, and len(b) if it is not. Lines are short, and most hold no brace: this takes half
+// the time of bytes.Index.
 func index3(b []byte, i int) int {
-	if n := bytes.Index(b[i:], []byte("{{{")); n >= 0 {
-		return i + n
+	for {
+		i = indexByte(b, i, '{')
+		if i == len(b) || hasBraces(b, i, '{') {
+			return i
+		}
+		i++
 	}
-	return len(b)
 }
 
 // hasBraces reports whether three of c stand at i.

@@ -261,7 +261,7 @@ func TestScanningAllocatesNothing(t *testing.T) {
 
 func BenchmarkScan(b *testing.B) {
 	for _, bm := range []struct{ name, line string }{
-		{"bt", "{{{bt:3:0x7f0012345678:ra}}}\n"},
+		{"bt", "{{{bt:3:0x7f0012345678:ra}}}"},
 		{"bt-prefixed", "[00135.795][1727][2405][klog] INFO: {{{bt:3:0x7f0012345678:ra}}}\n"},
 		{"mmap", "{{{mmap:0x7acba69d5000:0x5a000:load:1:rx:0x1000}}}\n"},
 		{"colours", "\x1b[1;31mERROR\x1b[0m: heap-use-after-free on address 0x602000000010\n"},
