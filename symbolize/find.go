@@ -2,7 +2,6 @@ package symbolize
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -99,7 +98,7 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 				continue
 			}
 			path, where := file.Path(), file.Where()
-			m, err := openModule(file)
+			m, err := openModule(file, s.o.MaxMemory)
 			if err != nil {
 				note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
 				if f.fault == nil {
@@ -107,12 +106,15 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 				}
 				continue
 			}
-			if m.holds == DebugInfo {
-				f.keep(m)
+			f.keep(m)
+			if m.dw != nil {
 				return f
 			}
-			note(buildid.Attempt{Where: path, Said: fmt.Sprintf("found by %s, holds %s; looked on for debug information", where, m.holds)})
-			f.keep(m)
+			said := "holds " + m.holds.String()
+			if m.fault != nil {
+				said = m.fault.Error()
+			}
+			note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + said + "; looked on"})
 		}
 	}
 	return f
@@ -121,7 +123,7 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 // keep makes m the module unless there is a better one, and closes the other.
 func (f *found) keep(m *module) {
 	worse := m
-	if f.module == nil || m.holds > f.module.holds {
+	if f.module == nil || m.betterThan(f.module) {
 		worse, f.module = f.module, m
 	}
 	if worse != nil {

@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -91,5 +92,16 @@ func TestTheNumberOfRememberedModulesIsBounded(t *testing.T) {
 		if got, want := code(s, l), "build ID "+l.ID.String()+": no debug file found"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestCompressedDebugInformationBeyondTheBudgetIsNotRead(t *testing.T) {
+	f := build(t, "shop", source).variant(t, "--compress-debug-sections=zlib")
+	s := open(t, Options{MaxMemory: 1 << 10}, oneFile{f, "here"})
+	if got, want := code(s, f.at(f.symbols(t)["entry"].Value)), "entry\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := s.Report(f.id, "").Fault; !strings.Contains(got, "limit") {
+		t.Errorf("the report says %q, want the limit", got)
 	}
 }

@@ -44,7 +44,7 @@ type module struct {
 }
 
 // openModule reads file's headers and takes it over: on error it is closed.
-func openModule(file *buildid.File) (m *module, err error) {
+func openModule(file *buildid.File, budget int64) (m *module, err error) {
 	m = &module{path: file.Path(), where: file.Where(), file: file}
 	defer func() {
 		if err != nil {
@@ -56,7 +56,7 @@ func openModule(file *buildid.File) (m *module, err error) {
 			return err
 		}
 		m.holds = m.content()
-		if m.mapped() && !m.compressed() {
+		if !m.reads() {
 			err := file.Close()
 			m.file = nil
 			if err != nil {
@@ -64,6 +64,9 @@ func openModule(file *buildid.File) (m *module, err error) {
 			}
 		}
 		if m.holds < DebugInfo {
+			return nil
+		}
+		if m.fault = m.affordable(budget); m.fault != nil {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj)
@@ -92,23 +95,47 @@ func (m *module) content() Holds {
 	return Nothing
 }
 
-// mapped reports whether the object reads sections from a mapping: then asking
-// for one takes no heap.
-func (m *module) mapped() bool {
-	before := m.obj.Footprint()
-	b, err := m.obj.Data(".shstrtab")
-	return err == nil && len(b) > 0 && m.obj.Footprint() == before
+// betterThan reports whether m answers more than o: debug information that can
+// be used first, then by what it holds.
+func (m *module) betterThan(o *module) bool {
+	if (m.dw != nil) != (o.dw != nil) {
+		return m.dw != nil
+	}
+	return m.holds > o.holds
 }
 
-// compressed reports whether a section is inflated when it is asked for: that
-// reads from the descriptor.
-func (m *module) compressed() bool {
+// reads reports whether the object reads from its descriptor when it is asked
+// for sections: those that are compressed, and all if it could not be mapped.
+func (m *module) reads() bool {
+	const plain = ".shstrtab" // is in every file that has sections, never compressed
+	if _, ok := m.obj.Section(plain); !ok || m.obj.HeapCost(plain) > 0 {
+		return true
+	}
 	for _, s := range m.obj.Sections() {
 		if s.Flags&elf.SHF_COMPRESSED != 0 || strings.HasPrefix(s.Name, ".zdebug_") {
 			return true
 		}
 	}
 	return false
+}
+
+// lookupSections are those that lookups of code read.
+var lookupSections = []string{
+	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_str_offsets",
+	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
+}
+
+// affordable returns an error if the debug information is compressed and takes
+// more than budget bytes when it is not.
+func (m *module) affordable(budget int64) error {
+	var cost int64
+	for _, name := range lookupSections {
+		cost += m.obj.HeapCost(name)
+	}
+	if cost > budget {
+		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections) or raise the limit; answering by symbols only", cost>>20, budget>>20)
+	}
+	return nil
 }
 
 // close unmaps the file; nothing that was returned of it is used any longer.
