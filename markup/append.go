@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// AppendMarkup implements [Element].
 func (r Reset) AppendMarkup(dst []byte) []byte {
 	if r.Extra == "" {
 		return append(dst, "{{{reset}}}"...)
@@ -15,7 +16,7 @@ func (r Reset) AppendMarkup(dst []byte) []byte {
 	return append(appendName(dst, start, r.Extra, strict), "}}}"...)
 }
 
-// AppendMarkup prints a Module as Element says. The format has no module without a build ID: a zero one is printed as 00.
+// AppendMarkup implements [Element]. The format has no module without a build ID: a zero one is printed as 00.
 func (m Module) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	dst = strconv.AppendUint(append(dst, "{{{module:"...), m.ID, 10)
@@ -27,6 +28,7 @@ func (m Module) AppendMarkup(dst []byte) []byte {
 	return append(m.BuildID.AppendHex(dst), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (m MMap) AppendMarkup(dst []byte) []byte {
 	dst = appendAddr(append(dst, "{{{mmap:"...), m.Addr)
 	dst = strconv.AppendUint(append(dst, ":0x"...), m.Size, 16)
@@ -38,31 +40,37 @@ func (m MMap) AppendMarkup(dst []byte) []byte {
 	return append(appendAddr(append(dst, ':'), m.Rel), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (p PC) AppendMarkup(dst []byte) []byte {
 	dst = appendAddr(append(dst, "{{{pc:"...), p.Addr)
 	return append(append(dst, p.Kind.suffix()...), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (b BT) AppendMarkup(dst []byte) []byte {
 	dst = strconv.AppendUint(append(dst, "{{{bt:"...), b.Frame, 10)
 	dst = appendAddr(append(dst, ':'), b.Addr)
 	return append(append(dst, b.Kind.suffix()...), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (d Data) AppendMarkup(dst []byte) []byte {
 	return append(appendAddr(append(dst, "{{{data:"...), d.Addr), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (s Symbol) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	return append(appendName(append(dst, "{{{symbol:"...), start, s.Name, symbolName), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (h HexDict) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	return append(appendName(append(dst, "{{{hexdict:"...), start, h.Body, hexdictBody), "}}}"...)
 }
 
+// AppendMarkup implements [Element].
 func (d DumpFile) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	dst = append(appendName(append(dst, "{{{dumpfile:"...), start, d.Type, strict), ':')

@@ -2,7 +2,8 @@ package markup
 
 import "strconv"
 
-// A SyntaxError says why what begins like an element is none.
+// A SyntaxError says why what begins like an element is none. The functions that return one return a pointer, to be compared with nil
+// before it becomes an error.
 type SyntaxError struct {
 	Off      int    // the byte, from 0, of what was found: in the line, or in the fields where only they were given
 	Tag      string // the element's

@@ -207,6 +207,26 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// TestParseOffsets parses tokens that no scanner has checked: the offsets of errors count from the beginning of the line.
+func TestParseOffsets(t *testing.T) {
+	for _, tt := range []struct {
+		tag    markup.Tag
+		fields []byte
+		off    int
+		want   int
+	}{
+		{markup.TagBT, []byte("0:x"), 100, 108},
+		{markup.TagBT, []byte{}, 100, 106},
+		{markup.TagBT, nil, 100, 105},
+		{markup.TagHexDict, []byte("A: 0 }"), 10, 26},
+	} {
+		e, err := markup.Parse(markup.Token{Kind: markup.Elem, Tag: tt.tag, Fields: tt.fields, Off: tt.off})
+		if e != nil || err == nil || err.Off != tt.want {
+			t.Errorf("%v %q: got %v, %+v, want an error at %d", tt.tag, tt.fields, e, err, tt.want)
+		}
+	}
+}
+
 // TestParseFields calls the parsers with fields alone: offsets count from there, and values with errors are zero.
 func TestParseFields(t *testing.T) {
 	check := func(fields string, got markup.Element, err *markup.SyntaxError, want markup.Element, off int) {
