@@ -21,7 +21,8 @@ type stopper struct {
 	reading chan struct{} // closed when nothing more is to be read
 	got     atomic.Int32  // the first signal
 	signals chan os.Signal
-	ended   chan struct{}
+	ending  chan struct{} // closed when the work is done
+	ended   chan struct{} // closed when listen has returned
 }
 
 // newStopper starts to listen for signals, in a goroutine that end ends;
@@ -31,6 +32,7 @@ func newStopper(cancel context.CancelFunc) *stopper {
 	s := &stopper{
 		reading: make(chan struct{}),
 		signals: make(chan os.Signal, 4),
+		ending:  make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 	// A write to a closed pipe fails with EPIPE, on standard output too.
@@ -45,15 +47,20 @@ func newStopper(cancel context.CancelFunc) *stopper {
 }
 
 func (s *stopper) listen(cancel context.CancelFunc) {
+	defer close(s.ended)
 	var stop, kill <-chan time.Time
 	for {
 		select {
-		case <-s.ended:
+		case <-s.ending:
+			select {
+			case sig := <-s.signals:
+				s.got.CompareAndSwap(0, number(sig))
+			default:
+			}
 			return
 		case sig := <-s.signals:
-			n := int32(sig.(syscall.Signal))
-			if !s.got.CompareAndSwap(0, n) {
-				os.Exit(exitSignal + int(n))
+			if !s.got.CompareAndSwap(0, number(sig)) {
+				os.Exit(exitSignal + s.signal())
 			}
 			delay := time.Duration(0)
 			if sig == os.Interrupt {
@@ -69,11 +76,20 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 	}
 }
 
-// signal returns the number of the signal that came, or 0.
+// number returns the system's number of sig.
+func number(sig os.Signal) int32 {
+	n, _ := sig.(syscall.Signal)
+	return int32(n)
+}
+
+// signal returns the number of the first signal that came, or 0.
 func (s *stopper) signal() int { return int(s.got.Load()) }
 
-// end stops listening: from now on signals end the process.
-func (s *stopper) end() {
-	signal.Stop(s.signals)
-	close(s.ended)
+// end stops listening and returns the number of the first signal that came, or
+// 0. From now on signals end the process.
+func (s *stopper) end() int {
+	signal.Stop(s.signals) // what came until now is in the channel when it returns
+	close(s.ending)
+	<-s.ended
+	return s.signal()
 }

@@ -32,10 +32,18 @@ type stream struct {
 }
 
 // files filters the inputs named, each with a context of its own, and returns
-// the exit code. An input that cannot be read does not keep the others from
-// being filtered.
-func (s *stream) files(names []string, stdin *os.File) (code int) {
-	defer s.stop.end()
+// the exit code.
+func (s *stream) files(names []string, stdin *os.File) int {
+	code := s.each(names, stdin)
+	if sig := s.stop.end(); sig != 0 {
+		return exitSignal + sig
+	}
+	return code
+}
+
+// each filters the inputs until one of them cannot be written. One that cannot
+// be read does not keep the others from being filtered.
+func (s *stream) each(names []string, stdin *os.File) (code int) {
 	for _, name := range names {
 		in, label := stdin, standardName
 		if name != "-" {
@@ -61,8 +69,8 @@ func (s *stream) files(names []string, stdin *os.File) (code int) {
 			s.diag.line("read %s: %v", label, bare(readErr))
 			code = exitIO
 		}
-		if sig := s.stop.signal(); sig != 0 {
-			return exitSignal + sig
+		if s.stop.signal() != 0 {
+			break
 		}
 	}
 	return code

@@ -1,0 +1,256 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process is symfilter, running.
+type process struct {
+	*exec.Cmd
+	in     io.WriteCloser
+	pipe   io.Closer // of out
+	out    *bufio.Reader
+	stderr strings.Builder
+}
+
+// deadline is when a process that should have ended hangs.
+const deadline = 20 * time.Second
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(os.Args[0], args...)}
+	p.Env = append(os.Environ(), asCommand+"=1")
+	p.Stderr = &p.stderr
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.pipe, p.out = in, out, bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hang := time.AfterFunc(deadline, func() {
+		t.Errorf("hangs for %v", deadline)
+		p.Process.Kill()
+	})
+	t.Cleanup(func() {
+		hang.Stop()
+		p.Process.Kill()
+		p.Wait()
+	})
+	return p
+}
+
+func (p *process) write(t *testing.T, s string) {
+	t.Helper()
+	if _, err := io.WriteString(p.in, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect reads as many bytes as want has.
+func (p *process) expect(t *testing.T, want string) {
+	t.Helper()
+	b := make([]byte, len(want))
+	n, err := io.ReadFull(p.out, b)
+	if got := string(b[:n]); got != want {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+// end reads the rest of the output and returns it with the exit code.
+func (p *process) end(t *testing.T) (rest string, code int) {
+	t.Helper()
+	b, err := io.ReadAll(p.out)
+	if err != nil {
+		t.Error(err)
+	}
+	var exit *exec.ExitError
+	if err := p.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Error(err)
+	}
+	return string(b), p.ProcessState.ExitCode()
+}
+
+func (p *process) signal(t *testing.T, sig os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTerminationPrintsWhatIsComplete(t *testing.T) {
+	for _, test := range []struct {
+		sig  syscall.Signal
+		code int
+	}{{syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}} {
+		t.Run(test.sig.String(), func(t *testing.T) {
+			p := start(t)
+			p.write(t, "{{{module:0:one.so:elf:aabb}}}\nline\n")
+			p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nline\n")
+			p.write(t, "{{{module:1:two.so:elf:ccdd}}}\n") // waits for its maps
+			p.write(t, "prompt: ")
+			p.expect(t, "[[[ELF module #0x1 \"two.so\"; BuildID=ccdd]]]\nprompt: ")
+			p.write(t, "{{{module:2:three.so:elf:eeff}}}\n")
+			p.signal(t, test.sig)
+			rest, code := p.end(t)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			// Whether the last line was read before the signal came is open.
+			if rest != "" && rest != "{{{module:2:three.so:elf:eeff}}}\n" && rest != "[[[ELF module #0x2 \"three.so\"; BuildID=eeff]]]\n" {
+				t.Errorf("got %q at the end", rest)
+			}
+		})
+	}
+}
+
+func TestInterruptLeavesTheProducerItsLastWords(t *testing.T) {
+	p := start(t)
+	p.write(t, "working\n")
+	p.expect(t, "working\n")
+	p.signal(t, os.Interrupt)
+	p.write(t, "interrupted, bye\n")
+	p.expect(t, "interrupted, bye\n")
+	p.in.Close()
+	if rest, code := p.end(t); rest != "" || code != 130 {
+		t.Errorf("got %q and exit code %d, want nothing and 130", rest, code)
+	}
+}
+
+func TestInterruptWaitsNoLongerThanASecond(t *testing.T) {
+	p := start(t)
+	p.write(t, "working\n")
+	p.expect(t, "working\n")
+	begin := time.Now()
+	p.signal(t, os.Interrupt)
+	_, code := p.end(t) // the producer neither ends nor writes
+	if code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if took := time.Since(begin); took < lastWords || took > 4*lastWords {
+		t.Errorf("took %v, want about %v", took, lastWords)
+	}
+}
+
+func TestASecondInterruptEndsAtOnce(t *testing.T) {
+	p := start(t)
+	p.write(t, "working\n")
+	p.expect(t, "working\n")
+	p.signal(t, os.Interrupt)
+	go func() { // until it ends: two signals at the same moment are one
+		for p.Process.Signal(os.Interrupt) == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	begin := time.Now()
+	if _, code := p.end(t); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if took := time.Since(begin); took >= lastWords {
+		t.Errorf("took %v, want less than %v", took, lastWords)
+	}
+}
+
+func TestTerminationDoesNotWaitForAnOutputThatBlocks(t *testing.T) {
+	p := start(t)
+	stuck := make(chan struct{})
+	go func() { // more than both pipes hold: the writing stops, since nobody reads
+		defer close(stuck)
+		block := strings.Repeat("a line of a log\n", 1<<12)
+		for range 200 {
+			if _, err := io.WriteString(p.in, block); err != nil {
+				return
+			}
+		}
+	}()
+	p.expect(t, "a line")
+	p.signal(t, syscall.SIGTERM)
+	begin := time.Now()
+	if err := p.Wait(); p.ProcessState.ExitCode() != 143 {
+		t.Errorf("got %v, want exit code 143", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	<-stuck
+}
+
+func TestAClosedOutputEndsQuietly(t *testing.T) {
+	p := start(t)
+	p.write(t, "first\n")
+	p.expect(t, "first\n")
+	p.pipe.Close()
+	for range 100 {
+		if _, err := io.WriteString(p.in, strings.Repeat("more\n", 1000)); err != nil {
+			break
+		}
+	}
+	p.in.Close()
+	p.Wait()
+	if code := p.ProcessState.ExitCode(); code != 0 || p.stderr.String() != "" {
+		t.Errorf("exit code %d and %q, want 0 and nothing", code, p.stderr.String())
+	}
+}
+
+func TestAFullDiskIsAnError(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Stdin, cmd.Stdout = strings.NewReader("a line\n"), full
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.Run()
+	if got, want := stderr.String(), "symfilter: write standard output: no space left on device\n"; got != want || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("got %q and exit code %d, want %q and 1", got, cmd.ProcessState.ExitCode(), want)
+	}
+}
+
+func TestAPromptIsPassedOnAfterSilence(t *testing.T) {
+	p := start(t)
+	p.write(t, "login: ")
+	p.expect(t, "login: ")
+	p.write(t, "me {{{symbol:_Z3foov}}}\nlast words without an end")
+	p.expect(t, "me foo()\n")
+	p.in.Close()
+	if rest, code := p.end(t); rest != "last words without an end" || code != 0 {
+		t.Errorf("got %q and exit code %d, want the last words and 0", rest, code)
+	}
+}
+
+func TestARegularFileAsStandardInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("hook {{{symbol:_Z3foov}}}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Stdin = in
+	if got, err := cmd.Output(); string(got) != "hook foo()" || err != nil {
+		t.Errorf("got %q, %v; want %q", got, err, "hook foo()")
+	}
+}
