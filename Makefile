@@ -1,4 +1,4 @@
-# Targets: build, test, test-long, soak, bench, fmt, install-deps. README and CONTRIBUTING say when to use which.
+# Targets: build, test, test-long, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 5s

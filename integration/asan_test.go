@@ -15,7 +15,8 @@ import (
 // The address sanitizer's report, printed as markup and filtered, says what the same program says when it calls a
 // symbolizer itself.
 func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
-	need(t, "clang-19", "llvm-symbolizer-19", "/usr/include/stdlib.h")
+	need(t, "clang-19", "llvm-symbolizer-19", "g++") // g++ brings the C++ library
+	need(t, sanitizerRuntime(t))
 	symbolizer := strings.TrimSpace(run(t, nil, "sh", "-c", "command -v llvm-symbolizer-19"))
 	dir := t.TempDir()
 	for _, source := range []string{"uaf", "segv"} {
@@ -53,6 +54,16 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 			})
 		}
 	}
+}
+
+// sanitizerRuntime returns the path of clang's address sanitizer, which is a package of its own.
+func sanitizerRuntime(t *testing.T) string {
+	t.Helper()
+	pattern := filepath.Join(strings.TrimSpace(run(t, nil, "clang-19", "-print-resource-dir")), "lib", "*", "libclang_rt.asan*.a")
+	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+		return found[0]
+	}
+	return pattern // need will say that it is not there
 }
 
 // place is what both runs say of a frame; addresses differ between them.
