@@ -63,10 +63,15 @@ var (
 	}
 )
 
-// only lists the imports that one package has to itself: outside of tests nobody else may have them.
-var only = map[string]string{
-	"github.com/go-delve/delve/pkg/dwarf/godwarf": "internal/dwarf",
-	"github.com/fsnotify/fsnotify":                "follow",
+// only lists the imports that are not for everybody: outside of tests nobody else may have them.
+var only = map[string][]string{
+	"github.com/go-delve/delve/pkg/dwarf/godwarf": {"internal/dwarf"},
+	"github.com/fsnotify/fsnotify":                {"follow"},
+
+	// Nothing is fetched unasked, and no other program is started.
+	"net":      {"debuginfod", "daemon"},
+	"net/http": {"debuginfod", "daemon"},
+	"os/exec":  {"bench", "scripts/gotest"},
 }
 
 // never lists what is imported by nobody, tests included: delve's line writes to standard output, op and frame end the
@@ -143,13 +148,12 @@ func faults(p listed) []string {
 			if known && !slices.Contains(allowed, rel) {
 				fault("may not import %s", rel)
 			}
-		case isStd(imp):
-		case !under(imp, thirdParties) || under(imp, never):
-			fault("may not import %s", imp)
-		default:
-			if owner := only[imp]; owner != "" && owner != p.path() {
-				fault("may not import %s: %s alone does", imp, owner)
+		case only[imp] != nil:
+			if owners := only[imp]; !slices.Contains(owners, p.path()) {
+				fault("may not import %s, which is for %s", imp, strings.Join(owners, " and "))
 			}
+		case !isStd(imp) && (!under(imp, thirdParties) || under(imp, never)):
+			fault("may not import %s", imp)
 		}
 	}
 	for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
@@ -185,7 +189,8 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party without a place", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/nxadm/tail"}}, "sgr may not import github.com/nxadm/tail"},
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
-		{"another's own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "follow may not import github.com/go-delve/delve/pkg/dwarf/godwarf: internal/dwarf alone does"},
+		{"another's own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "follow may not import github.com/go-delve/delve/pkg/dwarf/godwarf, which is for internal/dwarf"},
+		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest"},
 		{"its own third party", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, ""},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},
 	}
