@@ -40,6 +40,9 @@ func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	} {
 		wantOneElement(t, e)
 	}
+	for n := 16<<10 - 200; n < 16<<10; n++ { // cut somewhere in what follows
+		wantOneElement(t, markup.Symbol{Name: strings.Repeat("a", n) + "{{{abc d::e" + long})
+	}
 }
 
 // wantOneElement checks that e prints as one well-formed element.

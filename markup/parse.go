@@ -248,7 +248,7 @@ func module(f []byte) (moduleFields, fault) {
 			return moduleFields{id, name, at, id0, id1}, fault{}
 		}
 		last = max(last, id0)
-		end = at + 1 // the one before may end with this one's first colon
+		end = at
 	}
 	if last >= 0 {
 		return moduleFields{}, fault{last, fieldEnd(f, last), "a build ID"}

@@ -1,6 +1,7 @@
 package markup_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,6 +109,8 @@ func TestParse(t *testing.T) {
 		{"{{{module:0x10:a:elf:aa}}}", markup.Module{ID: 16, Name: "a", BuildID: id(t, "aa")}, "{{{module:16:a:elf:aa}}}"},
 		{"{{{module:010:a:elf:aa}}}", markup.Module{ID: 8, Name: "a", BuildID: id(t, "aa")}, "{{{module:8:a:elf:aa}}}"},
 		{"{{{module:18446744073709551615:a:elf:aa}}}", markup.Module{ID: 1<<64 - 1, Name: "a", BuildID: id(t, "aa")}, ""},
+		{"{{{module:01777777777777777777777:a:elf:aa}}}", markup.Module{ID: 1<<64 - 1, Name: "a", BuildID: id(t, "aa")}, "{{{module:18446744073709551615:a:elf:aa}}}"},
+		{"{{{module:0:a:elf:" + strings.Repeat("a", 128) + "}}}", markup.Module{Name: "a", BuildID: id(t, strings.Repeat("a", 128))}, ""},
 		{"{{{module:0:a:elf:ABC}}}", markup.Module{Name: "a", BuildID: id(t, "0abc")}, "{{{module:0:a:elf:0abc}}}"},
 		{"{{{module:0:a:elf:aa:extra}}}", markup.Module{Name: "a", BuildID: id(t, "aa")}, "{{{module:0:a:elf:aa}}}"},
 		{"{{{module:0:a:elf:aa:extra:elf:no}}}", markup.Module{Name: "a", BuildID: id(t, "aa")}, "{{{module:0:a:elf:aa}}}"},
@@ -182,6 +185,7 @@ func TestParseErrors(t *testing.T) {
 		{"{{{module:0:a:elf}}}", "module: expected a build ID, found nothing"},
 		{"{{{module:0:a:elf:}}}", "module: expected a build ID, found nothing"},
 		{"{{{module:0:a:elf::aa}}}", "module: expected a build ID, found nothing"},
+		{"{{{module:0:a:elf:" + strings.Repeat("a", 129) + "}}}", `module: expected a build ID, found "` + strings.Repeat("a", 64) + `…"`},
 		{"{{{module:0:a:elf:0xaa}}}", `module: expected a build ID, found "0xaa"`},
 		{"{{{module:0:a:elf:aa g:x}}}", `module: expected a build ID, found "aa g"`},
 		{"{{{module:0:a\nb:elf:aa}}}", `module: expected a module name without } or line end, found "a\nb"`},

@@ -294,7 +294,7 @@ func (s *Scanner) mayClose(i int) bool {
 	if rest := s.line[end:]; len(rest) > 2 || !bytes.HasPrefix([]byte("}}"), rest) {
 		return false
 	}
-	if s.line[t] == '}' && end != t || len(s.line)-i >= maxElement {
+	if len(s.line)-i >= maxElement {
 		return false
 	}
 	tag := tagOf(s.line[i+3 : t])

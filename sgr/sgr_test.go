@@ -81,6 +81,7 @@ func TestApply(t *testing.T) {
 		{"24 bits out of range", boldRed, "38;2;1;2;256", boldRed},
 		{"unknown code", boldRed, "53;10;1000", boldRed},
 		{"huge number", boldRed, "99999999999999999999999999999999999999", boldRed},
+		{"a number that would wrap around to 34", boldRed, "18446744073709551650", boldRed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, tt.from.Apply(esc(tt.params))); diff != "" {
