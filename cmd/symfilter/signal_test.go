@@ -73,7 +73,9 @@ func (p *process) expect(t *testing.T, want string) {
 	}
 }
 
-// end reads the rest of the output and returns it with the exit code.
+// end reads the rest of the output and returns it with the exit code as a
+// shell has it: a signal that the kernel delivers when the work is done already
+// ends the process as signals do.
 func (p *process) end(t *testing.T) (rest string, code int) {
 	t.Helper()
 	b, err := io.ReadAll(p.out)
@@ -83,6 +85,9 @@ func (p *process) end(t *testing.T) (rest string, code int) {
 	var exit *exec.ExitError
 	if err := p.Wait(); err != nil && !errors.As(err, &exit) {
 		t.Error(err)
+	}
+	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return string(b), exitSignal + int(status.Signal())
 	}
 	return string(b), p.ProcessState.ExitCode()
 }
