@@ -2,7 +2,7 @@
 //
 // A program that knows addresses but no symbols logs them as elements such as {{{bt:0:0x7f0012345678:ra}}}, next to the modules
 // and maps that give them meaning; LLVM's document "Symbolizer Markup Format" defines them. Reading is in two steps that
-// allocate nothing: a [Scanner] splits a line into text, colour sequences and elements, and a function such as [ParseBT] turns an
+// allocate nothing but names and errors: a [Scanner] splits a line into text, colour sequences and elements, and a function such as [ParseBT] turns an
 // element's fields into its value. The other way, every [Element] prints itself, and a [Writer] prints a stream of text and
 // elements so that any markup filter shows the text as it was.
 //

@@ -27,14 +27,15 @@ type Token struct {
 	_      [8]byte
 }
 
-// A Scanner splits one line, with or without its line end, into tokens, without allocating: their Raw bytes concatenate to the
+// A Scanner splits one line, with or without its line end, into tokens. It allocates only errors. The Raw bytes concatenate to the
 // line. The zero value scans an empty line.
 //
 // An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}"; anything else behind the braces makes the first
 // of them text. It ends at the next "}}}". One that holds a single '}', is longer than 16 KiB or has bad fields is malformed,
 // as is one that holds another "{{{": its opening braces are text, and so a sound element inside it is found. Only a symbol
 // may hold "{{{", if no element begins with it. An element with an unknown tag comes out as TagUnknown, a malformed one as text.
-// Inside of an element, neither colour sequences nor other elements are interpreted.
+// Inside of an element, neither colour sequences nor other elements are interpreted. A colour sequence has at most 64 parameter
+// bytes, which are digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
