@@ -1,0 +1,347 @@
+package dwarf
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// The oracle of TestAgreement.
+const llvmSymbolizer = "llvm-symbolizer-19"
+
+const (
+	agreeAddresses = 20000 // random code addresses asked for, over the fixtures for x86-64
+	agreeElsewhere = 500   // and of each other
+	agreeRatio     = 0.999 // of the frames that must be equal
+)
+
+// A fixture is a build of testdata/agree. A freestanding one is of plain.c alone, without a C library.
+type fixture struct {
+	name         string
+	cc, cxx      string // cxx is empty for a freestanding one
+	flags, links string
+	twice        bool // two units that have functions in common
+	elsewhere    bool // not for x86-64
+	after        func(t *testing.T, dir string)
+}
+
+var fixtures = []fixture{
+	{name: "gcc dwarf5 O2 gc-sections", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "gcc dwarf4 O1", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O1"},
+	{name: "gcc dwarf5 O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O0"},
+	{name: "gcc dwarf5 64-bit O2", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gdwarf64 -O2"},
+	{name: "gcc dwarf2 O2", cc: "gcc", cxx: "g++", flags: "-gdwarf-2 -O2"},
+	{name: "clang dwarf5 O2 lld gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -ffunction-sections", links: "-fuse-ld=lld -Wl,--gc-sections", twice: true},
+	{name: "clang dwarf4 O2 aranges gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gdwarf-aranges -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "clang dwarf5 split, no dwo", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2", links: "", after: removeDwo},
+	{name: "aarch64 gcc dwarf5 O2", cc: "aarch64-linux-gnu-gcc", cxx: "aarch64-linux-gnu-g++", flags: "-gdwarf-5 -O2", elsewhere: true},
+	{name: "mips big-endian dwarf5", cc: "clang-19", flags: "--target=mips-linux-gnu -gdwarf-5 -O2 -fno-pic -mno-abicalls", elsewhere: true},
+	{name: "ppc64 big-endian dwarf3", cc: "clang-19", flags: "--target=powerpc64-linux-gnu -mabi=elfv2 -gdwarf-3 -O2", elsewhere: true},
+	{name: "i386 dwarf4 64-bit dwarf aranges", cc: "clang-19", flags: "--target=i386-linux-gnu -gdwarf-4 -gdwarf-aranges -O1", elsewhere: true},
+}
+
+func removeDwo(t *testing.T, dir string) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.dwo"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no .dwo files in %s", dir)
+	}
+	for _, name := range names {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// need skips the test when a tool is missing; on CI that is a failure.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+}
+
+// build compiles the fixture and returns the path of the program.
+func (f fixture) build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	src, err := filepath.Abs("testdata/agree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(command string) {
+		t.Helper()
+		args := strings.Fields(command)
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	need(t, f.cc)
+	if f.cxx == "" {
+		run(fmt.Sprintf("%s %s -nostdlib -static -fuse-ld=lld -Wl,-e,plain %s/plain.c -o prog", f.cc, f.flags, src))
+		return filepath.Join(dir, "prog")
+	}
+	need(t, strings.Fields(f.cxx)[0])
+	objects, alone := "main.o plain.o shapes1.o", "-DALONE"
+	if f.twice {
+		run(fmt.Sprintf("%s %s -DUNIT=2 -c %s/shapes.cc -o shapes2.o", f.cxx, f.flags, src))
+		objects, alone = objects+" shapes2.o", ""
+	}
+	run(fmt.Sprintf("%s %s -DUNIT=1 -c %s/shapes.cc -o shapes1.o", f.cxx, f.flags, src))
+	run(fmt.Sprintf("%s %s %s -c %s/main.cc -o main.o", f.cxx, f.flags, alone, src))
+	run(fmt.Sprintf("%s %s -c %s/plain.c -o plain.o", f.cc, f.flags, src))
+	run(fmt.Sprintf("%s %s %s -lstdc++ -lm -o prog", f.cc, objects, f.links))
+	if f.after != nil {
+		f.after(t, dir)
+	}
+	return filepath.Join(dir, "prog")
+}
+
+// openObject opens an ELF file for the time of the test.
+func openObject(t testing.TB, path string) *object.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := object.Open(f, info.Size(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close(); f.Close() })
+	return o
+}
+
+// codeAddresses returns n random addresses that lie in symbols of executable sections. They are the same for the same file.
+func codeAddresses(t testing.TB, o *object.File, n int) []uint64 {
+	t.Helper()
+	var code []object.Section
+	var total uint64
+	for _, s := range o.Sections() {
+		if s.Flags&elf.SHF_EXECINSTR != 0 && s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 {
+			code = append(code, s)
+			total += s.Size
+		}
+	}
+	if total == 0 {
+		t.Fatal("no code")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var addrs []uint64
+	for tries := 0; len(addrs) < n; tries++ {
+		if tries > 100*n {
+			t.Fatal("no symbols of code")
+		}
+		at := r.Uint64N(total)
+		for _, s := range code {
+			if at < s.Size {
+				if _, ok := o.Symbol(s.Addr + at); ok {
+					addrs = append(addrs, s.Addr+at)
+				}
+				break
+			}
+			at -= s.Size
+		}
+	}
+	return addrs
+}
+
+// A plainFrame is what is compared.
+type plainFrame struct {
+	FunctionName string
+	FileName     string
+	Line, Column uint32
+}
+
+func (f plainFrame) String() string {
+	return fmt.Sprintf("%s %s:%d:%d", f.FunctionName, f.FileName, f.Line, f.Column)
+}
+
+// oracle asks llvm-symbolizer for the frames of every address.
+func oracle(t *testing.T, path string, addrs []uint64) [][]plainFrame {
+	t.Helper()
+	need(t, llvmSymbolizer)
+	var in bytes.Buffer
+	for _, a := range addrs {
+		fmt.Fprintf(&in, "%#x\n", a)
+	}
+	cmd := exec.Command(llvmSymbolizer, "--obj="+path, "--no-demangle", "--output-style=JSON")
+	cmd.Stdin = &in
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	all := make([][]plainFrame, 0, len(addrs))
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var answer struct{ Symbol []plainFrame }
+		err := dec.Decode(&answer)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, answer.Symbol)
+	}
+	if len(all) != len(addrs) {
+		t.Fatalf("%s answered %d of %d addresses", cmd, len(all), len(addrs))
+	}
+	return all
+}
+
+// withSymbol returns frames as a symbolizer shows them: the outermost name is that of the symbol table.
+func withSymbol(o *object.File, frames []Frame, addr uint64) []plainFrame {
+	var out []plainFrame
+	for _, f := range frames {
+		out = append(out, plainFrame{string(f.Name), f.File, f.Line, f.Column})
+	}
+	if len(out) == 0 {
+		out = append(out, plainFrame{})
+	}
+	if s, ok := o.Symbol(addr); ok {
+		out[len(out)-1].FunctionName = string(s.Name)
+	}
+	return out
+}
+
+// difference names what is different in a frame, or is "". A file without a line is none: that comes from the symbol table's STT_FILE, not from
+// the debug information.
+func difference(got, want plainFrame) string {
+	if got.FileName == "" && want.Line == 0 {
+		want.FileName = ""
+	}
+	switch {
+	case got == want:
+		return ""
+	case got.FunctionName != want.FunctionName:
+		return "function"
+	case got.FileName != want.FileName:
+		return "file"
+	case got.Line != want.Line:
+		return "line"
+	}
+	return "column"
+}
+
+func TestAgreement(t *testing.T) {
+	var (
+		mu            sync.Mutex
+		frames, wrong int
+	)
+	home := 0
+	for _, f := range fixtures {
+		if !f.elsewhere {
+			home++
+		}
+	}
+	t.Run("fixtures", func(t *testing.T) {
+		for _, f := range fixtures {
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel()
+				path := f.build(t)
+				o := openObject(t, path)
+				n := (agreeAddresses + home - 1) / home
+				if f.elsewhere {
+					n = agreeElsewhere
+				}
+				addrs := codeAddresses(t, o, n)
+				want := oracle(t, path, addrs)
+				n, classes := compare(t, o, addrs, want)
+				bad := 0
+				for class, count := range classes {
+					t.Logf("differ in %s: %d", class, count)
+					bad += count
+				}
+				t.Logf("%d of %d frames equal", n-bad, n)
+				mu.Lock()
+				defer mu.Unlock()
+				frames += n
+				wrong += bad
+				if float64(bad) > float64(n)*(1-agreeRatio) {
+					t.Errorf("%d of %d frames differ", bad, n)
+				}
+			})
+		}
+	})
+	t.Logf("%d of %d frames equal", frames-wrong, frames)
+}
+
+// checkTiers checks that what was parsed and sorted before an address is asked for does not change the answer.
+func checkTiers(t *testing.T, o *object.File, d *Data, addr uint64, frames []Frame) {
+	t.Helper()
+	again, _ := d.Lookup(nil, addr)
+	if diff := cmp.Diff(again, frames, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("address %#x asked for again (-got +want):\n%s", addr, diff)
+	}
+	fresh, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := fresh.Lookup(nil, addr)
+	if diff := cmp.Diff(first, frames, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("address %#x asked for first (-got +want):\n%s", addr, diff)
+	}
+}
+
+// compare looks all addresses up, and returns how many frames there are and how many differ in what.
+func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
+	t.Helper()
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes = make(map[string]int)
+	var frames []Frame
+	shown := 0
+	for i, addr := range addrs {
+		frames, err = d.Lookup(frames[:0], addr)
+		if err != nil {
+			t.Fatalf("address %#x: %v", addr, err)
+		}
+		got := withSymbol(o, frames, addr)
+		if i%20 == 0 {
+			checkTiers(t, o, d, addr, frames)
+		}
+		n += max(len(got), len(want[i]))
+		bad := 0
+		for k := range min(len(got), len(want[i])) {
+			if class := difference(got[k], want[i][k]); class != "" {
+				classes[class]++
+				bad++
+			}
+		}
+		if len(got) != len(want[i]) {
+			classes["depth"]++
+			bad++
+		}
+		if bad > 0 && shown < 5 {
+			shown++
+			t.Logf("address %#x:\n got %v\nwant %v", addr, got, want[i])
+		}
+	}
+	return n, classes
+}
