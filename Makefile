@@ -36,7 +36,7 @@ check-format:
 	@bad=$$(gofmt -s -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "not formatted, make fmt does it:"; echo "$$bad"; exit 1; fi
 
 vet:
-	@for p in $(PLATFORMS); do echo "go vet $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./... || exit 1; done
+	@bad=0; for p in $(PLATFORMS); do echo "go vet $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./... || bad=1; done; exit $$bad
 
 staticcheck:
 	go tool staticcheck ./...
