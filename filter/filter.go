@@ -254,8 +254,17 @@ func (f *Filter) tokens(text []byte) {
 		if !ok {
 			return
 		}
+		if t.Tag == markup.TagSymbol && t.Kind == markup.Elem && literal(t.Fields) {
+			t = markup.Token{Raw: t.Fields, Off: t.Off}
+		}
 		f.pieces = append(f.pieces, piece{Token: t})
 	}
+}
+
+// literal reports whether a symbol with these fields is a [markup.Writer]'s
+// form of text that looks like markup.
+func literal(fields []byte) bool {
+	return len(fields) > 0 && (fields[0] == '{' || fields[0] == escape[0]) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
 // splitLine returns a line's text and its line end: "\n", "\r\n" or nothing.

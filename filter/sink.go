@@ -29,6 +29,10 @@ func (f *Filter) Text(p []byte) error {
 
 // Element resolves and prints e. It is part of [markup.Sink]; see Text.
 func (f *Filter) Element(e markup.Element) error {
+	if s, ok := e.(markup.Symbol); ok && s.Literal() {
+		f.sink([]byte(s.Name))
+		return f.err
+	}
 	f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Elem, Tag: tagOf(e)}, elem: e})
 	if f.sunkSize += minPiece; f.sunkSize > maxLine {
 		f.endSunk(nil)

@@ -1,0 +1,48 @@
+package filter
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/markup"
+)
+
+var testID, _ = buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
+
+// TestMarkupOfALogIsThatLog: a log that a markup.Writer has written, text that
+// looks like markup escaped, is filtered like the log it was made from.
+func TestMarkupOfALogIsThatLog(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	for seed := range uint64(100) {
+		g := newGenerator(seed)
+		var text, written strings.Builder
+		f, w := New(&text, o), markup.NewWriter(&written)
+		for _, s := range []markup.Sink{f, w} {
+			g := newGenerator(seed)
+			s.Element(markup.Module{Name: "a.out", BuildID: testID})
+			s.Element(markup.MMap{Addr: 0x500000, Size: 0x2000, Rel: 0x400000})
+			s.Text([]byte("\n"))
+			for range 50 {
+				if err := s.Text([]byte(pick(g, g.text, g.presented, g.broken)())); err != nil {
+					t.Fatal(err)
+				}
+				if g.IntN(3) == 0 {
+					s.Text([]byte("\n"))
+				}
+				if g.IntN(3) == 0 {
+					s.Element(pick[markup.Element](g, markup.Symbol{Name: "_Z1fv"}, markup.BT{Frame: 3, Addr: 0x50017a}, markup.DumpFile{Type: "a", Name: "b"}))
+				}
+			}
+		}
+		f.Close()
+		w.Close()
+		got, _ := filterString(t, o, written.String(), g.Rand)
+		if d := cmp.Diff(got, text.String()); d != "" {
+			t.Fatalf("seed %d: (-filtered again +sink)\n%s", seed, d)
+		}
+	}
+}
