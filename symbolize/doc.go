@@ -42,14 +42,14 @@ const (
 	maxMangled   = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
 	maxDemangled = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
 	maxStrikes   = 2        // times that debug information may exceed a reader's bound before it is left alone
-	accountEvery = 32       // lookups between two looks at a file's footprint, which walks over all parsed units
-	accountFirst = 8        // lookups of a file after each of which its footprint is taken: sections are inflated then
+	accountEvery = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units
+	accountFirst = 8        // lookups of a file after each of which it is taken: sections are inflated then
 	nameOverhead = 128      // bytes a remembered name costs beside its text
 
 	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
 	asideMin  = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax  = 24 * time.Hour
 
-	slowLookup     = 200 * time.Microsecond // one that takes longer has parsed something
+	accountSpent   = 2 * time.Millisecond   // of lookups, after which it is taken too: what they can have parsed is some megabytes
 	hopelessLookup = 200 * time.Millisecond // one that fails after this has used up the reader's own budget; the largest good units take a tenth
 )

@@ -114,6 +114,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 		}
 		e.mu.Lock()
 		if e.module != nil {
+			e.module.began = time.Now()
 			e.used.Store(s.clock.Add(1))
 			return e, nil
 		}
@@ -158,10 +159,7 @@ func (s *Symbolizer) release(e *entry, err error) error {
 	if err != nil {
 		err = s.broke(e, err)
 	}
-	if m := e.module; m == nil {
-		s.account(e)
-	} else if m.lookups++; m.grown || m.lookups <= accountFirst || m.lookups%accountEvery == 0 {
-		m.grown = false
+	if m := e.module; m == nil || m.due() {
 		s.account(e)
 	}
 	e.mu.Unlock()

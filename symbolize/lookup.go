@@ -61,19 +61,16 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	if m.dw == nil {
 		return dst, nil
 	}
-	begin := time.Now()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			frames, err = dst, caught(r)
-			m.complain(err, 0)
+			m.complain(err)
 		}
 	}()
 	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
-	took := time.Since(begin)
-	m.grown = m.grown || took > slowLookup
 	if err != nil {
-		m.complain(err, took) // what was found nevertheless is good
+		m.complain(err) // what was found nevertheless is good
 	}
 	frames = dst
 	for _, f := range m.scratch {
@@ -119,15 +116,14 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 	return v, nil
 }
 
-// complain notes what is wrong with the debug information, which took so long
-// to find out. Debug information that makes its reader panic is left alone from
+// complain notes what is wrong with the debug information. Debug information that makes its reader panic is left alone from
 // now on, and so is one that twice used up what a lookup may cost: it would
 // hold up the log with each address.
-func (m *module) complain(err error, took time.Duration) {
+func (m *module) complain(err error) {
 	if m.fault == nil {
 		m.fault = err
 	}
-	if took > hopelessLookup {
+	if time.Since(m.began) > hopelessLookup {
 		m.strikes++
 	}
 	if errors.Is(err, errPanic) || m.strikes >= maxStrikes {

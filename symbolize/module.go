@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dwarf"
@@ -39,8 +40,9 @@ type module struct {
 	strikes     int         // lookups that failed after hopelessLookup
 	scratch     []dwarf.Frame
 
-	lookups int  // so far
-	grown   bool // since the footprint was taken, probably
+	lookups int           // so far
+	began   time.Time     // the present one
+	spent   time.Duration // in lookups since the footprint was taken
 }
 
 // openModule reads file's headers and takes it over: on error it is closed.
@@ -158,6 +160,17 @@ func (m *module) footprint() int64 {
 		n += m.dw.Footprint()
 	}
 	return n
+}
+
+// due ends a lookup and reports whether the footprint is to be taken.
+func (m *module) due() bool {
+	m.lookups++
+	m.spent += time.Since(m.began)
+	if m.lookups > accountFirst && m.lookups%accountEvery != 0 && m.spent < accountSpent {
+		return false
+	}
+	m.spent = 0
+	return true
 }
 
 // guard calls f and makes an error of a panic, and of a fault when the mapped
