@@ -54,15 +54,20 @@ func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 // listedUnit returns the unit that .debug_aranges says addr is in, or noUnit.
 func (d *Data) listedUnit(addr uint64) uint64 {
 	if d.listed == nil {
-		if d.listedLooks < coldLookups {
+		unit, sure := noUnit, false
+		if d.listedLooks < coldLookups || d.tooMany {
 			d.listedLooks++
-			if unit, sure := d.coldListedUnit(addr); sure {
-				return unit
-			}
+			unit, sure = d.coldListedUnit(addr)
+		}
+		if sure || d.tooMany {
+			return unit
 		}
 		var all []unitRange
 		for r := range d.eachListed() {
-			all = append(all, r)
+			if all = append(all, r); len(all) > maxUnitRanges {
+				d.tooMany = true
+				return d.listedUnit(addr)
+			}
 		}
 		d.listed = sweep(all)
 	}
@@ -90,7 +95,7 @@ func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	}
 	var near []unitRange
 	for r := range d.eachListed() {
-		if r.near(addr) {
+		if r.near(addr) && len(near) < maxUnitRanges {
 			near = append(near, r)
 		}
 	}
@@ -224,8 +229,8 @@ func (d *Data) readRoots() []unitRange {
 		for _, s := range spans {
 			all = append(all, unitRange{s.lo, s.hi, off})
 		}
-		if len(all) > maxRanges {
-			d.damaged("more than %d ranges of units", maxRanges)
+		if len(all) > maxUnitRanges {
+			d.damaged("more than %d ranges of units", maxUnitRanges)
 			break
 		}
 	}

@@ -46,6 +46,7 @@ type Data struct {
 	roots       []unitRange // those of units that are not mentioned there, before the sweep
 	unlisted    rangeSet    // and after it
 	listedLooks int
+	tooMany     bool // ranges in .debug_aranges to keep
 	rootLooks   int
 
 	tick  uint64 // lookups so far

@@ -118,6 +118,10 @@ walk:
 				break walk
 			}
 			p = c.pos
+			if len(table.calls) >= maxCalls && depth > 0 {
+				what = "too many inlined calls"
+				break walk
+			}
 			inner = uint32(len(table.calls) - first)
 			spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, inner)
 			table.calls = append(table.calls, call{entry: uint32(entry), parent: parent, file: e.callFile, line: e.callLine,

@@ -2,19 +2,23 @@ package dwarf
 
 // Limits. Those without another reason are far above anything compilers are known to emit, and low enough to bound time and memory.
 const (
-	maxWork        = 1 << 28 // steps of one lookup (a DIE, an attribute, a range, a line opcode): 1-2 s, hundreds of times what a large unit takes
-	maxUnitBytes   = 1<<32 - 1
-	maxDIEs        = 4 << 20  // DIEs visited in one walk over a unit
-	maxDepth       = 256      // DIEs nested in each other below a function
-	maxFrames      = 128      // frames returned for one address
-	maxChain       = 16       // DW_AT_abstract_origin and DW_AT_specification references followed for one name
-	maxAbbrevs     = 1 << 16  // declarations in one abbreviation table; the largest seen have some 3,000
-	maxSpecs       = 1 << 10  // attributes of one declaration; the largest seen have some 40
-	maxRanges      = 4 << 20  // address ranges kept for one unit, or for all unit roots together: 96 MiB
-	maxRows        = 16 << 20 // line rows of one unit: 192 MiB
-	maxFormats     = 32       // fields described for an entry of a version 5 file table; DWARF defines 5
-	maxPathBytes   = 64 << 10 // length of a file's whole path; PATH_MAX is 4 KiB
-	maxScratchKept = 4 << 20  // bytes of scratch space kept from one lookup to the next
+	maxWork        = 1 << 26   // steps of one lookup (an entry, an attribute, a range, 4 bytes of line program): 0.5 s, a hundred times what a large unit takes
+	maxUnitBytes   = 1<<32 - 1 // entries are told apart by 32-bit offsets in their unit
+	maxDIEs        = 4 << 20   // entries visited in one walk over a unit
+	maxDepth       = 256       // entries nested in each other below a function
+	maxFrames      = 128       // frames returned for one address
+	maxChain       = 16        // DW_AT_abstract_origin and DW_AT_specification references followed for one name
+	maxAbbrevs     = 1 << 16   // declarations in one abbreviation table; the largest seen have some 3,000
+	maxSpecs       = 1 << 10   // attributes of one declaration; the largest seen have some 40
+	maxRanges      = 1 << 20   // address ranges of the functions of one unit, and of the calls inlined into them: 24 MiB
+	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
+	maxUnitRanges  = 2 << 20   // address ranges of all units together that are kept: 48 MiB. A browser of 30,000 units has some 700,000
+	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. A longer program is run again for each lookup
+	maxFiles       = 1 << 20   // files, or directories, of one unit: 40 MiB
+	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
+	maxNameBytes   = 1 << 20   // length of a name; longer ones are unknown. The demangler's limit is far below
+	maxPathBytes   = 64 << 10  // length of a file's whole path; PATH_MAX is 4 KiB
+	maxScratchKept = 4 << 20   // bytes of scratch space kept from one lookup to the next
 )
 
 // Thresholds between the cold tier, which builds nothing, and the warm one.

@@ -22,6 +22,7 @@ type lineTable struct {
 
 	runs    uint8
 	decoded bool
+	huge    bool // too many rows to keep
 	rows    []lineRow
 	seqs    []sequence
 	files   fileTable
@@ -107,12 +108,13 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 		return lineHit{}
 	}
 	if !t.decoded {
-		if t.runs < coldLineLookups {
-			t.runs++
+		if t.runs >= coldLineLookups && !t.huge {
+			d.runLines(u, 0, true)
+		}
+		if !t.decoded {
+			t.runs = min(t.runs, coldLineLookups-1) + 1
 			return d.runLines(u, addr, false)
 		}
-		t.decoded = true
-		d.runLines(u, 0, true)
 	}
 	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].hi > addr })
 	if i == len(t.seqs) || addr < t.seqs[i].lo {

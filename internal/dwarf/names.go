@@ -12,6 +12,7 @@ func (d *Data) text(s strRef) []byte {
 		return nil
 	}
 	b = b[s.off:]
+	b = b[:min(len(b), maxNameBytes)]
 	n := bytes.IndexByte(b, 0)
 	if n <= 0 {
 		return nil

@@ -40,12 +40,12 @@ func (d *Data) readFiles(u *unit) {
 		}
 		f.files = d.readEntries(u, &c, nil)
 	} else {
-		for c.left() > 0 && c.buf[c.pos] != 0 {
+		for c.left() > 0 && c.buf[c.pos] != 0 && len(f.dirs) < maxFiles {
 			f.dirs = append(f.dirs, strRef{uint64(c.pos), secLine, true})
 			c.skipString()
 		}
 		c.u8()
-		for c.left() > 0 && c.buf[c.pos] != 0 {
+		for c.left() > 0 && c.buf[c.pos] != 0 && len(f.files) < maxFiles {
 			f.files = append(f.files, readFile(&c, 0))
 		}
 	}
@@ -79,7 +79,7 @@ func (d *Data) readEntries(u *unit, c *cursor, dst []fileEntry) []fileEntry {
 		formats[i] = format{c.uleb(), c.uleb()}
 	}
 	count := c.uleb()
-	if count > uint64(c.left()) { // an entry takes a byte at least, so this is damage
+	if count > uint64(c.left()) || count > maxFiles { // an entry takes a byte at least
 		c.fail()
 		return dst
 	}
@@ -111,7 +111,7 @@ func (d *Data) defineFile(u *unit, arg cursor, base uint64) {
 		return
 	}
 	d.readFiles(u)
-	if e := readFile(&arg, base); !arg.bad {
+	if e := readFile(&arg, base); !arg.bad && len(f.files) < maxFiles {
 		f.files = append(f.files, e)
 	}
 }

@@ -66,7 +66,7 @@ type sequenceState struct {
 func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 	t := &u.lines
 	prog, p, big := t.program.buf, t.program.pos, t.program.big
-	if !d.spend(len(prog) - p) {
+	if !d.spend((len(prog) - p) / 4) {
 		return lineHit{}
 	}
 	table := t.specials()
@@ -78,7 +78,6 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 	var seq sequenceState
 	var best lineHit
 	bestLo, bestHi := uint64(0), ^uint64(0)
-	tooLong := false
 
 	for uint(p) < uint(len(prog)) { // p is -1 behind an operand that is cut off
 		op := prog[p]
@@ -189,8 +188,9 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 		}
 		if rel := r.pc - seq.low; rel <= 1<<32-1 && !seq.dead { // else it is before the sequence's start or behind its end
 			if len(rows) == maxRows {
-				tooLong = true
-				break
+				t.huge = true
+				d.rows = nil
+				return lineHit{}
 			}
 			rows = append(rows, lineRow{uint32(rel), r.line, r.file, r.column})
 			seq.unsorted = seq.unsorted || uint32(rel) < seq.last
@@ -198,12 +198,12 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 		}
 	}
 	t.files.defined = true
-	if p < 0 || tooLong {
+	if p < 0 {
 		u.damaged("line table at %#x: program", u.stmtList.u)
 	}
 	if keep {
 		slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
-		t.rows, t.seqs = slices.Clone(rows[:seq.first]), slices.Clip(seqs)
+		t.rows, t.seqs, t.decoded = slices.Clone(rows[:seq.first]), slices.Clip(seqs), true
 	}
 	d.rows = rows
 	if bestLo > addr || !best.ok {

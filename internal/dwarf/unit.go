@@ -186,7 +186,7 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 		return t
 	}
 	t := parseAbbrevs(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
-	d.spend(t.tried)
+	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take
 	if d.abbrevs == nil {
 		d.abbrevs = make(map[abbrevKey]*abbrevTable)
 	}

@@ -1,0 +1,14 @@
+#!/bin/sh -eu
+# Builds the fixtures beside this file, with gcc 12 and clang 19. Then run: go test ./internal/dwarf -run Tiny -update
+cd "$(dirname "$0")"
+common="-ffunction-sections -fno-asynchronous-unwind-tables -nostdlib -static -ffile-prefix-map=$PWD=/src -Wl,--gc-sections,--build-id=none"
+gcc $common -O2 -gdwarf-5 -fno-pie -no-pie tiny.c -o gcc5.elf
+gcc $common -O2 -gdwarf-5 -gdwarf64 -fno-pie -no-pie tiny.c -o gcc5-64bit.elf
+gcc $common -O1 -gdwarf-4 -fno-pie -no-pie tiny.c -o gcc4.elf
+gcc $common -O2 -gdwarf-3 -m32 -fno-pie -no-pie tiny.c -o gcc3-i386.elf
+gcc $common -O2 -gdwarf-2 -fno-pie -no-pie tiny.c -o gcc2.elf
+clang-19 $common -fuse-ld=lld -O2 -gdwarf-5 tiny.c -o clang5.elf
+clang-19 $common -fuse-ld=lld -O2 -gdwarf-4 -gsplit-dwarf -fsplit-dwarf-inlining tiny.c -o clang4-split.elf
+clang-19 $common -fuse-ld=lld -O2 -gdwarf-5 --target=mips-linux-gnu -Wl,-e,_start -fno-pic -mno-abicalls tiny.c -o clang5-mips.elf
+clang-19 $common -fuse-ld=lld -O2 -gdwarf-4 -gdwarf-aranges --target=powerpc64-linux-gnu -mabi=elfv2 tiny.c -o clang4-ppc64.elf
+rm -f *.dwo
