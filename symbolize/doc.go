@@ -42,8 +42,7 @@ const (
 	maxMangled   = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
 	maxDemangled = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
 	maxStrikes   = 2        // times that debug information may exceed a reader's bound before it is left alone
-	accountEvery = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units
-	accountFirst = 8        // lookups of a file after each of which it is taken: sections are inflated then
+	accountEvery = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
 	nameOverhead = 128      // bytes a remembered name costs beside its text
 
 	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it

@@ -68,6 +68,10 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 			m.complain(err)
 		}
 	}()
+	if m.packed {
+		m.obj.Inflate(lookupSections...) // at the same time, not one after the other as they are needed
+		m.packed = false
+	}
 	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
 	if err != nil {
 		m.complain(err) // what was found nevertheless is good

@@ -37,6 +37,7 @@ type module struct {
 	obj         *object.File
 	dw          *dwarf.Data // nil: none, or left alone because of fault
 	fault       error       // what is wrong with the debug information
+	packed      bool        // sections are inflated by the first lookup
 	strikes     int         // lookups that failed after hopelessLookup
 	scratch     []dwarf.Frame
 
@@ -128,12 +129,14 @@ var lookupSections = []string{
 }
 
 // affordable returns an error if the debug information is compressed and takes
-// more than budget bytes when it is not.
+// more than budget bytes when it is not. It inflates nothing: that is for the
+// first lookup, since most modules of a log are in none of its frames.
 func (m *module) affordable(budget int64) error {
 	var cost int64
 	for _, name := range lookupSections {
 		cost += m.obj.HeapCost(name)
 	}
+	m.packed = cost > 0
 	if cost > budget {
 		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections) or raise the limit; answering by symbols only", cost>>20, budget>>20)
 	}
@@ -166,7 +169,7 @@ func (m *module) footprint() int64 {
 func (m *module) due() bool {
 	m.lookups++
 	m.spent += time.Since(m.began)
-	if m.lookups > accountFirst && m.lookups%accountEvery != 0 && m.spent < accountSpent {
+	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent { // not a power of two either
 		return false
 	}
 	m.spent = 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +24,10 @@ const (
 	waitMinute = 10 * time.Second // in any minute of a pipe: its producer is held up
 )
 
-// cacheShare of --max-memory is for rendered frames: 1/16, the filter's own
-// default at 512 MiB.
-const cacheShare = 16
+const (
+	cacheShare = 16       // 1/16 of --max-memory is for rendered frames: the filter's own default at 512 MiB
+	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may let stand: the runtime and the lines at work
+)
 
 // filterAll filters files, or stdin, to stdout, and returns the exit code.
 func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, error) {
@@ -33,6 +35,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err != nil {
 		return exitUsage, err
 	}
+	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	diag := &diagnostics{w: stderr, quiet: c.quiet, verbose: c.verbose}
 	sym := symbolize.New(symbolize.Options{
 		Finders:    c.finders(diag),
@@ -65,10 +68,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		}
 	}
 	code := s.files(files, stdin)
-	diag.flush()
-	if c.explain || c.verbose {
-		s.report(c, sym)
-	}
+	s.report(c, sym)
 	switch {
 	case code != exitOK:
 		return code, nil
@@ -132,16 +132,19 @@ func (c *config) warnOfMissing(diag *diagnostics) {
 	}
 }
 
-// report prints, for --explain, the modules that stayed unresolved and where
-// they were looked for; for --verbose, the files in use too.
+// report prints what is wrong with debug files; for --verbose, the files in
+// use; for --explain, the modules that stayed unresolved and where they were
+// looked for.
 func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
-	if c.verbose {
-		for _, r := range sym.Reports() {
-			if r.Path != "" {
-				s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
-			}
+	for _, r := range sym.Reports() {
+		if r.Fault != "" {
+			s.diag.printf("%s", r.Fault)
+		}
+		if r.Path != "" && c.verbose {
+			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
 		}
 	}
+	s.diag.flush()
 	if !c.explain {
 		return
 	}
