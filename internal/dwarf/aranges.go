@@ -220,7 +220,7 @@ func (d *Data) readRoots() []unitRange {
 		t, known := d.abbrevs[abbrevKey{u.abbrevOff, u.enc}]
 		if !known {
 			t = parseAbbrevs(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			d.spend(t.tried)
+			d.spend(4 * t.tried)
 		}
 		if !d.parseRoot(&u, t) {
 			continue

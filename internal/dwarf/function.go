@@ -86,8 +86,7 @@ func (s *functionSet) find(addr uint64) int {
 // sort makes the clusters. Ranges of different clusters do not touch, so pick need not see them together.
 func (s *functionSet) sort() {
 	s.sorted = true
-	// spans were appended in the order of ids, and those of one function in the order of its list.
-	slices.SortStableFunc(s.spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	slices.SortFunc(s.spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
 	for i := 0; i < len(s.spans); {
 		c := cluster{lo: s.spans[i].lo, hi: s.spans[i].hi, first: uint32(i), n: 1}
 		for i++; i < len(s.spans) && s.spans[i].lo < c.hi; i++ {
@@ -95,7 +94,7 @@ func (s *functionSet) sort() {
 			c.n++
 		}
 		if c.n > 1 {
-			slices.SortStableFunc(s.spans[c.first:c.first+c.n], func(a, b span) int { return cmp.Compare(a.id, b.id) })
+			slices.SortFunc(s.spans[c.first:c.first+c.n], func(a, b span) int { return cmp.Compare(a.order, b.order) })
 		}
 		s.clusters = append(s.clusters, c)
 	}

@@ -164,15 +164,11 @@ walk:
 	table.spans = append(table.spans, spans...)
 }
 
-// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the one of the deeper entry lies inside
-// the other. Then the deepest that covers an address is the one that pick would find.
+// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then the deepest that covers an address is the one that pick would find.
 func (t *functionTable) sortCalls(f *function) {
 	spans := slices.Clone(t.spans[f.spans : f.spans+f.numSpans])
-	slices.SortStableFunc(spans, func(a, b span) int {
-		if c := cmp.Compare(a.lo, b.lo); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.hi, a.hi)
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))
 	})
 	f.layout = untidy
 	f.starts = uint32(len(t.starts))
@@ -191,7 +187,7 @@ func (t *functionTable) sortCalls(f *function) {
 			open = open[:len(open)-1]
 			end(last)
 		}
-		if n := len(open); n > 0 && (s.hi > open[n-1].hi || s.id < open[n-1].id) {
+		if n := len(open); n > 0 && (s.hi > open[n-1].hi || s.order < open[n-1].order) {
 			return
 		}
 		open = append(open, s)

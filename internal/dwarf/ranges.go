@@ -6,6 +6,7 @@ import "unsafe"
 type span struct {
 	lo, hi uint64
 	id     uint32
+	order  uint32 // place among those of the unit or function, as their entries follow each other
 }
 
 func sizeOf[T any](s []T) int64 {
@@ -18,7 +19,7 @@ func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []sp
 	if lo >= hi || lo == 0 && !d.sec.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
 		return dst
 	}
-	return append(dst, span{lo, hi, id})
+	return append(dst, span{lo, hi, id, uint32(len(dst))})
 }
 
 // appendPC appends the ranges of an entry: DW_AT_low_pc to DW_AT_high_pc when it has both, else its DW_AT_ranges.
@@ -49,7 +50,7 @@ func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32)
 func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
 	c := cursorAt(d.sec.get(secRanges), off, d.big)
 	base, top := u.base, u.enc.maxAddr()
-	for d.spend(1) {
+	for d.spend(4) {
 		lo, hi := c.word(u.enc.addrSize), c.word(u.enc.addrSize)
 		switch {
 		case c.bad:
@@ -85,7 +86,7 @@ func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 	c := cursorAt(b, off, d.big)
 	base, top := u.base, u.enc.maxAddr()
 	size := u.enc.addrSize
-	for d.spend(1) {
+	for d.spend(4) {
 		var lo, hi uint64
 		known := true
 		kind := c.u8()
