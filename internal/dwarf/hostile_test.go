@@ -353,11 +353,11 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			defer fuzztest.Watch(t, tt.name)()
-			sec := sections{data: tt.sec}
-			d := dataOf(sec)
+			d := dataOf(sections{data: tt.sec})
 			for range 3 {
+				done := fuzztest.Watch(t, tt.name)
 				d.Lookup(nil, 0x1001)
+				done()
 			}
 		})
 	}

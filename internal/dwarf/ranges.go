@@ -37,7 +37,7 @@ func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32)
 		}
 	}
 	switch {
-	case !ranges.ok():
+	case !ranges.ok() || len(dst) >= maxRanges:
 	case u.enc.version >= 5:
 		dst = d.appendRnglist(dst, u, ranges, id)
 	default:
@@ -50,7 +50,7 @@ func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32)
 func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
 	c := cursorAt(d.sec.get(secRanges), off, d.big)
 	base, top := u.base, u.enc.maxAddr()
-	for d.spend(4) {
+	for d.spend(8) {
 		lo, hi := c.word(u.enc.addrSize), c.word(u.enc.addrSize)
 		switch {
 		case c.bad:
@@ -86,7 +86,7 @@ func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 	c := cursorAt(b, off, d.big)
 	base, top := u.base, u.enc.maxAddr()
 	size := u.enc.addrSize
-	for d.spend(4) {
+	for d.spend(8) {
 		var lo, hi uint64
 		known := true
 		kind := c.u8()
