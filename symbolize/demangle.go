@@ -101,7 +101,9 @@ func (s *nameShard) put(v name, budget int64) int64 {
 // LLVM takes one to four underscores before the Z of a C++ name, and a dot
 // before them for the entry points of PowerPC; it does not know Rust's old
 // mangling apart from C++, nor the clones for transactional memory; it shows
-// all that follows a C++ name's first dot in one pair of parentheses.
+// all that follows a C++ name's first dot in one pair of parentheses. Where
+// LLVM 19 is wrong, about the template parameters around generic lambdas and in
+// the types of template parameters, it is not followed.
 func demangled(s string) (shown string) {
 	mangled, dot := strings.CutPrefix(s, ".")
 	if len(s) > maxMangled || !looksMangled(mangled) {
@@ -127,6 +129,7 @@ func demangled(s string) (shown string) {
 			return s
 		}
 		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
+		shown = spacing.Replace(shown)
 		if suffix != "" {
 			shown += " (" + suffix + ")"
 		}
@@ -136,6 +139,9 @@ func demangled(s string) (shown string) {
 	}
 	return shown
 }
+
+// spacing makes the few blanks those of LLVM.
+var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
 // parse returns the syntax tree of a C++ name and all that follows its first
 // dot outside an identifier; nil when it is no such name.

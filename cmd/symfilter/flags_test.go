@@ -1,0 +1,123 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// A screen is 80 columns and, on what people use, 40 lines.
+func TestHelpFitsAScreen(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(help, "\n"), "\n")
+	if len(lines) > 40 {
+		t.Errorf("%d lines, want at most 40", len(lines))
+	}
+	for i, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("line %d has %d columns, want at most 80: %s", i+1, n, line)
+		}
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	var c config
+	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
+	c.define(set)
+	set.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(help, "--"+f.Name) {
+			t.Errorf("--%s is not in the help", f.Name)
+		}
+		if f.Shorthand != "" && !strings.Contains(help, "-"+f.Shorthand+", --"+f.Name) {
+			t.Errorf("-%s is not in the help", f.Shorthand)
+		}
+	})
+}
+
+func TestColorMode(t *testing.T) {
+	const keep, always, never = filter.ColorKeep, filter.ColorAlways, filter.ColorNever
+	names := map[filter.Color]string{keep: "keep", always: "always", never: "never"}
+	for _, test := range []struct {
+		flag     string
+		terminal bool
+		env      string
+		want     filter.Color
+	}{
+		{"", false, "", keep},
+		{"auto", false, "", keep},
+		{"auto", true, "", always},
+		{"auto", true, "TERM=dumb", never},
+		{"auto", false, "TERM=dumb", keep},
+		{"auto", true, "TERM=xterm", always},
+		{"auto", true, "NO_COLOR=1", never},
+		{"auto", false, "NO_COLOR=1", never},
+		{"auto", false, "CLICOLOR_FORCE=1", always},
+		{"auto", false, "CLICOLOR_FORCE=0", keep},
+		{"auto", false, "CLICOLOR_FORCE=1 NO_COLOR=1 TERM=dumb", always},
+		{"always", false, "NO_COLOR=1 TERM=dumb", always},
+		{"never", true, "CLICOLOR_FORCE=1", never},
+	} {
+		env := make(map[string]string)
+		for _, pair := range strings.Fields(test.env) {
+			name, value, _ := strings.Cut(pair, "=")
+			env[name] = value
+		}
+		got := colorWhen(test.flag).mode(test.terminal, func(name string) string { return env[name] })
+		if got != test.want {
+			t.Errorf("--color=%s, terminal %v, %q: got %s, want %s", test.flag, test.terminal, test.env, names[got], names[test.want])
+		}
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want int64 // -1: an error
+	}{
+		{"16777216", 16 << 20},
+		{"512M", 512 << 20},
+		{"512m", 512 << 20},
+		{"512MB", 512 << 20},
+		{"512MiB", 512 << 20},
+		{"2G", 2 << 30},
+		{"1T", 1 << 40},
+		{"20000k", 20000 << 10},
+		{"8M", -1},
+		{"0", -1},
+		{"", -1},
+		{"M", -1},
+		{"-1G", -1},
+		{"1.5G", -1},
+		{"1GG", -1},
+		{"1GIBIB", -1},
+		{"1 G", -1},
+		{"9000000T", -1},
+		{"99999999999999999999", -1},
+	} {
+		var b byteSize
+		got := int64(-1)
+		if err := b.Set(test.text); err == nil {
+			got = int64(b)
+		}
+		if got != test.want {
+			t.Errorf("%q: got %d, want %d", test.text, got, test.want)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"plain, with ümlaut", "plain, with ümlaut"},
+		{"two\nlines", `two\x0alines`},
+		{"\x1b]0;title\a", `\x1b]0;title\x07`},
+		{"\u202egnp.exe", `\x202egnp.exe`},
+		{"c1 \u009b31m", `c1 \x9b31m`},
+	} {
+		if got := oneLine(test.text); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
+		}
+	}
+}
