@@ -2,7 +2,7 @@ package dwarf
 
 // Limits. Those without another reason are far above anything compilers are known to emit, and low enough to bound time and memory.
 const (
-	maxWork        = 1 << 26   // steps of one lookup (an entry, an attribute, a range, 4 bytes of line program): 0.5 s, a hundred times what a large unit takes
+	maxWork        = 1 << 25   // steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
 	maxUnitBytes   = 1<<32 - 1 // entries are told apart by 32-bit offsets in their unit
 	maxDIEs        = 4 << 20   // entries visited in one walk over a unit
 	maxDepth       = 256       // entries nested in each other below a function
@@ -10,7 +10,7 @@ const (
 	maxChain       = 16        // DW_AT_abstract_origin and DW_AT_specification references followed for one name
 	maxAbbrevs     = 1 << 16   // declarations in one abbreviation table; the largest seen have some 3,000
 	maxSpecs       = 1 << 10   // attributes of one declaration; the largest seen have some 40
-	maxRanges      = 1 << 20   // address ranges of the functions of one unit, and of the calls inlined into them: 24 MiB
+	maxRanges      = 1 << 19   // address ranges of the functions of one unit, and of the calls inlined into them: 12 MiB
 	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
 	maxUnitRanges  = 2 << 20   // address ranges of all units together that are kept: 48 MiB. A browser of 30,000 units has some 700,000
 	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. A longer program is run again for each lookup
