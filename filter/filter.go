@@ -29,7 +29,7 @@ type Filter struct {
 	sunk     []piece // the unfinished line of the Sink methods
 	sunkSize int
 
-	line   int64 // 1-based number of the line at work; counted when diagnostics are wanted
+	line   int64 // 1-based number of the line at work
 	pieces []piece
 	scan   markup.Scanner
 	resolver
@@ -62,7 +62,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 		p = p[i+1:]
 	}
 	if len(p) > maxLine {
-		f.plain(p)
+		f.plain(p, 0)
 		f.long = true
 	} else if len(p) > 0 {
 		f.tail = append(f.tail, p...)
@@ -146,19 +146,19 @@ func (f *Filter) Close() error {
 
 // finishLine gives the head of p to the unfinished line and returns the rest.
 func (f *Filter) finishLine(p []byte) (rest []byte) {
-	head := p
+	head, ends := p, 0
 	i := bytes.IndexByte(p, '\n')
 	if i >= 0 {
-		head = p[:i+1]
+		head, ends = p[:i+1], 1
 	}
 	switch {
 	case f.long:
-		f.plain(head)
+		f.plain(head, ends)
 		f.long = i < 0
 	case len(f.tail)+len(head) > maxLine+1 || i < 0 && len(f.tail)+len(head) > maxLine:
 		f.skip = 0
-		f.plain(f.tail[f.passed:])
-		f.plain(head)
+		f.plain(f.tail[f.passed:], 0)
+		f.plain(head, ends)
 		f.tail, f.passed, f.long = nil, 0, i < 0
 	default:
 		f.tail = append(f.tail, head...)
@@ -173,57 +173,58 @@ func (f *Filter) finishLine(p []byte) (rest []byte) {
 // block filters b, which ends with a line end. Lines without a mark ("{{{",
 // or ESC where colour is followed) are never looked at one by one.
 func (f *Filter) block(b []byte) {
-	braces, esc := nextMark(b, 0, markupOpen), len(b)
+	open, esc := -1, len(b)
+	lines := 0 // line ends from at to open
 	if f.o.Color != ColorKeep {
-		esc = nextMark(b, 0, escape)
+		esc = -1
 	}
 	for at := 0; at < len(b); {
-		if braces < at {
-			braces = nextMark(b, at, markupOpen)
+		if open < at {
+			n, l := findOpen(b[at:])
+			open, lines = at+n, l
 		}
 		if esc < at {
-			esc = nextMark(b, at, escape)
+			esc = nextEscape(b, at)
 		}
-		mark := min(braces, esc)
+		mark := min(open, esc)
 		if mark == len(b) {
-			f.plain(b[at:])
+			f.plain(b[at:], lines)
 			return
 		}
 		start := at + bytes.LastIndexByte(b[at:mark], '\n') + 1
 		end := mark + bytes.IndexByte(b[mark:], '\n') + 1
 		if start > at {
-			f.plain(b[at:start])
+			n := lines
+			if mark != open {
+				n = bytes.Count(b[at:start], newline)
+			}
+			f.plain(b[at:start], n)
+			lines -= n
 		}
 		if end-start > maxLine+1 {
-			f.plain(b[start:end])
+			f.plain(b[start:end], 1)
 		} else {
 			f.lineOf(b[start:end])
 		}
+		lines--
 		at = end
 	}
 }
 
-var (
-	markupOpen = []byte("{{{")
-	escape     = []byte{0x1b}
-	newline    = []byte{'\n'}
-)
-
-// nextMark returns where mark stands in b at or behind at; len(b) when it
+// nextEscape returns where ESC stands in b at or behind at; len(b) when it
 // does not.
-func nextMark(b []byte, at int, mark []byte) int {
-	if i := bytes.Index(b[at:], mark); i >= 0 {
+func nextEscape(b []byte, at int) int {
+	if i := bytes.IndexByte(b[at:], escape[0]); i >= 0 {
 		return at + i
 	}
 	return len(b)
 }
 
-// plain passes b on as it is: whole lines, or parts of a very long one.
-func (f *Filter) plain(b []byte) {
+// plain passes b, which holds so many line ends, on as it is: whole lines, or
+// parts of a very long one.
+func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
-	if f.o.Diagnose != nil {
-		f.line += int64(bytes.Count(b, newline))
-	}
+	f.line += int64(lines)
 	if len(b) < directWrite {
 		f.out = append(f.out, b...)
 		f.sendLarge()

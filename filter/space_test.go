@@ -84,7 +84,7 @@ func TestSpaceLimits(t *testing.T) {
 	var err error
 	n := 0
 	for ; err == nil; n++ { // from the top down: the worst order
-		_, _, err = s.load(markup.MMap{Addr: uint64(1<<40 - n*0x2000), Size: 0x1000}, mod)
+		_, _, err = s.load(markup.MMap{Addr: 1<<40 - uint64(n)*0x2000, Size: 0x1000}, mod)
 	}
 	if err != errTooManyMap || n < maxMaps-2 || n > maxMaps {
 		t.Errorf("after %d maps: got %v, want %v", n, err, errTooManyMap)

@@ -1,0 +1,18 @@
+package filter
+
+import "bytes"
+
+var (
+	markupOpen = []byte("{{{")
+	escape     = []byte{0x1b}
+	newline    = []byte{'\n'}
+)
+
+// findOpenGo is findOpen for any processor.
+func findOpenGo(b []byte) (at, lines int) {
+	at = bytes.Index(b, markupOpen)
+	if at < 0 {
+		at = len(b)
+	}
+	return at, bytes.Count(b[:at], newline)
+}

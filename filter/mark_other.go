@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package filter
+
+// findOpen returns where the first "{{{" begins in b, or len(b), and the
+// number of line ends before that place.
+func findOpen(b []byte) (at, lines int) { return findOpenGo(b) }
