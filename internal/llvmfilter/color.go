@@ -1,0 +1,142 @@
+package llvmfilter
+
+import "bytes"
+
+// The last digit of the SGR codes 30 to 37.
+const (
+	green = '2'
+	blue  = '4'
+	cyan  = '6'
+)
+
+// A style is the state that the log's SGR sequences have led to.
+type style struct {
+	color byte // the last digit of 30 to 37; 0: none
+	bold  bool
+}
+
+// text prints b, which holds no element: its SGR sequences change the style,
+// everything else is as it was.
+func (f *Filter) text(b []byte) {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], '\x1b')
+		if i < 0 {
+			f.print(b)
+			return
+		}
+		at += i
+		code, size := sgr(b[at:])
+		if size == 0 {
+			at++
+			continue
+		}
+		f.print(b[:at])
+		f.change(code)
+		b, at = b[at+size:], 0
+	}
+}
+
+// sgr returns the SGR sequence at the front of b, which begins with ESC: the
+// last digit of a colour, 'n' for normal or 'b' for bold. It knows the ten that
+// the specification has; for all others size is 0.
+func sgr(b []byte) (code byte, size int) {
+	switch {
+	case len(b) < 4 || b[1] != '[':
+	case b[3] == 'm' && b[2] == '0':
+		return 'n', 4
+	case b[3] == 'm' && b[2] == '1':
+		return 'b', 4
+	case len(b) >= 5 && b[4] == 'm' && b[2] == '3' && b[3] >= '0' && b[3] <= '7':
+		return b[3], 5
+	}
+	return 0, 0
+}
+
+// change follows an SGR sequence of the log. A colour ends bold on the
+// terminal, but not in the style: LLVM prints it as one that is not bold.
+func (f *Filter) change(code byte) {
+	switch code {
+	case 'n':
+		f.resetColor()
+	case 'b':
+		f.bold = true
+		if f.o.Color {
+			f.out = append(f.out, "\x1b[1m"...)
+		}
+	default:
+		f.color = code
+		if f.o.Color {
+			f.setColor(code, false)
+		}
+	}
+}
+
+// resetColor ends the style, if there is any: a reset that changes nothing is
+// dropped.
+func (f *Filter) resetColor() {
+	if f.style == (style{}) {
+		return
+	}
+	f.style = style{}
+	if f.o.Color {
+		f.out = append(f.out, "\x1b[0m"...)
+	}
+}
+
+// restoreColor goes back to the style behind what replaces an element.
+func (f *Filter) restoreColor() {
+	switch {
+	case !f.o.Color:
+	case f.color != 0:
+		f.setColor(f.color, f.bold)
+	default:
+		f.out = append(f.out, "\x1b[0m"...)
+		if f.bold {
+			f.out = append(f.out, "\x1b[1m"...)
+		}
+	}
+}
+
+// highlight begins what replaces an element, in a colour that the text around
+// it has not.
+func (f *Filter) highlight() {
+	if !f.o.Color {
+		return
+	}
+	c := byte(blue)
+	if f.color == blue {
+		c = cyan
+	}
+	f.setColor(c, f.bold)
+}
+
+func (f *Filter) setColor(c byte, bold bool) {
+	if bold {
+		f.out = append(f.out, "\x1b[0;1;3"...)
+	} else {
+		f.out = append(f.out, "\x1b[0;3"...)
+	}
+	f.out = append(f.out, c, 'm')
+}
+
+// beginValue and highlight stand around the values in what replaces an
+// element.
+func (f *Filter) beginValue() {
+	if f.o.Color {
+		f.setColor(green, f.bold)
+	}
+}
+
+// value prints a value.
+func (f *Filter) value(b []byte) {
+	f.beginValue()
+	f.out = append(f.out, b...)
+	f.highlight()
+}
+
+// valueString is value for a string.
+func (f *Filter) valueString(s string) {
+	f.beginValue()
+	f.out = append(f.out, s...)
+	f.highlight()
+}

@@ -1,0 +1,109 @@
+package llvmfilter
+
+import "strconv"
+
+// complain reports an error in the line at work: the message, the line, and a
+// caret below byte at.
+func (f *Filter) complain(message string, at int) {
+	f.report("error: ", message, false, at)
+}
+
+// warn reports something that does not keep the element from being used.
+func (f *Filter) warn(message string, at int) {
+	f.report("warning: ", message, false, at)
+}
+
+// report reports at most maxEcho bytes about a line. Colour is for the
+// severity or, where whole is set, for all of the message with its line end.
+func (f *Filter) report(severity, message string, whole bool, at int) {
+	size := len(severity) + len(message) + len(f.line) + at + 32
+	if f.echoed > maxEcho {
+		return
+	}
+	if f.echoed += size; f.echoed > maxEcho && f.echoed != size {
+		f.say("error: ", "too many errors in one line; the rest of them are not shown", false)
+		return
+	}
+	f.say(severity, message, whole)
+	f.sayLong(f.line)
+	for ; at > 0; at -= min(at, len(spaces)) {
+		f.sayLong([]byte(spaces[:min(at, len(spaces))]))
+	}
+	if f.o.DiagColor {
+		f.said = append(f.said, "\x1b[0;32m^\x1b[0m\n"...)
+	} else {
+		f.said = append(f.said, "^\n"...)
+	}
+}
+
+const spaces = "                                                                                                "
+
+// sayLong appends b to what is said; what is long goes out at once.
+func (f *Filter) sayLong(b []byte) {
+	if len(f.said)+len(b) >= chunk {
+		f.send()
+	}
+	if len(b) >= chunk {
+		f.diag.Write(b)
+		return
+	}
+	f.said = append(f.said, b...)
+}
+
+// say appends the first line of a diagnostic.
+func (f *Filter) say(severity, message string, whole bool) {
+	color := "\x1b[0;1;31m"
+	if severity != "error: " {
+		color = "\x1b[0;1;35m"
+	}
+	if f.o.DiagColor {
+		f.said = append(f.said, color...)
+	}
+	f.said = append(f.said, severity...)
+	if f.o.DiagColor && !whole {
+		f.said = append(f.said, "\x1b[0m"...)
+	}
+	f.said = append(f.said, message...)
+	f.said = append(f.said, '\n')
+	if f.o.DiagColor && whole {
+		f.said = append(f.said, "\x1b[0m"...)
+	}
+}
+
+// exactly reports whether an element has n fields or more; more is worth a
+// warning.
+func (f *Filter) exactly(e *element, n int) bool {
+	if e.fields == n {
+		return true
+	}
+	severity := "error: "
+	if e.fields > n {
+		severity = "warning: "
+	}
+	f.report(severity, count("expected ", n, e.fields), true, e.tagEnd())
+	return e.fields > n
+}
+
+// atLeast reports whether an element has n fields or more.
+func (f *Filter) atLeast(e *element, n int) bool {
+	if e.fields < n {
+		f.complain(count("expected at least ", n, e.fields), e.tagEnd())
+	}
+	return e.fields >= n
+}
+
+// atMost warns of an element with more than n fields.
+func (f *Filter) atMost(e *element, n int) {
+	if e.fields > n {
+		f.warn(count("expected at most ", n, e.fields), e.tagEnd())
+	}
+}
+
+func count(expected string, want, got int) string {
+	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(got)
+}
+
+// unexpected reports a field that is not what it should be.
+func (f *Filter) unexpected(what string, x field) {
+	f.complain("expected "+what+"; found '"+string(x.text)+"'", x.at)
+}

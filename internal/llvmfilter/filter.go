@@ -1,0 +1,235 @@
+package llvmfilter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Filter prints the log that is written to it as LLVM's filter does. One
+// goroutine at a time may use it.
+type Filter struct {
+	w    io.Writer
+	diag io.Writer
+	o    Options
+	out  []byte // printed, not yet at w
+	said []byte // diagnostics, not yet at diag
+	err  error  // w's first; nothing is written behind it
+
+	tail []byte // the unfinished last line so far
+	long bool   // it is longer than maxLine: the rest of it goes out as it is
+
+	line   []byte // at work, with its line end
+	crlf   bool   // it ends in CR LF
+	echoed int    // bytes of diagnostics about it
+	style
+	space
+
+	open   *moduleLine     // the module line that still collects its maps
+	now    context.Context // done: asks for what is at hand
+	frames []symbolize.Frame
+	kept   map[place][]symbolize.Frame
+	broken map[buildid.ID]struct{} // files that were reported as unusable
+}
+
+// New returns a Filter that prints the log to out, and what is wrong with its
+// markup to diag: LLVM's standard output and standard error. Errors of diag
+// are ignored. It closes neither.
+func New(out, diag io.Writer, o Options) *Filter {
+	now, stop := context.WithCancel(context.Background())
+	stop()
+	return &Filter{w: out, diag: diag, o: o, now: now}
+}
+
+// Write filters p. When it returns, every complete line in p is at the writer,
+// and a module line that is still collecting its maps is there up to them. The
+// error is the writer's; what a log holds never is one.
+func (f *Filter) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(f.tail) > 0 || f.long {
+		p = f.finishLine(p)
+	}
+	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		f.block(p[:i+1])
+		p = p[i+1:]
+	}
+	switch {
+	case f.long: // finishLine took all of p
+	case len(p) > maxLine:
+		f.plain(p)
+		f.long = true
+	default:
+		f.tail = append(f.tail, p...)
+	}
+	f.send()
+	if f.err != nil {
+		return 0, f.err
+	}
+	return n, nil
+}
+
+// ReadFrom filters r to its end, in large blocks; its buffer belongs to it. It
+// does not finish an unfinished last line: Close does.
+func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
+	block := make([]byte, readBlock)
+	for {
+		m, err := r.Read(block)
+		n += int64(m)
+		if m > 0 {
+			if _, werr := f.Write(block[:m]); werr != nil {
+				return n, werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// Close finishes the last line, with the line end that it may lack, and the
+// module line. It returns the writer's first error.
+func (f *Filter) Close() error {
+	if len(f.tail) > 0 {
+		f.lineOf(append(f.tail, '\n'))
+	}
+	if f.long {
+		f.out = append(f.out, '\n')
+	}
+	f.tail, f.long = nil, false
+	f.endModule()
+	f.resetColor()
+	f.forget()
+	f.send()
+	return f.err
+}
+
+// finishLine gives the head of p to the unfinished line and returns the rest.
+func (f *Filter) finishLine(p []byte) (rest []byte) {
+	head := p
+	i := bytes.IndexByte(p, '\n')
+	if i >= 0 {
+		head = p[:i+1]
+	}
+	switch {
+	case f.long:
+		f.plain(head)
+		f.long = i < 0
+	case len(f.tail)+len(head) > maxLine:
+		f.plain(f.tail)
+		f.plain(head)
+		f.tail, f.long = nil, i < 0
+	default:
+		f.tail = append(f.tail, head...)
+		if i >= 0 {
+			f.lineOf(f.tail)
+			f.tail = f.tail[:0]
+			if cap(f.tail) > 4*chunk {
+				f.tail = nil
+			}
+		}
+	}
+	return p[len(head):]
+}
+
+// block filters b, which ends with a line end. Lines without a mark, "{{{" or
+// ESC, are never looked at one by one.
+func (f *Filter) block(b []byte) {
+	braces, esc := nextMark(b, 0, opening), nextMark(b, 0, escape)
+	for at := 0; at < len(b); {
+		if braces < at {
+			braces = nextMark(b, at, opening)
+		}
+		if esc < at {
+			esc = nextMark(b, at, escape)
+		}
+		mark := min(braces, esc)
+		if mark == len(b) {
+			f.plain(b[at:])
+			return
+		}
+		start := at + bytes.LastIndexByte(b[at:mark], '\n') + 1
+		end := mark + bytes.IndexByte(b[mark:], '\n') + 1
+		if start > at {
+			f.plain(b[at:start])
+		}
+		if end-start > maxLine {
+			f.plain(b[start:end])
+		} else {
+			f.lineOf(b[start:end])
+		}
+		at = end
+	}
+}
+
+var (
+	opening = []byte("{{{")
+	closing = []byte("}}}")
+	escape  = []byte{'\x1b'}
+)
+
+// nextMark returns where mark stands in b at or behind at; len(b) when it does
+// not.
+func nextMark(b []byte, at int, mark []byte) int {
+	if i := bytes.Index(b[at:], mark); i >= 0 {
+		return at + i
+	}
+	return len(b)
+}
+
+// plain passes b on as it is: whole lines, or parts of a very long one.
+func (f *Filter) plain(b []byte) {
+	f.resetColor()
+	if f.open != nil {
+		end := bytes.IndexByte(b, '\n')
+		f.crlf = end > 0 && b[end-1] == '\r'
+		f.endModule()
+	}
+	if len(b) < chunk {
+		f.print(b)
+		return
+	}
+	f.send()
+	f.write(b)
+}
+
+// print appends b to what is printed.
+func (f *Filter) print(b []byte) {
+	f.out = append(f.out, b...)
+	if len(f.out) >= chunk {
+		f.send()
+	}
+}
+
+// send writes what is printed, then what is said about it.
+func (f *Filter) send() {
+	f.write(f.out)
+	f.out = f.out[:0]
+	if cap(f.out) > 4*chunk {
+		f.out = nil
+	}
+	if len(f.said) > 0 {
+		f.diag.Write(f.said) // as LLVM, which does not look whether anybody listens
+		f.said = f.said[:0]
+		if cap(f.said) > 4*chunk {
+			f.said = nil
+		}
+	}
+}
+
+func (f *Filter) write(b []byte) {
+	if len(b) == 0 || f.err != nil {
+		return
+	}
+	if n, err := f.w.Write(b); err != nil {
+		f.err = err
+	} else if n != len(b) {
+		f.err = io.ErrShortWrite
+	}
+}

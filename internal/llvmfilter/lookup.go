@@ -1,0 +1,93 @@
+package llvmfilter
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// What cannot be answered.
+var (
+	errNotFound = errors.New("could not find build ID")
+	errBroken   = errors.New("unusable debug file, reported before")
+)
+
+// code returns the frames at a place, innermost first. They are valid until
+// the next call.
+func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
+	if frames, ok := f.kept[at]; ok {
+		return frames, nil
+	}
+	err := f.ask(m, func(ctx context.Context) (err error) {
+		f.frames, err = f.o.Symbolizer.Code(ctx, f.frames[:0], m.location(at))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.kept == nil || len(f.kept) >= maxKept {
+		f.kept = make(map[place][]symbolize.Frame)
+	}
+	f.kept[at] = slices.Clone(f.frames)
+	return f.frames, nil
+}
+
+// variable returns the name of the symbol at a place.
+func (f *Filter) variable(m *module, at place) (string, error) {
+	var v symbolize.Variable
+	err := f.ask(m, func(ctx context.Context) (err error) {
+		v, err = f.o.Symbolizer.Data(ctx, m.location(at))
+		return err
+	})
+	return f.name(v.Name, v.Linkage), err
+}
+
+func (m *module) location(at place) symbolize.Location {
+	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
+}
+
+// ask asks the symbolizer something about a module. The error is what LLVM
+// says; errBroken when it says nothing because it has said it before.
+func (f *Filter) ask(m *module, question func(context.Context) error) error {
+	if f.o.Symbolizer == nil || m.build.IsZero() {
+		return errNotFound
+	}
+	err := f.within(m, question)
+	var fault *symbolize.FaultError
+	switch {
+	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
+		return nil
+	case !errors.As(err, &fault):
+		return errNotFound
+	}
+	if _, ok := f.broken[m.build]; ok {
+		return errBroken
+	}
+	if f.broken == nil || len(f.broken) >= maxBroken {
+		f.broken = make(map[buildid.ID]struct{})
+	}
+	f.broken[m.build] = struct{}{}
+	return fault.Err
+}
+
+// within asks, and waits for the module's file: the first time at most.
+func (f *Filter) within(m *module, question func(context.Context) error) error {
+	ctx := f.o.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if f.o.Wait <= 0 {
+		return question(ctx)
+	}
+	err := question(f.now)
+	if m.waited || !errors.Is(err, symbolize.ErrPending) {
+		return err
+	}
+	m.waited = true
+	ctx, cancel := context.WithTimeout(ctx, f.o.Wait)
+	defer cancel()
+	return question(ctx)
+}

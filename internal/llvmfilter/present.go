@@ -1,0 +1,289 @@
+package llvmfilter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// unknown stands for a name or a file that nobody knows.
+const unknown = "<invalid>"
+
+func (f *Filter) symbol(e *element) {
+	if !f.exactly(e, 1) {
+		return
+	}
+	name := string(e.field(0).text)
+	if f.o.Symbolizer != nil {
+		if shown := f.o.Symbolizer.Demangle(name); shown != name {
+			name, _, _ = strings.Cut(shown, "\x00") // a C string, in LLVM
+		}
+	}
+	f.highlight()
+	f.out = append(f.out, name...)
+	f.restoreColor()
+}
+
+// A place is an address in a module's file.
+type place struct {
+	id   buildid.ID
+	addr uint64
+}
+
+// locate returns the map that the address of an element is in and the place
+// that it stands for there. Without one it says so, at the first field, and
+// prints the element raw.
+func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
+	m := f.containing(addr)
+	if m == nil {
+		f.complain("no mmap covers address", e.field(0).at)
+		f.raw(e)
+		return nil, place{}
+	}
+	return m, place{m.module.build, addr - m.addr + m.rel}
+}
+
+func (f *Filter) pc(e *element) {
+	if !f.atLeast(e, 1) {
+		return
+	}
+	f.atMost(e, 2)
+	addr, ok := f.address(e.field(0))
+	if !ok {
+		return
+	}
+	if e.fields == 2 { // with more, LLVM overlooks the kind
+		ra, ok := f.returnAddress(e.field(1))
+		if !ok {
+			return
+		}
+		if ra {
+			addr--
+		}
+	}
+	m, at := f.locate(e, addr)
+	if m == nil {
+		return
+	}
+	frames, err := f.code(m.module, at)
+	if err == errBroken || err == nil && !f.known(frames) {
+		f.raw(e)
+		return
+	}
+	if err != nil {
+		f.say("error: ", err.Error(), false)
+		f.raw(e)
+		return
+	}
+	// The line is that of the innermost call, and the name that of the
+	// function it was inlined into, if the symbol table has one.
+	inner, outer := &frames[0], &frames[len(frames)-1]
+	name := f.function(outer)
+	f.highlight()
+	f.valueString(name)
+	f.out = append(f.out, '[')
+	f.file(inner)
+	f.out = append(f.out, ':')
+	f.number(uint64(inner.Line))
+	f.out = append(f.out, ']')
+	f.restoreColor()
+}
+
+func (f *Filter) bt(e *element) {
+	if !f.atLeast(e, 2) {
+		return
+	}
+	f.atMost(e, 3)
+	n, ok := f.frameNumber(e.field(0))
+	if !ok {
+		return
+	}
+	addr, ok := f.address(e.field(1))
+	if !ok {
+		return
+	}
+	ra := true
+	if e.fields == 3 { // with more, LLVM overlooks the kind
+		if ra, ok = f.returnAddress(e.field(2)); !ok {
+			return
+		}
+	}
+	if ra {
+		addr--
+	}
+	m, at := f.locate(e, addr)
+	if m == nil {
+		return
+	}
+	frames, err := f.code(m.module, at)
+	if err == errBroken {
+		f.highlight()
+		f.restoreColor()
+		return
+	}
+	if err != nil {
+		f.say("error: ", err.Error(), false)
+		f.raw(e)
+		return
+	}
+	f.highlight()
+	if len(frames) == 0 {
+		f.frame(n, 0, addr, nil, m, at)
+	}
+	for i := range frames {
+		inline := i + 1
+		if inline == len(frames) {
+			inline = 0
+		}
+		f.frame(n, inline, addr, &frames[i], m, at)
+		if inline != 0 {
+			f.endLine()
+		}
+		if len(f.out) >= chunk {
+			f.send()
+		}
+	}
+	f.restoreColor()
+}
+
+// frame prints one frame. inline counts the calls that were inlined, from the
+// innermost, 1; the function that they are in is 0.
+func (f *Filter) frame(n uint64, inline int, addr uint64, fr *symbolize.Frame, m *mapping, at place) {
+	var digits [20]byte
+	number := strconv.AppendUint(digits[:0], n, 10)
+	for range 5 - len(number) {
+		f.out = append(f.out, ' ')
+	}
+	f.out = append(f.out, '#')
+	f.value(number)
+	if inline == 0 {
+		f.out = append(f.out, "   "...)
+	} else {
+		f.out = append(f.out, '.')
+		f.beginValue()
+		f.out = strconv.AppendUint(f.out, uint64(inline), 10)
+		if inline < 10 {
+			f.out = append(f.out, ' ')
+		}
+		f.highlight()
+	}
+	f.beginValue()
+	f.out = append(f.out, " 0x"...)
+	hex := strconv.AppendUint(digits[:0], addr, 16)
+	f.out = append(f.out, "0000000000000000"[len(hex):]...)
+	f.out = append(f.out, hex...)
+	f.out = append(f.out, ' ')
+	f.highlight()
+	if fr != nil && f.says(fr) {
+		f.valueString(f.function(fr))
+		f.out = append(f.out, ' ')
+		f.file(fr)
+		f.out = append(f.out, ':')
+		f.number(uint64(fr.Line))
+		f.out = append(f.out, ':')
+		f.number(uint64(fr.Column))
+		f.out = append(f.out, ' ')
+	}
+	f.out = append(f.out, '(')
+	f.valueString(m.module.name)
+	f.out = append(f.out, '+')
+	f.beginValue()
+	f.out = append(f.out, "0x"...)
+	f.out = strconv.AppendUint(f.out, at.addr, 16)
+	f.highlight()
+	f.out = append(f.out, ')')
+}
+
+func (f *Filter) data(e *element) {
+	if !f.exactly(e, 1) {
+		return
+	}
+	addr, ok := f.address(e.field(0))
+	if !ok {
+		return
+	}
+	m, at := f.locate(e, addr)
+	if m == nil {
+		return
+	}
+	name, err := f.variable(m.module, at)
+	if err != nil && err != errBroken {
+		f.say("error: ", err.Error(), false)
+		f.raw(e)
+		return
+	}
+	f.highlight()
+	f.out = append(f.out, name...)
+	f.restoreColor()
+}
+
+// number prints a value.
+func (f *Filter) number(v uint64) {
+	f.beginValue()
+	f.out = strconv.AppendUint(f.out, v, 10)
+	f.highlight()
+}
+
+// known reports whether anything is known of the innermost frame.
+func (f *Filter) known(frames []symbolize.Frame) bool {
+	return len(frames) > 0 && f.says(&frames[0])
+}
+
+// says reports whether a frame says anything.
+func (f *Filter) says(fr *symbolize.Frame) bool {
+	return fr.Linkage != "" || fr.File != "" || fr.SymbolFile != "" || fr.Line != 0 || fr.Column != 0
+}
+
+// function returns the name of a frame's function as it is shown.
+func (f *Filter) function(fr *symbolize.Frame) string { return f.name(fr.Func, fr.Linkage) }
+
+func (f *Filter) name(shown, linkage string) string {
+	switch {
+	case linkage == "":
+		return unknown
+	case f.o.NoDemangle:
+		return linkage
+	case strings.HasPrefix(linkage, "__Z") || strings.HasPrefix(linkage, "____Z"):
+		return linkage // LLVM demangles these in symbol elements only
+	case shown != linkage:
+		shown, _, _ = strings.Cut(shown, "\x00") // a C string, in LLVM
+	}
+	return shown
+}
+
+// file prints the path of a frame's source file.
+func (f *Filter) file(fr *symbolize.Frame) {
+	path := fr.File
+	switch {
+	case path == "":
+		path = fr.SymbolFile
+		if path == "" {
+			path = unknown
+		}
+	case f.o.Paths == RelativePaths:
+		//path = path[fr.CompDir:]
+	case f.o.Paths == Basenames:
+		path = basename(path[0:])
+	}
+	f.valueString(path)
+}
+
+// basename returns the last component of the name of a file, which is kept
+// whole when it is absolute.
+func basename(name string) string {
+	if absolute(name) {
+		return name
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// absolute reports whether a path is absolute by the rules of Unix or Windows.
+func absolute(p string) bool {
+	switch {
+	case strings.HasPrefix(p, "/"), strings.HasPrefix(p, `\\`) && len(p) > 2:
+		return true
+	}
+	return len(p) > 2 && p[1] == ':' && (p[2] == '/' || p[2] == '\\') && (p[0]|0x20 >= 'a' && p[0]|0x20 <= 'z')
+}

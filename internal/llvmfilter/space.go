@@ -1,0 +1,145 @@
+package llvmfilter
+
+import (
+	"sort"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A space is what contextual elements have said of the process: its modules,
+// and where in memory they are.
+type space struct {
+	modules map[uint64]*module
+	maps    mapList
+	size    int  // bytes of names
+	used    bool // a module was defined, ever: LLVM's table has its slots
+}
+
+// A module is a file that the process has loaded.
+type module struct {
+	id    uint64
+	name  string
+	build buildid.ID // zero for one that is too long to be looked for
+
+	waited bool // for its file
+}
+
+// A mapping is a range of addresses that belongs to a module.
+type mapping struct {
+	addr, size uint64
+	rel        uint64 // module-relative address of addr
+	mode       string // some of r, w and x
+	module     *module
+}
+
+// contains reports whether addr is in the range. One that ends at 2^64
+// contains nothing: LLVM's end of it is 0.
+func (m *mapping) contains(addr uint64) bool { return m.addr <= addr && addr < m.addr+m.size }
+
+// end returns the last address, for printing.
+func (m *mapping) end() uint64 { return m.addr + m.size - 1 }
+
+// unusedID is the module ID that marks unused slots in LLVM's table: once the
+// table has slots, defining it finds one and calls it a duplicate.
+const unusedID = 1<<64 - 1
+
+// defined reports whether LLVM takes the ID of a new module for a duplicate.
+func (s *space) defined(id uint64) bool {
+	return s.modules[id] != nil || id == unusedID && s.used
+}
+
+// add defines a module.
+func (s *space) add(m *module) {
+	if s.modules == nil {
+		s.modules = make(map[uint64]*module)
+	}
+	s.modules[m.id] = m
+	s.size += len(m.name)
+	s.used = true
+}
+
+// empty reports whether nothing is known.
+func (s *space) empty() bool { return len(s.modules) == 0 && s.maps.count == 0 }
+
+// forget drops all modules and maps.
+func (s *space) forget() {
+	s.modules, s.maps, s.size = nil, mapList{}, 0
+}
+
+// containing returns the map that an address is in, or nil. Only the last that
+// begins at or below it counts: what LLVM lets overlap hides what it overlaps.
+func (s *space) containing(addr uint64) *mapping {
+	if below, _ := s.maps.around(addr); below != nil && below.contains(addr) {
+		return below
+	}
+	return nil
+}
+
+// overlapping returns a map that m overlaps, or nil.
+func (s *space) overlapping(m *mapping) *mapping {
+	below, above := s.maps.around(m.addr)
+	if above != nil && m.contains(above.addr) {
+		return above
+	}
+	if below != nil && below.contains(m.addr) {
+		return below
+	}
+	return nil
+}
+
+// A mapList is maps in the order of their addresses, in short runs, so that
+// adding one anywhere moves few.
+type mapList struct {
+	runs  [][]*mapping // none is empty
+	count int
+}
+
+const maxRun = 512 // maps in a run: the square root of maxMaps
+
+// around returns the last map that begins at or below addr and the first that
+// begins above it.
+func (l *mapList) around(addr uint64) (below, above *mapping) {
+	r := sort.Search(len(l.runs), func(i int) bool { return l.runs[i][0].addr > addr })
+	if r < len(l.runs) {
+		above = l.runs[r][0]
+	}
+	if r == 0 {
+		return nil, above
+	}
+	run := l.runs[r-1]
+	i := sort.Search(len(run), func(i int) bool { return run[i].addr > addr })
+	if i < len(run) {
+		above = run[i]
+	}
+	return run[i-1], above
+}
+
+// insert adds m and returns it, or the map that begins at its address already.
+func (l *mapList) insert(m *mapping) *mapping {
+	r := sort.Search(len(l.runs), func(i int) bool { return l.runs[i][0].addr > m.addr })
+	if r > 0 {
+		r--
+	}
+	if len(l.runs) == 0 {
+		l.runs = [][]*mapping{nil}
+	}
+	run := l.runs[r]
+	i := sort.Search(len(run), func(i int) bool { return run[i].addr > m.addr })
+	if i > 0 && run[i-1].addr == m.addr {
+		return run[i-1]
+	}
+	run = append(run, nil)
+	copy(run[i+1:], run[i:])
+	run[i] = m
+	l.runs[r] = run
+	l.count++
+	if len(run) > maxRun {
+		half := append([]*mapping(nil), run[maxRun/2:]...)
+		clear(run[maxRun/2:])
+		l.runs[r] = run[:maxRun/2]
+		l.runs = append(l.runs, nil)
+		copy(l.runs[r+2:], l.runs[r+1:])
+		l.runs[r+1] = half
+	}
+	return m
+}
