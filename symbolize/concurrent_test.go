@@ -148,6 +148,20 @@ func TestAFindersTroubleIsToldAndIsNoFile(t *testing.T) {
 	}
 }
 
+func TestAFinderThatPanicsFindsNothing(t *testing.T) {
+	f := build(t, "shop", source)
+	s := open(t, Options{},
+		finderFunc(func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error) { panic("hostile headers") }),
+		oneFile{f, "here"})
+	if got, want := code(s, f.at(f.symbols(t)["entry"].Value)), "entry /src/shop.cc:17:35\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other := fixture{id: mustID(t, "aabb")}
+	if _, err := s.Code(context.Background(), nil, other.at(0)); !errors.Is(err, errPanic) {
+		t.Errorf("got %v, want %v", err, errPanic)
+	}
+}
+
 func mustID(t testing.TB, hex string) buildid.ID {
 	t.Helper()
 	id, err := buildid.Parse([]byte(hex))

@@ -90,7 +90,11 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 			if s.ctx.Err() != nil {
 				break
 			}
-			file, err := finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Debug, Name: name}, note)
+			var file *buildid.File
+			err := guard(func() (err error) { // finders read the headers of whatever lies there
+				file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Debug, Name: name}, note)
+				return err
+			})
 			if err != nil {
 				if f.miss == nil && !errors.Is(err, fs.ErrNotExist) {
 					f.miss = err
