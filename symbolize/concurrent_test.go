@@ -151,7 +151,9 @@ func TestAFindersTroubleIsToldAndIsNoFile(t *testing.T) {
 func TestAFinderThatPanicsFindsNothing(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{},
-		finderFunc(func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error) { panic("hostile headers") }),
+		finderFunc(func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error) {
+			panic("hostile headers")
+		}),
 		oneFile{f, "here"})
 	if got, want := code(s, f.at(f.symbols(t)["entry"].Value)), "entry /src/shop.cc:17:35\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
