@@ -52,6 +52,25 @@ func (t *symbols) footprint() int64 {
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. The first lookups pass over it as it
 // lies in the file (1 ms for 130,000 symbols); later ones use a sorted table of 16 bytes a symbol, built once.
 func (f *File) Symbol(addr uint64) (Symbol, bool) {
+	sym, found := f.nearestSymbol(addr)
+	if !found || !f.symbolCovers(&sym, addr) {
+		return Symbol{}, false
+	}
+	return sym, true
+}
+
+// SymbolReaching is Symbol without the exception: a symbol without a size reaches to the next one, through the end of its section
+// and beyond the last section of all, as llvm-symbolizer has it.
+func (f *File) SymbolReaching(addr uint64) (Symbol, bool) {
+	sym, found := f.nearestSymbol(addr)
+	if !found || len(sym.Name) == 0 || sym.Size != 0 && addr-sym.Addr >= sym.Size {
+		return Symbol{}, false
+	}
+	return sym, true
+}
+
+// nearestSymbol returns the symbol with the greatest address that is not above addr, whether it covers it or not.
+func (f *File) nearestSymbol(addr uint64) (sym Symbol, found bool) {
 	if f.closed {
 		return Symbol{}, false
 	}
@@ -62,8 +81,6 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
 	}
-	var sym Symbol
-	var found bool
 	if t.sorted == nil && t.lookups < linearLookups && t.passed < linearSymbols {
 		t.lookups++
 		t.passed += uint64(len(t.raw)) / t.entry
@@ -74,10 +91,7 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 		}
 		sym, found = f.searchSymbols(addr)
 	}
-	if !found || !f.symbolCovers(&sym, addr) {
-		return Symbol{}, false
-	}
-	return sym, true
+	return sym, found
 }
 
 // SourceFile returns the name that the last STT_FILE symbol before sym gives, when sym is a local symbol: the

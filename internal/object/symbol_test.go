@@ -187,6 +187,33 @@ func TestSymbol(t *testing.T) {
 	}
 }
 
+func TestSymbolReachingGoesOnToTheNextSymbol(t *testing.T) {
+	m := image{machine: elf.EM_X86_64}
+	m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, []imageSymbol{
+		{"sized", 0x1000, 4, elf.STT_FUNC, elf.STB_GLOBAL, 1},
+		{"label", 0x1010, 0, elf.STT_NOTYPE, elf.STB_GLOBAL, 1},
+		{"object", 0x2000, 8, elf.STT_OBJECT, elf.STB_GLOBAL, 2},
+		{"_end", 0x2100, 0, elf.STT_NOTYPE, elf.STB_GLOBAL, 2},
+	})...)
+	f, err := openBytes(m.bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, tt := range []struct {
+		addr uint64
+		want string
+	}{
+		{0xfff, ""}, {0x1003, "sized"}, {0x1004, ""}, {0x101f, "label"}, {0x1020, "label"}, {0x1fff, "label"},
+		{0x2007, "object"}, {0x2008, ""}, {0x2100, "_end"}, {0x1 << 40, "_end"}, {^uint64(0), "_end"},
+	} {
+		sym, ok := f.SymbolReaching(tt.addr)
+		if string(sym.Name) != tt.want || ok != (tt.want != "") {
+			t.Errorf("SymbolReaching(%#x) = %q, %v; want %q", tt.addr, sym.Name, ok, tt.want)
+		}
+	}
+}
+
 func TestSymbolIsTheSameByPassAndByTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3))
 	for _, m := range layouts {
