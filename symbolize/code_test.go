@@ -188,7 +188,7 @@ func TestNoInlinesGivesTheCalledFunctionAndTheInnermostLine(t *testing.T) {
 		if len(frames) > 1 {
 			inlined++
 			first, last := frames[0], frames[len(frames)-1]
-			first.Func, first.Linkage, first.Inlined = last.Func, last.Linkage, false
+			first.Func, first.Linkage, first.FromSymbol, first.Inlined = last.Func, last.Linkage, true, false
 			want = []Frame{first}
 		}
 		got, err := one.Code(context.Background(), nil, f.at(a))

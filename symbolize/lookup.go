@@ -27,7 +27,10 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 		innermost.Func, innermost.Linkage, innermost.Inlined = physical.Func, physical.Linkage, false
 		dst[start], dst = innermost, dst[:start+1]
 	}
-	symbol, err := s.symbol(m, addr, len(dst) == start)
+	if s.o.Names != LinkageNames {
+		return dst, nil
+	}
+	symbol, err := s.symbol(m, addr, len(dst) == start || dst[len(dst)-1].File == "")
 	switch {
 	case err == ErrNoSymbol:
 		return dst, nil
@@ -38,7 +41,8 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 		return append(dst, symbol.Frame), nil
 	}
 	physical := &dst[len(dst)-1]
-	physical.Func, physical.Linkage = symbol.Func, symbol.Linkage
+	physical.Func, physical.Linkage, physical.FromSymbol = symbol.Func, symbol.Linkage, true
+	physical.SymbolFile = symbol.SymbolFile
 	return dst, nil
 }
 
@@ -49,7 +53,7 @@ func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
 		return Variable{}, err
 	}
 	v := Variable{Name: sym.Func, Linkage: sym.Linkage, Offset: addr - sym.addr, Size: sym.size}
-	if v.Offset != 0 && v.Offset >= v.Size {
+	if v.Offset != 0 && v.Offset >= v.Size && !s.o.Reaching {
 		return Variable{}, ErrNoSymbol
 	}
 	return v, nil
@@ -79,6 +83,9 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	frames = dst
 	for _, f := range m.scratch {
 		n := s.names.ofFile(f.Name)
+		if s.o.Names == NoNames {
+			n = name{}
+		}
 		frames = append(frames, Frame{
 			Func:    n.shown,
 			Linkage: n.linkage,
@@ -107,13 +114,17 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 			err = caught(r)
 		}
 	}()
-	sym, ok := m.obj.Symbol(addr)
+	lookup := m.obj.Symbol
+	if s.o.Reaching {
+		lookup = m.obj.SymbolReaching
+	}
+	sym, ok := lookup(addr)
 	if !ok {
 		return v, ErrNoSymbol
 	}
 	v.addr, v.size = sym.Addr, sym.Size
 	n := s.names.ofFile(sym.Name)
-	v.Func, v.Linkage = n.shown, n.linkage
+	v.Func, v.Linkage, v.FromSymbol = n.shown, n.linkage, true
 	if withFile {
 		v.SymbolFile = s.names.ofFile(m.obj.SourceFile(sym)).linkage
 	}

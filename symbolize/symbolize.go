@@ -35,7 +35,24 @@ type Options struct {
 	// NoInlines answers code with one frame: the function that was called,
 	// and the innermost file and line.
 	NoInlines bool
+
+	// Names says by which name functions are known.
+	Names Names
+
+	// Reaching answers by LLVM's rule that a symbol without a size reaches to
+	// the next one, through the end of its section and beyond the last section
+	// of all. It counts for code and for Data, which names the symbol there.
+	Reaching bool
 }
+
+// Names says by which name functions are known.
+type Names uint8
+
+// The choices of llvm-symbolizer --functions.
+const (
+	LinkageNames Names = iota // with namespaces and parameters; of the symbol table, those of inlined calls of debug information
+	NoNames                   // none: of debug information file and line only, of the symbol table nothing
+)
 
 // A Location is a place in a binary.
 type Location struct {
@@ -52,7 +69,8 @@ type Frame struct {
 	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
 	Column     uint32 // 1-based; 0: not known
 	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
-	SymbolFile string // where only the symbol table knows the address: the source file of a local symbol, without folders
+	SymbolFile string // where File is not known: the source file of a local symbol, without folders
+	FromSymbol bool   // Func and Linkage are the symbol table's
 	Inlined    bool   // inlined into the frame that follows
 	HasLine    bool   // File and Line are known
 }
@@ -209,7 +227,8 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 
 // Data returns the variable at a location, or the function. It waits like
 // Code. Nothing known: ErrNoSymbol. Nothing is claimed beyond a symbol's size;
-// a symbol without a size names the one address it stands at.
+// a symbol without a size names the one address it stands at, unless
+// Options.Reaching says otherwise.
 func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 	e, err := s.acquire(ctx, l)
 	if err != nil {

@@ -1,0 +1,108 @@
+package symbolize
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// What the options for a drop-in change is what llvm-symbolizer's flags change.
+func TestOptionsAreThoseOfLLVM(t *testing.T) {
+	f := build(t, "shop", source)
+	stripped := f.variant(t, "--strip-debug")
+	tests := []struct {
+		name  string
+		file  fixture
+		o     Options
+		flags []string
+	}{
+		{"defaults", f, Options{Reaching: true}, nil},
+		{"no names", f, Options{Names: NoNames, Reaching: true}, []string{"--functions=none"}},
+		{"symbols only", stripped, Options{Reaching: true}, nil},
+		{"symbols only, no names", stripped, Options{Names: NoNames, Reaching: true}, []string{"--functions=none"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			addrs := append(f.textAddresses(t), f.beyond(t)...)
+			want := tt.file.llvm(t, addrs, tt.flags...)
+			s := open(t, tt.o, oneFile{tt.file, "here"})
+			differ := 0
+			for _, a := range addrs {
+				frames, err := s.Code(context.Background(), nil, tt.file.at(a))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := want[a]
+				if tt.o.Names == NoNames { // nothing is printed for the names
+					w = strings.ReplaceAll("\n"+w, "\n", "\n??\n")[1:]
+					w = strings.TrimSuffix(w, "??\n")
+				}
+				if got := asLLVM(frames); got != w {
+					if differ++; differ < 5 {
+						t.Errorf("%#x\n got\n%s\nwant\n%s", a, got, w)
+					}
+				}
+			}
+			if differ > 0 {
+				t.Errorf("%d of %d addresses differ", differ, len(addrs))
+			}
+		})
+	}
+}
+
+// beyond returns addresses around the ends of the sections that are loaded,
+// and far behind them.
+func (f fixture) beyond(t testing.TB) (addrs []uint64) {
+	t.Helper()
+	e, err := elf.Open(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, s := range e.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Addr > 0 {
+			addrs = append(addrs, s.Addr-1, s.Addr, s.Addr+s.Size-1, s.Addr+s.Size, s.Addr+s.Size+100)
+		}
+	}
+	return append(addrs, 1<<20, 1<<40)
+}
+
+func TestReachingDataIsThatOfLLVM(t *testing.T) {
+	f := build(t, "shop", source)
+	addrs := f.beyond(t)
+	for _, s := range f.symbols(t) {
+		addrs = append(addrs, s.Value, s.Value+s.Size-1, s.Value+s.Size, s.Value+s.Size+16)
+	}
+	var in strings.Builder
+	for _, a := range addrs {
+		fmt.Fprintf(&in, "DATA %#x\n", a)
+	}
+	cmd := exec.Command(tool(t, "llvm-symbolizer-19"), "--obj="+f.path)
+	cmd.Stdin = strings.NewReader(in.String())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := strings.Split(strings.TrimSuffix(string(out), "\n\n"), "\n\n")
+	if len(answers) != len(addrs) {
+		t.Fatalf("%d answers to %d addresses", len(answers), len(addrs))
+	}
+	s := open(t, Options{Reaching: true}, oneFile{f, "here"})
+	for i, a := range addrs {
+		v, err := s.Data(context.Background(), f.at(a))
+		if err != nil && !errors.Is(err, ErrNoSymbol) {
+			t.Fatal(err)
+		}
+		got := "??"
+		if err == nil {
+			got = v.Name
+		}
+		if want, _, _ := strings.Cut(answers[i], "\n"); got != want {
+			t.Errorf("%#x: got %q, want %q", a, got, want)
+		}
+	}
+}
