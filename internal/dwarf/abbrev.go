@@ -1,6 +1,9 @@
 package dwarf
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping the entries that use it.
 type abbrev struct {
@@ -78,35 +81,56 @@ func (t *abbrevTable) footprint() int64 {
 	return int64(unsafe.Sizeof(*t)) + sizeOf(t.list) + sizeOf(t.specs) + sizeOf(t.steps) + sizeOf(t.implicit) + int64(len(t.byCode))*32
 }
 
-// parseAbbrevs reads declarations until the table ends, or until the one of code only when that is not 0.
-func parseAbbrevs(c cursor, e encoding, only uint64) *abbrevTable {
-	t := &abbrevTable{enc: e}
-	for len(t.list) < maxAbbrevs {
-		code := c.uleb()
-		if code == 0 || c.bad {
-			t.broken = c.bad
-			return t
+// reset makes t empty, for another encoding. Its memory is used again.
+func (t *abbrevTable) reset(e encoding) {
+	*t = abbrevTable{list: t.list[:0], specs: t.specs[:0], steps: t.steps[:0], implicit: t.implicit[:0], enc: e}
+}
+
+// clone returns a copy that takes no more memory than it must.
+func (t *abbrevTable) clone() *abbrevTable {
+	c := *t
+	c.list, c.specs, c.steps, c.implicit = slices.Clone(t.list), slices.Clone(t.specs), slices.Clone(t.steps), slices.Clone(t.implicit)
+	return &c
+}
+
+// parse reads declarations until the table ends, or until the one of code only when that is not 0.
+func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
+	t.reset(e)
+	t.broken = true
+	b, p := c.buf, c.pos
+	if c.bad {
+		return
+	}
+	var sizes sizeTable
+	sizes.fill(e)
+	for range maxAbbrevs {
+		t.tried++
+		var code, tag uint64
+		if code, p = operand(b, p); code == 0 { // or damaged
+			t.broken = p < 0
+			break
 		}
-		a := abbrev{code: code, specs: uint32(len(t.specs)), steps: uint32(len(t.steps))}
-		a.tag = uint16(min(c.uleb(), 0xffff))
-		a.children = c.u8() != 0
-		if !t.parseSpecs(&c, &a) {
-			t.broken = true
-			return t
+		if tag, p = operand(b, p); p < 0 || p == len(b) {
+			break
 		}
-		t.tried += 1 + int(a.numSpecs)
-		if only != 0 {
-			if code != only {
-				t.specs, t.steps, t.implicit = t.specs[:0], t.steps[:0], t.implicit[:0]
-				continue
+		children := b[p] != 0
+		p++
+		if only != 0 && code != only {
+			if p = t.skimSpecs(b, p); p < 0 {
+				break
 			}
-			t.list, t.first = append(t.list, a), code
-			return t
+			continue
+		}
+		a := abbrev{code: code, tag: uint16(min(tag, 0xffff)), children: children, specs: uint32(len(t.specs)), steps: uint32(len(t.steps))}
+		if p = t.parseSpecs(b, p, &a, &sizes); p < 0 {
+			break
 		}
 		t.add(a)
+		if only != 0 {
+			t.broken = false
+			break
+		}
 	}
-	t.broken = true
-	return t
 }
 
 func (t *abbrevTable) add(a abbrev) {
@@ -128,26 +152,60 @@ func (t *abbrevTable) add(a abbrev) {
 	t.list = append(t.list, a)
 }
 
-// parseSpecs reads the attributes of a declaration and compiles the way over them.
-func (t *abbrevTable) parseSpecs(c *cursor, a *abbrev) bool {
+// skimSpecs returns the position behind the attributes of a declaration, or -1 when they are damaged.
+func (t *abbrevTable) skimSpecs(b []byte, p int) int {
+	for p >= 0 && p+1 < len(b) {
+		attr, form := uint64(b[p]), uint64(b[p+1])
+		if p += 2; attr|form >= 0x80 {
+			if attr, p = uleb(b, p-2); p < 0 {
+				return -1
+			}
+			if form, p = operand(b, p); p < 0 {
+				return -1
+			}
+		}
+		if attr|form == 0 {
+			return p
+		}
+		if t.tried++; form == formImplicitConst {
+			_, p = uleb(b, p)
+		}
+	}
+	return -1
+}
+
+// parseSpecs reads the attributes of a declaration and compiles the way over them. It returns the position behind them, or -1.
+func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) int {
 	fixed := 0 // bytes since the last step
 	hasPC := false
 	varies := false
 	for {
-		attr, form := c.uleb(), c.uleb()
-		if c.bad {
-			return false
+		if p+1 >= len(b) {
+			return -1
 		}
-		if attr == 0 && form == 0 {
+		attr, form := uint64(b[p]), uint64(b[p+1])
+		if p += 2; attr|form >= 0x80 {
+			if attr, p = uleb(b, p-2); p < 0 {
+				return -1
+			}
+			if form, p = operand(b, p); p < 0 {
+				return -1
+			}
+		}
+		if attr|form == 0 {
 			break
 		}
-		if a.numSpecs == maxSpecs || form > 0xffff {
-			return false
+		if t.tried++; a.numSpecs == maxSpecs || form > 0xffff {
+			return -1
 		}
 		s := attrSpec{attr: uint16(min(attr, 0xffff)), form: uint16(form)}
 		if form == formImplicitConst {
+			var v uint64
+			if v, p = signedOperand(b, p); p < 0 {
+				return -1
+			}
 			s.implicit = int32(len(t.implicit))
-			t.implicit = append(t.implicit, c.sleb())
+			t.implicit = append(t.implicit, int64(v))
 		}
 		switch s.attr {
 		case attrLowPC, attrRanges:
@@ -158,9 +216,9 @@ func (t *abbrevTable) parseSpecs(c *cursor, a *abbrev) bool {
 				a.sibForm, a.sibSteps, a.sibAt = s.form, a.numSteps, uint32(fixed)
 			}
 		}
-		switch n := formSize(s.form, t.enc); n {
+		switch n := sizes.of(s.form, t.enc); n {
 		case sizeUnknown:
-			return false
+			return -1
 		case sizeVaries:
 			t.steps = append(t.steps, step{uint16(fixed), s.form})
 			a.numSteps++
@@ -180,7 +238,7 @@ func (t *abbrevTable) parseSpecs(c *cursor, a *abbrev) bool {
 		}
 	}
 	a.classify(hasPC)
-	return true
+	return p
 }
 
 func (a *abbrev) classify(hasPC bool) {

@@ -219,8 +219,9 @@ func (d *Data) readRoots() []unitRange {
 		}
 		t, known := d.abbrevs[abbrevKey{u.abbrevOff, u.enc}]
 		if !known {
-			t = parseAbbrevs(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			d.spend(4 * t.tried)
+			t = &d.table
+			t.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			d.spend(t.tried)
 		}
 		if !d.parseRoot(&u, t) {
 			continue

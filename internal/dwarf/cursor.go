@@ -189,3 +189,23 @@ func load64(b []byte, big bool) uint64 {
 	}
 	return binary.LittleEndian.Uint64(b)
 }
+
+// operand reads an unsigned operand, which nearly always is one byte; the position is -1 when it is cut off.
+func operand(b []byte, p int) (uint64, int) {
+	if p < len(b) && b[p] < 0x80 {
+		return uint64(b[p]), p + 1
+	}
+	return uleb(b, p)
+}
+
+// signedOperand is operand for a signed one; the value is its two's complement.
+func signedOperand(b []byte, p int) (uint64, int) {
+	if p < len(b) && b[p] < 0x80 {
+		return uint64(int64(int8(b[p]<<1)) >> 1), p + 1
+	}
+	c := cursor{buf: b, pos: p}
+	if v := c.sleb(); !c.bad {
+		return uint64(v), c.pos
+	}
+	return 0, -1
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unsafe"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
@@ -52,8 +53,9 @@ type Data struct {
 	tick  uint64 // lookups so far
 	work  int    // steps left for the present lookup
 	err   error  // the first damage that the present lookup found outside of units
-	spans []span // scratch space
+	spans []span // scratch space, as are the next two
 	rows  []lineRow
+	table abbrevTable
 }
 
 // New finds the debug sections of f. It parses nothing, and returns ErrNoDebugInfo when there is nothing to parse. f must stay open as long as the Data
@@ -80,15 +82,20 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.tick++
 	d.work, d.err = maxWork, nil
 	u := d.unitFor(addr)
-	if u == nil {
-		return dst, d.firstErr(nil)
+	if u != nil {
+		u.used = d.tick
+		dst = d.lookupIn(u, dst, addr)
 	}
-	u.used = d.tick
-	row := d.lineAt(u, addr)
-	var leaf Frame
-	if row.ok {
-		if leaf.File = d.path(u, uint32(row.file)); leaf.File != "" {
-			leaf.Line, leaf.Column = row.line, uint32(row.column)
+	d.trim()
+	return dst, d.firstErr(u)
+}
+
+// lookupIn is Lookup in the unit that describes addr.
+func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
+	var frame Frame
+	if row := d.lineAt(u, addr); row.ok {
+		if frame.File = d.path(u, uint32(row.file)); frame.File != "" {
+			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
 	at, calls := -1, []call(nil)
@@ -96,29 +103,25 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 		at, calls = d.callAt(u, fn, addr)
 	}
 	if at < 0 {
-		if leaf.File != "" {
-			dst = append(dst, leaf)
+		if frame.File != "" {
+			dst = append(dst, frame)
 		}
-		return dst, d.firstErr(u)
+		return dst
 	}
-	frame := leaf
 	for n := 1; ; n++ {
 		c := &calls[at]
 		d.nameCall(u, c)
-		frame.Name, frame.HasLinkage = d.text(c.name), c.linkage
-		frame.Inlined = !c.function
+		frame.Name, frame.HasLinkage, frame.Inlined = d.text(c.name), c.linkage, !c.function
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
-			break
+			return dst
 		}
 		frame = Frame{File: d.path(u, c.file), Line: c.line, Column: c.column}
 		at = int(c.parent)
 		if n == maxFrames-1 {
-			at = 0
+			at = 0 // the function itself is shown however deep the calls are
 		}
 	}
-	d.trim()
-	return dst, d.firstErr(u)
 }
 
 // unitFor returns the unit that describes addr, or nil.
@@ -168,11 +171,14 @@ func (d *Data) trim() {
 	if sizeOf(d.rows) > maxScratchKept {
 		d.rows = nil
 	}
+	if d.table.footprint() > maxScratchKept {
+		d.table = abbrevTable{}
+	}
 }
 
 // Footprint returns the bytes of heap held by what was parsed. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	n := sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows)
+	n := sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 	for _, t := range d.abbrevs {
 		n += t.footprint()
 	}

@@ -81,6 +81,22 @@ func formSize(form uint16, e encoding) int {
 	return sizeUnknown
 }
 
+// A sizeTable is formSize for the standard forms in one encoding.
+type sizeTable [formAddrx4 + 1]int8
+
+func (t *sizeTable) fill(e encoding) {
+	for form := range t {
+		t[form] = int8(formSize(uint16(form), e))
+	}
+}
+
+func (t *sizeTable) of(form uint16, e encoding) int {
+	if int(form) < len(t) {
+		return int(t[form])
+	}
+	return formSize(form, e)
+}
+
 // value reads one attribute. implicit is the value of DW_FORM_implicit_const. An unknown form is bad: nothing behind it can be found.
 func (c *cursor) value(form uint16, implicit int64, e encoding) value {
 	if form == formIndirect {

@@ -185,7 +185,8 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 	if t, ok := d.abbrevs[key]; ok {
 		return t
 	}
-	t := parseAbbrevs(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+	d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+	t := d.table.clone()
 	d.spend(8 * t.tried) // this also bounds the memory that the tables of one lookup take
 	if d.abbrevs == nil {
 		d.abbrevs = make(map[abbrevKey]*abbrevTable)
