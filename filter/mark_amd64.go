@@ -16,6 +16,9 @@ func findOpenAVX2(b []byte) (at, lines int)
 // log without markup costs beyond being copied. bytes.Index and bytes.Count
 // take four times as long on logs that hold single braces, as JSON does.
 func findOpen(b []byte) (at, lines int) {
+	if len(b) > 2 && b[0] == '{' && b[1] == '{' && b[2] == '{' {
+		return 0, 0 // a line of a backtrace, behind another
+	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT {
 		if at, lines = findOpenAVX2(b); at+2 < len(b) && b[at] == '{' && b[at+1] == '{' && b[at+2] == '{' {
 			return at, lines

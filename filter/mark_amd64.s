@@ -11,10 +11,10 @@ TEXT ·findOpenAVX2(SB), NOSPLIT, $0-40
 	XORQ AX, AX  // at
 	XORQ DX, DX  // lines
 	MOVL $0x7b7b7b7b, R8
-	MOVQ R8, X0
+	MOVL $0x0a0a0a0a, R9
+	VMOVD R8, X0  // not MOVD: switching between SSE and AVX costs more than the search
+	VMOVD R9, X1
 	VPBROADCASTD X0, Y0  // '{'
-	MOVL $0x0a0a0a0a, R8
-	MOVQ R8, X1
 	VPBROADCASTD X1, Y1  // '\n'
 	SUBQ $34, CX  // the last position that 34 bytes can be read from
 

@@ -11,6 +11,8 @@ import (
 type piece struct {
 	markup.Token
 	elem     markup.Element // typed; nil: the token's fields are to be parsed
+	frame    markup.BT      // a backtrace element that was parsed already
+	parsed   bool           // frame is set
 	sentence bool           // a backtrace element behind words
 }
 
@@ -38,10 +40,16 @@ func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxErro
 
 func (p *piece) module() (markup.Module, *markup.SyntaxError) { return typed(p, markup.ParseModule) }
 func (p *piece) mmap() (markup.MMap, *markup.SyntaxError)     { return typed(p, markup.ParseMMap) }
-func (p *piece) bt() (markup.BT, *markup.SyntaxError)         { return typed(p, markup.ParseBT) }
 func (p *piece) pc() (markup.PC, *markup.SyntaxError)         { return typed(p, markup.ParsePC) }
 func (p *piece) data() (markup.Data, *markup.SyntaxError)     { return typed(p, markup.ParseData) }
 func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
+
+func (p *piece) bt() (markup.BT, *markup.SyntaxError) {
+	if p.parsed {
+		return p.frame, nil
+	}
+	return typed(p, markup.ParseBT)
+}
 
 // tagOf returns the tag of a typed element.
 func tagOf(e markup.Element) markup.Tag {

@@ -142,6 +142,24 @@ func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
 	return dumpFile(fields, colon, end), bad.report(TagDumpFile, fields, 0)
 }
 
+// LeadingBT returns the bt that b begins with, and its length; 0 if b begins with anything else, or with a bt that is none. It is
+// for filters whose logs hold little but lines with one backtrace element: a [Scanner] says the same at three times the cost.
+func LeadingBT(b []byte) (e BT, n int) {
+	const head = "{{{bt:"
+	if len(b) < len(head) || string(b[:len(head)]) != head {
+		return BT{}, 0
+	}
+	end := indexByte(b, len(head), '}')
+	if !hasBraces(b, end, '}') || end+3 > maxElement || index3(b[:end], len(head)) < end {
+		return BT{}, 0
+	}
+	e, bad := bt(b[len(head):end])
+	if bad.expected != "" {
+		return BT{}, 0
+	}
+	return e, end + 3
+}
+
 func reset(f []byte) Reset {
 	switch end := fieldEnd(f, 0); string(f[:end]) {
 	case "begin":
