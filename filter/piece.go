@@ -10,10 +10,9 @@ import (
 // typed through the Sink methods.
 type piece struct {
 	markup.Token
-	elem     markup.Element // typed; nil: the token's fields are to be parsed
-	frame    markup.BT      // a backtrace element that was parsed already
-	parsed   bool           // frame is set
-	sentence bool           // a backtrace element behind words
+	elem   markup.Element // typed; nil: the token's fields are to be parsed
+	frame  markup.BT      // a backtrace element that was parsed already
+	parsed bool           // frame is set
 }
 
 // blank reports whether a piece that is no element shows nothing.

@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -192,11 +193,18 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 		if err != nil || v.Name == "" {
 			return nil, err
 		}
+		if plain, ok := unversioned(v.Linkage); ok {
+			v.Name = r.opt.Symbolizer.Demangle(plain)
+		}
 		return renderVariable(v), nil
 	}
 	frames, err := r.code(m, l)
 	if err != nil || len(frames) == 0 {
 		return nil, err
+	}
+	last := &frames[len(frames)-1]
+	if plain, ok := unversioned(last.Linkage); ok && last.FromSymbol {
+		last.Func = r.opt.Symbolizer.Demangle(plain)
 	}
 	later := false
 	if form == either && frames[0].Line == 0 {
@@ -210,6 +218,16 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 		}
 	}
 	return renderFrames(frames, m, l.Addr, later, &r.opt.Paths), nil
+}
+
+// unversioned returns a symbol's name without its version, memcpy for
+// memcpy@@GLIBC_2.14: debug files have it, and stripped libraries have not.
+func unversioned(name string) (string, bool) {
+	i := strings.IndexByte(name, '@')
+	if i <= 0 || name[0] == '?' { // MSVC mangles with @
+		return name, false
+	}
+	return name[:i], true
 }
 
 func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {

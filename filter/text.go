@@ -53,8 +53,10 @@ func (f *Filter) linePieces(eol []byte) {
 // standsAlone reports whether a backtrace element, the only presentation
 // element of its line, stands behind a log prefix or nothing, and not in a
 // sentence: a sentence's text before it ends in a lower-case letter or a
-// comma.
+// comma, or begins with the "SUMMARY: " of the sanitizers ("SUMMARY:
+// AddressSanitizer: SEGV").
 func (f *Filter) standsAlone(bt *piece) bool {
+	sentence := false
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p == bt {
@@ -63,12 +65,15 @@ func (f *Filter) standsAlone(bt *piece) bool {
 		if p.Kind != markup.Text {
 			continue
 		}
+		if bytes.Contains(p.Raw, []byte("SUMMARY: ")) {
+			return false
+		}
 		if t := bytes.TrimRight(p.Raw, " \t"); len(t) > 0 {
 			c := t[len(t)-1]
-			bt.sentence = 'a' <= c && c <= 'z' || c == ','
+			sentence = 'a' <= c && c <= 'z' || c == ','
 		}
 	}
-	return !bt.sentence
+	return !sentence
 }
 
 // presentation prints an element within a line.
