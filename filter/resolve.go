@@ -18,6 +18,7 @@ const (
 	exact  lookup = iota // the logged address is the code location
 	before               // a return address: the call is one byte before it
 	either               // not said: one byte before, or exact where only that has a line
+	first                // not said, of the first frame: one byte before, or exact where that has a line
 	object               // a data address
 )
 
@@ -29,6 +30,17 @@ func lookupOf(k markup.PCKind) lookup {
 		return before
 	}
 	return either
+}
+
+// lookupOfFrame is lookupOf for a frame of a backtrace. The two addresses
+// of an unsaid form only differ in their answers where a line, an inlined call or
+// a function begins. There, a first frame is the place of a fault: sanitizers
+// log that, and addresses within the call for all others.
+func lookupOfFrame(e markup.BT) lookup {
+	if l := lookupOf(e.Kind); l != either || e.Frame > 0 {
+		return l
+	}
+	return first
 }
 
 // resolver turns addresses into rendered answers: the cache first, then the
@@ -102,8 +114,7 @@ func (c *recent) slot(addr uint64) *recentSlot {
 }
 
 // code resolves a code address of the process.
-func (f *Filter) code(addr uint64, kind markup.PCKind) answer {
-	form := lookupOf(kind)
+func (f *Filter) code(addr uint64, form lookup) answer {
 	slot := f.recent.slot(addr)
 	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch {
 		return slot.answer
@@ -128,7 +139,7 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 		a.addr--
 	}
 	v := f.space.find(a.addr)
-	if v.mod == nil && form == either {
+	if v.mod == nil && (form == either || form == first) {
 		if v = f.space.find(addr); v.mod != nil {
 			form, a.addr = exact, addr
 		}
@@ -207,11 +218,11 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 		last.Func = r.opt.Symbolizer.Demangle(plain)
 	}
 	later := false
-	if form == either && frames[0].Line == 0 {
+	if form == first || form == either && frames[0].Line == 0 {
 		l.Addr++
 		name := frames[len(frames)-1].Func
 		exact, err := r.opt.Symbolizer.Code(r.expired, nil, l)
-		if err == nil && len(exact) > 0 && exact[0].Line != 0 && exact[len(exact)-1].Func == name {
+		if err == nil && len(exact) > 0 && exact[0].Line != 0 && (form == first || exact[len(exact)-1].Func == name) {
 			frames, later = exact, true
 		} else {
 			l.Addr--

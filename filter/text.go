@@ -81,12 +81,12 @@ func (f *Filter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT:
 		if e, err := p.bt(); err == nil {
-			f.sentence(f.code(e.Addr, e.Kind))
+			f.sentence(f.code(e.Addr, lookupOfFrame(e)))
 			return
 		}
 	case markup.TagPC:
 		if e, err := p.pc(); err == nil {
-			if a := f.code(e.Addr, e.Kind); a.mod == nil {
+			if a := f.code(e.Addr, lookupOf(e.Kind)); a.mod == nil {
 				f.bracketed(p)
 			} else {
 				f.location(a)
@@ -132,7 +132,7 @@ func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 		f.endLine(eol)
 		return
 	}
-	a := f.code(e.Addr, e.Kind)
+	a := f.code(e.Addr, lookupOfFrame(e))
 	if a.text == nil || len(a.text.frames) == 1 {
 		f.frame(e.Frame, a, 0)
 		f.textOf(f.pieces[behind:])
