@@ -25,7 +25,10 @@ type Frame struct {
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
 
-	File   string // as recorded: joined with its directories, not cleaned; "" when unknown
+	File    string // as recorded: joined with its directories, not cleaned; "" when unknown
+	CompDir int    // bytes of File that are the compilation directory and what separates it from the rest
+	Dir     int    // bytes of File before the name of the file, which may begin with directories, too
+
 	Line   uint32 // from 1; 0 when unknown
 	Column uint32 // from 1; 0 when unknown
 
@@ -50,6 +53,8 @@ type Data struct {
 	tooMany     bool // ranges in .debug_aranges to keep
 	rootLooks   int
 
+	short bool // names are DW_AT_name, see UseShortNames
+
 	tick  uint64 // lookups so far
 	work  int    // steps left for the present lookup
 	err   error  // the first damage that the present lookup found outside of units
@@ -70,6 +75,10 @@ func New(f *object.File) (*Data, error) {
 		load:     f.Data,
 	}), nil
 }
+
+// UseShortNames makes Lookup give the names that functions are declared with, DW_AT_name, in place of linkage names. It must come
+// before the first Lookup.
+func (d *Data) UseShortNames() { d.short = true }
 
 func newData(s sections) *Data { return &Data{sec: s, big: s.big} }
 
@@ -94,7 +103,7 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
 	if row := d.lineAt(u, addr); row.ok {
-		if frame.File = d.path(u, uint32(row.file)); frame.File != "" {
+		if frame = inFile(d.path(u, uint32(row.file))); frame.File != "" {
 			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
@@ -116,13 +125,17 @@ func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
 		if c.function || c.parent == noParent {
 			return dst
 		}
-		frame = Frame{File: d.path(u, c.file), Line: c.line, Column: c.column}
+		frame = inFile(d.path(u, c.file))
+		frame.Line, frame.Column = c.line, c.column
 		at = int(c.parent)
 		if n == maxFrames-1 {
 			at = 0 // the function itself is shown however deep the calls are
 		}
 	}
 }
+
+// inFile returns a frame in a source file.
+func inFile(p path) Frame { return Frame{File: p.text, CompDir: int(p.comp), Dir: int(p.dir)} }
 
 // unitFor returns the unit that describes addr, or nil.
 func (d *Data) unitFor(addr uint64) *unit {
@@ -204,5 +217,5 @@ func (d *Data) Shrink(target int64) {
 		}
 	}
 	// No unit is left that refers to the tables.
-	*d = Data{sec: d.sec, big: d.big, tick: d.tick}
+	*d = Data{sec: d.sec, big: d.big, short: d.short, tick: d.tick}
 }

@@ -29,7 +29,8 @@ func (d *Data) nameCall(u *unit, c *call) {
 	c.name, c.linkage = d.entryName(u, c.entry)
 }
 
-// entryName returns the linkage name that the entry or one that it is a copy of bears, or else the first name.
+// entryName returns the linkage name that the entry or one that it is a copy of bears, or else the first name; that one at once when short
+// names are wanted.
 func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 	for range maxChain {
 		c := cursorAt(u.data, uint64(entry), d.big)
@@ -39,13 +40,16 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 			break
 		}
 		e := d.readEntry(&c, u, a)
-		if e.linkage.ok() {
+		if e.linkage.ok() && !d.short {
 			if s := d.stringOf(u, e.linkage, secInfo); s.ok {
 				return s, true
 			}
 		}
 		if !name.ok && e.name.ok() {
 			name = d.stringOf(u, e.name, secInfo)
+		}
+		if name.ok && d.short {
+			break
 		}
 		next := e.specified
 		if !next.ok() {

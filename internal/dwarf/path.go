@@ -1,6 +1,9 @@
 package dwarf
 
-import "unsafe"
+import (
+	"bytes"
+	"unsafe"
+)
 
 // noFile is a file number that no table reaches, for those that do not fit a row.
 const noFile = 0xffff
@@ -11,8 +14,15 @@ type fileTable struct {
 	defined bool // the line program ran: what it defines is there
 	dirs    []strRef
 	files   []fileEntry
-	paths   []string
+	paths   []path
 	heap    int64 // bytes of paths
+}
+
+// A path is that of a source file, and where its parts end.
+type path struct {
+	text string
+	comp uint32 // bytes of text that are the compilation directory and its separator
+	dir  uint32 // bytes of text before the name of the file
 }
 
 type fileEntry struct {
@@ -117,11 +127,11 @@ func (d *Data) defineFile(u *unit, arg cursor, base uint64) {
 }
 
 // path returns the path of file i, as LLVM puts it together: the compilation directory, the directory and the name, neither cleaned nor
-// shortened. It is "" when there is no such file.
-func (d *Data) path(u *unit, i uint32) string {
+// shortened. It is empty when there is no such file.
+func (d *Data) path(u *unit, i uint32) path {
 	t := d.openLines(u)
 	if !t.present {
-		return ""
+		return path{}
 	}
 	d.readFiles(u)
 	f := &t.files
@@ -129,53 +139,67 @@ func (d *Data) path(u *unit, i uint32) string {
 		i-- // 0 becomes too large
 	}
 	if uint64(i) >= uint64(len(f.files)) {
-		return ""
+		return path{}
 	}
 	if int(i) >= len(f.paths) {
-		f.paths = append(f.paths, make([]string, len(f.files)-len(f.paths))...)
+		f.paths = append(f.paths, make([]path, len(f.files)-len(f.paths))...)
 	}
-	if f.paths[i] == "" {
+	if f.paths[i].text == "" {
 		f.paths[i] = d.buildPath(u, f.files[i])
-		f.heap += int64(len(f.paths[i]))
+		f.heap += int64(len(f.paths[i].text))
 	}
 	return f.paths[i]
 }
 
-func (d *Data) buildPath(u *unit, e fileEntry) string {
+func (d *Data) buildPath(u *unit, e fileEntry) path {
 	name := d.text(e.name)
 	if len(name) > maxPathBytes {
-		return ""
+		return path{}
 	}
 	if isAbs(name) {
-		return string(name)
+		return path{text: string(name)}
 	}
 	f := &u.lines.files
 	v5 := u.lines.enc.version >= 5
-	var dir []byte
+	var comp, dir []byte
 	switch {
+	case v5 && e.dir == 0 && len(f.dirs) > 0:
+		comp = d.text(f.dirs[0]) // is the compilation directory
 	case v5 && uint64(e.dir) < uint64(len(f.dirs)):
 		dir = d.text(f.dirs[e.dir])
 	case !v5 && e.dir > 0 && uint64(e.dir) <= uint64(len(f.dirs)):
 		dir = d.text(f.dirs[e.dir-1])
 	}
-	var comp []byte
 	if (!v5 || e.dir != 0) && !isAbs(dir) {
 		comp = d.text(u.compDir)
 	}
 	if len(comp)+len(dir)+len(name) > maxPathBytes {
-		return ""
+		return path{}
 	}
-	path := make([]byte, 0, len(comp)+len(dir)+len(name)+2)
-	for _, part := range [][]byte{comp, dir, name} {
-		if len(part) == 0 {
-			continue
-		}
-		if n := len(path); n > 0 && path[n-1] != '/' {
-			path = append(path, '/')
-		}
-		path = append(path, part...)
+	text := make([]byte, 0, len(comp)+len(dir)+len(name)+2)
+	text = appendPart(text, comp)
+	p := path{comp: uint32(len(text))}
+	text = appendPart(text, dir)
+	p.dir = uint32(len(text))
+	text = append(text, name...)
+	if len(name) == 0 { // there is nothing to separate
+		text = bytes.TrimSuffix(text, []byte{'/'})
+		p.comp, p.dir = min(p.comp, uint32(len(text))), uint32(len(text))
 	}
-	return unsafe.String(unsafe.SliceData(path), len(path))
+	p.text = unsafe.String(unsafe.SliceData(text), len(text))
+	return p
+}
+
+// appendPart appends a directory and what separates it from the next part.
+func appendPart(path, part []byte) []byte {
+	if len(part) == 0 {
+		return path
+	}
+	path = append(path, part...)
+	if part[len(part)-1] != '/' {
+		path = append(path, '/')
+	}
+	return path
 }
 
 // isAbs reports whether a path is absolute by the rules of Unix or of Windows.
