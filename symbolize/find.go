@@ -102,7 +102,7 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 				continue
 			}
 			path, where := file.Path(), file.Where()
-			m, err := openModule(file, s.o.MaxMemory)
+			m, err := openModule(file, &s.o)
 			if err != nil {
 				note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
 				if f.fault == nil {

@@ -2,10 +2,14 @@ package symbolize
 
 import (
 	"context"
+	"crypto/sha256"
 	"debug/elf"
 	"errors"
 	"fmt"
+	"github.com/symfilter/symfilter/buildid"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -21,6 +25,7 @@ func TestOptionsAreThoseOfLLVM(t *testing.T) {
 		flags []string
 	}{
 		{"defaults", f, Options{Reaching: true}, nil},
+		{"short names", f, Options{Names: ShortNames, Reaching: true}, []string{"--functions=short"}},
 		{"no names", f, Options{Names: NoNames, Reaching: true}, []string{"--functions=none"}},
 		{"symbols only", stripped, Options{Reaching: true}, nil},
 		{"symbols only, no names", stripped, Options{Names: NoNames, Reaching: true}, []string{"--functions=none"}},
@@ -103,6 +108,74 @@ func TestReachingDataIsThatOfLLVM(t *testing.T) {
 		}
 		if want, _, _ := strings.Cut(answers[i], "\n"); got != want {
 			t.Errorf("%#x: got %q, want %q", a, got, want)
+		}
+	}
+}
+
+// The parts of a path are those that llvm-symbolizer leaves out.
+func TestPathsAreThoseOfLLVM(t *testing.T) {
+	for _, compiler := range [][]string{
+		{"gcc", "-gdwarf-4"}, {"gcc", "-gdwarf-5"}, {"clang-19", "-gdwarf-4"}, {"clang-19", "-gdwarf-5"},
+		{"clang-19", "-gdwarf-5", "-fdebug-compilation-dir=."}, {"gcc", "-gdwarf-5", "-fdebug-prefix-map=sub=/else"},
+	} {
+		for _, absolute := range []bool{false, true} {
+			t.Run(strings.Join(compiler, " ")+fmt.Sprint(" ", absolute), func(t *testing.T) {
+				tool(t, compiler[0])
+				dir := t.TempDir()
+				for name, text := range map[string]string{
+					"sub/a.c":       "#include \"inc/b.h\"\n#include \"../up.h\"\nint f(int x) { return b(x) + up(x); }\n",
+					"sub/inc/b.h":   "static int b(int x) { return x * x; }\n",
+					"up.h":          "static int up(int x) { return -x; }\n",
+					"sub/../main.c": "int g(int x) { return x; }\n",
+				} {
+					path := filepath.Join(dir, name)
+					if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+				id := sha256.Sum256([]byte(t.Name()))
+				f := fixture{path: filepath.Join(dir, "paths.so")}
+				f.id, _ = buildid.FromBytes(id[:20])
+				args := append(compiler[1:], "-shared", "-fPIC", "-Wl,--build-id=0x"+f.id.String(), "-o", f.path)
+				for _, src := range []string{"sub/a.c", "./main.c"} {
+					if absolute {
+						src = filepath.Join(dir, src)
+					}
+					args = append(args, src)
+				}
+				cmd := exec.Command(compiler[0], args...)
+				cmd.Dir = dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v\n%s", cmd, err, out)
+				}
+				addrs := f.textAddresses(t)
+				s := open(t, Options{Reaching: true}, oneFile{f, "here"})
+				for _, flag := range []string{"--relativenames", "--basenames"} {
+					want := f.llvm(t, addrs, flag)
+					for _, a := range addrs {
+						frames, err := s.Code(context.Background(), nil, f.at(a))
+						if err != nil {
+							t.Fatal(err)
+						}
+						for i, fr := range frames {
+							switch {
+							case fr.File == "":
+							case flag == "--relativenames":
+								frames[i].File = fr.File[fr.CompDir:]
+							case !filepath.IsAbs(fr.File[fr.Dir:]):
+								frames[i].File = filepath.Base(fr.File[fr.Dir:])
+							}
+						}
+						if got := asLLVM(frames); got != want[a] {
+							t.Errorf("%s %#x\n got\n%s\nwant\n%s", flag, a, got, want[a])
+							break
+						}
+					}
+				}
+			})
 		}
 	}
 }

@@ -90,6 +90,8 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 			Func:    n.shown,
 			Linkage: n.linkage,
 			File:    f.File,
+			CompDir: f.CompDir,
+			Dir:     f.Dir,
 			Line:    f.Line,
 			Column:  f.Column,
 			Inlined: f.Inlined,

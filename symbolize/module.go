@@ -47,7 +47,7 @@ type module struct {
 }
 
 // openModule reads file's headers and takes it over: on error it is closed.
-func openModule(file *buildid.File, budget int64) (m *module, err error) {
+func openModule(file *buildid.File, o *Options) (m *module, err error) {
 	m = &module{path: file.Path(), where: file.Where(), file: file}
 	defer func() {
 		if err != nil {
@@ -69,10 +69,13 @@ func openModule(file *buildid.File, budget int64) (m *module, err error) {
 		if m.holds < DebugInfo {
 			return nil
 		}
-		if m.fault = m.affordable(budget); m.fault != nil {
+		if m.fault = m.affordable(o.MaxMemory); m.fault != nil {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj)
+		if m.dw != nil && o.Names == ShortNames {
+			m.dw.UseShortNames()
+		}
 		if errors.Is(m.fault, dwarf.ErrNoDebugInfo) {
 			m.fault = nil
 		}

@@ -51,6 +51,7 @@ type Names uint8
 // The choices of llvm-symbolizer --functions.
 const (
 	LinkageNames Names = iota // with namespaces and parameters; of the symbol table, those of inlined calls of debug information
+	ShortNames                // as they are declared, without namespaces and parameters: of debug information only
 	NoNames                   // none: of debug information file and line only, of the symbol table nothing
 )
 
@@ -66,6 +67,8 @@ type Frame struct {
 	Func       string // as shown: demangled; empty when neither symbol nor debug information names it
 	Linkage    string // the name before demangling
 	File       string // source file as the compiler recorded it, joined with its directories
+	CompDir    int    // bytes of File that are the compilation directory and what separates it from the rest
+	Dir        int    // bytes of File before the file's name as recorded, which may begin with directories, too
 	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
 	Column     uint32 // 1-based; 0: not known
 	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
