@@ -201,8 +201,13 @@ func operand(b []byte, p int) (uint64, int) {
 // signedOperand is operand for a signed one; the value is its two's complement.
 func signedOperand(b []byte, p int) (uint64, int) {
 	if p < len(b) && b[p] < 0x80 {
-		return uint64(int64(int8(b[p]<<1)) >> 1), p + 1
+		return uint64(int8(b[p]<<1) >> 1), p + 1
 	}
+	return sleb(b, p)
+}
+
+// sleb is uleb for a signed number.
+func sleb(b []byte, p int) (uint64, int) {
 	c := cursor{buf: b, pos: p}
 	if v := c.sleb(); !c.bad {
 		return uint64(v), c.pos

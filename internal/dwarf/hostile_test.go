@@ -79,6 +79,7 @@ func exercise(t testing.TB, sec sections, addrs []uint64) {
 	}
 }
 
+// equalFrames compares what frames say, not how their paths are put together.
 func equalFrames(a, b Frame) bool {
 	return bytes.Equal(a.Name, b.Name) && a.HasLinkage == b.HasLinkage && a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Inlined == b.Inlined
 }
@@ -259,7 +260,7 @@ func TestHostileLineTables(t *testing.T) {
 			d := dataOf(sec)
 			for _, tier := range []string{"cold", "warm"} {
 				got, err := d.Lookup(nil, 0x1234)
-				if diff := cmp.Diff(got, tt.want); diff != "" {
+				if diff := cmp.Diff(got, tt.want, cmp.Comparer(equalFrames)); diff != "" {
 					t.Errorf("%s (-got +want):\n%s", tier, diff)
 				}
 				if (err != nil) != tt.damaged {

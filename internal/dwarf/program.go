@@ -61,6 +61,9 @@ type sequenceState struct {
 	nearPC uint64
 }
 
+// rowBytes is how many bytes of a line program make a row, where compilers are terse.
+const rowBytes = 5
+
 // runLines runs the line program. With keep it stores sequences and rows in the table. Without, it stores nothing, and returns the row of addr:
 // for one lookup that is much cheaper.
 func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
@@ -73,6 +76,9 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 	opBase := max(1, t.opBase)
 	vliw := t.maxOps > 1
 	rows, seqs := d.rows[:0], t.seqs[:0]
+	if keep {
+		rows = slices.Grow(rows, (len(prog)-p)/rowBytes)
+	}
 
 	r := registers{line: 1, file: 1}
 	var seq sequenceState
