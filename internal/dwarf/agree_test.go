@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -316,6 +317,7 @@ func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) 
 	}
 	classes = make(map[string]int)
 	var frames []Frame
+	var first [][]Frame
 	shown := 0
 	for i, addr := range addrs {
 		frames, err = d.Lookup(frames[:0], addr)
@@ -323,6 +325,7 @@ func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) 
 			t.Fatalf("address %#x: %v", addr, err)
 		}
 		got := withSymbol(o, frames, addr)
+		first = append(first, slices.Clone(frames))
 		if i%20 == 0 {
 			checkTiers(t, o, d, addr, frames)
 		}
@@ -342,6 +345,16 @@ func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) 
 			shown++
 			t.Logf("address %#x:\n got %v\nwant %v", addr, got, want[i])
 		}
+	}
+	checkFootprint(t, d)
+	all := d.Footprint()
+	d.Shrink(all / 2)
+	if left := d.Footprint(); left > all/2 {
+		t.Errorf("%d bytes are held after Shrink(%d)", left, all/2)
+	}
+	checkFootprint(t, d)
+	for i := 0; i < len(addrs); i += len(addrs) / 50 {
+		checkTiers(t, o, d, addrs[i], first[i])
 	}
 	return n, classes
 }

@@ -202,6 +202,11 @@ func (d *Data) readRoots() []unitRange {
 	}
 	slices.Sort(mentioned)
 	info, abbrev := d.sec.get(secInfo), d.sec.get(secAbbrev)
+	type rootKey struct {
+		abbrevKey
+		code uint64
+	}
+	var last rootKey
 	var u unit
 	var spans []span
 	all := []unitRange{}
@@ -217,13 +222,12 @@ func (d *Data) readRoots() []unitRange {
 		if root.bad || code == 0 {
 			continue
 		}
-		t, known := d.abbrevs[abbrevKey{u.abbrevOff, u.enc}]
-		if !known {
-			t = &d.table
-			t.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
-			d.spend(t.tried)
+		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last { // units may share a table
+			last = key
+			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			d.spend(d.table.tried)
 		}
-		if !d.parseRoot(&u, t) {
+		if !d.parseRoot(&u, &d.table) {
 			continue
 		}
 		spans = d.appendPC(spans[:0], &u, u.lowPC, u.highPC, u.ranges, 0)

@@ -42,7 +42,8 @@ type Data struct {
 
 	units   map[uint64]*unit
 	abbrevs map[abbrevKey]*abbrevTable
-	walked  bool // offsets is set
+	held    int64 // bytes of heap of units and abbrevs
+	walked  bool  // offsets is set
 	offsets []uint64
 
 	// The units' ranges. Each kind is looked at linearly at first, and swept once lookups are many.
@@ -94,6 +95,7 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	if u != nil {
 		u.used = d.tick
 		dst = d.lookupIn(u, dst, addr)
+		d.count(u)
 	}
 	d.trim()
 	return dst, d.firstErr(u)
@@ -189,16 +191,10 @@ func (d *Data) trim() {
 	}
 }
 
-// Footprint returns the bytes of heap held by what was parsed. Sections are not counted: see [object.File.Footprint].
+// Footprint returns the bytes of heap held by what was parsed; asking costs nothing. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	n := sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
-	for _, t := range d.abbrevs {
-		n += t.footprint()
-	}
-	for _, u := range d.units {
-		n += u.footprint()
-	}
-	return n
+	return d.held + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) +
+		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 
 // Shrink drops parsed units, those first whose last lookup is longest ago, until the footprint is at most target bytes; then, if that is not
@@ -210,7 +206,8 @@ func (d *Data) Shrink(target int64) {
 	}
 	units := slices.SortedFunc(maps.Values(d.units), func(a, b *unit) int { return cmp.Compare(a.used, b.used) })
 	for _, u := range units {
-		held -= u.footprint()
+		held -= u.held
+		d.held -= u.held
 		delete(d.units, u.off)
 		if held <= target {
 			return

@@ -73,9 +73,25 @@ func exercise(t testing.TB, sec sections, addrs []uint64) {
 			}
 		}
 	}
+	checkFootprint(t, d)
 	d.Shrink(0)
 	if n := d.Footprint(); n != 0 {
 		t.Errorf("%d bytes are held after Shrink(0)", n)
+	}
+}
+
+// checkFootprint checks that the running count of what is held is right.
+func checkFootprint(t testing.TB, d *Data) {
+	t.Helper()
+	held := int64(0)
+	for _, u := range d.units {
+		held += u.footprint()
+	}
+	for _, table := range d.abbrevs {
+		held += table.footprint()
+	}
+	if d.held != held {
+		t.Errorf("%d bytes are counted, %d are held", d.held, held)
 	}
 }
 

@@ -28,6 +28,7 @@ type unit struct {
 	rngBase    uint64
 
 	used  uint64 // the lookup that used it last
+	held  int64  // bytes of heap when last counted
 	funcs functionTable
 	lines lineTable
 	err   error // the first damage found
@@ -171,7 +172,15 @@ func (d *Data) unitAt(off uint64) *unit {
 		d.units = make(map[uint64]*unit)
 	}
 	d.units[off] = u
+	d.count(u)
 	return u
+}
+
+// count brings d.held up to date after u was parsed further.
+func (d *Data) count(u *unit) {
+	n := u.footprint()
+	d.held += n - u.held
+	u.held = n
 }
 
 // An abbrevKey is what an abbrevTable depends on.
@@ -192,6 +201,7 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 		d.abbrevs = make(map[abbrevKey]*abbrevTable)
 	}
 	d.abbrevs[key] = t
+	d.held += t.footprint()
 	return t
 }
 
