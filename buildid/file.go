@@ -100,6 +100,25 @@ var ErrNoID = errors.New("there is no build ID in it")
 // ErrOtherID is wrapped by the error about a file that is another build.
 var ErrOtherID = errors.New("another build ID")
 
+// An UnusableError says that a file lies where the one asked for should, and is none that can be read. It is a miss as well: it wraps
+// [fs.ErrNotExist].
+type UnusableError struct {
+	Path string
+	Err  error // what was wrong with it
+}
+
+func (e *UnusableError) Error() string { return e.Path + ": " + said(e.Err) }
+
+// Unwrap returns fs.ErrNotExist and what was wrong with the file.
+func (e *UnusableError) Unwrap() []error { return []error{fs.ErrNotExist, e.Err} }
+
+// unusable reports whether err of open is about a file that is there and is no ELF file, or not even a regular one.
+func unusable(err error) bool {
+	var format *object.FormatError
+	var limit *object.LimitError
+	return errors.As(err, &format) || errors.As(err, &limit) || errors.Is(err, errNotRegular)
+}
+
 // An otherIDError is an ErrOtherID with the IDs.
 type otherIDError struct{ got, want ID }
 
@@ -204,6 +223,8 @@ type search struct {
 	query   Query
 	note    func(Attempt)
 	passing error // the first error that says nothing about the file
+
+	unusable *UnusableError // the first file that was there and was none
 }
 
 func (s *search) tell(where, said string) {
@@ -225,6 +246,9 @@ func (s *search) try(path string) *File {
 	if s.passing == nil && passing(err) {
 		s.passing = err
 	}
+	if s.unusable == nil && unusable(err) {
+		s.unusable = &UnusableError{path, err}
+	}
 	return nil
 }
 
@@ -244,6 +268,9 @@ func (s *search) miss() error {
 	err := s.ctx.Err()
 	if err == nil {
 		err = s.passing
+	}
+	if err == nil && s.unusable != nil {
+		err = s.unusable
 	}
 	if err == nil {
 		err = fs.ErrNotExist

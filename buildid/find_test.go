@@ -162,6 +162,35 @@ func checkContent(t *testing.T, f *File) {
 	}
 }
 
+func TestAFileThatIsNoneIsAMissThatTellsIt(t *testing.T) {
+	id, err := Parse([]byte(wanted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"text", "folder", "nothing"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, ".build-id", wanted[:2], wanted[2:]+".debug")
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		switch what {
+		case "text":
+			err = os.WriteFile(path, []byte("text"), 0o666)
+		case "folder":
+			err = os.Mkdir(path, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = find(t, NewTree(dir), Query{ID: id})
+		var unusable *UnusableError
+		if got, want := errors.As(err, &unusable), what != "nothing"; got != want || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if unusable != nil && unusable.Path != path {
+			t.Errorf("%s: got the path %s, want %s", what, unusable.Path, path)
+		}
+	}
+}
+
 func TestNamesLeadNowhereButToTheModuleItself(t *testing.T) {
 	for _, fc := range finderCases {
 		t.Run(fc.name, func(t *testing.T) {
