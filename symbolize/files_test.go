@@ -105,8 +105,10 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, Options{}, buildid.NewTree(dir))
-	if _, err := s.Code(context.Background(), nil, f.at(0)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want a miss", err)
+	_, err := s.Code(context.Background(), nil, f.at(0))
+	var unusable *buildid.UnusableError
+	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &unusable) || !strings.HasPrefix(unusable.Path, dir) {
+		t.Errorf("got %v, want a miss because of the file in %s", err, dir)
 	}
 	if r := s.Report(f.id, ""); len(r.Attempts) == 0 || !strings.Contains(r.Attempts[0].Said, "ELF") {
 		t.Errorf("got %v, want an attempt that says that it is no ELF file", r.Attempts)

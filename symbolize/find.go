@@ -96,7 +96,8 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 				return err
 			})
 			if err != nil {
-				if f.miss == nil && !errors.Is(err, fs.ErrNotExist) {
+				var unusable *buildid.UnusableError
+				if f.miss == nil && (!errors.Is(err, fs.ErrNotExist) || errors.As(err, &unusable)) {
 					f.miss = err
 				}
 				continue
