@@ -9,10 +9,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
+// A verdict is an error in LLVM's words.
+type verdict string
+
+func (v verdict) Error() string { return string(v) }
+
 // What cannot be answered.
-var (
-	errNotFound = errors.New("could not find build ID")
-	errBroken   = errors.New("unusable debug file, reported before")
+const (
+	errNotFound verdict = "could not find build ID"
+	errNoObject verdict = "The file was not recognized as a valid object file"
+	errBroken   verdict = "" // was said before
 )
 
 // code returns the frames at a place, innermost first. They are valid until
@@ -57,10 +63,15 @@ func (f *Filter) ask(m *module, question func(context.Context) error) error {
 	}
 	err := f.within(m, question)
 	var fault *symbolize.FaultError
+	var unusable *buildid.UnusableError
 	switch {
 	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
 		return nil
-	case !errors.As(err, &fault):
+	case errors.As(err, &fault):
+		err = fault.Err
+	case errors.As(err, &unusable):
+		err = errNoObject
+	default:
 		return errNotFound
 	}
 	if _, ok := f.broken[m.build]; ok {
@@ -70,7 +81,7 @@ func (f *Filter) ask(m *module, question func(context.Context) error) error {
 		f.broken = make(map[buildid.ID]struct{})
 	}
 	f.broken[m.build] = struct{}{}
-	return fault.Err
+	return err
 }
 
 // within asks, and waits for the module's file: the first time at most.

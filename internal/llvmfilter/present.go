@@ -80,7 +80,10 @@ func (f *Filter) pc(e *element) {
 	// The line is that of the innermost call, and the name that of the
 	// function it was inlined into, if the symbol table has one.
 	inner, outer := &frames[0], &frames[len(frames)-1]
-	name := f.function(outer)
+	name := f.function(inner)
+	if outer.FromSymbol {
+		name = f.function(outer)
+	}
 	f.highlight()
 	f.valueString(name)
 	f.out = append(f.out, '[')
@@ -228,7 +231,7 @@ func (f *Filter) number(v uint64) {
 
 // known reports whether anything is known of the innermost frame.
 func (f *Filter) known(frames []symbolize.Frame) bool {
-	return len(frames) > 0 && f.says(&frames[0])
+	return len(frames) > 0 && (f.says(&frames[0]) || frames[len(frames)-1].FromSymbol)
 }
 
 // says reports whether a frame says anything.
@@ -263,9 +266,9 @@ func (f *Filter) file(fr *symbolize.Frame) {
 			path = unknown
 		}
 	case f.o.Paths == RelativePaths:
-		//path = path[fr.CompDir:]
+		path = path[fr.CompDir:]
 	case f.o.Paths == Basenames:
-		path = basename(path[0:])
+		path = basename(path[fr.Dir:])
 	}
 	f.valueString(path)
 }
