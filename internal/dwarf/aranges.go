@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A set is one unit's part of .debug_aranges (DWARF 5, 6.1.2).
+// An arangeSet is one unit's part of .debug_aranges (DWARF 5, 6.1.2).
 type arangeSet struct {
 	unit  uint64 // offset in .debug_info
 	pairs []byte // of address and length

@@ -94,6 +94,7 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	u := d.unitFor(addr)
 	if u != nil {
 		u.used = d.tick
+		d.work = maxWork // tables of the whole file must not cost a unit its own
 		dst = d.lookupIn(u, dst, addr)
 		d.count(u)
 	}

@@ -7,7 +7,7 @@
 // # Rules
 //
 // The answers are those of LLVM 19's llvm-symbolizer. Where several descriptions cover an address, its choice is imitated: see
-// the comments of rangeSet (units), pick (functions) and lineTable (rows). Ranges of code that the linker threw away, which start at 0
+// the comments of sweep (units), pick (functions and inlined calls) and lineAt (rows). Ranges of code that the linker threw away, which start at 0
 // or at one of the two highest addresses, are ignored.
 //
 // # Damaged and hostile files

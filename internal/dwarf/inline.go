@@ -164,7 +164,8 @@ walk:
 	table.spans = append(table.spans, spans...)
 }
 
-// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then the deepest that covers an address is the one that pick would find.
+// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then
+// the deepest that covers an address is the one that pick would find.
 func (t *functionTable) sortCalls(f *function) {
 	spans := slices.Clone(t.spans[f.spans : f.spans+f.numSpans])
 	slices.SortFunc(spans, func(a, b span) int {
