@@ -25,7 +25,8 @@ type kept struct {
 }
 
 // Data returns the bytes of the section of this name: a slice of the mapping when it is stored plain, otherwise
-// inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x when .debug_x is asked for) or read, whole and once.
+// inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x when .debug_x is asked for) or read, whole and once. Debug sections of
+// an object file that was not linked (ET_REL) are copies with their relocations applied.
 // It is valid, and not to be changed, until Close.
 // It returns nil, nil when there is no such section or its bytes are not in this file (SHT_NOBITS).
 // Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are kept too.
@@ -39,6 +40,10 @@ func (f *File) Data(name string) ([]byte, error) {
 	s := f.section(name)
 	if s == nil || s.Type == elf.SHT_NOBITS {
 		return nil, nil
+	}
+	if f.relocates(name, s) {
+		data, err := f.relocated(s, isLegacy(name, s))
+		return f.keep(name, kept{data, err})
 	}
 	return f.sectionData(name, s, isLegacy(name, s))
 }
@@ -92,7 +97,7 @@ func (f *File) Inflate(names ...string) {
 		if f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
 			continue
 		}
-		if _, ok := f.kept[name]; ok || slices.ContainsFunc(jobs, func(j *job) bool { return j.name == name }) {
+		if _, ok := f.kept[name]; ok || f.relocates(name, s) || slices.ContainsFunc(jobs, func(j *job) bool { return j.name == name }) {
 			continue
 		}
 		legacy := isLegacy(name, s)
@@ -129,7 +134,7 @@ func (f *File) HeapCost(name string) int64 {
 			return 0
 		}
 		size = claimed
-	} else if f.mapped != nil {
+	} else if f.mapped != nil && !f.relocates(name, s) {
 		return 0
 	}
 	if size > maxHeapSection {

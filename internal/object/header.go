@@ -15,6 +15,8 @@ const (
 	shdrSize32, shdrSize64 = 40, 64
 	phdrSize32, phdrSize64 = 32, 56
 	symSize32, symSize64   = 16, 24
+	relSize32, relSize64   = 8, 16
+	relaSize32, relaSize64 = 12, 24
 	chdrSize32, chdrSize64 = 12, 24
 )
 

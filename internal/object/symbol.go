@@ -240,7 +240,13 @@ func (f *File) symbolCounts(sym *Symbol, name uint32, shndx uint16) bool {
 	if uint64(name) >= uint64(len(t.strings)) || t.strings[name] == 0 {
 		return false
 	}
-	return t.strings[name] != '$' || !f.mappingSymbol(t.strings[name:])
+	switch t.strings[name] {
+	case '$':
+		return !f.mappingSymbol(t.strings[name:])
+	case '.': // a label that an assembler made for the difference of two
+		return f.Machine != elf.EM_RISCV || !bytes.HasPrefix(t.strings[name:], []byte(".L0 "))
+	}
+	return true
 }
 
 // mappingSymbol reports whether the name at the front of b marks a change between code and data, for disassemblers:

@@ -158,6 +158,8 @@ func TestSymbol(t *testing.T) {
 			{"f", 0x1000, 16, function, global, 1}, {"$a", 0x1000, 0, notype, local, 1}, {"$t", 0x1004, 0, notype, local, 1}, {"$d", 0x1008, 0, notype, local, 1}}, 0x1009, "f"},
 		{"mapping symbols of RISC-V", elf.EM_RISCV, []imageSymbol{
 			{"f", 0x1000, 16, function, global, 1}, {"$xrv64i2p1_c2p0", 0x1000, 0, notype, local, 1}, {"$d", 0x1008, 0, notype, local, 1}}, 0x1009, "f"},
+		{"labels of RISC-V", elf.EM_RISCV, []imageSymbol{{"f", 0x1000, 16, function, global, 1}, {".L0 ", 0x1004, 0, notype, local, 1}}, 0x1009, "f"},
+		{"labels of others", elf.EM_X86_64, []imageSymbol{{"f", 0x1000, 16, function, global, 1}, {".L0 ", 0x1004, 0, notype, local, 1}}, 0x1009, ".L0 "},
 		{"Thumb bit", elf.EM_ARM, []imageSymbol{{"thumb", 0x1001, 4, function, global, 1}}, 0x1000, "thumb"},
 		{"Thumb bit of functions only", elf.EM_ARM, []imageSymbol{{"label", 0x1001, 4, notype, global, 1}}, 0x1000, ""},
 		{"no symbols", 0, nil, 0x1000, ""},

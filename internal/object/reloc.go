@@ -1,0 +1,295 @@
+package object
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// Object files (ET_REL) that were never linked keep what debug sections say of addresses, and of each other, in relocations. They are
+// applied as if the linker had put every section at its header's address, which is 0: what llvm-symbolizer does.
+
+// relocates reports whether the bytes of s, found by name, are those in the file with relocations applied.
+func (f *File) relocates(name string, s *Section) bool {
+	return f.Type == elf.ET_REL && strings.HasPrefix(name, ".debug_") && s.Flags&elf.SHF_ALLOC == 0 && f.relocations(s) != nil
+}
+
+// relocations returns the first section of relocations for s, or nil. Compilers write one.
+func (f *File) relocations(s *Section) *Section {
+	for i := range f.sections {
+		r := &f.sections[i]
+		if (r.Type == elf.SHT_RELA || r.Type == elf.SHT_REL) && uint64(r.Info) < uint64(len(f.sections)) && &f.sections[r.Info] == s {
+			return r
+		}
+	}
+	return nil
+}
+
+// relocated returns the bytes of s, on the heap, with relocations applied. Those of unknown kinds, to no symbol or outside of the section
+// are left out.
+func (f *File) relocated(s *Section, legacy bool) (data []byte, err error) {
+	if !within(s.Offset, s.Size, f.size) {
+		return nil, &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
+	}
+	switch {
+	case legacy || s.Flags&elf.SHF_COMPRESSED != 0:
+		data, err = f.inflate(s, legacy)
+	case s.Size > maxHeapSection:
+		err = &LimitError{"bytes", s.Size, maxHeapSection}
+	case f.mapped != nil:
+		data = bytes.Clone(f.mapped[s.Offset : s.Offset+s.Size])
+	default:
+		data, err = f.read(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := f.relocations(s)
+	raw, err := f.once(r)
+	if err != nil {
+		return nil, fmt.Errorf("relocations: %w", err)
+	}
+	if uint64(r.Link) >= uint64(len(f.sections)) || f.sections[r.Link].Type != elf.SHT_SYMTAB {
+		return nil, &FormatError{"relocations", "are without a symbol table"}
+	}
+	symbols, err := f.once(&f.sections[r.Link])
+	if err != nil {
+		return nil, fmt.Errorf("relocations: %w", err)
+	}
+	h := f.header
+	size := h.pick(relSize32, relSize64)
+	if r.Type == elf.SHT_RELA {
+		size = h.pick(relaSize32, relaSize64)
+	}
+	for n := 0; len(raw) >= size && n < maxRelocations; n++ {
+		var off, symbol, kind, addend uint64
+		if h.is64 {
+			info := h.u64(raw[8:])
+			off, symbol, kind = h.u64(raw), info>>32, info&0xffffffff
+			if r.Type == elf.SHT_RELA {
+				addend = h.u64(raw[16:])
+			}
+		} else {
+			info := h.u32(raw[4:])
+			off, symbol, kind = uint64(h.u32(raw)), uint64(info>>8), uint64(info&0xff)
+			if r.Type == elf.SHT_RELA {
+				addend = uint64(int64(int32(h.u32(raw[8:]))))
+			}
+		}
+		raw = raw[size:]
+		how := relocationOf(f.Machine, kind)
+		if how.bytes == 0 || !within(off, uint64(how.bytes), uint64(len(data))) {
+			continue
+		}
+		value, ok := f.relocationSymbol(symbols, symbol)
+		if !ok {
+			continue
+		}
+		f.apply(data[off:off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, value, addend, s.Addr+off)
+	}
+	return data, nil
+}
+
+// once returns the bytes of a section that is looked at once, and not kept.
+func (f *File) once(s *Section) ([]byte, error) {
+	switch {
+	case !within(s.Offset, s.Size, f.size):
+		return nil, &FormatError{"section " + s.Name, "reaches beyond the end of the file"}
+	case f.mapped != nil:
+		return f.mapped[s.Offset : s.Offset+s.Size], nil
+	}
+	return f.read(s)
+}
+
+// relocationSymbol returns the address of a symbol of the table; 0 for one that is not defined here.
+func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
+	h := f.header
+	size := uint64(h.pick(symSize32, symSize64))
+	if index >= uint64(len(table))/size {
+		return 0, false
+	}
+	b := table[index*size:]
+	var shndx uint16
+	if h.is64 {
+		shndx, addr = h.u16(b[6:]), h.u64(b[8:])
+	} else {
+		shndx, addr = h.u16(b[14:]), uint64(h.u32(b[4:]))
+	}
+	if i := elf.SectionIndex(shndx); i != elf.SHN_UNDEF && i < elf.SHN_LORESERVE && uint64(i) < uint64(len(f.sections)) {
+		addr += f.sections[i].Addr
+	}
+	return addr, true
+}
+
+// A relocation says what is done with a field.
+type relocation struct {
+	bytes uint8 // of the field; 0: nothing is done
+	does  relocationKind
+}
+
+type relocationKind uint8
+
+const (
+	set      relocationKind = iota // the field becomes the address
+	relative                       // the address less that of the field
+	add                            // the address is added to the field
+	subtract                       // and subtracted
+	setLow6                        // set for the low six bits
+	sub6                           // subtract for the low six bits
+)
+
+// apply changes one field. The addend of SHT_REL is what the field holds.
+func (f *File) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
+	var held uint64
+	big := f.header.big
+	switch len(field) {
+	case 1:
+		held = uint64(field[0])
+	case 2:
+		held = uint64(f.header.u16(field))
+	case 4:
+		held = uint64(f.header.u32(field))
+	case 8:
+		held = f.header.u64(field)
+	}
+	if implicit && how.does <= relative {
+		addend = held
+	}
+	v := value + addend
+	switch how.does {
+	case relative:
+		v -= place
+	case add:
+		v = held + v
+	case subtract:
+		v = held - v
+	case setLow6:
+		v = held&^0x3f | v&0x3f
+	case sub6:
+		v = held&^0x3f | (held-v)&0x3f
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if big {
+		order = binary.BigEndian
+	}
+	switch len(field) {
+	case 1:
+		field[0] = byte(v)
+	case 2:
+		order.PutUint16(field, uint16(v))
+	case 4:
+		order.PutUint32(field, uint32(v))
+	case 8:
+		order.PutUint64(field, v)
+	}
+}
+
+// relocationOf returns what a relocation of a machine's ABI does: those that occur in debug sections.
+func relocationOf(m elf.Machine, kind uint64) relocation {
+	switch m {
+	case elf.EM_X86_64:
+		switch elf.R_X86_64(kind) {
+		case elf.R_X86_64_64, elf.R_X86_64_DTPOFF64:
+			return relocation{8, set}
+		case elf.R_X86_64_32, elf.R_X86_64_32S, elf.R_X86_64_DTPOFF32:
+			return relocation{4, set}
+		case elf.R_X86_64_PC64:
+			return relocation{8, relative}
+		case elf.R_X86_64_PC32:
+			return relocation{4, relative}
+		}
+	case elf.EM_386:
+		switch elf.R_386(kind) {
+		case elf.R_386_32:
+			return relocation{4, set}
+		case elf.R_386_PC32:
+			return relocation{4, relative}
+		}
+	case elf.EM_AARCH64:
+		switch elf.R_AARCH64(kind) {
+		case elf.R_AARCH64_ABS64:
+			return relocation{8, set}
+		case elf.R_AARCH64_ABS32:
+			return relocation{4, set}
+		case elf.R_AARCH64_ABS16:
+			return relocation{2, set}
+		case elf.R_AARCH64_PREL64:
+			return relocation{8, relative}
+		case elf.R_AARCH64_PREL32:
+			return relocation{4, relative}
+		case elf.R_AARCH64_PREL16:
+			return relocation{2, relative}
+		}
+	case elf.EM_ARM:
+		switch elf.R_ARM(kind) {
+		case elf.R_ARM_ABS32:
+			return relocation{4, set}
+		case elf.R_ARM_REL32:
+			return relocation{4, relative}
+		}
+	case elf.EM_RISCV:
+		return relocationOfRISCV(elf.R_RISCV(kind))
+	case elf.EM_PPC64:
+		switch elf.R_PPC64(kind) {
+		case elf.R_PPC64_ADDR64:
+			return relocation{8, set}
+		case elf.R_PPC64_ADDR32:
+			return relocation{4, set}
+		case elf.R_PPC64_REL64:
+			return relocation{8, relative}
+		case elf.R_PPC64_REL32:
+			return relocation{4, relative}
+		}
+	case elf.EM_S390:
+		switch elf.R_390(kind) {
+		case elf.R_390_64:
+			return relocation{8, set}
+		case elf.R_390_32:
+			return relocation{4, set}
+		case elf.R_390_PC64:
+			return relocation{8, relative}
+		case elf.R_390_PC32:
+			return relocation{4, relative}
+		}
+	}
+	return relocation{}
+}
+
+// relocationOfRISCV knows the pairs that make up a difference: its linker may shorten the code between two labels.
+func relocationOfRISCV(kind elf.R_RISCV) relocation {
+	switch kind {
+	case elf.R_RISCV_64:
+		return relocation{8, set}
+	case elf.R_RISCV_32, elf.R_RISCV_SET32:
+		return relocation{4, set}
+	case elf.R_RISCV_SET16:
+		return relocation{2, set}
+	case elf.R_RISCV_SET8:
+		return relocation{1, set}
+	case elf.R_RISCV_SET6:
+		return relocation{1, setLow6}
+	case elf.R_RISCV_32_PCREL:
+		return relocation{4, relative}
+	case elf.R_RISCV_ADD64:
+		return relocation{8, add}
+	case elf.R_RISCV_ADD32:
+		return relocation{4, add}
+	case elf.R_RISCV_ADD16:
+		return relocation{2, add}
+	case elf.R_RISCV_ADD8:
+		return relocation{1, add}
+	case elf.R_RISCV_SUB64:
+		return relocation{8, subtract}
+	case elf.R_RISCV_SUB32:
+		return relocation{4, subtract}
+	case elf.R_RISCV_SUB16:
+		return relocation{2, subtract}
+	case elf.R_RISCV_SUB8:
+		return relocation{1, subtract}
+	case elf.R_RISCV_SUB6:
+		return relocation{1, sub6}
+	}
+	return relocation{}
+}
