@@ -179,3 +179,53 @@ func TestPathsAreThoseOfLLVM(t *testing.T) {
 		}
 	}
 }
+
+// Object files that were not linked, of several machines, are answered as by
+// llvm-symbolizer: every section begins at address 0.
+func TestObjectFilesAreThoseOfLLVM(t *testing.T) {
+	tool(t, "clang-19")
+	const text = `static int counter = 3; int table[4] = {1, 2};
+static inline __attribute__((always_inline)) int inner(int x) { return x * counter; }
+int f(int x) { counter += x; return inner(x) + table[x & 3]; }
+int g(int x) { return f(x) + inner(x + 1); }
+`
+	src := filepath.Join(t.TempDir(), "a.c")
+	if err := os.WriteFile(src, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"x86_64", "i386", "aarch64", "armv7", "riscv64", "riscv32", "powerpc64le", "s390x"} {
+		for _, version := range []string{"-gdwarf-4", "-gdwarf-5", "-gz"} {
+			t.Run(target+version, func(t *testing.T) {
+				dir := t.TempDir()
+				f := fixture{path: filepath.Join(dir, ".build-id", "ab", "cd.debug")}
+				f.id, _ = buildid.FromBytes([]byte{0xab, 0xcd})
+				if err := os.MkdirAll(filepath.Dir(f.path), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				run(t, "clang-19", "--target="+target+"-linux-gnu", "-O1", "-g", version, "-c", src, "-o", f.path)
+				var addrs []uint64
+				for a := range uint64(200) {
+					addrs = append(addrs, a)
+				}
+				want := f.llvm(t, addrs)
+				s := open(t, Options{Reaching: true}, buildid.NewTree(dir))
+				lines := 0
+				for _, a := range addrs {
+					frames, err := s.Code(context.Background(), nil, f.at(a))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := asLLVM(frames); got != want[a] {
+						t.Fatalf("%#x\n got\n%s\nwant\n%s", a, got, want[a])
+					}
+					if len(frames) > 0 && frames[0].HasLine {
+						lines++
+					}
+				}
+				if lines < 20 {
+					t.Errorf("%d addresses have a line", lines)
+				}
+			})
+		}
+	}
+}
