@@ -207,6 +207,9 @@ func (g *generator) damage(e string) string {
 	}
 	b := []byte(e)
 	at := g.IntN(len(b))
+	if strings.HasPrefix(e, "{{{symbol:_Z") { // demanglers differ in what they make of half a name
+		at = g.IntN(len("{{{symbol:"))
+	}
 	switch g.IntN(6) {
 	case 0:
 		b[at] = byte(g.IntN(256))

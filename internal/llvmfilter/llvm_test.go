@@ -1,9 +1,12 @@
 package llvmfilter
 
 import (
+	"bytes"
+	"debug/elf"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +41,112 @@ func TestRealLogs(t *testing.T) {
 		for _, flags := range flagSets {
 			compare(t, string(log), append([]string{tree(inventory)}, flags...)...)
 		}
+	}
+}
+
+// The address sanitizer prints markup for everything that it would symbolize.
+func TestAddressSanitizerReports(t *testing.T) {
+	need(t, llvmSymbolizer, "clang-19")
+	dir := t.TempDir()
+	for _, source := range []string{"uaf", "segv"} {
+		for _, level := range []string{"-O0", "-O1"} {
+			program := filepath.Join(dir, source+level)
+			build := exec.Command("clang-19", "-x", "c++", "-g", level, "-fsanitize=address", "-Wl,--build-id",
+				filepath.Join("..", "..", "integration", "testdata", source+".cc"), "-lstdc++", "-o", program)
+			if out, err := build.CombinedOutput(); err != nil {
+				if os.Getenv("CI") == "true" {
+					t.Fatalf("%s: %v\n%s", build, err, out)
+				}
+				t.Skipf("%s: %v\n%s", build, err, out)
+			}
+			b := readBinary(t, program)
+			place := filepath.Join(dir, ".build-id", b.id[:2], b.id[2:]+".debug")
+			if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(program, place); err != nil {
+				t.Fatal(err)
+			}
+			crash := exec.Command(place)
+			crash.Env = []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}
+			log, err := crash.CombinedOutput()
+			if err == nil || !bytes.Contains(log, []byte("{{{bt:0:")) {
+				t.Fatalf("%s did not die with a backtrace: %v\n%s", place, err, log)
+			}
+			for _, flags := range flagSets {
+				compare(t, string(log), append([]string{tree(dir)}, flags...)...)
+			}
+		}
+	}
+}
+
+// A file that was not linked, and has no build ID, answers as one that was.
+func TestObjectFiles(t *testing.T) {
+	need(t, llvmSymbolizer, "clang-19")
+	dir := t.TempDir()
+	place := filepath.Join(dir, ".build-id", "ab", "cdef.debug")
+	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "int n; static inline int sq(int x) { return x * x; }\nint f(int x) { n = x; return sq(x) + sq(n); }\nint main(void) { return f(n); }\n",
+		"clang-19", "-x", "c", "-", "-g", "-O1", "-c", "-o", place)
+	var log strings.Builder
+	log.WriteString("{{{module:0:a.o:elf:abcdef}}}\n{{{mmap:0x1000:0x1000:load:0:rwx:0}}}\n")
+	for a := 0x1000; a < 0x1040; a++ {
+		fmt.Fprintf(&log, "{{{bt:0:%#x:pc}}} {{{pc:%#x}}} {{{data:%#x}}}\n", a, a, a)
+	}
+	for _, flags := range flagSets {
+		compare(t, log.String(), append([]string{tree(dir)}, flags...)...)
+	}
+}
+
+// Symbol elements show the names of a real library as LLVM's filter does, but
+// for at most one in a hundred.
+func TestNamesOfARealLibrary(t *testing.T) {
+	need(t, llvmSymbolizer)
+	libraries, err := filepath.Glob("/usr/lib/*/libLLVM*19*")
+	if err != nil || len(libraries) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no libLLVM")
+		}
+		t.Skip("no libLLVM")
+	}
+	f, err := elf.Open(libraries[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := len(symbols)/2000 + 1
+	if long() {
+		step = 1
+	}
+	var log strings.Builder
+	n := 0
+	for i := 0; i < len(symbols); i += step {
+		fmt.Fprintf(&log, "{{{symbol:%s}}}\n", symbols[i].Name)
+		n++
+	}
+	wantOut, wantSaid := byLLVM(t, log.String(), nil)
+	gotOut, gotSaid := byUs(t, log.String(), nil, nil)
+	got, want, in := strings.Split(gotOut, "\n"), strings.Split(wantOut, "\n"), strings.Split(log.String(), "\n")
+	if len(got) != len(want) || gotSaid != wantSaid {
+		t.Fatalf("%d lines, want %d; %s", len(got), len(want), firstDifference(gotSaid, wantSaid))
+	}
+	differ := 0
+	for i := range got {
+		if got[i] != want[i] {
+			if differ++; differ <= 2 {
+				t.Logf("%s\n got %s\nwant %s", in[i], got[i], want[i])
+			}
+		}
+	}
+	t.Logf("%d of %d names differ", differ, n)
+	if differ*100 > n {
+		t.Errorf("%d of %d names differ", differ, n)
 	}
 }
 
