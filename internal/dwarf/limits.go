@@ -12,7 +12,7 @@ const (
 	maxSpecs       = 1 << 10   // attributes of one declaration; the largest seen have some 40
 	maxRanges      = 1 << 19   // address ranges of the functions of one unit, and of the calls inlined into them: 12 MiB
 	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
-	maxUnitRanges  = 2 << 20   // address ranges of all units together that are kept: 48 MiB. A browser of 30,000 units has some 700,000
+	maxUnitRanges  = 1 << 20   // address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has some 700,000
 	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. A longer program is run again for each lookup
 	maxFiles       = 1 << 20   // files, or directories, of one unit: 40 MiB
 	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
