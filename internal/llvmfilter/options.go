@@ -10,9 +10,10 @@ import (
 // Options are what llvm-symbolizer's flags change about --filter-markup, but
 // for those that are about the symbolizer. The zero value finds nothing.
 type Options struct {
-	// Symbolizer answers the addresses; nil knows no file. It must show
-	// names demangled, keep inlined calls, and answer by LLVM's rule:
-	// see symbolize.Options. --functions is an option of it.
+	// Symbolizer answers the addresses and demangles names; nil knows no
+	// file, and shows names as they are. LLVM's answers are those of one with
+	// symbolize.Options.Reaching, and without NoDemangle and NoInlines;
+	// --functions is its Names.
 	Symbolizer *symbolize.Symbolizer
 
 	// Context ends all waiting for debug files; nil never does.
