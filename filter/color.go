@@ -33,8 +33,11 @@ func (f *Filter) highlight() sgr.State {
 
 // text prints a piece of the log that is no element.
 func (f *Filter) text(p *piece) {
-	if p.Kind == markup.SGR && f.o.Color != ColorKeep {
-		if f.paint {
+	if p.Kind == markup.SGR {
+		switch f.o.Color {
+		case ColorKeep:
+			f.out = append(f.out, p.Raw...)
+		case ColorAlways:
 			f.state = f.state.Apply(p.Raw)
 		}
 		return
@@ -42,7 +45,16 @@ func (f *Filter) text(p *piece) {
 	if f.paint {
 		f.pen(f.state)
 	}
-	f.out = append(f.out, p.Raw...)
+	f.logText(p.Raw)
+}
+
+// logText prints bytes of the log.
+func (f *Filter) logText(b []byte) {
+	if f.o.Terminal {
+		f.out = f.visible.append(f.out, b, true)
+	} else {
+		f.out = append(f.out, b...)
+	}
 }
 
 // mark prints a part of an element that is the same for all of its kind.
@@ -68,8 +80,36 @@ func (f *Filter) valueBytes(b []byte) {
 	f.out = append(f.out, b...)
 }
 
-// endLine ends the line at work; a dangling colour ends with it.
+// endLine ends the line at work: what was printed of it is a line of the
+// output, or an object.
 func (f *Filter) endLine(eol []byte) {
+	f.endText(eol)
+	if f.json != nil {
+		f.emit(false)
+	}
+}
+
+// endText ends the text of the line at work, with its footnotes.
+func (f *Filter) endText(eol []byte) {
+	if len(f.notes) > 0 {
+		f.printNotes(eol)
+	}
+	if f.json != nil {
+		eol = nil
+	}
+	f.breakLine(eol)
+}
+
+// nextLine goes on to another line that is printed for the line at work.
+func (f *Filter) nextLine(eol []byte) {
+	if f.json != nil {
+		eol = newline
+	}
+	f.breakLine(eol)
+}
+
+// breakLine prints a line end; a dangling colour ends with the line.
+func (f *Filter) breakLine(eol []byte) {
 	if f.paint {
 		f.state = sgr.State{}
 		f.pen(f.state)

@@ -15,8 +15,17 @@ type Filter struct {
 	w     io.Writer
 	o     Options
 	cache *Cache
-	space space
 	open  *moduleLine // the module line that still collects its maps
+
+	process   *process            // whose line is at work
+	processes map[string]*process // all, when the stream has several
+	turn      uint64              // lines that looked for their process
+	openDicts int                 // processes in the middle of a hexdict
+
+	notes      []note // footnotes of the line at work
+	notePrefix []byte // what stands before each
+
+	json *jsonOut // nil: the output is text
 
 	out  []byte // printed, not yet at w
 	skip int    // bytes at the head of out that Flush has passed on already
@@ -34,12 +43,16 @@ type Filter struct {
 	scan   markup.Scanner
 	resolver
 	painter
+	visible visible
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large
 // blocks, and never closes w.
 func New(w io.Writer, o Options) *Filter {
-	f := &Filter{w: w, o: o, cache: o.Cache}
+	f := &Filter{w: w, o: o, cache: o.Cache, process: new(process)}
+	if o.Output == JSON {
+		f.json = new(jsonOut)
+	}
 	if f.cache == nil {
 		f.cache = NewCache(0)
 	}
@@ -105,7 +118,7 @@ func (f *Filter) Unfinished() bool { return len(f.tail) > f.passed }
 // maps, is kept until it is finished. The command calls it after 100 ms of
 // silence.
 func (f *Filter) Flush() error {
-	if !f.Unfinished() || f.err != nil {
+	if !f.Unfinished() || f.err != nil || f.json != nil || f.openDicts > 0 || f.o.Terminal && cutRune(f.tail) > 0 {
 		return f.err
 	}
 	f.tokens(f.tail)
@@ -187,6 +200,9 @@ func (f *Filter) block(b []byte) {
 			esc = nextEscape(b, at)
 		}
 		mark := min(open, esc)
+		if f.openDicts > 0 {
+			mark = at // each line may be part of it
+		}
 		if mark == len(b) {
 			f.plain(b[at:], lines)
 			return
@@ -225,6 +241,10 @@ func nextEscape(b []byte, at int) int {
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	f.line += int64(lines)
+	if f.json != nil || f.o.Terminal {
+		f.plainLines(b)
+		return
+	}
 	if len(b) < directWrite {
 		f.out = append(f.out, b...)
 		f.sendLarge()
@@ -238,8 +258,13 @@ func (f *Filter) plain(b []byte, lines int) {
 func (f *Filter) lineOf(b []byte) {
 	f.line++
 	text, eol := splitLine(b)
-	if !f.oneFrame(text) {
+	f.enter(text)
+	switch {
+	case f.process.hex != nil:
+		f.dictLine(text)
+	case !f.oneFrame(text):
 		f.tokens(text)
+		f.findDict(text)
 	}
 	f.linePieces(eol)
 	f.sendLarge()
@@ -261,6 +286,25 @@ func (f *Filter) tokens(text []byte) {
 			t = markup.Token{Raw: t.Fields, Off: t.Off}
 		}
 		f.pieces = append(f.pieces, piece{Token: t})
+	}
+}
+
+// plainLines is plain where lines are not passed on as they are.
+func (f *Filter) plainLines(b []byte) {
+	for line := range bytes.Lines(b) {
+		text, eol := splitLine(line)
+		if f.o.Terminal {
+			f.out = f.visible.append(f.out, text, len(eol) > 0)
+		} else {
+			f.out = append(f.out, text...)
+		}
+		if f.json == nil {
+			f.out = append(f.out, eol...)
+			f.sendLarge()
+		} else {
+			f.emit(len(eol) == 0)
+			f.sendLarge()
+		}
 	}
 }
 
@@ -312,15 +356,30 @@ func splitLine(b []byte) (text, eol []byte) {
 	return b[:n], b[n:]
 }
 
-// sendLarge writes what is printed when it is much.
-func (f *Filter) sendLarge() {
-	if len(f.out) >= outputChunk {
+// sendLarge writes what is printed when it is much, and reports whether
+// nothing of the line at work is left.
+func (f *Filter) sendLarge() bool {
+	switch {
+	case f.json == nil && len(f.out) >= outputChunk:
 		f.send()
+	case f.json != nil && len(f.out) >= maxObject:
+		f.emit(true)
+	case f.json != nil && len(f.json.lines) >= outputChunk:
+		f.send()
+		return false
+	default:
+		return false
 	}
+	return true
 }
 
 // send writes what is printed, but for what Flush has passed on already.
 func (f *Filter) send() {
+	if f.json != nil {
+		f.write(f.json.lines)
+		f.json.lines = f.json.lines[:0]
+		return
+	}
 	if n := min(f.skip, len(f.out)); n > 0 {
 		f.skip -= n
 		f.write(f.out[n:])

@@ -27,6 +27,10 @@ type moduleLine struct {
 	before []byte    // as printed
 	after  []byte    // as printed, line end included
 	state  sgr.State // the log's colour where the brackets stand
+
+	// For JSON: what the line's object holds besides.
+	process string
+	records []record
 }
 
 // maxMerged is how many maps one line collects; a log that repeats a map for
@@ -51,11 +55,12 @@ func (f *Filter) contextual(eol []byte) {
 		switch p.Tag {
 		case markup.TagReset:
 			f.settleModule(start)
-			if f.space.known() {
+			if f.process.space.known() {
 				f.bracketed(p)
+				f.recordTag(markup.TagReset)
 				shown = true
 			}
-			f.space.reset()
+			f.process.space.reset()
 			f.forgetRecent()
 		case markup.TagModule:
 			f.settleModule(start)
@@ -83,8 +88,7 @@ func (f *Filter) contextual(eol []byte) {
 			f.presentation(p)
 			shown = true
 		}
-		if f.open == nil && len(f.out) >= outputChunk {
-			f.send()
+		if f.open == nil && f.sendLarge() {
 			start = 0
 		}
 	}
@@ -99,8 +103,13 @@ func (f *Filter) endContextual(start int, shown bool, eol []byte) {
 		f.open = nil
 		f.dropLine(start)
 	case m != nil:
-		f.endLine(eol)
+		f.endText(eol)
 		m.after = bytes.Clone(f.out[start:])
+		m.process = f.process.key
+		if f.json != nil {
+			m.records = f.json.records
+			f.json.records = nil
+		}
 		f.out = f.out[:start]
 		m.merges = f.passed == 0 && len(m.raw) <= maxRepeat
 	case shown || f.passed > 0:
@@ -137,6 +146,9 @@ func (f *Filter) shows() bool {
 func (f *Filter) dropLine(start int) {
 	f.out = f.out[:start]
 	f.state, f.cur = sgr.State{}, sgr.State{}
+	if f.json != nil {
+		f.json.records = f.json.records[:0]
+	}
 }
 
 // merge adds the maps of the line at work to the open module line if the line
@@ -156,7 +168,7 @@ func (f *Filter) merge() bool {
 				return false
 			}
 			e, err := p.mmap()
-			if err != nil || e.Size == 0 || f.space.modules[e.Module] != m.mod {
+			if err != nil || e.Size == 0 || f.process.space.modules[e.Module] != m.mod {
 				return false
 			}
 			seen = true
@@ -166,7 +178,7 @@ func (f *Filter) merge() bool {
 			return false
 		}
 	}
-	if !equalButDigits(before, m.raw) || f.space.n+2*len(f.pieces) > maxMaps {
+	if !equalButDigits(before, m.raw) || f.process.space.n+2*len(f.pieces) > maxMaps {
 		return false
 	}
 	for i := range f.pieces {
@@ -232,6 +244,7 @@ func (f *Filter) beginModule(start int, mod *module, adds bool) int {
 		m.raw = append(m.raw, f.pieces[i].Raw...)
 	}
 	f.open = m
+	f.recordModule(m)
 	if len(f.out)-start > maxRepeat {
 		return len(f.out) // stays printed: a line of many modules must not be copied for each
 	}
@@ -265,6 +278,10 @@ func (f *Filter) closeModule() {
 	f.out = append(f.out, m.before...)
 	f.printModule(m)
 	f.out = append(f.out, m.after...)
+	if f.json != nil {
+		f.json.emit(f.out, m.records, m.process, false)
+		f.out = f.out[:0]
+	}
 	f.sendLarge()
 }
 
@@ -286,15 +303,7 @@ func (f *Filter) printModule(m *moduleLine) {
 		f.mark(`"; BuildID=`)
 		f.value(m.mod.buildID.String())
 	}
-	slices.SortStableFunc(m.maps, func(a, b interval) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	sortMaps(m.maps)
 	for i, v := range m.maps {
 		if i == 0 {
 			f.mark(" [")
@@ -323,7 +332,7 @@ func (f *Filter) define(p *piece) (*module, bool) {
 		return nil, false // the scanner has said so
 	}
 	f.forgetRecent()
-	mod, changed, err := f.space.define(e, time.Now())
+	mod, changed, err := f.process.space.define(e, time.Now())
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v (%d)", e.ID, err, maxModules))
 		return nil, false
@@ -343,16 +352,16 @@ func (f *Filter) load(p *piece) (interval, bool) {
 	if bad != nil {
 		return interval{}, false
 	}
-	mod := f.space.modules[e.Module]
+	mod := f.process.space.modules[e.Module]
 	if mod == nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap of module %d, which no module element has defined", e.Module))
 		return interval{}, false
 	}
-	if f.space.same(e, mod) {
-		return f.space.find(e.Addr), true
+	if f.process.space.same(e, mod) {
+		return f.process.space.find(e.Addr), true
 	}
 	f.forgetRecent()
-	v, over, err := f.space.load(e, mod)
+	v, over, err := f.process.space.load(e, mod)
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is not taken in: %v", e.Addr, err))
 		return interval{}, false

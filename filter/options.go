@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"time"
 
@@ -30,6 +31,14 @@ const (
 	ColorNever               // SGR sequences removed
 )
 
+// Output says in which form the log is printed.
+type Output uint8
+
+const (
+	Text Output = iota // the log, with answers in the place of elements
+	JSON               // an object for each line: schema/log.schema.json
+)
+
 // Options configure a Filter. The zero value resolves nothing and keeps
 // colours.
 type Options struct {
@@ -40,6 +49,22 @@ type Options struct {
 	// Cache holds rendered frames; Filters with equal Paths options may share
 	// one. Nil: the Filter makes its own.
 	Cache *Cache
+
+	Output Output
+
+	// Terminal says that a person's terminal shows the output: control
+	// characters of the log's text, other than TAB and colour, are made
+	// visible. Without it they pass as they are.
+	Terminal bool
+
+	// ProcessKey, if not nil, tells the processes of the stream apart by what
+	// its first group that takes part matches in a line; see the function of
+	// that name. Each has its own modules and maps.
+	ProcessKey *regexp.Regexp
+
+	// DumpFile is called for each dumpfile element with the context that the
+	// dump needs to be read. Nil: none.
+	DumpFile func(Dump)
 
 	// Context ends all waiting for debug files when it is done; nil never
 	// does.

@@ -41,6 +41,8 @@ func (p *piece) module() (markup.Module, *markup.SyntaxError) { return typed(p, 
 func (p *piece) mmap() (markup.MMap, *markup.SyntaxError)     { return typed(p, markup.ParseMMap) }
 func (p *piece) pc() (markup.PC, *markup.SyntaxError)         { return typed(p, markup.ParsePC) }
 func (p *piece) data() (markup.Data, *markup.SyntaxError)     { return typed(p, markup.ParseData) }
+func (p *piece) dict() (markup.HexDict, *markup.SyntaxError)  { return typed(p, markup.ParseHexDict) }
+func (p *piece) dump() (markup.DumpFile, *markup.SyntaxError) { return typed(p, markup.ParseDumpFile) }
 func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
 
 func (p *piece) bt() (markup.BT, *markup.SyntaxError) {

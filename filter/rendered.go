@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/symfilter/symfilter/symbolize"
@@ -9,9 +10,11 @@ import (
 // rendered is what an address came to, in the pieces that the layouts need.
 // It never changes, and it is shared by the Filters of a Cache.
 type rendered struct {
-	frames []frameText // of a code address, innermost first
-	data   string      // of a data address: name, name+0x18
-	later  bool        // the address behind the adjusted one was used: the emitter had subtracted already
+	frames   []frameText         // of a code address, innermost first
+	source   []symbolize.Frame   // of these, for JSON; else nil
+	variable *symbolize.Variable // of a data address, for JSON; else nil
+	data     string              // of a data address: name, name+0x18
+	later    bool                // the address behind the adjusted one was used: the emitter had subtracted already
 }
 
 // frameText is one frame, all of it clean.
@@ -25,6 +28,13 @@ type frameText struct {
 
 func (r *rendered) size() int64 {
 	n := int64(96 + len(r.data))
+	for i := range r.source {
+		s := &r.source[i]
+		n += int64(96 + len(s.Func) + len(s.Linkage) + len(s.File))
+	}
+	if v := r.variable; v != nil {
+		n += int64(96 + len(v.Name) + len(v.Linkage) + len(v.Member))
+	}
 	for i := range r.frames {
 		f := &r.frames[i]
 		n += int64(96 + len(f.name) + len(f.file) + len(f.line) + len(f.col) + len(f.tail))
@@ -32,8 +42,17 @@ func (r *rendered) size() int64 {
 	return n
 }
 
-func renderFrames(frames []symbolize.Frame, m *module, rel uint64, later bool, paths *Paths) *rendered {
+func renderFrames(frames []symbolize.Frame, m *module, rel uint64, later bool, o *Options) *rendered {
+	paths := &o.Paths
 	r := &rendered{frames: make([]frameText, len(frames)), later: later}
+	if o.Output == JSON {
+		r.source = slices.Clone(frames)
+		for i := range r.source {
+			if s := &r.source[i]; s.File != "" {
+				s.File = paths.shown(s.File)
+			}
+		}
+	}
 	where := string(appendPlace(nil, m, rel))
 	for i := range frames {
 		s, t := &frames[i], &r.frames[i]
@@ -58,14 +77,18 @@ func renderFrames(frames []symbolize.Frame, m *module, rel uint64, later bool, p
 	return r
 }
 
-func renderVariable(v symbolize.Variable) *rendered {
+func renderVariable(v symbolize.Variable, o *Options) *rendered {
 	name := v.Name
 	if v.Member != "" {
 		name += v.Member
 	} else if v.Offset != 0 {
 		name += "+0x" + strconv.FormatUint(v.Offset, 16)
 	}
-	return &rendered{data: clean(name)}
+	r := &rendered{data: clean(name)}
+	if o.Output == JSON {
+		r.variable = &v
+	}
+	return r
 }
 
 // label is how a module is named in frames; one without a name by its build

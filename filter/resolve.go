@@ -89,6 +89,7 @@ type answer struct {
 	addr uint64    // as looked up
 	rel  uint64    // module-relative, of addr
 	text *rendered // nil: nothing but the module is known
+	err  error     // why, when text is nil; nil: its file was found, no symbol covers the address
 }
 
 // recent holds the last answers of a Filter by address, so that a hot frame
@@ -138,9 +139,9 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 	if form != exact && addr > 0 {
 		a.addr--
 	}
-	v := f.space.find(a.addr)
+	v := f.process.space.find(a.addr)
 	if v.mod == nil && (form == either || form == first) {
-		if v = f.space.find(addr); v.mod != nil {
+		if v = f.process.space.find(addr); v.mod != nil {
 			form, a.addr = exact, addr
 		}
 	}
@@ -159,7 +160,7 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 // data resolves a data address of the process.
 func (f *Filter) data(addr uint64) answer {
 	a := answer{addr: addr}
-	v := f.space.find(addr)
+	v := f.process.space.find(addr)
 	if v.mod == nil {
 		f.failed++
 		return a
@@ -184,6 +185,7 @@ func (r *resolver) answer(a *answer, form lookup) {
 	text, err := r.render(m, a.rel, form)
 	if text == nil {
 		r.note(m, err)
+		a.err = err
 		return
 	}
 	a.text = text
@@ -207,7 +209,7 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 		if plain, ok := unversioned(v.Linkage); ok {
 			v.Name = r.opt.Symbolizer.Demangle(plain)
 		}
-		return renderVariable(v), nil
+		return renderVariable(v, r.opt), nil
 	}
 	frames, err := r.code(m, l)
 	if err != nil || len(frames) == 0 {
@@ -228,7 +230,7 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 			l.Addr--
 		}
 	}
-	return renderFrames(frames, m, l.Addr, later, &r.opt.Paths), nil
+	return renderFrames(frames, m, l.Addr, later, r.opt), nil
 }
 
 // unversioned returns a symbol's name without its version, memcpy for

@@ -109,6 +109,16 @@ func scriptOptions(t *testing.T, comment string) Options {
 		switch key {
 		case "color":
 			o.Color = map[string]Color{"always": ColorAlways, "never": ColorNever}[value]
+		case "json":
+			o.Output = JSON
+		case "terminal":
+			o.Terminal = true
+		case "process-key":
+			re, err := ProcessKey(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.ProcessKey = re
 		case "omit-module-lines":
 			o.OmitModuleLines = true
 		case "basenames":
@@ -131,7 +141,7 @@ func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
 	return s
 }
 
-var escapes = strings.NewReplacer(`\e`, "\x1b", `\r`, "\r", `\0`, "\x00", "\\\n", "")
+var escapes = strings.NewReplacer(`\e`, "\x1b", `\r`, "\r", `\a`, "\a", `\0`, "\x00", `\xff`, "\xff", `\x9b`, "\x9b", `\x7f`, "\x7f", "\\\n", "")
 
 func unescape(s string) string { return escapes.Replace(s) }
 

@@ -198,6 +198,9 @@ func (s *space) same(m markup.MMap, mod *module) bool {
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
 }
 
+// ids returns the IDs of the modules, in order.
+func (s *space) ids() []uint64 { return slices.Sorted(maps.Keys(s.modules)) }
+
 // appendMarkup appends the space as markup lines that describe it anew.
 func (s *space) appendMarkup(dst []byte) []byte {
 	dst = append(markup.Reset{}.AppendMarkup(dst), '\n')
@@ -214,7 +217,7 @@ func (s *space) appendMarkup(dst []byte) []byte {
 	for _, m := range replaced {
 		dst = m.appendMarkup(dst, of[m])
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.modules)) {
+	for _, id := range s.ids() {
 		m := s.modules[id]
 		dst = m.appendMarkup(dst, of[m])
 	}

@@ -221,11 +221,11 @@ func TestContextIsRestored(t *testing.T) {
 	g := New(&out, Options{})
 	g.Write([]byte(context))
 	for addr := range uint64(0x6000) {
-		if got, want := found(&g.space, addr), found(&f.space, addr); got != want {
+		if got, want := found(&g.process.space, addr), found(&f.process.space, addr); got != want {
 			t.Fatalf("%#x: got %s, want %s", addr, got, want)
 		}
 	}
-	if got, want := found(&g.space, top), found(&f.space, top); got != want {
+	if got, want := found(&g.process.space, top), found(&f.process.space, top); got != want {
 		t.Errorf("%#x: got %s, want %s", uint64(top), got, want)
 	}
 	if d := cmp.Diff(string(g.AppendContext(nil)), context); d != "" {

@@ -10,7 +10,7 @@ import (
 
 // linePieces prints the line whose pieces are at work.
 func (f *Filter) linePieces(eol []byte) {
-	var contextual, presented, other int
+	var contextual, presented int
 	var last *piece // the last presentation element
 	for i := range f.pieces {
 		p := &f.pieces[i]
@@ -23,11 +23,9 @@ func (f *Filter) linePieces(eol []byte) {
 		switch p.Tag {
 		case markup.TagReset, markup.TagModule, markup.TagMMap:
 			contextual++
-		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol:
+		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol, markup.TagHexDict:
 			presented++
 			last = p
-		default:
-			other++
 		}
 	}
 	if contextual > 0 {
@@ -50,16 +48,16 @@ func (f *Filter) linePieces(eol []byte) {
 	f.endLine(eol)
 }
 
-// standsAlone reports whether a backtrace element, the only presentation
-// element of its line, stands behind a log prefix or nothing, and not in a
+// standsAlone reports whether an element, the only presentation element of
+// its line or a hexdict, stands behind a log prefix or nothing, and not in a
 // sentence: a sentence's text before it ends in a lower-case letter or a
 // comma, or begins with the "SUMMARY: " of the sanitizers ("SUMMARY:
 // AddressSanitizer: SEGV").
-func (f *Filter) standsAlone(bt *piece) bool {
+func (f *Filter) standsAlone(element *piece) bool {
 	sentence := false
 	for i := range f.pieces {
 		p := &f.pieces[i]
-		if p == bt {
+		if p == element {
 			break
 		}
 		if p.Kind != markup.Text {
@@ -81,27 +79,44 @@ func (f *Filter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT:
 		if e, err := p.bt(); err == nil {
-			f.sentence(f.code(e.Addr, lookupOfFrame(e)))
+			a := f.code(e.Addr, lookupOfFrame(e))
+			f.sentence(a)
+			f.recordAnswer(p.Tag, int64(e.Frame), e.Addr, a)
 			return
 		}
 	case markup.TagPC:
 		if e, err := p.pc(); err == nil {
-			if a := f.code(e.Addr, lookupOf(e.Kind)); a.mod == nil {
+			a := f.code(e.Addr, lookupOf(e.Kind))
+			if a.mod == nil {
 				f.bracketed(p)
 			} else {
 				f.location(a)
 			}
+			f.recordAnswer(p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
-			f.variable(f.data(e.Addr), p)
+			a := f.data(e.Addr)
+			f.variable(a, p)
+			f.recordAnswer(p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
-			f.mark(f.demangle(e.Name))
+			shown := f.demangle(e.Name)
+			f.mark(shown)
+			f.recordTag(p.Tag, "name", e.Name, "demangled", shown)
 			return
+		}
+	case markup.TagHexDict:
+		if e, err := p.dict(); err == nil {
+			f.footnotes(&openDict{body: []byte(e.Body), prefix: f.prefixOf(p)})
+		}
+	case markup.TagDumpFile:
+		if e, err := p.dump(); err == nil {
+			f.dump(e)
+			f.recordTag(p.Tag, "type", e.Type, "name", e.Name)
 		}
 	}
 	f.asItCame(p)
@@ -133,6 +148,7 @@ func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 		return
 	}
 	a := f.code(e.Addr, lookupOfFrame(e))
+	f.recordAnswer(bt.Tag, int64(e.Frame), e.Addr, a)
 	if a.text == nil || len(a.text.frames) == 1 {
 		f.frame(e.Frame, a, 0)
 		f.textOf(f.pieces[behind:])
@@ -178,7 +194,7 @@ func (f *Filter) inlinedLines(number uint64, a answer, start, behind int, eol []
 		if after <= maxRepeat {
 			f.textOf(f.pieces[behind:])
 		}
-		f.endLine(between)
+		f.nextLine(between)
 		f.sendLarge()
 	}
 }
@@ -354,7 +370,11 @@ func (f *Filter) asItCame(p *piece) {
 	if f.paint {
 		f.pen(f.state)
 	}
-	f.out = p.appendRaw(f.out)
+	raw := p.Raw
+	if p.elem != nil {
+		raw = p.appendRaw(nil)
+	}
+	f.logText(raw)
 }
 
 // bracketed prints an element that nothing is known about, as LLVM's filter

@@ -1,0 +1,47 @@
+package filter
+
+import "github.com/symfilter/symfilter/markup"
+
+// Dump is a dump file that the log says was published, with the context that
+// is needed to read it. Its JSON is that of Fuchsia's symbolizer.
+type Dump struct {
+	Modules  []DumpModule  `json:"modules"`
+	Segments []DumpSegment `json:"segments"`
+	Type     string        `json:"type"`
+	Name     string        `json:"name"`
+}
+
+// DumpModule is a module of the process that wrote the dump.
+type DumpModule struct {
+	Name  string `json:"name"`
+	Build string `json:"build"` // build ID
+	ID    uint64 `json:"id"`
+}
+
+// DumpSegment is a mapped part of a module.
+type DumpSegment struct {
+	Module uint64 `json:"mod"`
+	Addr   uint64 `json:"vaddr"`
+	Size   uint64 `json:"size"`
+	Flags  string `json:"flags"`
+	Rel    uint64 `json:"mod_rel_addr"`
+}
+
+// dump passes a dumpfile element on with its context, which stays as it is.
+func (f *Filter) dump(e markup.DumpFile) {
+	if f.o.DumpFile == nil {
+		return
+	}
+	d := Dump{Modules: []DumpModule{}, Segments: []DumpSegment{}, Type: e.Type, Name: e.Name}
+	s := &f.process.space
+	for _, id := range s.ids() {
+		m := s.modules[id]
+		d.Modules = append(d.Modules, DumpModule{Name: m.name, Build: m.buildID.String(), ID: id})
+	}
+	for _, run := range s.runs {
+		for _, v := range run {
+			d.Segments = append(d.Segments, DumpSegment{v.mod.id, v.start, v.end - v.start + 1, v.mode.String(), v.rel})
+		}
+	}
+	f.o.DumpFile(d)
+}

@@ -1,0 +1,221 @@
+package filter
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// openDict is a hexdict whose end has not come yet. Its lines pass as they
+// are; what they hold is kept for the footnotes.
+type openDict struct {
+	body   []byte
+	lines  int
+	prefix []byte // what stood before it: the log's prefix
+}
+
+// A hexdict that is longer counts as closed, without footnotes for the rest.
+const (
+	maxDict      = 64 << 10 // bytes
+	maxDictLines = 256
+)
+
+// findDict begins a hexdict if one opens in the line at work that this line
+// does not end. Nothing behind it is interpreted.
+func (f *Filter) findDict(text []byte) {
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Kind != markup.Text || p.Tag != markup.TagHexDict || p.Err != nil {
+			continue
+		}
+		rest := text[p.Off:]
+		f.process.hex = &openDict{
+			body:   append(bytes.Clone(rest[len("{{{hexdict:"):]), '\n'),
+			lines:  1,
+			prefix: f.prefixOf(p),
+		}
+		f.openDicts++
+		*p = piece{Token: markup.Token{Raw: rest, Off: p.Off}}
+		f.pieces = f.pieces[:i+1]
+		return
+	}
+}
+
+// prefixOf returns the text before a hexdict of the line at work, to be
+// repeated before its footnotes; nothing where that is no log prefix.
+func (f *Filter) prefixOf(to *piece) []byte {
+	if !f.standsAlone(to) {
+		return nil
+	}
+	var b []byte
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p == to {
+			break
+		}
+		if p.Kind == markup.Elem || len(b) > maxRepeat {
+			return nil
+		}
+		b = append(b, p.Raw...)
+	}
+	return b
+}
+
+// dictLine makes the pieces of a line that comes while a hexdict is open.
+func (f *Filter) dictLine(text []byte) {
+	end := f.inDict(text)
+	switch {
+	case end < 0:
+		f.tokens(text)
+		f.findDict(text)
+	case end == 0:
+		f.pieces = append(f.pieces[:0], piece{Token: markup.Token{Raw: text}})
+	default:
+		f.tokens(text[end:])
+		for i := range f.pieces {
+			f.pieces[i].Off += end
+			if err := f.pieces[i].Err; err != nil {
+				err.Off += end
+			}
+		}
+		f.pieces = append(f.pieces, piece{})
+		copy(f.pieces[1:], f.pieces)
+		f.pieces[0] = piece{Token: markup.Token{Raw: text[:end]}}
+	}
+}
+
+// inDict takes in a line that comes while a hexdict is open. It returns where
+// in text the dict ends, 0 when all of text belongs to it, and -1 when the
+// dict was none: what follows is interpreted as ever.
+func (f *Filter) inDict(text []byte) int {
+	d := f.process.hex
+	brace := bytes.IndexByte(text, '}')
+	open := bytes.Index(text, markupOpen)
+	if open >= 0 && (brace < 0 || open < brace) || brace >= 0 && !bytes.HasPrefix(text[brace:], []byte("}}}")) {
+		f.closeDict()
+		return -1
+	}
+	if brace < 0 {
+		d.body = append(append(d.body, text...), '\n')
+		d.lines++
+		if len(d.body) > maxDict || d.lines >= maxDictLines {
+			f.footnotes(f.closeDict())
+		}
+		return 0
+	}
+	d.body = append(d.body, text[:brace]...)
+	f.footnotes(f.closeDict())
+	return brace + 3
+}
+
+func (f *Filter) closeDict() *openDict {
+	d := f.process.hex
+	f.process.hex = nil
+	f.openDicts--
+	return d
+}
+
+// note is a value of a hexdict that lies in code or data.
+type note struct {
+	key   string
+	value uint64
+	answer
+}
+
+// footnotes resolves what d holds; the notes are printed when the line at
+// work has ended.
+func (f *Filter) footnotes(d *openDict) {
+	if f.notes == nil {
+		f.notePrefix = d.prefix
+	}
+	var object []byte
+	if f.json != nil {
+		object = append(object, `{"tag":"hexdict","values":[`...)
+	}
+	first := true
+	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
+		a, known := f.pointed(p.Value)
+		if known && a.text != nil {
+			f.notes = append(f.notes, note{p.Key, p.Value, a})
+		}
+		if f.json != nil {
+			if !first {
+				object = append(object, ',')
+			}
+			first = false
+			object = appendField(append(object, '{'), "key", p.Key)
+			object = appendAddress(object, "value", p.Value)
+			if known {
+				object = appendAnswer(object, a)
+			}
+			object = append(object, '}')
+		}
+	}
+	if f.json != nil {
+		f.record(append(object, "]}"...))
+	}
+}
+
+// pointed resolves a value that may be an address: code where the map is
+// executable, data elsewhere. A value outside any map is just a number.
+func (f *Filter) pointed(value uint64) (a answer, known bool) {
+	v := f.process.space.find(value)
+	if v.mod == nil {
+		return a, false
+	}
+	failed := f.failed // a number that looks like an address is not an unresolved element
+	if v.mode&markup.Exec != 0 {
+		a = f.code(value, exact)
+	} else {
+		a = f.data(value)
+	}
+	f.failed = failed
+	return a, true
+}
+
+// printNotes prints the footnotes of the hexdicts that the line at work has
+// ended, each on a line of its own:
+//
+//	[1] RIP 0x6ee17076fb80 → main main.c:7
+func (f *Filter) printNotes(eol []byte) {
+	if len(eol) == 0 {
+		eol = newline
+	}
+	notes := f.notes
+	f.notes = nil
+	for i := range notes {
+		n := &notes[i]
+		f.nextLine(eol)
+		f.logText(f.notePrefix)
+		f.mark("[")
+		f.value(strconv.Itoa(i + 1))
+		f.mark("] ")
+		f.value(clean(n.key))
+		f.mark(" ")
+		f.value("0x" + strconv.FormatUint(n.value, 16))
+		f.mark(" → ")
+		f.where(n.answer)
+	}
+}
+
+// where prints what a footnote's value points to.
+func (f *Filter) where(a answer) {
+	if a.text.data != "" {
+		f.value(a.text.data)
+		return
+	}
+	for i := range a.text.frames {
+		t := &a.text.frames[i]
+		if i > 0 {
+			f.mark(" inlined into ")
+		}
+		f.value(t.name)
+		if t.file != "" {
+			f.mark(" ")
+			f.value(t.file)
+			f.mark(":")
+			f.value(t.line)
+		}
+	}
+}

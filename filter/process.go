@@ -1,0 +1,113 @@
+package filter
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// process is what one process of the stream has said so far.
+type process struct {
+	key   string
+	space space
+	hex   *openDict // the hexdict that its lines are in the middle of
+	used  uint64    // Filter.turn when it was last at work
+}
+
+// Limits of the processes of one stream, which the markup format asks to keep
+// apart.
+const (
+	maxProcesses = 1024    // contexts; beyond it the one that was idle longest goes
+	maxHeld      = 1 << 20 // modules and maps in all contexts but the one at work
+	maxKey       = 256     // bytes of a key that count
+)
+
+// processKeys are the presets of [ProcessKey].
+var processKeys = map[string]string{
+	// [00135.795][1727][2405][klog] INFO: …, [12.345] 01727.02405> …,
+	// [2026-11-20 10:00:00][1727][2405][tag] …
+	"fuchsia": `^\s*\[[-0-9 :.]+\]\s*\[?(\d+)[].:]`,
+	// 12-20 00:03:53.008 11002 11003 F DEBUG   : …, F/DEBUG (11002): …
+	"logcat": `^\s*(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d+\s+(?:[a-z]\S*\s+)?(\d+)\s+\d+\s+[VDIWEFS]\s|[VDIWEFS]/[^(]*\(\s*(\d+)\):)`,
+	// Nov 20 10:00:00 host app[1727]: …, <34>1 2026-11-20T10:00:00Z host app 1727 …
+	"syslog": `^(?:<\d+>1 \S+ \S+ (\S+ \d+) |[^\[]*?(\S+\[\d+\]): ?)`,
+}
+
+// ProcessKey returns the expression that tells the processes of a stream
+// apart: that of a preset (fuchsia, logcat, syslog), or s itself, which needs
+// a group.
+func ProcessKey(s string) (*regexp.Regexp, error) {
+	if preset, ok := processKeys[s]; ok {
+		s = preset
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, fmt.Errorf("process key %q: %w; or one of fuchsia, logcat, syslog", s, err)
+	}
+	if re.NumSubexp() == 0 {
+		return nil, fmt.Errorf("process key %q: no group says which part is the process; write one, as in ^\\[(\\d+)\\], or fuchsia, logcat, syslog", s)
+	}
+	return re, nil
+}
+
+// enter makes the process of a line the one at work.
+func (f *Filter) enter(text []byte) {
+	if f.o.ProcessKey == nil {
+		return
+	}
+	var key []byte
+	if m := f.o.ProcessKey.FindSubmatchIndex(text); m != nil {
+		for i := 2; i+1 < len(m); i += 2 { // the first group that took part
+			if m[i] >= 0 {
+				key = text[m[i]:m[i+1]]
+				break
+			}
+		}
+	}
+	key = key[:min(len(key), maxKey)]
+	f.turn++
+	if f.process.key != string(key) {
+		f.change(string(key))
+	}
+	f.process.used = f.turn
+}
+
+// change makes the process with a key the one at work. The first process of
+// all has no key: it is that of lines without one.
+func (f *Filter) change(key string) {
+	if f.processes == nil {
+		f.processes = map[string]*process{f.process.key: f.process}
+	}
+	f.forgetRecent()
+	p := f.processes[key]
+	if p == nil {
+		p = &process{key: key}
+		f.processes[key] = p
+	}
+	f.process = p
+	f.evict()
+}
+
+// evict forgets the processes that were idle longest while there are too
+// many, or they hold too much.
+func (f *Filter) evict() {
+	for {
+		var oldest *process
+		held := 0
+		for _, p := range f.processes {
+			if p == f.process {
+				continue
+			}
+			held += p.space.n + len(p.space.modules)
+			if oldest == nil || p.used < oldest.used {
+				oldest = p
+			}
+		}
+		if oldest == nil || len(f.processes) <= maxProcesses && held <= maxHeld {
+			return
+		}
+		if oldest.hex != nil {
+			f.openDicts--
+		}
+		delete(f.processes, oldest.key)
+	}
+}
