@@ -146,7 +146,7 @@ var escapes = strings.NewReplacer(`\e`, "\x1b", `\r`, "\r", `\a`, "\a", `\0`, "\
 func unescape(s string) string { return escapes.Replace(s) }
 
 func escapeText(s string) string {
-	s = strings.NewReplacer("\x1b", `\e`, "\r", `\r`, "\x00", `\0`).Replace(s)
+	s = strings.NewReplacer("\x1b", `\e`, "\r", `\r`, "\a", `\a`, "\x00", `\0`, "\xff", `\xff`).Replace(s)
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\\\n"
 	}
