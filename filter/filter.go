@@ -295,16 +295,22 @@ func (f *Filter) plainLines(b []byte) {
 		text, eol := splitLine(line)
 		if f.o.Terminal {
 			f.out = f.visible.append(f.out, text, len(eol) > 0)
-		} else {
-			f.out = append(f.out, text...)
+			text = nil
 		}
 		if f.json == nil {
 			f.out = append(f.out, eol...)
 			f.sendLarge()
-		} else {
-			f.emit(len(eol) == 0)
-			f.sendLarge()
+			continue
 		}
+		for len(text) > maxObject {
+			n := maxObject - cutRune(text[:maxObject])
+			f.out = append(f.out, text[:n]...)
+			f.emit(true)
+			text = text[n:]
+		}
+		f.out = append(f.out, text...)
+		f.emit(len(eol) == 0)
+		f.sendLarge()
 	}
 }
 

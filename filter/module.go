@@ -71,7 +71,7 @@ func (f *Filter) contextual(eol []byte) {
 				shown = true
 			}
 		case markup.TagMMap:
-			v, ok := f.load(p)
+			v, _, ok := f.load(p)
 			if !ok {
 				f.asItCame(p)
 				shown = true
@@ -183,7 +183,7 @@ func (f *Filter) merge() bool {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			if v, ok := f.load(p); ok && !slices.Contains(m.maps, v) {
+			if v, known, ok := f.load(p); ok && !(known && slices.Contains(m.maps, v)) {
 				m.maps = append(m.maps, v)
 			}
 		}
@@ -346,25 +346,26 @@ func (f *Filter) define(p *piece) (*module, bool) {
 	return mod, true
 }
 
-// load takes in a mmap element, as define does a module.
-func (f *Filter) load(p *piece) (interval, bool) {
+// load takes in a mmap element, as define does a module. known says that it
+// repeats what is mapped already.
+func (f *Filter) load(p *piece) (v interval, known, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {
-		return interval{}, false
+		return interval{}, false, false
 	}
 	mod := f.process.space.modules[e.Module]
 	if mod == nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap of module %d, which no module element has defined", e.Module))
-		return interval{}, false
+		return interval{}, false, false
 	}
 	if f.process.space.same(e, mod) {
-		return f.process.space.find(e.Addr), true
+		return f.process.space.find(e.Addr), true, true
 	}
 	f.forgetRecent()
 	v, over, err := f.process.space.load(e, mod)
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is not taken in: %v", e.Addr, err))
-		return interval{}, false
+		return interval{}, false, false
 	}
 	if e.Addr+(e.Size-1) != v.end {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x of %#x bytes reaches beyond 2^64 and is cut there", e.Addr, e.Size))
@@ -372,5 +373,5 @@ func (f *Filter) load(p *piece) (interval, bool) {
 	if over != nil {
 		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one holds", v.start, v.end, mod.id, mod.name, over.id, over.name))
 	}
-	return v, true
+	return v, false, true
 }

@@ -1,0 +1,197 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// jsonLine is an object of the output, as a program would read it.
+type jsonLine struct {
+	Text      string
+	Raw       string
+	Continues bool
+	Elements  []struct {
+		Tag    string
+		Frame  uint64
+		Lookup string
+		Module string
+		Frames []struct {
+			Function, File, Offset string
+			Line, Column           int
+			Inlined                bool
+		}
+	}
+}
+
+func decodeLines(t testing.TB, out string) (lines []jsonLine) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		var l jsonLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// shown returns the text that the objects hold, as the text output has it.
+func (l *jsonLine) shown(t testing.TB) string {
+	text := l.Text
+	if l.Raw != "" {
+		b, err := base64.StdEncoding.DecodeString(l.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	if !l.Continues {
+		text += "\n"
+	}
+	return text
+}
+
+func loadSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("log.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// TestJSONHoldsWhatTextShows: for any log, each line of the output is an
+// object of the schema, and their texts are the text output.
+func TestJSONHoldsWhatTextShows(t *testing.T) {
+	schema := loadSchema(t)
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	for seed := range uint64(300) {
+		in := newGenerator(seed).log(40)
+		o.Output = Text
+		want, _ := filterString(t, o, in, nil)
+		o.Output = JSON
+		out, _ := filterString(t, o, in, newGenerator(seed).Rand)
+		checkJSON(t, schema, out, want)
+	}
+}
+
+func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
+	t.Helper()
+	if !utf8.ValidString(out) {
+		t.Fatalf("not UTF-8: %q", out)
+	}
+	for line := range strings.Lines(out) {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+	}
+	var got strings.Builder
+	for _, l := range decodeLines(t, out) {
+		got.WriteString(l.shown(t))
+	}
+	want = strings.ReplaceAll(want, "\r\n", "\n")
+	if want != "" && !strings.HasSuffix(want, "\n") {
+		want += "\n"
+	}
+	if d := cmp.Diff(got.String(), want); d != "" {
+		t.Fatalf("texts of the objects (-got +text output)\n%s", d)
+	}
+}
+
+// TestJSONFramesAreThoseOfText: the frames of the objects, laid out as a
+// backtrace, are the lines that the text output has for them.
+func TestJSONFramesAreThoseOfText(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Output: JSON}
+	seen := 0
+	for seed := range uint64(100) {
+		out, _ := filterString(t, o, newGenerator(seed).log(40), nil)
+		for _, l := range decodeLines(t, out) {
+			for _, e := range l.Elements {
+				for i, f := range e.Frames {
+					where := f.Function
+					if where == "" {
+						where = "??"
+					}
+					switch {
+					case f.File != "":
+						where += fmt.Sprintf(" %s:%d:%d", f.File, f.Line, f.Column)
+					case f.Offset != "0x0":
+						where += "+" + f.Offset
+					}
+					if e.Tag == "pc" && f.File != "" {
+						where = fmt.Sprintf("%s[%s:%d]", f.Function, f.File, f.Line)
+					}
+					if !strings.Contains(l.Text, where) {
+						t.Fatalf("frame %d of %s, %q, is not in %q", i, e.Tag, where, l.Text)
+					}
+					seen++
+				}
+			}
+		}
+	}
+	if seen < 150 {
+		t.Errorf("only %d frames compared", seen)
+	}
+}
+
+// TestLongLinesAreSeveralObjects: memory stays bounded, and nothing is lost.
+func TestLongLinesAreSeveralObjects(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Output: JSON}
+	head := "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
+	for name, line := range map[string]string{
+		"elements": strings.Repeat("{{{pc:0x50017a:pc}}} ", 40000),
+		"text":     strings.Repeat("x", 3<<20),
+	} {
+		want, _ := filterString(t, Options{Symbolizer: o.Symbolizer, Wait: o.Wait}, head+line+"\nend\n", nil)
+		out, _ := filterString(t, o, head+line+"\nend\n", nil)
+		var got strings.Builder
+		lines := decodeLines(t, out)
+		for _, l := range lines {
+			if len(l.Text) > 2*maxObject {
+				t.Errorf("%s: an object with %d bytes of text", name, len(l.Text))
+			}
+			got.WriteString(l.shown(t))
+		}
+		if got.String() != want || len(lines) < 4 {
+			t.Errorf("%s: %d objects hold %d bytes of text, want more than 3 with %d", name, len(lines), got.Len(), len(want))
+		}
+	}
+}
+
+// FuzzJSON: whatever the log, the objects are of the schema and hold the text
+// output.
+func FuzzJSON(f *testing.F) {
+	for seed := range uint64(6) {
+		f.Add([]byte(newGenerator(seed).log(20)))
+	}
+	f.Add([]byte("<script>\u2028\xff\x00\"\\\n{{{symbol:</script>}}}\n{{{module:0:\xc3\x28\":elf:aa}}}"))
+	f.Add([]byte("{{{hexdict: a:0x1\nb:0x2 c:\xff}}} x\n"))
+	schema := loadSchema(f)
+	s := testSymbolizer(f)
+	f.Fuzz(func(t *testing.T, log []byte) {
+		if len(log) > 64<<10 || bytes.Contains(log, []byte("\r")) {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		o := Options{Symbolizer: s, Wait: time.Minute}
+		want, _ := filterString(t, o, string(log), nil)
+		o.Output = JSON
+		out, _ := filterString(t, o, string(log), nil)
+		checkJSON(t, schema, out, want)
+	})
+}

@@ -1,0 +1,94 @@
+package filter
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// onTerminal is all that may reach a terminal: printable text, TAB, line ends,
+// and colour.
+var onTerminal = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}\x{fffd}]|\x{fffd}|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
+
+func checkTerminal(t *testing.T, s string) {
+	t.Helper()
+	if strings.ToValidUTF8(s, "") != s || !onTerminal.MatchString(s) {
+		t.Fatalf("this reaches the terminal: %q", s)
+	}
+}
+
+// hostile is what terminals obey.
+var hostile = []string{
+	"\x1b]0;title\a", "\x1b]52;c;aGk=\x1b\\", "\x1b[5n", "\x1b[2J", "\x1bP$q\"p\x1b\\", "\x9b5n", "\u009b5n", "\u202e", "\u2066", "\a", "\b\b", "\r", "\x0e", "\x7f",
+	"\x1b[1;31m", "\x1b[", "\x1b", "\xe2\x80", "\xff", "\u2028", "\x00", "\t", "é", "\x1b[?1049h", "\x1b[38;5;1m", "\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23;24;25m",
+}
+
+func TestTerminalSeesNoControls(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Terminal: true}
+	for seed := range uint64(400) {
+		g := newGenerator(seed)
+		var log strings.Builder
+		for range 60 {
+			log.WriteString(pick(g, pick(g, hostile...), g.text(), g.presented(), g.broken(), g.contextual(), "\n", "\r\n",
+				"{{{module:2:"+pick(g, hostile...)+":elf:cc}}}", "{{{symbol:"+pick(g, hostile...)+"}}}", "{{{other:"+pick(g, hostile...)+"}}}", "{{{hexdict:"+pick(g, hostile...)))
+		}
+		for _, o.Color = range []Color{ColorAlways, ColorNever} {
+			whole, _ := filterString(t, o, log.String(), nil)
+			checkTerminal(t, whole)
+			if cut, _ := filterString(t, o, log.String(), g.Rand); cut != whole {
+				t.Fatalf("seed %d: blocks change what reaches the terminal: %q, %q", seed, cut, whole)
+			}
+		}
+	}
+}
+
+// TestTerminalSeesNoControlsOfLongLines: also of lines that are not looked
+// into, which pass in pieces.
+func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
+	o := Options{Terminal: true, Color: ColorAlways}
+	g := newGenerator(1)
+	line := strings.Repeat("é\x1b]0;title\a\u202e{{{pc:0x1}}}", 60000)
+	want := ""
+	for _, r := range []bool{false, true, true} {
+		var b strings.Builder
+		f := New(&b, o)
+		for rest := line + "\nend\n"; rest != ""; {
+			n := len(rest)
+			if r {
+				n = min(n, 1+g.IntN(100000))
+			}
+			f.Write([]byte(rest[:n]))
+			rest = rest[n:]
+		}
+		f.Close()
+		checkTerminal(t, b.String())
+		if want == "" {
+			want = b.String()
+		} else if b.String() != want {
+			t.Error("blocks change what reaches the terminal")
+		}
+	}
+}
+
+// FuzzTerminal: nothing but text and colour reaches a terminal.
+func FuzzTerminal(f *testing.F) {
+	f.Add([]byte(strings.Join(hostile, "{{{symbol:x}}}")), true)
+	f.Add([]byte(strings.Join(hostile, "\n")), false)
+	f.Add([]byte("{{{module:0:"+hostile[0]+":elf:aa}}}\n{{{mmap:0x1000:0x1000:load:0:r:0x0}}}\n{{{bt:0:0x1000}}}"), true)
+	s := testSymbolizer(f)
+	f.Fuzz(func(t *testing.T, log []byte, colour bool) {
+		if len(log) > 64<<10 {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		o := Options{Symbolizer: s, Wait: time.Minute, Terminal: true, Color: ColorNever}
+		if colour {
+			o.Color = ColorAlways
+		}
+		out, _ := filterString(t, o, string(log), nil)
+		checkTerminal(t, out)
+	})
+}
