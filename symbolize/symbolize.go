@@ -72,7 +72,7 @@ type Frame struct {
 	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
 	Column     uint32 // 1-based; 0: not known
 	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
-	SymbolFile string // where File is not known: the source file of a local symbol, without folders
+	SymbolFile string // of a local symbol that names the outermost frame: its source file, without folders; looked up where a frame has no File
 	FromSymbol bool   // Func and Linkage are the symbol table's
 	Inlined    bool   // inlined into the frame that follows
 	HasLine    bool   // File and Line are known
