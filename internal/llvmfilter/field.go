@@ -100,16 +100,22 @@ func (f *Filter) buildID(x field) ([]byte, bool) {
 // mode reads the mode of a map: some of r, w and x, in this order and either
 // case. It returns them in lower case.
 func (f *Filter) mode(x field) (string, bool) {
-	if n := len(x.text); n > 0 && n <= 3 {
-		m := string(bytes.ToLower(x.text))
-		switch m {
-		case "r", "w", "x", "rw", "rx", "wx", "rwx":
-			return m, true
+	var lower [3]byte
+	if n := len(x.text); n <= len(lower) {
+		for i, c := range x.text {
+			lower[i] = c | 0x20
+		}
+		for _, m := range modes {
+			if string(lower[:n]) == m {
+				return m, true
+			}
 		}
 	}
 	f.unexpected("mode", x)
 	return "", false
 }
+
+var modes = [...]string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
 
 // returnAddress reads the kind of a code address: whether it is one that a
 // call returns to.

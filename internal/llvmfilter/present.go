@@ -1,6 +1,7 @@
 package llvmfilter
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,7 @@ func (f *Filter) pc(e *element) {
 		return
 	}
 	frames, err := f.code(m.module, at)
-	if err == errBroken || err == nil && !f.known(frames) {
+	if err == errBroken || err == nil && len(frames) == 0 {
 		f.raw(e)
 		return
 	}
@@ -87,7 +88,7 @@ func (f *Filter) pc(e *element) {
 	f.highlight()
 	f.valueString(name)
 	f.out = append(f.out, '[')
-	f.file(inner)
+	f.file(inner, outer.SymbolFile)
 	f.out = append(f.out, ':')
 	f.number(uint64(inner.Line))
 	f.out = append(f.out, ']')
@@ -179,10 +180,10 @@ func (f *Filter) frame(n uint64, inline int, addr uint64, fr *symbolize.Frame, m
 	f.out = append(f.out, hex...)
 	f.out = append(f.out, ' ')
 	f.highlight()
-	if fr != nil && f.says(fr) {
+	if fr != nil {
 		f.valueString(f.function(fr))
 		f.out = append(f.out, ' ')
-		f.file(fr)
+		f.file(fr, fr.SymbolFile)
 		f.out = append(f.out, ':')
 		f.number(uint64(fr.Line))
 		f.out = append(f.out, ':')
@@ -229,16 +230,6 @@ func (f *Filter) number(v uint64) {
 	f.highlight()
 }
 
-// known reports whether anything is known of the innermost frame.
-func (f *Filter) known(frames []symbolize.Frame) bool {
-	return len(frames) > 0 && (f.says(&frames[0]) || frames[len(frames)-1].FromSymbol)
-}
-
-// says reports whether a frame says anything.
-func (f *Filter) says(fr *symbolize.Frame) bool {
-	return fr.Linkage != "" || fr.File != "" || fr.SymbolFile != "" || fr.Line != 0 || fr.Column != 0
-}
-
 // function returns the name of a frame's function as it is shown.
 func (f *Filter) function(fr *symbolize.Frame) string { return f.name(fr.Func, fr.Linkage) }
 
@@ -256,15 +247,13 @@ func (f *Filter) name(shown, linkage string) string {
 	return shown
 }
 
-// file prints the path of a frame's source file.
-func (f *Filter) file(fr *symbolize.Frame) {
+// file prints the path of a frame's source file; where debug information has
+// none, that of the symbol.
+func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	path := fr.File
 	switch {
 	case path == "":
-		path = fr.SymbolFile
-		if path == "" {
-			path = unknown
-		}
+		path = cmp.Or(ofSymbol, unknown)
 	case f.o.Paths == RelativePaths:
 		path = path[fr.CompDir:]
 	case f.o.Paths == Basenames:
