@@ -86,7 +86,7 @@ func (f *Filter) mmap(e *element) {
 			" [0x"+strconv.FormatUint(old.addr, 16)+"-0x"+strconv.FormatUint(old.end(), 16)+"]", e.field(0).at)
 		return
 	}
-	if f.maps.count >= maxMaps || f.open != nil && len(f.open.maps) >= maxPending {
+	if f.maps.count >= maxMaps || f.open != nil && len(f.open.maps) >= maxMaps {
 		f.complain("too many mmaps", e.field(0).at)
 		return
 	}

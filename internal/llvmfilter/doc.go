@@ -22,8 +22,19 @@
 // maps beyond their limits are errors, reported like a duplicate ID. Module ID
 // 2^64-1 is LLVM's own mark of an unused slot: it can be defined only before
 // any other, as there, but nothing that LLVM reads from uninitialised memory
-// is imitated. A file of another build, which LLVM would use without looking,
-// is not found here. Errors about damaged debug files have their own words.
+// is imitated: a map of that module where it was not defined is one of an
+// unknown module, here.
+//
+// Debug files are the symbolizer's affair, and some of its rules are not
+// LLVM's. A file of another build, which LLVM would use without looking, is
+// not found. What is wrong with a damaged ELF file is told in other words. The
+// demanglers differ in some names of C++, half a percent of those of a large
+// library, and D's and Microsoft's are shown as they are. Code that the linker
+// threw away, of which debug information says that it is at address 0, is not
+// found there. In a file that was not linked, the lines of several sections
+// with code, all at address 0, are not told apart. Functions of 64-bit PowerPC
+// in big-endian order have the addresses of their descriptors. Split debug
+// information (.dwo) is not read.
 package llvmfilter
 
 // Limits, one a line, with unit and reason.
@@ -31,11 +42,10 @@ const (
 	maxLine    = 64 << 20  // bytes of a line; LLVM takes 1.5 times its length in memory, whatever it is
 	maxEcho    = 64 << 20  // bytes of diagnostics about one line: each error repeats the line, so their sum is its length squared
 	maxModules = 65536     // modules known at once: those of a process with every library of a large distribution
-	maxMaps    = 262144    // maps known at once: four for each module
-	maxPending = 1 << 20   // maps in one module line; a map of size 0 repeats without being new
-	maxContext = 64 << 20  // bytes of module names and build IDs known at once
+	maxMaps    = 262144    // maps known at once: four for each module; and maps in one module line, where one of size 0 repeats without being new
+	maxContext = 64 << 20  // bytes of module names known at once
 	maxBroken  = 4096      // unusable debug files remembered as reported
-	maxKept    = 4096      // addresses whose frames are kept: the distinct frames of a few hundred stacks
+	maxKept    = 8 << 20   // bytes of frames kept by address: those of a few hundred stacks
 	maxIDBytes = 64        // bytes of a build ID that can be looked for
 	readBlock  = 256 << 10 // bytes read at a time; larger blocks leave the processor's caches
 	chunk      = 64 << 10  // bytes printed before they are written

@@ -34,12 +34,17 @@ type Filter struct {
 	frames []symbolize.Frame
 	kept   map[place][]symbolize.Frame
 	broken map[buildid.ID]struct{} // files that were reported as unusable
+
+	keptSize int // bytes
 }
 
 // New returns a Filter that prints the log to out, and what is wrong with its
 // markup to diag: LLVM's standard output and standard error. Errors of diag
-// are ignored. It closes neither.
+// are ignored; a nil diag is not written to. It closes neither.
 func New(out, diag io.Writer, o Options) *Filter {
+	if diag == nil {
+		diag = io.Discard
+	}
 	now, stop := context.WithCancel(context.Background())
 	stop()
 	return &Filter{w: out, diag: diag, o: o, now: now}

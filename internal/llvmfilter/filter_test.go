@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -224,6 +227,54 @@ func TestModulesAndMapsAreLimited(t *testing.T) {
 	}
 	if f.maps.count != 1 || len(f.modules) != 1 {
 		t.Errorf("after the reset there are %d maps and %d modules", f.maps.count, len(f.modules))
+	}
+}
+
+func TestMapsOfOneLineAreLimited(t *testing.T) {
+	var said bytes.Buffer
+	f := New(io.Discard, &said, Options{})
+	in := "{{{module:0:m:elf:aa}}}\n" + strings.Repeat("{{{mmap:0x1000:0:load:0:r:0}}}\n", maxMaps+1)
+	if _, err := io.WriteString(f, in); err != nil {
+		t.Fatal(err)
+	}
+	if want := "error: too many mmaps\n{{{mmap:0x1000:0:load:0:r:0}}}\n        ^\n"; said.String() != want {
+		t.Errorf("got %.200q, want %q", said.String(), want)
+	}
+}
+
+func TestMapsAreFoundInWhateverOrderTheyCame(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var list mapList
+	first := map[uint64]*mapping{}
+	for range 20 * maxRun {
+		m := &mapping{addr: r.Uint64N(20 * maxRun)}
+		got := list.insert(m)
+		if first[m.addr] == nil {
+			first[m.addr] = m
+		}
+		if got != first[m.addr] {
+			t.Fatalf("insert at %d: got another than the first", m.addr)
+		}
+	}
+	if list.count != len(first) {
+		t.Errorf("%d maps are counted, want %d", list.count, len(first))
+	}
+	addrs := slices.Sorted(maps.Keys(first))
+	for addr := range uint64(20*maxRun + 2) {
+		i, found := slices.BinarySearch(addrs, addr)
+		if found {
+			i++
+		}
+		var wantBelow, wantAbove *mapping
+		if i > 0 {
+			wantBelow = first[addrs[i-1]]
+		}
+		if i < len(addrs) {
+			wantAbove = first[addrs[i]]
+		}
+		if below, above := list.around(addr); below != wantBelow || above != wantAbove {
+			t.Fatalf("around(%d) = %v, %v; want %v, %v", addr, below, above, wantBelow, wantAbove)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"unsafe"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
@@ -34,11 +35,23 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.kept == nil || len(f.kept) >= maxKept {
-		f.kept = make(map[place][]symbolize.Frame)
-	}
-	f.kept[at] = slices.Clone(f.frames)
+	f.keep(at, f.frames)
 	return f.frames, nil
+}
+
+// keep remembers the frames at a place; when they are too many, all older ones
+// are forgotten.
+func (f *Filter) keep(at place, frames []symbolize.Frame) {
+	size := int(unsafe.Sizeof(at))
+	for i := range frames {
+		fr := &frames[i]
+		size += int(unsafe.Sizeof(*fr)) + len(fr.Func) + len(fr.Linkage) + len(fr.File) + len(fr.SymbolFile)
+	}
+	if f.kept == nil || f.keptSize+size > maxKept {
+		f.kept, f.keptSize = make(map[place][]symbolize.Frame), 0
+	}
+	f.kept[at] = slices.Clone(frames)
+	f.keptSize += size
 }
 
 // variable returns the name of the symbol at a place.
