@@ -17,11 +17,20 @@ const DefaultCacheSize = 32 << 20
 type Cache struct {
 	budget int64 // bytes for the two generations together
 
-	mu      sync.RWMutex
+	mu         sync.RWMutex
+	young, old generation // what is found in old moves to young
+	size       int64      // bytes of young
+	numbers    uint32     // modules that were given one; none is given twice
+}
+
+// generation is what was used in a stretch of time.
+type generation struct {
 	modules map[cacheModule]uint32
-	young   map[cacheKey]*rendered
-	old     map[cacheKey]*rendered // the generation before; what is found here moves to young
-	size    int64                  // bytes of young
+	frames  map[cacheKey]*rendered
+}
+
+func newGeneration() generation {
+	return generation{make(map[cacheModule]uint32), make(map[cacheKey]*rendered)}
 }
 
 // cacheModule is a binary as one process names it: the name is part of what
@@ -43,46 +52,38 @@ func NewCache(budget int64) *Cache {
 	if budget <= 0 {
 		budget = DefaultCacheSize
 	}
-	return &Cache{
-		budget:  budget,
-		modules: make(map[cacheModule]uint32),
-		young:   make(map[cacheKey]*rendered),
-	}
+	return &Cache{budget: budget, young: newGeneration()}
 }
 
-// maxCacheModules bounds the names a Cache holds; beyond it, a module's
-// frames are not cached until the Cache is emptied by its budget.
-const maxCacheModules = 1 << 20
-
-// module returns the number of a module, from 1; 0 when the Cache has no room
-// for another.
+// module returns the number of a module, from 1.
 func (c *Cache) module(id buildid.ID, name string) uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := cacheModule{id, name}
-	n, ok := c.modules[k]
-	if !ok {
-		if len(c.modules) >= maxCacheModules {
-			return 0
-		}
-		n = uint32(len(c.modules) + 1)
-		c.modules[k] = n
+	n, ok := c.young.modules[k]
+	if ok {
+		return n
 	}
+	if n, ok = c.old.modules[k]; !ok {
+		c.numbers++
+		n = c.numbers
+	}
+	c.grow(int64(160 + len(name) + id.Len()))
+	c.young.modules[k] = n
 	return n
 }
 
 // get returns what k was rendered as, or nil.
 func (c *Cache) get(k cacheKey) *rendered {
 	c.mu.RLock()
-	r := c.young[k]
-	if r == nil && len(c.old) > 0 {
-		if r = c.old[k]; r != nil {
-			c.mu.RUnlock()
-			c.put(k, r)
-			return r
-		}
+	r, isYoung := c.young.frames[k]
+	if !isYoung {
+		r = c.old.frames[k]
 	}
 	c.mu.RUnlock()
+	if r != nil && !isYoung {
+		c.put(k, r)
+	}
 	return r
 }
 
@@ -90,11 +91,16 @@ func (c *Cache) get(k cacheKey) *rendered {
 func (c *Cache) put(k cacheKey, r *rendered) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.young[k]; ok {
-		return
+	if _, ok := c.young.frames[k]; !ok {
+		c.grow(r.size())
+		c.young.frames[k] = r
 	}
-	if c.size += r.size(); c.size > c.budget/2 {
-		c.old, c.young, c.size = c.young, make(map[cacheKey]*rendered), r.size()
+}
+
+// grow makes room for n bytes: when the young generation has its half of the
+// budget, the old one is forgotten.
+func (c *Cache) grow(n int64) {
+	if c.size += n; c.size > c.budget/2 {
+		c.old, c.young, c.size = c.young, newGeneration(), n
 	}
-	c.young[k] = r
 }

@@ -37,6 +37,7 @@ type Filter struct {
 	passed   int     // bytes of tail that Flush has passed on
 	sunk     []piece // the unfinished line of the Sink methods
 	sunkSize int
+	sunkPart bool // a part of the line was laid out before: it is too long
 
 	line   int64 // 1-based number of the line at work
 	pieces []piece
@@ -127,6 +128,9 @@ func (f *Filter) Flush() error {
 			return nil
 		}
 	}
+	if f.tail[len(f.tail)-1] == '\r' { // half a line end, perhaps
+		return nil
+	}
 	if markup.MayBecomeElement(f.tail) || f.open != nil && f.open.mayContinue(f.tail) {
 		return nil
 	}
@@ -149,7 +153,8 @@ func (f *Filter) Close() error {
 	f.endSunk(nil)
 	if len(f.tail) > 0 {
 		f.lineOf(f.tail)
-		f.tail, f.passed = nil, 0
+		f.endPassed()
+		f.tail = nil
 	}
 	f.long = false
 	f.closeModule()
@@ -177,10 +182,20 @@ func (f *Filter) finishLine(p []byte) (rest []byte) {
 		f.tail = append(f.tail, head...)
 		if i >= 0 {
 			f.lineOf(f.tail)
-			f.tail, f.passed = f.tail[:0], 0
+			f.endPassed()
+			f.tail = f.tail[:0]
 		}
 	}
 	return p[len(head):]
+}
+
+// endPassed ends a line of which Flush may have passed on the beginning: what
+// was left out for that cannot reach the next line.
+func (f *Filter) endPassed() {
+	if f.passed > 0 {
+		f.send()
+		f.skip, f.passed = 0, 0
+	}
 }
 
 // block filters b, which ends with a line end. Lines without a mark ("{{{",
@@ -280,6 +295,10 @@ func (f *Filter) tokens(text []byte) {
 	for {
 		t, ok := f.scan.Next()
 		if !ok {
+			return
+		}
+		if len(f.pieces) == maxPieces {
+			f.pieces = append(f.pieces, piece{Token: markup.Token{Raw: text[t.Off:], Off: t.Off}})
 			return
 		}
 		if t.Tag == markup.TagSymbol && t.Kind == markup.Elem && literal(t.Fields) {

@@ -125,12 +125,12 @@ func TestFlushOnlyMovesOutputForward(t *testing.T) {
 		log.WriteString("{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n")
 		for range 20 {
 			for range g.IntN(4) {
-				log.WriteString(pick(g, g.text, g.presented, g.broken)())
+				log.WriteString(pick(g, g.text, g.presented, g.broken, func() string { return "\x1b[31m" })())
 			}
-			log.WriteString("\n")
+			log.WriteString(pick(g, "\n", "\r\n", " "+g.word()+g.contextual()+"\n"))
 		}
 		in := log.String()
-		for _, color := range []Color{ColorKeep, ColorNever} {
+		for _, color := range []Color{ColorKeep, ColorNever, ColorAlways} {
 			o.Color = color
 			want, _ := filterString(t, o, in, nil)
 			var b bytes.Buffer

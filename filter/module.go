@@ -49,7 +49,7 @@ func (f *Filter) contextual(eol []byte) {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
 			f.text(p)
-			shown = shown || !blank(p)
+			shown = shown || !f.blank(p)
 			continue
 		}
 		switch p.Tag {
@@ -130,7 +130,7 @@ func (f *Filter) shows() bool {
 		p := &f.pieces[i]
 		switch {
 		case p.Kind != markup.Elem:
-			if seen && !blank(p) {
+			if seen && !f.blank(p) {
 				return true
 			}
 		case p.Tag == markup.TagModule || p.Tag == markup.TagMMap:
@@ -174,7 +174,7 @@ func (f *Filter) merge() bool {
 			seen = true
 		case !seen:
 			before = append(before, p.Raw...)
-		case !blank(p) || i == len(f.pieces)-1:
+		case !f.blank(p) || i == len(f.pieces)-1:
 			return false
 		}
 	}
@@ -213,10 +213,16 @@ func (m *moduleLine) mayContinue(text []byte) bool {
 }
 
 // equalButDigits reports whether a and b are equal when every run of digits
-// stands for any other.
+// stands for any other, but for those of colour sequences.
 func equalButDigits(a, b []byte) bool {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
+		case a[0] == escape[0]:
+			n := bytes.IndexByte(a, 'm') + 1
+			if n == 0 || len(b) < n || !bytes.Equal(a[:n], b[:n]) {
+				return false
+			}
+			a, b = a[n:], b[n:]
 		case digit(a[0]) && digit(b[0]):
 			a, b = bytes.TrimLeft(a, "0123456789"), bytes.TrimLeft(b, "0123456789")
 		case a[0] == b[0]:
@@ -238,17 +244,20 @@ func (f *Filter) beginModule(start int, mod *module, adds bool) int {
 	}
 	m := &moduleLine{mod: mod, adds: adds, state: f.state}
 	for i := range f.pieces {
-		if f.pieces[i].Kind == markup.Elem {
+		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break
 		}
 		m.raw = append(m.raw, f.pieces[i].Raw...)
 	}
+	m.raw = m.raw[:min(len(m.raw), maxRepeat+1)] // enough to know that it does not merge
 	f.open = m
 	f.recordModule(m)
 	if len(f.out)-start > maxRepeat {
 		return len(f.out) // stays printed: a line of many modules must not be copied for each
 	}
-	m.before = bytes.Clone(f.out[start:])
+	passed := min(f.skip, len(f.out)-start) // by Flush
+	f.skip -= passed
+	m.before = bytes.Clone(f.out[start+passed:])
 	f.out = f.out[:start]
 	return start
 }
@@ -332,9 +341,12 @@ func (f *Filter) define(p *piece) (*module, bool) {
 		return nil, false // the scanner has said so
 	}
 	f.forgetRecent()
+	if len(e.Name) > maxName {
+		e.Name = e.Name[:maxName] + "…"
+	}
 	mod, changed, err := f.process.space.define(e, time.Now())
 	if err != nil {
-		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v (%d)", e.ID, err, maxModules))
+		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v", e.ID, err))
 		return nil, false
 	}
 	if changed {

@@ -15,7 +15,10 @@ const (
 	maxRepeat     = 4 << 10  // bytes of text around a backtrace element that are repeated on each inlined line
 	maxModules    = 65536    // modules a process
 	maxMaps       = 262144   // mapped intervals a process
-	maxUnresolved = 4096     // distinct modules remembered for Unresolved
+	maxName       = 4 << 10  // bytes of a module's name; more is no path
+	maxNames      = 8 << 20  // bytes of the names of a process's modules
+	maxPieces     = 65536    // elements and texts between them that are looked at in a line; the rest of it is text
+	maxUnresolved = 1024     // distinct modules remembered for Unresolved
 	directWrite   = 32 << 10 // bytes; a longer span of plain text is written from the caller's block, not copied
 	outputChunk   = 256 << 10
 	readBlock     = 256 << 10 // bytes a read; with a 1 MiB pipe larger blocks only leave the L2 cache

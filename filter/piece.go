@@ -15,9 +15,10 @@ type piece struct {
 	parsed bool           // frame is set
 }
 
-// blank reports whether a piece that is no element shows nothing.
-func blank(p *piece) bool {
-	return p.Kind == markup.SGR || len(bytes.Trim(p.Raw, " \t")) == 0
+// blank reports whether a piece that is no element shows nothing. A colour
+// sequence that passes as it came does: what it sets lasts beyond its line.
+func (f *Filter) blank(p *piece) bool {
+	return p.Kind == markup.SGR && f.o.Color != ColorKeep || len(bytes.Trim(p.Raw, " \t")) == 0
 }
 
 // appendRaw appends the element as markup.

@@ -17,7 +17,7 @@ type process struct {
 // apart.
 const (
 	maxProcesses = 1024    // contexts; beyond it the one that was idle longest goes
-	maxHeld      = 1 << 20 // modules and maps in all contexts but the one at work
+	maxHeld      = 1 << 20 // modules, maps and 64 bytes of names in all contexts but the one at work
 	maxKey       = 256     // bytes of a key that count
 )
 
@@ -97,7 +97,7 @@ func (f *Filter) evict() {
 			if p == f.process {
 				continue
 			}
-			held += p.space.n + len(p.space.modules)
+			held += p.space.weight()
 			if oldest == nil || p.used < oldest.used {
 				oldest = p
 			}

@@ -14,7 +14,7 @@ type rendered struct {
 	source   []symbolize.Frame   // of these, for JSON; else nil
 	variable *symbolize.Variable // of a data address, for JSON; else nil
 	data     string              // of a data address: name, name+0x18
-	later    bool                // the address behind the adjusted one was used: the emitter had subtracted already
+	back     bool                // of a form that leaves the choice: one byte before the logged address was looked up
 }
 
 // frameText is one frame, all of it clean.
@@ -42,9 +42,9 @@ func (r *rendered) size() int64 {
 	return n
 }
 
-func renderFrames(frames []symbolize.Frame, m *module, rel uint64, later bool, o *Options) *rendered {
+func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) *rendered {
 	paths := &o.Paths
-	r := &rendered{frames: make([]frameText, len(frames)), later: later}
+	r := &rendered{frames: make([]frameText, len(frames)), back: back}
 	if o.Output == JSON {
 		r.source = slices.Clone(frames)
 		for i := range r.source {

@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ const (
 	exact  lookup = iota // the logged address is the code location
 	before               // a return address: the call is one byte before it
 	either               // not said: one byte before, or exact where only that has a line
-	first                // not said, of the first frame: one byte before, or exact where that has a line
+	first                // not said, of the first frame: exact, or one byte before where only that has a line
 	object               // a data address
 )
 
@@ -50,8 +51,7 @@ type resolver struct {
 	cached  *Cache
 	frames  []symbolize.Frame // scratch
 	expired context.Context   // asks without waiting
-	window  time.Time         // start of the minute in which was waited
-	waited  time.Duration     // in that minute
+	waits   []pause           // of the last minute
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	recent  recent
@@ -134,25 +134,38 @@ func (f *Filter) forgetRecent() {
 	}
 }
 
+// codeOf resolves the address anew. Where the form leaves a choice, and the
+// two addresses are not neighbours in one module, the logged one is taken: no
+// call ends at the beginning of a module.
 func (f *Filter) codeOf(addr uint64, form lookup) answer {
-	a := answer{addr: addr}
+	space := &f.process.space
+	here, back := space.find(addr), interval{}
 	if form != exact && addr > 0 {
+		back = space.find(addr - 1)
+	}
+	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
+	switch {
+	case form == exact, form != before && !one && here.mod != nil:
+		form = exact
+	case form == before, !one:
+		form = before
+		here = back
+	}
+	a := answer{addr: addr, mod: here.mod}
+	if form == before && addr > 0 {
 		a.addr--
 	}
-	v := f.process.space.find(a.addr)
-	if v.mod == nil && (form == either || form == first) {
-		if v = f.process.space.find(addr); v.mod != nil {
-			form, a.addr = exact, addr
-		}
-	}
-	if v.mod == nil {
+	if here.mod == nil {
 		f.failed++
 		return a
 	}
-	a.mod, a.rel = v.mod, v.at(a.addr)
+	a.rel = here.at(a.addr)
+	if form == before {
+		form = exact // by now
+	}
 	f.answer(&a, form)
-	if a.text != nil && a.text.later {
-		a.addr, a.rel = a.addr+1, a.rel+1
+	if form != exact && (a.text == nil || a.text.back) {
+		a.addr, a.rel = a.addr-1, a.rel-1
 	}
 	return a
 }
@@ -177,10 +190,8 @@ func (r *resolver) answer(a *answer, form lookup) {
 		m.cached = r.cached.module(m.buildID, m.name)
 	}
 	key := cacheKey{a.rel, m.cached, form}
-	if m.cached != 0 {
-		if a.text = r.cached.get(key); a.text != nil {
-			return
-		}
+	if a.text = r.cached.get(key); a.text != nil {
+		return
 	}
 	text, err := r.render(m, a.rel, form)
 	if text == nil {
@@ -189,9 +200,7 @@ func (r *resolver) answer(a *answer, form lookup) {
 		return
 	}
 	a.text = text
-	if m.cached != 0 {
-		r.cached.put(key, text)
-	}
+	r.cached.put(key, text)
 }
 
 // render asks the symbolizer. It returns nil when nothing is known, with the
@@ -211,26 +220,45 @@ func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error)
 		}
 		return renderVariable(v, r.opt), nil
 	}
-	frames, err := r.code(m, l)
+	frames, back, err := r.choose(m, l, form)
 	if err != nil || len(frames) == 0 {
 		return nil, err
 	}
-	last := &frames[len(frames)-1]
-	if plain, ok := unversioned(last.Linkage); ok && last.FromSymbol {
-		last.Func = r.opt.Symbolizer.Demangle(plain)
+	if back {
+		l.Addr--
 	}
-	later := false
-	if form == first || form == either && frames[0].Line == 0 {
-		l.Addr++
-		name := frames[len(frames)-1].Func
-		exact, err := r.opt.Symbolizer.Code(r.expired, nil, l)
-		if err == nil && len(exact) > 0 && exact[0].Line != 0 && (form == first || exact[len(exact)-1].Func == name) {
-			frames, later = exact, true
-		} else {
-			l.Addr--
-		}
+	return renderFrames(frames, m, l.Addr, back, r.opt), nil
+}
+
+// choose asks for the frames at l, or, as form says, one byte before it.
+func (r *resolver) choose(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
+	if form == exact {
+		frames, err = r.code(m, l)
+		return frames, false, err
 	}
-	return renderFrames(frames, m, l.Addr, later, r.opt), nil
+	prior := l
+	prior.Addr--
+	frames, err = r.code(m, prior)
+	if err != nil {
+		return nil, false, err
+	}
+	line := len(frames) > 0 && frames[0].Line != 0
+	if form == either && line {
+		return frames, true, nil
+	}
+	frames = slices.Clone(frames)
+	here, err := r.code(m, l)
+	switch {
+	case err != nil || len(here) == 0:
+		return frames, true, nil
+	case len(frames) == 0:
+		return here, false, nil
+	case form == first && (here[0].Line != 0 || !line):
+		return here, false, nil
+	case form == either && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
+		return here, false, nil
+	}
+	return frames, true, nil
 }
 
 // unversioned returns a symbol's name without its version, memcpy for
@@ -243,6 +271,7 @@ func unversioned(name string) (string, bool) {
 	return name[:i], true
 }
 
+// code asks for the frames at l, which are the resolver's until the next call.
 func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if errors.Is(err, symbolize.ErrPending) {
@@ -251,6 +280,11 @@ func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, err
 		})
 	}
 	r.frames = frames[:0]
+	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
+		if plain, ok := unversioned(frames[n-1].Linkage); ok {
+			frames[n-1].Func = r.opt.Symbolizer.Demangle(plain)
+		}
+	}
 	return frames, err
 }
 
@@ -271,10 +305,7 @@ func (r *resolver) wait(m *module, ask func(context.Context)) {
 	now := time.Now()
 	left := r.opt.Wait - now.Sub(m.since)
 	if r.opt.WaitPerMinute > 0 {
-		if now.Sub(r.window) > time.Minute {
-			r.window, r.waited = now, 0
-		}
-		left = min(left, r.opt.WaitPerMinute-r.waited)
+		left = min(left, r.opt.WaitPerMinute-r.waited(now))
 	}
 	if left <= 0 {
 		return
@@ -286,7 +317,25 @@ func (r *resolver) wait(m *module, ask func(context.Context)) {
 	ctx, cancel := context.WithTimeout(parent, left)
 	defer cancel()
 	ask(ctx)
-	r.waited += time.Since(now)
+	if r.opt.WaitPerMinute > 0 {
+		r.waits = append(r.waits, pause{time.Now(), time.Since(now)})
+	}
+}
+
+// pause is a time in which the stream was held up.
+type pause struct {
+	end time.Time
+	len time.Duration
+}
+
+// waited returns how long the stream was held up in the last minute, and
+// forgets what was before.
+func (r *resolver) waited(now time.Time) (sum time.Duration) {
+	r.waits = slices.DeleteFunc(r.waits, func(p pause) bool { return now.Sub(p.end) > time.Minute })
+	for _, p := range r.waits {
+		sum += p.len
+	}
+	return sum
 }
 
 // note remembers that an element in m stayed unresolved.

@@ -59,7 +59,10 @@ func (f *Filter) endSunk(eol []byte) {
 	if len(f.sunk) == 0 && len(eol) == 0 {
 		return
 	}
-	f.line++
+	if !f.sunkPart {
+		f.line++
+	}
+	f.sunkPart = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk...)
 	clear(f.sunk)
 	f.sunk, f.sunkSize = f.sunk[:0], 0

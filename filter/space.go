@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -39,6 +40,7 @@ type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
 	n       int      // intervals in all runs
+	names   int      // bytes of the modules' names
 	last    interval // the last one found; its mod is nil when there is none
 }
 
@@ -46,13 +48,16 @@ const runLen = 512 // intervals a run; a map moves at most this many
 
 var (
 	errZeroSize   = errors.New("a map of size 0 holds no address")
-	errTooManyMap = errors.New("more maps than a process may have")
-	errTooManyMod = errors.New("more modules than a process may have")
+	errTooManyMap = fmt.Errorf("a process may have %d maps", maxMaps)
+	errTooManyMod = fmt.Errorf("a process may have %d modules, with %d MiB of names", maxModules, maxNames>>20)
 )
 
 // known reports whether anything was said about the process since the last
 // reset.
 func (s *space) known() bool { return len(s.modules) > 0 }
+
+// weight is what the space holds, in units of some 64 bytes.
+func (s *space) weight() int { return s.n + len(s.modules) + s.names/64 }
 
 // reset forgets all.
 func (s *space) reset() { *s = space{} }
@@ -65,9 +70,11 @@ func (s *space) define(m markup.Module, now time.Time) (mod *module, changed boo
 			return old, false, nil
 		}
 		changed = true
-	} else if len(s.modules) >= maxModules {
+		s.names -= len(old.name)
+	} else if len(s.modules) >= maxModules || s.names+len(m.Name) > maxNames {
 		return nil, false, errTooManyMod
 	}
+	s.names += len(m.Name)
 	if s.modules == nil {
 		s.modules = make(map[uint64]*module)
 	}
