@@ -59,6 +59,7 @@ var (
 	testParties = []string{
 		"github.com/google/go-cmp",
 		"github.com/rogpeppe/go-internal",
+		"github.com/santhosh-tekuri/jsonschema/v6",
 		"go.uber.org/goleak",
 	}
 )
