@@ -39,7 +39,7 @@ var direction = map[string][]string{
 	"daemon":              {"input", "filter", "follow", "symbolize"},
 }
 
-var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "internal/housetest"}
+var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
 
 // thirdParties lists the modules that may be imported; those in testParties by tests only.
 var (
