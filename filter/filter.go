@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -351,16 +352,34 @@ func (f *Filter) oneFrame(text []byte) bool {
 	}
 	f.pieces = f.pieces[:0]
 	if open > 0 {
-		f.pieces = append(f.pieces, piece{Token: markup.Token{Raw: text[:open]}})
+		f.addPiece().Raw = text[:open]
 	}
-	f.pieces = append(f.pieces, piece{
-		Token: markup.Token{Kind: markup.Elem, Tag: markup.TagBT, Raw: text[open : open+n], Off: open},
-		frame: frame, parsed: true,
-	})
+	p := f.addPiece()
+	p.Kind = markup.Elem
+	p.Tag = markup.TagBT
+	p.Raw = text[open : open+n]
+	p.Off = open
+	p.frame = frame
+	p.parsed = true
 	if len(rest) > 0 {
-		f.pieces = append(f.pieces, piece{Token: markup.Token{Raw: rest, Off: open + n}})
+		p := f.addPiece()
+		p.Raw = rest
+		p.Off = open + n
 	}
 	return true
+}
+
+// addPiece adds an empty piece, which is filled in place: copying pieces shows
+// in the time of a hot frame.
+func (f *Filter) addPiece() *piece {
+	n := len(f.pieces)
+	if n == cap(f.pieces) {
+		f.pieces = slices.Grow(f.pieces, 8)
+	}
+	f.pieces = f.pieces[:n+1]
+	p := &f.pieces[n]
+	*p = piece{}
+	return p
 }
 
 // literal reports whether a symbol with these fields is a [markup.Writer]'s

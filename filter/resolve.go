@@ -107,16 +107,16 @@ type recentSlot struct {
 	answer
 }
 
-const recentBits = 9 // 512 slots, 36 KiB
+const recentBits = 10 // 1,024 slots, 80 KiB
 
-func (c *recent) slot(addr uint64) *recentSlot {
+func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	const golden = 0x9e3779b97f4a7c15 // spreads addresses that differ in few bits
-	return &c.slots[addr*golden>>(64-recentBits)]
+	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
 // code resolves a code address of the process.
 func (f *Filter) code(addr uint64, form lookup) answer {
-	slot := f.recent.slot(addr)
+	slot := f.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch {
 		return slot.answer
 	}
