@@ -311,15 +311,7 @@ func (f *File) sortSymbols() {
 			all = append(all, symbolEntry{sym.Addr, uint32(i)})
 		}
 	}
-	slices.SortFunc(all, func(a, b symbolEntry) int {
-		switch {
-		case a.addr < b.addr:
-			return -1
-		case a.addr > b.addr:
-			return 1
-		}
-		return int(a.index) - int(b.index) // both below 2^24
-	})
+	sortByAddr(all)
 	// Of those at one address the largest stays, and the last of these.
 	kept := all[:0]
 	for _, e := range all {
