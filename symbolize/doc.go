@@ -17,9 +17,16 @@
 //   - A miss is remembered for [retryMiss]; after that it is looked for again
 //     in the background, at the first question, which is answered at once
 //     with the miss.
-//   - A file that made its reader panic or fault is closed. Its second time
-//     and later, it is set aside for 10 minutes, doubling up to a day.
-//   - A file whose debug information is broken still answers by its symbols.
+//   - A file without debug information answers by its symbols. A better one is
+//     looked for in the background after 5 s, doubling up to a minute, when a
+//     question comes, and takes its place.
+//   - A file that can no longer be read is closed. Debug information that made
+//     its reader panic, or a second time used up what a lookup may cost, is left
+//     alone, and the file's symbols answer. After the first strike the file is
+//     looked at again soon; from the second on after 10 minutes, doubling up to
+//     a day. Strikes are the module's, whatever file it has.
+//   - Under memory pressure modules without a file are forgotten, and their
+//     strikes with them.
 //   - Strings in answers are copies: they are valid after Close.
 package symbolize
 
@@ -31,21 +38,27 @@ import (
 const (
 	DefaultMaxMemory = 512 << 20 // bytes of heap; a quarter of what LLVM's symbolizer takes for one big C++ program
 
-	maxMapped    = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
-	maxEntries   = 131072   // build IDs remembered: two processes' worth of the filter's module limit
-	maxFinding   = 64       // files looked for at once: enough to hide a server's latency, few enough descriptors
-	maxOpenFiles = 512      // files kept by descriptor because they cannot be mapped: half of the usual descriptor limit
-	maxNames     = 4        // module names tried for one build ID
-	maxAttempts  = 64       // attempts remembered for one build ID
-	maxSaid      = 512      // bytes of one remembered attempt
-	maxName      = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
-	maxMangled   = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
-	maxDemangled = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
-	maxStrikes   = 2        // times that debug information may exceed a reader's bound before it is left alone
-	accountEvery = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
-	nameOverhead = 128      // bytes a remembered name costs beside its text
+	maxMapped     = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
+	maxModuleName = 4 << 10  // bytes kept of a module's name: a longer one is no path
+	maxQueued     = 1024     // files looked for or waiting for that; a goroutine each
+	entryCost     = 512      // bytes that a module remembered takes, beside what is of variable length
+	attemptCost   = 64       // and one remembered attempt
+	maxEntries    = 131072   // build IDs remembered: two processes' worth of the filter's module limit
+	maxFinding    = 64       // files looked for at once: enough to hide a server's latency, few enough descriptors
+	maxOpenFiles  = 512      // files kept by descriptor because they cannot be mapped: half of the usual descriptor limit
+	maxNames      = 4        // module names tried for one build ID
+	maxAttempts   = 64       // attempts remembered for one build ID
+	maxSaid       = 512      // bytes of one remembered attempt
+	maxName       = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
+	maxMangled    = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
+	maxDemangled  = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
+	maxStrikes    = 2        // times that debug information may exceed a reader's bound before it is left alone
+	accountEvery  = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
+	nameOverhead  = 128      // bytes a remembered name costs beside its text
 
-	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
+	retryMiss = 2 * time.Second // after which a missing file is looked for again: about what a person waits after adding it
+	betterMin = 5 * time.Second // after which a file better than one without debug information is looked for, doubling
+	betterMax = time.Minute
 	asideMin  = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax  = 24 * time.Hour
 

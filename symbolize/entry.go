@@ -2,6 +2,8 @@ package symbolize
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,8 @@ import (
 //	missing:        err is a *NotFoundError, until retry
 //	set aside:      err is a *FaultError, until retry
 //
-// In each but open, a goroutine may be finding.
+// In each, a goroutine may be finding; when it is open, only if the module has
+// no debug information, from retry on.
 type entry struct {
 	key  key
 	used atomic.Uint64 // Symbolizer.clock at the last question
@@ -26,24 +29,30 @@ type entry struct {
 	mu      sync.Mutex // held while the module answers
 	module  *module
 	err     error
-	retry   time.Time // when err may be looked into again
-	names   []string  // under which the module was asked for
+	retry   time.Time     // when err, or a better module, may be looked into again
+	pace    time.Duration // before the last such search for a better one
+	names   []string      // under which the module was asked for
 	finding bool
 	done    chan struct{} // closed when finding ends
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 
 	heap     int64 // bytes of module that are in the Symbolizer's sum
-	strikes  int   // times that the file broke its reader
+	strikes  int   // times that a file broke its reader
+	broken   broken
 	attempts []buildid.Attempt
 	fault    string // the last thing that was wrong with a file that is or was in use
 }
 
+// broken is a file whose debug information is left alone.
+type broken struct {
+	path  string
+	fault error
+	until time.Time
+}
+
 // entry returns the entry of a module and makes it if need be.
 func (s *Symbolizer) entry(id buildid.ID, name string) (*entry, error) {
-	k := key{id: id}
-	if id.IsZero() {
-		k.name = name
-	}
+	k := keyOf(id, name)
 	s.mu.RLock()
 	e, closed := s.entries[k], s.closed
 	s.mu.RUnlock()
@@ -68,6 +77,7 @@ func (s *Symbolizer) entry(id buildid.ID, name string) (*entry, error) {
 	e = &entry{key: k}
 	e.used.Store(s.clock.Load())
 	s.entries[k] = e
+	s.account(e) // nobody else knows it yet
 	return e, nil
 }
 
@@ -76,13 +86,12 @@ func (s *Symbolizer) entry(id buildid.ID, name string) (*entry, error) {
 func (s *Symbolizer) forget() {
 	now := s.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} { // by age first; all of them if that made no room
-		for k, e := range s.entries {
+		for _, e := range s.entries {
 			if e.used.Load() >= young || !e.mu.TryLock() {
 				continue
 			}
 			if e.module == nil && !e.finding {
-				e.gone = true
-				delete(s.entries, k)
+				s.remove(e)
 			}
 			e.mu.Unlock()
 		}
@@ -90,6 +99,14 @@ func (s *Symbolizer) forget() {
 			return
 		}
 	}
+}
+
+// remove forgets e; s.mu and e.mu are held.
+func (s *Symbolizer) remove(e *entry) {
+	e.gone = true
+	delete(s.entries, e.key)
+	s.memory.heap.Add(-e.heap)
+	e.heap = 0
 }
 
 // all returns the entries of the moment.
@@ -113,8 +130,11 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			return nil, err
 		}
 		e.mu.Lock()
-		if e.module != nil {
-			e.module.began = time.Now()
+		if m := e.module; m != nil {
+			m.began = time.Now()
+			if m.dw == nil && !e.finding && m.began.After(e.retry) {
+				s.find(e)
+			}
 			e.used.Store(s.clock.Add(1))
 			return e, nil
 		}
@@ -133,8 +153,13 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			e.mu.Unlock()
 			return nil, err
 		}
-		if !e.finding {
-			s.find(e)
+		if !e.finding && !s.find(e) {
+			e.mu.Unlock()
+			if err := s.room(ctx); err != nil {
+				s.relieve()
+				return nil, err
+			}
+			continue
 		}
 		done := e.done
 		e.mu.Unlock()
@@ -163,18 +188,17 @@ func (s *Symbolizer) release(e *entry, err error) error {
 		s.account(e)
 	}
 	e.mu.Unlock()
-	if s.over() {
-		s.trim()
-	}
+	s.relieve()
 	return err
 }
 
 // wants remembers name and reports whether it is a new one; e.mu is held.
 func (e *entry) wants(name string) bool {
-	if len(e.names) == maxNames || slices.Contains(e.names, name) {
+	short := name[:min(len(name), maxModuleName)]
+	if len(e.names) == maxNames || slices.Contains(e.names, short) {
 		return false
 	}
-	e.names = append(e.names, name)
+	e.names = append(e.names, kept(name))
 	return true
 }
 
@@ -187,8 +211,45 @@ func (e *entry) name() string {
 	return e.names[0]
 }
 
-// due reports whether err may be looked into again; e.mu is held.
+// due reports whether err, or a better file, may be looked into again; e.mu is
+// held.
 func (e *entry) due() bool { return time.Now().After(e.retry) }
+
+// until returns how long the answers of e's module, which has no debug
+// information, may be kept; e.mu is held.
+func (e *entry) until() time.Time {
+	if e.finding {
+		return e.module.began
+	}
+	return e.retry
+}
+
+// judge sets aside the debug information of e's module if it broke its reader;
+// e.mu is held. A strike counts for the entry: closing the file forgets nothing.
+func (e *entry) judge() {
+	m := e.module
+	if m.struck == nil {
+		return
+	}
+	err := m.struck
+	m.struck = nil
+	aside := e.strike()
+	if e.strikes < maxStrikes && !errors.Is(err, errPanic) { // a reader that panicked is in no good state
+		return
+	}
+	m.dw = nil
+	m.fault = fmt.Errorf("%w; answering by symbols only", err)
+	e.broken = broken{m.path, m.fault, m.began.Add(aside)}
+	e.pace = 0
+	e.better(m.began)
+}
+
+// better sets the time of the next search for a file better than e's module,
+// which has no debug information; e.mu is held.
+func (e *entry) better(now time.Time) {
+	e.pace = min(max(2*e.pace, betterMin), betterMax)
+	e.retry = now.Add(e.pace)
+}
 
 // broke closes e's module, which broke its reader with err, and sets it aside;
 // e.mu is held.

@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -9,30 +10,51 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// find starts to look for e's file, in a goroutine; e.mu is held and nobody
-// else is finding.
-func (s *Symbolizer) find(e *entry) {
+// find starts to look for e's file, in a goroutine, and reports whether there
+// was room for one; e.mu is held and nobody else is finding.
+func (s *Symbolizer) find(e *entry) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		e.err = ErrClosed
 		e.done = closedChan()
-		return
+		return true
+	}
+	select {
+	case s.queue <- struct{}{}:
+	default:
+		return false
 	}
 	e.finding = true
 	e.done = make(chan struct{})
-	names := slices.Clone(e.names)
+	names, avoid := slices.Clone(e.names), e.broken
 	s.finding.Go(func() {
 		s.slots <- struct{}{}
-		f := s.search(e.key.id, names)
+		f := s.search(e.key.id, names, avoid)
 		<-s.slots
+		<-s.queue
 
 		e.mu.Lock()
-		defer e.mu.Unlock()
 		f.publish(s, e)
 		e.finding = false
 		close(e.done)
+		e.mu.Unlock()
+		s.relieve()
 	})
+	return true
+}
+
+// room waits until another search can be started, or ctx is done.
+func (s *Symbolizer) room(ctx context.Context) error {
+	select {
+	case s.queue <- struct{}{}:
+		<-s.queue
+		return nil
+	case <-ctx.Done():
+		return ErrPending
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
 }
 
 func closedChan() chan struct{} {
@@ -50,16 +72,29 @@ type found struct {
 	path     string
 }
 
-// publish makes f what e knows; e.mu is held.
+// publish makes f what e knows, unless e has a file that is as good; e.mu is
+// held. What was wrong with a file that was in use is known until there is
+// another.
 func (f *found) publish(s *Symbolizer, e *entry) {
 	e.attempts = f.attempts
-	e.err, e.fault = nil, ""
+	e.err = nil
 	switch {
+	case e.module != nil && (f.module == nil || !f.module.betterThan(e.module)):
+		if f.module != nil {
+			f.module.close()
+		}
+		e.better(time.Now())
 	case f.module != nil:
-		e.module = f.module
+		s.shut(e)
+		e.module, e.fault = f.module, ""
 		s.memory.opened(f.module)
 		if f.module.fault != nil {
 			e.fault = f.module.fault.Error()
+		}
+		if f.module.dw == nil {
+			e.better(time.Now())
+		} else {
+			e.pace = 0
 		}
 	case s.ctx.Err() != nil:
 		e.err = ErrClosed
@@ -74,8 +109,9 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 	s.account(e)
 }
 
-// search asks the finders in order and keeps the best file.
-func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
+// search asks the finders in order and keeps the best file. It leaves alone
+// the debug information of the file to avoid.
+func (s *Symbolizer) search(id buildid.ID, names []string, avoid broken) (f found) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
@@ -110,6 +146,9 @@ func (s *Symbolizer) search(id buildid.ID, names []string) (f found) {
 					f.fault, f.path = err, path
 				}
 				continue
+			}
+			if path == avoid.path && time.Now().Before(avoid.until) {
+				m.dw, m.fault = nil, avoid.fault
 			}
 			f.keep(m)
 			if m.dw != nil {

@@ -2,7 +2,6 @@ package symbolize
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"time"
 	"unsafe"
@@ -133,19 +132,15 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 	return v, nil
 }
 
-// complain notes what is wrong with the debug information. Debug information that makes its reader panic is left alone from
-// now on, and so is one that twice used up what a lookup may cost: it would
-// hold up the log with each address.
+// complain notes what is wrong with the debug information. It is a strike when
+// that made its reader panic, or used up what a lookup may cost: it would hold
+// up the log with each address.
 func (m *module) complain(err error) {
 	if m.fault == nil {
 		m.fault = err
 	}
-	if time.Since(m.began) > hopelessLookup {
-		m.strikes++
-	}
-	if errors.Is(err, errPanic) || m.strikes >= maxStrikes {
-		m.fault = fmt.Errorf("%w; answering by symbols only", err)
-		m.dw = nil
+	if errors.Is(err, errPanic) || !errors.Is(err, errFault) && time.Since(m.began) > hopelessLookup {
+		m.struck = err
 	}
 }
 

@@ -42,12 +42,15 @@ func (a *memory) closed(m *module) {
 
 // account brings the sum up to date with what e holds; e.mu is held.
 func (s *Symbolizer) account(e *entry) {
-	var n int64
-	if e.module != nil {
-		n = e.module.footprint()
+	n := int64(entryCost + len(e.key.name))
+	for _, name := range e.names {
+		n += int64(len(name))
 	}
 	for _, a := range e.attempts {
-		n += int64(len(a.Where) + len(a.Said))
+		n += int64(attemptCost + len(a.Where) + len(a.Said))
+	}
+	if e.module != nil {
+		n += e.module.footprint()
 	}
 	if n != e.heap {
 		s.memory.heap.Add(n - e.heap)
@@ -64,7 +67,15 @@ func (s *Symbolizer) over() bool {
 	return s.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
 }
 
-// trim gives up what was used least recently: first parsed units, which one
+// relieve brings what is held back under the budget; no entry's mu is held.
+func (s *Symbolizer) relieve() {
+	if s.over() {
+		s.trim()
+	}
+}
+
+// trim gives up what was used least recently: first modules without a file,
+// down to a sixteenth of the budget, then parsed units, which one
 // lookup brings back, then whole files. It goes down to three quarters, so
 // that it is not called again at once. One goroutine at a time trims.
 func (s *Symbolizer) trim() {
@@ -83,6 +94,19 @@ func (s *Symbolizer) trim() {
 		entries = append(entries, open{e, e.used.Load()})
 	}
 	slices.SortFunc(entries, func(a, b open) int { return cmp.Compare(a.used, b.used) })
+
+	idle := int64(0)
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		e.mu.Lock()
+		if idle += e.idle(); idle > m.budget/16 && e.idle() > 0 {
+			idle -= e.idle()
+			s.mu.Lock()
+			s.remove(e.entry)
+			s.mu.Unlock()
+		}
+		e.mu.Unlock()
+	}
 
 	goal := m.budget / 4 * 3
 	for _, e := range entries {
@@ -107,4 +131,12 @@ func (s *Symbolizer) trim() {
 		e.mu.Unlock()
 	}
 	m.enough.Store(s.held() + m.budget/8)
+}
+
+// idle returns the bytes held by an entry that can be forgotten; e.mu is held.
+func (e *entry) idle() int64 {
+	if e.module != nil || e.finding {
+		return 0
+	}
+	return e.heap
 }

@@ -38,7 +38,7 @@ type module struct {
 	dw          *dwarf.Data // nil: none, or left alone because of fault
 	fault       error       // what is wrong with the debug information
 	packed      bool        // sections are inflated by the first lookup
-	strikes     int         // lookups that failed after hopelessLookup
+	struck      error       // what the present lookup counts against it
 	scratch     []dwarf.Frame
 
 	lookups int           // so far

@@ -22,12 +22,8 @@ type Report struct {
 // Report returns what is known about a module. It looks for nothing; a module
 // that nobody asked about has an empty one.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
-	k := key{id: id}
-	if id.IsZero() {
-		k.name = name
-	}
 	s.mu.RLock()
-	e := s.entries[k]
+	e := s.entries[keyOf(id, name)]
 	s.mu.RUnlock()
 	if e == nil {
 		return Report{}

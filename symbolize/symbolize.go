@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -76,6 +78,11 @@ type Frame struct {
 	FromSymbol bool   // Func and Linkage are the symbol table's
 	Inlined    bool   // inlined into the frame that follows
 	HasLine    bool   // File and Line are known
+
+	// Until is how long the answer may be kept: the module's file has no
+	// debug information, and then a better one will be looked for. The zero
+	// time: for ever.
+	Until time.Time
 }
 
 // A Variable is a named piece of data.
@@ -85,6 +92,8 @@ type Variable struct {
 	Offset  uint64 // bytes from its start to the address asked for
 	Size    uint64 // bytes; 0: not known
 	Member  string // the member at Offset, ".refs" or "[3].refs"; empty when not known
+
+	Until time.Time // how long the answer may be kept, as in a Frame
 }
 
 var (
@@ -148,6 +157,7 @@ type Symbolizer struct {
 	closed  bool
 	finding sync.WaitGroup // goroutines that look for files
 	slots   chan struct{}  // one for each of them that may run
+	queue   chan struct{}  // one for each of them that may be
 
 	names  names
 	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
@@ -157,7 +167,23 @@ type Symbolizer struct {
 // key names a module: by its ID, or by its name when it has none.
 type key struct {
 	id   buildid.ID
-	name string
+	name string // as far as it is kept
+}
+
+func keyOf(id buildid.ID, name string) key {
+	if id.IsZero() {
+		return key{name: kept(name)}
+	}
+	return key{id: id}
+}
+
+// kept returns as much of a module's name as is remembered, in a copy if that
+// is not all.
+func kept(name string) string {
+	if len(name) > maxModuleName {
+		return strings.Clone(name[:maxModuleName])
+	}
+	return name
 }
 
 // New returns a Symbolizer that asks o.Finders.
@@ -169,6 +195,7 @@ func New(o Options) *Symbolizer {
 		o:       o,
 		entries: make(map[key]*entry),
 		slots:   make(chan struct{}, maxFinding),
+		queue:   make(chan struct{}, maxQueued),
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.names.init(o.MaxMemory/4, o.NoDemangle)
@@ -194,8 +221,10 @@ func (s *Symbolizer) Close() error {
 }
 
 // Prefetch starts to look for a module's file, in a goroutine that Close waits
-// for, and returns at once.
+// for, and returns at once. While very many are looked for it does nothing: the
+// first question about the module starts the search then.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
+	defer s.relieve()
 	for {
 		e, err := s.entry(id, name)
 		if err != nil {
@@ -206,8 +235,10 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 			e.mu.Unlock()
 			continue
 		}
-		if e.module == nil && !e.finding && (e.wants(name) || e.due()) {
-			s.find(e)
+		if (e.module == nil || e.module.dw == nil) && !e.finding {
+			if e.wants(name) || e.due() {
+				s.find(e)
+			}
 		}
 		e.mu.Unlock()
 		return
@@ -217,13 +248,22 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 // Code appends the frames at a location to dst, innermost first; nothing known
 // there: dst unchanged. It waits for the module's file until ctx is done, then
 // returns ErrPending. Other errors are a *NotFoundError, a *FaultError or
-// ErrClosed. The strings are copies.
+// ErrClosed. The strings are copies. A file without debug information answers,
+// until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
 	e, err := s.acquire(ctx, l)
 	if err != nil {
 		return dst, err
 	}
+	start := len(dst)
 	dst, err = s.code(e.module, dst, l.Addr)
+	e.judge()
+	if e.module.dw == nil {
+		until := e.until()
+		for i := range dst[start:] {
+			dst[start+i].Until = until
+		}
+	}
 	err = s.release(e, err)
 	return dst, err
 }
@@ -238,6 +278,9 @@ func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 		return Variable{}, err
 	}
 	v, err := s.data(e.module, l.Addr)
+	if err == nil && e.module.dw == nil {
+		v.Until = e.until()
+	}
 	if err == ErrNoSymbol {
 		s.release(e, nil)
 		return v, err

@@ -1,0 +1,252 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+func TestALateFileReplacesAWorseOne(t *testing.T) {
+	f := build(t, "shop", source)
+	stripped := f.variant(t, "--strip-debug")
+	entry := f.symbols(t)["entry"].Value
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := New(Options{Finders: []Finder{buildid.NewTree(dir), oneFile{stripped, "the module's own path"}}})
+		defer s.Close()
+		ask := func(when, want string, keep time.Duration) {
+			t.Helper()
+			frames, err := s.Code(context.Background(), nil, f.at(entry))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(frames); got != want {
+				t.Errorf("%s: got %q, want %q", when, got, want)
+			}
+			if got := keptFor(frames); got != keep {
+				t.Errorf("%s: may be kept for %v, want %v", when, got, keep)
+			}
+			if keep == 0 {
+				return // the search may have ended meanwhile
+			}
+			v, err := s.Data(context.Background(), f.at(entry))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := keptFor([]Frame{{Until: v.Until}}); got != keep {
+				t.Errorf("%s: the variable may be kept for %v, want %v", when, got, keep)
+			}
+		}
+		ask("the stripped one", "entry\n", betterMin)
+		f.place(t, dir)
+		time.Sleep(betterMin - time.Second)
+		ask("early", "entry\n", time.Second)
+		time.Sleep(time.Second + 1)
+		ask("looking is in the background", "entry\n", 0)
+		synctest.Wait()
+		ask("then", "entry /src/shop.cc:17:35\n", forEver)
+		if r := s.Report(f.id, ""); !strings.HasPrefix(r.Path, dir) || s.memory.mapped.Load() != 1 {
+			t.Errorf("%d files are open and %s is used, want one in %s", s.memory.mapped.Load(), r.Path, dir)
+		}
+	})
+}
+
+// forEver is what keptFor returns of a final answer.
+const forEver = -1
+
+// keptFor returns how long an answer may be kept from now on.
+func keptFor(frames []Frame) time.Duration {
+	until := frames[0].Until
+	for _, f := range frames {
+		if f.Until != until {
+			panic("frames of one answer differ")
+		}
+	}
+	if until.IsZero() {
+		return forEver
+	}
+	return max(0, time.Until(until))
+}
+
+func TestABetterFileIsLookedForRarely(t *testing.T) {
+	f := build(t, "shop", source)
+	stripped := f.variant(t, "--strip-debug")
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var searches []string
+		s := New(Options{Finders: []Finder{finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+			searches = append(searches, time.Since(begin).Truncate(time.Second).String())
+			return oneFile{stripped, "here"}.Find(ctx, q, note)
+		})}})
+		defer s.Close()
+		for range 200 {
+			if _, err := s.Code(context.Background(), nil, f.at(0)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second + 1)
+			synctest.Wait()
+		}
+		want := []string{"0s", "5s", "15s", "35s", "1m15s", "2m15s", "3m15s"}
+		if diff := cmp.Diff(searches, want); diff != "" {
+			t.Errorf("searches at (-got +want):\n%s", diff)
+		}
+		if got := s.memory.mapped.Load(); got != 1 {
+			t.Errorf("%d files are open, want 1", got)
+		}
+	})
+}
+
+func TestWhatWasWrongWithAFileIsKnownWhenItIsGone(t *testing.T) {
+	f := build(t, "shop", source)
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := f.place(t, dir)
+		s := New(Options{Finders: []Finder{buildid.NewTree(dir)}})
+		defer s.Close()
+		entry := f.symbols(t)["entry"].Value
+		code(s, f.at(entry))
+		if err := os.Truncate(path, 100); err != nil {
+			t.Fatal(err)
+		}
+		code(s, f.at(entry))
+		time.Sleep(retryMiss + 1)
+		code(s, f.at(entry))
+		synctest.Wait()
+		want := path + ": " + errFault.Error()
+		if got := s.Report(f.id, "").Fault; got != want {
+			t.Errorf("after the next search: got %q, want %q", got, want)
+		}
+		copyFile(t, path, f.path)
+		time.Sleep(retryMiss + 1)
+		code(s, f.at(entry))
+		synctest.Wait()
+		if got := s.Report(f.id, ""); got.Fault != "" || got.Path != path {
+			t.Errorf("with a whole file: got %q for %q, want nothing", got.Fault, got.Path)
+		}
+	})
+}
+
+// A strike is the module's: closing the file, as the memory's budget does, must
+// not give the debug information another chance.
+func TestStrikesOutliveTheOpenFile(t *testing.T) {
+	f := build(t, "shop", source)
+	const line, symbol = "entry /src/shop.cc:17:35\n", "entry\n"
+	l := f.at(f.symbols(t)["entry"].Value)
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Finders: []Finder{oneFile{f, "here"}}})
+		defer s.Close()
+		open := func() *entry {
+			t.Helper()
+			e, err := s.acquire(context.Background(), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		shut := func() {
+			e := open()
+			s.shut(e)
+			e.mu.Unlock()
+		}
+		strike := func(err error) {
+			e := open()
+			e.module.struck = err
+			e.judge()
+			s.release(e, nil)
+		}
+		later := func(d time.Duration) {
+			time.Sleep(d + 1)
+			code(s, l) // starts a search, if one is due
+			synctest.Wait()
+		}
+		expect := func(when, want string) {
+			t.Helper()
+			if got := code(s, l); got != want {
+				t.Errorf("%s: got %q, want %q", when, got, want)
+			}
+		}
+		tooLong := errors.New("took too long")
+		strike(tooLong)
+		expect("after one strike", line)
+		shut()
+		strike(tooLong)
+		expect("after another", symbol)
+		if got, want := s.Report(f.id, "").Fault, f.path+": took too long; answering by symbols only"; got != want {
+			t.Errorf("the report says %q, want %q", got, want)
+		}
+		shut()
+		expect("opened again", symbol)
+		later(asideMin - 2*betterMax)
+		expect("early", symbol)
+		later(2 * betterMax)
+		expect("after the time", line)
+		strike(tooLong)
+		expect("after the third", symbol)
+		later(asideMin)
+		expect("after the time of the second", symbol)
+		later(asideMin)
+		later(betterMax)
+		expect("after twice the time", line)
+		strike(fmt.Errorf("%w: index out of range", errPanic))
+		expect("after a panic", symbol)
+	})
+}
+
+// A log may list modules with long names without end.
+func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
+	const budget, modules, nameBytes = 4 << 20, 6000, 15000
+	s := open(t, Options{MaxMemory: budget}, buildid.NewTree(t.TempDir()), buildid.ModulePath{})
+	before := heap()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i := range modules {
+		name := fmt.Sprintf("%s%d", strings.Repeat("n", nameBytes), i)
+		id := mustID(t, fmt.Sprintf("%08x", i+1))
+		s.Prefetch(id, name)
+		s.Code(ctx, nil, Location{ID: id, Name: name})
+		s.Code(ctx, nil, Location{Name: name})
+		s.Code(ctx, nil, Location{Name: fmt.Sprint(i) + name})
+	}
+	for _, e := range s.all() {
+		e.mu.Lock()
+		done := e.done
+		e.mu.Unlock()
+		if done != nil {
+			<-done
+		}
+	}
+	s.relieve()
+	if got := s.held(); got > budget {
+		t.Errorf("%d bytes are counted, want at most %d", got, budget)
+	}
+	const queued = maxQueued * 3 * maxModuleName // of the moment at which the budget was exceeded
+	if got := heap() - before; got > budget+queued {
+		t.Errorf("%d bytes are held, want at most %d", got, budget+queued)
+	}
+	var sum int64
+	for _, e := range s.all() {
+		sum += e.heap
+	}
+	if got := s.memory.heap.Load(); got != sum {
+		t.Errorf("the sum says %d bytes, the entries %d", got, sum)
+	}
+	runtime.KeepAlive(s)
+}
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
