@@ -9,7 +9,7 @@ WITH_PROGRAMS = integration internal/housetest
 
 # Static: it runs in any container.
 build:
-	CGO_ENABLED=0 go build -o symfilter ./cmd/symfilter
+	@scripts/build-static symfilter
 
 # Everything a change has to pass.
 test: install-deps check-format vet staticcheck unit integration fuzz
