@@ -21,14 +21,21 @@ const (
 
 // A stream filters inputs, one after the other, to out.
 type stream struct {
-	out     *os.File
-	diag    *diagnostics
-	stop    *stopper
-	options filter.Options // but for the input's wait and diagnostics
-	wait    waitFor
+	out    *os.File
+	diag   *diagnostics
+	stop   *stopper
+	engine func(label string, regular bool) engine // for one input
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
+}
+
+// An engine is what filters one input.
+type engine struct {
+	io.WriteCloser
+	flush      func() error // passes an unfinished line on; nil: never
+	unfinished func() bool  // is there something to flush
+	end        func()       // after Close
 }
 
 // files filters the inputs named, each with a context of its own, and returns
@@ -99,27 +106,17 @@ func bare(err error) error {
 
 // filter filters one input to its end, or until the stopper says.
 func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
-	o := s.options
-	o.Diagnose = func(d filter.Diagnostic) {
-		s.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
-	}
 	info, err := in.Stat()
 	if err != nil {
 		return err, nil
 	}
 	regular := info.Mode().IsRegular()
-	o.Wait, o.WaitPerMinute = waitStream, waitMinute
-	if regular {
-		o.Wait, o.WaitPerMinute = waitFile, 0
-	}
-	if s.wait.set {
-		o.Wait, o.WaitPerMinute = s.wait.Duration, 0
-	}
-
-	p := &pass{f: filter.New(s.out, o), done: make(chan struct{})}
+	p := &pass{engine: s.engine(label, regular), done: make(chan struct{})}
 	if !regular {
 		enlargePipe(in)
-		p.silence = time.AfterFunc(silence, p.flush)
+	}
+	if !regular && p.flush != nil {
+		p.silence = time.AfterFunc(silence, p.silent)
 		p.silence.Stop()
 	}
 	go p.read(in)
@@ -127,8 +124,7 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	case <-p.done:
 	case <-s.stop.reading:
 	}
-	p.end()
-	s.remember(p.f)
+	p.stop()
 	return p.readErr, p.writeErr
 }
 
@@ -162,8 +158,8 @@ func (s *stream) unresolved() int64 { return s.elements }
 // filter under mu: the one that reads, the timer's that flushes, and the one
 // that ends it, which must not wait for a read that may never return.
 type pass struct {
-	mu       sync.Mutex
-	f        *filter.Filter
+	mu sync.Mutex
+	engine
 	ended    bool
 	readErr  error
 	writeErr error
@@ -193,7 +189,7 @@ func (p *pass) write(b []byte, err error) bool {
 		return false
 	}
 	if len(b) > 0 {
-		if _, p.writeErr = p.f.Write(b); p.writeErr != nil {
+		if _, p.writeErr = p.Write(b); p.writeErr != nil {
 			return false
 		}
 	}
@@ -204,7 +200,7 @@ func (p *pass) write(b []byte, err error) bool {
 		return false
 	}
 	if p.silence != nil {
-		if p.f.Unfinished() {
+		if p.unfinished() {
 			p.silence.Reset(silence)
 		} else {
 			p.silence.Stop()
@@ -213,29 +209,32 @@ func (p *pass) write(b []byte, err error) bool {
 	return true
 }
 
-// flush passes on an unfinished line.
-func (p *pass) flush() {
+// silent passes on an unfinished line.
+func (p *pass) silent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.writeErr != nil {
 		return
 	}
-	if p.writeErr = p.f.Flush(); p.writeErr != nil {
+	if p.writeErr = p.flush(); p.writeErr != nil {
 		p.finished()
 	}
 }
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
 
-// end prints what is complete. Nothing uses the filter afterwards.
-func (p *pass) end() {
+// stop prints what is complete. Nothing uses the engine afterwards.
+func (p *pass) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	if p.silence != nil {
 		p.silence.Stop()
 	}
-	if err := p.f.Close(); p.writeErr == nil {
+	if err := p.Close(); p.writeErr == nil {
 		p.writeErr = err
+	}
+	if p.end != nil {
+		p.end()
 	}
 }

@@ -45,19 +45,23 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := &stream{
-		out:  stdout,
-		diag: diag,
-		stop: newStopper(cancel),
-		options: filter.Options{
-			Symbolizer:      sym,
-			Cache:           filter.NewCache(int64(c.maxMemory) / cacheShare),
-			Context:         ctx,
-			Color:           c.color.mode(isTerminal(stdout), os.Getenv),
-			OmitModuleLines: c.noModules,
-			Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
-		},
-		wait: c.wait,
+	options := filter.Options{
+		Symbolizer:      sym,
+		Cache:           filter.NewCache(int64(c.maxMemory) / cacheShare),
+		Context:         ctx,
+		Color:           c.color.mode(isTerminal(stdout), os.Getenv),
+		OmitModuleLines: c.noModules,
+		Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
+	}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
+	s.engine = func(label string, regular bool) engine {
+		o := options
+		o.Wait, o.WaitPerMinute = c.wait.of(regular)
+		o.Diagnose = func(d filter.Diagnostic) {
+			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
+		}
+		f := filter.New(stdout, o)
+		return engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
 	}
 	enlargePipe(stdout)
 
@@ -76,6 +80,18 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		return exitStrict, nil
 	}
 	return exitOK, nil
+}
+
+// of returns how long the lines of an input may wait, one of them and those of
+// a minute.
+func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
+	switch {
+	case w.set:
+		return w.Duration, 0
+	case regular:
+		return waitFile, 0
+	}
+	return waitStream, waitMinute
 }
 
 // isTerminal reports whether f is a terminal.
