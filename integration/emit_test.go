@@ -68,7 +68,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 			}
 
 			// README's command, in a folder of its own. A build that the go command keeps from before is as good.
-			line := regexp.MustCompile(`(?m)^`+tt.compiler+` .*$`).FindString(string(readme))
+			line := regexp.MustCompile(`(?m)^` + tt.compiler + ` .*$`).FindString(string(readme))
 			dir := t.TempDir()
 			build := exec.Command("sh", "-c", strings.ReplaceAll(line, "/tmp/", dir+"/"))
 			build.Dir = ".."
