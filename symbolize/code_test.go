@@ -154,7 +154,8 @@ func TestCodeIsThatOfLLVM(t *testing.T) {
 			f := build(t, "shop", source, flags)
 			addrs := f.textAddresses(t)
 			want := f.llvm(t, addrs)
-			s := open(t, Options{}, oneFile{f, "here"})
+			s := open(t, Options{Reaching: true}, oneFile{f, "here"})
+			plain := open(t, Options{}, oneFile{f, "here"})
 			differ := 0
 			for _, a := range addrs {
 				frames, err := s.Code(context.Background(), nil, f.at(a))
@@ -164,6 +165,15 @@ func TestCodeIsThatOfLLVM(t *testing.T) {
 				if got := asLLVM(frames); got != want[a] {
 					if differ++; differ < 5 {
 						t.Errorf("%#x\n got\n%s\nwant\n%s", a, got, want[a])
+					}
+				}
+				plain, err := plain.Code(context.Background(), nil, f.at(a))
+				if got, want := text(plain), text(frames); got != want || err != nil {
+					t.Errorf("%#x, with the default options: got %q, %v; want %q", a, got, err, want)
+				}
+				for _, f := range plain {
+					if f.SymbolFile != "" {
+						t.Errorf("%#x: %s was looked up, and the default style does not show it", a, f.SymbolFile)
 					}
 				}
 			}

@@ -29,7 +29,8 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 	if s.o.Names != LinkageNames {
 		return dst, nil
 	}
-	symbol, err := s.symbol(m, addr, len(dst) == start || dst[start].File == "" || dst[len(dst)-1].File == "")
+	wantFile := s.o.Reaching && (len(dst) == start || dst[start].File == "" || dst[len(dst)-1].File == "")
+	symbol, err := s.symbol(m, addr, wantFile)
 	switch {
 	case err == ErrNoSymbol:
 		return dst, nil

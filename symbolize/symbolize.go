@@ -44,6 +44,7 @@ type Options struct {
 	// Reaching answers by LLVM's rule that a symbol without a size reaches to
 	// the next one, through the end of its section and beyond the last section
 	// of all. It counts for code and for Data, which names the symbol there.
+	// With it, Frame.SymbolFile is looked up, as LLVM does.
 	Reaching bool
 }
 
@@ -74,7 +75,7 @@ type Frame struct {
 	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
 	Column     uint32 // 1-based; 0: not known
 	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
-	SymbolFile string // of a local symbol that names the outermost frame: its source file, without folders; looked up where a frame has no File
+	SymbolFile string // of a local symbol that names the outermost frame: its source file, without folders; looked up with Options.Reaching, where a frame has no File
 	FromSymbol bool   // Func and Linkage are the symbol table's
 	Inlined    bool   // inlined into the frame that follows
 	HasLine    bool   // File and Line are known

@@ -31,6 +31,9 @@ type symbols struct {
 
 	lookups, passed uint64        // lookups done by a pass, and symbols that those looked at
 	sorted          []symbolEntry // by address, none twice; nil until built
+
+	filesListed bool
+	files       []uint32 // indices of the STT_FILE symbols, in order
 }
 
 // A symbolEntry stands for one symbol in the sorted table. Its size and name are read from the raw entry.
@@ -41,7 +44,7 @@ type symbolEntry struct {
 
 // footprint leaves out what Data counts already.
 func (t *symbols) footprint() int64 {
-	return int64(cap(t.sorted)) * int64(unsafe.Sizeof(symbolEntry{}))
+	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0]))
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and untyped symbols that
@@ -97,23 +100,36 @@ func (f *File) nearestSymbol(addr uint64) (sym Symbol, found bool) {
 // SourceFile returns the name that the last STT_FILE symbol before sym gives, when sym is a local symbol: the
 // source file that it comes from, as the compiler was given it, without a folder as a rule. sym must come from f.
 // It returns nil for global symbols and where there is no such name. It aliases the file.
+// The first call passes over the table.
 func (f *File) SourceFile(sym Symbol) []byte {
 	t := &f.symbols
 	if !sym.Local || f.closed || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
 		return nil
 	}
-	for i := sym.index; i > 0; i-- {
-		b := t.raw[(i-1)*t.entry:]
-		info := b[f.header.pick(12, 4)]
-		if elf.SymType(info&15) != elf.STT_FILE {
-			continue
-		}
-		if name := t.name(f.header.u32(b)); len(name) > 0 {
-			return name
-		}
+	if !t.filesListed {
+		f.listFiles()
+	}
+	i, _ := slices.BinarySearch(t.files, uint32(sym.index))
+	if i == 0 {
 		return nil
 	}
+	if name := t.name(f.header.u32(t.raw[uint64(t.files[i-1])*t.entry:])); len(name) > 0 {
+		return name
+	}
 	return nil
+}
+
+// listFiles finds the STT_FILE symbols.
+func (f *File) listFiles() {
+	t := &f.symbols
+	t.filesListed = true
+	info := f.header.pick(12, 4)
+	for i := range uint64(len(t.raw)) / t.entry { // at most maxSymbols: fits an index
+		if elf.SymType(t.raw[i*t.entry+uint64(info)]&15) == elf.STT_FILE {
+			t.files = append(t.files, uint32(i))
+		}
+	}
+	t.files = slices.Clip(t.files)
 }
 
 // loadSymbols finds the table. One that cannot be had is as if it were not there: an address without a name is still an address.

@@ -302,6 +302,35 @@ func TestSourceFileIsOfLocalSymbols(t *testing.T) {
 	}
 }
 
+// Walking back from each symbol would look at 2^37 others: minutes.
+func TestSourceFileOfManySymbols(t *testing.T) {
+	const n = 1 << 19
+	m := image{machine: elf.EM_X86_64}
+	symbols := make([]imageSymbol, n)
+	symbols[0] = imageSymbol{"a.c", 0, 0, elf.STT_FILE, elf.STB_LOCAL, elf.SHN_ABS}
+	for i := range symbols[1:] {
+		symbols[1+i] = imageSymbol{"f", 0x1000 + uint64(i), 1, elf.STT_FUNC, elf.STB_LOCAL, 1}
+	}
+	m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, symbols)...)
+	f, err := openBytes(m.bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	byTable(f)
+	f.Symbol(0x1000)
+	before := f.Footprint()
+	for i := range symbols[1:] {
+		sym, _ := f.Symbol(0x1000 + uint64(i))
+		if got := string(f.SourceFile(sym)); got != "a.c" {
+			t.Fatalf("SourceFile of symbol %d = %q, want a.c", i, got)
+		}
+	}
+	if got := f.Footprint() - before; got != 4 {
+		t.Errorf("the list of one source file takes %d bytes, want 4", got)
+	}
+}
+
 func TestSymbolByPassAllocatesNothing(t *testing.T) {
 	f := open(t, machineFiles(t)[0])
 	s, _ := f.Section(".text")
