@@ -80,10 +80,11 @@ func (s *Symbolizer) relieve() {
 // that it is not called again at once. One goroutine at a time trims.
 func (s *Symbolizer) trim() {
 	m := &s.memory
-	if !m.trimming.TryLock() {
-		return
-	}
+	m.trimming.Lock()
 	defer m.trimming.Unlock()
+	if !s.over() {
+		return // another goroutine has trimmed
+	}
 
 	type open struct {
 		*entry
