@@ -137,7 +137,7 @@ func (f *Filter) footnotes(d *openDict) {
 	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
 		a, known := f.pointed(p.Value)
 		if known && a.text != nil {
-			f.notes = append(f.notes, note{p.Key, p.Value, a})
+			f.notes = append(f.notes, note{p.Key, p.Value, *a})
 		}
 		if f.json != nil {
 			if !first {
@@ -159,7 +159,7 @@ func (f *Filter) footnotes(d *openDict) {
 
 // pointed resolves a value that may be an address: code where the map is
 // executable, data elsewhere. A value outside any map is just a number.
-func (f *Filter) pointed(value uint64) (a answer, known bool) {
+func (f *Filter) pointed(value uint64) (a *answer, known bool) {
 	v := f.process.space.find(value)
 	if v.mod == nil {
 		return a, false
@@ -195,12 +195,12 @@ func (f *Filter) printNotes(eol []byte) {
 		f.mark(" ")
 		f.value("0x" + strconv.FormatUint(n.value, 16))
 		f.mark(" → ")
-		f.where(n.answer)
+		f.where(&n.answer)
 	}
 }
 
 // where prints what a footnote's value points to.
-func (f *Filter) where(a answer) {
+func (f *Filter) where(a *answer) {
 	if a.text.data != "" {
 		f.value(a.text.data)
 		return

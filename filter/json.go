@@ -100,7 +100,7 @@ func (f *Filter) recordTag(tag markup.Tag, fields ...string) {
 
 // recordAnswer remembers an element with an address: frame is a backtrace's
 // number, or negative.
-func (f *Filter) recordAnswer(tag markup.Tag, frame int64, addr uint64, a answer) {
+func (f *Filter) recordAnswer(tag markup.Tag, frame int64, addr uint64, a *answer) {
 	if f.json == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (f *Filter) recordAnswer(tag markup.Tag, frame int64, addr uint64, a answer
 }
 
 // appendAnswer appends the fields of a resolved, or unresolved, address.
-func appendAnswer(b []byte, a answer) []byte {
+func appendAnswer(b []byte, a *answer) []byte {
 	b = appendAddress(b, "lookup", a.addr)
 	if a.mod == nil {
 		return appendField(b, "reason", "no module covers the address")

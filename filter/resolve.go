@@ -55,6 +55,7 @@ type resolver struct {
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	recent  recent
+	last    answer
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
@@ -114,17 +115,18 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
-// code resolves a code address of the process.
-func (f *Filter) code(addr uint64, form lookup) answer {
+// code resolves a code address of the process. The answer is good until the
+// next one.
+func (f *Filter) code(addr uint64, form lookup) *answer {
 	slot := f.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch {
-		return slot.answer
+		return &slot.answer
 	}
-	a := f.codeOf(addr, form)
-	if a.text != nil {
-		*slot = recentSlot{f.recent.epoch, form, addr, a}
+	f.last = f.codeOf(addr, form)
+	if f.last.text != nil {
+		*slot = recentSlot{f.recent.epoch, form, addr, f.last}
 	}
-	return a
+	return &f.last
 }
 
 // forgetRecent is called when the space changes.
@@ -171,15 +173,16 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 }
 
 // data resolves a data address of the process.
-func (f *Filter) data(addr uint64) answer {
-	a := answer{addr: addr}
+func (f *Filter) data(addr uint64) *answer {
+	a := &f.last
+	*a = answer{addr: addr}
 	v := f.process.space.find(addr)
 	if v.mod == nil {
 		f.failed++
 		return a
 	}
 	a.mod, a.rel = v.mod, v.at(addr)
-	f.answer(&a, object)
+	f.answer(a, object)
 	return a
 }
 

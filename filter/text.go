@@ -161,7 +161,7 @@ func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 // inlinedLines prints a frame with inlined calls. out[start:] is what stood
 // before the element, f.pieces[behind:] stood behind it; long text is not
 // repeated.
-func (f *Filter) inlinedLines(number uint64, a answer, start, behind int, eol []byte) {
+func (f *Filter) inlinedLines(number uint64, a *answer, start, behind int, eol []byte) {
 	var before []byte
 	if len(f.out)-start <= maxRepeat {
 		before = append(f.before[:0], f.out[start:]...)
@@ -214,7 +214,7 @@ func (f *Filter) textOf(pieces []piece) {
 //
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
-func (f *Filter) frame(number uint64, a answer, i int) {
+func (f *Filter) frame(number uint64, a *answer, i int) {
 	inlined := a.text != nil && i < len(a.text.frames)-1
 	var n [20]byte
 	digits := strconv.AppendUint(n[:0], number, 10)
@@ -285,7 +285,7 @@ func (f *Filter) functionAndLine(t *frameText) {
 }
 
 // place prints module+0xrel.
-func (f *Filter) place(a answer) {
+func (f *Filter) place(a *answer) {
 	f.value(a.mod.label())
 	f.mark("+")
 	f.value("0x" + strconv.FormatUint(a.rel, 16))
@@ -301,7 +301,7 @@ func (f *Filter) buildID(m *module) {
 // sentence prints a backtrace element that stands in a sentence:
 //
 //	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
-func (f *Filter) sentence(a answer) {
+func (f *Filter) sentence(a *answer) {
 	if a.text == nil {
 		f.value("0x" + strconv.FormatUint(a.addr, 16))
 		if a.mod == nil {
@@ -330,7 +330,7 @@ func (f *Filter) sentence(a answer) {
 // location prints a code location:
 //
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
-func (f *Filter) location(a answer) {
+func (f *Filter) location(a *answer) {
 	if a.text == nil {
 		f.place(a)
 		f.buildID(a.mod)
@@ -353,7 +353,7 @@ func (f *Filter) location(a answer) {
 }
 
 // variable prints a data address: table[3].refs, name+0x18.
-func (f *Filter) variable(a answer, p *piece) {
+func (f *Filter) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:
 		f.bracketed(p)

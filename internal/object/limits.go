@@ -25,7 +25,7 @@ const (
 
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million
 
-	linearLookups = 8        // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 6 passes
+	linearLookups = 16       // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 12 passes
 	linearSymbols = 16 << 20 // symbols passed over before that, however few the lookups: 0.1 s
 	maxSymbols    = 16 << 20 // symbols of a table that are looked at; Chromium has 2 million
 )
