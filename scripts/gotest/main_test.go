@@ -67,3 +67,19 @@ func TestReportShowsWhatADyingTestSaid(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestOnlyTheFuzzersOwnDeadlineIsTriedAgain(t *testing.T) {
+	tests := []struct {
+		out  string
+		want bool
+	}{
+		{"fuzz: elapsed: 5s, execs: 79861\n--- FAIL: FuzzA (5.02s)\n    context deadline exceeded\nFAIL\n", true},
+		{"--- FAIL: FuzzA (5.02s)\n    a_test.go:1: context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", false},
+		{"--- FAIL: FuzzA (0.10s)\n    fuzzing process hung or terminated unexpectedly: exit status 2\nFAIL\n", false},
+	}
+	for _, tt := range tests {
+		if got := endedBadly(tt.out); got != tt.want {
+			t.Errorf("got %v, want %v for:\n%s", got, tt.want, tt.out)
+		}
+	}
+}
