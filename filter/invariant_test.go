@@ -314,3 +314,19 @@ type failing struct{}
 var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
+
+// TestFrameHeads: the quick way of printing a frame's head is the long one.
+func TestFrameHeads(t *testing.T) {
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	var log strings.Builder
+	log.WriteString("{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0xffff800000500000:0x2000:load:0:rx:0x400000}}}\n")
+	for _, n := range []uint64{0, 1, 9, 10, 11, 99, 100, 999, 1000, 9999, 10000, 12345, 999999, 1 << 63} {
+		fmt.Fprintf(&log, "{{{bt:%d:0xffff80000050017a:pc}}}\n", n)
+	}
+	quick, _ := filterString(t, o, log.String(), nil)
+	o.Color = ColorAlways
+	long, _ := filterString(t, o, log.String(), nil)
+	if d := cmp.Diff(quick, sgrSequence.ReplaceAllString(long, "")); d != "" {
+		t.Errorf("(-without +with colour)\n%s", d)
+	}
+}

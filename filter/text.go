@@ -216,6 +216,15 @@ func (f *Filter) textOf(pieces []piece) {
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
 func (f *Filter) frame(number uint64, a *answer, i int) {
 	inlined := a.text != nil && i < len(a.text.frames)-1
+	if !f.paint && a.text != nil && number <= 9999 {
+		depth := 0
+		if inlined {
+			depth = i + 1
+		}
+		f.out = appendHead(f.out, number, depth, a.addr)
+		f.out = append(f.out, a.text.frames[i].tail...)
+		return
+	}
 	var n [20]byte
 	digits := strconv.AppendUint(n[:0], number, 10)
 	if f.paint {
@@ -242,8 +251,6 @@ func (f *Filter) frame(number uint64, a *answer, i int) {
 		f.place(a)
 		f.mark(")")
 		f.buildID(a.mod)
-	case !f.paint:
-		f.out = append(f.out, a.text.frames[i].tail...)
 	default:
 		t := &a.text.frames[i]
 		f.functionAndLine(t)
@@ -253,12 +260,60 @@ func (f *Filter) frame(number uint64, a *answer, i int) {
 	}
 }
 
+// appendHead appends what stands before the answer in the line of a frame:
+// its number, of at most four digits, the depth of an inlined call, or 0, and
+// the address. It is frame without colour, for the frames that come by the
+// million.
+func appendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
+	var b [32]byte
+	h := append(b[:0], "    #"[digits(number)-1:]...)
+	h = appendSmall(h, number)
+	switch {
+	case depth == 0:
+		h = append(h, "   "...)
+	case depth < 10:
+		h = append(h, '.', '0'+byte(depth), ' ')
+	default:
+		h = strconv.AppendUint(append(h, '.'), uint64(depth), 10)
+	}
+	n := len(h)
+	h = h[:n+20]
+	putAddress(h[n:], addr)
+	return append(dst, h...)
+}
+
+func digits(n uint64) int {
+	switch {
+	case n < 10:
+		return 1
+	case n < 100:
+		return 2
+	case n < 1000:
+		return 3
+	}
+	return 4
+}
+
+func appendSmall(dst []byte, n uint64) []byte {
+	if n < 10 {
+		return append(dst, '0'+byte(n))
+	}
+	return strconv.AppendUint(dst, n, 10)
+}
+
 // address prints a code address between blanks.
 func (f *Filter) address(addr uint64) {
-	b := [20]byte{0: ' ', 1: '0', 2: 'x', 19: ' '}
+	var b [20]byte
+	putAddress(b[:], addr)
+	f.valueBytes(b[:])
+}
+
+// putAddress makes the 20 bytes of b an address between blanks.
+func putAddress(b []byte, addr uint64) {
+	_ = b[19]
+	b[0], b[1], b[2], b[19] = ' ', '0', 'x', ' '
 	binary.BigEndian.PutUint64(b[3:], hexDigits(uint32(addr>>32)))
 	binary.BigEndian.PutUint64(b[11:], hexDigits(uint32(addr)))
-	f.valueBytes(b[:])
 }
 
 // hexDigits returns the eight digits of v as the bytes of a big-endian word:
