@@ -34,6 +34,8 @@ What is printed:
       --basenames          source files without their folders
       --prefix-map OLD=NEW source paths that begin with OLD (repeatable)
       --omit-module-lines  without the lines that list modules
+      --style llvm         as llvm-symbolizer --filter-markup does, which is the
+                           same flag here; --filter-markup --help tells more
 How it runs:
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
       --max-memory SIZE    bytes of heap, as 512M (default) or 2G
@@ -59,6 +61,8 @@ type config struct {
 	prefixes   []string
 	noModules  bool
 
+	style string
+
 	wait      waitFor
 	maxMemory byteSize
 	strict    bool
@@ -69,6 +73,9 @@ type config struct {
 
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
+	if inStyle(args, os.LookupEnv) {
+		return runLLVM(args, stdin, stdout, stderr)
+	}
 	var c config
 	code := exitOK
 	cmd := &cobra.Command{
@@ -79,6 +86,10 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Version:           version(),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if c.style == styleLLVM { // as only we write it: --filter-markup=true
+				code = runLLVM(args, stdin, stdout, stderr)
+				return nil
+			}
 			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return usageError{err}
 			}

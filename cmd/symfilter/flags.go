@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,12 @@ import (
 
 // defaultDebugDir is where distributions install separate debug files.
 const defaultDebugDir = "/usr/lib/debug"
+
+// The values of --style.
+const (
+	styleOurs = "symfilter"
+	styleLLVM = "llvm"
+)
 
 // define adds the flags to set.
 func (c *config) define(set *pflag.FlagSet) {
@@ -35,6 +42,9 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.BoolVar(&c.noInlines, "no-inlines", false, "")
 	set.BoolVar(&c.basenames, "basenames", false, "")
 	set.BoolVar(&c.noModules, "omit-module-lines", false, "")
+	set.Var(&choice{&c.style, []string{styleOurs, styleLLVM}}, "style", "")
+	set.Var(&markupFlag{&c.style}, "filter-markup", "")
+	set.Lookup("filter-markup").NoOptDefVal = "true"
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
 	set.BoolVar(&c.strict, "strict", false, "")
@@ -92,6 +102,43 @@ func (l *stringList) Set(s string) error {
 		*l.list, l.set = nil, true
 	}
 	*l.list = append(*l.list, s)
+	return nil
+}
+
+// A choice is a flag that takes one of a few words.
+type choice struct {
+	value *string
+	of    []string
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "word" }
+
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.of, s) {
+		return fmt.Errorf("not %s or %s", strings.Join(c.of[:len(c.of)-1], ", "), c.of[len(c.of)-1])
+	}
+	*c.value = s
+	return nil
+}
+
+// A markupFlag is --filter-markup, which is --style=llvm.
+type markupFlag struct{ style *string }
+
+func (m *markupFlag) String() string   { return "" }
+func (m *markupFlag) Type() string     { return "bool" }
+func (m *markupFlag) IsBoolFlag() bool { return true }
+
+func (m *markupFlag) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("not true or false")
+	case on:
+		*m.style = styleLLVM
+	default:
+		*m.style = styleOurs
+	}
 	return nil
 }
 

@@ -28,6 +28,8 @@ type stream struct {
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
+
+	unwritten bool // the output could not be written
 }
 
 // An engine is what filters one input.
@@ -70,6 +72,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		case errors.Is(writeErr, syscall.EPIPE):
 			return exitOK // who reads us has enough
 		case writeErr != nil:
+			s.unwritten = true
 			s.diag.line("write standard output: %v", bare(writeErr))
 			return exitIO
 		case readErr != nil:

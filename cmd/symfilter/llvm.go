@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/llvmfilter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+const llvmHelp = `symfilter --filter-markup [options] <log
+
+As llvm-symbolizer --filter-markup of LLVM 19: its layout, its messages, its
+options, also from LLVM_SYMBOLIZER_OPTS and @FILE. Reads standard input only.
+
+      --basenames, -s      source files without their folders
+      --relativenames      without the compilation directory
+      --functions[=KIND], -f
+                           linkage, short or none: function names
+      --no-demangle        names as the linker knows them; --demangle, -C
+      --color[=WHEN]       always, auto or never; alone: always
+      --debug-file-directory DIR
+                           folder with .build-id (repeatable; /usr/lib/debug)
+      --obj FILE, -e       one ELF file, by its build ID (repeatable)
+Accepted, without effect on markup, as there: -a -i -p --adjust-vma --build-id
+--cache-size --default-arch --dsym-hint --dwp --fallback-debug-path --inlines
+--no-inlines --output-style --print-source-context-lines --relative-address
+--untag-addresses --verbose, and addresses.
+
+Of symfilter's own: --symbol-path, --build-id-dir, --wait, --max-memory,
+--quiet, and --explain, with --verbose also the files used.
+It exits with 0 whatever the log holds; 1 for a wrong option.
+`
+
+// exitOption is llvm-symbolizer's exit code for words that it does not
+// understand.
+const exitOption = 1
+
+// runLLVM is the program in the llvm style; it returns the exit code.
+func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
+	var c config
+	all := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
+	c.define(all)
+	o := &llvmOptions{own: pflag.NewFlagSet("symfilter", pflag.ContinueOnError)}
+	all.VisitAll(func(f *pflag.Flag) {
+		if inLLVM[f.Name] {
+			o.own.AddFlag(f)
+		}
+	})
+	o.parse(expand(append(shellWords(os.Getenv(llvmEnv)), args...), 0))
+	if lines := o.errors(); len(lines) > 0 {
+		for _, line := range lines {
+			fmt.Fprintf(stderr, "error: %s\n", oneLine(line))
+		}
+		return exitOption
+	}
+	switch {
+	case o.help:
+		io.WriteString(stdout, llvmHelp)
+		return exitOK
+	case o.version:
+		fmt.Fprintf(stdout, "symfilter %s\n", version())
+		return exitOK
+	}
+	if err := fromEnvironment(o.own, os.LookupEnv); err != nil {
+		fmt.Fprintf(stderr, "symfilter: %s; see symfilter --filter-markup --help\n", oneLine(err.Error()))
+		return exitUsage
+	}
+	if bad := o.badNumber(); bad != "" {
+		io.WriteString(stderr, oneLine(bad)) // not a line there, either
+		return exitOption
+	}
+	for _, hint := range o.hints {
+		if !strings.HasSuffix(hint, ".dSYM") {
+			fmt.Fprintf(stderr, "Warning: invalid dSYM hint: \"%s\" (must have the '.dSYM' extension).\n", oneLine(hint))
+		}
+	}
+	return filterLLVM(&c, o, stdin, stdout, stderr)
+}
+
+// filterLLVM filters stdin to stdout as LLVM's filter does, and returns the
+// exit code: LLVM's has no other for what cannot be read.
+func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
+	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
+	diag := &diagnostics{w: stderr, quiet: c.quiet}
+	sym := symbolize.New(symbolize.Options{
+		Finders:   c.llvmFinders(),
+		MaxMemory: int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		Names:     o.names,
+		Reaching:  true,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	options := llvmfilter.Options{
+		Symbolizer: sym,
+		Context:    ctx,
+		Wait:       c.wait.Duration,
+		NoDemangle: o.noDemangle || c.noDemangle,
+		Paths:      o.paths,
+		Color:      o.inColor(c.color, hasColors(stdout)),
+		DiagColor:  hasColors(stderr),
+	}
+	if options.Paths == llvmfilter.AbsolutePaths && c.basenames {
+		options.Paths = llvmfilter.Basenames
+	}
+	var said io.Writer = stderr
+	if c.quiet {
+		said = nil
+	}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
+	s.engine = func(string, bool) engine {
+		return engine{WriteCloser: llvmfilter.New(stdout, said, options)}
+	}
+	enlargePipe(stdout)
+	if isTerminal(stdin) && isTerminal(stderr) {
+		if o.arguments {
+			diag.printf("FILEs and addresses are ignored in the style of LLVM")
+		}
+		diag.printf("reading from the terminal; Ctrl-D ends, --filter-markup --help helps")
+	}
+	code := s.files([]string{"-"}, stdin)
+	if c.explain {
+		explainLLVM(diag, sym, o.verbose)
+	}
+	if code == exitIO && !s.unwritten {
+		return exitOK
+	}
+	return code
+}
+
+// llvmFinders returns where LLVM looks for debug files, and what was named
+// besides: never the module's own path.
+func (c *config) llvmFinders() (finders []symbolize.Finder) {
+	if paths := append(c.objects, c.symbolPaths...); len(paths) > 0 {
+		finders = append(finders, buildid.NewSymbolPath(paths...))
+	}
+	for _, dir := range append(c.trees, c.debugDirs...) {
+		finders = append(finders, buildid.NewTree(dir))
+	}
+	return finders
+}
+
+// inColor reports whether colours are printed. A value that is none of its own
+// turns them on in llvm-symbolizer.
+func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
+	value := o.color
+	switch {
+	case o.colored:
+		return true
+	case !o.valued:
+		value = string(when)
+	}
+	switch value {
+	case "never":
+		return false
+	case "auto":
+		return terminal
+	case "":
+		return terminal || o.valued
+	}
+	return true
+}
+
+// hasColors reports whether f is a terminal that llvm-symbolizer believes to
+// have colours. NO_COLOR counts, which it does not know.
+func hasColors(f *os.File) bool {
+	if !isTerminal(f) || os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	term := os.Getenv("TERM")
+	for _, prefix := range []string{"screen", "xterm", "vt100", "rxvt"} {
+		if strings.HasPrefix(term, prefix) {
+			return true
+		}
+	}
+	return term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
+}
+
+// explainLLVM prints which modules have no debug file and where it was looked
+// for; when verbose, the files in use, too.
+func explainLLVM(diag *diagnostics, sym *symbolize.Symbolizer, verbose bool) {
+	for _, r := range sym.Reports() {
+		switch {
+		case r.Path != "" && verbose:
+			diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
+		case r.Path == "" && r.Fault != "":
+			diag.line("unresolved: %s (BuildID=%s): %s", r.Name, r.ID, r.Fault)
+		case r.Path == "":
+			diag.line("unresolved: %s (BuildID=%s): no debug file; looked for at:", r.Name, r.ID)
+			for _, a := range r.Attempts {
+				diag.line("  %s: %s", a.Where, a.Said)
+			}
+		}
+	}
+}

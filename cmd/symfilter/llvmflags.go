@@ -1,0 +1,390 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/internal/llvmfilter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// llvmEnv holds words that llvm-symbolizer reads before its arguments.
+const llvmEnv = "LLVM_SYMBOLIZER_OPTS"
+
+// Limits of response files, @FILE on the command line.
+const (
+	maxResponse      = 1 << 20 // bytes of one; the kernel takes no more on a command line, either
+	maxResponseDepth = 16      // files that name files
+)
+
+// llvmAlone are the flags of llvm-symbolizer 19 that take no value, as they
+// are written: "-demangle=true" is one, "--demangle=true" is not. What they
+// stand for follows; "" is ignored with --filter-markup.
+var llvmAlone = map[string]string{
+	"--addresses": "", "-a": "", "--print-address": "",
+	"--basenames": "--basenames", "-s": "--basenames",
+	"--relativenames": "--relativenames",
+	"--color":         "--color",
+	"--debuginfod":    "", "--no-debuginfod": "",
+	"--demangle": "--demangle", "-C": "--demangle", "-demangle=true": "--demangle",
+	"--no-demangle": "--no-demangle", "-demangle=false": "--no-demangle",
+	"--dia":           "",
+	"--filter-markup": "",
+	"--functions":     "--functions", "-f": "--functions",
+	"--help": "--help", "-h": "--help",
+	"--inlines": "", "--no-inlines": "", "-i": "",
+	"--inlining": "", "--inlining=true": "", "--inlining=false": "",
+	"--pretty-print": "", "-p": "",
+	"--relative-address": "",
+	"--untag-addresses":  "", "--no-untag-addresses": "",
+	"--verbose": "--verbose",
+	"--version": "--version", "-v": "--version",
+}
+
+// llvmValued are those that take one, behind "=" or as the next word; where
+// false, behind "=" only.
+var llvmValued = map[string]bool{
+	"--adjust-vma":                 true,
+	"--build-id":                   true,
+	"--cache-size":                 true,
+	"--color":                      false,
+	"--debug-file-directory":       true,
+	"--default-arch":               true,
+	"--dsym-hint":                  true,
+	"--dwp":                        true,
+	"--exe":                        true,
+	"--fallback-debug-path":        true,
+	"--functions":                  false,
+	"--obj":                        true,
+	"--output-style":               true,
+	"--print-source-context-lines": true,
+}
+
+// inLLVM are symfilter's own flags that hold in the llvm style, too, where
+// llvm-symbolizer has none of that name; those that it has are read from the
+// environment as ours.
+var inLLVM = map[string]bool{
+	"style": true, "explain": true, "quiet": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
+	"debug-file-directory": true, "obj": true, "color": true, "no-demangle": true, "basenames": true,
+}
+
+// llvmOptions are the words of a command line in the llvm style.
+type llvmOptions struct {
+	own *pflag.FlagSet // symfilter's flags of inLLVM
+
+	names      symbolize.Names
+	paths      llvmfilter.Paths
+	noDemangle bool
+	color      string            // the value of the last --color=
+	valued     bool              // there was one
+	colored    bool              // --color without a value, which wins
+	numbers    map[string]string // the last values of flags that take a number
+	hints      []string          // of --dsym-hint
+	verbose    bool
+	help       bool
+	version    bool
+	arguments  bool // words that are no flags: addresses, ignored
+
+	missing string   // the flag whose value is missing
+	unknown []string // words
+	invalid []string // what is wrong with values of own
+}
+
+// inStyle reports whether the llvm style is asked for: its flags are others.
+func inStyle(args []string, lookup func(string) (string, bool)) bool {
+	style := ""
+	if v, ok := lookup(envPrefix + "FILTER_MARKUP"); ok {
+		if on, err := strconv.ParseBool(v); err == nil && on {
+			style = styleLLVM
+		}
+	}
+	if v, _ := lookup(envPrefix + "STYLE"); v != "" {
+		style = v
+	}
+	for i, word := range args {
+		switch {
+		case i == 0 && strings.HasPrefix(word, "__complete"):
+			return false
+		case word == "--":
+			return style == styleLLVM
+		case word == "--filter-markup":
+			style = styleLLVM
+		case word == "--style" && i+1 < len(args):
+			style = args[i+1]
+		case strings.HasPrefix(word, "--style="):
+			style = word[len("--style="):]
+		}
+	}
+	return style == styleLLVM
+}
+
+// parse reads words as llvm-symbolizer does.
+func (o *llvmOptions) parse(words []string) {
+	for i := 0; i < len(words) && o.missing == ""; i++ {
+		word := words[i]
+		next := func() (string, bool) {
+			if i++; i == len(words) {
+				o.missing = word
+				return "", false
+			}
+			return words[i], true
+		}
+		flag, alone := llvmAlone[word]
+		switch {
+		case word == "":
+		case word == "-" || word[0] != '-':
+			o.arguments = true
+		case alone:
+			o.set(flag, "")
+		case strings.HasPrefix(word, "--"):
+			o.long(word, next)
+		default:
+			word = o.grouped(word)
+			if word == "-e" {
+				if file, ok := next(); ok {
+					o.set("--obj", file)
+				}
+			}
+		}
+	}
+}
+
+// long reads a flag with two dashes that is none of llvmAlone.
+func (o *llvmOptions) long(word string, next func() (string, bool)) {
+	name, value, has := strings.Cut(word, "=")
+	spaced, valued := llvmValued[name]
+	switch {
+	case valued && has:
+		if name == "--color" {
+			name += "="
+		}
+		o.set(name, value)
+		return
+	case valued && spaced:
+		if value, ok := next(); ok {
+			o.set(name, value)
+		}
+		return
+	}
+	flag := o.own.Lookup(name[2:])
+	if _, theirs := llvmAlone[name]; theirs || valued || flag == nil {
+		o.unknown = append(o.unknown, word)
+		return
+	}
+	if !has {
+		if value = flag.NoOptDefVal; value == "" {
+			var ok bool
+			if value, ok = next(); !ok {
+				return
+			}
+		}
+	}
+	if err := o.own.Set(flag.Name, value); err != nil {
+		o.invalid = append(o.invalid, err.Error())
+	}
+}
+
+// grouped reads short flags, "-sC". It returns "-e" where the group ends in
+// it: its value is the next word.
+func (o *llvmOptions) grouped(word string) string {
+	for ; len(word) > 1; word = "-" + word[2:] {
+		flag, known := llvmAlone[word] // -demangle=true behind others
+		if known {
+			o.set(flag, "")
+			return ""
+		}
+		letter, rest := word[:2], word[2:]
+		flag, known = llvmAlone[letter]
+		switch value, has := strings.CutPrefix(rest, "="); {
+		case letter == "-e" && rest == "":
+			return letter
+		case letter == "-e":
+			o.set("--obj", value)
+			return ""
+		case letter == "-f" && has:
+			o.set("--functions", value)
+			return ""
+		case known && has:
+			o.unknown = append(o.unknown, word)
+			return ""
+		case known:
+			o.set(flag, "")
+		case letter == "-q":
+			o.own.Set("quiet", "true")
+		default:
+			o.unknown = append(o.unknown, letter)
+		}
+	}
+	return ""
+}
+
+// set notes a flag of llvm-symbolizer.
+func (o *llvmOptions) set(flag, value string) {
+	switch flag {
+	case "--basenames":
+		o.paths = llvmfilter.Basenames
+	case "--relativenames":
+		o.paths = llvmfilter.RelativePaths
+	case "--demangle", "--no-demangle":
+		o.noDemangle = flag == "--no-demangle"
+		o.own.Lookup("no-demangle").Changed = true // the environment does not count
+	case "--functions":
+		o.names = symbolize.LinkageNames
+		switch value {
+		case "none":
+			o.names = symbolize.NoNames
+		case "short":
+			o.names = symbolize.ShortNames
+		}
+	case "--color":
+		o.colored = true
+	case "--color=":
+		o.color, o.valued = value, true
+	case "--obj", "--exe":
+		if value != "" {
+			o.own.Set("obj", value)
+		}
+	case "--debug-file-directory":
+		if value == "" {
+			value = "."
+		}
+		o.own.Set("debug-file-directory", value)
+	case "--adjust-vma", "--cache-size", "--print-source-context-lines":
+		if o.numbers == nil {
+			o.numbers = make(map[string]string)
+		}
+		o.numbers[flag] = value
+	case "--dsym-hint":
+		o.hints = append(o.hints, value)
+	case "--verbose":
+		o.verbose = true
+	case "--help":
+		o.help = true
+	case "--version":
+		o.version = true
+	}
+}
+
+// badNumber returns llvm-symbolizer's error about a value that should be a
+// number, "" where there is none. It is not a line.
+func (o *llvmOptions) badNumber() string {
+	for _, flag := range []string{"--adjust-vma", "--cache-size", "--print-source-context-lines"} {
+		value, ok := o.numbers[flag]
+		if !ok {
+			continue
+		}
+		_, err := strconv.ParseUint(value, 0, 64)
+		if flag == "--print-source-context-lines" {
+			_, err = strconv.ParseInt(value, 0, 32)
+		}
+		if err != nil || strings.ContainsAny(value, "_+") {
+			return flag + "=: expected a non-negative integer, but got '" + value + "'"
+		}
+	}
+	return ""
+}
+
+// errors returns what llvm-symbolizer would say about the words.
+func (o *llvmOptions) errors() (lines []string) {
+	if o.missing != "" {
+		lines = append(lines, o.missing+": missing argument")
+	}
+	for _, word := range o.unknown {
+		line := "unknown argument '" + word + "'"
+		if near := nearest(word); near != "" {
+			line += ", did you mean '" + near + "'?"
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, o.invalid...)
+}
+
+// nearest returns the flag that is one character from word; "" when there is
+// none. A value stays.
+func nearest(word string) string {
+	name, value, has := strings.Cut(word, "=")
+	best := ""
+	for flag := range llvmAlone {
+		if len(strings.TrimLeft(flag, "-")) >= 4 && oneApart(word, flag) && (best == "" || flag < best) {
+			best = flag
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for flag, spaced := range llvmValued {
+		if (has && value != "" || !has && spaced && len(flag) >= 6) && oneApart(name, flag) && (best == "" || flag < best) {
+			best = flag
+		}
+	}
+	if best != "" && has {
+		best += "=" + value
+	}
+	return best
+}
+
+// oneApart reports whether one character inserted, deleted or replaced makes
+// a of b.
+func oneApart(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	switch len(a) - len(b) {
+	case 0:
+		return i < len(a) && a[i+1:] == b[i+1:]
+	case 1:
+		return a[i+1:] == b[i:]
+	}
+	return false
+}
+
+// expand replaces words @FILE by the words of the file. One that cannot be
+// read stays.
+func expand(words []string, depth int) []string {
+	var all []string
+	for _, word := range words {
+		if strings.HasPrefix(word, "@") && depth < maxResponseDepth {
+			if info, err := os.Stat(word[1:]); err == nil && info.Mode().IsRegular() && info.Size() <= maxResponse {
+				if data, err := os.ReadFile(word[1:]); err == nil {
+					all = append(all, expand(shellWords(string(data)), depth+1)...)
+					continue
+				}
+			}
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// shellWords splits s at blanks as llvm-symbolizer does: quotes of both kinds
+// keep blanks, a backslash keeps any byte, and empty words are none.
+func shellWords(s string) (words []string) {
+	var word []byte
+	quote := byte(0)
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i == len(s), quote == 0 && strings.IndexByte(" \t\r\n", s[i]) >= 0:
+			if len(word) > 0 {
+				words = append(words, string(word))
+			}
+			word = word[:0]
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			word = append(word, s[i])
+		case quote == 0 && (s[i] == '"' || s[i] == '\''):
+			quote = s[i]
+		case s[i] == quote:
+			quote = 0
+		default:
+			word = append(word, s[i])
+		}
+	}
+	return words
+}
