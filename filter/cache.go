@@ -91,7 +91,7 @@ func (c *Cache) get(k cacheKey) *rendered {
 func (c *Cache) put(k cacheKey, r *rendered) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.young.frames[k]; !ok {
+	if c.young.frames[k] != r {
 		c.grow(r.size())
 		c.young.frames[k] = r
 	}

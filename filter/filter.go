@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -69,6 +70,7 @@ func New(w io.Writer, o Options) *Filter {
 // the writer's; what a log holds never is one.
 func (f *Filter) Write(p []byte) (int, error) {
 	n := len(p)
+	f.now = time.Now().UnixNano()
 	if len(f.tail) > 0 || f.long {
 		p = f.finishLine(p)
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -14,6 +15,7 @@ type rendered struct {
 	source   []symbolize.Frame   // of these, for JSON; else nil
 	variable *symbolize.Variable // of a data address, for JSON; else nil
 	data     string              // of a data address: name, name+0x18
+	until    int64               // Unix nanoseconds, when a better debug file may be there; 0: never
 	back     bool                // of a form that leaves the choice: one byte before the logged address was looked up
 }
 
@@ -44,7 +46,7 @@ func (r *rendered) size() int64 {
 
 func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) *rendered {
 	paths := &o.Paths
-	r := &rendered{frames: make([]frameText, len(frames)), back: back}
+	r := &rendered{frames: make([]frameText, len(frames)), back: back, until: until(frames[0].Until)}
 	if o.Output == JSON {
 		r.source = slices.Clone(frames)
 		for i := range r.source {
@@ -84,11 +86,18 @@ func renderVariable(v symbolize.Variable, o *Options) *rendered {
 	} else if v.Offset != 0 {
 		name += "+0x" + strconv.FormatUint(v.Offset, 16)
 	}
-	r := &rendered{data: clean(name)}
+	r := &rendered{data: clean(name), until: until(v.Until)}
 	if o.Output == JSON {
 		r.variable = &v
 	}
 	return r
+}
+
+func until(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 // label is how a module is named in frames; one without a name by its build

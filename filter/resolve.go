@@ -52,6 +52,7 @@ type resolver struct {
 	frames  []symbolize.Frame // scratch
 	expired context.Context   // asks without waiting
 	waits   []pause           // of the last minute
+	now     int64             // Unix nanoseconds, when the block at work came
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	recent  recent
@@ -119,7 +120,7 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 // next one.
 func (f *Filter) code(addr uint64, form lookup) *answer {
 	slot := f.recent.slot(addr, form)
-	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch {
+	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch && f.good(slot.text) {
 		return &slot.answer
 	}
 	f.last = f.codeOf(addr, form)
@@ -127,6 +128,11 @@ func (f *Filter) code(addr uint64, form lookup) *answer {
 		*slot = recentSlot{f.recent.epoch, form, addr, f.last}
 	}
 	return &f.last
+}
+
+// good reports whether an answer is still the best there is to know.
+func (r *resolver) good(text *rendered) bool {
+	return text.until == 0 || r.now < text.until
 }
 
 // forgetRecent is called when the space changes.
@@ -193,9 +199,10 @@ func (r *resolver) answer(a *answer, form lookup) {
 		m.cached = r.cached.module(m.buildID, m.name)
 	}
 	key := cacheKey{a.rel, m.cached, form}
-	if a.text = r.cached.get(key); a.text != nil {
+	if a.text = r.cached.get(key); a.text != nil && r.good(a.text) {
 		return
 	}
+	a.text = nil
 	text, err := r.render(m, a.rel, form)
 	if text == nil {
 		r.note(m, err)

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/symfilter/symfilter/markup"
 )
@@ -62,6 +63,7 @@ func (f *Filter) endSunk(eol []byte) {
 	if !f.sunkPart {
 		f.line++
 	}
+	f.now = time.Now().UnixNano()
 	f.sunkPart = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk...)
 	clear(f.sunk)
