@@ -23,12 +23,13 @@ Where debug files are, by build ID; first come, first asked:
   -s, --symbol-path PATH   ELF file, or folder of them at any depth (repeatable)
       --obj FILE           one ELF file (repeatable)
       --build-id-dir DIR   folder with ab/cdef.debug (repeatable)
-      --debug-file-directory DIR
-                           the same below .build-id (repeatable; /usr/lib/debug)
+      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
   and the module's own name, when it is the path of a file with that build ID.
 
 What is printed:
+      --output FORM        text, json (an object a line), or markup as it came
       --color[=WHEN]       auto, always or never; alone: always
+      --raw                control characters pass to a terminal as they are
       --no-demangle        names as the linker knows them
       --no-inlines         one frame an address
       --basenames          source files without their folders
@@ -36,7 +37,10 @@ What is printed:
       --omit-module-lines  without the lines that list modules
       --style llvm         as llvm-symbolizer --filter-markup does, which is the
                            same flag here; --filter-markup --help tells more
+      --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
 How it runs:
+      --process-key KEY    what tells processes of one log apart: a REGEXP with
+                           a group, or fuchsia, logcat or syslog
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
       --max-memory SIZE    bytes of heap, as 512M (default) or 2G
       --strict             exit with 3 if anything stayed unresolved
@@ -54,15 +58,19 @@ type config struct {
 	trees       []string
 	debugDirs   []string
 
+	output     string
 	color      colorWhen
+	raw        bool
 	noDemangle bool
 	noInlines  bool
 	basenames  bool
 	prefixes   []string
 	noModules  bool
 
+	dumps fileName
 	style string
 
+	process   processKey
 	wait      waitFor
 	maxMemory byteSize
 	strict    bool

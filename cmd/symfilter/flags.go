@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,13 @@ const (
 	styleLLVM = "llvm"
 )
 
+// The values of --output.
+const (
+	outputText   = "text"
+	outputJSON   = "json"
+	outputMarkup = "markup"
+)
+
 // define adds the flags to set.
 func (c *config) define(set *pflag.FlagSet) {
 	c.debugDirs = []string{defaultDebugDir}
@@ -36,15 +44,19 @@ func (c *config) define(set *pflag.FlagSet) {
 	list(&c.trees, "build-id-dir", "")
 	list(&c.debugDirs, "debug-file-directory", "")
 	list(&c.prefixes, "prefix-map", "")
+	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
 	set.Var(&c.color, "color", "")
 	set.Lookup("color").NoOptDefVal = "always"
+	set.BoolVar(&c.raw, "raw", false, "")
 	set.BoolVar(&c.noDemangle, "no-demangle", false, "")
 	set.BoolVar(&c.noInlines, "no-inlines", false, "")
 	set.BoolVar(&c.basenames, "basenames", false, "")
 	set.BoolVar(&c.noModules, "omit-module-lines", false, "")
+	set.Var(&c.dumps, "dumpfile-output", "")
 	set.Var(&choice{&c.style, []string{styleOurs, styleLLVM}}, "style", "")
 	set.Var(&markupFlag{&c.style}, "filter-markup", "")
 	set.Lookup("filter-markup").NoOptDefVal = "true"
+	set.Var(&c.process, "process-key", "")
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
 	set.BoolVar(&c.strict, "strict", false, "")
@@ -142,6 +154,37 @@ func (m *markupFlag) Set(s string) error {
 	return nil
 }
 
+// A fileName is the path of a file.
+type fileName string
+
+func (n *fileName) String() string { return string(*n) }
+func (n *fileName) Type() string   { return "file" }
+
+func (n *fileName) Set(s string) error {
+	if s == "" {
+		return fmt.Errorf("an empty value")
+	}
+	*n = fileName(s)
+	return nil
+}
+
+// A processKey says which part of a line names its process.
+type processKey struct{ *regexp.Regexp }
+
+func (k *processKey) Type() string { return "key" }
+
+func (k *processKey) String() string {
+	if k.Regexp == nil {
+		return ""
+	}
+	return k.Regexp.String()
+}
+
+func (k *processKey) Set(s string) (err error) {
+	k.Regexp, err = filter.ProcessKey(s)
+	return err
+}
+
 // A byteSize is a number of bytes: 512M, 2GiB, 1073741824.
 type byteSize int64
 
@@ -218,6 +261,27 @@ func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color 
 		return filter.ColorNever
 	}
 	return filter.ColorAlways
+}
+
+// check returns what is wrong with the flags together.
+func (c *config) check() error {
+	if c.output != outputMarkup {
+		return nil
+	}
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{
+		{"--dumpfile-output", c.dumps != ""},
+		{"--strict", c.strict},
+		{"--process-key", c.process.Regexp != nil},
+		{"--omit-module-lines", c.noModules},
+	} {
+		if flag.set {
+			return usageError{fmt.Errorf("%s with --output=markup, which resolves nothing: leave one out", flag.name)}
+		}
+	}
+	return nil
 }
 
 // prefixMaps returns what --prefix-map says.

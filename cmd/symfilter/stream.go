@@ -101,8 +101,12 @@ func openError(name string, err error) string {
 // bare returns the system's error alone: the file has been named.
 func bare(err error) error {
 	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
+	var linkErr *os.LinkError
+	switch {
+	case errors.As(err, &pathErr):
 		return pathErr.Err
+	case errors.As(err, &linkErr):
+		return linkErr.Err
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -35,6 +36,9 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err != nil {
 		return exitUsage, err
 	}
+	if err := c.check(); err != nil {
+		return exitUsage, err
+	}
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	diag := &diagnostics{w: stderr, quiet: c.quiet, verbose: c.verbose}
 	sym := symbolize.New(symbolize.Options{
@@ -49,19 +53,37 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		Symbolizer:      sym,
 		Cache:           filter.NewCache(int64(c.maxMemory) / cacheShare),
 		Context:         ctx,
-		Color:           c.color.mode(isTerminal(stdout), os.Getenv),
+		ProcessKey:      c.process.Regexp,
 		OmitModuleLines: c.noModules,
 		Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
 	}
+	terminal := isTerminal(stdout)
+	if c.output == outputJSON {
+		options.Output, terminal = filter.JSON, false // objects are for programs
+	}
+	options.Color = c.color.mode(terminal, os.Getenv)
+	options.Terminal = terminal && !c.raw
+	var dumps *dumpList
+	if c.dumps != "" {
+		dumps = newDumpList(string(c.dumps), diag)
+		options.DumpFile = dumps.add
+	}
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
 	s.engine = func(label string, regular bool) engine {
+		if c.output == outputMarkup {
+			return engine{WriteCloser: passOn{stdout}}
+		}
 		o := options
 		o.Wait, o.WaitPerMinute = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
 		f := filter.New(stdout, o)
-		return engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
+		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
+		if dumps != nil {
+			return dumps.behind(e)
+		}
+		return e
 	}
 	enlargePipe(stdout)
 
@@ -76,6 +98,8 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	switch {
 	case code != exitOK:
 		return code, nil
+	case dumps != nil && dumps.failed:
+		return exitIO, nil
 	case c.strict && s.unresolved() > 0:
 		return exitStrict, nil
 	}
@@ -93,6 +117,11 @@ func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
 	}
 	return waitStream, waitMinute
 }
+
+// passOn is the engine of --output=markup for a log of markup.
+type passOn struct{ io.Writer }
+
+func (passOn) Close() error { return nil }
 
 // isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) (is bool) {

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	maxDumps     = 65536    // dump files listed: more than any log of a test run
+	maxDumpBytes = 64 << 20 // bytes of their JSON, all kept to be written again
+	saveShare    = 10       // at most 1/10 of the time goes into writing the list again
+	saveNames    = 100      // names tried for a temporary file
+)
+
+// A dumpList is the file of --dumpfile-output: the dump files of all inputs so
+// far with their contexts, as Fuchsia's symbolizer lists them.
+type dumpList struct {
+	path   string
+	diag   *diagnostics
+	json   []byte // the array, but for its end
+	n      int
+	full   bool // more than fits; said
+	dirty  bool // the file does not say all
+	failed bool // it cannot be written; said
+
+	saved time.Time     // when it was written last
+	took  time.Duration // how long that took
+}
+
+// newDumpList writes an empty list.
+func newDumpList(path string, diag *diagnostics) *dumpList {
+	d := &dumpList{path: path, diag: diag, json: []byte{'['}}
+	d.save()
+	return d
+}
+
+// add adds a dump file to the list.
+func (d *dumpList) add(dump filter.Dump) {
+	if d.failed || d.full {
+		return
+	}
+	object, err := json.MarshalIndent(dump, "  ", "  ")
+	if err == nil && (d.n == maxDumps || len(d.json)+len(object) > maxDumpBytes) {
+		d.full = true
+		d.diag.line("%s lists the first %s only", d.path, count(int64(d.n), "dump file", "dump files"))
+		return
+	}
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	if d.n > 0 {
+		d.json = append(d.json, ',')
+	}
+	d.json = append(append(d.json, "\n  "...), object...)
+	d.n++
+	d.dirty = true
+}
+
+// behind returns e with the list written after what it wrote: a dump file is
+// listed when its line is out. While there are so many that the list takes
+// longer than the log, it waits for silence, or the end.
+func (d *dumpList) behind(e engine) engine {
+	inner := e
+	e.WriteCloser = savingDumps{e, d}
+	e.unfinished = func() bool { return d.dirty || inner.unfinished() }
+	e.flush = func() error {
+		err := inner.flush()
+		d.saveIfDirty()
+		return err
+	}
+	return e
+}
+
+// savingDumps is an engine's writer with a dumpList behind it.
+type savingDumps struct {
+	engine
+	list *dumpList
+}
+
+func (s savingDumps) Write(p []byte) (int, error) {
+	n, err := s.engine.Write(p)
+	if s.list.dirty && time.Since(s.list.saved) >= saveShare*s.list.took {
+		s.list.saveIfDirty()
+	}
+	return n, err
+}
+
+func (s savingDumps) Close() error {
+	err := s.engine.Close()
+	s.list.saveIfDirty()
+	return err
+}
+
+func (d *dumpList) saveIfDirty() {
+	if d.dirty {
+		d.save()
+	}
+}
+
+// save replaces the file by the list.
+func (d *dumpList) save() {
+	start := time.Now()
+	end := "\n]\n"
+	if d.n == 0 {
+		end = "]\n"
+	}
+	if err := replaceFile(d.path, d.json, []byte(end)); err != nil {
+		d.fail(err)
+	}
+	d.dirty = false
+	d.saved = time.Now()
+	d.took = d.saved.Sub(start)
+}
+
+// fail says what is wrong, once; the list ends there.
+func (d *dumpList) fail(err error) {
+	d.dirty = false
+	if !d.failed {
+		d.failed = true
+		d.diag.line("write %s: %v", d.path, bare(err))
+	}
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// replaceFile makes parts the content of a file at once: who reads it sees the
+// old one or the new one.
+func replaceFile(path string, parts ...[]byte) (err error) {
+	mode := fs.FileMode(0o666) // but for the umask
+	old, err := os.Stat(path)
+	switch {
+	case err == nil && !old.Mode().IsRegular():
+		return errNotRegular
+	case err == nil:
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	tmp, err := createBeside(path, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if old != nil {
+		if err = tmp.Chmod(old.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	for _, part := range parts {
+		if _, err = tmp.Write(part); err != nil {
+			return err
+		}
+	}
+	if err = tmp.Sync(); err != nil {
+		return err
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// createBeside creates a file in the folder of path.
+func createBeside(path string, mode fs.FileMode) (f *os.File, err error) {
+	dir, name := filepath.Split(path)
+	for i := range saveNames {
+		temporary := dir + "." + name + "." + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i) + ".tmp"
+		f, err = os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, err
+}
