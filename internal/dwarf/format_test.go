@@ -199,7 +199,7 @@ func TestLineOpcodes(t *testing.T) {
 			}
 			d := newData(sections{})
 			d.work = maxWork
-			d.runLines(u, 0, true)
+			d.keepLines(u)
 			if u.err != nil {
 				t.Fatal(u.err)
 			}
@@ -212,10 +212,19 @@ func TestLineOpcodes(t *testing.T) {
 			if diff := cmp.Diff(got, tt.want); diff != "" {
 				t.Errorf("-got +want:\n%s", diff)
 			}
+			var fromRows []lineHit
 			for addr := range uint64(400) {
 				kept := d.lineAt(u, addr)
-				if once := d.runLines(u, addr, false); once != kept {
+				fromRows = append(fromRows, kept)
+				if once := d.coldLine(u, addr); once != kept {
 					t.Errorf("address %d: got %+v when nothing was kept, %+v from rows", addr, once, kept)
+				}
+			}
+			d.runLines(u, keepStops, 0, nil)
+			l.huge = true
+			for addr, want := range fromRows {
+				if got := d.lineAt(u, uint64(addr)); got != want && !l.lost {
+					t.Errorf("address %d: got %+v from a stop, %+v from rows", addr, got, want)
 				}
 			}
 		})

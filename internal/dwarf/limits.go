@@ -13,7 +13,10 @@ const (
 	maxRanges      = 1 << 19   // address ranges of the functions of one unit, and of the calls inlined into them: 12 MiB
 	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
 	maxUnitRanges  = 1 << 20   // address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has some 700,000
-	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. A longer program is run again for each lookup
+	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. Of a table with more, stops are kept
+	stopRows       = 1 << 12   // rows between two stops: a lookup runs the program over that many, in 20 µs
+	maxStops       = 1 << 19   // stops kept for one unit: 16 MiB
+	maxStopBytes   = 1 << 20   // bytes of a line program between two stops; more are nothing that makes rows
 	maxFiles       = 1 << 20   // files, or directories, of one unit: 40 MiB
 	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
 	maxNameBytes   = 1 << 20   // length of a name; longer ones are unknown. The demangler's limit is far below

@@ -21,9 +21,11 @@ type lineTable struct {
 	program   cursor
 
 	runs    uint8
-	decoded bool
-	huge    bool // too many rows to keep
+	decoded bool // rows or stops, and seqs, are there
+	huge    bool // too many rows to keep: there are stops, unless it is lost
+	lost    bool // no row of it can be found in bounded time
 	rows    []lineRow
+	stops   []lineStop
 	seqs    []sequence
 	files   fileTable
 }
@@ -36,14 +38,17 @@ type lineRow struct {
 	column uint16
 }
 
-// A sequence is [lo,hi) and its rows, sorted by address; the row that ends it is not among them.
+// A sequence is [lo,hi) and its rows, sorted by address; the row that ends it is not among them. In a huge table it is its stops, with
+// one more behind them for its end.
 type sequence struct {
 	lo, hi uint64
 	first  uint32
 	n      uint32
 }
 
-func (t *lineTable) footprint() int64 { return sizeOf(t.rows) + sizeOf(t.seqs) + t.files.footprint() }
+func (t *lineTable) footprint() int64 {
+	return sizeOf(t.rows) + sizeOf(t.stops) + sizeOf(t.seqs) + t.files.footprint()
+}
 
 // openLines reads the header of the unit's line table.
 func (d *Data) openLines(u *unit) *lineTable {
@@ -104,16 +109,16 @@ type lineHit struct {
 // address is not higher.
 func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 	t := d.openLines(u)
-	if !t.present {
+	if !t.present || t.lost {
 		return lineHit{}
 	}
 	if !t.decoded {
-		if t.runs >= coldLineLookups && !t.huge {
-			d.runLines(u, 0, true)
+		if t.runs < coldLineLookups && len(t.program.buf)-t.program.pos <= maxRows { // a longer one may be huge
+			t.runs++
+			return d.coldLine(u, addr)
 		}
-		if !t.decoded {
-			t.runs = min(t.runs, coldLineLookups-1) + 1
-			return d.runLines(u, addr, false)
+		if d.keepLines(u); !t.decoded {
+			return lineHit{}
 		}
 	}
 	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].hi > addr })
@@ -121,6 +126,9 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 		return lineHit{}
 	}
 	s := &t.seqs[i]
+	if t.huge {
+		return d.lineFromStop(u, t.stops[s.first:s.first+s.n+1], addr)
+	}
 	rel := uint32(addr - s.lo)
 	rows := t.rows[s.first : s.first+s.n]
 	lo, hi := 0, len(rows)

@@ -38,6 +38,9 @@ type registers struct {
 	column  uint16
 }
 
+// hit returns the row that the registers make.
+func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, true} }
+
 // advance adds operations to the address.
 func (t *lineTable) advance(r *registers, ops uint64) {
 	if t.maxOps > 1 {
@@ -54,7 +57,7 @@ type sequenceState struct {
 	dead     bool // it is of code thrown away: rows are dropped
 	unsorted bool
 	low      uint64
-	first    int    // number of its first row
+	first    int    // number of its first row, or stop
 	last     uint32 // address of its last row, relative to low
 
 	near   lineHit // without rows kept: the one nearest to the address asked for
@@ -64,26 +67,61 @@ type sequenceState struct {
 // rowBytes is how many bytes of a line program make a row, where compilers are terse.
 const rowBytes = 5
 
-// runLines runs the line program. With keep it stores sequences and rows in the table. Without, it stores nothing, and returns the row of addr:
-// for one lookup that is much cheaper.
-func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
+// runPurpose is what a line program is run for.
+type runPurpose uint8
+
+const (
+	findRow   runPurpose = iota // nothing is stored: for one lookup that is much cheaper
+	keepRows                    // rows and sequences are stored in the table
+	keepStops                   // stops and sequences are
+)
+
+// coldLine returns the row of addr.
+func (d *Data) coldLine(u *unit, addr uint64) lineHit {
 	t := &u.lines
-	prog, p, big := t.program.buf, t.program.pos, t.program.big
-	if !d.spend((len(prog) - p) / 4) {
+	if !d.spend((len(t.program.buf) - t.program.pos) / 4) {
 		return lineHit{}
 	}
+	return d.runLines(u, findRow, addr, nil)
+}
+
+// keepLines stores what the line program says in the table.
+func (d *Data) keepLines(u *unit) {
+	t := &u.lines
+	if !d.spend((len(t.program.buf) - t.program.pos) / 4) {
+		return
+	}
+	d.runLines(u, keepRows, 0, nil)
+	if t.huge {
+		d.runLines(u, keepStops, 0, nil)
+	}
+	if t.lost {
+		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
+	}
+}
+
+// runLines runs the line program: all of it, or from the first of two stops to the second. To find a row, it returns that of addr.
+func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineStop) lineHit {
+	t := &u.lines
+	prog, p, big := t.program.buf, t.program.pos, t.program.big
+	keep := purpose == keepRows
 	table := t.specials()
 	opBase := max(1, t.opBase)
 	vliw := t.maxOps > 1
 	rows, seqs := d.rows[:0], t.seqs[:0]
 	if keep {
-		rows = slices.Grow(rows, (len(prog)-p)/rowBytes)
+		rows = slices.Grow(rows, min((len(prog)-p)/rowBytes, maxRows))
 	}
 
 	r := registers{line: 1, file: 1}
 	var seq sequenceState
 	var best lineHit
 	bestLo, bestHi := uint64(0), ^uint64(0)
+	stops := stopper{at: p}
+	if part != nil {
+		prog, p, r = prog[:part[1].pos], int(part[0].pos), part[0].registers
+		seq.open, seq.low, seq.near, seq.nearPC = true, r.pc, r.hit(), r.pc
+	}
 
 	for uint(p) < uint(len(prog)) { // p is -1 behind an operand that is cut off
 		op := prog[p]
@@ -161,11 +199,20 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 							}
 							seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(len(rows) - seq.first)})
 							seq.first = len(rows)
+						case purpose == keepStops:
+							if n := len(stops.list) - seq.first; stops.add(registers{}, p) {
+								seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(n)})
+							}
+							seq.first = len(stops.list)
 						case r.pc > addr && r.pc < bestHi:
 							best, bestLo, bestHi = seq.near, seq.low, r.pc
 						}
 					}
-					rows = rows[:seq.first]
+					if keep {
+						rows = rows[:seq.first]
+					} else if purpose == keepStops {
+						stops.list = stops.list[:seq.first]
+					}
 					seq.open, seq.unsorted = false, false
 					r = registers{line: 1, file: 1}
 				}
@@ -186,16 +233,27 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 			}
 			seq.open, seq.low, seq.last, seq.nearPC = true, r.pc, 0, r.pc
 		}
-		if !keep {
+		if purpose == findRow {
 			if r.pc <= addr && r.pc >= seq.nearPC && !seq.dead {
-				seq.near, seq.nearPC = lineHit{r.line, r.file, r.column, true}, r.pc
+				seq.near, seq.nearPC = r.hit(), r.pc
 			}
 			continue
 		}
 		if rel := r.pc - seq.low; rel <= 1<<32-1 && !seq.dead { // else it is before the sequence's start or behind its end
+			if purpose == keepStops {
+				stops.row(&r, &seq, uint32(rel), p)
+				if stops.lost {
+					t.lost, t.seqs = true, nil
+					return lineHit{}
+				}
+				continue
+			}
 			if len(rows) == maxRows {
 				t.huge = true
 				d.rows = nil
+				if !t.files.defined {
+					t.files = fileTable{} // the next run defines them all
+				}
 				return lineHit{}
 			}
 			rows = append(rows, lineRow{uint32(rel), r.line, r.file, r.column})
@@ -207,11 +265,24 @@ func (d *Data) runLines(u *unit, addr uint64, keep bool) lineHit {
 	if p < 0 {
 		u.damaged("line table at %#x: program", u.stmtList.u)
 	}
-	if keep {
+	if purpose != findRow {
 		slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
-		t.rows, t.seqs, t.decoded = slices.Clone(rows[:seq.first]), slices.Clip(seqs), true
+		t.seqs, t.decoded = slices.Clip(seqs), true
+	}
+	switch purpose {
+	case keepRows:
+		t.rows = slices.Clone(rows[:seq.first])
+	case keepStops:
+		if t.lost = stops.lost; t.lost {
+			t.seqs, t.decoded = nil, false
+			return lineHit{}
+		}
+		t.stops = slices.Clip(stops.list[:seq.first])
 	}
 	d.rows = rows
+	if part != nil && !best.ok { // the part does not end the sequence
+		return seq.near
+	}
 	if bestLo > addr || !best.ok {
 		return lineHit{}
 	}

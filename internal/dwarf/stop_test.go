@@ -1,0 +1,115 @@
+package dwarf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lineSections are a unit of [0x1000,2^32) with the line table of a program.
+func lineSections(program []byte) sections {
+	order := binary.LittleEndian
+	var sec sections
+	sec.data[secAbbrev] = parts(order, 1, tagCompileUnit, 0, attrLowPC, formAddr, attrHighPC, formData4, attrStmtList, formSecOffset, 0, 0, 0)
+	sec.data[secInfo] = unit4(parts(order, 1, uint64(0x1000), uint32(1<<32-0x1001), uint32(0)))
+	files := parts(order, 1, lnctPath, formString, 1, "/src", 1, lnctPath, formString, 3, "a.c", "b.c", "c.c")
+	sec.data[secLine] = lines5(files, program)
+	return sec
+}
+
+func setAddress(addr uint64) []byte {
+	return parts(binary.LittleEndian, 0, 9, lneSetAddress, addr)
+}
+
+var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequence)
+
+// TestHugeLineTable looks addresses up in a table that is too long to keep: each answer is that of a run of the whole program, and
+// all but the first cost little.
+func TestHugeLineTable(t *testing.T) {
+	const ends = 3 // sequences, the last one first
+	r := rand.New(rand.NewPCG(1, 2))
+	var program []byte
+	var addrs []uint64
+	for i := range ends {
+		lo := 0x1000 + uint64(ends-1-i)<<28
+		program = append(program, setAddress(lo)...)
+		for n := range (maxRows + maxRows/8) / ends {
+			if n%1000 == 0 {
+				program = append(program, lnsSetFile, byte(r.IntN(3)), lnsSetColumn, byte(r.IntN(100)), lnsAdvanceLine, 10)
+			}
+			program = append(program, byte(13+r.IntN(200))) // rows, some at one address
+		}
+		program = append(program, endSequence...)
+		addrs = append(addrs, lo-1, lo, lo+1, lo+stopRows, lo+uint64(r.IntN(1<<22)), lo+uint64(r.IntN(1<<22)), lo+1<<27)
+	}
+	sec := lineSections(program)
+	d, whole := dataOf(sec), dataOf(sec)
+	if _, err := d.Lookup(nil, addrs[0]); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, addr := range addrs {
+		got, err := d.Lookup(nil, addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if steps := maxWork - d.work; steps > 1<<16 {
+			t.Errorf("%#x: %d steps", addr, steps)
+		}
+		whole.work = maxWork
+		u := whole.unitAt(0)
+		whole.openLines(u)
+		row := whole.coldLine(u, addr)
+		var want []Frame
+		if row.ok {
+			lines++
+			want = []Frame{{File: whole.path(u, uint32(row.file)).text, Line: row.line, Column: uint32(row.column)}}
+		}
+		if diff := cmp.Diff(got, want, cmp.Comparer(equalFrames)); diff != "" {
+			t.Errorf("%#x (-got +want):\n%s", addr, diff)
+		}
+	}
+	if lines < len(addrs)/2 {
+		t.Errorf("%d of %d addresses have a line", lines, len(addrs))
+	}
+	checkFootprint(t, d)
+	if got := d.Footprint(); got > 1<<20 {
+		t.Errorf("%d bytes are held, want at most 1 MiB", got)
+	}
+}
+
+// What no compiler writes is given up, at once and for all addresses.
+func TestHugeLineTableWithoutOrder(t *testing.T) {
+	rows := bytes.Repeat([]byte{0x20}, maxRows)
+	back := parts(binary.LittleEndian, lnsAdvancePC, leb(1<<64-100))
+	tests := []struct {
+		name    string
+		program [][]byte
+	}{
+		{"back", [][]byte{setAddress(0x1000), rows, back, rows[:9], endSequence}},
+		{"far apart", [][]byte{setAddress(0x1000), rows, bytes.Repeat([]byte{lnsNegateStmt}, 2*maxStopBytes), rows[:9], endSequence}},
+		{"far from the end", [][]byte{setAddress(0x1000), rows, rows[:9], bytes.Repeat([]byte{lnsNegateStmt}, 2*maxStopBytes), endSequence}},
+		{"many sequences", slices.Repeat([][]byte{setAddress(0x1000), {0x20}, endSequence}, maxStops)},
+	}
+	tests[3].program = append(tests[3].program, setAddress(0x1000), rows, rows[:9], endSequence)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := dataOf(lineSections(bytes.Join(tt.program, nil)))
+			for i := range 3 {
+				frames, err := d.Lookup(nil, 0x1001)
+				if len(frames) > 0 || !errors.Is(err, ErrDamaged) {
+					t.Errorf("got %v, %v; want nothing but an error", frames, err)
+				}
+				if steps := maxWork - d.work; i > 0 && steps > 1<<16 {
+					t.Errorf("%d steps", steps)
+				}
+			}
+			checkFootprint(t, d)
+		})
+	}
+}
