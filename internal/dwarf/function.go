@@ -134,13 +134,14 @@ func (d *Data) scanFunctions(u *unit, full bool) []span {
 	budget := min(maxDIEs, d.work)
 	what := ""
 	p := int(u.root)
+	entry := p
 walk:
 	for p < len(b) {
+		entry = p
 		if n++; n > budget {
 			what = "too many entries"
 			break
 		}
-		entry := p
 		code := uint64(b[p])
 		p++
 		if code >= 0x80 {
@@ -203,7 +204,7 @@ walk:
 		}
 	}
 	if what != "" {
-		u.damaged("%s of entry near %#x", what, p)
+		u.damaged("entry at %#x: %s", entry, what)
 	}
 	d.spend(n)
 	f.list = slices.Clip(f.list)

@@ -41,7 +41,7 @@ func (s *sections) get(id section) []byte {
 			data, err := s.load(sectionNames[id])
 			if err != nil {
 				if s.err == nil {
-					s.err = fmt.Errorf("dwarf: section %s: %w", sectionNames[id], err)
+					s.err = fmt.Errorf("dwarf: %w", err) // it names the section
 				}
 				data = nil
 			}
