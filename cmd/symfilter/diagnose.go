@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // diagnosticsASecond bounds what a broken or hostile log can make of standard
@@ -52,16 +53,22 @@ func (d *diagnostics) flush() {
 }
 
 // oneLine escapes what would end the line or steer a terminal: messages quote
-// logs and files.
+// logs and files. What is escaped looks as in the filter's output.
 func oneLine(s string) string {
-	if strings.IndexFunc(s, unsafeRune) < 0 {
+	if utf8.ValidString(s) && strings.IndexFunc(s, unsafeRune) < 0 {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if unsafeRune(r) {
-			fmt.Fprintf(&b, "\\x%02x", r)
-		} else {
+	for i, r := range s {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r < utf8.RuneSelf && unsafeRune(r), r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "\\x%02x", s[i])
+		case r > 0xffff && unsafeRune(r):
+			fmt.Fprintf(&b, "\\U%08x", r)
+		case unsafeRune(r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
 			b.WriteRune(r)
 		}
 	}

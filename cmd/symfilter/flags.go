@@ -39,6 +39,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	c.maxMemory = symbolize.DefaultMaxMemory
 
 	list := func(p *[]string, name, short string) { set.VarP(&stringList{list: p}, name, short, "") }
+	yesNo := func(p *bool, name, short string) { set.VarPF((*truth)(p), name, short, "").NoOptDefVal = "true" }
 	list(&c.symbolPaths, "symbol-path", "s")
 	list(&c.objects, "obj", "")
 	list(&c.trees, "build-id-dir", "")
@@ -47,11 +48,11 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
 	set.Var(&c.color, "color", "")
 	set.Lookup("color").NoOptDefVal = "always"
-	set.BoolVar(&c.raw, "raw", false, "")
-	set.BoolVar(&c.noDemangle, "no-demangle", false, "")
-	set.BoolVar(&c.noInlines, "no-inlines", false, "")
-	set.BoolVar(&c.basenames, "basenames", false, "")
-	set.BoolVar(&c.noModules, "omit-module-lines", false, "")
+	yesNo(&c.raw, "raw", "")
+	yesNo(&c.noDemangle, "no-demangle", "")
+	yesNo(&c.noInlines, "no-inlines", "")
+	yesNo(&c.basenames, "basenames", "")
+	yesNo(&c.noModules, "omit-module-lines", "")
 	set.Var(&c.dumps, "dumpfile-output", "")
 	set.Var(&choice{&c.style, []string{styleOurs, styleLLVM}}, "style", "")
 	set.Var(&markupFlag{&c.style}, "filter-markup", "")
@@ -59,10 +60,10 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.Var(&c.process, "process-key", "")
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
-	set.BoolVar(&c.strict, "strict", false, "")
-	set.BoolVar(&c.explain, "explain", false, "")
-	set.BoolVarP(&c.quiet, "quiet", "q", false, "")
-	set.BoolVarP(&c.verbose, "verbose", "v", false, "")
+	yesNo(&c.strict, "strict", "")
+	yesNo(&c.explain, "explain", "")
+	yesNo(&c.quiet, "quiet", "q")
+	yesNo(&c.verbose, "verbose", "v")
 }
 
 // envPrefix begins the names of the variables that stand for flags.
@@ -183,6 +184,21 @@ func (k *processKey) String() string {
 func (k *processKey) Set(s string) (err error) {
 	k.Regexp, err = filter.ProcessKey(s)
 	return err
+}
+
+// A truth is a flag that stands alone, or with =true or =false.
+type truth bool
+
+func (b *truth) String() string { return strconv.FormatBool(bool(*b)) }
+func (b *truth) Type() string   { return "bool" }
+
+func (b *truth) Set(s string) error {
+	v, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("not true or false")
+	}
+	*b = truth(v)
+	return nil
 }
 
 // A byteSize is a number of bytes: 512M, 2GiB, 1073741824.

@@ -113,8 +113,12 @@ func TestOneLine(t *testing.T) {
 		{"plain, with ümlaut", "plain, with ümlaut"},
 		{"two\nlines", `two\x0alines`},
 		{"\x1b]0;title\a", `\x1b]0;title\x07`},
-		{"\u202egnp.exe", `\x202egnp.exe`},
-		{"c1 \u009b31m", `c1 \x9b31m`},
+		{"\u202egnp.exe", `\u202egnp.exe`},
+		{"c1 \u009b31m", `c1 \u009b31m`},
+		{"tag \U000e0041", `tag \U000e0041`},
+		{"broken \xff\xc3", `broken \xff\xc3`},
+		{"\xffalone", `\xffalone`},
+		{"itself \ufffd", "itself \ufffd"},
 	} {
 		if got := oneLine(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)

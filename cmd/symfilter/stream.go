@@ -16,6 +16,7 @@ const (
 	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
 	silence      = 100 * time.Millisecond // after which an unfinished line, such as a prompt, is passed on
 	maxRemember  = 4096                   // unresolved modules of all inputs kept for --explain
+	maxNameBytes = 1 << 20                // of their names, all together: a log may give each several KiB
 	standardName = "standard input"
 )
 
@@ -28,6 +29,8 @@ type stream struct {
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
+
+	nameBytes int // of modules
 
 	unwritten bool // the output could not be written
 }
@@ -93,6 +96,8 @@ func openError(name string, err error) string {
 		switch name {
 		case "auto", "always", "never":
 			msg += "; write --color=" + name
+		case "doctor", "valgrind", "callgrind", "rtrace", "index", "help":
+			msg += "; there is no such command, see symfilter --help"
 		}
 	}
 	return msg
@@ -143,8 +148,9 @@ func (s *stream) remember(f *filter.Filter) {
 		if i := s.index(u); i >= 0 {
 			s.modules[i].Frames += u.Frames
 			s.modules[i].Err = u.Err
-		} else if len(s.modules) < maxRemember {
+		} else if n := len(u.Name); len(s.modules) < maxRemember && s.nameBytes+n <= maxNameBytes {
 			s.modules = append(s.modules, u)
+			s.nameBytes += n
 		}
 	}
 }
