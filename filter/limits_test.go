@@ -1,0 +1,77 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestLimitsOfOneLine: what is beyond a limit stays as it came, or is not
+// repeated; nothing is lost.
+func TestLimitsOfOneLine(t *testing.T) {
+	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
+	const shown = "[[[ELF module #0x0 \"a.out\"; BuildID=a0a1a2a3a4a5a6a7 [0x500000-0x501fff](rx)]]]\n"
+	many := strings.Repeat("{{{symbol:a}}}", maxPieces+2)
+	prefix := strings.Repeat("p", maxRepeat) + ": "
+	frame := "    #0%s  0x000000000050017a %s /src/a.cpp:%s (a.out+0x40017a)"
+	for _, test := range []struct{ name, in, want string }{
+		{"elements", many + "\n", strings.Repeat("a", maxPieces) + "{{{symbol:a}}}{{{symbol:a}}}\n"},
+		{"a module's name", "{{{module:0:" + strings.Repeat("n", maxName+1) + ":elf:aa}}}\n",
+			"[[[ELF module #0x0 \"" + strings.Repeat("n", maxName) + "…\"; BuildID=aa]]]\n"},
+		{"text before inlined calls", head + prefix + "{{{bt:0:0x50017a:pc}}}!\n", shown +
+			prefix + fmt.Sprintf(frame, ".1", "ns::inner(int)", "9:64") + "!\n" +
+			fmt.Sprintf(frame, ".2", "ns::middle(int)", "10:63") + "!\n" +
+			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + "!\n"},
+		{"text behind inlined calls", head + "{{{bt:0:0x50017a:pc}}}" + prefix + "\n", shown +
+			fmt.Sprintf(frame, ".1", "ns::inner(int)", "9:64") + "\n" +
+			fmt.Sprintf(frame, ".2", "ns::middle(int)", "10:63") + "\n" +
+			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + prefix + "\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := Options{Symbolizer: testSymbolizer(t), Wait: 1 << 40}
+			if got, _ := filterString(t, o, test.in, nil); got != test.want {
+				t.Errorf("%d bytes came out, want %d; they differ from byte %d on", len(got), len(test.want), firstDifference(got, test.want))
+			}
+		})
+	}
+}
+
+func firstDifference(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// TestLimitsOfAProcess: beyond them an element stays as it came, with a
+// diagnostic.
+func TestLimitsOfAProcess(t *testing.T) {
+	name := strings.Repeat("n", maxName)
+	var in strings.Builder
+	for i := range maxNames/maxName + 1 {
+		fmt.Fprintf(&in, "{{{module:%d:%s:elf:aa}}}\n", i, name)
+	}
+	out, said := filterString(t, Options{}, in.String(), nil)
+	if got := strings.Count(out, "[[[ELF module"); got != maxNames/maxName || !strings.HasSuffix(out, "]]]\n{{{module:2048:"+name+":elf:aa}}}\n") {
+		t.Errorf("%d modules were taken in, want %d and one left", got, maxNames/maxName)
+	}
+	if want := "2049:1: module 2048 is not taken in: a process may have 65536 modules, with 8 MiB of names\n"; said != want {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// TestAModuleLineCollectsSoManyMaps: the next map begins a line of its own.
+func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
+	var in strings.Builder
+	in.WriteString("{{{module:0:a:elf:aa}}}\n")
+	for i := range maxMerged + 10 {
+		fmt.Fprintf(&in, "{{{mmap:%#x:0x10:load:0:r:0x0}}}\n", 0x1000+0x20*i)
+	}
+	out, _ := filterString(t, Options{}, in.String(), nil)
+	lines := strings.Split(out, "\n")
+	if len(lines) != 3 || strings.Count(lines[0], "](r)") != maxMerged || !strings.HasPrefix(lines[1], `[[[ELF module #0x0 "a"; adds [`) {
+		t.Errorf("%d lines, the first with %d maps; want 2 and %d", len(lines)-1, strings.Count(lines[0], "](r)"), maxMerged)
+	}
+}
