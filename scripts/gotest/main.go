@@ -187,8 +187,10 @@ func fuzzAll(each string, packages []string) counts {
 	return c
 }
 
+// By default the fuzzer spends up to a minute to make each input that it
+// finds interesting smaller, and tries no other meanwhile.
 func fuzz(each, target, pkg string) ([]byte, error) {
-	return exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", each, "-parallel", "2", pkg).CombinedOutput()
+	return exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", each, "-fuzzminimizetime", "10x", "-parallel", "2", pkg).CombinedOutput()
 }
 
 // endedBadly reports whether the fuzzer found nothing, but failed at the end of its time: it sometimes takes its own
