@@ -11,6 +11,8 @@ import (
 )
 
 const help = `symfilter [flags] [FILE...]
+symfilter completion bash|zsh|fish|powershell
+symfilter man
 
 Prints logs that hold symbolizer markup with every address turned into
 function, file and line. Reads standard input without FILE, or for "-".
@@ -35,9 +37,10 @@ What is printed:
       --basenames          source files without their folders
       --prefix-map OLD=NEW source paths that begin with OLD (repeatable)
       --omit-module-lines  without the lines that list modules
-      --style llvm         as llvm-symbolizer --filter-markup does, which is the
-                           same flag here; --filter-markup --help tells more
+      --style llvm         what llvm-symbolizer prints, by its own flags
+      --filter-markup      the same; --filter-markup --help lists them
       --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
+
 How it runs:
       --process-key KEY    what tells processes of one log apart: a REGEXP with
                            a group, or fuchsia, logcat or syslog
@@ -113,6 +116,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, help) })
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.define(cmd.Flags())
+	addCommands(cmd, args)
 
 	err := cmd.Execute()
 	var usage usageError
@@ -149,4 +153,16 @@ func version() string {
 		}
 	}
 	return v + " " + info.GoVersion
+}
+
+// buildSetting returns what the toolchain recorded about the build.
+func buildSetting(key string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// addCommands adds the subcommands where args begin with one: a FILE of that
+// name behind others, or as ./man, is a log.
+func addCommands(root *cobra.Command, args []string) {
+	completing := len(args) > 0 && strings.HasPrefix(args[0], "__complete")
+	if completing {
+		describe(root.Flags())
+		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "output": {outputText, outputJSON, outputMarkup}, "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
+			root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 || args[0] != "completion" && args[0] != "man" {
+		return
+	}
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
+	completion := &cobra.Command{
+		Use:       "completion bash|zsh|fish|powershell",
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		RunE: func(_ *cobra.Command, args []string) error {
+			describe(root.Flags())
+			return writeCompletion(root, args[0])
+		},
+	}
+	completion.SetHelpFunc(printHelp(completionHelp))
+	man := &cobra.Command{
+		Use:  "man",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), manPage(help, version(), builtAt()))
+			return err
+		},
+	}
+	man.SetHelpFunc(printHelp(manHelp))
+	for _, cmd := range []*cobra.Command{completion, man} {
+		check := cmd.Args
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{fmt.Errorf("%s: write symfilter %s; a log of that name is ./%s", cmd.Name(), cmd.Use, cmd.Name())}
+			}
+			return nil
+		}
+		root.AddCommand(cmd)
+	}
+}
+
+const (
+	completionHelp = `symfilter completion bash|zsh|fish|powershell
+
+Prints what makes a shell complete symfilter's flags:
+
+  bash        source <(symfilter completion bash)
+  zsh         symfilter completion zsh >"${fpath[1]}/_symfilter"
+  fish        symfilter completion fish >~/.config/fish/completions/symfilter.fish
+  powershell  symfilter completion powershell | Out-String | Invoke-Expression
+
+To filter a log with the name completion, write ./completion.
+`
+	manHelp = `symfilter man
+
+Prints the manual page, in the language of troff: symfilter man | man -l -
+Its date is SOURCE_DATE_EPOCH, or that of the commit it was built from.
+
+To filter a log with the name man, write ./man.
+`
+)
+
+func printHelp(text string) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), text) }
+}
+
+func writeCompletion(root *cobra.Command, shell string) error {
+	w := root.OutOrStdout()
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(w, true)
+	case "zsh":
+		return root.GenZshCompletion(w)
+	case "fish":
+		return root.GenFishCompletion(w, true)
+	}
+	return root.GenPowerShellCompletionWithDesc(w)
+}
+
+// helpColumn is where the help says what flags do.
+const helpColumn = 27
+
+// splitFlag splits a line of the help about a flag: how it is written, and
+// what it does. It is no such line where names is empty.
+func splitFlag(line string) (names, text string) {
+	names = strings.TrimLeft(line, " ")
+	if indent := len(line) - len(names); indent == 0 || indent > 6 || names == "" || names[0] != '-' {
+		return "", ""
+	}
+	end := len(line)
+	if i := strings.Index(line[6:], "  "); i >= 0 {
+		end = 6 + i
+	} else if len(line) > helpColumn && line[helpColumn-1] == ' ' {
+		end = helpColumn
+	}
+	return strings.TrimSpace(line[:end]), strings.TrimSpace(line[end:])
+}
+
+// describe gives the flags the descriptions that the help has.
+func describe(flags *pflag.FlagSet) {
+	for line := range strings.Lines(help) {
+		names, text := splitFlag(strings.TrimSuffix(line, "\n"))
+		for _, word := range strings.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" ,[=", r) }) {
+			if f := flags.Lookup(strings.TrimPrefix(word, "--")); f != nil && strings.HasPrefix(word, "--") {
+				f.Usage = text
+			}
+		}
+	}
+}
+
+// builtAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or that
+// of the commit; "" when neither is known.
+func builtAt() string {
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		return time.Unix(seconds, 0).UTC().Format(time.DateOnly)
+	}
+	date, _, _ := strings.Cut(buildSetting("vcs.time"), "T")
+	return date
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What the manual page says behind the help.
+const (
+	manEnvironment = `Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of repeatable flags are separated as in PATH. The command line wins.
+
+NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.`
+	manExit    = `0: the log was passed on, addresses that stayed unresolved included. 1: an input or output error. 2: called wrongly. 3: with --strict, something stayed unresolved. 128 and the number of the signal that ended it. An output that was closed ends it quietly with 0.`
+	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
+)
+
+// manPage renders the help as a manual page in the language of troff: the same
+// bytes for the same help, version and date.
+func manPage(help, version, date string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses turned into function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff("symfilter "+version))
+	paragraphs := strings.Split(strings.TrimSuffix(help, "\n"), "\n\n")
+	b.WriteString(troff(paragraphs[0]) + "\n.fi\n.SH DESCRIPTION\n" + troff(paragraphs[1]) + "\n.SH OPTIONS\n")
+	for _, paragraph := range paragraphs[3:] {
+		manOptions(&b, paragraph)
+	}
+	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
+		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
+	}
+	b.WriteString(".SH EXAMPLES\n.nf\n" + troff(unindent(paragraphs[2])) + "\n.fi\n.SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
+	return b.String()
+}
+
+// manOptions renders a group of flags.
+func manOptions(b *strings.Builder, group string) {
+	for line := range strings.SplitSeq(group, "\n") {
+		names, text := splitFlag(line)
+		switch {
+		case names != "":
+			b.WriteString(".TP\n.B " + troff(names) + "\n")
+			if text != "" {
+				b.WriteString(troff(text) + "\n")
+			}
+		case strings.HasSuffix(line, ":"):
+			b.WriteString(".SS " + troff(strings.TrimSuffix(line, ":")) + "\n")
+		case strings.HasPrefix(line, strings.Repeat(" ", helpColumn)):
+			b.WriteString(troff(strings.TrimSpace(line)) + "\n")
+		case strings.HasPrefix(line, " "):
+			b.WriteString(".P\n" + troff(strings.TrimSpace(line)) + "\n")
+		} // the rest is in manEnvironment
+	}
+}
+
+func unindent(s string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(s, "  "), "\n  ", "\n")
+}
+
+// troff escapes what troff would interpret: backslashes, dashes, and dots and
+// quotes that begin a line.
+func troff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
