@@ -144,7 +144,7 @@ func FuzzSpace(f *testing.F) {
 	f.Add(append(entry(1, 0, 0, top), entry(2, 8, 3, 1)...))
 	r := rand.New(rand.NewPCG(1, 2))
 	var many []byte
-	for range 2000 {
+	for range 600 {
 		many = append(many, entry(byte(r.Uint32()%8), 0, r.Uint64N(4000), r.Uint64N(8))...)
 	}
 	f.Add(many)

@@ -5,30 +5,20 @@ import (
 	"math"
 	"math/big"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
 )
 
-// watch fails a fuzzing run whose one input takes long or much memory: the fuzzer itself does not notice.
+// watch calls f, which must not take long or much memory.
 func watch(t *testing.T, f func()) {
 	t.Helper()
-	const (
-		maxTime = 2 * time.Second
-		maxHeap = 256 << 20 // bytes
-	)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	defer time.AfterFunc(maxTime, func() { panic("one input takes more than 2 s") }).Stop()
+	defer fuzztest.Watch(t, t.Name())()
 	f()
-	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > maxHeap {
-		t.Errorf("one input allocates %d bytes, more than %d", after.TotalAlloc-before.TotalAlloc, maxHeap)
-	}
 }
 
 var seeds = []string{

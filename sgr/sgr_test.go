@@ -1,12 +1,11 @@
 package sgr_test
 
 import (
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -190,18 +189,9 @@ func FuzzSGR(f *testing.F) {
 	})
 }
 
-// watch fails a fuzzing run whose one input takes long or much memory: the fuzzer itself does not notice.
+// watch calls f, which must not take long or much memory.
 func watch(t *testing.T, f func()) {
 	t.Helper()
-	const (
-		maxTime = 2 * time.Second
-		maxHeap = 256 << 20 // bytes
-	)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	defer time.AfterFunc(maxTime, func() { panic("one input takes more than 2 s") }).Stop()
+	defer fuzztest.Watch(t, t.Name())()
 	f()
-	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > maxHeap {
-		t.Errorf("one input allocates %d bytes, more than %d", after.TotalAlloc-before.TotalAlloc, maxHeap)
-	}
 }

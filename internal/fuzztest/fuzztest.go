@@ -12,22 +12,23 @@ import (
 
 // What one input may cost.
 const (
-	deadline = 2 * time.Second
-	growth   = 256 << 20 // bytes of heap
+	work   = 2 * time.Second  // of the processor, so that a busy machine fails no test
+	wait   = 60 * time.Second // in all: something that waits for ever does no work
+	growth = 256 << 20        // bytes of heap
 )
 
 // Watch watches the work on input until the returned function is called. An
-// input that takes more than two seconds, or more than 256 MiB of heap, ends
-// the process with the input on standard error, so that the fuzzer records
-// it as a crash.
+// input that takes more than two seconds of work, or more than 256 MiB of
+// heap, ends the process with the input on standard error, so that the fuzzer
+// records it as a crash.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
-	before := heap()
+	before, worked := heap(), processorTime()
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		end := time.After(deadline)
+		end := time.After(wait)
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -35,8 +36,11 @@ func Watch(t testing.TB, input any) (done func()) {
 			case <-stop:
 				return
 			case <-end:
-				give("takes more than "+deadline.String(), input)
+				give("takes more than "+wait.String(), input)
 			case <-tick.C:
+				if processorTime()-worked > work {
+					give("takes more than "+work.String()+" of work", input)
+				}
 				if n := heap() - before; n > growth {
 					give(fmt.Sprintf("takes %d MiB", n>>20), input)
 				}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package fuzztest
+
+import "time"
+
+// processorTime is not known here: only waiting is bounded.
+func processorTime() time.Duration { return 0 }
