@@ -309,3 +309,30 @@ func TestReadmeIsShort(t *testing.T) {
 		t.Errorf("README.md has %d lines, at most %d", n, maxReadmeLines)
 	}
 }
+
+var tableRow = regexp.MustCompile(`^\|.*\|$`)
+
+// Each decision of SPEC.md, a row of a table, names in its last column what holds it: a test or a script. Only of differences
+// from another program may it say that nothing does.
+func TestEveryDecisionNamesItsTest(t *testing.T) {
+	differences, rows := false, 0
+	all := strings.Split(string(read(t, "SPEC.md")), "\n")
+	for i, line := range all {
+		if strings.HasPrefix(line, "## ") {
+			differences = strings.HasPrefix(line, "## Differences ")
+		}
+		header := i+1 < len(all) && strings.HasPrefix(all[i+1], "|---")
+		if !tableRow.MatchString(line) || header || strings.HasPrefix(line, "|---") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		held := cells[len(cells)-1]
+		if len(cells) != 3 || !testName.MatchString(held) && !strings.Contains(held, "/testdata/script/") && !(differences && strings.TrimSpace(held) == "not tested") {
+			t.Errorf("SPEC.md:%d: got %d columns, the last %q; want 3, and a test", i+1, len(cells), held)
+		}
+	}
+	if rows < 40 {
+		t.Errorf("only %d decisions", rows)
+	}
+}
