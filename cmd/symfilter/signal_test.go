@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -257,5 +258,111 @@ func TestARegularFileAsStandardInput(t *testing.T) {
 	cmd.Stdin = in
 	if got, err := cmd.Output(); string(got) != "hook foo()" || err != nil {
 		t.Errorf("got %q, %v; want %q", got, err, "hook foo()")
+	}
+}
+
+// A dump file is listed as soon as its line is out, whatever comes later.
+func TestDumpFilesAreListedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dumps.json")
+	p := start(t, "--dumpfile-output="+path)
+	for n := 1; n <= 3; n++ {
+		const line = "{{{dumpfile:core:a}}}\n"
+		p.write(t, line+"next\n")
+		p.expect(t, line+"next\n")
+		for end := time.Now().Add(deadline); len(listed(t, path)) != n; {
+			if time.Now().After(end) {
+				t.Fatalf("%d listed, want %d", len(listed(t, path)), n)
+			}
+		}
+	}
+	p.signal(t, syscall.SIGTERM)
+	if rest, code := p.end(t); rest != "" || code != 143 {
+		t.Errorf("got %q and exit code %d, want nothing and 143", rest, code)
+	}
+}
+
+// Signals do in the other modes what they do with text: what is complete is
+// printed, the producer's last words are read.
+func TestSignalsInAllModes(t *testing.T) {
+	for _, test := range []struct{ flag, want string }{
+		{"--output=json", `{"v":1,"text":"f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n"},
+		{"--output=markup", "{{{symbol:_Z1fv}}}\n"},
+		{"--filter-markup", "f()\n"},
+	} {
+		t.Run(test.flag, func(t *testing.T) {
+			t.Parallel()
+			for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
+				p := start(t, test.flag)
+				p.write(t, "{{{symbol:_Z1fv}}}\n")
+				p.expect(t, test.want)
+				p.signal(t, sig)
+				if sig == syscall.SIGINT {
+					p.write(t, "{{{symbol:_Z1fv}}}\n")
+					p.expect(t, test.want)
+					p.in.Close()
+				}
+				if rest, got := p.end(t); rest != "" || got != code {
+					t.Errorf("%v: got %q and exit code %d, want nothing and %d", sig, rest, got, code)
+				}
+			}
+		})
+	}
+}
+
+// A line may be longer than what is parsed of it.
+func TestLongLinesInAllModes(t *testing.T) {
+	line := strings.Repeat("0123456789abcdef", 4<<20/16)
+	for _, flag := range []string{"--output=markup", "--filter-markup", "--output=json"} {
+		p := start(t, flag)
+		go func() {
+			io.WriteString(p.in, line+"\n")
+			p.in.Close()
+		}()
+		rest, code := p.end(t)
+		if flag == "--output=json" {
+			rest = joined(t, rest)
+		}
+		if rest != line+"\n" || code != 0 {
+			t.Errorf("%s: %d bytes and exit code %d, want %d and 0", flag, len(rest), code, len(line)+1)
+		}
+	}
+}
+
+// joined returns the text of lines of JSON; all parts of a line but the last
+// continue.
+func joined(t *testing.T, objects string) string {
+	t.Helper()
+	var b strings.Builder
+	for d := json.NewDecoder(strings.NewReader(objects)); d.More(); {
+		var o struct {
+			Text      string
+			Continues bool
+		}
+		if err := d.Decode(&o); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(o.Text)
+		if !o.Continues {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// Who closes the output has enough, in every mode.
+func TestClosedOutputInAllModes(t *testing.T) {
+	for _, flag := range []string{"--output=json", "--output=markup", "--filter-markup"} {
+		p := start(t, flag)
+		p.pipe.Close()
+		go func() {
+			for {
+				if _, err := io.WriteString(p.in, "a {{{symbol:_Z1fv}}}\n"); err != nil {
+					return
+				}
+			}
+		}()
+		if err := p.Wait(); err != nil || p.stderr.Len() > 0 {
+			t.Errorf("%s: %v, %q", flag, err, p.stderr.String())
+		}
 	}
 }

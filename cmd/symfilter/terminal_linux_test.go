@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// openTerminal returns both ends of a pseudo-terminal that changes nothing.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	master = os.NewFile(uintptr(fd), "/dev/ptmx")
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := term.MakeRaw(slave); err != nil {
+		t.Fatal(err)
+	}
+	terminal = os.NewFile(uintptr(slave), "terminal")
+	t.Cleanup(func() { terminal.Close() })
+	return master, terminal
+}
+
+// onTerminal runs symfilter with its output on a terminal, and returns what is
+// shown there. Env is all that is said about colours.
+func onTerminal(t *testing.T, log string, env []string, args ...string) string {
+	t.Helper()
+	master, terminal := openTerminal(t)
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Stdin = strings.NewReader(log)
+	cmd.Stdout = terminal
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"TERM", "NO_COLOR", "CLICOLOR_FORCE"}, name) || strings.HasPrefix(name, envPrefix)
+	})
+	cmd.Env = append(append(cmd.Env, "TERM=xterm", asCommand+"=1"), env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	shown, err := io.ReadAll(master)
+	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end of a terminal
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+	return string(shown)
+}
+
+// A terminal gets colours, and no control character that it would obey.
+func TestTerminal(t *testing.T) {
+	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}}\n\x1b]0;title\a tab\there\r\x9b5n\n"
+	const (
+		colored = "a \x1b[31mred\x1b[0m \x1b[34mf()\x1b[0m\n\\x1b]0;title\\x07 tab\there\\x0d\\x9b5n\n"
+		plain   = "a red f()\n\\x1b]0;title\\x07 tab\there\\x0d\\x9b5n\n"
+		object  = `{"v":1,"text":"a \u001b[31mred\u001b[0m f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n"
+	)
+	for _, test := range []struct {
+		args, env, want string
+	}{
+		{"", "", colored},
+		{"--color=auto", "", colored},
+		{"", "NO_COLOR=1", plain},
+		{"", "NO_COLOR=", colored},
+		{"", "TERM=dumb", plain},
+		{"--color", "NO_COLOR=1", colored},
+		{"--color=never", "CLICOLOR_FORCE=1", plain},
+		{"", "NO_COLOR=1 CLICOLOR_FORCE=1", colored},
+		{"--raw --color=never", "", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--raw", "", "a \x1b[31mred\x1b[0m \x1b[34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"", "SYMFILTER_RAW=true NO_COLOR=1", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--output=markup", "", log},
+		{"--filter-markup", "", "a \x1b[0;31mred\x1b[0m \x1b[0;34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--filter-markup", "NO_COLOR=1", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--filter-markup", "TERM=dumb", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--filter-markup --color=never", "", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+	} {
+		if got := onTerminal(t, log, strings.Fields(test.env), strings.Fields(test.args)...); got != test.want {
+			t.Errorf("%q, %q:\n got %q\nwant %q", test.args, test.env, got, test.want)
+		}
+	}
+	line, _, _ := strings.Cut(onTerminal(t, log, nil, "--output=json"), "\n")
+	if line += "\n"; line != object {
+		t.Errorf("--output=json:\n got %q\nwant %q", line, object)
+	}
+}
