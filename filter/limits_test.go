@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestLimitsOfOneLine: what is beyond a limit stays as it came, or is not
@@ -28,7 +29,7 @@ func TestLimitsOfOneLine(t *testing.T) {
 			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + prefix + "\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := Options{Symbolizer: testSymbolizer(t), Wait: 1 << 40}
+			o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
 			if got, _ := filterString(t, o, test.in, nil); got != test.want {
 				t.Errorf("%d bytes came out, want %d; they differ from byte %d on", len(got), len(test.want), firstDifference(got, test.want))
 			}
@@ -73,5 +74,37 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	lines := strings.Split(out, "\n")
 	if len(lines) != 3 || strings.Count(lines[0], "](r)") != maxMerged || !strings.HasPrefix(lines[1], `[[[ELF module #0x0 "a"; adds [`) {
 		t.Errorf("%d lines, the first with %d maps; want 2 and %d", len(lines)-1, strings.Count(lines[0], "](r)"), maxMerged)
+	}
+}
+
+// TestAHexDictOfManyLinesEndsAtItsLimit: with footnotes for what it has held,
+// and what follows is text.
+func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
+	const register = "A: 0x50018d\n"
+	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"
+	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	head, _ := filterString(t, o, dictHead, nil)
+	want := head + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines-1)
+	for i := range maxDictLines - 1 {
+		want += fmt.Sprintf("[%d] A 0x50018d → bare+0x2\n", i+1)
+	}
+	want += strings.Repeat(register, 10) + "}}}\n"
+	if got, _ := filterString(t, o, in, nil); got != want {
+		t.Errorf("%d bytes came out, want %d; they differ from byte %d on", len(got), len(want), firstDifference(got, want))
+	}
+}
+
+// TestTheHeadOfAProcessKeyCounts: a log cannot make keys of any length.
+func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
+	re, err := ProcessKey(`^(\w+) `)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := strings.Repeat("k", maxKey)
+	in := head + "1 {{{module:0:a:elf:aa}}}\n" + head + "2 {{{mmap:0x1000:0x10:load:0:r:0x0}}}\nx {{{mmap:0x1000:0x10:load:0:r:0x0}}}\n"
+	out, _ := filterString(t, Options{ProcessKey: re}, in, nil)
+	want := head + "1 [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]]\nx {{{mmap:0x1000:0x10:load:0:r:0x0}}}\n"
+	if out != want {
+		t.Errorf("got %q, want %q", out, want)
 	}
 }
