@@ -22,6 +22,8 @@ type Filter struct {
 	process   *process            // whose line is at work
 	processes map[string]*process // all, when the stream has several
 	turn      uint64              // lines that looked for their process
+	began     int                 // weight of the process at work when it came to work
+	grown     int                 // weight that all have gained since evict looked at them
 	openDicts int                 // processes in the middle of a hexdict
 
 	notes      []note // footnotes of the line at work

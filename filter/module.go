@@ -247,9 +247,9 @@ func (f *Filter) beginModule(start int, mod *module, adds bool) int {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break
 		}
-		m.raw = append(m.raw, f.pieces[i].Raw...)
+		raw := f.pieces[i].Raw
+		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // enough to know that it does not merge
 	}
-	m.raw = m.raw[:min(len(m.raw), maxRepeat+1)] // enough to know that it does not merge
 	f.open = m
 	f.recordModule(m)
 	if len(f.out)-start > maxRepeat {

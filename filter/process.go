@@ -1,8 +1,10 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // process is what one process of the stream has said so far.
@@ -17,7 +19,7 @@ type process struct {
 // apart.
 const (
 	maxProcesses = 1024    // contexts; beyond it the one that was idle longest goes
-	maxHeld      = 1 << 20 // modules, maps and 64 bytes of names in all contexts but the one at work
+	maxHeld      = 1 << 20 // modules, maps and 64 bytes of names in all contexts but the one at work, give or take a quarter
 	maxKey       = 256     // bytes of a key that count
 )
 
@@ -83,31 +85,38 @@ func (f *Filter) change(key string) {
 		p = &process{key: key}
 		f.processes[key] = p
 	}
-	f.process = p
-	f.evict()
+	f.grown += max(0, f.process.space.weight()-f.began)
+	f.process, f.began = p, p.space.weight()
+	if len(f.processes) > maxProcesses || f.grown > maxHeld/4 {
+		f.grown = 0
+		f.evict()
+	}
 }
 
-// evict forgets the processes that were idle longest while there are too
-// many, or they hold too much.
+// evict forgets the processes that were idle longest when there are too many,
+// or they hold too much: down to three quarters, because each time costs a
+// look at all of them.
 func (f *Filter) evict() {
-	for {
-		var oldest *process
-		held := 0
-		for _, p := range f.processes {
-			if p == f.process {
-				continue
-			}
+	idle := make([]*process, 0, len(f.processes))
+	held := 0
+	for _, p := range f.processes {
+		if p != f.process {
+			idle = append(idle, p)
 			held += p.space.weight()
-			if oldest == nil || p.used < oldest.used {
-				oldest = p
-			}
 		}
-		if oldest == nil || len(f.processes) <= maxProcesses && held <= maxHeld {
+	}
+	if len(idle) < maxProcesses && held <= maxHeld {
+		return
+	}
+	slices.SortFunc(idle, func(a, b *process) int { return cmp.Compare(a.used, b.used) })
+	for _, p := range idle {
+		if len(f.processes) <= maxProcesses/4*3 && held <= maxHeld/4*3 {
 			return
 		}
-		if oldest.hex != nil {
+		if p.hex != nil {
 			f.openDicts--
 		}
-		delete(f.processes, oldest.key)
+		held -= p.space.weight()
+		delete(f.processes, p.key)
 	}
 }
