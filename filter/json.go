@@ -11,7 +11,7 @@ import (
 )
 
 // jsonOut prints JSON Lines: an object for each line of the log. The
-// published form is schema/log.schema.json. Text is rendered as ever, to
+// published form is log.schema.json. Text is rendered as ever, to
 // Filter.out; when its line is whole, it becomes an object with what was found
 // out about the line's elements.
 type jsonOut struct {

@@ -39,7 +39,7 @@ type Output uint8
 
 const (
 	Text Output = iota // the log, with answers in the place of elements
-	JSON               // an object for each line: schema/log.schema.json
+	JSON               // an object for each line: log.schema.json
 )
 
 // Options configure a Filter. The zero value resolves nothing and keeps

@@ -75,7 +75,7 @@ type Unresolved struct {
 	Err    error  // the last reason; nil: its file was found, no symbol covers the address
 }
 
-// Unresolved returns the modules that stayed unresolved, at most 4,096 and in
+// Unresolved returns the modules that stayed unresolved, at most 1,024 and in
 // no order, and the number of all elements that did, those outside any module
 // included.
 func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
