@@ -27,31 +27,36 @@ func listed(t *testing.T, path string) (dumps []filter.Dump) {
 
 func TestDumpListIsBounded(t *testing.T) {
 	for _, test := range []struct {
-		before   int    // dump files listed already
-		name     string // of each dump
+		before   int // dump files listed already
+		bytes    int // that they take
 		add      int
 		want     int
 		saidOnce string
 	}{
-		{0, "a", 3, 3, ""},
-		{maxDumps - 2, "a", 2, 2, ""},
-		{maxDumps - 2, "a", 4, 2, fmt.Sprintf("lists the first %d dump files only\n", maxDumps)},
-		{0, strings.Repeat("a", maxDumpBytes/2), 3, 1, "lists the first 1 dump file only\n"},
+		{0, 0, 3, 3, ""},
+		{maxDumps - 2, 0, 2, 2, ""},
+		{maxDumps - 2, 0, 4, 2, fmt.Sprintf("lists the first %d dump files only\n", maxDumps)},
+		{1, maxDumpBytes - 1000, 1, 1, ""},
+		{1, maxDumpBytes - 100, 2, 0, "lists the first 1 dump file only\n"},
 	} {
 		var said bytes.Buffer
 		path := filepath.Join(t.TempDir(), "dumps")
 		d := newDumpList(path, &diagnostics{w: &said})
 		d.n = test.before
+		d.json = append(d.json, make([]byte, test.bytes)...)
 		for range test.add {
-			d.add(filter.Dump{Name: test.name})
+			d.add(filter.Dump{Name: "a", Type: strings.Repeat("b", 50)})
 		}
-		d.json = bytes.Replace(d.json, []byte("[,"), []byte("["), 1) // where only their number was told
 		d.saveIfDirty()
-		if got := len(listed(t, path)); got != test.want {
-			t.Errorf("%d dump files with names of %d bytes: %d listed, want %d", test.add, len(test.name), got, test.want)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Count(data, []byte(`"name": "a"`)); got != test.want {
+			t.Errorf("%+v: %d listed", test, got)
 		}
 		if got, _ := strings.CutPrefix(said.String(), "symfilter: "+path+" "); got != test.saidOnce {
-			t.Errorf("%d dump files with names of %d bytes: said %q, want %q", test.add, len(test.name), got, test.saidOnce)
+			t.Errorf("%+v: said %q", test, got)
 		}
 	}
 }
