@@ -21,7 +21,8 @@ import (
 //	set aside:      err is a *FaultError, until retry
 //
 // In each, a goroutine may be finding; when it is open, only if the module has
-// no debug information, from retry on.
+// no debug information: the first search goes on behind it (first), or another
+// from retry on.
 type entry struct {
 	key  key
 	used atomic.Uint64 // Symbolizer.clock at the last question
@@ -33,6 +34,7 @@ type entry struct {
 	pace    time.Duration // before the last such search for a better one
 	names   []string      // under which the module was asked for
 	finding bool
+	first   bool          // finding began without a module: questions wait for its end
 	done    chan struct{} // closed when finding ends
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 
@@ -130,7 +132,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			return nil, err
 		}
 		e.mu.Lock()
-		if m := e.module; m != nil {
+		if m := e.module; m != nil && !(e.first && ctx.Err() == nil && s.ctx.Err() == nil) {
 			m.began = time.Now()
 			if m.dw == nil && !e.finding && m.began.After(e.retry) {
 				s.find(e)
@@ -153,7 +155,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			e.mu.Unlock()
 			return nil, err
 		}
-		if !e.finding && !s.find(e) {
+		if !e.finding && !s.find(e) { // there is no module: a first search goes on to its end
 			e.mu.Unlock()
 			if err := s.room(ctx); err != nil {
 				s.relieve()
@@ -172,11 +174,31 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
+			if s.provisional(e) {
+				continue
+			}
 			return nil, ErrPending
 		case <-s.ctx.Done():
 			return nil, ErrClosed
 		}
 	}
+}
+
+// provisional reports whether e has a file to answer from while its first
+// search goes on.
+func (s *Symbolizer) provisional(e *entry) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.module != nil
+}
+
+// pending returns ErrPending if the file of e's module may be better soon;
+// e.mu is held.
+func (e *entry) pending() error {
+	if e.first {
+		return ErrPending
+	}
+	return nil
 }
 
 // release ends a question to e's module, which said err, and gives e back.

@@ -25,18 +25,18 @@ func (s *Symbolizer) find(e *entry) bool {
 	default:
 		return false
 	}
-	e.finding = true
+	e.finding, e.first = true, e.module == nil
 	e.done = make(chan struct{})
 	names, avoid := slices.Clone(e.names), e.broken
 	s.finding.Go(func() {
 		s.slots <- struct{}{}
-		f := s.search(e.key.id, names, avoid)
+		f := s.search(e, names, avoid)
 		<-s.slots
 		<-s.queue
 
 		e.mu.Lock()
 		f.publish(s, e)
-		e.finding = false
+		e.finding, e.first = false, false
 		close(e.done)
 		e.mu.Unlock()
 		s.relieve()
@@ -65,7 +65,8 @@ func closedChan() chan struct{} {
 
 // found is the outcome of a search.
 type found struct {
-	module   *module // nil: none that can be used
+	module   *module // nil: none that can be used, or lent
+	lent     bool    // the entry answers from a module already
 	attempts []buildid.Attempt
 	miss     error // the first error of a finder that was not a plain miss
 	fault    error // what was wrong with the first file that was found and cannot be used
@@ -77,6 +78,10 @@ type found struct {
 // another.
 func (f *found) publish(s *Symbolizer, e *entry) {
 	e.attempts = f.attempts
+	if f.lent && f.module == nil && e.module == nil { // it broke, or was closed to save memory
+		s.account(e)
+		return
+	}
 	e.err = nil
 	switch {
 	case e.module != nil && (f.module == nil || !f.module.betterThan(e.module)):
@@ -109,9 +114,29 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 	s.account(e)
 }
 
-// search asks the finders in order and keeps the best file. It leaves alone
-// the debug information of the file to avoid.
-func (s *Symbolizer) search(id buildid.ID, names []string, avoid broken) (f found) {
+// lend gives e the best file so far, which has no debug information, to answer
+// from while the finders behind are asked: one of them may be a slow server.
+func (f *found) lend(s *Symbolizer, e *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f.module == nil || s.ctx.Err() != nil {
+		return
+	}
+	if e.module != nil {
+		if !f.module.betterThan(e.module) {
+			return
+		}
+		s.shut(e)
+	}
+	e.module, f.module, f.lent = f.module, nil, true
+	e.err = nil
+	s.memory.opened(e.module)
+	s.account(e)
+}
+
+// search asks the finders for e's file in order and keeps the best. It leaves
+// alone the debug information of the file to avoid.
+func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
@@ -121,7 +146,9 @@ func (s *Symbolizer) search(id buildid.ID, names []string, avoid broken) (f foun
 			f.attempts = append(f.attempts, a)
 		}
 	}
+	id := e.key.id
 	for _, finder := range s.o.Finders {
+		f.lend(s, e)
 		for _, name := range names {
 			if s.ctx.Err() != nil {
 				break

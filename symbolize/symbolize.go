@@ -248,7 +248,8 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 
 // Code appends the frames at a location to dst, innermost first; nothing known
 // there: dst unchanged. It waits for the module's file until ctx is done, then
-// returns ErrPending. Other errors are a *NotFoundError, a *FaultError or
+// returns ErrPending, with what a file without debug information says that was
+// found meanwhile. Other errors are a *NotFoundError, a *FaultError or
 // ErrClosed. The strings are copies. A file without debug information answers,
 // until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
@@ -265,8 +266,12 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 			dst[start+i].Until = until
 		}
 	}
-	err = s.release(e, err)
-	return dst, err
+	if err != nil {
+		return dst, s.release(e, err)
+	}
+	pending := e.pending()
+	s.release(e, nil)
+	return dst, pending
 }
 
 // Data returns the variable at a location, or the function. It waits like
@@ -282,11 +287,14 @@ func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 	if err == nil && e.module.dw == nil {
 		v.Until = e.until()
 	}
-	if err == ErrNoSymbol {
-		s.release(e, nil)
-		return v, err
+	if err != nil && err != ErrNoSymbol {
+		return v, s.release(e, err)
 	}
-	return v, s.release(e, err)
+	if pending := e.pending(); pending != nil {
+		err = pending
+	}
+	s.release(e, nil)
+	return v, err
 }
 
 // Demangle returns name as shown, as LLVM demangles it; what is not a mangled
