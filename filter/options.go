@@ -76,7 +76,9 @@ type Options struct {
 	Color Color
 
 	// Wait is how long a line may wait for the debug file of its module,
-	// counted from the module's line: N missing modules cost one wait.
+	// counted from the first line that names its build ID: N missing modules
+	// cost one wait. After a wait in vain there is none until one of the files
+	// is found, or known to be nowhere.
 	Wait time.Duration
 
 	// WaitPerMinute bounds the waiting of the stream in any minute; 0 does

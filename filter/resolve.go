@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
@@ -47,16 +46,16 @@ func lookupOfFrame(e markup.BT) lookup {
 // resolver turns addresses into rendered answers: the cache first, then the
 // symbolizer, with the stream's patience.
 type resolver struct {
-	opt     *Options
-	cached  *Cache
-	frames  []symbolize.Frame // scratch
-	expired context.Context   // asks without waiting
-	waits   []pause           // of the last minute
-	now     int64             // Unix nanoseconds, when the block at work came
-	missing map[cacheModule]*Unresolved
-	failed  int64 // elements that stayed unresolved
-	recent  recent
-	last    answer
+	opt      *Options
+	cached   *Cache
+	frames   []symbolize.Frame // scratch
+	expired  context.Context   // asks without waiting
+	patience patience
+	now      int64 // Unix nanoseconds, when the block at work came
+	missing  map[cacheModule]*Unresolved
+	failed   int64 // elements that stayed unresolved
+	recent   recent
+	last     answer
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
@@ -285,11 +284,17 @@ func unversioned(name string) (string, bool) {
 func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if errors.Is(err, symbolize.ErrPending) {
-		r.wait(m, func(ctx context.Context) {
+		r.wait(m, func(ctx context.Context) error {
 			frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
+			return err
 		})
+	} else {
+		r.patience.settled(m)
 	}
 	r.frames = frames[:0]
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		err = nil // of a file without debug information: the best there is for now
+	}
 	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
 		if plain, ok := unversioned(frames[n-1].Linkage); ok {
 			frames[n-1].Func = r.opt.Symbolizer.Demangle(plain)
@@ -301,51 +306,17 @@ func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, err
 func (r *resolver) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
-		r.wait(m, func(ctx context.Context) {
+		r.wait(m, func(ctx context.Context) error {
 			v, err = r.opt.Symbolizer.Data(ctx, l)
+			return err
 		})
+	} else {
+		r.patience.settled(m)
+	}
+	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
+		err = nil
 	}
 	return v, err
-}
-
-// wait calls ask with the time that the stream still has for m's file, if it
-// has any: Wait from the module's line on, and no more than WaitPerMinute in a
-// minute.
-func (r *resolver) wait(m *module, ask func(context.Context)) {
-	now := time.Now()
-	left := r.opt.Wait - now.Sub(m.since)
-	if r.opt.WaitPerMinute > 0 {
-		left = min(left, r.opt.WaitPerMinute-r.waited(now))
-	}
-	if left <= 0 {
-		return
-	}
-	parent := r.opt.Context
-	if parent == nil {
-		parent = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(parent, left)
-	defer cancel()
-	ask(ctx)
-	if r.opt.WaitPerMinute > 0 {
-		r.waits = append(r.waits, pause{time.Now(), time.Since(now)})
-	}
-}
-
-// pause is a time in which the stream was held up.
-type pause struct {
-	end time.Time
-	len time.Duration
-}
-
-// waited returns how long the stream was held up in the last minute, and
-// forgets what was before.
-func (r *resolver) waited(now time.Time) (sum time.Duration) {
-	r.waits = slices.DeleteFunc(r.waits, func(p pause) bool { return now.Sub(p.end) > time.Minute })
-	for _, p := range r.waits {
-		sum += p.len
-	}
-	return sum
 }
 
 // note remembers that an element in m stayed unresolved.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
@@ -18,8 +17,8 @@ type module struct {
 	id      uint64
 	name    string
 	buildID buildid.ID
-	since   time.Time // when its element was read: waiting counts from there
-	cached  uint32    // its number in the Cache; 0: not yet asked for
+	awaited *awaited // the patience with its file
+	cached  uint32   // its number in the Cache; 0: not yet asked for
 }
 
 // interval is one mapped range of addresses that belongs to one module.
@@ -64,7 +63,7 @@ func (s *space) reset() { *s = space{} }
 
 // define makes m known. changed says that its ID stood for another binary
 // before: maps of that one keep what they were.
-func (s *space) define(m markup.Module, now time.Time) (mod *module, changed bool, err error) {
+func (s *space) define(m markup.Module, file *awaited) (mod *module, changed bool, err error) {
 	if old := s.modules[m.ID]; old != nil {
 		if old.buildID == m.BuildID && old.name == m.Name {
 			return old, false, nil
@@ -78,7 +77,7 @@ func (s *space) define(m markup.Module, now time.Time) (mod *module, changed boo
 	if s.modules == nil {
 		s.modules = make(map[uint64]*module)
 	}
-	mod = &module{id: m.ID, name: m.Name, buildID: m.BuildID, since: now}
+	mod = &module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: file}
 	s.modules[m.ID] = mod
 	return mod, changed, nil
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,7 +57,7 @@ func TestSpaceFindsAddressesAtTheEdges(t *testing.T) {
 
 func testModule(s *space, id uint64) *module {
 	build, _ := buildid.FromBytes(fmt.Appendf(nil, "%08d", id))
-	m, _, err := s.define(markup.Module{ID: id, Name: "m", BuildID: build}, time.Time{})
+	m, _, err := s.define(markup.Module{ID: id, Name: "m", BuildID: build}, new(awaited))
 	if err != nil {
 		panic(err)
 	}
@@ -77,7 +76,7 @@ func TestSpaceLimits(t *testing.T) {
 	for i := range uint64(maxModules) {
 		testModule(&s, i)
 	}
-	if _, _, err := s.define(markup.Module{ID: maxModules}, time.Time{}); err != errTooManyMod {
+	if _, _, err := s.define(markup.Module{ID: maxModules}, new(awaited)); err != errTooManyMod {
 		t.Errorf("one module more: got %v, want %v", err, errTooManyMod)
 	}
 	mod := s.modules[0]
