@@ -16,7 +16,8 @@
 //
 //   - A miss is remembered for [retryMiss]; after that it is looked for again
 //     in the background, at the first question, which is answered at once
-//     with the miss.
+//     with the miss. The time doubles, up to a minute, while a finder is out of
+//     order.
 //   - A file without debug information answers by its symbols. A better one is
 //     looked for in the background after 5 s, doubling up to a minute, when a
 //     question comes, and takes its place.
@@ -56,9 +57,9 @@ const (
 	accountEvery  = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
 	nameOverhead  = 128      // bytes a remembered name costs beside its text
 
-	retryMiss = 2 * time.Second // after which a missing file is looked for again: about what a person waits after adding it
-	betterMin = 5 * time.Second // after which a file better than one without debug information is looked for, doubling
-	betterMax = time.Minute
+	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
+	betterMin = 5 * time.Second  // after which a file better than one without debug information is looked for, doubling
+	betterMax = time.Minute      // what doubles ends here
 	asideMin  = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax  = 24 * time.Hour
 

@@ -31,7 +31,7 @@ type entry struct {
 	module  *module
 	err     error
 	retry   time.Time     // when err, or a better module, may be looked into again
-	pace    time.Duration // before the last such search for a better one
+	pace    time.Duration // from the last search to the next, where it doubles
 	names   []string      // under which the module was asked for
 	finding bool
 	first   bool          // finding began without a module: questions wait for its end
@@ -271,6 +271,18 @@ func (e *entry) judge() {
 func (e *entry) better(now time.Time) {
 	e.pace = min(max(2*e.pace, betterMin), betterMax)
 	e.retry = now.Add(e.pace)
+}
+
+// again sets the time of the next search for a file that was not found: soon,
+// for somebody may add it, but ever less often where a finder is out of order.
+// e.mu is held.
+func (e *entry) again(outOfOrder bool) {
+	if outOfOrder {
+		e.pace = min(max(2*e.pace, retryMiss), betterMax)
+	} else {
+		e.pace = retryMiss
+	}
+	e.retry = time.Now().Add(e.pace)
 }
 
 // broke closes e's module, which broke its reader with err, and sets it aside;

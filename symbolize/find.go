@@ -109,7 +109,7 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 		e.retry = time.Now().Add(e.strike())
 	default:
 		e.err = &NotFoundError{ID: e.key.id, Name: e.name(), Err: f.miss}
-		e.retry = time.Now().Add(retryMiss)
+		e.again(f.miss != nil)
 	}
 	s.account(e)
 }

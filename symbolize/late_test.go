@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -249,4 +250,35 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+func TestAFinderOutOfOrderIsAskedEverLess(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"not there", fs.ErrNotExist, []string{"0s", "3s", "6s", "9s", "12s", "15s", "18s", "21s", "24s", "27s"}},
+		{"out of order", errors.New("HTTP status 503"), []string{"0s", "3s", "8s", "17s"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var searches []string
+				s := New(Options{Finders: []Finder{finderFunc(func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error) {
+					searches = append(searches, fmt.Sprint(time.Since(begin)))
+					return nil, test.err
+				})}})
+				defer s.Close()
+				for range 30 {
+					s.Code(context.Background(), nil, Location{ID: mustID(t, "aabb")})
+					synctest.Wait()
+					time.Sleep(time.Second)
+				}
+				if diff := cmp.Diff(searches, test.want); diff != "" {
+					t.Errorf("searches at (-got +want):\n%s", diff)
+				}
+			})
+		})
+	}
 }
