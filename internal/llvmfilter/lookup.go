@@ -28,14 +28,18 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	if frames, ok := f.kept[at]; ok {
 		return frames, nil
 	}
-	err := f.ask(m, func(ctx context.Context) (err error) {
+	final := true
+	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
 		f.frames, err = f.o.Symbolizer.Code(ctx, f.frames[:0], m.location(at))
-		return err
+		final = err == nil
+		return len(f.frames) > 0, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.keep(at, f.frames)
+	if final {
+		f.keep(at, f.frames)
+	}
 	return f.frames, nil
 }
 
@@ -57,9 +61,9 @@ func (f *Filter) keep(at place, frames []symbolize.Frame) {
 // variable returns the name of the symbol at a place.
 func (f *Filter) variable(m *module, at place) (string, error) {
 	var v symbolize.Variable
-	err := f.ask(m, func(ctx context.Context) (err error) {
+	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
 		v, err = f.o.Symbolizer.Data(ctx, m.location(at))
-		return err
+		return v.Name != "", err
 	})
 	return f.name(v.Name, v.Linkage), err
 }
@@ -70,7 +74,7 @@ func (m *module) location(at place) symbolize.Location {
 
 // ask asks the symbolizer something about a module. The error is what LLVM
 // says; errBroken when it says nothing because it has said it before.
-func (f *Filter) ask(m *module, question func(context.Context) error) error {
+func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound
 	}
@@ -97,21 +101,30 @@ func (f *Filter) ask(m *module, question func(context.Context) error) error {
 	return err
 }
 
-// within asks, and waits for the module's file: the first time at most.
-func (f *Filter) within(m *module, question func(context.Context) error) error {
+// within asks, and waits for the module's file: the first time at most. A file
+// that answers by its symbols is good enough then.
+func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if f.o.Wait <= 0 {
-		return question(ctx)
+	if f.o.Wait > 0 {
+		answered, err := question(f.now)
+		if m.waited || !errors.Is(err, symbolize.ErrPending) {
+			return unlessPending(err, answered)
+		}
+		m.waited = true
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.o.Wait)
+		defer cancel()
 	}
-	err := question(f.now)
-	if m.waited || !errors.Is(err, symbolize.ErrPending) {
-		return err
+	answered, err := question(ctx)
+	return unlessPending(err, answered)
+}
+
+func unlessPending(err error, answered bool) error {
+	if answered && errors.Is(err, symbolize.ErrPending) {
+		return nil
 	}
-	m.waited = true
-	ctx, cancel := context.WithTimeout(ctx, f.o.Wait)
-	defer cancel()
-	return question(ctx)
+	return err
 }
