@@ -1,0 +1,128 @@
+package debuginfod
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An item is a file of the cache that cleaning may remove.
+type item struct {
+	name     string // below the root
+	size     int64
+	accessed time.Time
+	miss     bool
+}
+
+// clean removes, at most once in each clean interval, what nobody has read for max_unused_age_s and directories that have been empty
+// for as long: elfutils' rule. It also removes stale temporary files.
+func (c *Cache) clean(now time.Time) error {
+	root, err := c.open()
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer root.Close()
+	interval := c.control(root, cleanIntervalFile, defaultCleanInterval, true)
+	info, err := root.Lstat(cleanIntervalFile)
+	if err != nil || now.Sub(info.ModTime()) < interval {
+		return err
+	}
+	root.Chtimes(cleanIntervalFile, now, now) // first, so that others do not start as well
+	unused := c.control(root, maxUnusedFile, defaultMaxUnused, true)
+	return eachDir(root, func(dir string, items []item) {
+		for _, it := range items {
+			if now.Sub(it.accessed) >= unused {
+				root.Remove(it.name)
+			}
+		}
+		removeStale(root, dir, now)
+		if info, err := root.Lstat(dir); err == nil && now.Sub(info.ModTime()) >= unused {
+			root.Remove(dir) // fails unless it is empty
+		}
+	})
+}
+
+// trim removes the files that were read least recently until what is left has at most most bytes. keep stays.
+func (c *Cache) trim(most int64, keep string) error {
+	root, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var all []item
+	var sum int64
+	err = eachDir(root, func(_ string, items []item) {
+		for _, it := range items {
+			sum += it.size
+			if it.name != keep && it.size > 0 {
+				all = append(all, it)
+			}
+		}
+	})
+	slices.SortFunc(all, func(a, b item) int {
+		return cmp.Or(a.accessed.Compare(b.accessed), cmp.Compare(a.name, b.name))
+	})
+	for _, it := range all {
+		if sum <= most {
+			break
+		}
+		if root.Remove(it.name) == nil {
+			sum -= it.size
+		}
+	}
+	return err
+}
+
+// eachDir calls visit for each build ID's directory with what may be cleaned in it. Symbolic links and what has other names is
+// not looked at.
+func eachDir(root *os.Root, visit func(dir string, items []item)) error {
+	top, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	dirs, err := top.ReadDir(-1)
+	top.Close()
+	if err != nil {
+		return err
+	}
+	files := 0
+	for _, dir := range dirs {
+		if !dir.IsDir() || !hexName(dir.Name()) {
+			continue
+		}
+		d, err := root.Open(dir.Name())
+		if err != nil {
+			continue
+		}
+		entries, _ := d.ReadDir(maxCacheFiles)
+		d.Close()
+		var items []item
+		for _, e := range entries {
+			if !cleanable(e.Name()) {
+				continue
+			}
+			info, err := e.Info()
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			items = append(items, item{dir.Name() + "/" + e.Name(), info.Size(), accessed(info), info.Size() == 0})
+		}
+		if files += len(items); files > maxCacheFiles {
+			return nil
+		}
+		visit(dir.Name(), items)
+	}
+	return nil
+}
+
+// cleanable reports whether name is of a file that elfutils' client keeps and cleans; its newer versions clean sections too.
+func cleanable(name string) bool {
+	return name == "debuginfo" || name == "executable" || strings.HasPrefix(name, "source") || strings.HasPrefix(name, "section")
+}

@@ -1,0 +1,76 @@
+package debuginfod
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+func child(task string) int {
+	switch task {
+	}
+	return 2
+}
+
+func TestFindFetchesVerifiesAndKeeps(t *testing.T) {
+	id := testID(1)
+	want := elfFile(id, 300<<10)
+	s := serve(t, has(map[string][]byte{debugPath(id): want}))
+	c := newClient(t, Options{}, s.URL)
+	got, notes, err := find(t, c, buildid.Query{ID: id})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("got %d bytes, %v, %q; want %d bytes", len(got), err, notes, len(want))
+	}
+	s.Close()
+	for _, again := range []*Client{c, newClient(t, Options{CacheDir: c.cache.dir}, s.URL), newClient(t, Options{CacheDir: c.cache.dir})} {
+		got, notes, err := find(t, again, buildid.Query{ID: id})
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("from the cache: got %d bytes, %v, %q; want %d bytes", len(got), err, notes, len(want))
+		}
+	}
+	if got := leftovers(t, c.cache.dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+	if diff := cmp.Diff(s.requests(), []string{debugPath(id)}); diff != "" {
+		t.Error("requests (-got +want):\n" + diff)
+	}
+}
+
+func TestMissIsTwoRequestsOnce(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
+		id := testID(2)
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
+		c := newClient(t, Options{}, s.URL)
+		for i := range 3 {
+			_, notes, err := find(t, c, buildid.Query{ID: id}, s.URL, "https://h")
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("got %v, want a miss", err)
+			}
+			if len(notes) != 2 {
+				t.Errorf("run %d: notes %q, want 2", i, notes)
+			}
+		}
+		if diff := cmp.Diff(s.requests(), []string{debugPath(id), "/buildid/" + id.String() + "/executable"}); diff != "" {
+			t.Error("requests (-got +want):\n" + diff)
+		}
+	}
+}
+
+func TestFindEndsWithItsContext(t *testing.T) {
+	hangs := make(chan struct{}, 10)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { hangs <- struct{}{}; <-r.Context().Done() })
+	c := newClient(t, Options{}, s.URL)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-hangs; cancel() }()
+	_, err := c.Find(ctx, buildid.Query{ID: testID(3)}, nil)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}

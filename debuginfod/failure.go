@@ -1,0 +1,89 @@
+package debuginfod
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A failure is why a server gave no file. It is never a plain miss and wraps no fs.ErrNotExist.
+type failure struct {
+	said       string
+	retry      bool          // the same request may succeed soon
+	retryAfter time.Duration // what the server asked for
+	verdict    bool          // another request would bring the same
+	canceled   bool          // nobody waits any more: nothing is known about the server
+	blameless  bool          // the server did nothing wrong
+}
+
+func (f *failure) Error() string { return f.said }
+
+func failuref(format string, args ...any) *failure {
+	return &failure{said: fmt.Sprintf(format, args...)}
+}
+
+// The causes of a canceled request.
+var (
+	errSlow   = errors.New("too slow")
+	errTotal  = errors.New("too long in all")
+	errLost   = errors.New("another server was first")
+	errClosed = errors.New("debuginfod: the client is closed")
+)
+
+// failed puts err of a request under ctx into words.
+func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
+	var private *privateError
+	var certificate *tls.CertificateVerificationError
+	var hostname x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var dns *net.DNSError
+	var own *failure
+	var network net.Error
+	switch cause := context.Cause(ctx); {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(cause, errSlow) && body:
+		return failuref("sent less than %d KiB within %v", minProgress>>10, c.timeout)
+	case errors.Is(cause, errSlow):
+		return failuref("did not answer within %v", c.timeout)
+	case errors.Is(cause, errTotal):
+		return failuref("was not done after %v", c.o.MaxTime)
+	case cause != nil:
+		return &failure{said: "not waited for", canceled: true}
+	case errors.As(err, &private):
+		return failuref("%v", private)
+	case errors.As(err, &certificate), errors.As(err, &hostname), errors.As(err, &authority):
+		return failuref("its certificate is not valid for it: %v", lastError(err))
+	case errors.As(err, &record):
+		return failuref("does not speak TLS")
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return failuref("its name is not known: %v", dns.Name)
+	case errors.As(err, &dns):
+		return &failure{said: "its name could not be looked up: " + dns.Err, retry: !dns.IsTimeout}
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return &failure{said: "ended the connection in the middle of its answer", retry: true}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &failure{said: "refuses connections", retry: true}
+	case errors.As(err, &network) && network.Timeout():
+		return failuref("cannot be reached within %v", time.Since(began).Round(time.Second))
+	}
+	return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
+}
+
+// lastError returns the innermost error, which says what happened without repeating on what.
+func lastError(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

@@ -1,0 +1,270 @@
+package debuginfod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A flight is the search for one file on all servers, which every goroutine that wants it waits for. It ends when nobody does.
+type flight struct {
+	cancel  context.CancelFunc
+	done    chan struct{}
+	waiters int  // guarded by Client.mu
+	over    bool // guarded by Client.mu: what follows is set
+
+	file  *shared // counted once for each waiter
+	notes []buildid.Attempt
+	err   error
+}
+
+// join waits for k's flight and starts it when there is none. The goroutine it starts is Close's to wait for.
+func (c *Client) join(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	f := c.flights[k]
+	if f == nil {
+		flying, cancel := context.WithCancel(c.ctx)
+		f = &flight{cancel: cancel, done: make(chan struct{})}
+		c.flights[k] = f
+		c.running.Go(func() { c.fly(flying, f, k, name) })
+	}
+	f.waiters++
+	c.mu.Unlock()
+
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		c.leave(k, f)
+		return nil, context.Cause(ctx)
+	}
+	for _, a := range f.notes {
+		note(a)
+	}
+	if f.file == nil {
+		return nil, f.err
+	}
+	return f.file.file(c), nil
+}
+
+// leave takes one waiter off f; the last one ends it.
+func (c *Client) leave(k key, f *flight) {
+	c.mu.Lock()
+	if f.over {
+		file := f.file
+		c.mu.Unlock()
+		if file != nil {
+			(&ref{c, file}).Close()
+		}
+		return
+	}
+	if f.waiters--; f.waiters == 0 {
+		f.cancel()
+		if c.flights[k] == f {
+			delete(c.flights, k)
+		}
+	}
+	c.mu.Unlock()
+}
+
+// fly runs f to its end.
+func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
+	defer f.cancel()
+	file, notes, err := c.fetch(ctx, k, name)
+
+	c.mu.Lock()
+	f.over, f.file, f.notes, f.err = true, file, notes, err
+	if c.flights[k] == f {
+		delete(c.flights, k)
+	}
+	unwanted := false
+	if file != nil {
+		file.refs = f.waiters
+		unwanted = f.waiters == 0
+	}
+	close(f.done)
+	c.mu.Unlock()
+
+	if unwanted {
+		file.close()
+	}
+	if file != nil && c.ctx.Err() == nil {
+		c.cache.clean(time.Now())
+		if c.o.CacheMax > 0 {
+			c.cache.trim(c.o.CacheMax, k.path())
+		}
+	}
+}
+
+// fetch gets k from the first server that has it, in its turn among the client's flights and the other processes.
+func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buildid.Attempt, error) {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return nil, nil, c.ended(ctx)
+	}
+	release, err := c.cache.lock(ctx, k, c.o.MaxTime)
+	if err != nil {
+		return nil, nil, c.ended(ctx)
+	}
+	defer release()
+	f, l, _ := c.lookUp(k) // who held the lock may have brought it
+	switch {
+	case f != nil:
+		return &shared{f: f.OS(), size: f.Size(), path: f.Path(), where: f.Where()}, nil, nil
+	case l.miss:
+		return nil, []buildid.Attempt{c.remembered(k, l)}, fs.ErrNotExist
+	case l.wrong:
+		c.cache.forget(k)
+	}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.MaxTime, errTotal)
+	defer cancel()
+	t := &teller{c: c, p: Progress{ID: k.id, Kind: k.kind, Name: name, Total: -1}}
+	t.tell()
+	all := c.contenders(k)
+	file, notes := c.fetchFrom(ctx, k, all, t)
+	notes = append(notes, verdicts(all, k, c.cache.missFor())...)
+	switch {
+	case file != nil:
+		err = nil
+	case c.ctx.Err() != nil || errors.Is(context.Cause(ctx), context.Canceled):
+		err = c.ended(ctx)
+	default:
+		err = summary(all)
+		if err == fs.ErrNotExist {
+			c.cache.rememberMiss(k)
+		}
+	}
+	t.end(err)
+	return file, notes, err
+}
+
+// fetchFrom has the contenders race until one has sent the right file.
+func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *teller) (*shared, []buildid.Attempt) {
+	path := "/buildid/" + k.path()
+	for {
+		a := c.race(ctx, all, path, elfMagic)
+		if a == nil {
+			return nil, nil
+		}
+		file, notes, f := c.receive(a, k, t)
+		a.close()
+		a.c.s.outcome(f)
+		if f == nil {
+			return file, notes
+		}
+		if f.canceled {
+			return nil, nil
+		}
+		if a.c.fault = f; !c.again(a.c, f) {
+			a.c.fail(f)
+		}
+	}
+}
+
+// receive writes the body of a to the cache, verifies it and gives it its name.
+func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attempt, *failure) {
+	local := func(err error) *failure {
+		return &failure{said: "its file could not be kept: " + lastError(err).Error(), blameless: true}
+	}
+	s, err := c.cache.spool(k)
+	if err != nil {
+		s.abandon()
+		return nil, nil, local(err)
+	}
+	t.begin(a.c.s.name, a.total())
+	if _, f := c.copyBody(s, a, c.o.MaxSize, t.sent); f != nil {
+		s.abandon()
+		return nil, nil, f
+	}
+	if err := verify(s.f, s.n, k.id); err != nil {
+		s.abandon()
+		return nil, nil, &failure{said: "sent a wrong file: " + err.Error(), verdict: true}
+	}
+	modified, _ := http.ParseTime(a.resp.Header.Get("Last-Modified"))
+	file, err := s.commit(modified, "debuginfod "+a.c.s.name)
+	if err != nil {
+		return nil, nil, local(err)
+	}
+	var notes []buildid.Attempt
+	if s.loose != nil {
+		notes = append(notes, buildid.Attempt{Where: c.cache.where(),
+			Said: "the file could not be kept: " + lastError(s.loose).Error()})
+	}
+	return file, notes, nil
+}
+
+// ended is the error of a flight that was not waited for.
+func (c *Client) ended(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return errClosed
+	}
+	return context.Cause(ctx)
+}
+
+// summary is the error of contenders none of which had the file: fs.ErrNotExist when all said so.
+func summary(all []*contender) error {
+	var first *contender
+	missed, failed := false, 0
+	for _, e := range all {
+		if e.miss {
+			missed = true
+			continue
+		}
+		if failed++; first == nil {
+			first = e
+		}
+	}
+	if first == nil {
+		return fs.ErrNotExist
+	}
+	said := "was not asked in time"
+	if first.fault != nil {
+		said = first.fault.said
+	}
+	err := &failedError{fmt.Sprintf("%s: %s", first.s.name, said), missed}
+	if failed > 1 {
+		err.said += fmt.Sprintf(" (and %d more)", failed-1)
+	}
+	return err
+}
+
+// A teller calls Options.Progress. It is of one goroutine.
+type teller struct {
+	c    *Client
+	p    Progress
+	last time.Time
+}
+
+func (t *teller) tell() {
+	if t.c.o.Progress != nil {
+		t.last = time.Now()
+		t.c.o.Progress(t.p)
+	}
+}
+
+func (t *teller) begin(server string, total int64) {
+	t.p.Server, t.p.Total, t.p.Bytes = server, total, 0
+	t.sent(0)
+}
+
+func (t *teller) sent(bytes int64) {
+	if t.p.Bytes = bytes; time.Since(t.last) >= progressEvery {
+		t.tell()
+	}
+}
+
+func (t *teller) end(err error) {
+	t.p.Done, t.p.Err = true, err
+	t.tell()
+}

@@ -1,0 +1,183 @@
+package debuginfod
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// CacheInfo is the state of a cache, for people.
+type CacheInfo struct {
+	Dir         string
+	Exists      bool
+	Mode        fs.FileMode
+	Files       int   // that can be used, as far as their names and kinds say
+	Misses      int   // empty files
+	Temporary   int   // files being written, or left by a process that was killed
+	Size        int64 // bytes of all files
+	Clean       time.Duration
+	Unused      time.Duration // after which a file is removed
+	Miss        time.Duration // for which a miss holds
+	LastCleaned time.Time     // zero: never
+	Problems    []string      // each with what to do
+}
+
+const maxProblems = 20 // of a CacheInfo
+
+// Info looks through the cache. It changes nothing.
+func (c *Cache) Info() CacheInfo {
+	info := CacheInfo{Dir: c.dir, Clean: defaultCleanInterval, Unused: defaultMaxUnused, Miss: defaultMiss}
+	problem := func(format string, args ...any) {
+		if len(info.Problems) < maxProblems {
+			info.Problems = append(info.Problems, fmt.Sprintf(format, args...))
+		}
+	}
+	root, err := c.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return info
+	}
+	if err != nil {
+		info.Exists = !errors.Is(err, errNoCache)
+		problem("the cache is not used: %v", lastError(err))
+		return info
+	}
+	defer root.Close()
+	info.Exists = true
+	if st, err := root.Stat("."); err == nil {
+		info.Mode = st.Mode()
+	}
+	info.Clean = c.control(root, cleanIntervalFile, defaultCleanInterval, false)
+	info.Unused = c.control(root, maxUnusedFile, defaultMaxUnused, false)
+	info.Miss = c.control(root, missFile, defaultMiss, false)
+	if st, err := root.Lstat(cleanIntervalFile); err == nil {
+		info.LastCleaned = st.ModTime()
+	}
+	top, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		problem("the cache cannot be listed: %v", lastError(err))
+	}
+	seen := 0
+	for _, dir := range top {
+		if !hexName(dir.Name()) {
+			continue
+		}
+		st, err := root.Lstat(dir.Name())
+		if err == nil {
+			err = checkDir(st)
+		}
+		if err != nil {
+			problem("%q is not used: %v", dir.Name(), lastError(err))
+			continue
+		}
+		entries, _ := fs.ReadDir(root.FS(), dir.Name())
+		for _, e := range entries {
+			if seen++; seen > maxCacheFiles {
+				problem("there are more than %d files", maxCacheFiles)
+				return info
+			}
+			st, err := e.Info()
+			if err != nil {
+				continue
+			}
+			name := dir.Name() + "/" + e.Name()
+			err = checkOwner(st)
+			switch {
+			case !st.Mode().IsRegular():
+				problem("%q is not used: it is no regular file", name)
+				continue
+			case err != nil:
+				problem("%q is not used: %v", name, err)
+				continue
+			}
+			info.Size += st.Size()
+			switch {
+			case tempName(e.Name()):
+				info.Temporary++
+			case st.Size() == 0:
+				info.Misses++
+			case checkMode(st) != nil:
+				problem("%q is not used: %v", name, checkMode(st))
+			default:
+				info.Files++
+			}
+		}
+	}
+	return info
+}
+
+// A ProbeResult is what a server answered to one request.
+type ProbeResult struct {
+	Server    string
+	Reachable bool          // it answered, whatever
+	Works     bool          // it answered as a debuginfod server does: it has the file, or has no such file
+	Has       bool          // it has the file
+	Took      time.Duration // until the answer began
+	Said      string
+}
+
+// Probe asks one server, by the name that Servers gives it, for the debug file of id, or of an ID that nobody has when id is zero. It
+// fetches nothing but the head of the answer, makes one try and leaves no trace for later requests.
+func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeResult {
+	r := ProbeResult{Server: name}
+	var s *server
+	for _, e := range c.servers {
+		if e.name == name {
+			s = e
+		}
+	}
+	switch {
+	case s == nil:
+		r.Said = "is no server of this client"
+		return r
+	case s.refused != "":
+		r.Said = s.refused
+		return r
+	case c.o.Offline:
+		r.Said = "not asked: offline"
+		return r
+	}
+	if id.IsZero() {
+		raw := make([]byte, 20)
+		rand.Read(raw)
+		id, _ = buildid.FromBytes(raw)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.MaxTime, errTotal)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(c.ctx, func() { stop(errClosed) })()
+	w := newWatch(c.timeout, stop)
+	defer w.stop()
+	began := time.Now()
+	resp, err := c.get(ctx, s, "/buildid/"+key{id, buildid.Debug}.path())
+	r.Took = time.Since(began)
+	if err != nil {
+		r.Said = c.failed(ctx, err, began, false).said
+		return r
+	}
+	defer resp.Body.Close()
+	r.Reachable = true
+	if resp.StatusCode != http.StatusOK {
+		miss, f := refused(resp, c.o.MaxSize)
+		if r.Works = miss; miss {
+			r.Said = fmt.Sprintf("%d, it has no such file", resp.StatusCode)
+		} else {
+			r.Said = f.said
+		}
+		return r
+	}
+	var head [len(elfMagic)]byte
+	if _, err := io.ReadFull(resp.Body, head[:]); err != nil || string(head[:]) != elfMagic {
+		r.Said = "sent something that is no ELF file"
+		return r
+	}
+	r.Works, r.Has, r.Said = true, true, "has the file"
+	return r
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package debuginfod
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+func accessed(info fs.FileInfo) time.Time { return info.ModTime() }
+
+func lockFile(context.Context, *os.File, key) error {
+	return errors.ErrUnsupported // two processes may fetch the same file, one after the other is kept
+}

@@ -1,0 +1,209 @@
+package debuginfod
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// Options say whom a Client asks, how long, and where it keeps the answers. The zero value asks nobody.
+type Options struct {
+	URLs        []string      // the words of DEBUGINFOD_URLS: prefixes of http and https URLs, and ima: tags
+	Offline     bool          // only the cache is read
+	CacheDir    string        // empty: that of the environment
+	CacheMax    int64         // bytes; the files that were read least recently are removed beyond. 0: no bound but elfutils' rule
+	Version     string        // of this program, for the User-Agent
+	Timeout     time.Duration // in which a server must send 100 KiB, or all. 0: 90 s; negative: MaxTime alone holds
+	MaxTime     time.Duration // for one file. 0: 10 min
+	MaxSize     int64         // bytes of one file. 0: 4 GiB
+	RetryLimit  int           // how often a failed request is repeated. 0: twice; negative: never
+	HeadersFile string        // headers for each request, one a line; read again when it changes
+
+	// Progress is called when a file is first asked for, at most ten times a second while it comes, and at the end, by one goroutine
+	// at a time for each file. FirstContact is called once for each server, before the first request to it. Both must return soon.
+	Progress     func(Progress)
+	FirstContact func(server string)
+
+	// Verbose and ShowProgress are DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS, for the command: this package prints nothing.
+	Verbose, ShowProgress bool
+}
+
+// Progress is how far a download is.
+type Progress struct {
+	ID     buildid.ID
+	Kind   buildid.Kind
+	Name   string // of the module as it was logged by the first who asked: hostile
+	Server string // that sends the file; empty until one does
+	Bytes  int64  // so far
+	Total  int64  // bytes, or -1 when the server did not say
+	Done   bool   // this is the last call for this file
+	Err    error  // when Done: why there is no file
+}
+
+// OptionsFromEnv returns what the DEBUGINFOD_ variables ask for. The error names the variables with unusable values, which are
+// left at their defaults; the Options can be used.
+func OptionsFromEnv(getenv func(string) string) (Options, error) {
+	o := Options{
+		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
+		CacheDir:     CacheDir(getenv),
+		HeadersFile:  getenv("DEBUGINFOD_HEADERS_FILE"),
+		Verbose:      getenv("DEBUGINFOD_VERBOSE") != "",
+		ShowProgress: getenv("DEBUGINFOD_PROGRESS") != "",
+	}
+	var bad []string
+	number := func(name string) (int64, bool) {
+		text := strings.TrimSpace(getenv(name))
+		if text == "" {
+			return 0, false
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			bad = append(bad, name)
+		}
+		return n, err == nil
+	}
+	seconds := func(n int64) time.Duration {
+		return time.Duration(min(n, int64(breakMost/time.Second)*24)) * time.Second
+	}
+	if n, ok := number("DEBUGINFOD_TIMEOUT"); ok {
+		if o.Timeout = seconds(n); n <= 0 {
+			o.Timeout = -1 // elfutils: no limit
+		}
+	}
+	if n, ok := number("DEBUGINFOD_MAXTIME"); ok && n > 0 {
+		o.MaxTime = seconds(n)
+	}
+	if n, ok := number("DEBUGINFOD_MAXSIZE"); ok && n > 0 {
+		o.MaxSize = n
+	}
+	if n, ok := number("DEBUGINFOD_RETRY_LIMIT"); ok {
+		if o.RetryLimit = int(min(n, 100)); n <= 0 {
+			o.RetryLimit = -1
+		}
+	}
+	if bad != nil {
+		return o, fmt.Errorf("%s: want a whole number", strings.Join(bad, ", "))
+	}
+	return o, nil
+}
+
+// CacheDir returns the directory that elfutils' client would use, or an empty string when the environment names none.
+func CacheDir(getenv func(string) string) string {
+	if dir := getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
+		return dir
+	}
+	home := getenv("HOME")
+	if home != "" {
+		old := filepath.Join(home, ".debuginfod_client_cache")
+		if _, err := os.Stat(old); err == nil {
+			return old
+		}
+	}
+	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "debuginfod_client")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".cache", "debuginfod_client")
+}
+
+// SystemURLs returns the words of the *.urls files in dir, /etc/debuginfod on most systems, as login shells put them into
+// DEBUGINFOD_URLS. A directory that does not exist has none.
+func SystemURLs(dir string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var words []string
+	for _, name := range names {
+		text, err := readFile(name, maxURLsFile)
+		if err != nil {
+			return words, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				words = append(words, strings.Fields(line)...)
+			}
+		}
+	}
+	return words, nil
+}
+
+// readFile returns the bytes of the regular file at name, of which there may be at most most.
+func readFile(name string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s: more than %d bytes", name, most)
+	}
+	return text, err
+}
+
+// parseURLs returns the servers of words, in order and each once. One that cannot be asked says why.
+func parseURLs(words []string) []*server {
+	var all []*server
+	ima := ""
+	for _, word := range words {
+		if tag, ok := strings.CutPrefix(word, "ima:"); ok {
+			switch tag {
+			case "ignore":
+				ima = ""
+			case "enforcing":
+				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"
+			default:
+				ima = fmt.Sprintf("refused: %q is no tag that symfilter knows; ima:ignore is", word)
+			}
+			continue
+		}
+		s := newServer(word)
+		if s.refused == "" {
+			s.refused = ima
+		}
+		same := func(o *server) bool { return o.prefix == s.prefix }
+		if !slices.ContainsFunc(all, same) && len(all) < maxURLs {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// newServer returns the server whose URL begins with prefix.
+func newServer(prefix string) *server {
+	s := &server{prefix: strings.TrimRight(prefix, "/"), verdicts: map[key]verdict{}}
+	u, err := url.Parse(s.prefix)
+	switch {
+	case err != nil: // the error holds the URL, which may hold a password
+		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: it is no URL"
+	case u.Scheme != "http" && u.Scheme != "https":
+		s.name, s.refused = u.Redacted(), fmt.Sprintf("refused: %q is no URL of http or https", u.Scheme+":")
+	case u.Host == "" || u.Opaque != "":
+		s.name, s.refused = u.Redacted(), "refused: its URL names no host"
+	case u.RawQuery != "" || u.Fragment != "":
+		s.name, s.refused = u.Redacted(), "refused: its URL has a query or a fragment"
+	default:
+		s.user, u.User = u.User, nil
+		s.url, s.name = u, u.String()
+	}
+	return s
+}

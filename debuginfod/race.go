@@ -1,0 +1,308 @@
+package debuginfod
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A contender is one server that is asked for one file.
+type contender struct {
+	s     *server
+	tries int
+	back  *backoff.ExponentialBackOff
+
+	final bool     // it need not be asked again; one of:
+	known bool     // as it said earlier
+	miss  bool     // it has no such file
+	fault *failure // it failed
+	said  string   // for the note
+}
+
+func (c *contender) fail(f *failure) {
+	c.final, c.fault, c.said = true, f, f.said
+}
+
+// An answer is a response with status 200 whose body begins as it should. Close it.
+type answer struct {
+	c      *contender
+	resp   *http.Response
+	body   *bufio.Reader
+	wire   *counter
+	zipped bool
+	ctx    context.Context
+	watch  *watch
+	began  time.Time
+	stop   func()
+}
+
+func (a *answer) close() {
+	a.stop()
+	a.resp.Body.Close()
+}
+
+// total returns how many bytes will come, or -1.
+func (a *answer) total() int64 {
+	if !a.zipped && a.resp.ContentLength >= 0 {
+		return a.resp.ContentLength
+	}
+	if n, err := strconv.ParseInt(a.resp.Header.Get("X-Debuginfod-Size"), 10, 64); err == nil && n >= 0 {
+		return n
+	}
+	return -1
+}
+
+// A counter counts what the network brings.
+type counter struct {
+	r io.Reader
+	w *watch
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.w.bytes.Add(int64(n))
+	return n, err
+}
+
+// contenders returns the servers as they are before anybody was asked for k.
+func (c *Client) contenders(k key) []*contender {
+	var all []*contender
+	now := time.Now()
+	for _, s := range c.servers {
+		e := &contender{s: s, back: backoff.NewExponentialBackOff()}
+		e.back.InitialInterval, e.back.MaxInterval, e.back.Multiplier = retryFirst, retryMost, 2
+		e.back.Reset()
+		if s.refused != "" {
+			e.fail(&failure{said: s.refused})
+		} else if v, ok := s.known(k, now); ok {
+			if e.final, e.known, e.miss, e.said = true, true, v.miss, v.said; !v.miss {
+				e.fault = &failure{said: v.said}
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// race asks all contenders that have not answered finally for path at once and returns the first good answer, or nil when there
+// is none; then all are final or ctx is done. magic is what the body must begin with.
+func (c *Client) race(ctx context.Context, all []*contender, path, magic string) *answer {
+	answers := make(chan *answer)
+	cancels := map[*contender]context.CancelCauseFunc{}
+	for _, e := range all {
+		if e.final {
+			continue
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancels[e] = cancel
+		go func() { answers <- c.contend(ctx, e, path, magic) }()
+	}
+	var won *answer
+	for range len(cancels) {
+		a := <-answers
+		switch {
+		case a == nil:
+		case won != nil:
+			a.close()
+			a.c.s.outcome(&failure{canceled: true})
+		default:
+			won = a
+			for e, cancel := range cancels {
+				if e != a.c {
+					cancel(errLost)
+				}
+			}
+		}
+	}
+	for e, cancel := range cancels {
+		if won == nil || e != won.c {
+			cancel(nil)
+			continue
+		}
+		stop := won.stop
+		won.stop = func() { stop(); cancel(errLost) }
+	}
+	return won
+}
+
+// contend asks one server, again where that may help, until it has given an answer, e is final or ctx is done.
+func (c *Client) contend(ctx context.Context, e *contender, path, magic string) *answer {
+	for {
+		if e.tries > 0 && !pause(ctx, e.wait()) {
+			return nil
+		}
+		if said, ok := e.s.allow(time.Now()); !ok {
+			e.fail(&failure{said: said})
+			return nil
+		}
+		a, f := c.once(ctx, e, path, magic)
+		e.tries++
+		if a != nil {
+			return a // whose end is told to the breaker when its body is there
+		}
+		if e.s.outcome(f); f == nil || f.canceled {
+			return nil
+		}
+		if !c.again(e, f) {
+			e.fail(f)
+			return nil
+		}
+		e.fault = f
+	}
+}
+
+// again reports whether e may be asked again after f.
+func (c *Client) again(e *contender, f *failure) bool {
+	return f.retry && e.tries <= c.o.RetryLimit && f.retryAfter <= retryAfterMax
+}
+
+// wait returns how long to wait before the next try.
+func (e *contender) wait() time.Duration {
+	d := e.back.NextBackOff()
+	if e.fault != nil {
+		d = max(d, e.fault.retryAfter)
+	}
+	return d
+}
+
+// pause waits for d and reports whether ctx was not done before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once makes one request. It returns an answer, or a failure, or neither when e has no such file.
+func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*answer, *failure) {
+	began := time.Now()
+	try, stop := context.WithCancelCause(ctx)
+	w := newWatch(c.timeout, stop)
+	undo := func() { w.stop(); stop(errLost) }
+	resp, err := c.get(try, e.s, path)
+	if err != nil {
+		f := c.failed(try, err, began, false)
+		undo()
+		return nil, f
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer undo()
+		defer resp.Body.Close()
+		io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be used again
+		miss, f := refused(resp, c.o.MaxSize)
+		if miss {
+			e.final, e.miss, e.said = true, true, fmt.Sprintf("%d, it has no such file", resp.StatusCode)
+		}
+		return nil, f
+	}
+	a := &answer{c: e, resp: resp, ctx: try, watch: w, began: began, stop: undo}
+	a.wire = &counter{resp.Body, w}
+	if f := c.begin(a, magic); f != nil {
+		a.close()
+		return nil, f
+	}
+	return a, nil
+}
+
+// begin checks the header of a and the first bytes of its body.
+func (c *Client) begin(a *answer, magic string) *failure {
+	var r io.Reader = a.wire
+	switch encoding := strings.ToLower(a.resp.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return c.failed(a.ctx, err, a.began, true)
+		}
+		r, a.zipped = z, true
+	default:
+		return failuref("sent its answer in the encoding %.20q, which was not asked for", encoding)
+	}
+	if a.resp.ContentLength > c.o.MaxSize || a.total() > c.o.MaxSize {
+		return tooBig(c.o.MaxSize)
+	}
+	a.body = bufio.NewReaderSize(r, 64<<10)
+	head, err := a.body.Peek(len(magic))
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return c.failed(a.ctx, err, a.began, true)
+	case len(head) == 0 && len(magic) > 0:
+		return failuref("sent an empty file")
+	case !bytes.Equal(head, []byte(magic)):
+		kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
+		return failuref("sent something that is no ELF file (%.40q)", kind)
+	}
+	return nil
+}
+
+// copyBody copies the body of a to w within the limits, and tells p how far it is.
+func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
+	buf := make([]byte, 128<<10)
+	var n int64
+	for {
+		m, err := a.body.Read(buf)
+		if n += int64(m); n > maxSize {
+			return n, tooBig(maxSize)
+		}
+		if a.zipped && n > freeInflate && n/maxRatio > a.watch.bytes.Load() {
+			return n, failuref("sent an answer that grows more than %d times when it is inflated", maxRatio)
+		}
+		if m > 0 {
+			if _, err := w.Write(buf[:m]); err != nil {
+				return n, &failure{said: "its file could not be kept: " + lastError(err).Error(), blameless: true}
+			}
+			tell(n)
+		}
+		switch {
+		case err == io.EOF:
+			if total := a.total(); total >= 0 && n != total {
+				return n, &failure{said: fmt.Sprintf("sent %d of %d bytes", n, total), retry: true}
+			}
+			return n, nil
+		case err != nil && errors.Is(err, io.ErrUnexpectedEOF) && a.total() >= 0:
+			return n, &failure{said: fmt.Sprintf("sent %d of %d bytes", n, a.total()), retry: true}
+		case err != nil:
+			return n, c.failed(a.ctx, err, a.began, true)
+		}
+	}
+}
+
+// verdicts remembers the final answers about k and returns the notes.
+func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
+	var notes []buildid.Attempt
+	now := time.Now()
+	for _, e := range all {
+		if !e.final && e.fault == nil {
+			continue // nobody waited for its answer
+		}
+		said := e.said
+		if !e.final {
+			said = e.fault.said
+		}
+		notes = append(notes, buildid.Attempt{Where: e.s.name, Said: said})
+		switch {
+		case e.s.refused != "" || e.known || !e.final:
+		case e.miss:
+			e.s.remember(k, verdict{true, e.said, now.Add(missFor)}, now)
+		case e.fault.verdict:
+			e.s.remember(k, verdict{false, e.said, now.Add(rememberWrong)}, now)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,206 @@
+package debuginfod
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A dialControl is a net.Dialer's Control.
+type dialControl = func(network, address string, c syscall.RawConn) error
+
+// newTransport returns a transport whose certificate checks nobody can turn off. control sees each address before it is dialed.
+func newTransport(control dialControl) *http.Transport {
+	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Control: control}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    connectTimeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // what is inflated is bounded by us
+		MaxIdleConnsPerHost:    maxFlights,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// A watch cancels a request whose server sends too little: fewer than minProgress bytes in each d.
+type watch struct {
+	bytes  atomic.Int64 // of the answer's body, counted by its reader
+	d      time.Duration
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	last   int64
+}
+
+// newWatch starts a watch; d of 0 or less starts none. Stop it when the answer has been read.
+func newWatch(d time.Duration, cancel context.CancelCauseFunc) *watch {
+	w := &watch{d: d, cancel: cancel}
+	if d > 0 {
+		w.timer = time.AfterFunc(d, w.tick)
+	}
+	return w
+}
+
+func (w *watch) tick() {
+	n := w.bytes.Load()
+	if n-w.last < minProgress {
+		w.cancel(errSlow)
+		return
+	}
+	w.last = n
+	w.timer.Reset(w.d)
+}
+
+func (w *watch) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// get asks s for path below its prefix and follows redirects. The error is a *failure or the network's.
+func (c *Client) get(ctx context.Context, s *server, path string) (*http.Response, error) {
+	operator, err := c.headers.headers()
+	if err != nil {
+		return nil, &failure{said: "not asked: " + err.Error(), blameless: true}
+	}
+	if c.o.FirstContact != nil {
+		s.contact.Do(func() { c.o.FirstContact(s.name) })
+	}
+	u := *s.url
+	u.Path = strings.TrimRight(u.Path, "/") + path
+	u.RawPath = ""
+	at, trusted, private := &u, true, false
+	for hops := 0; ; hops++ {
+		trace := &httptrace.ClientTrace{}
+		if hops == 0 {
+			trace.GotConn = func(info httptrace.GotConnInfo) { private = privatePeer(info.Conn.RemoteAddr()) }
+		}
+		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, at.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		c.dress(req, s, operator, trusted)
+		transport := c.direct
+		if hops > 0 && !private {
+			transport = c.guarded
+		}
+		if proxy, err := proxyOf(transport, req); err != nil {
+			return nil, &failure{said: "the proxy of the environment cannot be used", blameless: true}
+		} else if proxy {
+			if hops == 0 {
+				private = isPrivateHost(at.Hostname())
+				trace.GotConn = nil
+			} else if !private && isPrivateHost(at.Hostname()) {
+				return nil, &privateError{at.Host}
+			}
+			transport = c.direct // the address dialed is the proxy's
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		to := resp.Header.Get("Location")
+		switch resp.StatusCode {
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		default:
+			return resp, nil
+		}
+		resp.Body.Close()
+		next, err := at.Parse(to)
+		switch {
+		case err != nil || to == "" || next.Host == "" || next.Scheme != "http" && next.Scheme != "https":
+			return nil, failuref("redirects to nowhere: refused")
+		case at.Scheme == "https" && next.Scheme != "https":
+			return nil, failuref("redirects from https to http: refused")
+		case hops == maxRedirects:
+			return nil, failuref("redirects more than %d times", maxRedirects)
+		}
+		next.User = nil
+		trusted = trusted && sameOrigin(at, next)
+		at = next
+	}
+}
+
+// dress puts our headers on req, and the operator's and the password where the host is still the operator's.
+func (c *Client) dress(req *http.Request, s *server, operator http.Header, trusted bool) {
+	req.Header.Set("User-Agent", c.agent)
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("X-Debuginfod-Maxsize", strconv.FormatInt(c.o.MaxSize, 10))
+	if !trusted {
+		return
+	}
+	if s.user != nil {
+		password, _ := s.user.Password()
+		req.SetBasicAuth(s.user.Username(), password)
+	}
+	for name, values := range operator {
+		req.Header[name] = values
+	}
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+}
+
+func proxyOf(t *http.Transport, req *http.Request) (bool, error) {
+	if t.Proxy == nil {
+		return false, nil
+	}
+	u, err := t.Proxy(req)
+	return u != nil, err
+}
+
+func userAgent(version string) string {
+	if version == "" {
+		version = "devel"
+	}
+	return fmt.Sprintf("symfilter/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+}
+
+// refused returns why an answer with a status other than 200 brings no file, or reports that it is a miss.
+func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
+	code := resp.StatusCode
+	switch {
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return true, nil
+	case code == http.StatusNotAcceptable:
+		return false, tooBig(maxSize)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
+		return false, failuref("%d, it wants other credentials (DEBUGINFOD_HEADERS_FILE)", code)
+	case code == http.StatusTooManyRequests:
+		return false, &failure{said: "429, it was asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
+	case code >= 500:
+		return false, &failure{said: fmt.Sprintf("%d, it cannot answer now", code), retry: code != http.StatusNotImplemented,
+			retryAfter: retryAfter(resp.Header, time.Now())}
+	}
+	return false, failuref("answered %d, which is no answer of a debuginfod server", code)
+}
+
+func tooBig(maxSize int64) *failure {
+	return &failure{said: fmt.Sprintf("its file has more than %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
+}
+
+// retryAfter returns the wait that a Retry-After asks for, in seconds or until a date; 0 where it asks for none.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(max(n, 0), int64(breakMost/time.Second))) * time.Second
+	}
+	if t, err := http.ParseTime(text); err == nil {
+		return min(max(t.Sub(now), 0), breakMost)
+	}
+	return 0
+}
