@@ -17,6 +17,13 @@ type Report struct {
 	Attempts []buildid.Attempt // where the file was looked for, in order, and what was said there
 	Fault    string            // what is wrong with the file in use or set aside; empty when nothing is
 	Pending  bool              // it is being looked for
+	Package  Package           // that the file in use says it is from
+}
+
+// A Package is what a distribution's builders noted in a file: that it is of
+// this package.
+type Package struct {
+	Type, Name, Version, Arch string // deb, hello, 2.10-3, amd64
 }
 
 // Report returns what is known about a module. It looks for nothing; a module

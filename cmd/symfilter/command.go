@@ -10,56 +10,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const help = `symfilter [flags] [FILE...]
-symfilter completion bash|zsh|fish|powershell
-symfilter man
-
-Prints logs that hold symbolizer markup with every address turned into
-function, file and line. Reads standard input without FILE, or for "-".
-
-  adb logcat -v raw | symfilter -s out/symbols
-  ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
-  symfilter --color --explain crash.log | less -R
-
-Where debug files are, by build ID; first come, first asked:
-  -s, --symbol-path PATH   ELF file, or folder of them at any depth (repeatable)
-      --obj FILE           one ELF file (repeatable)
-      --build-id-dir DIR   folder with ab/cdef.debug (repeatable)
-      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
-  and the module's own name, when it is the path of a file with that build ID.
-
-What is printed:
-      --output FORM        text, json (an object a line), or markup as it came
-      --color[=WHEN]       auto, always or never; alone: always
-      --raw                control characters pass to a terminal as they are
-      --no-demangle        names as the linker knows them
-      --no-inlines         one frame an address
-      --basenames          source files without their folders
-      --prefix-map OLD=NEW source paths that begin with OLD (repeatable)
-      --omit-module-lines  without the lines that list modules
-      --style llvm         what llvm-symbolizer prints, by its own flags
-      --filter-markup      the same; --filter-markup --help lists them
-      --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
-
-How it runs:
-      --process-key KEY    what tells processes of one log apart: a REGEXP with
-                           a group, or fuchsia, logcat or syslog
-      --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
-      --max-memory SIZE    bytes of heap, as 512M (default) or 2G
-      --strict             exit with 3 if anything stayed unresolved
-      --explain            afterwards: what stayed unresolved, and why
-  -q, --quiet              no diagnostics
-  -v, --verbose            all diagnostics, and afterwards the files used
-      --version, -h, --help
-Each flag is also read from the environment: SYMFILTER_SYMBOL_PATH=a:b
-`
-
 // config is what the flags say.
 type config struct {
 	symbolPaths []string
 	objects     []string
 	trees       []string
+	idsFiles    []string
 	debugDirs   []string
+
+	servers     bool
+	noServers   bool
+	offline     bool
+	serverWords string   // of --debuginfod-urls
+	urls        []string // of the servers that are asked
+	cacheMax    byteSize
 
 	output     string
 	color      colorWhen
@@ -75,7 +39,7 @@ type config struct {
 
 	process   processKey
 	wait      waitFor
-	maxMemory byteSize
+	maxMemory memorySize
 	strict    bool
 	explain   bool
 	quiet     bool

@@ -41,7 +41,7 @@ func addCommands(root *cobra.Command, args []string) {
 		Use:  "man",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), manPage(help, version(), builtAt()))
+			_, err := io.WriteString(cmd.OutOrStdout(), manPage(reference, version(), builtAt()))
 			return err
 		},
 	}
@@ -117,7 +117,7 @@ func splitFlag(line string) (names, text string) {
 
 // describe gives the flags the descriptions that the help has.
 func describe(flags *pflag.FlagSet) {
-	for line := range strings.Lines(help) {
+	for line := range strings.Lines(reference) {
 		names, text := splitFlag(strings.TrimSuffix(line, "\n"))
 		for _, word := range strings.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" ,[=", r) }) {
 			if f := flags.Lookup(strings.TrimPrefix(word, "--")); f != nil && strings.HasPrefix(word, "--") {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -14,12 +15,15 @@ import (
 const diagnosticsASecond = 10
 
 // diagnostics prints single lines, at most diagnosticsASecond unless verbose.
+// Many goroutines may use it.
 type diagnostics struct {
 	w              io.Writer
 	quiet, verbose bool
-	second         time.Time // start of the second that is counted
-	printed        int       // in that second
-	suppressed     int64     // since the last line
+
+	mu         sync.Mutex
+	second     time.Time // start of the second that is counted
+	printed    int       // in that second
+	suppressed int64     // since the last line
 }
 
 // printf prints a diagnostic line, or counts it.
@@ -27,8 +31,10 @@ func (d *diagnostics) printf(format string, args ...any) {
 	if d.quiet {
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if now := time.Now(); now.Sub(d.second) >= time.Second {
-		d.flush()
+		d.tellSuppressed()
 		d.second, d.printed = now, 0
 	}
 	if d.printed >= diagnosticsASecond && !d.verbose {
@@ -46,6 +52,13 @@ func (d *diagnostics) line(format string, args ...any) {
 
 // flush says how many lines were not printed.
 func (d *diagnostics) flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tellSuppressed()
+}
+
+// tellSuppressed is flush; d.mu is held.
+func (d *diagnostics) tellSuppressed() {
 	if d.suppressed > 0 {
 		d.line("%d more suppressed", d.suppressed)
 		d.suppressed = 0

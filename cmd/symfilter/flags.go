@@ -43,6 +43,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	list(&c.symbolPaths, "symbol-path", "s")
 	list(&c.objects, "obj", "")
 	list(&c.trees, "build-id-dir", "")
+	list(&c.idsFiles, "ids-txt", "")
 	list(&c.debugDirs, "debug-file-directory", "")
 	list(&c.prefixes, "prefix-map", "")
 	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
@@ -57,6 +58,11 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.Var(&choice{&c.style, []string{styleOurs, styleLLVM}}, "style", "")
 	set.Var(&markupFlag{&c.style}, "filter-markup", "")
 	set.Lookup("filter-markup").NoOptDefVal = "true"
+	yesNo(&c.servers, "debuginfod", "")
+	yesNo(&c.noServers, "no-debuginfod", "")
+	yesNo(&c.offline, "offline", "")
+	set.StringVar(&c.serverWords, "debuginfod-urls", "", "")
+	set.Var(&c.cacheMax, "cache-max", "")
 	set.Var(&c.process, "process-key", "")
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
@@ -204,6 +210,24 @@ func (b *truth) Set(s string) error {
 // A byteSize is a number of bytes: 512M, 2GiB, 1073741824.
 type byteSize int64
 
+// A memorySize is a byteSize that is no less than minMemory.
+type memorySize byteSize
+
+func (m *memorySize) String() string { return (*byteSize)(m).String() }
+func (m *memorySize) Type() string   { return "size" }
+
+func (m *memorySize) Set(s string) error {
+	var n byteSize
+	if err := n.Set(s); err != nil {
+		return err
+	}
+	if n < minMemory {
+		return fmt.Errorf("too little: at least %dM", minMemory>>20)
+	}
+	*m = memorySize(n)
+	return nil
+}
+
 func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
 func (b *byteSize) Type() string   { return "size" }
 
@@ -219,10 +243,7 @@ func (b *byteSize) Set(s string) error {
 	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
 		return fmt.Errorf("not a size: write bytes, or 512M, or 2G")
 	}
-	if n <<= shift; n < minMemory {
-		return fmt.Errorf("too little: at least %dM", minMemory>>20)
-	}
-	*b = byteSize(n)
+	*b = byteSize(n << shift)
 	return nil
 }
 

@@ -16,25 +16,34 @@ func TestHelpFitsAScreen(t *testing.T) {
 	if len(lines) > 44 {
 		t.Errorf("%d lines, want at most 44", len(lines))
 	}
-	for i, line := range lines {
+	for i, line := range append(lines, strings.Split(reference, "\n")...) {
 		if n := utf8.RuneCountInString(line); n > 80 {
 			t.Errorf("line %d has %d columns, want at most 80: %s", i+1, n, line)
 		}
 	}
 }
 
-func TestHelpNamesEveryFlag(t *testing.T) {
+func TestReferenceNamesEveryFlag(t *testing.T) {
 	var c config
 	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
 	c.define(set)
 	set.VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(help, "--"+f.Name) {
-			t.Errorf("--%s is not in the help", f.Name)
+		if !strings.Contains(reference, "--"+f.Name) {
+			t.Errorf("--%s is not in the reference", f.Name)
 		}
-		if f.Shorthand != "" && !strings.Contains(help, "-"+f.Shorthand+", --"+f.Name) {
-			t.Errorf("-%s is not in the help", f.Shorthand)
+		if f.Shorthand != "" && !strings.Contains(reference, "-"+f.Shorthand+", --"+f.Name) {
+			t.Errorf("-%s is not in the reference", f.Shorthand)
 		}
 	})
+}
+
+// What the help says of a flag, the reference says too.
+func TestHelpIsInTheReference(t *testing.T) {
+	for line := range strings.Lines(help) {
+		if names, text := splitFlag(strings.TrimSuffix(line, "\n")); names != "" && !strings.Contains(reference, names) {
+			t.Errorf("not in the reference: %s %s", names, text)
+		}
+	}
 }
 
 func TestColorMode(t *testing.T) {
@@ -97,7 +106,7 @@ func TestByteSize(t *testing.T) {
 		{"9000000T", -1},
 		{"99999999999999999999", -1},
 	} {
-		var b byteSize
+		var b memorySize
 		got := int64(-1)
 		if err := b.Set(test.text); err == nil {
 			got = int64(b)

@@ -14,12 +14,12 @@ NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given. LLVM_SYMBO
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )
 
-// manPage renders the help as a manual page in the language of troff: the same
-// bytes for the same help, version and date.
-func manPage(help, version, date string) string {
+// manPage renders the reference as a manual page in the language of troff: the
+// same bytes for the same reference, version and date.
+func manPage(reference, version, date string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses turned into function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff("symfilter "+version))
-	paragraphs := strings.Split(strings.TrimSuffix(help, "\n"), "\n\n")
+	paragraphs := strings.Split(strings.TrimSuffix(reference, "\n"), "\n\n")
 	b.WriteString(troff(paragraphs[0]) + "\n.fi\n.SH DESCRIPTION\n" + troff(paragraphs[1]) + "\n.SH OPTIONS\n")
 	for _, paragraph := range paragraphs[3:] {
 		manOptions(&b, paragraph)

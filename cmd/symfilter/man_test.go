@@ -12,7 +12,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 	var c config
 	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
 	c.define(set)
-	page := manPage(help, "1.2.3", "2026-11-20")
+	page := manPage(reference, "1.2.3", "2026-11-20")
 	set.VisitAll(func(f *pflag.Flag) {
 		if !strings.Contains(page, troff("--"+f.Name)) {
 			t.Errorf("--%s is not in the page", f.Name)
@@ -20,7 +20,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 	})
 	for _, want := range []string{
 		".TH SYMFILTER 1 \"2026-11-20\" \"symfilter 1.2.3\"\n",
-		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, or folder of them at any depth (repeatable)\n",
+		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, .zip of them, or folder at any depth\n(repeatable)\n",
 		".SS How it runs\n",
 		".SH EXIT STATUS\n",
 	} {
@@ -55,7 +55,7 @@ func TestManPageIsTroff(t *testing.T) {
 		t.Skip("missing: groff") // not on every machine that builds; the page is the same everywhere
 	}
 	cmd := exec.Command(groff, "-man", "-Tutf8", "-ww", "-P-cbou")
-	cmd.Stdin = strings.NewReader(manPage(help, "1.2.3", "2026-11-20"))
+	cmd.Stdin = strings.NewReader(manPage(reference, "1.2.3", "2026-11-20"))
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil || stderr.Len() > 0 {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,6 +19,11 @@ const asCommand = "TEST_AS_COMMAND"
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
+	}
+	for _, v := range os.Environ() { // what the developer's environment asks for must not reach the tests
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "DEBUGINFOD_") || strings.HasPrefix(name, "SYMFILTER_") {
+			os.Unsetenv(name)
+		}
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // each of hundreds of commands would end a second late
 	testscript.Main(m, map[string]func(){"symfilter": main})

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -40,9 +37,19 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		return exitUsage, err
 	}
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
-	diag := &diagnostics{w: stderr, quiet: c.quiet, verbose: c.verbose}
+	status := &statusLine{}
+	if isTerminal(stderr) && !c.quiet {
+		status.w = stderr
+	}
+	diag := &diagnostics{w: besideStatus{stderr, status}, quiet: c.quiet, verbose: c.verbose}
+	servers, err := c.client(os.Getenv, diag, status)
+	if err != nil {
+		return exitIO, err
+	}
+	defer servers.Close() // what is being fetched leaves nothing half-written
+	c.warnOfMissing(diag)
 	sym := symbolize.New(symbolize.Options{
-		Finders:    c.finders(diag),
+		Finders:    append(c.finders(), servers),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
 		NoDemangle: c.noDemangle,
 		NoInlines:  c.noInlines,
@@ -58,6 +65,10 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
 	}
 	terminal := isTerminal(stdout)
+	var out io.Writer = stdout
+	if terminal && status.w != nil {
+		out = besideStatus{stdout, status}
+	}
 	if c.output == outputJSON {
 		options.Output, terminal = filter.JSON, false // objects are for programs
 	}
@@ -71,14 +82,14 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
 	s.engine = func(label string, regular bool) engine {
 		if c.output == outputMarkup {
-			return engine{WriteCloser: passOn{stdout}}
+			return engine{WriteCloser: passOn{out}}
 		}
 		o := options
 		o.Wait, o.WaitPerMinute = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		f := filter.New(stdout, o)
+		f := filter.New(out, o)
 		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
 		if dumps != nil {
 			return dumps.behind(e)
@@ -94,6 +105,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		}
 	}
 	code := s.files(files, stdin)
+	status.set("")
 	s.report(c, sym)
 	switch {
 	case code != exitOK:
@@ -137,12 +149,11 @@ func control(f *os.File, use func(fd uintptr)) {
 	}
 }
 
-// finders returns where debug files are looked for, in order: what was named
-// for this run first, the system's place after it, the module's own file last.
-func (c *config) finders(diag *diagnostics) (finders []symbolize.Finder) {
-	paths := slices.Concat(c.symbolPaths, c.objects)
-	c.warnOfMissing(diag)
-	if len(paths) > 0 {
+// finders returns where debug files are on this machine, in order: what was
+// named for this run first, the system's place after it, the module's own file
+// last.
+func (c *config) finders() (finders []symbolize.Finder) {
+	if paths := slices.Concat(c.symbolPaths, c.objects); len(paths) > 0 {
 		finders = append(finders, buildid.NewSymbolPath(paths...))
 	}
 	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
@@ -151,8 +162,10 @@ func (c *config) finders(diag *diagnostics) (finders []symbolize.Finder) {
 	return append(finders, buildid.ModulePath{})
 }
 
-// warnOfMissing says which of the places that the user named are not there.
-func (c *config) warnOfMissing(diag *diagnostics) {
+// A place is a path that a flag names.
+type place struct{ flag, path string }
+
+func (c *config) places() (places []place) {
 	for _, flag := range []struct {
 		name  string
 		paths []string
@@ -160,95 +173,24 @@ func (c *config) warnOfMissing(diag *diagnostics) {
 		{"--symbol-path", c.symbolPaths},
 		{"--obj", c.objects},
 		{"--build-id-dir", c.trees},
+		{"--ids-txt", c.idsFiles},
 		{"--debug-file-directory", c.debugDirs},
 	} {
 		for _, path := range flag.paths {
-			if path == defaultDebugDir {
-				continue
-			}
-			if _, err := os.Stat(path); err != nil {
-				var pathErr *os.PathError
-				if errors.As(err, &pathErr) {
-					err = pathErr.Err
-				}
-				diag.printf("%s %s: %v; nothing will be found there", flag.name, path, err)
-			}
+			places = append(places, place{flag.name, path})
 		}
 	}
+	return places
 }
 
-// report prints what is wrong with debug files; for --verbose, the files in
-// use; for --explain, the modules that stayed unresolved and where they were
-// looked for.
-func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
-	for _, r := range sym.Reports() {
-		if r.Fault != "" {
-			s.diag.printf("%s", r.Fault)
+// warnOfMissing says which of the places that the user named are not there.
+func (c *config) warnOfMissing(diag *diagnostics) {
+	for _, p := range c.places() {
+		if p.path == defaultDebugDir {
+			continue
 		}
-		if r.Path != "" && c.verbose {
-			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
+		if _, err := os.Stat(p.path); err != nil {
+			diag.printf("%s %s: %v; nothing will be found there", p.flag, p.path, bare(err))
 		}
 	}
-	s.diag.flush()
-	if !c.explain {
-		return
-	}
-	modules, outside := s.missing()
-	for _, u := range modules {
-		name := u.Name
-		if !u.ID.IsZero() {
-			name += " (BuildID=" + u.ID.String() + ")"
-		}
-		r := sym.Report(u.ID, u.Name)
-		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
-		for _, a := range r.Attempts {
-			s.diag.line("  %s: %s", a.Where, a.Said)
-		}
-	}
-	if outside > 0 {
-		s.diag.line("unresolved: %s in no module's maps; are all module and mmap elements of the log there?", count(outside, "address", "addresses"))
-	}
-}
-
-// because says why a module stayed unresolved.
-func because(u filter.Unresolved, r symbolize.Report) string {
-	switch {
-	case r.Path != "" && u.Err == nil:
-		return fmt.Sprintf("no symbol covers them in %s (%s)", r.Path, r.Holds)
-	case r.Fault != "":
-		return r.Fault
-	case u.ID.IsZero():
-		return "the log gives no build ID for it"
-	case errors.Is(u.Err, symbolize.ErrPending):
-		return "its debug file was still being looked for; a longer --wait gives it more time"
-	case len(r.Attempts) == 0 && u.Err != nil:
-		return u.Err.Error()
-	}
-	return "no debug file; looked for at:"
-}
-
-func count(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// missing returns what stayed unresolved in all inputs, the most frames first.
-func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
-	modules = slices.Clone(s.modules)
-	slices.SortFunc(modules, func(a, b filter.Unresolved) int {
-		switch {
-		case a.Frames != b.Frames:
-			return int(min(max(b.Frames-a.Frames, -1), 1))
-		case a.Name != b.Name:
-			return strings.Compare(a.Name, b.Name)
-		}
-		return strings.Compare(a.ID.String(), b.ID.String())
-	})
-	outside = s.elements
-	for _, u := range modules {
-		outside -= u.Frames
-	}
-	return modules, outside
 }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// report prints what is wrong with debug files; for --verbose, the files in
+// use; for --explain, the modules that stayed unresolved and where they were
+// looked for.
+func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
+	for _, r := range sym.Reports() {
+		if r.Fault != "" {
+			s.diag.printf("%s", r.Fault)
+		}
+		if r.Path != "" && c.verbose {
+			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
+		}
+	}
+	s.diag.flush()
+	if !c.explain {
+		return
+	}
+	modules, outside := s.missing()
+	for _, u := range modules {
+		name := u.Name
+		if !u.ID.IsZero() {
+			name += " (BuildID=" + u.ID.String() + ")"
+		}
+		r := sym.Report(u.ID, u.Name)
+		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
+		for _, a := range r.Attempts {
+			s.diag.line("  %s: %s", a.Where, a.Said)
+		}
+		if next := c.next(u, r); next != "" {
+			s.diag.line("  next: %s", next)
+		}
+	}
+	if outside > 0 {
+		s.diag.line("unresolved: %s in no module's maps; are all module and mmap elements of the log there?", count(outside, "address", "addresses"))
+	}
+}
+
+// because says why a module stayed unresolved.
+func because(u filter.Unresolved, r symbolize.Report) string {
+	switch {
+	case r.Path != "" && u.Err == nil:
+		them := "them"
+		if u.Frames == 1 {
+			them = "it"
+		}
+		return fmt.Sprintf("no symbol covers %s in %s (%s)", them, r.Path, r.Holds)
+	case r.Fault != "":
+		return r.Fault
+	case u.ID.IsZero():
+		return "the log gives no build ID for it"
+	case errors.Is(u.Err, symbolize.ErrPending):
+		return "its debug file was still being looked for when the line had to go out"
+	case len(r.Attempts) == 0 && u.Err != nil:
+		return u.Err.Error()
+	}
+	return "no debug file; looked for at:"
+}
+
+// next says what the user can do about a module that stayed unresolved.
+func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
+	var missing *symbolize.NotFoundError
+	switch {
+	case r.Path != "" && r.Holds < symbolize.DebugInfo && r.Package.Name != "":
+		return "install the debug symbols of " + packageName(r.Package)
+	case r.Path != "" && r.Holds < symbolize.DebugInfo:
+		return "that file is stripped; " + c.elsewhere(u.ID)
+	case r.Path != "" || r.Fault != "":
+		return ""
+	case u.ID.IsZero():
+		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"
+	case errors.Is(u.Err, symbolize.ErrPending):
+		return "a longer --wait, or the same log once more: what has been fetched is kept"
+	case errors.As(u.Err, &missing) && missing.Err != nil:
+		return "something is out of order above; symfilter doctor " + u.ID.String() + " tries again"
+	}
+	return c.elsewhere(u.ID)
+}
+
+// elsewhere says where else a debug file may come from.
+func (c *config) elsewhere(id buildid.ID) string {
+	if len(c.urls) == 0 && !c.offline {
+		return "name the folder that has it with --symbol-path, or a server in DEBUGINFOD_URLS"
+	}
+	return "name the folder that has it with --symbol-path; symfilter doctor " + id.String() + " tries again"
+}
+
+// packageName names a package of a distribution, and the usual name of the one
+// with its debug symbols.
+func packageName(p symbolize.Package) string {
+	name := strings.TrimSpace(p.Type + " package " + p.Name + " " + p.Version)
+	switch p.Type {
+	case "deb":
+		return name + ", which are in " + p.Name + "-dbgsym"
+	case "rpm":
+		return name + ", which are in " + p.Name + "-debuginfo"
+	}
+	return name
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// missing returns what stayed unresolved in all inputs, the most frames first.
+func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
+	modules = slices.Clone(s.modules)
+	slices.SortFunc(modules, func(a, b filter.Unresolved) int {
+		switch {
+		case a.Frames != b.Frames:
+			return int(min(max(b.Frames-a.Frames, -1), 1))
+		case a.Name != b.Name:
+			return strings.Compare(a.Name, b.Name)
+		}
+		return strings.Compare(a.ID.String(), b.ID.String())
+	})
+	outside = s.elements
+	for _, u := range modules {
+		outside -= u.Frames
+	}
+	return modules, outside
+}

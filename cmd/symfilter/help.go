@@ -1,0 +1,86 @@
+package main
+
+// What --help prints: a screen.
+const help = usage + `
+Where debug files are, by build ID; first come, first asked:
+  -s, --symbol-path PATH   ELF file, or folder of them at any depth (repeatable)
+      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
+  and the module's own name, when it is the path of a file with that build ID;
+  then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
+
+What is printed:
+      --output FORM        text, json (an object a line), or markup as it came
+      --color[=WHEN]       auto, always or never; alone: always
+      --basenames          source files without their folders
+      --style llvm         what llvm-symbolizer --filter-markup prints
+
+How it runs:
+      --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
+      --strict             exit with 3 if anything stayed unresolved
+      --explain            afterwards: what stayed unresolved, why, what to do
+  -q, --quiet              no diagnostics
+  -v, --verbose            all diagnostics, and afterwards the files used
+      --version, -h, --help
+
+All flags:  symfilter man | man -l -
+`
+
+// usage begins the help and the manual page: how to call it, what it is, and
+// examples.
+const usage = `symfilter [flags] [FILE...]
+symfilter completion bash|zsh|fish|powershell
+symfilter man
+
+Prints logs that hold symbolizer markup with every address turned into
+function, file and line. Reads standard input without FILE, or for "-".
+
+  adb logcat -v raw | symfilter -s out/symbols
+  ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
+  symfilter --color --explain crash.log | less -R
+`
+
+// reference describes all flags, for the manual page and for completion.
+const reference = usage + `
+Where debug files are, by build ID; first come, first asked:
+  -s, --symbol-path PATH   ELF file, .zip of them, or folder at any depth
+                           (repeatable)
+      --obj FILE           one ELF file (repeatable)
+      --build-id-dir DIR   folder with ab/cdef.debug (repeatable)
+      --ids-txt FILE       lines of a build ID and a path (repeatable)
+      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
+  and the module's own name, when it is the path of a file with that build ID;
+  then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
+
+Servers of debug files:
+      --debuginfod-urls U  servers, separated by blanks; system: those named in
+                           /etc/debuginfod
+      --debuginfod         with the system's servers where no others are named
+      --no-debuginfod      no server; the cache is read
+      --offline            nothing from a network
+      --cache-max SIZE     of the cache; what was longest unread goes first
+
+What is printed:
+      --output FORM        text, json (an object a line), or markup as it came
+      --color[=WHEN]       auto, always or never; alone: always
+      --raw                control characters pass to a terminal as they are
+      --no-demangle        names as the linker knows them
+      --no-inlines         one frame an address
+      --basenames          source files without their folders
+      --prefix-map OLD=NEW source paths that begin with OLD (repeatable)
+      --omit-module-lines  without the lines that list modules
+      --style llvm         what llvm-symbolizer prints, by its own flags
+      --filter-markup      the same; --filter-markup --help lists them
+      --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
+
+How it runs:
+      --process-key KEY    what tells processes of one log apart: a REGEXP with
+                           a group, or fuchsia, logcat or syslog
+      --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
+      --max-memory SIZE    bytes of heap, as 512M (default) or 2G
+      --strict             exit with 3 if anything stayed unresolved
+      --explain            afterwards: what stayed unresolved, why, what to do
+  -q, --quiet              no diagnostics
+  -v, --verbose            all diagnostics, and afterwards the files used
+      --version, -h, --help
+Each flag is also read from the environment: SYMFILTER_SYMBOL_PATH=a:b
+`

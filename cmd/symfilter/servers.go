@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/symfilter/symfilter/debuginfod"
+)
+
+// systemURLs is where distributions name the servers of their debug files.
+const systemURLs = "/etc/debuginfod"
+
+// serverURLs returns the debuginfod servers that the user asked for: by a flag
+// or by DEBUGINFOD_URLS, and by nothing else.
+func (c *config) serverURLs(fromEnv []string) ([]string, error) {
+	switch {
+	case c.noServers || c.offline:
+		return nil, nil
+	case c.serverWords != "" && c.serverWords != "system":
+		return strings.Fields(c.serverWords), nil
+	case c.serverWords == "" && len(fromEnv) > 0:
+		return fromEnv, nil
+	case c.serverWords == "" && !c.servers:
+		return nil, nil
+	}
+	urls, err := debuginfod.SystemURLs(systemURLs)
+	if err != nil {
+		return nil, fmt.Errorf("--debuginfod-urls=system: %w", err)
+	}
+	if len(urls) == 0 {
+		return nil, usageError{fmt.Errorf("no debuginfod server is known: set DEBUGINFOD_URLS or --debuginfod-urls; %s names none", systemURLs)}
+	}
+	return urls, nil
+}
+
+// client returns the finder that reads debuginfod's cache and, if there are
+// any, asks the servers.
+func (c *config) client(getenv func(string) string, diag *diagnostics, status *statusLine) (*debuginfod.Client, error) {
+	o, err := debuginfod.OptionsFromEnv(getenv)
+	if err != nil {
+		diag.printf("environment: %v; the default holds", err)
+	}
+	if o.URLs, err = c.serverURLs(o.URLs); err != nil {
+		return nil, err
+	}
+	c.urls = o.URLs
+	o.Offline = c.offline
+	o.CacheMax = int64(c.cacheMax)
+	o.Version, _, _ = strings.Cut(version(), " ")
+	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
+	o.Progress = r.progress
+	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
+	return debuginfod.New(o)
+}
+
+// A progressReport says how far downloads are: in the status line of a
+// terminal, or, where told, in a line when one begins and one when it ends.
+type progressReport struct {
+	diag   *diagnostics
+	status *statusLine
+	told   bool
+}
+
+func (r *progressReport) progress(p debuginfod.Progress) {
+	if r.status.w != nil {
+		text := ""
+		if !p.Done {
+			text = progressText(p)
+		}
+		r.status.set(text)
+	}
+	if !r.told {
+		return
+	}
+	switch {
+	case p.Done && p.Err != nil:
+		r.diag.line("%s: %v", fetched(p), p.Err)
+	case p.Done:
+		r.diag.line("%s: %s from %s", fetched(p), megabytes(p.Bytes), host(p.Server))
+	case p.Server == "" && p.Bytes == 0:
+		r.diag.line("%s: asking for it", fetched(p))
+	}
+}
+
+// progressText is how far one download is: libc.so.6 93ac61ec… 12/34 MB from
+// debuginfod.debian.net.
+func progressText(p debuginfod.Progress) string {
+	text := fetched(p)
+	switch {
+	case p.Server == "":
+		return oneLine(text + " being asked for")
+	case p.Total > 0:
+		text += fmt.Sprintf(" %.0f/%s", float64(p.Bytes)/1e6, megabytes(p.Total))
+	default:
+		text += " " + megabytes(p.Bytes)
+	}
+	return oneLine(text + " from " + host(p.Server))
+}
+
+// fetched names the file of a download by its module and the beginning of its
+// build ID.
+func fetched(p debuginfod.Progress) string {
+	const shown = 8 // hex digits: enough to find it in the log
+	id := p.ID.String()
+	if len(id) > shown {
+		id = id[:shown] + "…"
+	}
+	if name := path.Base(p.Name); p.Name != "" {
+		const most = 40 // bytes
+		return name[:min(len(name), most)] + " " + id
+	}
+	return id
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
+
+func host(server string) string {
+	if u, err := url.Parse(server); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return server
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"io"
+	"sync"
+)
+
+// A statusLine is the last line of a terminal, which says what is going on and
+// gives way to what is printed. Many goroutines may use it.
+type statusLine struct {
+	mu    sync.Mutex
+	w     io.Writer // the terminal; nil: there is none
+	text  string
+	shown bool
+	inner bool // the cursor is behind text of the log that does not end its line
+}
+
+// set shows text, or nothing.
+func (s *statusLine) set(text string) {
+	if s.w == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text == text {
+		return
+	}
+	s.erase()
+	s.text = text
+	s.draw()
+}
+
+// around calls print, which prints p to the same terminal.
+func (s *statusLine) around(p []byte, print func() (int, error)) (int, error) {
+	if s.w == nil {
+		return print()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	n, err := print()
+	if n > 0 {
+		s.inner = p[n-1] != '\n'
+	}
+	s.draw()
+	return n, err
+}
+
+// draw shows the text if there is any, and room for it; s.mu is held. It stays
+// in one line: the terminal does not wrap it.
+func (s *statusLine) draw() {
+	if s.text == "" || s.inner {
+		return
+	}
+	io.WriteString(s.w, "\x1b[?7l"+s.text+"\x1b[?7h")
+	s.shown = true
+}
+
+// erase takes the text away; s.mu is held.
+func (s *statusLine) erase() {
+	if s.shown {
+		io.WriteString(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// A besideStatus writes to the terminal that has a status line.
+type besideStatus struct {
+	io.Writer
+	status *statusLine
+}
+
+func (b besideStatus) Write(p []byte) (int, error) {
+	return b.status.around(p, func() (int, error) { return b.Writer.Write(p) })
+}

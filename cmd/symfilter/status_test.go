@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// screen is what a terminal shows of what was written to it: line ends, the
+// return to a line's begin, and its erasing.
+func screen(written string) string {
+	var lines []string
+	line, at := "", 0
+	for written != "" {
+		switch {
+		case strings.HasPrefix(written, "\x1b[K"):
+			line, written = line[:at], written[3:]
+		case strings.HasPrefix(written, "\x1b[?7l"), strings.HasPrefix(written, "\x1b[?7h"):
+			written = written[5:]
+		case written[0] == '\r':
+			at, written = 0, written[1:]
+		case written[0] == '\n':
+			lines, line, at, written = append(lines, line), "", 0, written[1:]
+		default:
+			line = line[:at] + written[:1] + line[min(at+1, len(line)):]
+			at, written = at+1, written[1:]
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+func TestStatusLineGivesWay(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		steps []string // "status:…" sets it, others are printed
+		want  string   // what the terminal shows
+	}{
+		{"alone", []string{"status:fetching 1/2"}, "fetching 1/2"},
+		{"goes on", []string{"status:fetching 100/200", "status:done"}, "done"},
+		{"ends", []string{"status:fetching", "status:"}, ""},
+		{"the log goes above it", []string{"status:fetching", "one\n", "two\n"}, "one\ntwo\nfetching"},
+		{"ends below the log", []string{"one\n", "status:fetching", "two\n", "status:", "three\n"}, "one\ntwo\nthree\n"},
+		{"a prompt is not overwritten", []string{"status:fetching", "login: ", "status:still", "me\n"}, "login: me\nstill"},
+	} {
+		var terminal strings.Builder
+		s := statusLine{w: &terminal}
+		log := besideStatus{&terminal, &s}
+		for _, step := range test.steps {
+			if text, ok := strings.CutPrefix(step, "status:"); ok {
+				s.set(text)
+			} else if n, err := log.Write([]byte(step)); n != len(step) || err != nil {
+				t.Errorf("%s: Write returned %d and %v", test.name, n, err)
+			}
+		}
+		if got := screen(terminal.String()); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const libraries = 12 // of the program that logs
+
+// chain is a program whose functions, each in a library of its own, call each other, and its log of that.
+type chain struct {
+	log   string // markup of one backtrace through all libraries
+	files string // the folder with its stripped files and, apart, their debug files: nothing in the log leads there
+}
+
+// newChain builds the program, runs it, and takes its files away from where the log says they were.
+func newChain(t *testing.T) chain {
+	t.Helper()
+	need(t, "gcc", "objcopy")
+	base := t.TempDir()
+	dir := filepath.Join(base, "built")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	emit, err := filepath.Abs("../examples/emit/c/emit.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := func(line string) {
+		t.Helper()
+		cmd := exec.Command("sh", "-ec", line)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	var script strings.Builder
+	for i := libraries; i >= 1; i-- {
+		next, lib := fmt.Sprintf("link%d", i+1), fmt.Sprintf("-L. -llink%d", i+1)
+		if i == libraries {
+			next, lib = "print_backtrace", ""
+		}
+		write(fmt.Sprintf("link%d.c", i), fmt.Sprintf("#include <stdio.h>\nvoid %s(void);\nvoid link%d(void) {\n  %s(); // line 4\n  fflush(stdout);\n}\n", next, i, next))
+		fmt.Fprintf(&script, "gcc -g -O1 -fPIC -shared -Wl,--build-id,-rpath,'$ORIGIN' -o liblink%d.so link%[1]d.c %s\n", i, lib)
+	}
+	write("chain.c", "void link1(void);\nint main(void) {\n  link1(); // line 3\n  return 0;\n}\n")
+	fmt.Fprintf(&script, "gcc -g -O1 -Wl,--build-id -rdynamic -Dmain=emit_main -o chain %s -x c - -L. -Wl,-rpath,'$ORIGIN',-rpath-link,. -llink1 <<'E'\n#undef main\n#include \"chain.c\"\nE\n", emit)
+	script.WriteString("for f in chain liblink*.so; do objcopy --only-keep-debug $f $f.debug; objcopy --strip-all $f; done\nrm *.c\n")
+	build(script.String())
+
+	c := chain{log: run(t, nil, filepath.Join(dir, "chain")), files: filepath.Join(base, "served")}
+	if err := os.Rename(dir, c.files); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// want returns the beginnings of the frames that a resolved log shows, from the innermost.
+func (chain) want() (frames []string) {
+	frames = append(frames, "print_backtrace ")
+	for i := libraries; i >= 1; i-- {
+		frames = append(frames, fmt.Sprintf("link%d ", i))
+	}
+	return append(frames, "main ")
+}
+
+// check compares the frames of a filtered log with the program's functions, and wants the line of each call.
+func (c chain) check(t *testing.T, out string) {
+	t.Helper()
+	var got []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	for i, want := range c.want() {
+		if i >= len(got) || !strings.Contains(got[i], " "+want) || i > 0 && !strings.Contains(got[i], map[bool]string{true: ".c:4:", false: ".c:3:"}[i <= libraries]) {
+			t.Fatalf("frame %d does not name %sand its line:\n%s", i, want, out)
+		}
+	}
+}
+
+// A user with a log and a server needs no set-up, and the second time no server.
+func TestServerHasEverything(t *testing.T) {
+	need(t, "debuginfod", "debuginfod-find")
+	c := newChain(t)
+	url, requests := startDebuginfod(t, c.files)
+	cache := filepath.Join(t.TempDir(), "cache")
+	filter := func(url string) string {
+		t.Helper()
+		cmd := exec.Command(command, "--debug-file-directory", t.TempDir())
+		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+cache)
+		cmd.Stdin = strings.NewReader(c.log)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	c.check(t, filter(url))
+	before := requests()
+	c.check(t, filter(url))
+	if after := requests(); after != before {
+		t.Errorf("the second run made %d requests, want none", after-before)
+	}
+	c.check(t, filter("")) // the cache is read without a server, too
+}
+
+// A server that accepts and never answers costs a pipe one wait, and the end of the program none.
+func TestServerThatNeverAnswers(t *testing.T) {
+	c := newChain(t)
+	url := silentServer(t)
+	for _, style := range []string{"--style=symfilter", "--output=json"} {
+		t.Run(style, func(t *testing.T) {
+			t.Setenv("DEBUGINFOD_URLS", url)
+			t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
+			p := start(t, style, "--debug-file-directory", t.TempDir())
+			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2500*time.Millisecond+slack {
+				t.Errorf("the first log took %v, want at most 2.5 s", took)
+			}
+			if took := p.through(t, c.log+"end of two\n", "end of two"); took > slack {
+				t.Errorf("the second log took %v, want no wait", took)
+			}
+			begin := time.Now()
+			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			p.cmd.Wait()
+			if took := time.Since(begin); took > time.Second+slack {
+				t.Errorf("the end took %v, want at most 1 s", took)
+			}
+			if got := p.cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGTERM) {
+				t.Errorf("exit code %d, want %d", got, 128+int(syscall.SIGTERM))
+			}
+		})
+	}
+}
+
+// slack is what a busy machine may add to a time that a test looks at.
+const slack = 750 * time.Millisecond
+
+// through writes a log and returns how long it took until the output held what is its end.
+func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	go io.WriteString(p.in, log)
+	if err := p.out.SetReadDeadline(begin.Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for block := make([]byte, 64<<10); !bytes.Contains(got, []byte(end)); {
+		n, err := p.out.Read(block)
+		got = append(got, block[:n]...)
+		if err != nil {
+			t.Fatalf("%v after\n%s", err, got)
+		}
+	}
+	return time.Since(begin)
+}
+
+// silentServer returns the URL of a server that accepts connections, reads what comes, and never answers.
+func silentServer(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			go io.Copy(io.Discard, conn)
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// startDebuginfod serves the ELF files below dir and returns the server's URL and the number of requests for files so far.
+func startDebuginfod(t *testing.T, dir string) (url string, requests func() int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	cmd := exec.Command("debuginfod", "-d", filepath.Join(t.TempDir(), "db.sqlite"), "-p", fmt.Sprint(port), "-F", "-t", "5", "-g", "0", "-c", "2", dir)
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	metrics := func() string {
+		resp, err := http.Get(url + "/metrics")
+		if err != nil {
+			return ""
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return string(text)
+	}
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		m := metrics()
+		if strings.Contains(m, "ready 1") && strings.Contains(m, `thread_work_pending{role="scan"} 0`) && strings.Contains(m, "groom") {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatalf("debuginfod is not ready:\n%s\n%s", m, log.String())
+		}
+	}
+	return url, func() (n int) {
+		for line := range strings.Lines(metrics()) {
+			if strings.HasPrefix(line, "http_requests_total{") && strings.Contains(line, "buildid") {
+				var one int
+				fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &one)
+				n += one
+			}
+		}
+		return n
+	}
+}
