@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const libraries = 12 // of the program that logs
@@ -122,6 +124,32 @@ func TestServerHasEverything(t *testing.T) {
 		t.Errorf("the second run made %d requests, want none", after-before)
 	}
 	c.check(t, filter("")) // the cache is read without a server, too
+}
+
+// In the llvm style, files come from servers as in LLVM's own filter.
+func TestServerInTheStyleOfLLVM(t *testing.T) {
+	need(t, "debuginfod", "llvm-symbolizer-19")
+	c := newChain(t)
+	url, _ := startDebuginfod(t, c.files)
+	filter := func(program string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, append(args, "--filter-markup", "--debug-file-directory="+t.TempDir())...)
+		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+t.TempDir())
+		cmd.Stdin = strings.NewReader(c.log)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	got := filter(command)
+	if diff := cmp.Diff(got, filter("llvm-symbolizer-19")); diff != "" {
+		t.Errorf("(-got +LLVM's):\n%s", diff)
+	}
+	c.check(t, got)
+	if got, want := filter(command, "--no-debuginfod"), filter("llvm-symbolizer-19", "--no-debuginfod"); got != want {
+		t.Errorf("--no-debuginfod: (-got +LLVM's):\n%s", cmp.Diff(got, want))
+	}
 }
 
 // A server that accepts and never answers costs a pipe one wait, and the end of the program none.

@@ -28,7 +28,7 @@ var llvmAlone = map[string]string{
 	"--basenames": "--basenames", "-s": "--basenames",
 	"--relativenames": "--relativenames",
 	"--color":         "--color",
-	"--debuginfod":    "", "--no-debuginfod": "",
+	"--debuginfod":    "--debuginfod", "--no-debuginfod": "--no-debuginfod",
 	"--demangle": "--demangle", "-C": "--demangle", "-demangle=true": "--demangle",
 	"--no-demangle": "--no-demangle", "-demangle=false": "--no-demangle",
 	"--dia":           "",
@@ -67,7 +67,7 @@ var llvmValued = map[string]bool{
 // llvm-symbolizer has none of that name; those that it has are read from the
 // environment as ours.
 var inLLVM = map[string]bool{
-	"style": true, "explain": true, "quiet": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
+	"style": true, "explain": true, "quiet": true, "offline": true, "debuginfod-urls": true, "cache-max": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
 	"debug-file-directory": true, "obj": true, "color": true, "no-demangle": true, "basenames": true,
 }
 
@@ -78,6 +78,7 @@ type llvmOptions struct {
 	names      symbolize.Names
 	paths      llvmfilter.Paths
 	noDemangle bool
+	noServers  bool
 	color      string            // the value of the last --color=
 	valued     bool              // there was one
 	colored    bool              // --color without a value, which wins
@@ -228,6 +229,8 @@ func (o *llvmOptions) set(flag, value string) {
 		o.paths = llvmfilter.Basenames
 	case "--relativenames":
 		o.paths = llvmfilter.RelativePaths
+	case "--debuginfod", "--no-debuginfod":
+		o.noServers = flag == "--no-debuginfod"
 	case "--demangle", "--no-demangle":
 		o.noDemangle = flag == "--no-demangle"
 		o.own.Lookup("no-demangle").Changed = true // the environment does not count
