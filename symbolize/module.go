@@ -72,7 +72,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		if m.fault = m.affordable(o.MaxMemory); m.fault != nil {
 			return nil
 		}
-		m.dw, m.fault = dwarf.New(m.obj)
+		m.dw, m.fault = dwarf.New(m.obj, dwarf.Links{})
 		if m.dw != nil && o.Names == ShortNames {
 			m.dw.UseShortNames()
 		}

@@ -298,7 +298,7 @@ func checkTiers(t *testing.T, o *object.File, d *Data, addr uint64, frames []Fra
 	if diff := cmp.Diff(again, frames, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("address %#x asked for again (-got +want):\n%s", addr, diff)
 	}
-	fresh, err := New(o)
+	fresh, err := New(o, Links{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func checkTiers(t *testing.T, o *object.File, d *Data, addr uint64, frames []Fra
 // compare looks all addresses up, and returns how many frames there are and how many differ in what.
 func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
-	d, err := New(o)
+	d, err := New(o, Links{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,11 @@ const (
 	attrStrOffsetsBase  = 0x72
 	attrAddrBase        = 0x73
 	attrRnglistsBase    = 0x74
+	attrDwoName         = 0x76
 	attrMIPSLinkageName = 0x2007
+	attrGNUDwoName      = 0x2130
+	attrGNUDwoID        = 0x2131
+	attrGNURangesBase   = 0x2132
 	attrGNUAddrBase     = 0x2133
 
 	formAddr          = 0x01
@@ -83,6 +87,12 @@ const (
 	unitSkeleton  = 0x04
 	unitSplit     = 0x05
 	unitSplitType = 0x06
+
+	// Columns of the index of a package, in both versions.
+	sectInfo       = 1
+	sectAbbrev     = 3
+	sectStrOffsets = 6
+	sectRnglists   = 8 // of version 5; DW_SECT_MACRO before
 
 	rleEndOfList    = 0x00
 	rleBaseAddressx = 0x01

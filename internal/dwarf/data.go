@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"unsafe"
 
@@ -20,8 +19,8 @@ var ErrDamaged = errors.New("damaged debug information")
 
 // A Frame is one function that an address is in.
 type Frame struct {
-	// Name is the linkage (mangled) name, or the plain name where there is no other; nil when unknown. It aliases
-	// the file, and is valid until the object is closed.
+	// Name is the linkage (mangled) name, or the plain name where there is no other; nil when unknown. It aliases a file, and
+	// is valid until the next Lookup or Shrink: the file of a split unit may be closed then.
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
 
@@ -56,6 +55,9 @@ type Data struct {
 
 	short bool // names are DW_AT_name, see UseShortNames
 
+	links    *links // nil: what other files hold is not looked for
+	packaged bool   // these are the split units of a package
+
 	tick  uint64 // lookups so far
 	work  int    // steps left for the present lookup
 	err   error  // the first damage that the present lookup found outside of units
@@ -64,22 +66,29 @@ type Data struct {
 	table abbrevTable
 }
 
-// New finds the debug sections of f. It parses nothing, and returns ErrNoDebugInfo when there is nothing to parse. f must stay open as long as the Data
-// and the names from it are in use.
-func New(f *object.File) (*Data, error) {
+// New finds the debug sections of f, whose debug information is continued in the files that l opens. It parses nothing, and returns ErrNoDebugInfo when
+// there is nothing to parse. f and l.Alt must stay open as long as the Data and the names from it are in use.
+func New(f *object.File, l Links) (*Data, error) {
 	if s, ok := f.Section(sectionNames[secInfo]); !ok || s.Size == 0 {
 		return nil, ErrNoDebugInfo
 	}
-	return newData(sections{
+	d := newData(sections{
 		big:      f.Order == binary.BigEndian,
 		zeroCode: f.ExecCovers(0),
 		load:     f.Data,
-	}), nil
+	})
+	d.link(l)
+	return d, nil
 }
 
 // UseShortNames makes Lookup give the names that functions are declared with, DW_AT_name, in place of linkage names. It must come
 // before the first Lookup.
-func (d *Data) UseShortNames() { d.short = true }
+func (d *Data) UseShortNames() {
+	d.short = true
+	if d.links != nil && d.links.alt != nil {
+		d.links.alt.short = true
+	}
+}
 
 func newData(s sections) *Data { return &Data{sec: s, big: s.big} }
 
@@ -95,15 +104,22 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	if u != nil {
 		u.used = d.tick
 		d.work = maxWork // tables of the whole file must not cost a unit its own
-		dst = d.lookupIn(u, dst, addr)
+		h, hu := d, u
+		if u.dwoName.ok() && d.links != nil {
+			h, hu = d.enterSplit(u)
+		}
+		dst = d.lookupIn(u, h, hu, dst, addr)
 		d.count(u)
+		if h != d {
+			d.leaveSplit(u.half.file, hu)
+		}
 	}
 	d.trim()
 	return dst, d.firstErr(u)
 }
 
-// lookupIn is Lookup in the unit that describes addr.
-func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
+// lookupIn is Lookup in the unit that describes addr, whose functions are those of hu, a unit of h: u itself, unless they are split.
+func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
 	if row := d.lineAt(u, addr); row.ok {
 		if frame = inFile(d.path(u, uint32(row.file))); frame.File != "" {
@@ -111,8 +127,8 @@ func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
 		}
 	}
 	at, calls := -1, []call(nil)
-	if fn := d.functionAt(u, addr); fn >= 0 {
-		at, calls = d.callAt(u, fn, addr)
+	if fn := h.functionAt(hu, addr); fn >= 0 {
+		at, calls = h.callAt(hu, fn, addr)
 	}
 	if at < 0 {
 		if frame.File != "" {
@@ -122,8 +138,8 @@ func (d *Data) lookupIn(u *unit, dst []Frame, addr uint64) []Frame {
 	}
 	for n := 1; ; n++ {
 		c := &calls[at]
-		d.nameCall(u, c)
-		frame.Name, frame.HasLinkage, frame.Inlined = d.text(c.name), c.linkage, !c.function
+		h.nameCall(hu, c)
+		frame.Name, frame.HasLinkage, frame.Inlined = h.text(c.name), c.linkage, !c.function
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
 			return dst
@@ -194,26 +210,60 @@ func (d *Data) trim() {
 
 // Footprint returns the bytes of heap held by what was parsed; asking costs nothing. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	return d.held + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) +
+	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 
 // Shrink drops parsed units, those first whose last lookup is longest ago, until the footprint is at most target bytes; then, if that is not
 // enough, all else that can be parsed again.
 func (d *Data) Shrink(target int64) {
-	held := d.Footprint()
-	if held <= target {
+	excess := d.Footprint() - target
+	if excess <= 0 {
 		return
 	}
-	units := slices.SortedFunc(maps.Values(d.units), func(a, b *unit) int { return cmp.Compare(a.used, b.used) })
-	for _, u := range units {
-		held -= u.held
-		d.held -= u.held
-		delete(d.units, u.off)
-		if held <= target {
+	type parsed struct {
+		used uint64
+		in   *Data
+		unit *unit      // nil: all of file
+		file *splitFile // that in is of; nil for d
+	}
+	var all []parsed
+	for _, u := range d.units {
+		all = append(all, parsed{u.used, d, u, nil})
+	}
+	for _, f := range d.links.all() {
+		if f.data == nil {
+			continue
+		}
+		if !f.data.packaged {
+			all = append(all, parsed{f.used, f.data, nil, f})
+			continue
+		}
+		for _, u := range f.data.units {
+			all = append(all, parsed{u.used, f.data, u, f})
+		}
+	}
+	slices.SortFunc(all, func(a, b parsed) int { return cmp.Compare(a.used, b.used) })
+	for _, p := range all {
+		if p.unit == nil {
+			excess -= p.file.held
+			d.links.close(p.file)
+		} else {
+			excess -= p.unit.held
+			p.in.held -= p.unit.held
+			delete(p.in.units, p.unit.off)
+			if p.file != nil {
+				d.links.count(p.file)
+			}
+		}
+		if excess <= 0 {
 			return
 		}
 	}
 	// No unit is left that refers to the tables.
-	*d = Data{sec: d.sec, big: d.big, short: d.short, tick: d.tick}
+	for _, f := range d.links.all() {
+		d.links.close(f)
+	}
+	d.links.shrink()
+	*d = Data{sec: d.sec, big: d.big, short: d.short, tick: d.tick, links: d.links, packaged: d.packaged}
 }

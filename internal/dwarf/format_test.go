@@ -279,7 +279,7 @@ func TestPaths(t *testing.T) {
 			u.lines.rows = []lineRow{{0, 1, uint16(number) - 1, 0}, {1, 1, uint16(number), 0}, {2, 1, uint16(number) + 1, 0}}
 			for addr, want := range []string{"", tt.want, ""} { // of the file before, this one, and the one behind
 				got := ""
-				for _, f := range d.lookupIn(u, nil, uint64(addr)) {
+				for _, f := range d.lookupIn(u, d, u, nil, uint64(addr)) {
 					got += f.File
 				}
 				if got != want {

@@ -21,6 +21,9 @@ const (
 	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
 	maxNameBytes   = 1 << 20   // length of a name; longer ones are unknown. The demangler's limit is far below
 	maxPathBytes   = 64 << 10  // length of a file's whole path; PATH_MAX is 4 KiB
+	maxSplitFiles  = 64        // .dwo files of one program open at a time: each takes a mapping; lookups of one stretch of a log are in few
+	maxProbes      = 1 << 16   // slots looked at in the index of a package for one unit; a table as full as they may be takes a few
+	openCost       = 1 << 14   // steps that looking for a file counts as: 0.1 ms
 	maxScratchKept = 4 << 20   // bytes of scratch space kept from one lookup to the next
 )
 

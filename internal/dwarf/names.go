@@ -55,6 +55,9 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 		if !next.ok() {
 			next = e.origin
 		}
+		if next.isAlt() {
+			return d.altName(next.u, name)
+		}
 		if u, entry = d.follow(u, next); u == nil {
 			break
 		}

@@ -41,7 +41,7 @@ func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32)
 	case u.enc.version >= 5:
 		dst = d.appendRnglist(dst, u, ranges, id)
 	default:
-		dst = d.appendRanges(dst, u, ranges.u, id)
+		dst = d.appendRanges(dst, u, u.listBase+ranges.u, id)
 	}
 	return dst
 }
@@ -70,13 +70,13 @@ func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
 // appendRnglist appends a list of .debug_rnglists (DWARF 5, 7.25).
 func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 	b := d.sec.get(secRnglists)
-	off := v.u
+	off := v.u + u.listBase
 	if v.form == formRnglistx {
-		if off >= uint64(len(b)) || u.rngBase > uint64(len(b)) {
-			u.damaged("range list index %d", off)
+		if v.u >= uint64(len(b)) || u.rngBase > uint64(len(b)) {
+			u.damaged("range list index %d", v.u)
 			return dst
 		}
-		c := cursorAt(b, u.rngBase+off*uint64(u.enc.offSize), d.big)
+		c := cursorAt(b, u.rngBase+v.u*uint64(u.enc.offSize), d.big)
 		off = u.rngBase + c.word(u.enc.offSize)
 		if c.bad || off < u.rngBase {
 			u.damaged("range list index %d", v.u)

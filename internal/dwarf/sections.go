@@ -16,13 +16,22 @@ const (
 	secRnglists
 	secAddr
 	secStrOffsets
+	secCUIndex // of a package
+
+	// Of the supplementary file.
+	secAltInfo
+	secAltStr
+	secAltLineStr
 	numSections
 )
 
 var sectionNames = [numSections]string{
 	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges", ".debug_ranges",
-	".debug_rnglists", ".debug_addr", ".debug_str_offsets",
+	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index",
 }
+
+// altSections are those that the sections of the supplementary file are there.
+var altSections = map[section]section{secAltInfo: secInfo, secAltStr: secStr, secAltLineStr: secLineStr}
 
 // sections are the bytes to read, each asked for when it is first needed: a compressed one is inflated by that.
 type sections struct {
@@ -32,13 +41,31 @@ type sections struct {
 	data     [numSections][]byte
 	loaded   [numSections]bool
 	err      error // of the first section that could not be loaded; it is empty from then on
+
+	alt       *sections // of the supplementary file, or nil
+	skeletons *sections // of the file that these are split from, or nil: they have what split units share with their skeletons
+}
+
+// name returns the name of a section, which is another in a file of split units.
+func (s *sections) name(id section) string {
+	if s.skeletons != nil && id != secCUIndex {
+		return sectionNames[id] + ".dwo"
+	}
+	return sectionNames[id]
 }
 
 func (s *sections) get(id section) []byte {
 	if !s.loaded[id] {
 		s.loaded[id] = true
-		if s.load != nil {
-			data, err := s.load(sectionNames[id])
+		switch {
+		case id >= secAltInfo:
+			if s.alt != nil {
+				s.data[id] = s.alt.get(altSections[id])
+			}
+		case s.skeletons != nil && (id == secAddr || id == secRanges):
+			s.data[id] = s.skeletons.get(id)
+		case s.load != nil:
+			data, err := s.load(s.name(id))
 			if err != nil {
 				if s.err == nil {
 					s.err = fmt.Errorf("dwarf: %w", err) // it names the section

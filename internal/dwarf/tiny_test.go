@@ -63,7 +63,7 @@ func TestTinyFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := New(o)
+			d, err := New(o, Links{})
 			if err != nil {
 				t.Fatal(err)
 			}

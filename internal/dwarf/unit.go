@@ -26,6 +26,13 @@ type unit struct {
 	addrBase   uint64
 	strOffBase uint64
 	rngBase    uint64
+	listBase   uint64 // what offsets of range lists are relative to: 0 but in split units
+
+	// Of a skeleton, whose functions are described by a split unit.
+	dwoName    value
+	dwoID      uint64 // also of the split unit
+	rangesBase uint64 // the split unit's listBase, before version 5
+	half       *half  // the split unit, once looked for
 
 	used  uint64 // the lookup that used it last
 	held  int64  // bytes of heap when last counted
@@ -42,7 +49,11 @@ func (u *unit) damaged(format string, args ...any) {
 }
 
 func (u *unit) footprint() int64 {
-	return int64(unsafe.Sizeof(*u)) + u.funcs.footprint() + u.lines.footprint()
+	n := int64(unsafe.Sizeof(*u)) + u.funcs.footprint() + u.lines.footprint()
+	if u.half != nil {
+		n += int64(unsafe.Sizeof(*u.half))
+	}
+	return n
 }
 
 // parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false when there is none that can be used; end is then
@@ -68,7 +79,7 @@ func parseHeader(u *unit, info []byte, off uint64, big bool) (end uint64, ok boo
 		u.abbrevOff = c.word(offSize)
 		switch u.kind {
 		case unitSkeleton, unitSplit:
-			c.take(8)
+			u.dwoID = c.u64()
 		case unitType, unitSplitType:
 			c.take(8 + uint64(offSize))
 		}
@@ -119,6 +130,14 @@ func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 			u.addrBase = v.u
 		case attrRnglistsBase:
 			u.rngBase = v.u
+		case attrDwoName, attrGNUDwoName:
+			u.dwoName = v
+		case attrGNUDwoID:
+			if u.enc.version < 5 {
+				u.dwoID = v.u
+			}
+		case attrGNURangesBase:
+			u.rangesBase = v.u
 		}
 	}
 	// Only now are the bases known that indexed forms need.
@@ -151,7 +170,10 @@ func (t *abbrevTable) implicitOf(s attrSpec) int64 {
 }
 
 // unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
-func (d *Data) unitAt(off uint64) *unit {
+func (d *Data) unitAt(off uint64) *unit { return d.unitIn(off, part{}) }
+
+// unitIn is unitAt for a unit in a package, where p says.
+func (d *Data) unitIn(off uint64, p part) *unit {
 	if u, ok := d.units[off]; ok {
 		return u
 	}
@@ -161,12 +183,16 @@ func (d *Data) unitAt(off uint64) *unit {
 		d.damaged("unit at %#x: header", off)
 		return nil
 	}
+	u.abbrevOff += p.abbrev
 	u.abbrevs = d.abbrevsOf(u)
 	if u.abbrevs.broken {
 		u.damaged("abbreviations at %#x", u.abbrevOff)
 	}
 	if !d.parseRoot(u, u.abbrevs) {
 		u.damaged("root entry")
+	}
+	if d.sec.skeletons != nil {
+		u.relocate(p)
 	}
 	if d.units == nil {
 		d.units = make(map[uint64]*unit)
@@ -207,6 +233,9 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 
 // unitOf returns the unit that holds an offset of .debug_info, or nil.
 func (d *Data) unitOf(off uint64) *unit {
+	if d.packaged { // what offsets are relative to is not known
+		return nil
+	}
 	offs := d.unitOffsets()
 	lo, hi := 0, len(offs)
 	for lo < hi {
@@ -285,6 +314,8 @@ func (d *Data) stringOf(u *unit, v value, home section) strRef {
 		c := cursorAt(b, u.strOffBase+v.u*uint64(u.enc.offSize), d.big)
 		off := c.word(u.enc.offSize)
 		return strRef{off, secStr, !c.bad}
+	case formGNUStrpAlt, formStrpSup:
+		return strRef{v.u, secAltStr, d.sec.alt != nil}
 	}
 	return strRef{}
 }

@@ -1,0 +1,43 @@
+package dwarf
+
+// dwz moves entries and strings that several files have in common to a supplementary file (DWARF 5, 7.3.6; before it, GNU's .gnu_debugaltlink). It has no
+// code: what is wanted of it are names.
+
+// isAlt reports whether v refers to an entry of the supplementary file.
+func (v value) isAlt() bool {
+	return v.form == formGNURefAlt || v.form == formRefSup4 || v.form == formRefSup8
+}
+
+// altName is entryName for the entry of the supplementary file at off. It falls back to name.
+func (d *Data) altName(off uint64, name strRef) (strRef, bool) {
+	if d.links == nil || d.links.alt == nil {
+		return name, false
+	}
+	alt := d.links.alt
+	before := alt.Footprint()
+	alt.tick, alt.work, alt.err = d.tick, d.work, nil
+	found, linkage := strRef{}, false
+	if u := alt.unitOf(off); u != nil && off-u.off >= uint64(u.root) {
+		u.used = d.tick
+		found, linkage = alt.entryName(u, uint32(off-u.off))
+	}
+	d.work = alt.work
+	d.links.held += alt.Footprint() - before
+	if d.err == nil {
+		d.err = alt.err
+	}
+	if !found.ok || name.ok && !linkage {
+		return name, false
+	}
+	switch found.sec {
+	case secInfo:
+		found.sec = secAltInfo
+	case secStr:
+		found.sec = secAltStr
+	case secLineStr:
+		found.sec = secAltLineStr
+	default: // it has no file of its own
+		return name, false
+	}
+	return found, linkage
+}

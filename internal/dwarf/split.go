@@ -1,0 +1,444 @@
+package dwarf
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"unsafe"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Compilers can leave most of a unit in a file of its own (DWARF 5, 3.1.2 and 7.3; before it, GNU's DebugFission): the linked file keeps a skeleton, which has
+// the addresses, the line table and the name and ID of the split unit. Its functions are described by that one, in a .dwo file, or in a package
+// (.dwp) that holds those of a whole program.
+
+// Links opens the files that debug information is continued in. What is nil is not there.
+type Links struct {
+	// Alt is the supplementary file that dwz moved common entries and strings into. It is not closed.
+	Alt *object.File
+
+	// Package opens the package of split units. It is asked at the first unit that needs it, and again once the package was closed to
+	// save memory.
+	Package func() Linked
+
+	// Split opens the .dwo file of a unit: name, as recorded, in dir, the compilation directory, or where else it may be. It returns the
+	// first that holds reports true for.
+	Split func(dir, name string, holds func(*object.File) bool) Linked
+}
+
+// Linked is an open file, which Close closes. Without an Object it is none.
+type Linked struct {
+	Object *object.File
+	Close  func()
+}
+
+// links are the files that a Data opened, or may open.
+type links struct {
+	Links
+	alt     *Data // of the supplementary file
+	pack    *splitFile
+	noPack  bool
+	files   map[string]*splitFile // by directory and name
+	held    int64                 // bytes of heap of all of them, without the Alt file's own
+	keyHeap int64                 // bytes of keys of files
+	open    int                   // packages and .dwo files
+}
+
+// A splitFile is a file with split units.
+type splitFile struct {
+	key   string
+	data  *Data // nil: closed
+	file  Linked
+	index unitIndex // of a package
+	used  uint64    // the lookup that used it last
+	held  int64     // bytes of heap when last counted
+}
+
+// A half is what a skeleton knows of its split unit.
+type half struct {
+	file *splitFile // nil: there is none
+	off  uint64     // of the unit in .debug_info.dwo
+	part part
+}
+
+// A part is where a unit's contributions to the sections of a package begin.
+type part struct {
+	abbrev, strOffsets, rnglists uint64
+}
+
+// link makes d follow l.
+func (d *Data) link(l Links) {
+	if l.Alt == nil && l.Package == nil && l.Split == nil {
+		return
+	}
+	d.links = &links{Links: l}
+	if l.Alt != nil && (l.Alt.Order == binary.BigEndian) == d.big {
+		d.links.alt = newData(sections{big: d.big, load: l.Alt.Data})
+		d.sec.alt = &d.links.alt.sec
+	}
+}
+
+// Linked returns how many files are open besides those given to New.
+func (d *Data) Linked() int {
+	if d.links == nil {
+		return 0
+	}
+	return d.links.open
+}
+
+// Close closes the files that were opened for d. It must not be used any longer.
+func (d *Data) Close() {
+	for _, f := range d.links.all() {
+		d.links.close(f)
+	}
+}
+
+func (l *links) footprint() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.held + l.keyHeap
+}
+
+// all returns the files that were opened; some may be closed by now.
+func (l *links) all() []*splitFile {
+	if l == nil {
+		return nil
+	}
+	all := make([]*splitFile, 0, len(l.files)+1)
+	if l.pack != nil {
+		all = append(all, l.pack)
+	}
+	for _, f := range l.files {
+		all = append(all, f)
+	}
+	return all
+}
+
+// close closes a file. Skeletons that refer to it open it again.
+func (l *links) close(f *splitFile) {
+	if f.data == nil {
+		return
+	}
+	l.held -= f.held
+	l.open--
+	l.drop(f)
+	f.file.Close()
+	f.file, f.data, f.index, f.held = Linked{}, nil, unitIndex{}, 0
+}
+
+// drop forgets a file, once it is of no use.
+func (l *links) drop(f *splitFile) {
+	if l.pack == f {
+		l.pack = nil
+		return
+	}
+	delete(l.files, f.key)
+	l.keyHeap -= fileCost + int64(len(f.key))
+}
+
+// shrink drops what was parsed of the supplementary file.
+func (l *links) shrink() {
+	if l == nil {
+		return
+	}
+	l.noPack = false
+	if l.alt != nil {
+		l.alt.Shrink(0)
+	}
+	l.held = 0
+}
+
+// count brings the heap held by f up to date.
+func (l *links) count(f *splitFile) {
+	n := f.file.Object.Footprint() + f.data.Footprint()
+	l.held += n - f.held
+	f.held = n
+}
+
+// enterSplit returns the unit that describes the functions of the skeleton u and the Data that it is in: u itself, when the file cannot be had.
+func (d *Data) enterSplit(u *unit) (*Data, *unit) {
+	h := u.half
+	if h == nil || h.file != nil && h.file.data == nil {
+		h = d.findHalf(u)
+		u.half = h
+	}
+	if h.file == nil {
+		return d, u
+	}
+	c := h.file.data
+	c.tick, c.work, c.err = d.tick, d.work, nil
+	h.file.used = d.tick
+	hu := c.unitIn(h.off, h.part)
+	if hu == nil || hu.enc.addrSize != u.enc.addrSize || hu.dwoID != u.dwoID {
+		u.damaged("its split unit at %#x", h.off)
+		u.half = &half{}
+		return d, u
+	}
+	hu.used = d.tick
+	hu.addrBase, hu.base = u.addrBase, u.base
+	if hu.enc.version < 5 {
+		hu.listBase = u.rangesBase
+	}
+	return c, hu
+}
+
+// leaveSplit ends a lookup in a unit of f.
+func (d *Data) leaveSplit(f *splitFile, u *unit) {
+	c := f.data
+	c.count(u)
+	c.trim()
+	d.links.count(f)
+	if d.err == nil {
+		d.err = c.firstErr(u)
+	}
+}
+
+// relocate sets the bases of a split unit, which are not its own to tell.
+func (u *unit) relocate(p part) {
+	u.strOffBase, _, u.rngBase = defaultBases(u.enc)
+	u.strOffBase += p.strOffsets
+	u.rngBase += p.rnglists
+	if u.enc.version >= 5 {
+		u.listBase = p.rnglists
+	}
+}
+
+// findHalf looks for the split unit of a skeleton: in the package, if there is one, then in its own file.
+func (d *Data) findHalf(u *unit) *half {
+	d.spend(openCost)
+	l := d.links
+	if f := d.openPackage(); f != nil {
+		if off, p, ok := f.find(u.dwoID); ok {
+			return &half{f, off, p}
+		}
+	}
+	name := string(d.text(d.stringOf(u, u.dwoName, secInfo)))
+	dir := string(d.text(u.compDir))
+	if l.Split == nil || name == "" || len(name)+len(dir) > maxPathBytes {
+		return &half{}
+	}
+	key := dir + "\x00" + name
+	if f := l.files[key]; f != nil { // it holds several units
+		f.data.work = maxWork / 8
+		if off, ok := f.data.unitWithID(u.dwoID); ok {
+			return &half{file: f, off: off}
+		}
+	}
+	f := &splitFile{key: key, used: d.tick}
+	var off uint64
+	file := l.Split(dir, name, func(o *object.File) bool {
+		if f.data = d.newSplit(o); f.data == nil {
+			return false
+		}
+		f.data.work = maxWork / 8
+		var ok bool
+		off, ok = f.data.unitWithID(u.dwoID)
+		return ok
+	})
+	if file.Object == nil {
+		return &half{}
+	}
+	f.file = file
+	if old := l.files[key]; old != nil {
+		l.close(old)
+	}
+	if len(l.files) >= maxSplitFiles {
+		oldest := slices.MinFunc(slices.Collect(maps.Values(l.files)), func(a, b *splitFile) int {
+			return cmp.Compare(a.used, b.used)
+		})
+		l.close(oldest)
+	}
+	if l.files == nil {
+		l.files = make(map[string]*splitFile)
+	}
+	l.files[key] = f
+	l.keyHeap += fileCost + int64(len(key))
+	l.open++
+	l.count(f)
+	return &half{file: f, off: off}
+}
+
+// fileCost is the heap that an open file takes besides its Data.
+const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
+
+// newSplit returns the split units of a file, or nil when there are none for d.
+func (d *Data) newSplit(o *object.File) *Data {
+	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
+		return nil
+	}
+	c := newData(sections{big: d.big, zeroCode: d.sec.zeroCode, load: o.Data, skeletons: &d.sec})
+	c.short = d.short
+	return c
+}
+
+// openPackage returns the package, or nil.
+func (d *Data) openPackage() *splitFile {
+	l := d.links
+	if l.pack != nil || l.noPack || l.Package == nil {
+		return l.pack
+	}
+	l.noPack = true
+	file := l.Package()
+	if file.Object == nil {
+		return nil
+	}
+	c := d.newSplit(file.Object)
+	if c == nil {
+		file.Close()
+		return nil
+	}
+	c.packaged = true
+	f := &splitFile{data: c, file: file, used: d.tick}
+	var ok bool
+	if f.index, ok = parseIndex(cursor{buf: c.sec.get(secCUIndex), big: d.big}); !ok {
+		d.damaged("the package's .debug_cu_index")
+		file.Close()
+		return nil
+	}
+	l.pack, l.noPack = f, false
+	l.open++
+	l.count(f)
+	return f
+}
+
+// find returns where the unit of this ID is in a package.
+func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
+	x, c := &f.index, f.data
+	row := x.row(id)
+	if row == 0 {
+		return 0, p, false
+	}
+	off, size, ok := x.contribution(row, sectInfo)
+	if !ok || size == 0 {
+		return 0, p, false
+	}
+	p.abbrev, _, _ = x.contribution(row, sectAbbrev)
+	p.strOffsets, _, _ = x.contribution(row, sectStrOffsets)
+	if x.version >= 5 {
+		p.rnglists, _, _ = x.contribution(row, sectRnglists)
+	}
+	// The index has 32 bits of each offset. In a larger section the ID tells which is meant.
+	n := uint64(len(c.sec.get(secInfo)))
+	for c.work = maxWork / 8; off < n; off += 1 << 32 {
+		if got, ok := c.idOf(off, p); ok && got == id {
+			return off, p, true
+		}
+	}
+	return 0, p, false
+}
+
+// unitWithID returns the offset of the unit of this ID.
+func (d *Data) unitWithID(id uint64) (off uint64, ok bool) {
+	for _, off := range d.unitOffsets() {
+		if got, ok := d.idOf(off, part{}); ok && got == id {
+			return off, true
+		}
+	}
+	return 0, false
+}
+
+// idOf returns the ID of the split unit at off, if there is one.
+func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
+	var u unit
+	if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); !ok || !u.isCompile() || !d.spend(1) {
+		return 0, false
+	}
+	if u.enc.version >= 5 {
+		return u.dwoID, u.kind == unitSplit
+	}
+	root := cursorAt(u.data, uint64(u.root), d.big)
+	code := root.uleb()
+	if root.bad || code == 0 {
+		return 0, false
+	}
+	d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff+p.abbrev, d.big), u.enc, code)
+	return u.dwoID, d.spend(d.table.tried) && d.parseRoot(&u, &d.table) && u.dwoID != 0
+}
+
+// A unitIndex finds the units of a package by their IDs (DWARF 5, 7.3.5), in place.
+type unitIndex struct {
+	version uint16
+	big     bool
+	columns []byte // 4 bytes each: which section
+	ids     []byte // 8 bytes for each slot
+	rows    []byte // 4 bytes for each slot: the row, from 1; 0 for an empty slot
+	offsets []byte // 4 bytes for each row and column
+	sizes   []byte
+}
+
+func parseIndex(c cursor) (x unitIndex, ok bool) {
+	x.big = c.big
+	at := c
+	if c.u32() == 2 { // GNU's, before DWARF 5
+		x.version = 2
+	} else {
+		c = at
+		x.version = c.u16()
+		c.u16()
+	}
+	if x.version != 2 && x.version != 5 {
+		return x, false
+	}
+	columns, units, slots := uint64(c.u32()), uint64(c.u32()), uint64(c.u32())
+	x.ids = c.take(8 * slots)
+	x.rows = c.take(4 * slots)
+	x.columns = c.take(4 * columns)
+	if c.bad || columns != 0 && units > uint64(c.left())/columns { // no product overflows
+		return x, false
+	}
+	x.offsets = c.take(4 * units * columns)
+	x.sizes = c.take(4 * units * columns)
+	return x, !c.bad && slots&(slots-1) == 0
+}
+
+// row returns the row of a unit, from 1, or 0.
+func (x *unitIndex) row(id uint64) uint32 {
+	slots := uint64(len(x.rows) / 4)
+	if slots == 0 {
+		return 0
+	}
+	mask := slots - 1
+	at, step := id&mask, id>>32&mask|1 // an odd step reaches every slot
+	for range min(slots, maxProbes) {
+		row := load32(x.rows[4*at:], x.big)
+		if row == 0 {
+			return 0
+		}
+		if load64(x.ids[8*at:], x.big) == id {
+			return row
+		}
+		at = (at + step) & mask
+	}
+	return 0
+}
+
+// contribution returns what a row, from 1, says of a section.
+func (x *unitIndex) contribution(row uint32, sect uint32) (off, size uint64, ok bool) {
+	columns := len(x.columns) / 4
+	for i := range columns {
+		if load32(x.columns[4*i:], x.big) == sect {
+			at := (uint64(row)-1)*uint64(columns) + uint64(i)
+			if at >= uint64(len(x.offsets))/4 {
+				return 0, 0, false
+			}
+			return uint64(load32(x.offsets[4*at:], x.big)), uint64(load32(x.sizes[4*at:], x.big)), true
+		}
+	}
+	return 0, 0, false
+}
+
+// SplitSections returns the names of the sections that lookups read from files of split units.
+func SplitSections() []string {
+	var names []string
+	for id := range secCUIndex {
+		switch id {
+		case secAranges, secLine, secLineStr, secAddr, secRanges: // the linked file's
+		default:
+			names = append(names, sectionNames[id]+".dwo")
+		}
+	}
+	return names
+}
