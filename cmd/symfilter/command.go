@@ -44,6 +44,7 @@ type config struct {
 	explain   bool
 	quiet     bool
 	verbose   bool
+	examining bool // this is the doctor
 }
 
 // run is the program; it returns the exit code.
@@ -80,7 +81,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, help) })
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.define(cmd.Flags())
-	addCommands(cmd, args)
+	addCommands(cmd, &c, &code, args)
 
 	err := cmd.Execute()
 	var usage usageError

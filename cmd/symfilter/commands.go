@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +14,9 @@ import (
 )
 
 // addCommands adds the subcommands where args begin with one: a FILE of that
-// name behind others, or as ./man, is a log.
-func addCommands(root *cobra.Command, args []string) {
+// name behind others, or as ./man, is a log. A command that runs sets c from its
+// flags, and code.
+func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	completing := len(args) > 0 && strings.HasPrefix(args[0], "__complete")
 	if completing {
 		describe(root.Flags())
@@ -23,7 +25,7 @@ func addCommands(root *cobra.Command, args []string) {
 		}
 		args = args[1:]
 	}
-	if len(args) == 0 || args[0] != "completion" && args[0] != "man" {
+	if len(args) == 0 || !slices.Contains([]string{"completion", "man", "doctor"}, args[0]) {
 		return
 	}
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
@@ -46,7 +48,20 @@ func addCommands(root *cobra.Command, args []string) {
 		},
 	}
 	man.SetHelpFunc(printHelp(manHelp))
-	for _, cmd := range []*cobra.Command{completion, man} {
+	examine := &cobra.Command{
+		Use:  "doctor [flags] [BUILD-ID]",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+				return usageError{err}
+			}
+			*code, err = doctor(cmd.Context(), c, append(args, "")[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return err
+		},
+	}
+	c.define(examine.Flags())
+	examine.SetHelpFunc(printHelp(doctorHelp))
+	for _, cmd := range []*cobra.Command{completion, man, examine} {
 		check := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
@@ -69,6 +84,16 @@ Prints what makes a shell complete symfilter's flags:
   powershell  symfilter completion powershell | Out-String | Invoke-Expression
 
 To filter a log with the name completion, write ./completion.
+`
+	doctorHelp = `symfilter doctor [flags] [BUILD-ID]
+
+Says whether the places where debug files are looked for are in order: the
+folders that flags name, debuginfod's cache, and its servers, each of which is
+asked once. With a BUILD-ID, also where its debug file is, or all places where
+it is not. The flags are those of symfilter. Exits with 1 if anything is out of
+order, or there is no such file.
+
+To filter a log with the name doctor, write ./doctor.
 `
 	manHelp = `symfilter man
 

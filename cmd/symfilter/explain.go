@@ -82,18 +82,24 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"
 	case errors.Is(u.Err, symbolize.ErrPending):
 		return "a longer --wait, or the same log once more: what has been fetched is kept"
+	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:
+		return "something above is out of order; symfilter doctor " + u.ID.String() + " tries again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
-		return "something is out of order above; symfilter doctor " + u.ID.String() + " tries again"
+		return "" // which it is has been said
 	}
 	return c.elsewhere(u.ID)
 }
 
 // elsewhere says where else a debug file may come from.
 func (c *config) elsewhere(id buildid.ID) string {
-	if len(c.urls) == 0 && !c.offline {
-		return "name the folder that has it with --symbol-path, or a server in DEBUGINFOD_URLS"
+	const name = "name the folder that has it with --symbol-path"
+	switch {
+	case len(c.urls) == 0 && !c.offline:
+		return name + ", or a server in DEBUGINFOD_URLS"
+	case c.examining:
+		return name
 	}
-	return "name the folder that has it with --symbol-path; symfilter doctor " + id.String() + " tries again"
+	return name + "; symfilter doctor " + id.String() + " tries again"
 }
 
 // packageName names a package of a distribution, and the usual name of the one

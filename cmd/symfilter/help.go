@@ -28,6 +28,7 @@ All flags:  symfilter man | man -l -
 // usage begins the help and the manual page: how to call it, what it is, and
 // examples.
 const usage = `symfilter [flags] [FILE...]
+symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
 symfilter completion bash|zsh|fish|powershell
 symfilter man
 

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// patienceOfDoctor is how long a place may take to answer: a person waits.
+const patienceOfDoctor = 15 * time.Second
+
+// An examination prints, place by place, whether debug files can be found.
+type examination struct {
+	w   io.Writer
+	bad int // places that are out of order
+}
+
+func (x *examination) head(title string) { fmt.Fprintln(x.w, title) }
+
+func (x *examination) good(format string, args ...any) { x.line("ok", format, args...) }
+func (x *examination) none(format string, args ...any) { x.line("-", format, args...) }
+
+func (x *examination) wrong(format string, args ...any) {
+	x.bad++
+	x.line("BAD", format, args...)
+}
+
+func (x *examination) line(verdict, format string, args ...any) {
+	fmt.Fprintf(x.w, "  %-4s %s\n", verdict, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// doctor examines the places where debug files are looked for, and where the
+// file of a build ID is, if one is given. It returns the exit code: 1 when
+// something is out of order, or there is no such file.
+func doctor(ctx context.Context, c *config, id string, stdout, stderr io.Writer) (int, error) {
+	var want buildid.ID
+	if id != "" {
+		var err error
+		if want, err = buildid.Parse([]byte(id)); err != nil {
+			return exitUsage, usageError{fmt.Errorf("doctor: %w", err)}
+		}
+	}
+	diag := &diagnostics{w: stderr, quiet: true}
+	client, err := c.client(os.Getenv, diag, &statusLine{})
+	if err != nil {
+		return exitUsage, err
+	}
+	defer client.Close()
+
+	c.examining = true
+	x := &examination{w: stdout}
+	x.folders(c)
+	x.cache(client)
+	x.servers(ctx, c, client, want)
+	if !want.IsZero() {
+		x.find(ctx, c, client, want)
+	}
+	if x.bad > 0 {
+		return exitIO, nil
+	}
+	return exitOK, nil
+}
+
+// folders examines what flags name.
+func (x *examination) folders(c *config) {
+	x.head("folders and files")
+	for _, place := range c.places() {
+		_, err := os.Stat(place.path)
+		if err == nil {
+			err = readable(place.path)
+		}
+		switch {
+		case err == nil:
+			x.good("%s (%s)", place.path, place.flag)
+		case errors.Is(err, fs.ErrNotExist) && place.path == defaultDebugDir:
+			x.none("%s: no debug packages are installed", place.path)
+		default:
+			x.wrong("%s (%s): %v", place.path, place.flag, bare(err))
+		}
+	}
+}
+
+// readable returns why the file or folder at path cannot be read.
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		return err
+	}
+	if _, err := f.ReadDir(1); err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// cache examines debuginfod's cache.
+func (x *examination) cache(client *debuginfod.Client) {
+	x.head("cache of debuginfod")
+	info := client.Cache().Info()
+	for _, problem := range info.Problems {
+		x.wrong("%s: %s", info.Dir, problem)
+	}
+	switch {
+	case info.Dir == "":
+		x.none("nowhere: neither HOME nor DEBUGINFOD_CACHE_PATH is set")
+	case !info.Exists:
+		x.none("%s: not there yet; the first download makes it", info.Dir)
+	case len(info.Problems) == 0:
+		x.good("%s: %s, %s, and %s known to be nowhere", info.Dir, count(int64(info.Files), "file", "files"), megabytes(info.Size), count(int64(info.Misses), "file", "files"))
+	}
+}
+
+// servers examines the servers, all at once: each is asked for the file of id,
+// or, without one, for a file that nobody has.
+func (x *examination) servers(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
+	x.head("servers")
+	all := client.Servers()
+	switch {
+	case c.offline:
+		x.none("none is asked: --offline")
+	case c.noServers:
+		x.none("none is asked: --no-debuginfod")
+	case len(all) == 0:
+		x.none("none is known: DEBUGINFOD_URLS or --debuginfod-urls names them")
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
+	defer cancel()
+	results := make([]debuginfod.ProbeResult, len(all))
+	var asked sync.WaitGroup
+	for i, server := range all {
+		asked.Go(func() { results[i] = client.Probe(ctx, server.URL, id) })
+	}
+	asked.Wait()
+	for _, r := range results {
+		if took := r.Took.Round(time.Millisecond); r.Works {
+			x.good("%s: answered in %v: %s", r.Server, took, r.Said)
+		} else {
+			x.wrong("%s: %s", r.Server, r.Said)
+		}
+	}
+}
+
+// find looks for the file of id where a log's module would have it looked for.
+func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
+	x.head("build ID " + id.String())
+	sym := symbolize.New(symbolize.Options{Finders: append(c.finders(), client), MaxMemory: int64(c.maxMemory)})
+	defer sym.Close()
+	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
+	defer cancel()
+	_, err := sym.Code(ctx, nil, symbolize.Location{ID: id})
+	r := sym.Report(id, "")
+	if r.Path != "" && r.Holds == symbolize.DebugInfo && r.Fault == "" {
+		x.good("%s holds %s", r.Path, r.Holds)
+		return
+	}
+	u := filter.Unresolved{ID: id, Frames: 1, Err: err}
+	switch {
+	case r.Fault != "":
+		x.wrong("%s", r.Fault)
+	case r.Path != "":
+		x.wrong("%s holds %s; no better file at:", r.Path, r.Holds)
+	case errors.Is(err, symbolize.ErrPending):
+		x.wrong("still being looked for after %v", max(waitFile, c.wait.Duration))
+	default:
+		x.wrong("not found at:")
+	}
+	for _, a := range r.Attempts {
+		fmt.Fprintf(x.w, "       %s\n", oneLine(a.Where+": "+a.Said))
+	}
+	if next := c.next(u, r); next != "" {
+		fmt.Fprintf(x.w, "       next: %s\n", oneLine(next))
+	}
+}
