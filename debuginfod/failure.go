@@ -74,7 +74,11 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &network) && network.Timeout():
 		return failuref("cannot be reached within %v", time.Since(began).Round(time.Second))
 	}
-	return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
+	}
+	return failuref("its answer cannot be understood: %.200s", lastError(err).Error())
 }
 
 // lastError returns the innermost error, which says what happened without repeating on what.

@@ -171,7 +171,11 @@ func (s *spool) abandon() {
 // commit gives the verified file its name and returns it open, to be shared. modified is the server's time of it, if known.
 func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose == nil {
-		if err := s.finish(modified); err != nil {
+		err := s.finish(modified)
+		if err == nil {
+			err = s.root.Rename(s.temp, s.k.path())
+		}
+		if err != nil {
 			if err = s.loosen(err); err != nil {
 				s.abandon()
 				return nil, err
@@ -183,10 +187,6 @@ func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	}
 	s.f.Close()
 	defer s.root.Close()
-	if err := s.root.Rename(s.temp, s.k.path()); err != nil {
-		s.root.Remove(s.temp)
-		return nil, err
-	}
 	if d, err := s.root.Open(s.k.id.String()); err == nil {
 		d.Sync() // the name; where that cannot be, a crash costs the file
 		d.Close()

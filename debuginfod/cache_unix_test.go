@@ -1,0 +1,192 @@
+//go:build unix
+
+package debuginfod
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// What others may have put into the cache is not used, not followed and not waited for: the file comes from the server, and is
+// kept where that is safe.
+func TestCacheHostileDir(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	good := elfFile(id, 5000)
+	s := serve(t, has(map[string][]byte{debugPath(id): good}))
+	must := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name  string
+		root  bool // only root can make it
+		plant func(t *testing.T, dir, idDir, file string)
+		want  string // a note
+		kept  bool
+	}{
+		{"a link to a good file", false, func(t *testing.T, dir, idDir, file string) {
+			must(t, os.Symlink(put(t, t.TempDir(), "elf", good, 0o400), file))
+		}, "not used: it is no regular file", true},
+		{"a link to itself", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Symlink(file, file)) }, "not used: it is no regular file", true},
+		{"a FIFO", false, func(t *testing.T, dir, idDir, file string) { must(t, syscall.Mkfifo(file, 0o600)) }, "not used: it is no regular file", true},
+		{"a directory", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Mkdir(file, 0o700)) }, "not used: it is no regular file", false},
+		{"a device", true, func(t *testing.T, dir, idDir, file string) {
+			if syscall.Mknod(file, syscall.S_IFCHR|0o600, 1<<8|5) != nil {
+				t.Skip("devices cannot be made here")
+			}
+		}, "not used: it is no regular file", true},
+		{"a file that others can write to", false, func(t *testing.T, dir, idDir, file string) {
+			put(t, dir, id.String()+"/debuginfo", good, 0o646)
+		}, "not used: others than its owner can write to it (chmod go-w)", true},
+		{"a file of another user", true, func(t *testing.T, dir, idDir, file string) {
+			put(t, dir, id.String()+"/debuginfo", good, 0o400)
+			must(t, os.Chown(file, 4242, 4242))
+		}, "not used: it belongs to another user", true},
+		{"a directory that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(idDir, 0o777)) },
+			"not used: others than its owner can write to it (chmod go-w)", false},
+		{"a directory of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(idDir, 4242, 4242)) },
+			"not used: it belongs to another user", false},
+		{"a directory elsewhere", false, func(t *testing.T, dir, idDir, file string) {
+			must(t, os.Remove(idDir))
+			must(t, os.Symlink(t.TempDir(), idDir))
+		}, "not used: it is no directory", false},
+		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o770)) },
+			"not used: others than its owner can write to it (chmod go-w)", false},
+		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
+			"not used: it belongs to another user", false},
+		{"another build", false, func(t *testing.T, dir, idDir, file string) {
+			put(t, dir, id.String()+"/debuginfo", elfFile(testID(2), 0), 0o400)
+		}, "not used: it is another build, " + testID(2).String() + "; asked for again", true},
+		{"half a file", false, func(t *testing.T, dir, idDir, file string) {
+			put(t, dir, id.String()+"/debuginfo", good[:3000], 0o400)
+		}, "not used: it is no whole ELF file: its section headers are missing; asked for again", true},
+		{"no ELF file", false, func(t *testing.T, dir, idDir, file string) {
+			put(t, dir, id.String()+"/debuginfo", []byte("<html>"), 0o400)
+		}, "not used: it is no whole ELF file: ", true},
+		{"a link in place of the lock", false, func(t *testing.T, dir, idDir, file string) {
+			must(t, os.Symlink("/dev/tty", filepath.Join(dir, lockName)))
+		}, "", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.root && os.Geteuid() != 0 {
+				t.Skip("only root can make it")
+			}
+			dir := filepath.Join(t.TempDir(), "cache")
+			idDir := filepath.Join(dir, id.String())
+			must(t, os.MkdirAll(idDir, 0o700))
+			file := filepath.Join(idDir, "debuginfo")
+			tt.plant(t, dir, idDir, file)
+
+			if f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil); err == nil && tt.want != "" {
+				t.Errorf("offline: it was used as %s", f.Path())
+				f.Close()
+			}
+			c := newClient(t, Options{CacheDir: dir}, s.URL)
+			got, notes, err := find(t, c, buildid.Query{ID: id})
+			if err != nil || !bytes.Equal(got, good) {
+				t.Fatalf("got %d bytes, %v, %q; want the server's %d", len(got), err, notes, len(good))
+			}
+			if all := strings.Join(notes, "\n"); !strings.Contains(all, tt.want) {
+				t.Errorf("got notes %q, want %q", notes, tt.want)
+			}
+			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil)
+			if kept := err == nil; kept != tt.kept {
+				t.Errorf("kept: got %v (%v), want %v", kept, err, tt.kept)
+			}
+			if err == nil {
+				f.Close()
+			}
+			if got := leftovers(t, dir); got != nil {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+func TestCacheIsPrivate(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	modified := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := serve(t, sends(elfFile(id, 0), "Last-Modified", "Thu, 02 Jan 2020 03:04:05 GMT"))
+	c := newClient(t, Options{}, s.URL)
+	find(t, c, buildid.Query{ID: id})
+	for name, want := range map[string]fs.FileMode{"": fs.ModeDir | 0o700, id.String(): fs.ModeDir | 0o700, id.String() + "/debuginfo": 0o400} {
+		info, err := os.Stat(filepath.Join(c.cache.dir, name))
+		if err != nil || info.Mode() != want {
+			t.Errorf("%q: got %v, %v; want %v", name, info.Mode(), err, want)
+		}
+		if want == 0o400 && !info.ModTime().Equal(modified) {
+			t.Errorf("got the time %v, want the server's %v", info.ModTime(), modified)
+		}
+	}
+}
+
+// Where the cache is read-only for us, the file is used and not kept.
+func TestReadOnlyCacheIsReadAndNotWritten(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root can write everywhere")
+	}
+	id := testID(1)
+	s := serve(t, sends(elfFile(id, 0)))
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, notes, err := find(t, newClient(t, Options{CacheDir: dir}, s.URL), buildid.Query{ID: id})
+	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "could not be kept") {
+		t.Errorf("got %v, %q", err, notes)
+	}
+}
+
+func TestInfoTellsWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		put(t, dir, testID(i).String()+"/debuginfo", elfFile(testID(i), 1000), 0o400)
+	}
+	put(t, dir, testID(1).String()+"/executable", nil, 0o644)
+	put(t, dir, testID(1).String()+"/executable.aB3dE6", make([]byte, 500), 0o600)
+	put(t, dir, maxUnusedFile, []byte("60"), 0o600)
+	if err := os.Symlink("/", filepath.Join(dir, testID(2).String(), "source")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, testID(0).String()), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	got := NewCache(dir).Info()
+	want := CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
+		Clean: 24 * time.Hour, Unused: time.Minute, Miss: 10 * time.Minute, Problems: []string{
+			`"` + testID(0).String() + `" is not used: others than its owner can write to it (chmod go-w)`,
+			`"` + testID(2).String() + `/source" is not used: it is no regular file`,
+		}}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Error("-got +want:\n" + diff)
+	}
+	if got := NewCache(filepath.Join(dir, "none")).Info(); got.Exists || got.Problems != nil {
+		t.Errorf("a cache that is not there: got %+v", got)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if got := NewCache(dir).Info(); len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "chmod go-w") {
+		t.Errorf("a cache that others can write to: got %q", got.Problems)
+	}
+	if got := NewCache("").Info(); got.Exists || len(got.Problems) != 1 {
+		t.Errorf("no cache: got %+v", got)
+	}
+}

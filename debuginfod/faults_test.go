@@ -1,0 +1,394 @@
+package debuginfod
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }
+}
+
+func sends(body []byte, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.Write(body)
+	}
+}
+
+// raw answers with bytes of the test's own and closes the connection.
+func raw(answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		conn.Write([]byte(answer))
+		conn.Close()
+	}
+}
+
+// slowly sends a piece of body each time the interval is over, until the client leaves.
+func slowly(body []byte, piece int, interval time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for len(body) > 0 {
+			n := min(piece, len(body))
+			w.Write(body[:n])
+			body = body[n:]
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(interval):
+			}
+		}
+	}
+}
+
+func zipped(t *testing.T, parts ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for _, p := range parts {
+		z.Write(p)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What a server can do wrong is said in one note, is no miss, leaves nothing behind, and does not keep the next server's file from
+// being used.
+func TestFaultsOfAServer(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	good := elfFile(id, 200<<10)
+	other := elfFile(testID(2), 200<<10)
+	zeros := make([]byte, 1<<20)
+	var bomb [][]byte
+	bomb = append(bomb, good[:100])
+	for range 40 {
+		bomb = append(bomb, zeros)
+	}
+	tests := []struct {
+		name string
+		h    http.HandlerFunc
+		want string // the note
+	}{
+		{"wrong credentials", status(401), "401, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"forbidden", status(403), "403, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"too big for it", status(406), "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"too often", status(429), "429, it was asked too often"},
+		{"broken", status(500), "500, it cannot answer now"},
+		{"overloaded", status(503), "503, it cannot answer now"},
+		{"teapot", status(418), "answered 418, which is no answer of a debuginfod server"},
+		{"part", status(206), "answered 206, which is no answer of a debuginfod server"},
+		{"a page", sends([]byte("<html>Please log in</html>"), "Content-Type", "text/html; charset=utf-8"), `sent something that is no ELF file ("text/html")`},
+		{"nothing", sends(nil), "sent an empty file"},
+		{"another build", sends(other), "sent a wrong file: it is another build, " + testID(2).String()},
+		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: there is no build ID in it"},
+		{"cut off", raw("HTTP/1.1 200 OK\r\nContent-Length: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
+		{"cut off, without a length", raw("HTTP/1.0 200 OK\r\n\r\n" + string(good[:1000])), "sent a wrong file: it is no whole ELF file: its section headers are missing"},
+		{"cut off, with elfutils' length", raw("HTTP/1.0 200 OK\r\nX-DEBUGINFOD-SIZE: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
+		{"cut off in a chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n" + string(good[:1000])), "ended the connection in the middle of its answer"},
+		{"cut off in the header", raw("HTTP/1.1 200 OK\r\nContent-"), "its answer cannot be understood: "},
+		{"gibberish", raw("SSH-2.0-OpenSSH_9.2\r\n"), "its answer cannot be understood: "},
+		{"an endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), "its answer cannot be understood: "},
+		{"brotli", sends(good, "Content-Encoding", "br"), `sent its answer in the encoding "br", which was not asked for`},
+		{"a gzip bomb", sends(zipped(t, bomb...), "Content-Encoding", "gzip"), "sent an answer that grows more than 1000 times when it is inflated"},
+		{"no gzip", sends(good, "Content-Encoding", "gzip"), "its answer cannot be understood: gzip: invalid header"},
+		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"without an end", func(w http.ResponseWriter, r *http.Request) {
+			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
+			}
+		}, "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 1s"},
+		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 1s"},
+		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, "redirects more than 5 times"},
+		{"redirects to a file", sendsTo("file:///etc/passwd"), "redirects to nowhere: refused"},
+		{"redirects to nothing", status(302), "redirects to nowhere: refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bad := serve(t, tt.h)
+			o := Options{MaxSize: 64 << 20, Timeout: time.Second}
+			c := newClient(t, o, bad.URL)
+			_, notes, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Executable}, bad.URL, "BAD")
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("got error %v, want one that is no miss", err)
+			}
+			if len(notes) != 1 || !strings.HasPrefix(notes[0], "BAD: "+tt.want) {
+				t.Errorf("got notes %q, want one: %q", notes, tt.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got error %q, want it to say %q", err, tt.want)
+			}
+			if got := leftovers(t, c.cache.dir); got != nil {
+				t.Errorf("left behind: %q", got)
+			}
+
+			// The good one answers a little later, so that the bad one wins where it can.
+			better := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(30 * time.Millisecond)
+				sends(good)(w, r)
+			})
+			both := newClient(t, o, bad.URL, better.URL)
+			got, notes, err := find(t, both, buildid.Query{ID: id})
+			if err != nil || !bytes.Equal(got, good) {
+				t.Errorf("with a good server: got %d bytes, %v, %q; want %d bytes", len(got), err, notes, len(good))
+			}
+			if got := leftovers(t, both.cache.dir); got != nil {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+func sendsTo(location string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", location)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
+func TestServersThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	closed := serve(t, status(404))
+	closed.Close()
+	tests := []struct{ url, server, want string }{
+		{closed.URL, closed.URL, "refuses connections"},
+		{"file:///usr/lib/debug", "file:///usr/lib/debug", `refused: "file:" is no URL of http or https`},
+		{"ftp://me:secret@h/", "ftp://me:xxxxx@h", `refused: "ftp:" is no URL of http or https`},
+		{"localhost:8002", "localhost:8002", `refused: "localhost:" is no URL of http or https`},
+		{"http://", "http:", "refused: its URL names no host"},
+		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: it is no URL"},
+		{"http://h/?key=1", "http://h/?key=1", "refused: its URL has a query or a fragment"},
+		{"http://name.invalid", "http://name.invalid", "its name "},
+	}
+	for _, tt := range tests {
+		c := newClient(t, Options{}, tt.url)
+		_, notes, err := find(t, c, buildid.Query{ID: testID(1)})
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got error %v, want one that is no miss", tt.url, err)
+		}
+		if len(notes) != 1 || !strings.HasPrefix(notes[0], tt.server+": "+tt.want) {
+			t.Errorf("%s: got notes %q, want %q", tt.url, notes, tt.server+": "+tt.want)
+		}
+		if strings.Contains(fmt.Sprint(notes, err, c.Servers()), "secret") {
+			t.Errorf("%s: the password is shown: %q, %v", tt.url, notes, err)
+		}
+	}
+}
+
+func TestServersThatEnforceSignaturesAreNotAsked(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	s := serve(t, has(map[string][]byte{debugPath(id): elfFile(id, 0)}))
+	c := newClient(t, Options{}, "ima:enforcing", s.URL)
+	_, notes, err := find(t, c, buildid.Query{ID: id}, s.URL, "S")
+	want := []string{"S: refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"}
+	if diff := cmp.Diff(notes, want); diff != "" || err == nil {
+		t.Errorf("%v (-got +want):\n%s", err, diff)
+	}
+	if got := s.requests(); got != nil {
+		t.Errorf("requests: %q", got)
+	}
+	c = newClient(t, Options{}, "ima:enforcing", "http://h.invalid", "ima:ignore", s.URL)
+	if _, notes, err := find(t, c, buildid.Query{ID: id}); err != nil {
+		t.Errorf("behind ima:ignore: %v %q", err, notes)
+	}
+}
+
+func TestZippedAnswerIsInflated(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	want := elfFile(id, 100<<10)
+	s := serve(t, sends(zipped(t, want), "Content-Encoding", "gzip", "X-DEBUGINFOD-SIZE", fmt.Sprint(len(want))))
+	got, notes, err := find(t, newClient(t, Options{}, s.URL), buildid.Query{ID: id})
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes, %v %q; want %d", len(got), err, notes, len(want))
+	}
+}
+
+// A wrong file is not fetched again and again.
+func TestWrongFileIsFetchedOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, sends(elfFile(testID(2), 0)))
+	c := newClient(t, Options{RetryLimit: 2}, s.URL)
+	var first []string
+	for i := range 3 {
+		_, notes, err := find(t, c, buildid.Query{ID: testID(1)})
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got error %v, want one that is no miss", err)
+		}
+		if i == 0 {
+			first = notes
+		} else if diff := cmp.Diff(notes, first); diff != "" {
+			t.Error("notes of a later run (-got +want):\n" + diff)
+		}
+	}
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+// A server that failed does not make the other's 404 forgotten, on this client; on disk there is no miss.
+func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	bad, empty := serve(t, status(500)), serve(t, status(404))
+	c := newClient(t, Options{}, bad.URL, empty.URL)
+	for range 3 {
+		_, notes, err := find(t, c, buildid.Query{ID: id}, bad.URL, "BAD", empty.URL, "EMPTY")
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got error %v, want one that is no miss", err)
+		}
+		want := []string{"BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file", "BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file"}
+		for i := range notes {
+			if strings.Contains(notes[i], "left alone") { // from the fifth failure on
+				notes[i] = want[i]
+			}
+		}
+		if diff := cmp.Diff(notes, want); diff != "" {
+			t.Error("notes (-got +want):\n" + diff)
+		}
+	}
+	if got, want := len(empty.requests()), 2; got != want {
+		t.Errorf("got %d requests, want %d", got, want)
+	}
+	if got, want := len(bad.requests()), breakAfter; got != want {
+		t.Errorf("got %d requests to the one that fails, want %d", got, want)
+	}
+	if info := c.cache.Info(); info.Misses != 0 {
+		t.Errorf("got %d misses on disk, want none", info.Misses)
+	}
+}
+
+func TestTransientFailureIsRetried(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	good := elfFile(id, 100<<10)
+	failures := map[string]http.HandlerFunc{
+		"503":       status(503),
+		"429":       func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Retry-After", "1"); w.WriteHeader(429) },
+		"truncated": raw("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n" + string(good[:1000])),
+		"reset":     raw(""),
+	}
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s *fake
+			s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if len(s.requests()) <= 2 {
+					failure(w, r)
+					return
+				}
+				sends(good)(w, r)
+			})
+			got, notes, err := find(t, newClient(t, Options{RetryLimit: 2}, s.URL), buildid.Query{ID: id})
+			if err != nil || !bytes.Equal(got, good) {
+				t.Errorf("got %d bytes, %v, %q", len(got), err, notes)
+			}
+			if got := len(s.requests()); got != 3 {
+				t.Errorf("got %d requests, want 3", got)
+			}
+		})
+	}
+}
+
+func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3000")
+		w.WriteHeader(503)
+	})
+	c := newClient(t, Options{RetryLimit: 5}, s.URL)
+	want := []string{"S: 503, it cannot answer now"}
+	for range 2 {
+		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S", "50m0s", "SOON", "49m59s", "SOON", "49m58s", "SOON")
+		if diff := cmp.Diff(notes, want); diff != "" {
+			t.Error("notes (-got +want):\n" + diff)
+		}
+		want = []string{"S: not asked: it failed before and is left alone for another SOON"}
+	}
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	var b breaker
+	now := time.Unix(1e9, 0)
+	fail := func() { b.bad(now, 0) }
+	allowed := func(want bool, when string) {
+		t.Helper()
+		if got := b.allow(now); got != want {
+			t.Errorf("%s: got %v, want %v", when, got, want)
+		}
+	}
+	for range breakAfter - 1 {
+		allowed(true, "closed")
+		fail()
+	}
+	allowed(true, "before the last")
+	fail()
+	for pause := breakFirst; ; pause = min(2*pause, breakMost) {
+		now = now.Add(pause - 1)
+		allowed(false, "open")
+		now = now.Add(1)
+		allowed(true, "the one that tries")
+		allowed(false, "another one meanwhile")
+		b.abandoned()
+		allowed(true, "the next that tries")
+		if pause == breakMost {
+			break
+		}
+		fail()
+	}
+	fail()
+	now = now.Add(breakMost)
+	allowed(true, "after the longest pause")
+	b.good()
+	for range 3 {
+		allowed(true, "closed again")
+	}
+	b.bad(now, 20*time.Minute)
+	now = now.Add(20*time.Minute - 1)
+	allowed(false, "as the server asked")
+	now = now.Add(1)
+	allowed(true, "after what the server asked")
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	tests := []struct {
+		text string
+		want time.Duration
+	}{
+		{"", 0}, {"7", 7 * time.Second}, {"-7", 0}, {"soon", 0},
+		{"99999999999999999999", breakMost}, {"1e3", 0},
+		{"Wed, 02 Jan 2030 03:05:05 GMT", time.Minute},
+		{"Wed, 02 Jan 2030 03:03:05 GMT", 0},
+		{"Wed, 02 Jan 2999 03:03:05 GMT", breakMost},
+	}
+	for _, tt := range tests {
+		if got := retryAfter(http.Header{"Retry-After": {tt.text}}, now); got != tt.want {
+			t.Errorf("%q: got %v, want %v", tt.text, got, tt.want)
+		}
+	}
+}
