@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -149,6 +151,35 @@ func TestServerInTheStyleOfLLVM(t *testing.T) {
 	c.check(t, got)
 	if got, want := filter(command, "--no-debuginfod"), filter("llvm-symbolizer-19", "--no-debuginfod"); got != want {
 		t.Errorf("--no-debuginfod: (-got +LLVM's):\n%s", cmp.Diff(got, want))
+	}
+}
+
+// A module that nobody has costs a server two requests, one for each kind of file, whatever the log.
+func TestModuleThatNobodyHas(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	const frames = 10000
+	var log strings.Builder
+	log.WriteString("{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000000:load:0:rx:0x0}}}\n")
+	for i := range frames {
+		fmt.Fprintf(&log, "{{{bt:%d:%#x:ra}}}\n", i, 0x10010+i*16)
+	}
+	cmd := exec.Command(command, "--debug-file-directory", t.TempDir())
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+server.URL, "DEBUGINFOD_CACHE_PATH="+t.TempDir())
+	cmd.Stdin = strings.NewReader(log.String())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytes.Count(out, []byte("(BuildId: aabbccdd)")); got != frames {
+		t.Errorf("%d frames name the build ID, want %d", got, frames)
+	}
+	if got := requests.Load(); got != 2 {
+		t.Errorf("%d requests, want 2", got)
 	}
 }
 
