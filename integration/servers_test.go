@@ -183,6 +183,44 @@ func TestModuleThatNobodyHas(t *testing.T) {
 	}
 }
 
+// Nothing is fetched unless the user asks, and not when the user forbids.
+func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	const log = "{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000:load:0:rx:0x0}}}\n{{{pc:0x10010}}}\n"
+	for _, test := range []struct {
+		name string
+		args []string
+		env  []string
+		want int64
+	}{
+		{"not named", nil, nil, 0},
+		{"named by the environment", nil, []string{"DEBUGINFOD_URLS=" + server.URL}, 2},
+		{"named by a flag", []string{"--debuginfod-urls", server.URL}, nil, 2},
+		{"named by the flag's variable", nil, []string{"SYMFILTER_DEBUGINFOD_URLS=" + server.URL}, 2},
+		{"forbidden", []string{"--no-debuginfod"}, []string{"DEBUGINFOD_URLS=" + server.URL}, 0},
+		{"offline", []string{"--offline"}, []string{"DEBUGINFOD_URLS=" + server.URL}, 0},
+		{"markup passes on", []string{"--output=markup"}, []string{"DEBUGINFOD_URLS=" + server.URL}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			requests.Store(0)
+			cmd := exec.Command(command, append(test.args, "--debug-file-directory", t.TempDir())...)
+			cmd.Env = append(append(os.Environ(), "DEBUGINFOD_CACHE_PATH="+t.TempDir()), test.env...)
+			cmd.Stdin = strings.NewReader(log)
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if got := requests.Load(); got != test.want {
+				t.Errorf("%d requests, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 // A server that accepts and never answers costs a pipe one wait, and the end of the program none.
 func TestServerThatNeverAnswers(t *testing.T) {
 	c := newChain(t)
