@@ -7,17 +7,12 @@ import (
 	"io/fs"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
 )
-
-func child(task string) int {
-	switch task {
-	}
-	return 2
-}
 
 func TestFindFetchesVerifiesAndKeeps(t *testing.T) {
 	id := testID(1)
@@ -69,8 +64,11 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	c := newClient(t, Options{}, s.URL)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-hangs; cancel() }()
-	_, err := c.Find(ctx, buildid.Query{ID: testID(3)}, nil)
-	if !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	within(t, 10*time.Second, func() {
+		_, err := c.Find(ctx, buildid.Query{ID: testID(3)}, nil)
+		if !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+		c.running.Wait() // the request ends too: nobody waits for it
+	})
 }

@@ -3,7 +3,6 @@ package debuginfod
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -185,17 +184,12 @@ func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose != nil {
 		return &shared{f: s.f, size: s.n, path: where, where: where, remove: s.temp}, nil
 	}
-	s.f.Close()
-	defer s.root.Close()
 	if d, err := s.root.Open(s.k.id.String()); err == nil {
 		d.Sync() // the name; where that cannot be, a crash costs the file
 		d.Close()
 	}
-	f, l := s.c.look(s.root, s.k)
-	if f == nil {
-		return nil, fmt.Errorf("the file just written: %s", l.said)
-	}
-	return &shared{f: f.OS(), size: f.Size(), path: f.Path(), where: where}, nil
+	s.root.Close()
+	return &shared{f: s.f, size: s.n, path: filepath.Join(s.c.dir, s.k.path()), where: where}, nil
 }
 
 // finish makes the file durable, with the mode and the times that it will have.

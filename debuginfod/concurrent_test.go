@@ -1,0 +1,399 @@
+package debuginfod
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// child is what the test's own program does in place of the tests: "find" asks for one file, "store" keeps files until it is
+// killed.
+func child(task string) int {
+	dir := os.Getenv("TASK_CACHE")
+	switch task {
+	case "find":
+		c, err := New(Options{URLs: []string{os.Getenv("TASK_URL")}, CacheDir: dir})
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		f, err := c.Find(context.Background(), buildid.Query{ID: testID(1)}, nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		f.Close()
+		return 0
+	case "store":
+		c := NewCache(dir)
+		fmt.Println("begins")
+		for i := 0; ; i++ {
+			n := rand.IntN(8)
+			body := elfFile(testID(n), 64<<10+n<<16)
+			s, err := c.spool(key{testID(n), buildid.Debug})
+			if err != nil {
+				panic(err)
+			}
+			for len(body) > 0 {
+				m := min(len(body), 64<<10)
+				if _, err := s.Write(body[:m]); err != nil {
+					panic(err)
+				}
+				body = body[m:]
+			}
+			file, err := s.commit(time.Time{}, "")
+			if err != nil {
+				panic(err)
+			}
+			file.close()
+			c.rememberMiss(key{testID(n), buildid.Executable})
+			if i%4 == 0 {
+				c.clean(time.Now())
+			}
+		}
+	}
+	return 2
+}
+
+func TestHerd(t *testing.T) {
+	id := testID(1)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(50 * time.Millisecond)
+		sends(elfFile(id, 1<<20))(w, r)
+	})
+	c := newClient(t, Options{}, s.URL)
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() {
+			f, err := c.Find(context.Background(), buildid.Query{ID: id}, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			if got, err := buildid.Read(f, f.Size()); got != id || err != nil {
+				t.Errorf("got a file of %s, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+func TestProcessesFetchAFileOnce(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes wait for each other on Linux only")
+	}
+	t.Parallel()
+	id := testID(1)
+	here := make(chan struct{}, 10)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		here <- struct{}{}
+		time.Sleep(300 * time.Millisecond)
+		sends(elfFile(id, 1<<20))(w, r)
+	})
+	dir := filepath.Join(t.TempDir(), "cache")
+	var children []*exec.Cmd
+	for range 3 {
+		cmd := self(t, "find", "TASK_URL="+s.URL, "TASK_CACHE="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, cmd)
+	}
+	for _, cmd := range children {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+// A process that is killed while it fetches holds nobody up.
+func TestKilledProcessLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	hangs := make(chan struct{}, 10)
+	hung := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Write(elfFile(id, 1<<20)[:1000])
+		w.(http.Flusher).Flush()
+		hangs <- struct{}{}
+		<-r.Context().Done()
+	})
+	good := serve(t, sends(elfFile(id, 0)))
+	dir := filepath.Join(t.TempDir(), "cache")
+	cmd := self(t, "find", "TASK_URL="+hung.URL, "TASK_CACHE="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-hangs
+	c := newClient(t, Options{CacheDir: dir}, good.URL)
+	if runtime.GOOS == "linux" {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := c.Find(ctx, buildid.Query{ID: id}, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the other process fetches it: got %v, want to wait", err)
+		}
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, notes, err := find(t, c, buildid.Query{ID: id}); err != nil {
+		t.Errorf("got %v, %q", err, notes)
+	}
+	// What it had begun is removed when it is old.
+	if got := len(leftovers(t, dir)); got != 1 {
+		t.Errorf("got %d temporary files, want that of the killed process", got)
+	}
+	removeIn := func(after time.Duration) {
+		root, err := c.cache.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		removeStale(root, id.String(), time.Now().Add(after))
+	}
+	removeIn(staleTemp - time.Minute)
+	if got := len(leftovers(t, dir)); got != 1 {
+		t.Errorf("got %d temporary files, want one that may be being written", got)
+	}
+	removeIn(staleTemp + time.Minute)
+	if got := leftovers(t, dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
+// One waiter who leaves does not end the download for the others; the last one does.
+func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	here, send := make(chan struct{}, 10), make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		here <- struct{}{}
+		select {
+		case <-send:
+			sends(elfFile(id, 0))(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	c := newClient(t, Options{}, s.URL)
+	ask := func(ctx context.Context) chan error {
+		done := make(chan error, 1)
+		go func() {
+			f, err := c.Find(ctx, buildid.Query{ID: id}, nil)
+			if err == nil {
+				f.Close()
+			}
+			done <- err
+		}()
+		return done
+	}
+	waiting := func(n int) {
+		for {
+			c.mu.Lock()
+			f := c.flights[key{id, buildid.Debug}]
+			ok := f != nil && f.waiters == n
+			c.mu.Unlock()
+			if ok {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	first, leave := context.WithCancel(t.Context())
+	leaves := ask(first)
+	<-here
+	stays := ask(t.Context())
+	waiting(2)
+	leave()
+	if err := <-leaves; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	close(send)
+	if err := <-stays; err != nil {
+		t.Errorf("the one who waited: %v", err)
+	}
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+func TestCloseEndsDownloads(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	for name, h := range map[string]http.HandlerFunc{
+		"silence": func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"body":    slowly(elfFile(id, 100<<20), 1<<20, 50*time.Millisecond),
+		"retry":   status(500),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			here := make(chan struct{}, 100)
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) { here <- struct{}{}; h(w, r) })
+			c := newClient(t, Options{RetryLimit: 20}, s.URL)
+			found := make(chan error, 1)
+			go func() {
+				_, err := c.Find(context.Background(), buildid.Query{ID: id}, nil)
+				found <- err
+			}()
+			<-here
+			within(t, 5*time.Second, func() {
+				c.Close()
+				if err := <-found; !errors.Is(err, errClosed) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("got %v, want %v", err, errClosed)
+				}
+			})
+			if _, err := c.Find(context.Background(), buildid.Query{ID: id}, nil); !errors.Is(err, errClosed) {
+				t.Errorf("after Close: got %v, want %v", err, errClosed)
+			}
+			if got := leftovers(t, c.cache.dir); got != nil {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+// A process is killed at a random moment, again and again: whatever has its final name in the cache is whole, and what has not is
+// removed when it is old.
+func TestCrashConsistency(t *testing.T) {
+	t.Parallel()
+	kills, most := 100, 12*time.Second
+	if long() {
+		kills, most = 1000, time.Hour
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	began := time.Now()
+	done := 0
+	for ; done < kills && time.Since(began) < most; done++ {
+		cmd := self(t, "store", "TASK_CACHE="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		io.ReadFull(out, make([]byte, len("begins")))
+		time.Sleep(rand.N(20 * time.Millisecond))
+		cmd.Process.Kill()
+		cmd.Wait()
+		checkWholeCache(t, dir)
+	}
+	files := NewCache(dir).Info()
+	t.Logf("%d kills; %d files, %d temporary files, %d bytes", done, files.Files, files.Temporary, files.Size)
+	if done < 20 {
+		t.Errorf("only %d kills in %v", done, most)
+	}
+	if files.Temporary == 0 && done == kills {
+		t.Error("no kill came while a file was being written")
+	}
+	c := NewCache(dir)
+	put(t, dir, cleanIntervalFile, []byte("0"), 0o600)
+	if err := c.clean(time.Now().Add(staleTemp + time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	after := c.Info()
+	if after.Temporary != 0 || after.Files != files.Files || after.Problems != nil {
+		t.Errorf("after cleaning: got %+v, want %d files", after, files.Files)
+	}
+}
+
+// checkWholeCache fails the test for each file under its final name that is not the one of its ID.
+func checkWholeCache(t *testing.T, dir string) {
+	t.Helper()
+	c := NewCache(dir)
+	for n := range 8 {
+		f, err := c.Find(t.Context(), buildid.Query{ID: testID(n), Kind: buildid.Alt}, nil)
+		if err != nil {
+			if _, err := os.Lstat(filepath.Join(dir, testID(n).String(), "debuginfo")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("file %d is there and is not used", n)
+			}
+			continue
+		}
+		got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+		f.Close()
+		if want := elfFile(testID(n), 64<<10+n<<16); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("file %d: got %d bytes, %v; want %d", n, len(got), err, len(want))
+		}
+	}
+}
+
+// Clients, a cleaner and one who exchanges files work on one cache at the same time.
+func TestManyUsersOfOneCache(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		for n = range 8 {
+			if r.URL.Path == debugPath(testID(n)) {
+				sends(elfFile(testID(n), 10000))(w, r)
+				return
+			}
+		}
+		w.WriteHeader(404)
+	})
+	dir := filepath.Join(t.TempDir(), "cache")
+	end := make(chan struct{})
+	var others, users sync.WaitGroup
+	other := func(f func(n int)) {
+		others.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-end:
+					return
+				default:
+					f(i % 8)
+				}
+			}
+		})
+	}
+	c := NewCache(dir)
+	other(func(int) { c.trim(25000, "") })
+	other(func(n int) { os.RemoveAll(filepath.Join(dir, testID(n).String())) })
+	other(func(n int) {
+		temp := filepath.Join(dir, "wrong."+strconv.Itoa(n))
+		os.WriteFile(temp, elfFile(testID(n+1), 10000), 0o400)
+		os.Rename(temp, filepath.Join(dir, testID(n).String(), "debuginfo"))
+	})
+	for range 2 {
+		client := newClient(t, Options{CacheDir: dir}, s.URL)
+		for n := range 8 {
+			users.Go(func() {
+				for range 40 {
+					f, err := client.Find(context.Background(), buildid.Query{ID: testID(n), Kind: buildid.Alt}, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if got, err := buildid.Read(f, f.Size()); got != testID(n) || err != nil {
+						t.Errorf("got a file of %s, %v; want %s", got, err, testID(n))
+					}
+					f.Close()
+				}
+			})
+		}
+	}
+	users.Wait()
+	close(end)
+	others.Wait()
+	if got := leftovers(t, dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+}
