@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -203,3 +204,9 @@ func within(t testing.TB, d time.Duration, f func()) {
 		t.Errorf("took %v, want at most %v", took, d)
 	}
 }
+
+// quiet is a log for servers whose clients are meant to fail.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// query asks for the debug file of the n-th ID.
+func query(n int) buildid.Query { return buildid.Query{ID: testID(n)} }

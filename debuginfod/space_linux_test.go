@@ -1,0 +1,73 @@
+package debuginfod
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A file that does not fit into the cache is used and not kept; nothing of it stays there.
+func TestENOSPC(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
+		t.Skip("a small file system cannot be mounted here: ", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	small, big := testID(1), testID(2)
+	files := map[string][]byte{debugPath(small): elfFile(small, 100<<10), debugPath(big): elfFile(big, 3<<20)}
+	s := serve(t, has(files))
+	c := newClient(t, Options{CacheDir: dir}, s.URL)
+	for _, id := range []buildid.ID{big, small, big} {
+		got, notes, err := find(t, c, buildid.Query{ID: id})
+		if err != nil || !bytes.Equal(got, files[debugPath(id)]) {
+			t.Errorf("got %d bytes, %v, %q", len(got), err, notes)
+		}
+		var want []string
+		if id == big {
+			want = []string{"CACHE: the file could not be kept: no space left on device"}
+		}
+		if diff := cmp.Diff(notes, want); diff != "" {
+			t.Error("notes (-got +want):\n" + diff)
+		}
+	}
+	want := []string{small.String(), small.String() + "/debuginfo", big.String()}
+	if diff := cmp.Diff(tree(t, dir), want); diff != "" {
+		t.Error("cache (-got +want):\n" + diff)
+	}
+	// Not one byte is left: not even the empty file of a miss can be made then.
+	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 2<<20), 0o600); err == nil {
+		t.Error("the file system is not full")
+	}
+	if _, notes, err := find(t, c, buildid.Query{ID: testID(3)}); err == nil || len(notes) != 2 {
+		t.Errorf("a miss: got %v, %q", err, notes)
+	}
+	if got := leftovers(t, dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
+// Nothing can be kept anywhere: that is said and no miss.
+func TestNowhereToKeepAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
+		t.Skip("a small file system cannot be mounted here: ", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	t.Setenv("TMPDIR", dir)
+	s := serve(t, sends(elfFile(testID(1), 3<<20)))
+	_, notes, err := find(t, newClient(t, Options{CacheDir: filepath.Join(dir, "cache")}, s.URL), buildid.Query{ID: testID(1)}, s.URL, "S")
+	if err == nil || len(notes) != 1 || notes[0] != "S: its file could not be kept: no space left on device" || strings.Contains(err.Error(), "not exist") {
+		t.Errorf("got %v, %q", err, notes)
+	}
+	if got, err := os.ReadDir(dir); err != nil || len(got) != 1 {
+		t.Errorf("left behind: %v, %v", got, err)
+	}
+}
