@@ -62,6 +62,17 @@ func Open(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
+// OpenRegular opens the file at path if it is a regular one, whatever it holds: the caller checks that it is the one meant, by its
+// dwo_id, its checksum or its ID. It never blocks on a FIFO or a device. where is kept for [File.Where]. The error wraps [fs.ErrNotExist] where
+// there is no such file.
+func OpenRegular(path, where string) (*File, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
+}
+
 // NewFile returns a File of size bytes read from r whose build ID the caller has checked: the member of an archive. Close
 // closes closer, if that is not nil.
 func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
@@ -242,6 +253,15 @@ func (s *search) try(path string) *File {
 	if err == nil {
 		return f
 	}
+	s.failed(path, err)
+	return nil
+}
+
+// failed keeps and tells that the file at path is not the one, for err.
+func (s *search) failed(path string, err error) {
+	if s.ctx.Err() != nil {
+		return
+	}
 	s.tell(path, said(err))
 	if s.passing == nil && passing(err) {
 		s.passing = err
@@ -249,7 +269,6 @@ func (s *search) try(path string) *File {
 	if s.unusable == nil && unusable(err) {
 		s.unusable = &UnusableError{path, err}
 	}
-	return nil
 }
 
 // tryVerified is try for places where a file without a note cannot be trusted.
@@ -274,6 +293,9 @@ func (s *search) miss() error {
 	}
 	if err == nil {
 		err = fs.ErrNotExist
+	}
+	if s.query.ID.IsZero() {
+		return fmt.Errorf("%s: %w", s.where, err)
 	}
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }

@@ -27,22 +27,27 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 		s.tell(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
 		return nil, s.miss()
 	}
-	hex := q.ID.String()
-	place := filepath.Join(hex[:2], hex[2:])
-	dirs := []string{filepath.Join(t.dir, ".build-id"), t.dir}
-	if filepath.Base(t.dir) == ".build-id" {
-		dirs = dirs[1:]
-	}
+	places := t.places(q.ID)
 	suffixes := []string{".debug", ""}
 	if q.Kind == Executable {
 		suffixes = suffixes[1:]
 	}
 	for _, suffix := range suffixes {
-		for _, dir := range dirs {
-			if f := s.try(filepath.Join(dir, place) + suffix); f != nil {
+		for _, place := range places {
+			if f := s.try(place + suffix); f != nil {
 				return f, nil
 			}
 		}
 	}
 	return nil, s.miss()
+}
+
+// places returns where id belongs, without a suffix. id has at least minPathID bytes.
+func (t *Tree) places(id ID) []string {
+	hex := id.String()
+	place := filepath.Join(hex[:2], hex[2:])
+	if filepath.Base(t.dir) == ".build-id" {
+		return []string{filepath.Join(t.dir, place)}
+	}
+	return []string{filepath.Join(t.dir, ".build-id", place), filepath.Join(t.dir, place)}
 }

@@ -1,0 +1,243 @@
+package buildid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
+	maxSummed   = 16 << 30 // bytes of a file that are summed up: some seconds' work
+	sumChunk    = 1 << 20  // bytes summed up between two looks at the context
+)
+
+// A Link is what a stripped program says about its debug file in .gnu_debuglink.
+type Link struct {
+	Name string // of the file, without its folder; hostile
+	CRC  uint32 // of all its bytes: the CRC-32 of IEEE 802.3
+}
+
+// FindLink returns the debug file of the program at the path near, as GDB looks for it: beside the program, in the folder .debug beside it, and below
+// each of dirs at the program's own path. That is done for the folder that near names and for the one in which it is once
+// symbolic links are followed. The file must have the sum that the link tells, and the build ID id unless one of the two has none.
+//
+// A name that would lead out of those folders is not looked for. note, when not nil, is told of every place that was
+// looked at in vain. The error wraps [fs.ErrNotExist] where none of them has the file.
+func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
+	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
+	if said := notBase(l.Name); said != "" {
+		s.tell(l.Name, said)
+		return nil, s.miss()
+	}
+	places := linkPlaces(l.Name, near, dirs)
+	if len(places) == 0 {
+		s.tell(l.Name, "the program that links to it has no path to look beside")
+	}
+	for _, place := range places {
+		if f := s.tryLink(place, l.CRC, near); f != nil {
+			return f, nil
+		}
+	}
+	return nil, s.miss()
+}
+
+// notBase says why name is not the name of a file in some folder; it is empty for one that is.
+func notBase(name string) string {
+	switch {
+	case name == "":
+		return "an empty name"
+	case len(name) > maxFileName:
+		return fmt.Sprintf("a name of %d bytes is no file's", len(name))
+	case strings.ContainsRune(name, 0):
+		return "a name with a NUL is no file's"
+	case strings.ContainsAny(name, `/\`) || name != filepath.Base(name) || !filepath.IsLocal(name) || name == ".":
+		return "only a name without a folder is looked for"
+	}
+	return ""
+}
+
+// linkPlaces returns where the debug file called name of the program at near may be.
+func linkPlaces(name, near string, dirs []string) []string {
+	var places []string
+	for _, folder := range foldersOf(near) {
+		places = append(places, filepath.Join(folder, name), filepath.Join(folder, ".debug", name))
+		for _, dir := range dirs {
+			places = append(places, filepath.Join(dir, folder[len(filepath.VolumeName(folder)):], name))
+		}
+	}
+	return places
+}
+
+// foldersOf returns the folder that the path near names, and the one in which its file really is if that is another.
+func foldersOf(near string) []string {
+	if near == "" {
+		return nil
+	}
+	abs, err := filepath.Abs(near)
+	if err != nil {
+		return nil
+	}
+	folders := []string{filepath.Dir(abs)}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && !slices.Contains(folders, filepath.Dir(real)) {
+		folders = append(folders, filepath.Dir(real))
+	}
+	return folders
+}
+
+// tryLink opens the file at path if it has the sum crc and no other ID than the one asked for, or tells why not.
+func (s *search) tryLink(path string, crc uint32, near string) *File {
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	f, err := openLinked(path, s.where, s.query.ID)
+	if err == nil {
+		err = s.checkSum(f, crc, near)
+	}
+	if err == nil {
+		return f
+	}
+	if f != nil {
+		f.Close()
+	}
+	s.failed(path, err)
+	return nil
+}
+
+// openLinked is open for an id that may be zero: then the file may have any.
+func openLinked(path, where string, id ID) (*File, error) {
+	if !id.IsZero() {
+		return open(path, where, id)
+	}
+	f, err := OpenRegular(path, where)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Read(f, f.size); err != nil && !errors.Is(err, ErrNoID) {
+		f.Close()
+		return nil, err
+	}
+	f.unverified = true
+	return f, nil
+}
+
+// checkSum returns nil if f's bytes have the sum crc. The program itself, which a link may name, is not read for that.
+func (s *search) checkSum(f *File, crc uint32, near string) error {
+	if program, err := os.Stat(near); err == nil {
+		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {
+			return errors.New("the program itself, not its debug file")
+		}
+	}
+	got, err := sum(s.ctx, f, f.size)
+	if err == nil && got != crc {
+		err = fmt.Errorf("its checksum is %08x, not %08x: another build's", got, crc)
+	}
+	if err == nil {
+		f.unverified = false // the sum says more than a note
+	}
+	return err
+}
+
+// sum returns the CRC-32 of the size bytes behind r.
+func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
+	if size > maxSummed {
+		return 0, fmt.Errorf("%d bytes are too many to be summed up: the limit is %d", size, int64(maxSummed))
+	}
+	buf := make([]byte, min(size, sumChunk))
+	crc := uint32(0)
+	for off := int64(0); off < size; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := r.ReadAt(buf[:min(size-off, sumChunk)], off)
+		crc = crc32.Update(crc, crc32.IEEETable, buf[:n])
+		off += int64(n)
+		if err != nil && off < size {
+			return 0, err
+		}
+	}
+	return crc, nil
+}
+
+// FindAlt returns the supplementary file that .gnu_debugaltlink of the debug file at the path near speaks of: the one at the path name, which may be
+// relative to the folder of near; below each of dirs the one of that name in .dwz; and there the one at the place of
+// its ID, as in a [Tree]. Whatever its path, its note must hold id. name is hostile.
+//
+// note, when not nil, is told of every place that was looked at in vain. The error wraps [fs.ErrNotExist] where none
+// of them has the file.
+func FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
+	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
+	if id.IsZero() {
+		s.tell(name, "without a build ID no file can be checked")
+		return nil, s.miss()
+	}
+	var places []string
+	if said := notPath(name); said != "" {
+		s.tell(name[:min(len(name), maxFileName)], said)
+	} else {
+		places = altPlaces(name, near, dirs)
+	}
+	if id.Len() >= minPathID {
+		for _, dir := range dirs {
+			for _, place := range NewTree(dir).places(id) {
+				places = append(places, place+".debug")
+			}
+		}
+	}
+	for i, place := range places {
+		if slices.Contains(places[:i], place) {
+			continue
+		}
+		if f := s.tryVerified(place); f != nil {
+			return f, nil
+		}
+	}
+	return nil, s.miss()
+}
+
+// notPath says why name is not the path of a file; it is empty for one that is.
+func notPath(name string) string {
+	switch {
+	case name == "":
+		return "an empty name"
+	case len(name) > maxPath:
+		return fmt.Sprintf("a name of %d bytes is no path", len(name))
+	case strings.ContainsRune(name, 0):
+		return "a name with a NUL is no path"
+	}
+	return ""
+}
+
+// altPlaces returns where the supplementary file called name may be, that of the debug file at near.
+func altPlaces(name, near string, dirs []string) []string {
+	name = filepath.FromSlash(name)
+	var places []string
+	if filepath.IsAbs(name) {
+		places = append(places, name)
+	} else {
+		for _, folder := range slices.Backward(foldersOf(near)) { // the real one first: that is where dwz stood
+			places = append(places, filepath.Join(folder, name))
+		}
+	}
+	// Distributions have a folder of an architecture below .dwz.
+	const dwz = ".dwz" + string(filepath.Separator)
+	base := filepath.Base(name)
+	below := base
+	if i := strings.LastIndex(name, dwz); i >= 0 {
+		below = filepath.Clean(name[i+len(dwz):])
+	}
+	for _, dir := range dirs {
+		for _, tail := range []string{below, base} {
+			if filepath.IsLocal(tail) {
+				places = append(places, filepath.Join(dir, ".dwz", tail))
+			}
+		}
+	}
+	return places
+}
