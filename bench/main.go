@@ -4,6 +4,9 @@
 // median of interleaved runs. It is no test: nothing fails but what cannot be measured.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-list]
+//	go run ./bench -agree 100000 [FILE...]
+//
+// The second form compares answers instead: those for so many random code addresses in each FILE, or in the big binaries.
 //
 // The binaries (a kernel and radosgw, from Debian's packages) and the logs made from them, about 4 GB, are kept in
 // $BENCH_DIR, by default symfilter-bench in the user's cache directory. Needs apt-get, dpkg-deb, llvm-19.
@@ -53,14 +56,15 @@ func main() {
 	only := flag.String("only", "", "run the workloads whose name matches this regular `expression`")
 	list := flag.Bool("list", false, "list the workloads")
 	generate := flag.String("generate", "", "") // one workload's log, by a process of its own: see logOf
+	addresses := flag.Int("agree", 0, "compare the answers for `N` random addresses of each file")
 	flag.Parse()
-	if err := bench(*runs, *only, *list, *generate); err != nil {
+	if err := bench(*runs, *only, *list, *generate, *addresses, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(runs int, only string, list bool, generate string) error {
+func bench(runs int, only string, list bool, generate string, addresses int, files []string) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -90,6 +94,12 @@ func bench(runs int, only string, list bool, generate string) error {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	describe(command)
+	if addresses > 0 {
+		if len(files) == 0 {
+			files = []string{b.bin(vmlinux), b.bin(radosgw)}
+		}
+		return agree(command, files, addresses)
+	}
 
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| workload\t| against\t| wall\t| CPU\t| peak memory\t| of\t|")
