@@ -220,6 +220,11 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
+// An otherBuildError is about a whole file with another ID.
+type otherBuildError struct{ got buildid.ID }
+
+func (e *otherBuildError) Error() string { return "it is another build, " + e.got.String() }
+
 // verify returns what is wrong with the file of size bytes behind f as the file of id.
 func verify(f *os.File, size int64, id buildid.ID) error {
 	got, err := buildid.Read(f, size)
@@ -229,7 +234,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	case err != nil:
 		return fmt.Errorf("it is no whole ELF file: %w", lastError(err))
 	case got != id:
-		return fmt.Errorf("it is another build, %s", got)
+		return &otherBuildError{got}
 	}
 	return checkWhole(f, size)
 }

@@ -136,24 +136,6 @@ func TestCacheIsPrivate(t *testing.T) {
 	}
 }
 
-// Where the cache is read-only for us, the file is used and not kept.
-func TestReadOnlyCacheIsReadAndNotWritten(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() == 0 {
-		t.Skip("root can write everywhere")
-	}
-	id := testID(1)
-	s := serve(t, sends(elfFile(id, 0)))
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	_, notes, err := find(t, newClient(t, Options{CacheDir: dir}, s.URL), buildid.Query{ID: id})
-	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "could not be kept") {
-		t.Errorf("got %v, %q", err, notes)
-	}
-}
-
 func TestInfoTellsWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {

@@ -30,7 +30,7 @@ import "time"
 
 // The limits. Those with a variable of the environment are [Options] too.
 const (
-	connectTimeout = 10 * time.Second // for one address of a server and for the TLS handshake: more is a server that is down
+	connectTimeout = 10 * time.Second // to reach a server, and again for the TLS handshake: more is one that is down
 	defaultTimeout = 90 * time.Second // DEBUGINFOD_TIMEOUT: elfutils'; servers unpack archives before they answer
 	minProgress    = 100 << 10        // bytes that a server must send in each Timeout: elfutils'
 	defaultMaxTime = 10 * time.Minute // DEBUGINFOD_MAXTIME, for one file from all servers: 1 GiB at 2 MiB/s

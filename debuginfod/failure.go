@@ -78,7 +78,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	if errors.As(err, &op) {
 		return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
 	}
-	return failuref("its answer cannot be understood: %.200s", lastError(err).Error())
+	return &failure{said: fmt.Sprintf("its answer cannot be understood: %.200s", lastError(err)), retry: true}
 }
 
 // lastError returns the innermost error, which says what happened without repeating on what.

@@ -71,6 +71,22 @@ func zipped(t *testing.T, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
+// A server that sends enough to be waited for, and never ends, is given up when MaxTime is over.
+func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
+	t.Parallel()
+	s := serve(t, slowly(elfFile(testID(1), 200<<20), 256<<10, 20*time.Millisecond))
+	c := newClient(t, Options{MaxTime: time.Second, Timeout: 500 * time.Millisecond}, s.URL)
+	within(t, 20*time.Second, func() {
+		_, notes, err := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
+		if diff := cmp.Diff(notes, []string{"S: was not done after 1s"}); diff != "" || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v, notes (-got +want):\n%s", err, diff)
+		}
+	})
+	if got := leftovers(t, c.cache.dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
 // What a server can do wrong is said in one note, is no miss, leaves nothing behind, and does not keep the next server's file from
 // being used.
 func TestFaultsOfAServer(t *testing.T) {
@@ -118,7 +134,7 @@ func TestFaultsOfAServer(t *testing.T) {
 		}, "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 1s"},
 		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 1s"},
-		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, "redirects more than 5 times"},
+		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirects more than 5 times"},
 		{"redirects to a file", sendsTo("file:///etc/passwd"), "redirects to nowhere: refused"},
 		{"redirects to nothing", status(302), "redirects to nowhere: refused"},
 	}

@@ -189,7 +189,9 @@ func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attemp
 	}
 	if err := verify(s.f, s.n, k.id); err != nil {
 		s.abandon()
-		return nil, nil, &failure{said: "sent a wrong file: " + err.Error(), verdict: true}
+		var other *otherBuildError
+		whole := errors.As(err, &other) || errors.Is(err, buildid.ErrNoID)
+		return nil, nil, &failure{said: "sent a wrong file: " + err.Error(), verdict: whole, retry: !whole}
 	}
 	modified, _ := http.ParseTime(a.resp.Header.Get("Last-Modified"))
 	file, err := s.commit(modified, "debuginfod "+a.c.s.name)

@@ -141,6 +141,40 @@ func TestRedirectPolicy(t *testing.T) {
 	}
 }
 
+// Behind a proxy only the names of hosts are known here, and the proxy itself may be on a private network.
+func TestRedirectsBehindAProxy(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	good := elfFile(id, 0)
+	for to, want := range map[string]string{
+		"http://b.test":    "",
+		"http://127.0.0.1": "redirects to 127.0.0.1, which is on a private network: refused",
+		"http://intranet":  "redirects to intranet, which is on a private network: refused",
+	} {
+		proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/there" {
+				sends(good)(w, r)
+				return
+			}
+			http.Redirect(w, r, to+"/there", http.StatusFound)
+		})
+		c := newClient(t, Options{}, "http://a.test")
+		u, err := url.Parse(proxy.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.direct.Proxy, c.guarded.Proxy = http.ProxyURL(u), http.ProxyURL(u)
+		_, notes, err := find(t, c, buildid.Query{ID: id})
+		var wants []string
+		if want != "" {
+			wants = []string{"http://a.test: " + want}
+		}
+		if diff := cmp.Diff(notes, wants); diff != "" || (err == nil) != (want == "") {
+			t.Errorf("to %s: %v, notes (-got +want):\n%s", to, err, diff)
+		}
+	}
+}
+
 // The transport that follows the redirects of public servers dials no private address, whatever the name was.
 func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
 	s := serve(t, status(200))

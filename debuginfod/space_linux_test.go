@@ -54,6 +54,30 @@ func TestENOSPC(t *testing.T) {
 	}
 }
 
+// Where the cache cannot be written, its files are used, and others are used and not kept.
+func TestReadOnlyCacheIsRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
+		t.Skip("a file system cannot be mounted here: ", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	put(t, dir, testID(1).String()+"/debuginfo", elfFile(testID(1), 0), 0o400)
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, sends(elfFile(testID(2), 0)))
+	c := newClient(t, Options{CacheDir: dir}, s.URL)
+	if _, notes, err := find(t, c, query(1)); err != nil || notes != nil {
+		t.Errorf("what is there: got %v, %q", err, notes)
+	}
+	_, notes, err := find(t, c, query(2))
+	want := []string{"CACHE: the file could not be kept: read-only file system"}
+	if diff := cmp.Diff(notes, want); diff != "" || err != nil {
+		t.Errorf("what is not: %v, notes (-got +want):\n%s", err, diff)
+	}
+}
+
 // Nothing can be kept anywhere: that is said and no miss.
 func TestNowhereToKeepAFile(t *testing.T) {
 	dir := t.TempDir()
