@@ -44,6 +44,8 @@ var workloads = []workload{
 	{name: "16 cold frames, radosgw", log: frames(radosgw, 16, 0), debug: plainTree},
 	{name: "100 k random frames, vmlinux", log: frames(vmlinux, 100_000, 0), debug: plainTree},
 	{name: "100 k random frames, radosgw", log: frames(radosgw, 100_000, 0), debug: plainTree},
+	{name: "1 M random frames, vmlinux", log: frames(vmlinux, 1_000_000, 0), debug: plainTree},
+	{name: "1 M random frames, radosgw", log: frames(radosgw, 1_000_000, 0), debug: plainTree},
 	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree},
 	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree},
 	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree},

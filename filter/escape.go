@@ -10,7 +10,19 @@ import (
 // controls, line and paragraph separators and broken UTF-8 come out visible,
 // as \x1b or \u202e. An ordinary name is returned as it is.
 func clean(s string) string {
-	for i := 0; i < len(s); i++ {
+	const (
+		ones = 0x0101010101010101
+		high = 0x80 * ones
+	)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		b := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		if (b|(b-' '*ones)|(b+ones))&high != 0 { // one of them is not ordinary, or comes behind such
+			break
+		}
+	}
+	for ; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c >= 0x7f {
 			return string(appendClean(make([]byte, 0, len(s)+16), s))
 		}

@@ -25,7 +25,7 @@ type frameText struct {
 	file string // empty where there is no line
 	line string // decimal
 	col  string // decimal
-	tail []byte // all that stands behind the address of a backtrace line, without colour
+	tail string // all that stands behind the address of a backtrace line, without colour
 }
 
 func (r *rendered) size() int64 {
@@ -39,7 +39,7 @@ func (r *rendered) size() int64 {
 	}
 	for i := range r.frames {
 		f := &r.frames[i]
-		n += int64(96 + len(f.name) + len(f.file) + len(f.line) + len(f.col) + len(f.tail))
+		n += int64(96 + len(f.name) + len(f.file) + len(f.tail)) // line and col are parts of tail
 	}
 	return n
 }
@@ -55,26 +55,58 @@ func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o 
 			}
 		}
 	}
-	where := string(appendPlace(nil, m, rel))
+	// All that is composed is one string, which the frames share.
+	var room [512]byte
+	text := room[:0]
+	var placeRoom [96]byte
+	place := appendPlace(append(placeRoom[:0], '('), m, rel)
+	place = append(place, ')')
+	type parts struct{ name, line, col, end int }
+	var partsRoom [16]parts
+	ends := slices.Grow(partsRoom[:0], len(frames))
 	for i := range frames {
 		s, t := &frames[i], &r.frames[i]
 		t.name = clean(s.Func)
+		var p parts
+		switch {
+		case t.name == "":
+			t.name = "??"
+			text = append(text, t.name...)
+		case s.File == "" && s.Offset != 0:
+			text = append(append(text, t.name...), "+0x"...)
+			text = strconv.AppendUint(text, s.Offset, 16)
+			t.name = ""
+		default:
+			text = append(text, t.name...)
+		}
+		p.name = len(text)
+		text = append(text, ' ')
 		if s.File != "" {
 			t.file = clean(paths.shown(s.File))
-			t.line = strconv.FormatUint(uint64(s.Line), 10)
-			t.col = strconv.FormatUint(uint64(s.Column), 10)
-		} else if s.Offset != 0 && t.name != "" {
-			t.name += "+0x" + strconv.FormatUint(s.Offset, 16)
+			text = append(append(text, t.file...), ':')
+			text = strconv.AppendUint(text, uint64(s.Line), 10)
+			p.line = len(text)
+			text = append(text, ':')
+			text = strconv.AppendUint(text, uint64(s.Column), 10)
+			p.col = len(text)
+			text = append(text, ' ')
 		}
+		text = append(text, place...)
+		p.end = len(text)
+		ends = append(ends, p)
+	}
+	whole, start := string(text), 0
+	for i, p := range ends {
+		t := &r.frames[i]
+		t.tail = whole[start:p.end]
 		if t.name == "" {
-			t.name = "??"
+			t.name = whole[start:p.name]
 		}
-		t.tail = append(t.tail, t.name...)
-		t.tail = append(t.tail, ' ')
 		if t.file != "" {
-			t.tail = append(t.tail, t.file+":"+t.line+":"+t.col+" "...)
+			t.line = whole[p.name+1+len(t.file)+1 : p.line]
+			t.col = whole[p.line+1 : p.col]
 		}
-		t.tail = append(append(append(t.tail, '('), where...), ')')
+		start = p.end
 	}
 	return r
 }

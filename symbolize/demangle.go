@@ -62,6 +62,31 @@ func (n *names) get(linkage string) name {
 	return v
 }
 
+// knownNames are names of one file by where in it they are: that tells them apart
+// without reading them.
+type knownNames struct {
+	byRef map[uint64]name
+	size  int64 // bytes
+}
+
+// knownOverhead is what an entry takes beside its text, which names counts.
+const knownOverhead = 64
+
+// find returns the name of that number, which read reads.
+func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
+	if v, ok := k.byRef[ref]; ok {
+		return v
+	}
+	v := n.ofFile(read(ref))
+	cost := int64(knownOverhead + len(v.linkage) + len(v.shown)) // they may outlive their stay in n
+	if k.byRef == nil || k.size+cost > n.budget*int64(len(n.shards)) {
+		*k = knownNames{byRef: make(map[uint64]name)}
+	}
+	k.byRef[ref] = v
+	k.size += cost
+	return v
+}
+
 // find looks linkage up. A file that shrinks makes it panic: the lock is given
 // back nevertheless.
 func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {

@@ -82,9 +82,13 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	}
 	frames = dst
 	for _, f := range m.scratch {
-		n := s.names.ofFile(f.Name)
-		if s.o.Names == NoNames {
-			n = name{}
+		var n name
+		switch {
+		case s.o.Names == NoNames:
+		case f.Ref != 0:
+			n = m.known.find(&s.names, f.Ref, m.dw.Name)
+		default:
+			n = s.names.ofFile(f.Name)
 		}
 		frames = append(frames, Frame{
 			Func:    n.shown,
@@ -125,7 +129,7 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 		return v, ErrNoSymbol
 	}
 	v.addr, v.size = sym.Addr, sym.Size
-	n := s.names.ofFile(sym.Name)
+	n := m.symbols.find(&s.names, uint64(uintptr(unsafe.Pointer(&sym.Name[0]))), func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.FromSymbol = n.shown, n.linkage, true
 	if withFile {
 		v.SymbolFile = s.names.ofFile(m.obj.SourceFile(sym)).linkage

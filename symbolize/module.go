@@ -40,6 +40,8 @@ type module struct {
 	packed      bool        // sections are inflated by the first lookup
 	struck      error       // what the present lookup counts against it
 	scratch     []dwarf.Frame
+	known       knownNames // of debug information
+	symbols     knownNames // of the symbol table
 
 	lookups int           // so far
 	began   time.Time     // the present one
@@ -73,8 +75,11 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj, dwarf.Links{})
-		if m.dw != nil && o.Names == ShortNames {
-			m.dw.UseShortNames()
+		if m.dw != nil {
+			m.dw.LazyNames()
+			if o.Names == ShortNames {
+				m.dw.UseShortNames()
+			}
 		}
 		if errors.Is(m.fault, dwarf.ErrNoDebugInfo) {
 			m.fault = nil
@@ -161,7 +166,7 @@ func (m *module) close() error {
 
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint()
+	n := m.obj.Footprint() + m.known.size + m.symbols.size
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}

@@ -22,7 +22,8 @@ type Frame struct {
 	// Name is the linkage (mangled) name, or the plain name where there is no other; nil when unknown. It aliases a file, and
 	// is valid until the next Lookup or Shrink: the file of a split unit may be closed then.
 	Name       []byte
-	HasLinkage bool // Name is a linkage name
+	HasLinkage bool   // Name is a linkage name
+	Ref        uint64 // not 0, after LazyNames: Name is not set, [Data.Name] returns it. Equal numbers are equal names
 
 	File    string // as recorded: joined with its directories, not cleaned; "" when unknown
 	CompDir int    // bytes of File that are the compilation directory and what separates it from the rest
@@ -53,7 +54,8 @@ type Data struct {
 	tooMany     bool // ranges in .debug_aranges to keep
 	rootLooks   int
 
-	short bool // names are DW_AT_name, see UseShortNames
+	short     bool // names are DW_AT_name, see UseShortNames
+	lazyNames bool // see LazyNames
 
 	links    *links // nil: what other files hold is not looked for
 	packaged bool   // these are the split units of a package
@@ -138,8 +140,13 @@ func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []
 	}
 	for n := 1; ; n++ {
 		c := &calls[at]
-		h.nameCall(hu, c)
-		frame.Name, frame.HasLinkage, frame.Inlined = h.text(c.name), c.linkage, !c.function
+		name := h.nameCall(hu, c)
+		if d.lazyNames && h == d {
+			frame.Ref = name.number()
+		} else {
+			frame.Name = h.text(name)
+		}
+		frame.HasLinkage, frame.Inlined = c.state == linkageName, !c.function
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
 			return dst
@@ -265,5 +272,5 @@ func (d *Data) Shrink(target int64) {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, short: d.short, tick: d.tick, links: d.links, packaged: d.packaged}
+	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged}
 }

@@ -3,21 +3,31 @@ package dwarf
 import (
 	"cmp"
 	"slices"
-	"sort"
 )
 
-// A call is a call that was inlined into a function or, first in the list of one, the function itself.
+// A call is a call that was inlined into a function or, first in the list of one, the function itself. There are a million of them in large
+// programs: it takes 32 bytes.
 type call struct {
+	name     uint64 // offset in section
 	entry    uint32
 	parent   uint32 // what it was inlined into: an index in the function's calls, or noParent
 	file     uint32 // where the call stands in the source of the parent
 	line     uint32
 	column   uint32
-	function bool // a function, not a call: nothing further out
-	named    bool // name and linkage are set
-	linkage  bool
-	name     strRef
+	section  section
+	function bool // not a call: nothing further out
+	state    nameState
 }
+
+// A nameState says what is known of a call's name.
+type nameState uint8
+
+const (
+	unread nameState = iota
+	nameless
+	plainName
+	linkageName
+)
 
 const noParent = ^uint32(0)
 
@@ -52,7 +62,14 @@ func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 	calls := t.calls[f.calls : f.calls+f.numCalls]
 	if f.layout == tidy {
 		starts := t.starts[f.starts : f.starts+f.numStarts]
-		i := sort.Search(len(starts), func(i int) bool { return starts[i].lo > addr })
+		i, end := 0, len(starts)
+		for i < end {
+			if m := int(uint(i+end) >> 1); starts[m].lo > addr {
+				end = m
+			} else {
+				i = m + 1
+			}
+		}
 		if i > 0 && starts[i-1].call != noParent {
 			return int(starts[i-1].call), calls
 		}

@@ -1,9 +1,5 @@
 package dwarf
 
-import (
-	"sort"
-)
-
 // A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows that say from which address on a line's code begins, in sequences that each
 // cover a stretch of addresses without a gap. Sequences come in any order.
 type lineTable struct {
@@ -121,7 +117,14 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 			return lineHit{}
 		}
 	}
-	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].hi > addr })
+	i, end := 0, len(t.seqs)
+	for i < end {
+		if m := int(uint(i+end) >> 1); t.seqs[m].hi > addr {
+			end = m
+		} else {
+			i = m + 1
+		}
+	}
 	if i == len(t.seqs) || addr < t.seqs[i].lo {
 		return lineHit{}
 	}

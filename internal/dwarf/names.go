@@ -20,13 +20,41 @@ func (d *Data) text(s strRef) []byte {
 	return b[:n:n]
 }
 
-// nameCall sets the name of a call, if it was not set before.
-func (d *Data) nameCall(u *unit, c *call) {
-	if c.named {
-		return
+// LazyNames makes Lookup tell names by number where it can: most callers have met them before, and need not read them again.
+func (d *Data) LazyNames() { d.lazyNames = true }
+
+// Name returns the name of a number that a Frame had, or nil.
+func (d *Data) Name(ref uint64) []byte {
+	if ref == 0 || section(ref>>refBits) >= numSections {
+		return nil
 	}
-	c.named = true
-	c.name, c.linkage = d.entryName(u, c.entry)
+	return d.text(strRef{ref&(1<<refBits-1) - 1, section(ref >> refBits), true})
+}
+
+// refBits is how many bits of a name's number are its offset in a section, and 1.
+const refBits = 56
+
+// number returns what tells the string from all others of the file; 0 for none.
+func (s strRef) number() uint64 {
+	if !s.ok || s.off >= 1<<refBits-1 {
+		return 0
+	}
+	return uint64(s.sec)<<refBits | (s.off + 1)
+}
+
+// nameCall reads the name of a call, if it was not read before, and returns where it is.
+func (d *Data) nameCall(u *unit, c *call) strRef {
+	if c.state == unread {
+		name, linkage := d.entryName(u, c.entry)
+		c.name, c.section, c.state = name.off, name.sec, nameless
+		switch {
+		case name.ok && linkage:
+			c.state = linkageName
+		case name.ok:
+			c.state = plainName
+		}
+	}
+	return strRef{c.name, c.section, c.state > nameless}
 }
 
 // entryName returns the linkage name that the entry or one that it is a copy of bears, or else the first name; that one at once when short

@@ -197,6 +197,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 							if seq.unsorted {
 								slices.SortStableFunc(rows[seq.first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
 							}
+							rows = compact(rows, seq.first)
 							seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(len(rows) - seq.first)})
 							seq.first = len(rows)
 						case purpose == keepStops:
@@ -287,4 +288,22 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 		return lineHit{}
 	}
 	return best
+}
+
+// compact drops those of rows[first:], sorted by address, that answer no address, and those that say what the row before says: three in four.
+func compact(rows []lineRow, first int) []lineRow {
+	n := first
+	for _, r := range rows[first:] {
+		if n > first && rows[n-1].addr == r.addr { // the last of several holds
+			n--
+		}
+		if n > first {
+			if last := &rows[n-1]; last.line == r.line && last.file == r.file && last.column == r.column {
+				continue
+			}
+		}
+		rows[n] = r
+		n++
+	}
+	return rows[:n]
 }
