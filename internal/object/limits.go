@@ -15,6 +15,9 @@ const (
 	maxNotes = 1 << 20 // bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
 	maxID    = 64      // bytes of a build ID: a SHA-512
 
+	maxLink        = 8 << 10  // bytes of .gnu_debuglink and .gnu_debugaltlink: a path is at most 4 KiB
+	maxPackageNote = 16 << 10 // bytes of a package note; real ones have 200
+
 	maxRatio  = 1000      // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
 	ratioFree = 16 << 20  // bytes that may be inflated whatever the ratio
 	maxWindow = 128 << 20 // bytes of history a zstd frame may ask for: what zstd's own decoder accepts unasked

@@ -25,24 +25,17 @@ func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	search := noteSearch{header: &h, r: r, size: uint64(size), budget: maxNotes}
+	search := noteSearch{header: &h, r: r, size: uint64(size), budget: maxNotes, owner: "GNU\x00", kind: ntGNUBuildID, limit: maxID}
 	segments, segmentsErr := h.readSegments(r, search.size)
-	for _, p := range segments {
-		if p.Type == elf.PT_NOTE {
-			if id := search.in(p.Offset, p.FileSize, p.Align); id != nil {
-				return id, nil
-			}
-		}
+	if id, _ := search.file(segments, nil); id != nil {
+		return id, nil
 	}
 	sections, _, sectionsErr := h.readSections(r, search.size)
-	for i := range sections {
-		if s := &sections[i]; s.Type == elf.SHT_NOTE {
-			if id := search.in(s.Offset, s.Size, s.Align); id != nil {
-				return id, nil
-			}
-		}
+	id, err := search.file(nil, sections)
+	if id != nil {
+		return id, nil
 	}
-	if err := both(search.err, both(segmentsErr, sectionsErr)); err != nil {
+	if err := both(err, both(segmentsErr, sectionsErr)); err != nil {
 		return nil, err
 	}
 	return nil, ErrNoBuildID
@@ -55,9 +48,32 @@ type noteSearch struct {
 	size   uint64
 	budget uint64 // bytes that may still be read
 	err    error  // the first read that went wrong
+
+	owner string // what is looked for: the owner with its NUL,
+	kind  uint32 // the type,
+	limit uint64 // and at most so many bytes, at least one
 }
 
-// in returns the build ID among the size bytes of notes at off, or nil.
+// file returns the note that is looked for, those of the segments first, or nil and the first read that went wrong.
+func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
+	for _, p := range segments {
+		if p.Type == elf.PT_NOTE {
+			if desc := s.in(p.Offset, p.FileSize, p.Align); desc != nil {
+				return desc, nil
+			}
+		}
+	}
+	for i := range sections {
+		if n := &sections[i]; n.Type == elf.SHT_NOTE {
+			if desc := s.in(n.Offset, n.Size, n.Align); desc != nil {
+				return desc, nil
+			}
+		}
+	}
+	return nil, s.err
+}
+
+// in returns the note among the size bytes of notes at off, or nil.
 func (s *noteSearch) in(off, size, align uint64) []byte {
 	if off > s.size {
 		return nil
@@ -72,18 +88,19 @@ func (s *noteSearch) in(off, size, align uint64) []byte {
 		return nil
 	}
 	if align == 8 {
-		if id := findBuildID(s.header.layout, b, 8); id != nil {
-			return id
+		if desc := s.find(b, 8); desc != nil {
+			return desc
 		}
 		// Linkers have put notes aligned to 4 into segments aligned to 8.
 	}
-	return findBuildID(s.header.layout, b, 4)
+	return s.find(b, 4)
 }
 
-// findBuildID returns a build ID from notes whose parts are aligned to align bytes (gABI "Note Section"), or nil.
+// find returns what is looked for from notes whose parts are aligned to align bytes (gABI "Note Section"), or nil.
 // The result aliases notes.
-func findBuildID(l layout, notes []byte, align uint64) []byte {
+func (s *noteSearch) find(notes []byte, align uint64) []byte {
 	const head = 12 // n_namesz, n_descsz, n_type
+	l := s.header.layout
 	for len(notes) >= head {
 		nameSize, descSize, kind := uint64(l.u32(notes)), uint64(l.u32(notes[4:])), l.u32(notes[8:])
 		desc := alignUp(head+nameSize, align)
@@ -91,7 +108,7 @@ func findBuildID(l layout, notes []byte, align uint64) []byte {
 		if end > uint64(len(notes)) {
 			return nil
 		}
-		if kind == ntGNUBuildID && nameSize == 4 && string(notes[head:head+4]) == "GNU\x00" && 1 <= descSize && descSize <= maxID {
+		if kind == s.kind && nameSize == uint64(len(s.owner)) && string(notes[head:head+nameSize]) == s.owner && 1 <= descSize && descSize <= s.limit {
 			return notes[desc:end:end]
 		}
 		notes = notes[min(alignUp(end, align), uint64(len(notes))):]

@@ -92,6 +92,12 @@ func TestBuildIDOfWhatIsNoELFFileIsAFormatError(t *testing.T) {
 	}
 }
 
+// findBuildID looks for a build ID as BuildID does.
+func findBuildID(l layout, notes []byte, align uint64) []byte {
+	s := noteSearch{header: &header{layout: l}, owner: "GNU\x00", kind: ntGNUBuildID, limit: maxID}
+	return s.find(notes, align)
+}
+
 func FuzzNote(f *testing.F) {
 	f.Add([]byte(noteOf("GNU\x00", 3, "12345678901234567890", 4)), false, true)
 	f.Add([]byte(noteOf("GNU\x00", 5, "12345", 8)+noteOf("GNU\x00", 3, "id", 8)), false, true)

@@ -1,0 +1,85 @@
+package object
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+)
+
+// DebugLink returns what .gnu_debuglink says: the name of the file with the debug information of this one, without a folder as a
+// rule, and the CRC-32 (IEEE) of that file's bytes. The name is as the file has it: hostile until checked, but never empty.
+// ok is false where there is no such section or it is not well formed. It reads a few KiB at most, and keeps nothing.
+func (f *File) DebugLink() (name string, crc uint32, ok bool) {
+	data := f.small(".gnu_debuglink", maxLink)
+	end := bytes.IndexByte(data, 0)
+	if end <= 0 {
+		return "", 0, false
+	}
+	at := alignUp(uint64(end)+1, 4)
+	if at+4 > uint64(len(data)) {
+		return "", 0, false
+	}
+	return string(data[:end]), f.header.u32(data[at:]), true
+}
+
+// AltLink returns what .gnu_debugaltlink says: the name of the supplementary file (of dwz) that this one's debug information
+// refers to, absolute or relative to this file, and that file's build ID, 1 to 64 bytes. The name is as the file has it: hostile until
+// checked, but never empty. ok is false where there is no such section or it is not well formed.
+func (f *File) AltLink() (name string, id []byte, ok bool) {
+	data := f.small(".gnu_debugaltlink", maxLink)
+	end := bytes.IndexByte(data, 0)
+	if end <= 0 {
+		return "", nil, false
+	}
+	id = data[end+1:]
+	if len(id) == 0 || len(id) > maxID {
+		return "", nil, false
+	}
+	return string(data[:end]), id, true
+}
+
+// small reads a section that is stored plain and has at most limit bytes; nil for any other.
+func (f *File) small(name string, limit uint64) []byte {
+	s := f.section(name)
+	if f.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, f.size) {
+		return nil
+	}
+	b := make([]byte, s.Size)
+	if readFull(f.r, b, s.Offset) != nil {
+		return nil
+	}
+	return b
+}
+
+// A PackageNote says which package of which distribution a file was built for: the JSON of a note of owner FDO
+// ("Package Metadata for Executable Files", UAPI group). What the note does not say is empty. The values are the file's: of any length up to 16
+// KiB and with any characters.
+type PackageNote struct {
+	Type         string `json:"type"` // "deb", "rpm", "apk", …
+	Name         string `json:"name"`
+	Version      string `json:"version"`
+	Architecture string `json:"architecture"`
+	OS           string `json:"os"`        // ID of os-release
+	OSVersion    string `json:"osVersion"` // VERSION_ID of os-release
+	OSCPE        string `json:"osCpe"`
+	DebugInfoURL string `json:"debugInfoUrl"` // a debuginfod server that the note recommends; nobody asks it unbidden
+	AppCPE       string `json:"appCpe"`
+}
+
+const ntFDOPackaging = 0xcafe1a7e
+
+// PackageNote returns the packaging metadata of the file; ok is false where there is none, or where it is no JSON object of strings. Like
+// [BuildID] it reads at most 1 MiB of notes.
+func (f *File) PackageNote() (p PackageNote, ok bool) {
+	if f.closed {
+		return p, false
+	}
+	search := noteSearch{header: &f.header, r: f.r, size: f.size, budget: maxNotes, owner: "FDO\x00", kind: ntFDOPackaging, limit: maxPackageNote}
+	desc, _ := search.file(f.segments, f.sections)
+	// Padding by NULs is part of what some tools write.
+	desc = bytes.TrimRight(desc, "\x00")
+	if len(desc) == 0 || json.Unmarshal(desc, &p) != nil {
+		return PackageNote{}, false
+	}
+	return p, p != PackageNote{}
+}
