@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -38,6 +40,7 @@ type fixture struct {
 	twice        bool // two units that have functions in common
 	elsewhere    bool // not for x86-64
 	after        func(t *testing.T, dir string)
+	like         string // the program that is asked of instead, which after made: llvm-symbolizer cannot read prog itself
 }
 
 var fixtures = []fixture{
@@ -49,6 +52,29 @@ var fixtures = []fixture{
 	{name: "clang dwarf5 O2 lld gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -ffunction-sections", links: "-fuse-ld=lld -Wl,--gc-sections", twice: true},
 	{name: "clang dwarf4 O2 aranges gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gdwarf-aranges -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{name: "clang dwarf5 split, no dwo", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2", links: "", after: removeDwo},
+	{name: "clang dwarf5 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "clang dwarf4 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "clang dwarf5 split, 64-bit", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gdwarf64 -gsplit-dwarf -O2"},
+	{name: "clang dwarf5 split, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -fsplit-dwarf-inlining -O2"},
+	{name: "gcc dwarf5 split", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "gcc dwarf5 split, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -O2"},
+	{name: "gcc dwarf4 split, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "gcc dwarf5 split, compressed", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -gz -O2"},
+	{name: "gcc dwarf4 split O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -O0"},
+	{name: "clang dwarf5 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},
+	{name: "clang dwarf5 package, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -O2", after: pack("llvm-dwp-19")},
+	{name: "clang dwarf4 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},
+	{name: "gcc dwarf4 package, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -fdebug-types-section -O2", after: pack("dwp")},
+	{name: "gcc dwarf5 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{name: "gcc dwarf4 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
+	{name: "clang dwarf4 type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
+	{name: "gcc link-time optimised", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2 -flto -ffat-lto-objects", links: "-gdwarf-5 -O2 -flto", twice: true},
+	{name: "clang link-time optimised", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -flto", links: "-gdwarf-5 -O2 -flto -fuse-ld=lld", twice: true},
+	{name: "gcc dwarf4, strict, no aranges", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gstrict-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: removeSection(".debug_aranges")},
+	{name: "gcc dwarf5 partial units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz(""), like: "plain", twice: true},
+	{name: "gcc dwarf5 supplementary file", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz("-m"), like: "plain", twice: true},
+	{name: "gcc dwarf4 supplementary file", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O2", after: dwz("-m"), like: "plain", twice: true},
+	{name: "gcc dwarf5 supplementary file, .debug_sup", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz("--dwarf-5 -m"), like: "plain", twice: true},
 	{name: "aarch64 gcc dwarf5 O2", cc: "aarch64-linux-gnu-gcc", cxx: "aarch64-linux-gnu-g++", flags: "-gdwarf-5 -O2", elsewhere: true},
 	{name: "mips big-endian dwarf5", cc: "clang-19", flags: "--target=mips-linux-gnu -gdwarf-5 -O2 -fno-pic -mno-abicalls", elsewhere: true},
 	{name: "ppc64 big-endian dwarf3", cc: "clang-19", flags: "--target=powerpc64-linux-gnu -mabi=elfv2 -gdwarf-3 -O2", elsewhere: true},
@@ -64,6 +90,78 @@ func removeDwo(t *testing.T, dir string) {
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// inDir runs a command in dir.
+func inDir(t *testing.T, dir, command string) {
+	t.Helper()
+	args := strings.Fields(command)
+	need(t, args[0])
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// pack makes prog.dwp of the .dwo files, which it removes.
+func pack(tool string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		inDir(t, dir, tool+" -e prog -o prog.dwp")
+		removeDwo(t, dir)
+	}
+}
+
+func removeSection(name string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) { inDir(t, dir, "objcopy -R "+name+" prog") }
+}
+
+// dwz has dwz make prog smaller: a copy of it stays as it was. With "-m", what prog has in common with another program comes into prog.alt.
+func dwz(flags string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		inDir(t, dir, "cp prog plain")
+		inDir(t, dir, "cp prog other")
+		if strings.HasSuffix(flags, "-m") {
+			inDir(t, dir, "dwz "+flags+" prog.alt -h prog other")
+		} else {
+			inDir(t, dir, "dwz "+flags+" prog")
+		}
+	}
+}
+
+// linksOf opens what lies beside a program: its package, its .dwo files, its supplementary file.
+func linksOf(t *testing.T, path string) Links {
+	open := func(path string) Linked {
+		f, err := os.Open(path)
+		if err != nil {
+			return Linked{}
+		}
+		defer f.Close()
+		data, err := io.ReadAll(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := object.Open(bytes.NewReader(data), int64(len(data)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Linked{o, func() { o.Close() }}
+	}
+	return Links{
+		Alt:     open(path + ".alt").Object,
+		Package: func() Linked { return open(path + ".dwp") },
+		Split: func(dir, name string, holds func(*object.File) bool) Linked {
+			l := open(filepath.Join(dir, name))
+			if l.Object != nil && !holds(l.Object) {
+				t.Errorf("%s: another ID", name)
+				l.Close()
+				return Linked{}
+			}
+			return l
+		},
 	}
 }
 
@@ -270,8 +368,12 @@ func TestAgreement(t *testing.T) {
 					n = agreeElsewhere
 				}
 				addrs := codeAddresses(t, o, n)
-				want := oracle(t, path, addrs)
-				n, classes := compare(t, o, addrs, want)
+				asked := path
+				if f.like != "" {
+					asked = filepath.Join(filepath.Dir(path), f.like)
+				}
+				want := oracle(t, asked, addrs)
+				n, classes := compare(t, o, linksOf(t, path), addrs, want)
 				bad := 0
 				for class, count := range classes {
 					t.Logf("differ in %s: %d", class, count)
@@ -292,13 +394,13 @@ func TestAgreement(t *testing.T) {
 }
 
 // checkTiers checks that what was parsed and sorted before an address is asked for does not change the answer.
-func checkTiers(t *testing.T, o *object.File, d *Data, addr uint64, frames []Frame) {
+func checkTiers(t *testing.T, o *object.File, l Links, d *Data, addr uint64, frames []Frame) {
 	t.Helper()
 	again, _ := d.Lookup(nil, addr)
 	if diff := cmp.Diff(again, frames, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("address %#x asked for again (-got +want):\n%s", addr, diff)
 	}
-	fresh, err := New(o, Links{})
+	fresh, err := New(o, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,9 +411,9 @@ func checkTiers(t *testing.T, o *object.File, d *Data, addr uint64, frames []Fra
 }
 
 // compare looks all addresses up, and returns how many frames there are and how many differ in what.
-func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
+func compare(t *testing.T, o *object.File, l Links, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
-	d, err := New(o, Links{})
+	d, err := New(o, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +429,7 @@ func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) 
 		got := withSymbol(o, frames, addr)
 		first = append(first, slices.Clone(frames))
 		if i%20 == 0 {
-			checkTiers(t, o, d, addr, frames)
+			checkTiers(t, o, l, d, addr, frames)
 		}
 		n += max(len(got), len(want[i]))
 		bad := 0
@@ -354,7 +456,7 @@ func compare(t *testing.T, o *object.File, addrs []uint64, want [][]plainFrame) 
 	}
 	checkFootprint(t, d)
 	for i := 0; i < len(addrs); i += len(addrs) / 50 {
-		checkTiers(t, o, d, addrs[i], first[i])
+		checkTiers(t, o, l, d, addrs[i], first[i])
 	}
 	return n, classes
 }

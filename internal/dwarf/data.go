@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"cmp"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -79,6 +80,9 @@ func New(f *object.File, l Links) (*Data, error) {
 		zeroCode: f.ExecCovers(0),
 		load:     f.Data,
 	})
+	if f.Type == elf.ET_REL {
+		d.chooseInfo(f)
+	}
 	d.link(l)
 	return d, nil
 }

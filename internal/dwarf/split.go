@@ -271,7 +271,25 @@ func (d *Data) newSplit(o *object.File) *Data {
 	}
 	c := newData(sections{big: d.big, zeroCode: d.sec.zeroCode, load: o.Data, skeletons: &d.sec})
 	c.short = d.short
+	c.chooseInfo(o)
 	return c
+}
+
+// chooseInfo makes the .debug_info of o, which was not linked, the one that has units with code: GCC writes each type unit to another section of
+// that name.
+func (d *Data) chooseInfo(o *object.File) {
+	name := d.sec.name(secInfo)
+	for i, s := range o.Sections() {
+		if s.Name != name {
+			continue
+		}
+		data, err := o.DataOf(i)
+		var u unit
+		if _, ok := parseHeader(&u, data, 0, d.big); ok && err == nil && u.isCompile() {
+			d.sec.data[secInfo], d.sec.loaded[secInfo] = data, true
+			return
+		}
+	}
 }
 
 // openPackage returns the package, or nil.

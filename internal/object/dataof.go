@@ -1,0 +1,32 @@
+package object
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+)
+
+// DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked have several of a name where the linker would choose, or
+// join them: those of groups.
+func (f *File) DataOf(i int) (data []byte, err error) {
+	s := &f.sections[i]
+	name := s.Name
+	if f.closed {
+		return nil, fmt.Errorf("section %s: %w", name, os.ErrClosed)
+	}
+	if f.section(name) == s {
+		return f.Data(name)
+	}
+	if s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%s, number %d", name, i)
+	if k, ok := f.kept[key]; ok {
+		return k.data, k.err
+	}
+	if f.relocates(name, s) {
+		data, err := f.relocated(s, isLegacy(name, s))
+		return f.keep(key, kept{data, err})
+	}
+	return f.sectionData(key, s, isLegacy(name, s))
+}

@@ -1,0 +1,56 @@
+package object
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestSectionsOfOneName(t *testing.T) {
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	src, path := filepath.Join(dir, "a.s"), filepath.Join(dir, "a.o")
+	text := ".section .debug_x,\"\",@progbits\n.ascii \"one\"\n.section .debug_x,\"G\",@progbits,g,comdat\n.ascii \"two\"\n.section .debug_y,\"\",@progbits\n.ascii \"why\"\n"
+	if err := os.WriteFile(src, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(gcc, "-c", "-o", path, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(r, info.Size(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var got []string
+	for i, s := range f.Sections() {
+		if s.Name == ".debug_x" || s.Name == ".debug_y" {
+			data, err := f.DataOf(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(data))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"one", "two", "why"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
