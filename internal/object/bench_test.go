@@ -49,7 +49,7 @@ func BenchmarkSymbolTable(b *testing.B) {
 	b.ReportMetric(float64(uint64(len(f.symbols.raw))/f.symbols.entry), "symbols")
 	for b.Loop() {
 		f.symbols.sorted = nil
-		f.sortSymbols()
+		f.symbols.sort()
 	}
 }
 
@@ -58,7 +58,7 @@ func BenchmarkSymbolByTable(b *testing.B) {
 	defer f.close()
 	addr := f.someAddress()
 	f.Symbol(addr)
-	f.sortSymbols()
+	f.symbols.sort()
 	for b.Loop() {
 		f.Symbol(addr)
 	}

@@ -22,13 +22,16 @@ type File struct {
 	r        io.ReaderAt
 	size     uint64
 	mapped   []byte // the whole file; nil when it is read on demand
+	inMemory bool   // mapped is on the heap
 	closed   bool
 	damage   error
 	sections []Section
 	names    int // bytes of section names on the heap
 	segments []Segment
 	kept     map[string]kept // sections on the heap, by the name asked for
-	symbols  symbols
+	symbols  symbols         // .symtab, or .dynsym where that is missing or empty
+	dynamic  symbols         // .dynsym where symbols is .symtab
+	mini     mini
 }
 
 // A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
@@ -162,9 +165,12 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.closed = true
+	if f.mini.file != nil {
+		f.mini.file.Close()
+	}
 	m := f.mapped
-	f.mapped, f.kept, f.symbols = nil, nil, symbols{}
-	if m == nil {
+	f.mapped, f.kept, f.symbols, f.dynamic, f.mini = nil, nil, symbols{}, symbols{}, mini{}
+	if m == nil || f.inMemory {
 		return nil
 	}
 	return unmap(m)
@@ -242,5 +248,11 @@ func (f *File) Footprint() int64 {
 	for _, k := range f.kept {
 		n += int64(cap(k.data))
 	}
-	return n + f.symbols.footprint()
+	if f.inMemory {
+		n += int64(cap(f.mapped))
+	}
+	if f.mini.file != nil {
+		n += f.mini.file.Footprint()
+	}
+	return n + f.symbols.footprint() + f.dynamic.footprint()
 }

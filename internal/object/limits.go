@@ -26,6 +26,11 @@ const (
 	// bytes of one section held on the heap: 4 GiB, and 512 MiB where an address has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
 
+	maxMini       = 128 << 20 // bytes of MiniDebugInfo, inflated: the symbol table of a binary of a gigabyte
+	maxDictionary = 64 << 20  // bytes of history that a block of xz may ask for: that of xz -9
+	// bytes of history that all blocks of xz may ask for, one after the other, beside as many as they hold
+	maxDictionaries = 256 << 20
+
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million
 
 	linearLookups = 16       // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 12 passes

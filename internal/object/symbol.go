@@ -18,12 +18,15 @@ type Symbol struct {
 	Type  elf.SymType
 	Local bool
 
-	index uint64 // in the table
+	index uint64   // in the table
+	table *symbols // that it is from
 }
 
-// symbols is the symbol table of a file: its raw bytes, and after enough lookups the sorted addresses.
+// symbols is a symbol table of a file: its raw bytes, and after enough lookups the sorted addresses.
 type symbols struct {
+	f        *File
 	loaded   bool
+	kind     elf.SectionType
 	raw      []byte // whole entries
 	entry    uint64 // bytes of one
 	strings  []byte
@@ -50,51 +53,76 @@ func (t *symbols) footprint() int64 {
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and untyped symbols that
 // are defined in a loaded section, the one with the greatest address not above addr; of several with that
 // address, the largest, and the last of those in the table. It must cover addr; one without a size reaches to the next symbol,
-// but (other than LLVM's) not beyond the end of its section.
+// but (other than LLVM's) neither beyond the end of its section nor into what unwind information knows as another function.
 //
-// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. The first lookups pass over it as it
+// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. Where that has no symbol with a size for addr, the
+// other tables of the file are asked by the same rule: .dynsym beside a .symtab, and MiniDebugInfo, which is unpacked then.
+// A symbol whose size covers addr is preferred to one without a size, then the nearest, then the table asked first.
+//
+// The first lookups pass over a table as it
 // lies in the file (1 ms for 130,000 symbols); later ones use a sorted table of 16 bytes a symbol, built once.
 func (f *File) Symbol(addr uint64) (Symbol, bool) {
-	sym, found := f.nearestSymbol(addr)
-	if !found || !f.symbolCovers(&sym, addr) {
+	if f.closed {
 		return Symbol{}, false
 	}
-	return sym, true
+	best, found := f.primary().covering(addr)
+	if found && best.Size != 0 {
+		return best, true
+	}
+	more := func(sym Symbol, ok bool) {
+		if ok && (!found || best.Size == 0 && sym.Size != 0 || (best.Size == 0) == (sym.Size == 0) && sym.Addr > best.Addr) {
+			best, found = sym, true
+		}
+	}
+	more(f.secondary().covering(addr))
+	if found && best.Size != 0 {
+		return best, true
+	}
+	if m, _ := f.Mini(); m != nil { // one that cannot be unpacked is as if it were not there
+		more(m.primary().covering(addr))
+	}
+	if found && best.Size == 0 && f.unwindSeparates(best.Addr, addr) {
+		return Symbol{}, false
+	}
+	return best, found
 }
 
-// SymbolReaching is Symbol without the exception: a symbol without a size reaches to the next one, through the end of its section
-// and beyond the last section of all, as llvm-symbolizer has it.
+// SymbolReaching is Symbol as llvm-symbolizer has it: from the first table alone, and a symbol without a size reaches to the next
+// one, through the end of its section and beyond the last section of all.
 func (f *File) SymbolReaching(addr uint64) (Symbol, bool) {
-	sym, found := f.nearestSymbol(addr)
+	if f.closed {
+		return Symbol{}, false
+	}
+	sym, found := f.primary().nearest(addr)
 	if !found || len(sym.Name) == 0 || sym.Size != 0 && addr-sym.Addr >= sym.Size {
 		return Symbol{}, false
 	}
 	return sym, true
 }
 
-// nearestSymbol returns the symbol with the greatest address that is not above addr, whether it covers it or not.
-func (f *File) nearestSymbol(addr uint64) (sym Symbol, found bool) {
-	if f.closed {
+// covering returns the nearest symbol at or below addr, if it covers addr.
+func (t *symbols) covering(addr uint64) (Symbol, bool) {
+	sym, found := t.nearest(addr)
+	if !found || !t.covers(&sym, addr) {
 		return Symbol{}, false
 	}
-	t := &f.symbols
-	if !t.loaded {
-		f.loadSymbols()
-	}
+	return sym, true
+}
+
+// nearest returns the symbol with the greatest address that is not above addr, whether it covers it or not.
+func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
 	}
 	if t.sorted == nil && t.lookups < linearLookups && t.passed < linearSymbols {
 		t.lookups++
 		t.passed += uint64(len(t.raw)) / t.entry
-		sym, found = f.passSymbols(addr)
-	} else {
-		if t.sorted == nil {
-			f.sortSymbols()
-		}
-		sym, found = f.searchSymbols(addr)
+		return t.pass(addr)
 	}
-	return sym, found
+	if t.sorted == nil {
+		t.sort()
+	}
+	return t.search(addr)
 }
 
 // SourceFile returns the name that the last STT_FILE symbol before sym gives, when sym is a local symbol: the
@@ -102,28 +130,27 @@ func (f *File) nearestSymbol(addr uint64) (sym Symbol, found bool) {
 // It returns nil for global symbols and where there is no such name. It aliases the file.
 // The first call passes over the table.
 func (f *File) SourceFile(sym Symbol) []byte {
-	t := &f.symbols
-	if !sym.Local || f.closed || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
+	t := sym.table
+	if !sym.Local || t == nil || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
 		return nil
 	}
 	if !t.filesListed {
-		f.listFiles()
+		t.listFiles()
 	}
 	i, _ := slices.BinarySearch(t.files, uint32(sym.index))
 	if i == 0 {
 		return nil
 	}
-	if name := t.name(f.header.u32(t.raw[uint64(t.files[i-1])*t.entry:])); len(name) > 0 {
+	if name := t.name(t.f.header.u32(t.raw[uint64(t.files[i-1])*t.entry:])); len(name) > 0 {
 		return name
 	}
 	return nil
 }
 
 // listFiles finds the STT_FILE symbols.
-func (f *File) listFiles() {
-	t := &f.symbols
+func (t *symbols) listFiles() {
 	t.filesListed = true
-	info := f.header.pick(12, 4)
+	info := t.f.header.pick(12, 4)
 	for i := range uint64(len(t.raw)) / t.entry { // at most maxSymbols: fits an index
 		if elf.SymType(t.raw[i*t.entry+uint64(info)]&15) == elf.STT_FILE {
 			t.files = append(t.files, uint32(i))
@@ -132,20 +159,46 @@ func (f *File) listFiles() {
 	t.files = slices.Clip(t.files)
 }
 
-// loadSymbols finds the table. One that cannot be had is as if it were not there: an address without a name is still an address.
-func (f *File) loadSymbols() {
-	f.symbols.loaded = true
-	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
-		for i := range f.sections {
-			if s := &f.sections[i]; s.Type == kind && f.loadTable(i, s) {
-				return
-			}
+// primary returns the table that is asked first: .symtab, or .dynsym where that is missing or empty. A table that cannot be had is as if it were not
+// there: an address without a name is still an address.
+func (f *File) primary() *symbols {
+	t := &f.symbols
+	if !t.loaded {
+		t.f = f
+		t.load(elf.SHT_SYMTAB)
+		if len(t.raw) == 0 {
+			t.load(elf.SHT_DYNSYM)
+		}
+	}
+	return t
+}
+
+// secondary returns the .dynsym beside a .symtab: a table without symbols where there is none.
+func (f *File) secondary() *symbols {
+	t := &f.dynamic
+	if !t.loaded {
+		t.f = f
+		if t.loaded = true; f.primary().kind == elf.SHT_SYMTAB {
+			t.load(elf.SHT_DYNSYM)
+		}
+	}
+	return t
+}
+
+// load finds the first table of this kind with symbols.
+func (t *symbols) load(kind elf.SectionType) {
+	t.loaded = true
+	for i := range t.f.sections {
+		if s := &t.f.sections[i]; s.Type == kind && t.loadSection(i, s) {
+			t.kind = kind
+			return
 		}
 	}
 }
 
-// loadTable makes section s, of that index, the symbol table if it holds any symbol but the null one.
-func (f *File) loadTable(index int, s *Section) bool {
+// loadSection makes section s, of that index, the symbol table if it holds any symbol but the null one.
+func (t *symbols) loadSection(index int, s *Section) bool {
+	f := t.f
 	entry := uint64(f.header.pick(symSize32, symSize64))
 	if s.Size < 2*entry || uint64(s.Link) >= uint64(len(f.sections)) || s.Link == uint32(elf.SHN_UNDEF) {
 		return false
@@ -163,11 +216,11 @@ func (f *File) loadTable(index int, s *Section) bool {
 		return false
 	}
 	count := min(uint64(len(raw))/entry, maxSymbols)
-	f.symbols.raw, f.symbols.entry, f.symbols.strings = raw[:count*entry], entry, str
+	t.raw, t.entry, t.strings = raw[:count*entry], entry, str
 	for i := range f.sections {
 		if x := &f.sections[i]; x.Type == elf.SHT_SYMTAB_SHNDX && x.Link == uint32(index) {
 			if b, err := f.tableData(x); err == nil {
-				f.symbols.sections = b
+				t.sections = b
 			}
 			break
 		}
@@ -197,8 +250,8 @@ func (t *symbols) name(off uint32) []byte {
 }
 
 // at decodes the entry of that index. It says nothing about whether the symbol counts.
-func (f *File) symbolAt(index uint64) (sym Symbol, name uint32, shndx uint16) {
-	t := &f.symbols
+func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
+	f := t.f
 	b := t.raw[index*t.entry:]
 	b = b[:t.entry]
 	var info byte
@@ -211,20 +264,24 @@ func (f *File) symbolAt(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	}
 	sym.Type = elf.SymType(info & 15)
 	sym.Local = elf.SymBind(info>>4) == elf.STB_LOCAL
-	sym.index = index
-	if f.Machine == elf.EM_ARM && sym.Type == elf.STT_FUNC {
-		sym.Addr &^= 1 // the Thumb bit
+	sym.index, sym.table = index, t
+	if f.hasModeBit() && sym.Type == elf.STT_FUNC {
+		sym.Addr &^= 1
 	}
 	return sym, f.header.u32(b), shndx
 }
 
-// symbolSection returns the section that an entry is defined in, or nil where the file does not say which;
+// hasModeBit reports whether the lowest bit of a function's address says which instructions it is made of: Thumb, microMIPS.
+func (f *File) hasModeBit() bool { return f.Machine == elf.EM_ARM || f.Machine == elf.EM_MIPS }
+
+// section returns the section that an entry is defined in, or nil where the file does not say which;
 // ok is false for one that is not defined in any, or in none that is loaded.
-func (f *File) symbolSection(index uint64, shndx uint16) (s *Section, ok bool) {
+func (t *symbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
+	f := t.f
 	n := uint64(shndx)
 	switch i := elf.SectionIndex(shndx); {
 	case i == elf.SHN_XINDEX:
-		if x := f.symbols.sections; (index+1)*4 <= uint64(len(x)) {
+		if x := t.sections; (index+1)*4 <= uint64(len(x)) {
 			n = uint64(f.header.u32(x[index*4:]))
 			break
 		}
@@ -239,8 +296,8 @@ func (f *File) symbolSection(index uint64, shndx uint16) (s *Section, ok bool) {
 	return s, s.Flags&elf.SHF_ALLOC != 0
 }
 
-// symbolCounts reports whether an entry names anything that an address can be in.
-func (f *File) symbolCounts(sym *Symbol, name uint32, shndx uint16) bool {
+// counts reports whether an entry names anything that an address can be in.
+func (t *symbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 	switch sym.Type {
 	case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT, elf.STT_GNU_IFUNC:
 	default:
@@ -249,18 +306,17 @@ func (f *File) symbolCounts(sym *Symbol, name uint32, shndx uint16) bool {
 	if sym.index == 0 {
 		return false
 	}
-	if _, ok := f.symbolSection(sym.index, shndx); !ok {
+	if _, ok := t.section(sym.index, shndx); !ok {
 		return false
 	}
-	t := &f.symbols
 	if uint64(name) >= uint64(len(t.strings)) || t.strings[name] == 0 {
 		return false
 	}
 	switch t.strings[name] {
 	case '$':
-		return !f.mappingSymbol(t.strings[name:])
+		return !t.f.mappingSymbol(t.strings[name:])
 	case '.': // a label that an assembler made for the difference of two
-		return f.Machine != elf.EM_RISCV || !bytes.HasPrefix(t.strings[name:], []byte(".L0 "))
+		return t.f.Machine != elf.EM_RISCV || !bytes.HasPrefix(t.strings[name:], []byte(".L0 "))
 	}
 	return true
 }
@@ -284,11 +340,11 @@ func (f *File) mappingSymbol(b []byte) bool {
 	return b[2] == 0 || b[2] == '.' || f.Machine == elf.EM_RISCV && bytes.HasPrefix(b, []byte("$xrv"))
 }
 
-// passSymbols looks at every entry for the best one at or below addr.
-func (f *File) passSymbols(addr uint64) (best Symbol, found bool) {
-	t := &f.symbols
+// pass looks at every entry for the best one at or below addr.
+func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
+	f := t.f
 	// Nearly all entries are told by their address alone, at 3 GB/s in the common layout.
-	fast := f.header.is64 && !f.header.big && f.Machine != elf.EM_ARM
+	fast := f.header.is64 && !f.header.big && !f.hasModeBit()
 	n := uint64(len(t.raw)) / t.entry
 	for i := uint64(1); i < n; i++ {
 		if fast {
@@ -297,33 +353,31 @@ func (f *File) passSymbols(addr uint64) (best Symbol, found bool) {
 				continue
 			}
 		}
-		sym, name, shndx := f.symbolAt(i)
+		sym, name, shndx := t.at(i)
 		if sym.Addr > addr || found && (sym.Addr < best.Addr || sym.Addr == best.Addr && sym.Size < best.Size) {
 			continue
 		}
-		if f.symbolCounts(&sym, name, shndx) {
+		if t.counts(&sym, name, shndx) {
 			best, found = sym, true
 		}
 	}
 	if found {
-		f.setName(&best)
+		t.setName(&best)
 	}
 	return best, found
 }
 
-func (f *File) setName(sym *Symbol) {
-	t := &f.symbols
-	sym.Name = t.name(f.header.u32(t.raw[sym.index*t.entry:]))
+func (t *symbols) setName(sym *Symbol) {
+	sym.Name = t.name(t.f.header.u32(t.raw[sym.index*t.entry:]))
 }
 
-// sortSymbols builds the sorted table.
-func (f *File) sortSymbols() {
-	t := &f.symbols
+// sort builds the sorted table.
+func (t *symbols) sort() {
 	n := uint64(len(t.raw)) / t.entry // at most maxSymbols: fits an index
 	all := make([]symbolEntry, 0, n)
 	for i := uint64(1); i < n; i++ {
-		sym, name, shndx := f.symbolAt(i)
-		if f.symbolCounts(&sym, name, shndx) {
+		sym, name, shndx := t.at(i)
+		if t.counts(&sym, name, shndx) {
 			all = append(all, symbolEntry{sym.Addr, uint32(i)})
 		}
 	}
@@ -332,7 +386,7 @@ func (f *File) sortSymbols() {
 	kept := all[:0]
 	for _, e := range all {
 		if last := len(kept) - 1; last >= 0 && kept[last].addr == e.addr {
-			if f.symbolSize(e.index) >= f.symbolSize(kept[last].index) {
+			if t.size(e.index) >= t.size(kept[last].index) {
 				kept[last] = e
 			}
 			continue
@@ -348,14 +402,13 @@ func (f *File) sortSymbols() {
 	}
 }
 
-func (f *File) symbolSize(index uint32) uint64 {
-	sym, _, _ := f.symbolAt(uint64(index))
+func (t *symbols) size(index uint32) uint64 {
+	sym, _, _ := t.at(uint64(index))
 	return sym.Size
 }
 
-// searchSymbols looks the best symbol at or below addr up in the sorted table.
-func (f *File) searchSymbols(addr uint64) (Symbol, bool) {
-	t := &f.symbols
+// search looks the best symbol at or below addr up in the sorted table.
+func (t *symbols) search(addr uint64) (Symbol, bool) {
 	lo, hi := 0, len(t.sorted) // the first above addr is in [lo, hi]
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
@@ -368,22 +421,22 @@ func (f *File) searchSymbols(addr uint64) (Symbol, bool) {
 	if lo == 0 {
 		return Symbol{}, false
 	}
-	sym, _, _ := f.symbolAt(uint64(t.sorted[lo-1].index))
-	f.setName(&sym)
+	sym, _, _ := t.at(uint64(t.sorted[lo-1].index))
+	t.setName(&sym)
 	return sym, true
 }
 
-// symbolCovers reports whether addr, at or above the symbol's address, belongs to it.
-func (f *File) symbolCovers(sym *Symbol, addr uint64) bool {
+// covers reports whether addr, at or above the symbol's address, belongs to it.
+func (t *symbols) covers(sym *Symbol, addr uint64) bool {
 	if len(sym.Name) == 0 {
 		return false
 	}
 	if sym.Size != 0 {
 		return addr-sym.Addr < sym.Size
 	}
-	t := &f.symbols
+	h := &t.f.header
 	b := t.raw[sym.index*t.entry:]
-	s, _ := f.symbolSection(sym.index, f.header.u16(b[f.header.pick(14, 6):]))
+	s, _ := t.section(sym.index, h.u16(b[h.pick(14, 6):]))
 	if s == nil {
 		return true
 	}

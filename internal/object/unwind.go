@@ -1,0 +1,3 @@
+package object
+
+func (f *File) unwindSeparates(start, addr uint64) bool { return false }
