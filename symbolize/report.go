@@ -23,7 +23,19 @@ type Report struct {
 // A Package is what a distribution's builders noted in a file: that it is of
 // this package.
 type Package struct {
-	Type, Name, Version, Arch string // deb, hello, 2.10-3, amd64
+	Type, Name, Version, Architecture string // deb, hello, 2.10-3, amd64
+}
+
+// packageOf returns what m's file says about its package; it is zero where the file
+// says nothing.
+func packageOf(m *module) (p Package) {
+	guard(func() error {
+		if note, ok := m.obj.PackageNote(); ok {
+			p = Package{Type: note.Type, Name: note.Name, Version: note.Version, Architecture: note.Architecture}
+		}
+		return nil
+	})
+	return p
 }
 
 // Report returns what is known about a module. It looks for nothing; a module
@@ -65,6 +77,9 @@ func (e *entry) report() Report {
 		r.Path, r.Where, r.Holds = m.path, m.where, m.holds
 		if m.fault != nil {
 			r.Fault = m.path + ": " + m.fault.Error()
+		}
+		if m.holds < DebugInfo {
+			r.Package = packageOf(m)
 		}
 	}
 	return r
