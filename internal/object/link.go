@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/json"
+	"io"
 )
 
 // DebugLink returns what .gnu_debuglink says: the name of the file with the debug information of this one, without a folder as a
@@ -45,10 +46,18 @@ func (f *File) small(name string, limit uint64) []byte {
 		return nil
 	}
 	b := make([]byte, s.Size)
-	if readFull(f.r, b, s.Offset) != nil {
+	if readFull(f.bytes(), b, s.Offset) != nil {
 		return nil
 	}
 	return b
+}
+
+// bytes returns the file's bytes: the mapped ones, where there are, for its descriptor may be closed.
+func (f *File) bytes() io.ReaderAt {
+	if f.mapped != nil {
+		return bytes.NewReader(f.mapped)
+	}
+	return f.r
 }
 
 // A PackageNote says which package of which distribution a file was built for: the JSON of a note of owner FDO
@@ -74,7 +83,7 @@ func (f *File) PackageNote() (p PackageNote, ok bool) {
 	if f.closed {
 		return p, false
 	}
-	search := noteSearch{header: &f.header, r: f.r, size: f.size, budget: maxNotes, owner: "FDO\x00", kind: ntFDOPackaging, limit: maxPackageNote}
+	search := noteSearch{header: &f.header, r: f.bytes(), size: f.size, budget: maxNotes, owner: "FDO\x00", kind: ntFDOPackaging, limit: maxPackageNote}
 	desc, _ := search.file(f.segments, f.sections)
 	// Padding by NULs is part of what some tools write.
 	desc = bytes.TrimRight(desc, "\x00")
