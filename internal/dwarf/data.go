@@ -58,6 +58,8 @@ type Data struct {
 	short     bool // names are DW_AT_name, see UseShortNames
 	lazyNames bool // see LazyNames
 
+	vars variables
+
 	links    *links // nil: what other files hold is not looked for
 	packaged bool   // these are the split units of a package
 
@@ -70,7 +72,7 @@ type Data struct {
 }
 
 // New finds the debug sections of f, whose debug information is continued in the files that l opens. It parses nothing, and returns ErrNoDebugInfo when
-// there is nothing to parse. f and l.Alt must stay open as long as the Data and the names from it are in use.
+// there is nothing to parse. f must stay open as long as the Data and the names from it are in use.
 func New(f *object.File, l Links) (*Data, error) {
 	if s, ok := f.Section(sectionNames[secInfo]); !ok || s.Size == 0 {
 		return nil, ErrNoDebugInfo
@@ -78,6 +80,7 @@ func New(f *object.File, l Links) (*Data, error) {
 	d := newData(sections{
 		big:      f.Order == binary.BigEndian,
 		zeroCode: f.ExecCovers(0),
+		vars:     varSectionsOf(f),
 		load:     f.Data,
 	})
 	if f.Type == elf.ET_REL {
@@ -221,7 +224,7 @@ func (d *Data) trim() {
 
 // Footprint returns the bytes of heap held by what was parsed; asking costs nothing. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) +
+	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 

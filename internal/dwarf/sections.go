@@ -17,6 +17,7 @@ const (
 	secAddr
 	secStrOffsets
 	secCUIndex // of a package
+	secTypes   // type units, before version 5
 
 	// Of the supplementary file.
 	secAltInfo
@@ -27,7 +28,7 @@ const (
 
 var sectionNames = [numSections]string{
 	".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_aranges", ".debug_ranges",
-	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index",
+	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index", ".debug_types",
 }
 
 // altSections are those that the sections of the supplementary file are there.
@@ -37,6 +38,7 @@ var altSections = map[section]section{secAltInfo: secInfo, secAltStr: secStr, se
 type sections struct {
 	big      bool // byte order
 	zeroCode bool // address 0 is code, not the mark of code thrown away
+	vars     varSections
 	load     func(name string) ([]byte, error)
 	data     [numSections][]byte
 	loaded   [numSections]bool

@@ -1,0 +1,396 @@
+package dwarf
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// Names from the standard that only types and variables need.
+const (
+	tagArrayType       = 0x01
+	tagClassType       = 0x02
+	tagEnumerationType = 0x04
+	tagMember          = 0x0d
+	tagPointerType     = 0x0f
+	tagReferenceType   = 0x10
+	tagStructureType   = 0x13
+	tagSubroutineType  = 0x15
+	tagTypedef         = 0x16
+	tagUnionType       = 0x17
+	tagVariant         = 0x19
+	tagInheritance     = 0x1c
+	tagSubrangeType    = 0x21
+	tagConstType       = 0x26
+	tagEnumerator      = 0x28
+	tagPackedType      = 0x2d
+	tagVariantPart     = 0x33
+	tagVariable        = 0x34
+	tagVolatileType    = 0x35
+	tagRestrictType    = 0x37
+	tagInterfaceType   = 0x38
+	tagRvalueRefType   = 0x42
+	tagTemplateAlias   = 0x43
+	tagAtomicType      = 0x47
+	tagImmutableType   = 0x4b
+
+	attrLocation           = 0x02
+	attrOrdering           = 0x09
+	attrByteSize           = 0x0b
+	attrBitOffset          = 0x0c
+	attrBitSize            = 0x0d
+	attrLanguage           = 0x13
+	attrLowerBound         = 0x22
+	attrBitStride          = 0x2e
+	attrUpperBound         = 0x2f
+	attrCount              = 0x37
+	attrDataMemberLocation = 0x38
+	attrDeclaration        = 0x3c
+	attrType               = 0x49
+	attrByteStride         = 0x51
+	attrSignature          = 0x69
+	attrDataBitOffset      = 0x6b
+
+	opAddr         = 0x03
+	opConstu       = 0x10
+	opPlus         = 0x22
+	opPlusUconst   = 0x23
+	opAddrx        = 0xa1
+	opGNUAddrIndex = 0xfb
+)
+
+// A typeAt is the entry of a type, or of a part of one. The zero value is none.
+type typeAt struct {
+	d     *Data
+	u     *unit
+	entry uint32
+}
+
+// A typeEntry is what is asked of a type and its parts.
+type typeEntry struct {
+	tag      uint16
+	children bool
+	next     int // position behind the attributes
+
+	name, linkage, typ, specified, origin, signature, sibling value
+
+	byteSize, bitSize, byteStride, bitStride value
+	lower, upper, count, ordering, language  value
+	dataBitOffset, bitOffset                 value
+	declaration                              bool
+	place                                    value  // DW_AT_data_member_location, when it is a number
+	placeExpr                                []byte // when it is an expression
+	location                                 []byte
+}
+
+// A typeWalk reads types as far as one answer needs. It keeps nothing of them: hostile ones cost steps.
+type typeWalk struct {
+	left    int // steps
+	alt     *Data
+	path    []byte
+	tooLong bool
+	fortran bool
+	rust    bool
+}
+
+func (d *Data) newTypeWalk() *typeWalk {
+	return &typeWalk{left: min(maxTypeWork, d.work), alt: d.altData()}
+}
+
+// spend takes n steps off the budget, and reports whether it lasts.
+func (w *typeWalk) spend(n int) bool {
+	if w.left -= n; w.left < 0 {
+		w.left = 0
+		return false
+	}
+	return true
+}
+
+// read reads an entry. It returns false at the end of a list of children, and where there is none that can be read.
+func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
+	*e = typeEntry{}
+	if t.u == nil {
+		return false
+	}
+	c := cursorAt(t.u.data, uint64(t.entry), t.d.big)
+	code := c.uleb()
+	a := t.u.abbrevs.get(code)
+	if c.bad || code == 0 || a == nil {
+		return false
+	}
+	table := t.u.abbrevs
+	specs := table.attrs(a)
+	if !w.spend(1 + len(specs)) {
+		return false
+	}
+	e.tag, e.children = a.tag, a.children
+	for _, s := range specs {
+		if block, ok := c.block(s.form); ok {
+			switch s.attr {
+			case attrLocation:
+				e.location = block
+			case attrDataMemberLocation:
+				e.placeExpr = block
+			case attrUpperBound:
+				e.upper = value{form: s.form} // there is a bound, which is not fixed
+			case attrCount:
+				e.count = value{form: s.form}
+			}
+			continue
+		}
+		v := c.value(s.form, table.implicitOf(s), t.u.enc)
+		switch s.attr {
+		case attrName:
+			e.name = v
+		case attrLinkageName, attrMIPSLinkageName:
+			e.linkage = v
+		case attrType:
+			e.typ = v
+		case attrSpecification:
+			e.specified = v
+		case attrAbstractOrigin:
+			e.origin = v
+		case attrSignature:
+			e.signature = v
+		case attrSibling:
+			e.sibling = v
+		case attrByteSize:
+			e.byteSize = v
+		case attrBitSize:
+			e.bitSize = v
+		case attrByteStride:
+			e.byteStride = v
+		case attrBitStride:
+			e.bitStride = v
+		case attrLowerBound:
+			e.lower = v
+		case attrUpperBound:
+			e.upper = v
+		case attrCount:
+			e.count = v
+		case attrOrdering:
+			e.ordering = v
+		case attrLanguage:
+			e.language = v
+		case attrDataBitOffset:
+			e.dataBitOffset = v
+		case attrBitOffset:
+			e.bitOffset = v
+		case attrDataMemberLocation:
+			e.place = v
+		case attrDeclaration:
+			e.declaration = v.u != 0
+		}
+	}
+	e.next = c.pos
+	return !c.bad
+}
+
+// children calls do for the entries below the one at t, e, until it returns false.
+func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typeEntry) bool) {
+	if !e.children {
+		return
+	}
+	child := typeAt{t.d, t.u, uint32(e.next)}
+	for {
+		var ce typeEntry
+		if !w.read(child, &ce) || !do(child, &ce) {
+			return
+		}
+		next := w.behind(child, &ce)
+		if next <= int(child.entry) {
+			return
+		}
+		child.entry = uint32(next)
+	}
+}
+
+// behind returns the position of what follows an entry and all below it, or -1.
+func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
+	if !e.children {
+		return e.next
+	}
+	b, table := t.u.data, t.u.abbrevs
+	if to := e.sibling; to.ok() && to.u > uint64(e.next) && to.u <= uint64(len(b)) {
+		switch to.form {
+		case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+			return int(to.u)
+		}
+	}
+	p := e.next
+	for depth := 1; depth > 0; {
+		var code uint64
+		if code, p = operand(b, p); p < 0 || !w.spend(1) {
+			return -1
+		}
+		if code == 0 {
+			depth--
+			continue
+		}
+		a := table.get(code)
+		if a == nil {
+			return -1
+		}
+		switch {
+		case a.children && a.sibForm != 0:
+			p = table.sibling(b, p, a, t.d.big)
+		default:
+			p = table.skip(b, p, a, t.d.big)
+			if a.children {
+				depth++
+			}
+		}
+		if p < 0 {
+			return -1
+		}
+	}
+	return p
+}
+
+// text returns the string that an attribute of an entry in t's unit holds.
+func (w *typeWalk) text(t typeAt, v value) []byte {
+	if v.form == formString { // it lies in the unit, whichever section that is in
+		if v.u >= uint64(len(t.u.data)) {
+			return nil
+		}
+		b := t.u.data[v.u:]
+		b = b[:min(len(b), maxNameBytes)]
+		if n := bytes.IndexByte(b, 0); n > 0 {
+			return b[:n:n]
+		}
+		return nil
+	}
+	return t.d.text(t.d.stringOf(t.u, v, secInfo))
+}
+
+// follow returns the entry that an attribute of one in t's unit refers to.
+func (w *typeWalk) follow(t typeAt, v value) typeAt {
+	switch {
+	case !v.ok() || !w.spend(4):
+		return typeAt{}
+	case v.form == formRefSig8:
+		return w.signedType(t.d, v.u)
+	case v.isAlt():
+		if w.alt == nil {
+			return typeAt{}
+		}
+		u := w.alt.unitOf(v.u)
+		if u == nil || v.u-u.off < uint64(u.root) {
+			return typeAt{}
+		}
+		u.used = w.alt.tick
+		return typeAt{w.alt, u, uint32(v.u - u.off)}
+	}
+	u, entry := t.d.follow(t.u, v)
+	if u == nil {
+		return typeAt{}
+	}
+	return typeAt{t.d, u, entry}
+}
+
+// A signature is that of a type unit.
+type signature struct {
+	sig, off uint64
+	own      bool // the unit is in .debug_types
+}
+
+// signedType returns the type of a type unit.
+func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
+	v := &d.vars
+	if !v.signedOK {
+		v.signedOK = true
+		v.signed = d.typeUnitList()
+	}
+	i := sort.Search(len(v.signed), func(i int) bool { return v.signed[i].sig >= sig })
+	if i == len(v.signed) || v.signed[i].sig != sig {
+		return typeAt{}
+	}
+	at := v.signed[i]
+	var u *unit
+	if at.own {
+		u = d.ownTypeUnit(at.off)
+	} else {
+		u = d.unitAt(at.off)
+	}
+	if u == nil {
+		return typeAt{}
+	}
+	u.used = d.tick
+	// The signature and the offset of the type are the last of the header.
+	c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize), d.big)
+	entry := c.word(u.enc.offSize)
+	if c.bad || entry < uint64(u.root) || entry >= uint64(len(u.data)) {
+		return typeAt{}
+	}
+	return typeAt{d, u, uint32(entry)}
+}
+
+// typeUnitList passes over all unit headers.
+func (d *Data) typeUnitList() []signature {
+	var list []signature
+	add := func(u *unit, off uint64, own bool) {
+		c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize)-8, d.big)
+		if sig := c.u64(); !c.bad && len(list) < maxTypeUnits {
+			list = append(list, signature{sig, off, own})
+		}
+	}
+	var u unit
+	if !d.packaged {
+		for _, off := range d.unitOffsets() {
+			if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); ok && !u.isCompile() && d.spend(1) {
+				add(&u, off, false)
+			}
+		}
+		types := d.sec.get(secTypes)
+		for off := uint64(0); off < uint64(len(types)) && d.spend(1); {
+			end, ok := parseTypeHeader(&u, types, off, d.big)
+			if ok {
+				add(&u, off, true)
+			}
+			if end <= off {
+				break
+			}
+			off = end
+		}
+	}
+	slices.SortStableFunc(list, func(a, b signature) int { return cmp.Compare(a.sig, b.sig) })
+	return slices.Clip(slices.CompactFunc(list, func(a, b signature) bool { return a.sig == b.sig }))
+}
+
+// parseTypeHeader is parseHeader for a unit of .debug_types (DWARF 4, 7.5.1.2).
+func parseTypeHeader(u *unit, types []byte, off uint64, big bool) (end uint64, ok bool) {
+	end, ok = parseHeader(u, types, off, big)
+	if !ok || u.enc.version != 4 {
+		return end, false
+	}
+	c := cursorAt(u.data, uint64(u.root), big)
+	c.take(8 + uint64(u.enc.offSize))
+	u.kind, u.root = unitType, uint32(c.pos)
+	return end, !c.bad
+}
+
+// ownTypeUnit is unitAt for one in .debug_types.
+func (d *Data) ownTypeUnit(off uint64) *unit {
+	v := &d.vars
+	if u, ok := v.typeUnits[off]; ok {
+		return u
+	}
+	u := new(unit)
+	if _, ok := parseTypeHeader(u, d.sec.get(secTypes), off, d.big); !ok {
+		return nil
+	}
+	u.abbrevs = d.abbrevsOf(u)
+	if !d.parseRoot(u, u.abbrevs) {
+		return nil
+	}
+	if v.typeUnits == nil || len(v.typeUnits) >= maxTypeUnitsKept {
+		for _, old := range v.typeUnits {
+			v.held -= old.footprint()
+		}
+		v.typeUnits = make(map[uint64]*unit)
+	}
+	v.typeUnits[off] = u
+	v.held += u.footprint()
+	return u
+}

@@ -1,0 +1,501 @@
+package dwarf
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"debug/elf"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Limits of looking for variables.
+const (
+	maxStaticScan    = 1 << 30   // bytes of .debug_info and .debug_addr passed over for variables: 0.3 s
+	maxStaticInflate = 64 << 20  // bytes that are inflated for variables alone: 0.2 s. Otherwise a log that names one variable would pay seconds
+	maxStatics       = 1 << 20   // addresses of variables kept: 16 MiB. A kernel has some 90,000
+	maxAliases       = 32        // entries looked at for one address: copies of one variable, in many units
+	maxVariableWork  = 1 << 22   // steps of one lookup, without the pass over the whole file: 30 ms
+	scanCost         = 1 << 7    // bytes of that pass that count as a step
+	maxUnitVariables = 1 << 18   // variables of one unit: 4 MiB
+	maxVariableName  = 1 << 10   // bytes of one name in a member path
+	maxMemberPath    = 4 << 10   // and of the whole; the symbol's name alone is shown then
+	maxTypeDepth     = 64        // types nested in each other, with typedefs and qualifiers
+	maxDimensions    = 16        // of an array
+	maxTypeWork      = 1 << 20   // steps of finding a member: 10 ms; a struct of 1,000 members takes some 10,000
+	maxTypeUnits     = 1 << 20   // type units that can be found by their signature: 24 MiB
+	maxTypeUnitsKept = 1 << 10   // those of .debug_types parsed at a time
+	maxCompletions   = 1 << 16   // definitions of types by name
+	noStart          = ^uint64(0)
+)
+
+// A Variable is a static variable, of which Member is a part.
+type Variable struct {
+	Name       []byte // as of a Frame
+	HasLinkage bool
+	Addr       uint64
+	Size       uint64 // bytes; 0: not known
+	Member     string // what of the variable is at the address asked for, as ".refs", "[3].refs" or "[3]+0x4"; "" for its start, and where nothing is known
+}
+
+// An Extent is what a symbol table says of a variable. The zero value is nothing.
+type Extent struct {
+	Name       []byte
+	Addr, Size uint64
+}
+
+// varSections is where variables are and whether they can be had.
+type varSections struct {
+	ranges []dataRange
+	dear   bool // what would have to be inflated is too much
+}
+
+// A dataRange is a section that may hold variables.
+type dataRange struct{ lo, hi uint64 }
+
+func varSectionsOf(f *object.File) varSections {
+	var v varSections
+	for _, s := range f.Sections() {
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {
+			v.ranges = append(v.ranges, dataRange{s.Addr, s.Addr + s.Size})
+		}
+	}
+	v.dear = f.HeapCost(sectionNames[secInfo]) > maxStaticInflate
+	return v
+}
+
+func (v *varSections) hold(addr uint64) bool {
+	for _, r := range v.ranges {
+		if r.lo <= addr && addr < r.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// variables is what was found of the variables of a file.
+type variables struct {
+	found  bool
+	starts []static
+	units  map[uint64][]variableEntry // by the unit in which their addresses are
+	held   int64                      // bytes of heap of units and typeUnits
+
+	signed    []signature
+	signedOK  bool
+	typeUnits map[uint64]*unit // those of .debug_types, by offset
+}
+
+// A static says that a variable in the unit at an offset of .debug_info may be at addr.
+type static struct {
+	addr, unit uint64
+}
+
+// A variableEntry is a variable of a unit: of the split one, where there is one.
+type variableEntry struct {
+	addr  uint64
+	entry uint32
+}
+
+func (v *variables) footprint() int64 { return v.held + sizeOf(v.starts) + sizeOf(v.signed) }
+
+// Variable returns the static variable that addr is in and which of its members is there. sym is what the symbol table knows: only the variable
+// that it means is taken then, and nothing is claimed beyond its size. ok is false where nothing is known. An error is as that of Lookup.
+//
+// The first call for a file passes over the whole of .debug_info, at some GB a second. Later ones parse a unit at most.
+func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error) {
+	d.tick++
+	d.work, d.err = maxWork, nil
+	if d.sec.vars.dear {
+		return v, false, nil
+	}
+	alt := d.altData()
+	var altHeld int64
+	if alt != nil {
+		altHeld = alt.Footprint()
+		alt.tick, alt.work, alt.err = d.tick, maxVariableWork, nil
+	}
+	if !d.vars.found {
+		d.vars.found = true
+		d.vars.starts = d.findStatics()
+	}
+	d.work = min(d.work, maxVariableWork)
+	if best := d.bestVariable(addr, sym); best.unit != nil {
+		d.inVariableUnit(best.unit, func(h *Data, hu *unit) {
+			v, ok = h.describe(hu, best.entry, addr, sym)
+		})
+	}
+	if alt != nil {
+		d.links.held += alt.Footprint() - altHeld
+		if d.err == nil {
+			d.err = alt.err
+		}
+	}
+	d.trim()
+	return v, ok, d.firstErr(nil)
+}
+
+func (d *Data) altData() *Data {
+	if d.links == nil {
+		return nil
+	}
+	return d.links.alt
+}
+
+// inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or itself.
+func (d *Data) inVariableUnit(u *unit, do func(h *Data, hu *unit)) {
+	u.used = d.tick
+	h, hu := d, u
+	if u.dwoName.ok() && d.links != nil {
+		h, hu = d.enterSplit(u)
+	}
+	do(h, hu)
+	d.count(u)
+	if h != d {
+		d.leaveSplit(u.half.file, hu)
+	}
+}
+
+// A variableChoice is the entry of a variable, and how well it agrees with the symbol.
+type variableChoice struct {
+	unit  *unit
+	entry uint32
+	score int
+}
+
+// bestVariable returns the variable that sym means: of those at its address the one with its name, and of several of those the one with its
+// size, and the first in .debug_info. Without a name that agrees, the size must: a symbol may stand for several variables that the compiler merged.
+// Without a symbol it is the last variable that starts at or below addr.
+func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
+	starts := d.vars.starts
+	start := sym.Addr
+	if len(sym.Name) == 0 {
+		i := sort.Search(len(starts), func(i int) bool { return starts[i].addr > addr })
+		if i == 0 {
+			return best
+		}
+		start = starts[i-1].addr
+	}
+	i := sort.Search(len(starts), func(i int) bool { return starts[i].addr >= start })
+	for n := 0; n < maxAliases && i < len(starts) && starts[i].addr == start; n, i = n+1, i+1 {
+		u := d.unitAt(starts[i].unit)
+		if u == nil || d.work == 0 {
+			continue
+		}
+		d.inVariableUnit(u, func(h *Data, hu *unit) {
+			for _, v := range d.variablesOf(u, h, hu) {
+				if v.addr != start {
+					continue
+				}
+				score := 1
+				if len(sym.Name) > 0 {
+					score = h.agree(hu, v.entry, sym)
+				}
+				if score > best.score {
+					best = variableChoice{u, v.entry, score}
+				}
+			}
+		})
+		if best.score >= 3 || best.score > 0 && len(sym.Name) == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// agree says how well an entry agrees with a symbol at its address: 0 not at all, 1 in its size, 2 in its name, 3 in both.
+func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
+	w := d.newTypeWalk()
+	info := w.variable(typeAt{d, u, entry})
+	if size, ok := w.size(info.typ, 0); ok && size == sym.Size {
+		score++
+	}
+	name := sym.Name
+	if bytes.Equal(info.linkage, name) || bytes.Equal(info.name, name) {
+		return score + 2
+	}
+	// counter.0 is a variable in a function, counter.lto_priv.0 one of several of that name; a mangled name ends in the variable's own, so does Go's.
+	if i := bytes.IndexByte(name, '.'); i > 0 {
+		if name = name[:i]; bytes.Equal(info.name, name) || bytes.Equal(info.linkage, name) {
+			return score + 2
+		}
+	}
+	if len(info.name) > 0 && bytes.HasPrefix(name, []byte("_Z")) && bytes.Contains(name, info.name) {
+		return score + 2
+	}
+	return score
+}
+
+// describe returns what the entry of a variable says of addr.
+func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
+	w := d.newTypeWalk()
+	info := w.variable(typeAt{d, u, entry})
+	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
+	if len(info.linkage) > 0 && !d.short {
+		v.Name, v.HasLinkage = info.linkage, true
+	}
+	if len(sym.Name) == 0 {
+		v.Addr = info.addr
+		if v.Size, ok = w.size(info.typ, 0); !ok || addr-v.Addr >= v.Size || len(v.Name) == 0 {
+			return Variable{}, false
+		}
+	}
+	limit := v.Size
+	if limit == 0 {
+		limit, _ = w.size(info.typ, 0)
+	}
+	w.language(u)
+	v.Member = w.member(info.typ, addr-v.Addr, limit)
+	return v, true
+}
+
+// findStatics returns where variables may be, by address and unit. Compilers write the place of a static variable as an expression of one operation,
+// DW_OP_addr, whose bytes are looked for without regard to the entries they are in; or as an index into .debug_addr, of which all that point to data
+// are taken. What is there by chance is found out when the unit is parsed.
+func (d *Data) findStatics() []static {
+	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
+	if len(info)+len(addrs) > maxStaticScan || !d.spend((len(info)+len(addrs))/scanCost) {
+		return nil
+	}
+	var head unit
+	if _, ok := parseHeader(&head, info, 0, d.big); !ok {
+		return nil
+	}
+	size := int(head.enc.addrSize)
+	starts := d.staticsInPlace(info, size)
+	if len(addrs) >= size {
+		starts = append(starts, d.staticsByIndex(addrs, size)...)
+	}
+	slices.SortFunc(starts, func(a, b static) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.unit, b.unit))
+	})
+	return slices.Clip(slices.Compact(starts))
+}
+
+func (d *Data) staticsInPlace(info []byte, size int) []static {
+	var starts []static
+	needle := []byte{byte(size + 1), opAddr}
+	units := d.unitOffsets()
+	at := 0 // the unit
+	for p := 0; len(starts) < maxStatics; {
+		n := bytes.Index(info[p:], needle)
+		if n < 0 {
+			break
+		}
+		p += n + 2
+		if len(info)-p < size {
+			break
+		}
+		addr := loadAddr(info[p:], size, d.big)
+		if !d.sec.vars.hold(addr) {
+			p-- // 3 may be followed by 9
+			continue
+		}
+		for at+1 < len(units) && units[at+1] <= uint64(p) {
+			at++
+		}
+		if at < len(units) && units[at] <= uint64(p) {
+			starts = append(starts, static{addr, units[at]})
+		}
+	}
+	return starts
+}
+
+func (d *Data) staticsByIndex(addrs []byte, size int) []static {
+	bases := d.addrBases()
+	var starts []static
+	at := -1
+	for p := 0; p+size <= len(addrs) && len(starts) < maxStatics; p += size {
+		addr := loadAddr(addrs[p:], size, d.big)
+		if !d.sec.vars.hold(addr) {
+			continue
+		}
+		for at+1 < len(bases) && bases[at+1].addr <= uint64(p) {
+			at++
+		}
+		for i := at; i >= 0 && bases[i].addr == bases[at].addr && at-i < maxAliases; i-- {
+			starts = append(starts, static{addr, bases[i].unit})
+		}
+	}
+	return starts
+}
+
+// addrBases returns where in .debug_addr the parts of the units begin, in order.
+func (d *Data) addrBases() []static {
+	info, abbrev := d.sec.get(secInfo), d.sec.get(secAbbrev)
+	var bases []static
+	var u unit
+	var last abbrevKey
+	var lastCode uint64
+	for _, off := range d.unitOffsets() {
+		if _, ok := parseHeader(&u, info, off, d.big); !ok || !u.isCompile() || !d.spend(1) {
+			continue
+		}
+		root := cursorAt(u.data, uint64(u.root), d.big)
+		code := root.uleb()
+		if root.bad || code == 0 {
+			continue
+		}
+		if key := (abbrevKey{u.abbrevOff, u.enc}); key != last || code != lastCode {
+			last, lastCode = key, code
+			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
+			if !d.spend(d.table.tried) {
+				break
+			}
+		}
+		if d.parseRoot(&u, &d.table) {
+			bases = append(bases, static{u.addrBase, off})
+		}
+	}
+	slices.SortFunc(bases, func(a, b static) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.unit, b.unit))
+	})
+	return bases
+}
+
+func loadAddr(b []byte, size int, big bool) uint64 {
+	switch {
+	case size == 8:
+		return load64(b, big)
+	case big:
+		return uint64(binary.BigEndian.Uint32(b))
+	}
+	return uint64(binary.LittleEndian.Uint32(b))
+}
+
+// variablesOf returns the variables of u, whose entries are in hu, a unit of h.
+func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
+	if list, ok := d.vars.units[u.off]; ok {
+		return list
+	}
+	list := slices.Clip(h.scanVariables(hu))
+	if d.vars.units == nil {
+		d.vars.units = make(map[uint64][]variableEntry)
+	}
+	d.vars.units[u.off] = list
+	d.vars.held += sizeOf(list) + int64(unsafe.Sizeof(list)) + 32
+	return list
+}
+
+// scanVariables walks over the unit's entries and returns the variables with a fixed address. Those of functions are among them.
+func (d *Data) scanVariables(u *unit) []variableEntry {
+	t, b := u.abbrevs, u.data
+	var list []variableEntry
+	depth, n, p := 0, 0, int(u.root)
+	for p < len(b) && len(list) < maxUnitVariables {
+		if n++; n > maxDIEs || n > d.work {
+			break
+		}
+		entry := p
+		var code uint64
+		if code, p = operand(b, p); p < 0 {
+			break
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
+			}
+			continue
+		}
+		a := t.get(code)
+		if a == nil {
+			break
+		}
+		switch {
+		case a.tag == tagVariable:
+			c := cursor{buf: b, pos: p, big: d.big}
+			addr, ok := d.variableAddr(&c, u, a)
+			if c.bad {
+				return list
+			}
+			if p = c.pos; ok {
+				list = append(list, variableEntry{addr, uint32(entry)})
+			}
+		case a.children && a.sibForm != 0 && isType(a.tag):
+			if p = t.sibling(b, p, a, d.big); p < 0 {
+				return list
+			}
+			continue
+		default:
+			if p = t.skip(b, p, a, d.big); p < 0 {
+				return list
+			}
+		}
+		if a.children {
+			depth++
+		} else if depth == 0 {
+			break
+		}
+	}
+	d.spend(n)
+	return list
+}
+
+// isType reports whether entries of a tag have no static variables below them that have a place: those stand outside.
+func isType(tag uint16) bool {
+	switch tag {
+	case tagClassType, tagStructureType, tagUnionType, tagInterfaceType, tagEnumerationType, tagArrayType, tagSubroutineType:
+		return true
+	}
+	return false
+}
+
+// variableAddr reads the attributes of a variable and returns its address, if that is fixed.
+func (d *Data) variableAddr(c *cursor, u *unit, a *abbrev) (addr uint64, ok bool) {
+	t := u.abbrevs
+	specs := t.attrs(a)
+	if !d.spend(len(specs)) {
+		c.fail()
+	}
+	for _, s := range specs {
+		if s.attr != attrLocation {
+			c.value(s.form, t.implicitOf(s), u.enc)
+			continue
+		}
+		if block, isBlock := c.block(s.form); isBlock {
+			addr, ok = d.fixedAddr(u, block)
+		} else {
+			c.value(s.form, t.implicitOf(s), u.enc)
+		}
+	}
+	return addr, ok
+}
+
+// fixedAddr returns the address that an expression is, if that does not depend on anything.
+func (d *Data) fixedAddr(u *unit, expr []byte) (addr uint64, ok bool) {
+	c := cursor{buf: expr, big: d.big}
+	switch c.u8() {
+	case opAddr:
+		addr, ok = c.word(u.enc.addrSize), true
+	case opAddrx, opGNUAddrIndex:
+		addr, ok = d.indexedAddr(u, c.uleb())
+	}
+	if ok && c.left() > 0 {
+		if c.u8() != opPlusUconst {
+			return 0, false
+		}
+		addr += c.uleb()
+	}
+	return addr, ok && !c.bad && c.left() == 0
+}
+
+// block reads a block. isBlock is false, and nothing is read, when the form is that of something else.
+func (c *cursor) block(form uint16) (b []byte, isBlock bool) {
+	var n uint64
+	switch form {
+	case formBlock1:
+		n = uint64(c.u8())
+	case formBlock2:
+		n = uint64(c.u16())
+	case formBlock4:
+		n = uint64(c.u32())
+	case formBlock, formExprloc:
+		n = c.uleb()
+	default:
+		return nil, false
+	}
+	return c.take(n), true
+}
