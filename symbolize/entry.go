@@ -38,8 +38,9 @@ type entry struct {
 	done    chan struct{} // closed when finding ends
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 
-	heap     int64 // bytes of module that are in the Symbolizer's sum
-	strikes  int   // times that a file broke its reader
+	heap     int64     // bytes of module that are in the Symbolizer's sum
+	open     openFiles // of module that are in it
+	strikes  int       // times that a file broke its reader
 	broken   broken
 	attempts []buildid.Attempt
 	fault    string // the last thing that was wrong with a file that is or was in use
@@ -316,7 +317,6 @@ func (s *Symbolizer) shut(e *entry) error {
 	if e.module == nil {
 		return nil
 	}
-	s.memory.closed(e.module)
 	err := e.module.close()
 	e.module = nil
 	s.account(e)

@@ -71,6 +71,7 @@ type found struct {
 	miss     error // the first error of a finder that was not a plain miss
 	fault    error // what was wrong with the first file that was found and cannot be used
 	path     string
+	link     debugLink // of the first file without debug information that has one
 }
 
 // publish makes f what e knows, unless e has a file that is as good; e.mu is
@@ -90,9 +91,9 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 		}
 		e.better(time.Now())
 	case f.module != nil:
+		f.module.borrow(e.module)
 		s.shut(e)
 		e.module, e.fault = f.module, ""
-		s.memory.opened(f.module)
 		if f.module.fault != nil {
 			e.fault = f.module.fault.Error()
 		}
@@ -130,7 +131,6 @@ func (f *found) lend(s *Symbolizer, e *entry) {
 	}
 	e.module, f.module, f.lent = f.module, nil, true
 	e.err = nil
-	s.memory.opened(e.module)
 	s.account(e)
 }
 
@@ -177,6 +177,10 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 			if path == avoid.path && time.Now().Before(avoid.until) {
 				m.dw, m.fault = nil, avoid.fault
 			}
+			s.supplement(m, note)
+			if m.dw == nil && f.link.Name == "" && m.link.Name != "" {
+				f.link = debugLink{m.link, path}
+			}
 			f.keep(m)
 			if m.dw != nil {
 				return f
@@ -188,6 +192,9 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 			note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + said + "; looked on"})
 		}
 	}
+	if m := s.follow(f.link, id, avoid, note); m != nil {
+		f.keep(m)
+	}
 	return f
 }
 
@@ -198,6 +205,7 @@ func (f *found) keep(m *module) {
 		worse, f.module = f.module, m
 	}
 	if worse != nil {
+		f.module.borrow(worse)
 		worse.close()
 	}
 }

@@ -120,9 +120,10 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 			err = caught(r)
 		}
 	}()
-	lookup := m.obj.Symbol
+	obj := m.symbolObject()
+	lookup := obj.Symbol
 	if s.o.Reaching {
-		lookup = m.obj.SymbolReaching
+		lookup = obj.SymbolReaching
 	}
 	sym, ok := lookup(addr)
 	if !ok {
@@ -132,7 +133,7 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 	n := m.symbols.find(&s.names, uint64(uintptr(unsafe.Pointer(&sym.Name[0]))), func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.FromSymbol = n.shown, n.linkage, true
 	if withFile {
-		v.SymbolFile = s.names.ofFile(m.obj.SourceFile(sym)).linkage
+		v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
 	}
 	return v, nil
 }

@@ -24,22 +24,6 @@ type memory struct {
 	trimming sync.Mutex
 }
 
-// opened counts m, which was opened.
-func (a *memory) opened(m *module) {
-	a.mapped.Add(1)
-	if m.file != nil {
-		a.byFD.Add(1)
-	}
-}
-
-// closed counts m, which is about to be closed.
-func (a *memory) closed(m *module) {
-	a.mapped.Add(-1)
-	if m.file != nil {
-		a.byFD.Add(-1)
-	}
-}
-
 // account brings the sum up to date with what e holds; e.mu is held.
 func (s *Symbolizer) account(e *entry) {
 	n := int64(entryCost + len(e.key.name))
@@ -49,12 +33,19 @@ func (s *Symbolizer) account(e *entry) {
 	for _, a := range e.attempts {
 		n += int64(attemptCost + len(a.Where) + len(a.Said))
 	}
+	var open openFiles
 	if e.module != nil {
 		n += e.module.footprint()
+		open = e.module.openFiles()
 	}
 	if n != e.heap {
 		s.memory.heap.Add(n - e.heap)
 		e.heap = n
+	}
+	if open != e.open {
+		s.memory.mapped.Add(open.mapped - e.open.mapped)
+		s.memory.byFD.Add(open.byFD - e.open.byFD)
+		e.open = open
 	}
 }
 

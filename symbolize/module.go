@@ -40,6 +40,7 @@ type module struct {
 	packed      bool        // sections are inflated by the first lookup
 	struck      error       // what the present lookup counts against it
 	scratch     []dwarf.Frame
+	parts                  // that the file is continued in
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
 
@@ -61,7 +62,8 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 			return err
 		}
 		m.holds = m.content()
-		if !m.reads() {
+		m.readLinks()
+		if !reads(m.obj) {
 			err := file.Close()
 			m.file = nil
 			if err != nil {
@@ -74,7 +76,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		if m.fault = m.affordable(o.MaxMemory); m.fault != nil {
 			return nil
 		}
-		m.dw, m.fault = dwarf.New(m.obj, dwarf.Links{})
+		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
 			if o.Names == ShortNames {
@@ -117,12 +119,12 @@ func (m *module) betterThan(o *module) bool {
 
 // reads reports whether the object reads from its descriptor when it is asked
 // for sections: those that are compressed, and all if it could not be mapped.
-func (m *module) reads() bool {
+func reads(obj *object.File) bool {
 	const plain = ".shstrtab" // is in every file that has sections, never compressed
-	if _, ok := m.obj.Section(plain); !ok || m.obj.HeapCost(plain) > 0 {
+	if _, ok := obj.Section(plain); !ok || obj.HeapCost(plain) > 0 {
 		return true
 	}
-	for _, s := range m.obj.Sections() {
+	for _, s := range obj.Sections() {
 		if s.Flags&elf.SHF_COMPRESSED != 0 || strings.HasPrefix(s.Name, ".zdebug_") {
 			return true
 		}
@@ -153,7 +155,7 @@ func (m *module) affordable(budget int64) error {
 
 // close unmaps the file; nothing that was returned of it is used any longer.
 func (m *module) close() error {
-	var errs []error
+	errs := []error{m.closeParts()}
 	if m.obj != nil {
 		errs = append(errs, m.obj.Close())
 	}
@@ -166,7 +168,7 @@ func (m *module) close() error {
 
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint() + m.known.size + m.symbols.size
+	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.parts.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}
@@ -177,9 +179,11 @@ func (m *module) footprint() int64 {
 func (m *module) due() bool {
 	m.lookups++
 	m.spent += time.Since(m.began)
-	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent { // not a power of two either
+	linked := m.linked()
+	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted { // not a power of two either
 		return false
 	}
+	m.counted = linked
 	m.spent = 0
 	return true
 }

@@ -26,6 +26,19 @@ type Options struct {
 	// Finders are asked in order.
 	Finders []Finder
 
+	// LinkDirs are the folders below which the files are that a file names:
+	// its debug file (.gnu_debuglink) and what dwz left of it. They are looked
+	// for beside it, too.
+	LinkDirs []string
+
+	// DWP is the path of the package of split units for every module. Without
+	// it the package is FILE.dwp beside the file.
+	DWP string
+
+	// NoAlt leaves alone what dwz moved to other files, as LLVM does: what only
+	// they name has no name.
+	NoAlt bool
+
 	// MaxMemory bounds the heap bytes kept in parsed units, inflated
 	// sections, symbol tables and names; mapped pages do not count. What one
 	// file holds while it answers may exceed it. 0 means DefaultMaxMemory.

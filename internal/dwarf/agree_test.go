@@ -133,7 +133,7 @@ func dwz(flags string) func(*testing.T, string) {
 }
 
 // linksOf opens what lies beside a program: its package, its .dwo files, its supplementary file.
-func linksOf(t *testing.T, path string) Links {
+func linksOf(t *testing.T, path string) testLinks {
 	open := func(path string) Linked {
 		f, err := os.Open(path)
 		if err != nil {
@@ -150,8 +150,7 @@ func linksOf(t *testing.T, path string) Links {
 		}
 		return Linked{o, func() { o.Close() }}
 	}
-	return Links{
-		Alt:     open(path + ".alt").Object,
+	return testLinks{open(path + ".alt").Object, Links{
 		Package: func() Linked { return open(path + ".dwp") },
 		Split: func(dir, name string, holds func(*object.File) bool) Linked {
 			l := open(filepath.Join(dir, name))
@@ -162,7 +161,27 @@ func linksOf(t *testing.T, path string) Links {
 			}
 			return l
 		},
+	}}
+}
+
+// testLinks are Links and the supplementary file, if there is one.
+type testLinks struct {
+	alt *object.File
+	Links
+}
+
+// open returns the debug information of o.
+func (l testLinks) open(t *testing.T, o *object.File) *Data {
+	t.Helper()
+	d, err := New(o, l.Links)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(d.Close)
+	if l.alt != nil {
+		d.UseAlt(l.alt)
+	}
+	return d
 }
 
 // need skips the test when a tool is missing; on CI that is a failure.
@@ -394,16 +413,13 @@ func TestAgreement(t *testing.T) {
 }
 
 // checkTiers checks that what was parsed and sorted before an address is asked for does not change the answer.
-func checkTiers(t *testing.T, o *object.File, l Links, d *Data, addr uint64, frames []Frame) {
+func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64, frames []Frame) {
 	t.Helper()
 	again, _ := d.Lookup(nil, addr)
 	if diff := cmp.Diff(again, frames, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("address %#x asked for again (-got +want):\n%s", addr, diff)
 	}
-	fresh, err := New(o, l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := l.open(t, o)
 	first, _ := fresh.Lookup(nil, addr)
 	if diff := cmp.Diff(first, frames, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("address %#x asked for first (-got +want):\n%s", addr, diff)
@@ -411,17 +427,15 @@ func checkTiers(t *testing.T, o *object.File, l Links, d *Data, addr uint64, fra
 }
 
 // compare looks all addresses up, and returns how many frames there are and how many differ in what.
-func compare(t *testing.T, o *object.File, l Links, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
+func compare(t *testing.T, o *object.File, l testLinks, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
-	d, err := New(o, l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := l.open(t, o)
 	classes = make(map[string]int)
 	var frames []Frame
 	var first [][]Frame
 	shown := 0
 	for i, addr := range addrs {
+		var err error
 		frames, err = d.Lookup(frames[:0], addr)
 		if err != nil {
 			t.Fatalf("address %#x: %v", addr, err)

@@ -16,9 +16,6 @@ import (
 
 // Links opens the files that debug information is continued in. What is nil is not there.
 type Links struct {
-	// Alt is the supplementary file that dwz moved common entries and strings into. It is not closed.
-	Alt *object.File
-
 	// Package opens the package of split units. It is asked at the first unit that needs it, and again once the package was closed to
 	// save memory.
 	Package func() Linked
@@ -41,7 +38,7 @@ type links struct {
 	pack    *splitFile
 	noPack  bool
 	files   map[string]*splitFile // by directory and name
-	held    int64                 // bytes of heap of all of them, without the Alt file's own
+	held    int64                 // bytes of heap of all of them, but for the supplementary file's sections
 	keyHeap int64                 // bytes of keys of files
 	open    int                   // packages and .dwo files
 }
@@ -70,17 +67,26 @@ type part struct {
 
 // link makes d follow l.
 func (d *Data) link(l Links) {
-	if l.Alt == nil && l.Package == nil && l.Split == nil {
-		return
-	}
-	d.links = &links{Links: l}
-	if l.Alt != nil && (l.Alt.Order == binary.BigEndian) == d.big {
-		d.links.alt = newData(sections{big: d.big, load: l.Alt.Data})
-		d.sec.alt = &d.links.alt.sec
+	if l.Package != nil || l.Split != nil {
+		d.links = &links{Links: l}
 	}
 }
 
-// Linked returns how many files are open besides those given to New.
+// UseAlt makes f the supplementary file, into which dwz moved entries and strings. It must come before the first Lookup, and f must stay open as long
+// as d is in use.
+func (d *Data) UseAlt(f *object.File) {
+	if (f.Order == binary.BigEndian) != d.big {
+		return
+	}
+	if d.links == nil {
+		d.links = new(links)
+	}
+	d.links.alt = newData(sections{big: d.big, load: f.Data})
+	d.links.alt.short = d.short
+	d.sec.alt = &d.links.alt.sec
+}
+
+// Linked returns how many files are open besides those that New and UseAlt were given.
 func (d *Data) Linked() int {
 	if d.links == nil {
 		return 0

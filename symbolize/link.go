@@ -1,0 +1,320 @@
+package symbolize
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// parts are the other files that a module is read from.
+type parts struct {
+	link  buildid.Link // to its debug file, of a stripped program
+	sup   supplement   // that its debug information needs
+	alt   *part        // which is it
+	table *part        // the program, where the debug file has no symbols
+	near  []string     // paths of files beside which others may lie
+
+	splitFDs int64 // descriptors that split units keep
+	counted  int   // files of split units in the Symbolizer's sum
+}
+
+// A part is an open file.
+type part struct {
+	file *buildid.File // nil when the object needs no descriptor
+	obj  *object.File
+}
+
+// openFiles counts files.
+type openFiles struct {
+	mapped int64 // all
+	byFD   int64 // those that keep a descriptor
+}
+
+// openPart reads file's headers and takes it over: on error it is closed. The
+// named sections may take budget bytes when they are inflated.
+func openPart(file *buildid.File, budget int64, names []string) (*part, error) {
+	p := &part{file: file}
+	obj, err := object.Open(file, file.Size(), file.OS())
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	p.obj = obj
+	var cost int64
+	for _, name := range names {
+		cost += obj.HeapCost(name)
+	}
+	if cost > budget {
+		p.close()
+		return nil, fmt.Errorf("it needs %d MiB of memory, the limit is %d", cost>>20, budget>>20)
+	}
+	if !reads(obj) {
+		err := file.Close()
+		p.file = nil
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *part) close() error {
+	if p == nil {
+		return nil
+	}
+	err := p.obj.Close()
+	if p.file != nil {
+		err = errors.Join(err, p.file.Close())
+	}
+	return err
+}
+
+func (p *part) footprint() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.obj.Footprint()
+}
+
+func (p *parts) footprint() int64 { return p.alt.footprint() + p.table.footprint() }
+
+func (n *openFiles) add(p *part) {
+	if p == nil {
+		return
+	}
+	n.mapped++
+	if p.file != nil {
+		n.byFD++
+	}
+}
+
+// openFiles returns how many files m keeps open.
+func (m *module) openFiles() (n openFiles) {
+	n.add(&part{m.file, m.obj})
+	n.add(m.alt)
+	n.add(m.table)
+	n.mapped += int64(m.linked())
+	n.byFD += m.splitFDs
+	return n
+}
+
+// linked returns how many files of split units are open.
+func (m *module) linked() int {
+	if m.dw == nil {
+		return 0
+	}
+	return m.dw.Linked()
+}
+
+// closeParts closes all but m's own file.
+func (m *module) closeParts() error {
+	if m.dw != nil {
+		m.dw.Close()
+	}
+	err := errors.Join(m.alt.close(), m.table.close())
+	m.alt, m.table = nil, nil
+	return err
+}
+
+// symbolObject returns the file whose symbol table is asked.
+func (m *module) symbolObject() *object.File {
+	if m.table != nil {
+		return m.table.obj
+	}
+	return m.obj
+}
+
+// borrow takes the file of o, which is about to be closed, for its symbols if m
+// is the debug file to it and has none. Both are of one build.
+func (m *module) borrow(o *module) {
+	has := func(obj *object.File) bool {
+		s, ok := obj.Section(".symtab")
+		return ok && s.Size > 0 && s.Type != elf.SHT_NOBITS
+	}
+	if o == nil || m == o || m.dw == nil || m.table != nil || o.obj == nil || o.holds == Nothing || has(m.obj) || o.dw != nil {
+		return
+	}
+	m.table = &part{o.file, o.obj}
+	o.file, o.obj = nil, nil
+}
+
+// A debugLink is what a stripped program says of its debug file.
+type debugLink struct {
+	buildid.Link
+	near string // the path of the program
+}
+
+// follow returns the module in the debug file that l leads to, or nil.
+func (s *Symbolizer) follow(l debugLink, id buildid.ID, avoid broken, note func(buildid.Attempt)) *module {
+	if l.Name == "" || s.ctx.Err() != nil {
+		return nil
+	}
+	file, err := buildid.FindLink(s.ctx, l.Link, l.near, s.o.LinkDirs, id, note)
+	if err != nil {
+		return nil // it was noted
+	}
+	path := file.Path()
+	m, err := openModule(file, &s.o)
+	if err != nil {
+		note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
+		return nil
+	}
+	m.near = append(m.near, l.near)
+	if path == avoid.path && time.Now().Before(avoid.until) {
+		m.drop(avoid.fault)
+	}
+	s.supplement(m, note)
+	return m
+}
+
+// drop leaves m's debug information alone because of fault.
+func (m *module) drop(fault error) {
+	if m.dw != nil {
+		m.dw.Close()
+	}
+	m.dw, m.fault = nil, fault
+}
+
+// A supplement is the file that dwz moved entries and strings of several files
+// to, as one of them tells.
+type supplement struct {
+	name string // its path: hostile
+	id   []byte // its build ID
+	sum  []byte // or, with DWARF 5, what both files say
+}
+
+// readLinks reads what m says of other files; its descriptor must be open.
+func (m *module) readLinks() {
+	m.near = []string{m.path}
+	m.link.Name, m.link.CRC, _ = m.obj.DebugLink()
+	var ok bool
+	if m.sup.name, m.sup.id, ok = m.obj.AltLink(); !ok {
+		m.sup.name, m.sup.sum, _ = readSup(m.obj, false)
+	}
+}
+
+// maxSup is the longest .debug_sup, in bytes, that is read: a path and a sum.
+const maxSup = 8 << 10
+
+// readSup reads .debug_sup (DWARF 5, 7.3.6): the name of the supplementary
+// file and the sum by which it is known. isSup is what the file must be.
+func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
+	s, ok := obj.Section(".debug_sup")
+	if !ok || s.Size > maxSup || s.Flags&elf.SHF_COMPRESSED != 0 {
+		return "", nil, false
+	}
+	b, err := obj.Data(".debug_sup")
+	if err != nil || len(b) < 4 || obj.Order.Uint16(b) != 5 || (b[2] == 1) != isSup {
+		return "", nil, false
+	}
+	text, rest, ok := bytes.Cut(b[3:], []byte{0})
+	n, used := binary.Uvarint(rest)
+	if !ok || used <= 0 || n == 0 || n > uint64(len(rest)-used) {
+		return "", nil, false
+	}
+	return string(text), bytes.Clone(rest[used:][:n]), true
+}
+
+// supplement opens the supplementary file that m's debug information needs, if
+// there is one. Without it m is used all the same.
+func (s *Symbolizer) supplement(m *module, note func(buildid.Attempt)) {
+	if m.dw == nil || m.sup.name == "" || s.o.NoAlt {
+		return
+	}
+	var p *part
+	err := guard(func() (err error) {
+		p, err = s.findSupplement(m, note)
+		return err
+	})
+	if err != nil {
+		m.fault = fmt.Errorf("its supplementary file %.200q, which names functions, is missing: %w", m.sup.name, err)
+		return
+	}
+	m.alt = p
+	m.dw.UseAlt(p.obj)
+}
+
+// altSections are those of a supplementary file that lookups read.
+var altSections = []string{".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets"}
+
+func (s *Symbolizer) findSupplement(m *module, note func(buildid.Attempt)) (*part, error) {
+	if m.sup.sum != nil {
+		return s.findSum(m, note)
+	}
+	id, err := buildid.FromBytes(m.sup.id)
+	if err != nil {
+		return nil, err
+	}
+	file, err := buildid.FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, note)
+	for _, finder := range s.o.Finders {
+		if err == nil || s.ctx.Err() != nil {
+			break
+		}
+		file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Alt, Name: m.sup.name}, note)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openPart(file, s.o.MaxMemory, altSections)
+}
+
+// findSum finds a supplementary file that has no build ID, by its path.
+func (s *Symbolizer) findSum(m *module, note func(buildid.Attempt)) (*part, error) {
+	places := []string{m.sup.name}
+	if !filepath.IsAbs(m.sup.name) {
+		places = places[:0]
+		for _, dir := range foldersOf(m.near) {
+			places = append(places, filepath.Join(dir, m.sup.name))
+		}
+	}
+	err := error(&NotFoundError{Name: m.sup.name})
+	for _, path := range places {
+		file, openErr := buildid.OpenRegular(path, "supplementary file")
+		if openErr != nil {
+			note(buildid.Attempt{Where: path, Said: reason(openErr)})
+			continue
+		}
+		p, openErr := openPart(file, s.o.MaxMemory, altSections)
+		if openErr != nil {
+			note(buildid.Attempt{Where: path, Said: reason(openErr)})
+			continue
+		}
+		if _, sum, ok := readSup(p.obj, true); ok && bytes.Equal(sum, m.sup.sum) {
+			return p, nil
+		}
+		note(buildid.Attempt{Where: path, Said: "it is not the supplementary file meant: its .debug_sup says otherwise"})
+		p.close()
+	}
+	return nil, err
+}
+
+// foldersOf returns the folders that paths name, and those in which the files
+// really are.
+func foldersOf(paths []string) []string {
+	var dirs []string
+	for _, path := range realPaths(paths) {
+		if dir := filepath.Dir(path); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// realPaths returns paths and what symbolic links make of them.
+func realPaths(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(all, real) {
+			all = append(all, real)
+		}
+	}
+	return all
+}

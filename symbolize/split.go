@@ -1,0 +1,148 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// splitLinks returns what opens the files of m's split units, while m's
+// entry is locked.
+func (m *module) splitLinks(o *Options) dwarf.Links {
+	return dwarf.Links{
+		Package: func() dwarf.Linked { return m.openPackage(o) },
+		Split: func(dir, name string, holds func(*object.File) bool) dwarf.Linked {
+			return m.openSplit(o, dir, name, holds)
+		},
+	}
+}
+
+// openPackage opens the package of m's split units, if there is one.
+func (m *module) openPackage(o *Options) dwarf.Linked {
+	if o.DWP != "" {
+		return m.openFirst(o, []string{o.DWP}, isPackage)
+	}
+	var places []string
+	for _, path := range realPaths(m.near) {
+		places = append(places, path+".dwp")
+		if base, ok := strings.CutSuffix(path, ".debug"); ok {
+			places = append(places, base+".dwp")
+		}
+	}
+	l, _ := m.openOne(o, places, isPackage)
+	return l
+}
+
+func isPackage(obj *object.File) bool {
+	s, ok := obj.Section(".debug_cu_index")
+	return ok && s.Size > 0
+}
+
+// openSplit opens the file of a split unit: by its recorded path, which is
+// what LLVM does, else beside m's file by its recorded path and by its name.
+func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File) bool) dwarf.Linked {
+	var places []string
+	add := func(path string) {
+		if !slices.Contains(places, path) {
+			places = append(places, path)
+		}
+	}
+	if filepath.IsAbs(name) {
+		add(name)
+	} else {
+		add(filepath.Join(dir, name))
+	}
+	folders := foldersOf(m.near)
+	for _, folder := range folders {
+		if !filepath.IsAbs(name) {
+			add(filepath.Join(folder, name))
+		}
+	}
+	for _, folder := range folders {
+		add(filepath.Join(folder, filepath.Base(name)))
+	}
+	return m.openFirst(o, places, holds)
+}
+
+// openFirst is openOne for files that are missed.
+func (m *module) openFirst(o *Options, places []string, holds func(*object.File) bool) dwarf.Linked {
+	l, err := m.openOne(o, places, holds)
+	if err != nil && m.fault == nil {
+		m.fault = fmt.Errorf("functions are described by other files, and one is missing: %w", err)
+	}
+	return l
+}
+
+// openOne opens the first file that holds accepts. The places are the
+// operator's or a debug file's choice: only regular files are opened.
+func (m *module) openOne(o *Options, places []string, holds func(*object.File) bool) (dwarf.Linked, error) {
+	var missing error
+	for _, path := range places {
+		l, err := m.tryPart(o, path, holds)
+		if err == nil {
+			return l, nil
+		}
+		if missing == nil || !errors.Is(err, fs.ErrNotExist) && errors.Is(missing, fs.ErrNotExist) {
+			missing = fmt.Errorf("%.300s: %s", path, reason(err))
+			if errors.Is(err, fs.ErrNotExist) {
+				missing = &absentError{missing}
+			}
+		}
+	}
+	return dwarf.Linked{}, missing
+}
+
+// An absentError is about a file that is not there.
+type absentError struct{ error }
+
+func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// errOtherUnit is about a file that lies where the one meant should.
+var errOtherUnit = errors.New("another build's: the ID of its unit differs")
+
+// tryPart opens the file at path if holds accepts it.
+func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool) (dwarf.Linked, error) {
+	file, err := buildid.OpenRegular(path, "split unit")
+	if err != nil {
+		return dwarf.Linked{}, err
+	}
+	p, err := openPart(file, o.MaxMemory, dwarf.SplitSections())
+	if err != nil {
+		return dwarf.Linked{}, err
+	}
+	taken := false
+	defer func() {
+		if !taken { // also when its mapping faults
+			p.close()
+		}
+	}()
+	if !holds(p.obj) {
+		return dwarf.Linked{}, errOtherUnit
+	}
+	taken = true
+	if p.file != nil {
+		m.splitFDs++
+	}
+	return dwarf.Linked{Object: p.obj, Close: func() {
+		if p.file != nil {
+			m.splitFDs--
+		}
+		p.close()
+	}}, nil
+}
+
+// reason is an error about a path without that path.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return clip(err.Error(), maxSaid)
+}
