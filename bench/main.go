@@ -31,6 +31,8 @@ type workload struct {
 	debug string                               // the folder of debug trees that is searched
 	// piped: the command stands between two cats, and is compared with a cat in its place.
 	piped bool
+	// served: the debug files come from a server, and are in no cache yet.
+	served bool
 }
 
 const reference = "llvm-symbolizer-19"
@@ -49,6 +51,7 @@ var workloads = []workload{
 	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree},
 	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree},
 	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree},
+	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
 	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
 }
@@ -121,6 +124,15 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 		if w.piped {
 			other = contender{argv: []string{"cat"}}
 		}
+		if w.served {
+			url, err := b.serve()
+			if err != nil {
+				return err
+			}
+			for _, c := range []*contender{&mine, &other} {
+				c.argv = append([]string{"env", "DEBUGINFOD_URLS=" + url}, c.argv...)
+			}
+		}
 		measure := once
 		if w.piped {
 			measure = betweenPipes
@@ -129,11 +141,19 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 			return err
 		}
 		ref, got := other.median(), mine.median()
-		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, other.argv[0],
+		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, against(other.argv),
 			ratio(got.wall.Seconds(), ref.wall.Seconds()), ratio(got.cpu.Seconds(), ref.cpu.Seconds()),
 			ratio(float64(got.peak), float64(ref.peak)), seconds(ref.wall), seconds(ref.cpu), ref.peak>>20)
 	}
 	return out.Flush()
+}
+
+// against names a contender.
+func against(argv []string) string {
+	if argv[0] == "env" {
+		argv = argv[2:]
+	}
+	return argv[0]
 }
 
 // describe says on standard error what was compared, where.
