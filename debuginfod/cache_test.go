@@ -109,6 +109,29 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 	}
 }
 
+// An ELF file of another build does not stay for others to use, also when no server has the right one.
+func TestWrongFileOfTheCacheIsRemoved(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	dir := t.TempDir()
+	path := put(t, dir, id.String()+"/debuginfo", elfFile(testID(2), 0), 0o400)
+	if _, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a server: got %v, want a miss", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("without a server it goes: %v", err)
+	}
+	c := newClient(t, Options{CacheDir: dir}, serve(t, has(nil)).URL)
+	_, notes, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Alt}, c.Servers()[0].URL, "S")
+	want := []string{"CACHE/ID/debuginfo: not used: it is another build, " + testID(2).String() + "; asked for again", "S: 404, it has no such file"}
+	if diff := cmp.Diff(notes, want); diff != "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, notes (-got +want):\n%s", err, diff)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("got %v, %v; want the empty file of a miss", info, err)
+	}
+}
+
 func TestCacheDirOfTheEnvironment(t *testing.T) {
 	home := t.TempDir()
 	env := map[string]string{}

@@ -295,6 +295,21 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	}
 }
 
+// A server whose answers begin well and are never whole is left alone as well.
+func TestServerThatAlwaysStopsInTheMiddleIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, raw("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+string(elfFile(testID(1), 1000))))
+	c := newClient(t, Options{}, s.URL)
+	for n := range 2 * breakAfter {
+		if _, _, err := find(t, c, query(n)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got error %v, want one that is no miss", err)
+		}
+	}
+	if got := len(s.requests()); got != breakAfter {
+		t.Errorf("got %d requests, want %d", got, breakAfter)
+	}
+}
+
 func TestTransientFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
