@@ -328,6 +328,39 @@ func TestManyAsksForOneFileAreOneRequest(t *testing.T) {
 	}
 }
 
+// Two filters of one log that start together ask the server for what one would ask.
+func TestTwoProcessesAskAsOne(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	s := runDebuginfod(t, c.files)
+	filters := func(n int) (requests int) {
+		t.Helper()
+		before := s.requests(t)
+		cache := filepath.Join(t.TempDir(), "cache")
+		var all sync.WaitGroup
+		for range n {
+			all.Go(func() {
+				cmd := exec.Command(command, "--wait=30s", "--debug-file-directory", t.TempDir())
+				cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+s.url, "DEBUGINFOD_CACHE_PATH="+cache)
+				cmd.Stdin = strings.NewReader(c.log)
+				out, err := cmd.Output()
+				if err != nil {
+					t.Error(err)
+				}
+				if want := "link7 "; !strings.Contains(string(out), want) {
+					t.Errorf("%s is not named:\n%s", want, out)
+				}
+			})
+		}
+		all.Wait()
+		return s.requests(t) - before
+	}
+	one := filters(1)
+	if two := filters(2); two != one || one < libraries+1 {
+		t.Errorf("got %d requests of two processes, %d of one; want as many, and %d at least", two, one, libraries+1)
+	}
+}
+
 func TestProbeAndSectionOfARealServer(t *testing.T) {
 	t.Parallel()
 	files := newChain(t).files
