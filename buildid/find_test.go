@@ -42,6 +42,7 @@ type finderCase struct {
 var finderCases = []finderCase{
 	{"tree", ".build-id/ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(dir) }, true, true},
 	{"tree named by its .build-id", ".build-id/ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(filepath.Join(dir, ".build-id")) }, true, true},
+	{"ids.txt", "lib/x/libx.so", func(dir string) finder { return listed(dir, wanted+" lib/x/libx.so\n") }, true, false},
 	{"tree without .build-id", "ab/" + wanted[2:] + ".debug", func(dir string) finder { return NewTree(dir) }, true, true},
 	{"symbol path", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(dir) }, false, false},
 	{"symbol path of a file", "lib/x/libx.so", func(dir string) finder { return NewSymbolPath(filepath.Join(dir, "lib/x/libx.so")) }, false, false},
@@ -280,6 +281,7 @@ func TestACancelledFindIsNoMiss(t *testing.T) {
 
 func TestTreeTriesTheKindsOfFile(t *testing.T) {
 	place := ".build-id/ab/" + wanted[2:]
+	sentry := "ab/" + wanted[2:]
 	content := program{id: wanted}.bytes(t)
 	tests := []struct {
 		name  string
@@ -295,6 +297,15 @@ func TestTreeTriesTheKindsOfFile(t *testing.T) {
 			[]string{place + ".debug: no such file"}},
 		{"program instead of a debug file", []string{place}, Debug, place,
 			[]string{place + ".debug: no such file", place[len(".build-id/"):] + ".debug: no such file"}},
+		{"Sentry's debug file", []string{sentry + "/debuginfo", sentry + "/executable", place}, Debug, sentry + "/debuginfo",
+			[]string{place + ".debug: no such file", sentry + ".debug: no such file"}},
+		{"Sentry's program", []string{sentry + "/debuginfo", sentry + "/executable"}, Executable, sentry + "/executable",
+			[]string{place + ": no such file"}},
+		{"Sentry's program instead of a debug file", []string{sentry + "/executable"}, Debug, sentry + "/executable",
+			[]string{place + ".debug: no such file", sentry + ".debug: no such file", sentry + "/debuginfo: no such file", place + ": no such file"}},
+		{"Sentry's folder without a file for us", []string{sentry + "/breakpad"}, Debug, "",
+			[]string{place + ".debug: no such file", sentry + ".debug: no such file", sentry + "/debuginfo: no such file", place + ": no such file",
+				sentry + "/executable: no such file"}},
 		{"no debug file instead of a program", []string{place + ".debug"}, Executable, "",
 			[]string{place + ": no such file", place[len(".build-id/"):] + ": no such file"}},
 	}
@@ -378,8 +389,7 @@ func TestSymbolPathSaysWhereItLooked(t *testing.T) {
 	}
 	want := []Attempt{
 		{filepath.Join(dir, "b"), "no such file"},
-		{filepath.Join(dir, "a"), "no file with this build ID among 2 ELF files"},
-		{filepath.Join(dir, "b"), "no file with this build ID among 2 ELF files"},
+		{filepath.Join(dir, "a"), "none of the 2 ELF files in 1 folder has this build ID"},
 	}
 	if diff := cmp.Diff(told, want); diff != "" {
 		t.Errorf("told (-got +want):\n%s", diff)

@@ -12,12 +12,6 @@ import (
 	"strings"
 )
 
-const (
-	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
-	maxSummed   = 16 << 30 // bytes of a file that are summed up: some seconds' work
-	sumChunk    = 1 << 20  // bytes summed up between two looks at the context
-)
-
 // A Link is what a stripped program says about its debug file in .gnu_debuglink.
 type Link struct {
 	Name string // of the file, without its folder; hostile

@@ -51,8 +51,10 @@ func openFiles(t *testing.T) []string {
 
 func TestWithoutDescriptorsAFindIsNoMiss(t *testing.T) {
 	dir := t.TempDir()
+	var finders []finder
 	for _, fc := range finderCases {
 		put(t, filepath.Join(dir, filepath.FromSlash(fc.place)), program{id: wanted}.bytes(t))
+		finders = append(finders, fc.new(dir))
 	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -62,9 +64,9 @@ func TestWithoutDescriptorsAFindIsNoMiss(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	for _, fc := range finderCases {
+	for i, fc := range finderCases {
 		path := filepath.Join(dir, filepath.FromSlash(fc.place))
-		f, err := fc.new(dir).Find(t.Context(), Query{ID: mustParse(t, wanted), Name: path}, nil)
+		f, err := finders[i].Find(t.Context(), Query{ID: mustParse(t, wanted), Name: path}, nil)
 		if f != nil {
 			f.Close()
 		}

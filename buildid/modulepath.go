@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// maxPath is the longest module name, in bytes, that is tried as a path: PATH_MAX of Linux.
-const maxPath = 4096
-
 // A ModulePath finds a module where the log says that it was loaded from. The log is hostile: it can make the finder
 // open any file that the process may read, so this finder is for commands that one user runs, not for services that read
 // the logs of others. What it opens it uses only if the note in it is the ID asked for.

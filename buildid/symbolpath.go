@@ -1,266 +1,325 @@
 package buildid
 
 import (
+	"archive/zip"
 	"context"
-	"debug/elf"
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
+	"strconv"
 	"sync/atomic"
-
-	"github.com/symfilter/symfilter/internal/object"
+	"time"
 )
 
-const (
-	indexReaders  = 8       // goroutines reading notes; a cold disk answers that many at once, a warm one is done sooner
-	maxIndexed    = 1000000 // files looked at under all paths together: some 200 MB of index
-	maxCandidates = 64      // files of one build ID compared with each other
-)
-
-// A SymbolPath finds files by the notes in them, wherever they lie under the paths that the operator named.
-// It may be used by many goroutines at once.
+// A SymbolPath finds files by the notes in them, wherever they lie under the paths that the operator named, also in zip
+// files. It may be used by many goroutines at once.
 type SymbolPath struct {
 	paths []string
-	lock  chan struct{} // holds a token; a channel, so that waiting for the index ends with a context
-	index *pathIndex    // nil until built
+	cache string
+	index atomic.Pointer[pathIndex] // nil until built
+	lock  chan struct{}             // holds a token, for whoever makes the index; a channel, so that waiting ends with a context
+
+	// What follows belongs to the holder of the token.
+	memory   *memory
+	deep     pace      // of looks at all files
+	shallow  pace      // of looks at folders
+	unsaved  []bool    // by path
+	saved    time.Time // when the index was last written
+	unpacked unpackedSet
+	opens    atomic.Int64 // files opened to read their notes
 }
 
-// NewSymbolPath returns a finder for these files and, recursively, folders. Nothing is read before the first Find.
+// SymbolPathOptions say where a [SymbolPath] looks, and what it may keep.
+type SymbolPathOptions struct {
+	Paths []string // files, folders (recursively), and zip files
+
+	// CacheDir is a folder of the user's own, which is made if need be; empty for none. What was learned about the paths is
+	// remembered there for the next run, and members of zip files are inflated there, into files without a name.
+	CacheDir string
+}
+
+// NewSymbolPath returns a finder for these files and, recursively, folders, that remembers nothing on disk.
 func NewSymbolPath(paths ...string) *SymbolPath {
-	p := &SymbolPath{paths: slices.Clone(paths), lock: make(chan struct{}, 1)}
+	return OpenSymbolPath(SymbolPathOptions{Paths: paths})
+}
+
+// OpenSymbolPath returns a finder. Nothing is read before the first Find. A finder that found something in a zip file should be
+// closed.
+func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
+	p := &SymbolPath{paths: slices.Clone(o.Paths), cache: o.CacheDir, lock: make(chan struct{}, 1), unsaved: make([]bool, len(o.Paths))}
 	p.lock <- struct{}{}
 	return p
 }
 
-// A pathIndex is what there was under the paths when they were walked.
-type pathIndex struct {
-	files    map[ID][]string // sorted
-	elfFiles int             // with and without an ID
-	faults   []Attempt       // what could not be looked at
-}
-
-const maxFaults = 16 // Attempts about unreadable folders kept for --explain
+// Close removes what was inflated, now or, where a File is still open, when that is closed. The finder stays usable.
+func (p *SymbolPath) Close() error { return p.unpacked.close() }
 
 // Find returns the file whose note holds q.ID. Of several, Debug and Alt queries prefer one with debug information, then one
 // with a full symbol table; Executable ones one that holds its code; then the path that sorts first.
 //
-// The first Find walks the paths, reading notes in 8 goroutines that end before it returns; others wait for it. The
-// index is built once: files that come later are not found. A walk that ctx ends is done again by the next Find.
+// The first Find walks the paths in goroutines that end before it returns; others wait for it. Files that come later are found: a Find
+// that finds nothing looks at the folders again, if that was not done a moment ago, and more rarely the longer it takes. A walk
+// that ctx ends is done again by the next Find.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
 		s.tell(s.where, "without a build ID no file can be looked up")
 		return nil, s.miss()
 	}
-	index, err := p.built(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
+	index, err := p.index.Load(), error(nil)
+	if index == nil {
+		index, err = p.look(ctx, nil, false)
 	}
-	found := index.files[q.ID]
-	if len(found) == 0 {
-		for _, fault := range index.faults {
-			s.tell(fault.Where, fault.Said)
+	for last := false; err == nil; last = true {
+		found := index.find(q.ID)
+		try := search{ctx: ctx, where: s.where, query: q} // told only if it is the last
+		var told []Attempt
+		try.note = func(a Attempt) { told = append(told, a) }
+		if f := try.best(len(found), func(i int) *File { return p.open(&try, &found[i]) }); f != nil {
+			return f, nil
 		}
-		for _, path := range p.paths {
-			s.tell(path, fmt.Sprintf("no file with this build ID among %d ELF files", index.elfFiles))
+		s = try
+		s.note = note
+		var next *pathIndex
+		if !last && s.passing == nil && ctx.Err() == nil {
+			next, err = p.look(ctx, index, len(found) > 0)
 		}
-		return nil, s.miss()
+		if err == nil && (next == nil || next == index) {
+			index.tell(&s, told)
+			return nil, s.miss()
+		}
+		index = next
 	}
-	var best *File
-	bestRank := -1
-	for _, path := range found[:min(len(found), maxCandidates)] {
-		f := s.tryVerified(path)
-		if f == nil {
-			continue
-		}
-		rank := 0
-		if len(found) > 1 {
-			rank = rankOf(f, q.Kind)
-		}
-		if rank > bestRank {
-			f, best, bestRank = best, f, rank
-		}
-		if f != nil {
-			f.Close()
-		}
-	}
-	if best == nil {
-		return nil, s.miss()
-	}
-	return best, nil
+	return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
 }
 
-// rankOf says how well a file serves a kind of query: more is better.
-func rankOf(f *File, kind Kind) int {
-	o, err := object.Open(f, f.size, nil)
-	if err != nil {
-		return 0
+// tell says what was found instead, or where nothing was.
+func (x *pathIndex) tell(s *search, told []Attempt) {
+	for _, a := range told {
+		s.tell(a.Where, a.Said)
 	}
-	defer o.Close()
-	rank := 1
-	if kind == Executable {
-		for _, s := range o.Sections() {
-			if s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS {
-				return 2
-			}
+	if len(told) > 0 {
+		return
+	}
+	for _, fault := range x.faults {
+		s.tell(fault.Where, fault.Said)
+	}
+	for _, root := range x.roots {
+		switch {
+		case len(root.folders) == 0: // a fault says why
+		case root.file && !root.archive:
+			s.tell(root.path, root.folders[0].files[0].said(s.query.ID))
+		case root.file:
+			s.tell(root.path, "none of the "+number(root.elf, "ELF file")+" in it has this build ID")
+		default:
+			s.tell(root.path, "none of the "+number(root.elf, "ELF file")+" in "+number(len(root.folders), "folder")+" has this build ID")
 		}
-		return rank
 	}
-	if s, ok := o.Section(".symtab"); ok && s.Type != elf.SHT_NOBITS {
-		rank = 2
-	}
-	if s, ok := o.Section(".debug_info"); ok && s.Type != elf.SHT_NOBITS {
-		rank = 3
-	}
-	return rank
 }
 
-// built returns the index, and builds it if that has not been done.
-func (p *SymbolPath) built(ctx context.Context) (*pathIndex, error) {
+// said says why the file is not the one of an ID.
+func (r *record) said(id ID) string {
+	switch {
+	case r.content == unread:
+		return "not readable"
+	case r.content != elfFile:
+		return "not an ELF file"
+	case r.id.IsZero():
+		return ErrNoID.Error()
+	}
+	return (&otherIDError{r.id, id}).Error()
+}
+
+// number returns n and the noun.
+func number(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// A pace says when something may be done again that costs time.
+type pace struct {
+	ended time.Time
+	took  time.Duration
+}
+
+// due reports whether that may be done again. At a call for it, it may be as soon as it makes sense.
+func (p *pace) due(called bool) bool {
+	wait := recheckMin
+	if !called {
+		wait = max(wait, p.took*recheckPart)
+	}
+	return time.Since(p.ended) >= wait
+}
+
+// look returns an index newer than seen, which is nil or one in which something was not found, or seen if nothing has changed or it is
+// not time to look again. stale: a file in it is not what it was.
+func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	defer func() { p.lock <- struct{}{} }()
-	if p.index == nil {
-		index, err := buildIndex(ctx, p.paths)
+	index := p.index.Load()
+	deep := index == nil || p.deep.due(stale)
+	if index != seen || index != nil && !deep && !p.shallow.due(false) {
+		return index, nil
+	}
+	if index == nil {
+		p.memory = openMemory(p.cache)
+	}
+	began := time.Now()
+	next, err := p.walk(ctx, index, !deep)
+	if err != nil {
+		return nil, err
+	}
+	p.shallow = pace{time.Now(), time.Since(began)}
+	if deep {
+		p.deep = p.shallow
+	}
+	p.index.Store(next)
+	if slices.Contains(p.unsaved, true) && (index == nil || time.Since(p.saved) >= rememberAgain) {
+		p.save(next)
+	}
+	return next, nil
+}
+
+// walk looks at the paths, from what is known of them.
+func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*pathIndex, error) {
+	w := walk{ctx: ctx, shallow: shallow, opens: &p.opens}
+	roots := make([]*rootWalk, len(p.paths))
+	for i, path := range p.paths {
+		roots[i] = newRootWalk(path, p.known(i, old))
+	}
+	if err := w.run(roots); err != nil {
+		return nil, err
+	}
+	changed := old == nil || !slices.Equal(old.faults, w.faults)
+	var indexes []*rootIndex
+	for i, r := range roots {
+		changed = changed || r.changed
+		p.unsaved[i] = p.unsaved[i] || r.changed
+		indexes = append(indexes, &rootIndex{path: r.path, base: r.base, file: r.file, folders: r.folders})
+	}
+	if !changed {
+		return old, nil
+	}
+	return newPathIndex(indexes, w.faults), nil
+}
+
+// known returns what is known of the path with number i: from the index or, at first, from the disk.
+func (p *SymbolPath) known(i int, old *pathIndex) []*folder {
+	if old != nil {
+		return old.roots[i].folders
+	}
+	abs, err := filepath.Abs(p.paths[i])
+	if p.memory == nil || err != nil {
+		return nil
+	}
+	folders, _ := p.memory.load(abs) // without it everything is read again
+	return folders
+}
+
+// save keeps what is worth it for the next run. That this is not possible is no fault: it only costs time.
+func (p *SymbolPath) save(x *pathIndex) {
+	p.saved = time.Now()
+	for i, root := range x.roots {
+		if !p.unsaved[i] {
+			continue
+		}
+		p.unsaved[i] = false
+		abs, err := filepath.Abs(root.path)
+		if p.memory == nil || err != nil || len(root.folders) == 0 || root.file && !root.archive {
+			continue
+		}
+		_ = p.memory.save(abs, root.folders)
+	}
+}
+
+// errChanged is about a file that is not the one that was indexed.
+var errChanged = errors.New("changed since it was indexed")
+
+// open opens the file at a place if its ID is the one asked for, or tells why not.
+func (p *SymbolPath) open(s *search, at *place) *File {
+	if at.member < 0 {
+		return s.tryVerified(at.path())
+	}
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	f, err := p.openMember(s, at)
+	if err == nil {
+		var id ID
+		id, err = Read(f, f.size)
+		if err == nil && id != s.query.ID {
+			err = &otherIDError{id, s.query.ID}
+		}
+		if err == nil {
+			return f
+		}
+		f.Close()
+	}
+	s.failed(at.shown(), err)
+	return nil
+}
+
+// openMember opens a member of an archive.
+func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
+	record := &at.folder.files[at.file]
+	want := record.members[at.member]
+	f, size, err := openRegular(at.path())
+	if err != nil {
+		return nil, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if stateOf(info) != record.state {
+		return nil, errChanged
+	}
+	z, err := openZip(f, size)
+	if err != nil {
+		return nil, err
+	}
+	if want.index >= len(z.File) || z.File[want.index].Name != want.name {
+		return nil, errChanged
+	}
+	m := z.File[want.index]
+	if err := checkMember(m); err != nil {
+		return nil, err
+	}
+	if m.Method == zip.Store {
+		stored, err := storedMember(f, size, m)
 		if err != nil {
 			return nil, err
 		}
-		p.index = index
+		keep = true
+		return NewFile(stored, stored.Size(), at.shown(), s.where, f), nil
 	}
-	return p.index, nil
-}
-
-// An indexer walks the paths in one goroutine, its caller's, and reads notes in others.
-type indexer struct {
-	ctx       context.Context
-	files     chan string
-	seen      int // files sent
-	mu        sync.Mutex
-	index     pathIndex
-	elf       atomic.Int64
-	exhausted error // what kept the index from being whole, if anything did; under mu
-}
-
-func buildIndex(ctx context.Context, paths []string) (*pathIndex, error) {
-	x := indexer{ctx: ctx, files: make(chan string, 256)}
-	x.index.files = make(map[ID][]string)
-	var readers sync.WaitGroup
-	for range indexReaders {
-		readers.Go(func() {
-			for path := range x.files {
-				x.read(path)
-			}
-		})
-	}
-	for _, path := range paths {
-		x.walk(path)
-	}
-	close(x.files)
-	readers.Wait()
-	if err := ctx.Err(); err != nil {
+	item, err := p.unpacked.get(s.ctx, unpackedKey{at.path(), record.state, want.index}, func() (*tempFile, error) {
+		return inflate(s.ctx, m, p.tempDir())
+	})
+	if err != nil {
 		return nil, err
 	}
-	if x.exhausted != nil {
-		return nil, x.exhausted
-	}
-	for _, files := range x.index.files {
-		slices.Sort(files)
-	}
-	slices.SortFunc(x.index.faults, func(a, b Attempt) int { return strings.Compare(a.Where, b.Where) })
-	x.index.elfFiles = int(x.elf.Load())
-	return &x.index, nil
+	return NewOSFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// walk sends the files under root to the readers. Symbolic links to files are followed, those to folders are not, but for root.
-func (x *indexer) walk(root string) {
-	info, err := os.Stat(root)
-	if err != nil {
-		x.fault(root, err)
-		return
+// tempDir returns where members are inflated: where there is room for what is kept, if there is such a place.
+func (p *SymbolPath) tempDir() string {
+	if m := openMemory(p.cache); m != nil {
+		return m.dir
 	}
-	if !info.IsDir() {
-		x.send(root)
-		return
-	}
-	// A walk of the folder's contents starts behind root even where that is a link. It returns no error: the function returns none but
-	// to end it.
-	_ = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		switch {
-		case x.ctx.Err() != nil:
-			return fs.SkipAll
-		case err != nil:
-			x.fault(file, err)
-		case d.Type().IsRegular():
-			if !x.send(file) {
-				return fs.SkipAll
-			}
-		case d.Type()&fs.ModeSymlink != 0:
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && !x.send(file) {
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-}
-
-// send gives a file to the readers, unless there have been too many.
-func (x *indexer) send(file string) bool {
-	if x.seen == maxIndexed {
-		x.fault(file, fmt.Errorf("not indexed, nor what comes behind it: the limit is %d files", maxIndexed))
-		x.seen++
-	}
-	if x.seen > maxIndexed {
-		return false
-	}
-	x.seen++
-	select {
-	case x.files <- file:
-		return true
-	case <-x.ctx.Done():
-		return false
-	}
-}
-
-// read enters one file into the index if it has an ID. Files that are none of ours are no faults: the folders are the operator's.
-func (x *indexer) read(path string) {
-	if x.ctx.Err() != nil {
-		return
-	}
-	f, size, err := openRegular(path)
-	if err != nil {
-		x.fault(path, err)
-		return
-	}
-	defer f.Close()
-	var magic [len(elf.ELFMAG)]byte
-	if _, err := f.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
-		return
-	}
-	x.elf.Add(1)
-	id, err := Read(f, size)
-	if err != nil {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.index.files[id] = append(x.index.files[id], path)
-}
-
-func (x *indexer) fault(path string, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if exhausted(err) && x.exhausted == nil {
-		x.exhausted = err
-	}
-	if len(x.index.faults) < maxFaults {
-		x.index.faults = append(x.index.faults, Attempt{path, said(err)})
-	}
+	return os.TempDir()
 }

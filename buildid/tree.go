@@ -2,14 +2,17 @@ package buildid
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 )
 
-// minPathID is the shortest ID, in bytes, that is looked up by path: the first byte is the folder, the others the file.
-const minPathID = 2
-
-// A Tree finds files in a tree of debug files by their place, as GDB and the packages of the distributions lay it
-// out: DIR/.build-id/ab/cdef….debug is the debug file of build ID abcdef…, the same without .debug the program.
+// A Tree finds files in a tree of debug files by their place, as these lay it out:
+//
+//   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of build ID abcdef…, the
+//     same without .debug the program
+//   - Fuchsia's build, and symbol servers: the same without .build-id
+//   - Sentry's symsorter ("unified"): DIR/ab/cdef…/debuginfo and DIR/ab/cdef…/executable
+//
 // It may be used by many goroutines at once, and keeps nothing: files that come later are found.
 type Tree struct {
 	dir string
@@ -19,7 +22,7 @@ type Tree struct {
 func NewTree(dir string) *Tree { return &Tree{dir} }
 
 // Find returns the file at the place of q.ID, if its note does not name another build. A file without a note is taken too:
-// the operator named the tree, and the place is the promise. Where there is no .debug file, a Debug or Alt query is answered with
+// the operator named the tree, and the place is the promise. Where there is no debug file, a Debug or Alt query is answered with
 // the program itself, which may be stripped.
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
@@ -28,15 +31,33 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 		return nil, s.miss()
 	}
 	places := t.places(q.ID)
-	suffixes := []string{".debug", ""}
-	if q.Kind == Executable {
-		suffixes = suffixes[1:]
-	}
-	for _, suffix := range suffixes {
+	if q.Kind != Executable {
 		for _, place := range places {
-			if f := s.try(place + suffix); f != nil {
+			if f := s.try(place + ".debug"); f != nil {
 				return f, nil
 			}
+		}
+	}
+	isDir := make([]bool, len(places)) // in Sentry's layout
+	for i, place := range places {
+		info, err := os.Stat(place)
+		isDir[i] = err == nil && info.IsDir()
+	}
+	if q.Kind != Executable {
+		for i, place := range places {
+			if isDir[i] {
+				if f := s.try(filepath.Join(place, "debuginfo")); f != nil {
+					return f, nil
+				}
+			}
+		}
+	}
+	for i, place := range places {
+		if isDir[i] {
+			place = filepath.Join(place, "executable")
+		}
+		if f := s.try(place); f != nil {
+			return f, nil
 		}
 	}
 	return nil, s.miss()

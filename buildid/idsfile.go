@@ -1,0 +1,181 @@
+package buildid
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt: lines of a build ID in hex, a space, and a path, which may be
+// relative to the folder of the list. The list says where to look; what is used is decided by the note in the file.
+// It may be used by many goroutines at once.
+type IDsFile struct {
+	path string
+	lock chan struct{} // holds a token; a channel, so that waiting for the list ends with a context
+	list *idsList      // nil until read
+}
+
+// NewIDsFile returns a finder for the list at path. Nothing is read before the first Find.
+func NewIDsFile(path string) *IDsFile {
+	f := &IDsFile{path: path, lock: make(chan struct{}, 1)}
+	f.lock <- struct{}{}
+	return f
+}
+
+// Find returns the file that the list names for q.ID, if its note holds that. Of several, the choice is that of
+// [SymbolPath.Find]. The list is read again when its size or time has changed.
+func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
+	s := search{ctx: ctx, where: "list " + f.path, query: q, note: note}
+	if q.ID.IsZero() {
+		s.tell(f.path, "without a build ID no file can be looked up")
+		return nil, s.miss()
+	}
+	list, err := f.read(ctx)
+	if err != nil {
+		s.failed(f.path, err)
+		return nil, s.miss()
+	}
+	found := list.find(q.ID)
+	if len(found) == 0 {
+		s.tell(f.path, list.said())
+		return nil, s.miss()
+	}
+	for i, path := range found {
+		if !filepath.IsAbs(path) {
+			found[i] = filepath.Join(filepath.Dir(f.path), path)
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if best := s.best(len(found), func(i int) *File { return s.tryVerified(found[i]) }); best != nil {
+		return best, nil
+	}
+	return nil, s.miss()
+}
+
+// read returns the list as it is now.
+func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
+	select {
+	case <-f.lock:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { f.lock <- struct{}{} }()
+	info, err := os.Stat(f.path)
+	if err != nil {
+		f.list = nil
+		return nil, err
+	}
+	if f.list.is(info) {
+		return f.list, nil
+	}
+	f.list = nil // so that there are never two
+	list, err := readIDs(ctx, f.path)
+	if err != nil {
+		return nil, err
+	}
+	f.list = list
+	return list, nil
+}
+
+// An idsList is an ids.txt, read.
+type idsList struct {
+	info    fs.FileInfo
+	entries []idsEntry // sorted by ID
+	bad     int        // lines that are none
+	badLine int        // the number of the first
+	cut     bool       // there was more than the limits allow
+}
+
+type idsEntry struct {
+	id   ID
+	path string
+}
+
+// is reports whether l was read from the file that info is about, as it is.
+func (l *idsList) is(info fs.FileInfo) bool {
+	return l != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
+}
+
+// find returns the paths of id, as they are written.
+func (l *idsList) find(id ID) []string {
+	i, _ := slices.BinarySearchFunc(l.entries, id, func(e idsEntry, id ID) int { return cmp.Compare(e.id.s, id.s) })
+	var paths []string
+	for ; i < len(l.entries) && l.entries[i].id == id && len(paths) < maxCandidates; i++ {
+		paths = append(paths, l.entries[i].path)
+	}
+	return paths
+}
+
+// said says that an ID is not in l, and what may be the reason.
+func (l *idsList) said() string {
+	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
+	if l.bad > 0 {
+		said += fmt.Sprintf("; %d more are no build ID and path, the first of them line %d", l.bad, l.badLine)
+	}
+	if l.cut {
+		said += fmt.Sprintf("; it is read up to %d lines or %d bytes only", maxIDsLines, maxIDsBytes)
+	}
+	return said
+}
+
+// readIDs reads the list at path.
+func readIDs(ctx context.Context, path string) (*idsList, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, min(size, maxIDsBytes))
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l := parseIDs(data[:n])
+	l.cut = l.cut || size > maxIDsBytes
+	l.info = info
+	return l, nil
+}
+
+// parseIDs reads the lines of a list. Those that are no build ID and path are counted and left out.
+func parseIDs(data []byte) *idsList {
+	l := new(idsList)
+	for number := 1; len(data) > 0; number++ {
+		if number > maxIDsLines {
+			l.cut = true
+			break
+		}
+		var line []byte
+		line, data, _ = bytes.Cut(data, []byte("\n"))
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		digits, path, _ := bytes.Cut(line, []byte(" "))
+		path = bytes.TrimLeft(path, " \t")
+		id, err := Parse(digits)
+		if err != nil || len(digits)%2 != 0 || len(path) == 0 || len(path) > maxPath || bytes.IndexByte(path, 0) >= 0 {
+			if l.bad++; l.bad == 1 {
+				l.badLine = number
+			}
+			continue
+		}
+		l.entries = append(l.entries, idsEntry{id, filepath.FromSlash(string(path))})
+	}
+	slices.SortStableFunc(l.entries, func(a, b idsEntry) int { return cmp.Compare(a.id.s, b.id.s) })
+	return l
+}

@@ -1,0 +1,159 @@
+package buildid
+
+import (
+	"cmp"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A state is what changes when a file or a folder does.
+type state struct {
+	size  int64
+	mtime int64  // nanoseconds since 1970
+	inode uint64 // 0 where the system has none
+}
+
+func stateOf(info fs.FileInfo) state {
+	s := state{size: info.Size(), mtime: info.ModTime().UnixNano(), inode: inode(info)}
+	if info.IsDir() {
+		s.size = 0
+	}
+	return s
+}
+
+// settled reports whether a state that was taken at the time now tells later changes: the clock of a file system may stand
+// still for a while.
+func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
+
+// A content is what a file was found to be.
+type content uint8
+
+const (
+	unread  content = iota // it could not be read, or is no regular file at the moment
+	foreign                // not ours: a text, a picture
+	elfFile                // with or without an ID
+	archive                // a zip file
+)
+
+// A record is a file as it was when it was read. A *folder's records are not changed once its walk is over.
+type record struct {
+	name    string
+	state   state
+	content content
+	settled bool // while the state is the same, so is the content
+	id      ID
+	members []member // of an archive: those that have an ID
+}
+
+// A member is a file in an archive.
+type member struct {
+	name  string
+	index int // in the archive's directory
+	id    ID
+}
+
+// equal reports whether a and b say the same.
+func (a *record) equal(b *record) bool {
+	return a.name == b.name && a.state == b.state && a.content == b.content && a.settled == b.settled && a.id == b.id &&
+		slices.Equal(a.members, b.members)
+}
+
+// A folder is what was in a folder when it was read. It is not changed once its walk is over.
+type folder struct {
+	rel     string // below the root, "" for the root itself
+	state   state
+	settled bool     // while the state is the same, so are the names
+	files   []record // regular ones and links, sorted by name
+	folders []string // sorted
+	unread  bool     // one of the files could not be read
+}
+
+// file returns the record of the file called name, or nil.
+func (d *folder) file(name string) *record {
+	i, ok := slices.BinarySearchFunc(d.files, name, func(r record, name string) int { return cmp.Compare(r.name, name) })
+	if !ok {
+		return nil
+	}
+	return &d.files[i]
+}
+
+// A rootIndex is what there is at one of the paths that the operator named.
+type rootIndex struct {
+	path    string // as the operator named it
+	base    string // path, or its folder if it is a file
+	file    bool
+	folders []*folder // sorted by rel
+	elf     int       // ELF files and members with an ID
+	archive bool      // at least one of the files is one
+}
+
+// A place is where a file of some ID is.
+type place struct {
+	id     ID
+	root   *rootIndex
+	folder *folder
+	file   int
+	member int // -1: the file itself
+}
+
+func (p *place) path() string {
+	return filepath.Join(p.root.base, p.folder.rel, p.folder.files[p.file].name)
+}
+
+// shown returns the path for people: an archive and what is in it are parted by an exclamation mark.
+func (p *place) shown() string {
+	if p.member < 0 {
+		return p.path()
+	}
+	return p.path() + "!" + p.folder.files[p.file].members[p.member].name
+}
+
+// A pathIndex is what there was below all paths at some time. It is not changed once it is made.
+type pathIndex struct {
+	roots  []*rootIndex
+	places []place   // sorted by ID
+	faults []Attempt // what could not be looked at, sorted
+}
+
+// newPathIndex sorts what was found at roots.
+func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
+	x := &pathIndex{roots: roots, faults: faults}
+	for _, root := range roots {
+		root.elf, root.archive = 0, false
+		for _, d := range root.folders {
+			for i := range d.files {
+				switch r := &d.files[i]; r.content {
+				case elfFile:
+					root.elf++
+					if !r.id.IsZero() {
+						x.places = append(x.places, place{r.id, root, d, i, -1})
+					}
+				case archive:
+					root.archive = true
+					root.elf += len(r.members)
+					for j := range r.members {
+						x.places = append(x.places, place{r.members[j].id, root, d, i, j})
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(x.places, func(a, b place) int { return cmp.Compare(a.id.s, b.id.s) })
+	return x
+}
+
+// find returns where files of id are, sorted by path.
+func (x *pathIndex) find(id ID) []place {
+	i, _ := slices.BinarySearchFunc(x.places, id, func(p place, id ID) int { return cmp.Compare(p.id.s, id.s) })
+	n := i
+	for n < len(x.places) && x.places[n].id == id {
+		n++
+	}
+	found := slices.Clone(x.places[i:n])
+	slices.SortFunc(found, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.path(), b.path()), cmp.Compare(a.member, b.member))
+	})
+	return slices.CompactFunc(found, func(a, b place) bool { return a.member == b.member && a.path() == b.path() })
+}

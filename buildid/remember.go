@@ -1,0 +1,374 @@
+package buildid
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	memoryFolder = "symbol-path" // below the cache folder
+	memorySuffix = ".index"
+	memoryMagic  = "symfilter symbol path 1\n" // the number is the format's
+	tempPrefix   = "temp-"
+)
+
+// errBadMemory is about an index on disk that is not one of ours, or damaged. It is left alone and written anew.
+var errBadMemory = errors.New("not a usable index")
+
+// A memory is the folder in which the indexes of roots are kept between runs, a file for each. Several processes may use
+// it at once: a file is only ever replaced as a whole. What others may have changed is not read.
+type memory struct{ dir string }
+
+// openMemory returns the memory below the cache folder, or nil where there is none that is the user's alone.
+func openMemory(cacheDir string) *memory {
+	if cacheDir == "" {
+		return nil
+	}
+	dir := filepath.Join(cacheDir, memoryFolder)
+	if os.MkdirAll(cacheDir, 0o700) != nil || os.Mkdir(dir, 0o700) != nil && !isFolder(dir) {
+		return nil
+	}
+	for _, folder := range []string{cacheDir, dir} {
+		info, err := os.Stat(folder)
+		if err != nil || !info.IsDir() || !ours(info) {
+			return nil
+		}
+	}
+	if !isFolder(dir) {
+		return nil
+	}
+	return &memory{dir}
+}
+
+// isFolder reports whether path is a folder, not a link to one.
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// file returns where the index of root is.
+func (m *memory) file(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(m.dir, hex.EncodeToString(sum[:16])+memorySuffix)
+}
+
+// load returns what was there at root, an absolute path, when save was last called.
+func (m *memory) load(root string) ([]*folder, error) {
+	path := m.file(root)
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || !ours(info) || info.Size() > maxRemembered {
+		return nil, errBadMemory
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, err
+	}
+	folders, err := decodeFolders(data, root)
+	if err == nil && time.Since(info.ModTime()) > rememberedIdle {
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // only what is used stays
+	}
+	return folders, err
+}
+
+// save keeps what is there at root, an absolute path.
+func (m *memory) save(root string, folders []*folder) error {
+	data := encodeFolders(root, folders)
+	if len(data) > maxRemembered {
+		return fmt.Errorf("an index of %d bytes is not kept: the limit is %d", len(data), maxRemembered)
+	}
+	f, err := os.CreateTemp(m.dir, tempPrefix) // 0600, and new
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync())
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), m.file(root))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	m.trim()
+	return err
+}
+
+// trim removes what was left by a process that ended while it wrote, and the indexes that were not used for longest if there are
+// too many.
+func (m *memory) trim() {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return
+	}
+	var indexes []fs.FileInfo
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > time.Hour:
+			os.Remove(filepath.Join(m.dir, e.Name()))
+		case strings.HasSuffix(e.Name(), memorySuffix):
+			indexes = append(indexes, info)
+		}
+	}
+	slices.SortFunc(indexes, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, info := range indexes[min(len(indexes), rememberedMax):] {
+		os.Remove(filepath.Join(m.dir, info.Name()))
+	}
+}
+
+// The format: memoryMagic; the root; a count and as many folders; the CRC-32C of all that, 4 bytes, little-endian. Numbers are uvarints, times 8
+// bytes, strings and lists have their length first.
+
+// Bits of the byte that describes a folder or a file; the lowest two are its content.
+const (
+	flagSettled = 4
+	flagID      = 8
+)
+
+// The bytes that one of these has at least.
+const (
+	minFolder = 1 + 8 + 1 + 1 + 1 + 1
+	minRecord = 2 + 1 + 8 + 1 + 1
+	minMember = 1 + 1 + 2
+)
+
+func castagnoli(data []byte) uint32 {
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+}
+
+func encodeFolders(root string, folders []*folder) []byte {
+	b := []byte(memoryMagic)
+	b = appendString(b, root)
+	b = binary.AppendUvarint(b, uint64(len(folders)))
+	for _, d := range folders {
+		b = appendString(b, d.rel)
+		b = binary.LittleEndian.AppendUint64(b, uint64(d.state.mtime))
+		b = binary.AppendUvarint(b, d.state.inode)
+		b = append(b, flags(0, d.settled, ID{}))
+		b = binary.AppendUvarint(b, uint64(len(d.folders)))
+		for _, name := range d.folders {
+			b = appendString(b, name)
+		}
+		b = binary.AppendUvarint(b, uint64(len(d.files)))
+		for i := range d.files {
+			b = appendRecord(b, &d.files[i])
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, castagnoli(b))
+}
+
+func appendRecord(b []byte, r *record) []byte {
+	b = appendString(b, r.name)
+	b = binary.AppendUvarint(b, uint64(r.state.size))
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.state.mtime))
+	b = binary.AppendUvarint(b, r.state.inode)
+	b = append(b, flags(r.content, r.settled, r.id))
+	if !r.id.IsZero() {
+		b = appendString(b, r.id.s)
+	}
+	if r.content == archive {
+		b = binary.AppendUvarint(b, uint64(len(r.members)))
+		for _, m := range r.members {
+			b = appendString(b, m.name)
+			b = binary.AppendUvarint(b, uint64(m.index))
+			b = appendString(b, m.id.s)
+		}
+	}
+	return b
+}
+
+func flags(c content, settled bool, id ID) byte {
+	f := byte(c)
+	if settled {
+		f |= flagSettled
+	}
+	if !id.IsZero() {
+		f |= flagID
+	}
+	return f
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeFolders reads what encodeFolders wrote. The bytes may be hostile: names lead nowhere but below the root.
+func decodeFolders(data []byte, root string) ([]*folder, error) {
+	body, sum := data, []byte(nil)
+	if n := len(data) - 4; n >= 0 {
+		body, sum = data[:n], data[n:]
+	}
+	c := &cursor{data: body}
+	if len(sum) != 4 || binary.LittleEndian.Uint32(sum) != castagnoli(body) || !bytes.HasPrefix(body, []byte(memoryMagic)) {
+		return nil, errBadMemory
+	}
+	c.data = c.data[len(memoryMagic):]
+	if c.string() != root {
+		return nil, errBadMemory
+	}
+	n := c.count(minFolder)
+	folders := make([]*folder, 0, n)
+	for range n {
+		d := c.folder()
+		if c.bad || len(folders) > 0 && folders[len(folders)-1].rel >= d.rel {
+			return nil, errBadMemory
+		}
+		folders = append(folders, d)
+	}
+	if c.bad || len(c.data) > 0 {
+		return nil, errBadMemory
+	}
+	return folders, nil
+}
+
+// A cursor reads the parts of an index. Once something is wrong, all that follows is zero.
+type cursor struct {
+	data []byte
+	seen int // parts
+	bad  bool
+}
+
+func (c *cursor) folder() *folder {
+	d := &folder{rel: c.string()}
+	d.state.mtime = int64(c.uint64())
+	d.state.inode = c.uvarint()
+	d.settled = c.byte()&flagSettled != 0
+	n := c.count(2)
+	d.folders = make([]string, 0, n)
+	for range n {
+		name := c.name()
+		if len(d.folders) > 0 && d.folders[len(d.folders)-1] >= name {
+			c.bad = true
+		}
+		d.folders = append(d.folders, name)
+	}
+	n = c.count(minRecord)
+	d.files = make([]record, 0, n)
+	for range n {
+		r := c.record()
+		if len(d.files) > 0 && d.files[len(d.files)-1].name >= r.name {
+			c.bad = true
+		}
+		d.unread = d.unread || r.content == unread
+		d.files = append(d.files, r)
+	}
+	if d.rel != "" && (!filepath.IsLocal(d.rel) || filepath.Clean(d.rel) != d.rel) {
+		c.bad = true
+	}
+	return d
+}
+
+func (c *cursor) record() record {
+	r := record{name: c.name()}
+	r.state.size = int64(c.uvarint())
+	r.state.mtime = int64(c.uint64())
+	r.state.inode = c.uvarint()
+	f := c.byte()
+	r.content, r.settled = content(f&3), f&flagSettled != 0
+	if f&flagID != 0 {
+		r.id = c.id()
+	}
+	if r.content == archive {
+		n := c.count(minMember)
+		if n > maxZipMembers {
+			c.bad, n = true, 0
+		}
+		r.members = make([]member, 0, n)
+		for range n {
+			m := member{name: c.string(), index: int(min(c.uvarint(), maxZipMembers)), id: c.id()}
+			r.members = append(r.members, m)
+		}
+	}
+	return r
+}
+
+// name reads the name of something in a folder.
+func (c *cursor) name() string {
+	name := c.string()
+	if strings.ContainsRune(name, 0) || !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {
+		c.bad = true
+	}
+	return name
+}
+
+func (c *cursor) id() ID {
+	s := c.string()
+	if len(s) == 0 || len(s) > maxIDLen {
+		c.bad = true
+		return ID{}
+	}
+	return ID{s}
+}
+
+func (c *cursor) string() string {
+	return string(c.bytes(c.uvarint()))
+}
+
+func (c *cursor) bytes(n uint64) []byte {
+	if c.bad || n > uint64(len(c.data)) {
+		c.bad = true
+		return nil
+	}
+	b := c.data[:n]
+	c.data = c.data[n:]
+	return b
+}
+
+func (c *cursor) byte() byte {
+	b := c.bytes(1)
+	if c.bad {
+		return 0
+	}
+	return b[0]
+}
+
+func (c *cursor) uint64() uint64 {
+	b := c.bytes(8)
+	if c.bad {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+func (c *cursor) uvarint() uint64 {
+	v, n := binary.Uvarint(c.data)
+	if c.bad || n <= 0 {
+		c.bad = true
+		return 0
+	}
+	c.data = c.data[n:]
+	return v
+}
+
+// count reads how many parts of at least size bytes follow.
+func (c *cursor) count(size int) int {
+	n := c.uvarint()
+	if n > uint64(len(c.data)/size) || n > uint64(maxIndexed+maxZipMembers-c.seen) {
+		c.bad = true
+		return 0
+	}
+	c.seen += int(n)
+	return int(n)
+}

@@ -1,0 +1,363 @@
+package buildid
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A walk brings what is known of some roots up to date, in goroutines of its own. Folders whose state has not changed are not listed again, and files whose state
+// has not changed are not opened.
+type walk struct {
+	ctx     context.Context
+	shallow bool          // files in unchanged folders are not asked for their state
+	opens   *atomic.Int64 // counts the files opened
+
+	mu     sync.Mutex
+	more   sync.Cond // there is a task, or none will come
+	tasks  []func()  // not begun
+	active int       // begun, not ended
+	seen   int       // files and folders
+	over   bool      // more than the limit
+	faults []Attempt
+	fatal  error // what kept the walk from being whole, if anything did
+}
+
+// A rootWalk is a walk's work at one root. The walk's mutex is for what changes.
+type rootWalk struct {
+	path    string
+	base    string
+	file    bool
+	was     map[string]*folder // by rel; not changed
+	known   int                // folders of was that are still there
+	folders []*folder
+	changed bool
+}
+
+// newRootWalk returns the work at path, where there was what old says. old may be nil.
+func newRootWalk(path string, old []*folder) *rootWalk {
+	r := &rootWalk{path: path, was: make(map[string]*folder, len(old))}
+	for _, d := range old {
+		r.was[d.rel] = d
+	}
+	return r
+}
+
+// run does the walk. The error is the context's, or that of a process that has no descriptors left.
+func (w *walk) run(roots []*rootWalk) error {
+	w.more.L = &w.mu
+	for _, r := range roots {
+		w.tasks = append(w.tasks, func() { w.root(r) })
+	}
+	var workers sync.WaitGroup
+	for range walkers {
+		workers.Go(w.work)
+	}
+	workers.Wait()
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if w.fatal != nil {
+		return w.fatal
+	}
+	for _, r := range roots {
+		slices.SortFunc(r.folders, func(a, b *folder) int { return strings.Compare(a.rel, b.rel) })
+		r.changed = r.changed || r.known != len(r.was)
+	}
+	slices.SortFunc(w.faults, func(a, b Attempt) int { return strings.Compare(a.Where, b.Where) })
+	w.faults = w.faults[:min(len(w.faults), maxFaults)]
+	return nil
+}
+
+// work does tasks until there are none and none can come.
+func (w *walk) work() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.tasks) == 0 && w.active > 0 {
+			w.more.Wait()
+		}
+		if len(w.tasks) == 0 {
+			return
+		}
+		last := len(w.tasks) - 1 // the youngest first: that keeps them few
+		task := w.tasks[last]
+		w.tasks[last] = nil
+		w.tasks = w.tasks[:last]
+		w.active++
+		w.mu.Unlock()
+		if w.ctx.Err() == nil {
+			task()
+		}
+		w.mu.Lock()
+		if w.active--; w.active == 0 && len(w.tasks) == 0 {
+			w.more.Broadcast()
+		}
+	}
+}
+
+// add gives a task to whoever is free.
+func (w *walk) add(task func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tasks = append(w.tasks, task)
+	w.more.Signal()
+}
+
+// count reports whether one more file or folder may be looked at.
+func (w *walk) count(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen < maxIndexed {
+		w.seen++
+		return true
+	}
+	if !w.over {
+		w.over = true
+		w.faults = append(w.faults, Attempt{path, fmt.Sprintf("not indexed, nor what comes behind it: the limit is %d files", maxIndexed)})
+	}
+	return false
+}
+
+// fault keeps what could not be looked at.
+func (w *walk) fault(path string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if exhausted(err) && w.fatal == nil {
+		w.fatal = err
+	}
+	if len(w.faults) < 16*maxFaults {
+		w.faults = append(w.faults, Attempt{path, said(err)})
+	}
+}
+
+// done enters a folder that was looked at.
+func (w *walk) done(r *rootWalk, d *folder, changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.folders = append(r.folders, d)
+	if r.was[d.rel] != nil {
+		r.known++
+	}
+	r.changed = r.changed || changed
+}
+
+// root begins the walk of a root, which is a folder or a file. A link that the operator named is followed.
+func (w *walk) root(r *rootWalk) {
+	info, err := os.Stat(r.path)
+	if err != nil {
+		w.fault(r.path, err)
+		return
+	}
+	r.base = r.path
+	if info.IsDir() {
+		w.folder(r, "", info)
+		return
+	}
+	r.base, r.file = filepath.Dir(r.path), true
+	d := &folder{files: []record{{name: filepath.Base(r.path)}}}
+	if was := r.was[""]; was != nil && len(was.files) == 1 && was.files[0].name == d.files[0].name {
+		d.files[0] = was.files[0]
+	}
+	w.files(r, d, 0, 1)
+	w.done(r, d, false)
+}
+
+// folder looks at a folder. Symbolic links to files are followed, those to folders are not.
+func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
+	path := filepath.Join(r.base, rel)
+	if !w.count(path) {
+		return
+	}
+	was := r.was[rel]
+	d := &folder{rel: rel, state: stateOf(info)}
+	same := was != nil && was.settled && was.state == d.state
+	if same {
+		w.mu.Lock()
+		w.seen += len(was.files)
+		w.mu.Unlock()
+		d.settled, d.folders = true, was.folders
+		if w.shallow && !was.unread {
+			d = was
+		} else {
+			d.files = slices.Clone(was.files)
+		}
+	} else {
+		d.settled = d.state.settled(time.Now())
+		if err := w.list(d, path, was); err != nil {
+			w.fault(path, err)
+			d.settled = false
+		}
+	}
+	changed := was == nil || !same && !sameNames(was, d)
+	for _, name := range d.folders {
+		rel := filepath.Join(rel, name)
+		w.add(func() {
+			info, err := os.Lstat(filepath.Join(r.base, rel))
+			if err != nil {
+				if !errors.Is(err, fs.ErrNotExist) {
+					w.fault(filepath.Join(r.base, rel), err)
+				}
+			} else if info.IsDir() {
+				w.folder(r, rel, info)
+			}
+		})
+	}
+	if d != was {
+		for from := walkChunk; from < len(d.files); from += walkChunk {
+			w.add(func() { w.files(r, d, from, min(len(d.files), from+walkChunk)) })
+		}
+		w.files(r, d, 0, min(len(d.files), walkChunk))
+	}
+	w.done(r, d, changed)
+}
+
+// sameNames reports whether the same is in a and b, and both are settled or not.
+func sameNames(a, b *folder) bool {
+	return a.settled == b.settled && a.state == b.state && slices.Equal(a.folders, b.folders) &&
+		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
+}
+
+// list reads the names in the folder at path, and keeps what was known of the files. What was read before an error stays.
+func (w *walk) list(d *folder, path string, was *folder) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for err == nil && w.ctx.Err() == nil {
+		var entries []fs.DirEntry
+		entries, err = f.ReadDir(walkChunk)
+		for _, e := range entries {
+			switch {
+			case e.IsDir():
+				d.folders = append(d.folders, e.Name())
+			case e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0:
+				if !w.count(filepath.Join(path, e.Name())) {
+					err = io.EOF
+					break
+				}
+				d.files = append(d.files, record{name: e.Name()})
+			}
+		}
+	}
+	slices.Sort(d.folders)
+	slices.SortFunc(d.files, func(a, b record) int { return strings.Compare(a.name, b.name) })
+	if was != nil {
+		for i := range d.files {
+			if r := was.file(d.files[i].name); r != nil {
+				d.files[i] = *r
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+// files brings some of d's records up to date.
+func (w *walk) files(r *rootWalk, d *folder, from, to int) {
+	changed, missed := false, false
+	for i := from; i < to && w.ctx.Err() == nil; i++ {
+		now := w.look(filepath.Join(r.base, d.rel, d.files[i].name), &d.files[i])
+		if !now.equal(&d.files[i]) {
+			changed = true
+			d.files[i] = now
+		}
+		missed = missed || now.content == unread
+	}
+	if changed || missed {
+		w.mu.Lock()
+		r.changed = r.changed || changed
+		d.unread = d.unread || missed
+		w.mu.Unlock()
+	}
+}
+
+// look returns what the file at path is, which was r.
+func (w *walk) look(path string, r *record) record {
+	none := record{name: r.name}
+	info, err := os.Stat(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !isLoop(err) {
+			w.fault(path, err)
+		}
+		return none
+	}
+	if !info.Mode().IsRegular() {
+		return none
+	}
+	if r.settled && r.content != unread && r.state == stateOf(info) {
+		return *r
+	}
+	w.opens.Add(1)
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err == nil {
+		defer f.Close()
+		info, err = f.Stat()
+	}
+	if err != nil {
+		w.fault(path, err)
+		return none
+	}
+	if !info.Mode().IsRegular() {
+		return none
+	}
+	now := record{name: r.name, state: stateOf(info)}
+	now.settled = now.state.settled(time.Now())
+	if err := w.read(&now, f, info.Size()); err != nil {
+		w.fault(path, err)
+		now.settled = false
+	}
+	return now
+}
+
+// read enters what the file f of size bytes is into r. Files that are none of ours are no faults: the folders are the operator's.
+func (w *walk) read(r *record, f *os.File, size int64) error {
+	head := headReader{r: f}
+	n, err := f.ReadAt(head.buf[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	head.n = n
+	switch {
+	case strings.HasPrefix(string(head.buf[:n]), elf.ELFMAG):
+		r.content = elfFile
+		r.id, err = Read(&head, size)
+		if err != nil && passing(err) {
+			return err
+		}
+	case isZip(r.name, head.buf[:n]):
+		r.content = archive
+		r.members, err = readMembers(w.ctx, f, size)
+		return err
+	default:
+		r.content = foreign
+	}
+	return nil
+}
+
+// A headReader reads the beginning of a file, where headers and notes are, once.
+type headReader struct {
+	r   io.ReaderAt
+	buf [headSize]byte
+	n   int // bytes of buf
+}
+
+func (h *headReader) ReadAt(p []byte, off int64) (int, error) {
+	if off >= 0 && off <= int64(h.n)-int64(len(p)) {
+		return copy(p, h.buf[off:h.n]), nil
+	}
+	return h.r.ReadAt(p, off)
+}

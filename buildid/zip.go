@@ -1,0 +1,238 @@
+package buildid
+
+import (
+	"archive/zip"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// zipMagic begins the first member of every archive that has one.
+const zipMagic = "PK\x03\x04"
+
+// errBadZip is about archives that are none, or beyond the limits.
+var errBadZip = errors.New("not a usable zip file")
+
+// isZip reports whether a file of this name that begins with head is an archive to be looked into.
+func isZip(name string, head []byte) bool {
+	return strings.EqualFold(filepath.Ext(name), ".zip") && strings.HasPrefix(string(head), zipMagic)
+}
+
+// A dearReader reads from r until that has cost more than there is.
+type dearReader struct {
+	r    io.ReaderAt
+	left int64 // bytes; negative: as many as one likes
+}
+
+func (d *dearReader) ReadAt(p []byte, off int64) (int, error) {
+	if d.left >= 0 {
+		if d.left < int64(len(p)) {
+			return 0, fmt.Errorf("%w: its directory has more than %d bytes", errBadZip, maxZipDirectory)
+		}
+		d.left -= int64(len(p))
+	}
+	return d.r.ReadAt(p, off)
+}
+
+// openZip reads the directory of the archive of size bytes behind r.
+func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	dear := &dearReader{r, maxZipDirectory}
+	z, err := zip.NewReader(dear, size)
+	switch {
+	case errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: %v", errBadZip, err)
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are shown only
+		return nil, err
+	case len(z.File) > maxZipMembers:
+		return nil, fmt.Errorf("%w: it has more than %d members", errBadZip, maxZipMembers)
+	}
+	dear.left = -1
+	return z, nil
+}
+
+// checkMember returns an error if m is larger than it may be, packed in an unknown way, or none of the archive's bytes.
+func checkMember(m *zip.File) error {
+	switch {
+	case m.Method != zip.Store && m.Method != zip.Deflate:
+		return fmt.Errorf("%w: compression method %d is unknown", errBadZip, m.Method)
+	case m.Flags&1 != 0:
+		return fmt.Errorf("%w: a member is encrypted", errBadZip)
+	case m.UncompressedSize64 > maxZipMember:
+		return fmt.Errorf("%w: a member of %d bytes is too large", errBadZip, m.UncompressedSize64)
+	case m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
+		return fmt.Errorf("%w: a stored member has two sizes", errBadZip)
+	case m.UncompressedSize64 > zipRatioFrom && m.UncompressedSize64/maxZipRatio > m.CompressedSize64:
+		return fmt.Errorf("%w: a member of %d bytes says that it is %d", errBadZip, m.CompressedSize64, m.UncompressedSize64)
+	}
+	return nil
+}
+
+// readMembers returns those members of the archive of size bytes behind r that have a build ID. Archives in it are not opened.
+func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
+	z, err := openZip(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var members []member
+	budget := int64(maxZipHeads)
+	for i, m := range z.File {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if m.UncompressedSize64 < uint64(len(elf.ELFMAG)) || checkMember(m) != nil || len(m.Name) > maxPath {
+			continue
+		}
+		id, cost, err := readMember(r, size, m, min(budget, zipHead))
+		if budget -= cost; budget <= 0 {
+			return nil, fmt.Errorf("%w: its members are too many to look into", errBadZip)
+		}
+		if err != nil && passing(err) {
+			return nil, err
+		}
+		if err == nil {
+			members = append(members, member{m.Name, i, id})
+		}
+	}
+	return members, nil
+}
+
+// readMember returns the ID of m, and how many bytes were inflated for that.
+func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64, error) {
+	if m.Method == zip.Store {
+		stored, err := storedMember(r, size, m)
+		if err != nil {
+			return ID{}, 0, err
+		}
+		id, err := Read(stored, stored.Size())
+		return id, 0, err
+	}
+	body, err := m.Open()
+	if err != nil {
+		return ID{}, 0, err
+	}
+	defer body.Close()
+	head := &inflatedHead{r: body, limit: limit}
+	id, err := Read(head, int64(m.UncompressedSize64))
+	return id, int64(len(head.buf)), err
+}
+
+// storedMember returns the bytes of a member that is not compressed.
+func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, error) {
+	off, err := m.DataOffset()
+	if err != nil {
+		return nil, err
+	}
+	if off > size || m.UncompressedSize64 > uint64(size-off) {
+		return nil, fmt.Errorf("%w: a member ends behind it", errBadZip)
+	}
+	return io.NewSectionReader(r, off, int64(m.UncompressedSize64)), nil
+}
+
+// An inflatedHead reads at any place of the first limit bytes of a stream.
+type inflatedHead struct {
+	r     io.Reader
+	buf   []byte
+	limit int64
+}
+
+func (h *inflatedHead) ReadAt(p []byte, off int64) (int, error) {
+	end := off + int64(len(p))
+	if off < 0 || end > h.limit {
+		return 0, fmt.Errorf("%w: more than %d bytes of a member are not inflated to find its build ID", errBadZip, h.limit)
+	}
+	if more := int(end) - len(h.buf); more > 0 {
+		had := len(h.buf)
+		h.buf = slices.Grow(h.buf, more)[:end]
+		n, err := io.ReadFull(h.r, h.buf[had:])
+		if err != nil {
+			h.buf = h.buf[:had+n]
+			return 0, err
+		}
+	}
+	return copy(p, h.buf[off:]), nil
+}
+
+// inflate writes m to a new file in dir, whose name is gone where the system allows that, and checks its sum.
+func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err error) {
+	if err := checkMember(m); err != nil {
+		return nil, err
+	}
+	body, err := m.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	t, err := newTempFile(dir)
+	if err != nil {
+		return nil, fmt.Errorf("inflate a member of %d bytes: %w", m.UncompressedSize64, err)
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	size := int64(m.UncompressedSize64)
+	in := &summed{ctx: ctx, r: io.LimitReader(body, size+1), sum: crc32.NewIEEE()}
+	n, err := io.CopyBuffer(struct{ io.Writer }{t.File}, in, make([]byte, sumChunk))
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && passing(err):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: inflate a member: %v", errBadZip, err)
+	case n != size:
+		return nil, fmt.Errorf("%w: a member has %d bytes, not %d", errBadZip, n, size)
+	case in.sum.Sum32() != m.CRC32:
+		return nil, fmt.Errorf("%w: a member's checksum is %08x, not %08x", errBadZip, in.sum.Sum32(), m.CRC32)
+	}
+	t.size = size
+	return t, nil
+}
+
+// A summed reader sums up what is read, until its context ends.
+type summed struct {
+	ctx context.Context
+	r   io.Reader
+	sum hash.Hash32
+}
+
+func (s *summed) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.r.Read(p)
+	s.sum.Write(p[:n])
+	return n, err
+}
+
+// A tempFile is a file that is gone once it is closed.
+type tempFile struct {
+	*os.File
+	size    int64
+	removed bool
+}
+
+func newTempFile(dir string) (*tempFile, error) {
+	f, err := os.CreateTemp(dir, tempPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return &tempFile{File: f, removed: os.Remove(f.Name()) == nil}, nil
+}
+
+func (t *tempFile) Close() error {
+	err := t.File.Close()
+	if !t.removed {
+		err = errors.Join(err, os.Remove(t.Name()))
+	}
+	return err
+}
