@@ -70,9 +70,6 @@ func NewCache(dir string) *Cache {
 	return &Cache{dir: dir}
 }
 
-// Dir returns the directory.
-func (c *Cache) Dir() string { return c.dir }
-
 // Find returns the file that q asks for, verified. A miss wraps [fs.ErrNotExist].
 func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
@@ -168,7 +165,7 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	if err != nil {
 		return bad(err)
 	}
-	f, info, err := openRegular(root, k.path())
+	f, info, err := openRegular(root, k.path(), os.O_RDONLY)
 	if err != nil {
 		return bad(err)
 	}
@@ -193,8 +190,9 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	return buildid.NewOSFile(f, info.Size(), filepath.Join(c.dir, k.path()), "debuginfod cache", f), look{}
 }
 
-// openRegular opens the regular file of ours at name below root, following no link and never blocking.
-func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+// openRegular opens the regular file of ours at name below root for access, os.O_RDONLY or os.O_RDWR, following no link and never
+// blocking.
+func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(name)
 	if err != nil {
 		return nil, nil, err
@@ -205,7 +203,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if err := checkOwner(before); err != nil {
 		return nil, nil, err
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	f, err := root.OpenFile(name, access|openFlags, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,10 +239,10 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 
 // control returns the seconds that the control file name holds, or the default where it holds no number; create makes a missing one.
 func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, create bool) time.Duration {
-	f, _, err := openRegular(root, name)
+	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
 		if create && errors.Is(err, fs.ErrNotExist) {
-			makeFile(root, name, strconv.FormatInt(int64(otherwise/time.Second), 10))
+			makeFile(root, name, strconv.FormatInt(int64(otherwise/time.Second), 10), 0o644)
 		}
 		return otherwise
 	}
@@ -257,9 +255,9 @@ func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, cre
 	return otherwise
 }
 
-// makeFile makes the file name below root unless there is one, as elfutils does.
-func makeFile(root *os.Root, name, text string) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o644)
+// makeFile makes the file name below root unless there is one.
+func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, mode)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package debuginfod
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -105,6 +106,73 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 		got, notes, err := find(t, newClient(t, Options{CacheDir: dir}, s.URL), buildid.Query{ID: id, Kind: buildid.Alt})
 		if found := bytes.Equal(got, file); found != tt.found || !found && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a miss of %v ago with %q: found %v, %v, %q; want %v", tt.age, tt.control, found, err, notes, tt.found)
+		}
+	}
+}
+
+// A miss that has expired and is one again is as good as new.
+func TestMissIsRenewed(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	dir := t.TempDir()
+	path := put(t, dir, id.String()+"/debuginfo", nil, 0o644)
+	age(t, path, time.Hour, time.Hour)
+	s := serve(t, has(nil))
+	q := buildid.Query{ID: id, Kind: buildid.Alt}
+	for range 3 {
+		c := newClient(t, Options{CacheDir: dir}, s.URL)
+		if _, _, err := find(t, c, q); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v, want a miss", err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 || time.Since(info.ModTime()) > time.Minute {
+		t.Errorf("got %v of %v, %v; want a new miss", info.Size(), info.ModTime(), err)
+	}
+	if got := len(s.requests()); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+func TestSectionsEnd(t *testing.T) {
+	header := func(class, data byte, off uint64, each, count uint16) []byte {
+		b := make([]byte, 64)
+		copy(b, elfMagic)
+		b[4], b[5] = class, data
+		var order binary.ByteOrder = binary.LittleEndian
+		if data == 2 {
+			order = binary.BigEndian
+		}
+		if class == 1 {
+			order.PutUint32(b[32:], uint32(off))
+			order.PutUint16(b[46:], each)
+			order.PutUint16(b[48:], count)
+			return b[:52]
+		}
+		order.PutUint64(b[40:], off)
+		order.PutUint16(b[58:], each)
+		order.PutUint16(b[60:], count)
+		return b
+	}
+	tests := []struct {
+		name string
+		h    []byte
+		end  uint64
+		ok   bool
+	}{
+		{"64 bits", header(2, 1, 1000, 64, 3), 1192, true},
+		{"64 bits, big endian", header(2, 2, 1000, 64, 3), 1192, true},
+		{"32 bits", header(1, 1, 1000, 40, 3), 1120, true},
+		{"32 bits, big endian", header(1, 2, 1000, 40, 3), 1120, true},
+		{"many sections", header(2, 1, 1000, 64, 0), 1064, true},
+		{"no sections", header(2, 1, 0, 0, 0), 0, true},
+		{"beyond 2^64", header(2, 1, 1<<64-100, 64, 3), 92, false},
+		{"of no class", header(3, 1, 1000, 64, 3), 0, false},
+		{"cut off", header(2, 1, 1000, 64, 3)[:63], 0, false},
+		{"nothing", nil, 0, false},
+	}
+	for _, tt := range tests {
+		if end, ok := sectionsEnd(tt.h); end != tt.end || ok != tt.ok {
+			t.Errorf("%s: got %d, %v; want %d, %v", tt.name, end, ok, tt.end, tt.ok)
 		}
 	}
 }

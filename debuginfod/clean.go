@@ -15,7 +15,6 @@ type item struct {
 	name     string // below the root
 	size     int64
 	accessed time.Time
-	miss     bool
 }
 
 // clean removes, at most once in each clean interval, what nobody has read for max_unused_age_s and directories that have been empty
@@ -112,7 +111,7 @@ func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 			if err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			items = append(items, item{dir.Name() + "/" + e.Name(), info.Size(), accessed(info), info.Size() == 0})
+			items = append(items, item{dir.Name() + "/" + e.Name(), info.Size(), accessed(info)})
 		}
 		if files += len(items); files > maxCacheFiles {
 			return nil

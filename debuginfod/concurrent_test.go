@@ -3,6 +3,8 @@ package debuginfod
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +16,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,6 +237,57 @@ func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	}
 	if got := len(s.requests()); got != 1 {
 		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+// Whenever a waiter leaves, and whichever of two equal servers is first: no file stays open, nothing half written stays, and nobody is
+// told of a miss.
+func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
+	var urls []string
+	for range 2 {
+		urls = append(urls, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := hex.DecodeString(strings.Split(r.URL.Path, "/")[2])
+			sends(elfFile(testID(int(binary.BigEndian.Uint64(raw))), 300<<10))(w, r)
+		}).URL)
+	}
+	c := newClient(t, Options{}, urls...)
+	var all sync.WaitGroup
+	var found, left atomic.Int64
+	for n := range 100 {
+		for range 3 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), rand.N(300*time.Millisecond))
+				defer cancel()
+				f, err := c.Find(ctx, query(n), nil)
+				switch {
+				case err == nil:
+					found.Add(1)
+					if got, err := buildid.Read(f, f.Size()); got != testID(n) || err != nil {
+						t.Errorf("got a file of %s, %v; want %s", got, err, testID(n))
+					}
+					f.Close()
+				case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, fs.ErrNotExist):
+					left.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	c.Close()
+	t.Logf("%d found, %d left", found.Load(), left.Load())
+	if got := leftovers(t, c.cache.dir); got != nil {
+		t.Errorf("left behind: %q", got)
+	}
+	if info := c.cache.Info(); info.Misses != 0 || info.Problems != nil {
+		t.Errorf("got the cache %+v", info)
+	}
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range open {
+		if path, err := os.Readlink(fd); err == nil && strings.HasPrefix(path, c.cache.dir) {
+			t.Errorf("still open: %s", path)
+		}
 	}
 }
 

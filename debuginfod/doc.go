@@ -49,6 +49,7 @@ const (
 	maxVerdicts   = 4096      // remembered answers of one server
 	maxFlights    = 16        // files fetched at a time; more wait for their turn
 	maxCacheFiles = 1 << 20   // files of the cache looked at in one cleaning
+	maxProblems   = 20        // told of a cache: a person reads them
 
 	retryFirst    = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost     = 5 * time.Second        // between retries

@@ -405,6 +405,40 @@ func TestBreaker(t *testing.T) {
 	allowed(true, "after what the server asked")
 }
 
+func TestVerdictsExpireAndAreBounded(t *testing.T) {
+	s := newServer("http://h")
+	now := time.Unix(1e9, 0)
+	at := func(n int) key { return key{testID(n), buildid.Debug} }
+	s.remember(at(0), verdict{true, "old", now.Add(time.Second)}, now)
+	if v, ok := s.known(at(0), now.Add(time.Second-1)); !ok || v.said != "old" {
+		t.Errorf("got %v, %v", v, ok)
+	}
+	if v, ok := s.known(at(0), now.Add(time.Second)); ok {
+		t.Errorf("after its time: got %v", v)
+	}
+	for n := range maxVerdicts {
+		until := now.Add(time.Minute)
+		if n >= maxVerdicts/2 {
+			until = now.Add(time.Hour)
+		}
+		s.remember(at(n), verdict{true, "", until}, now)
+	}
+	now = now.Add(2 * time.Minute)
+	s.remember(at(maxVerdicts), verdict{true, "", now.Add(time.Hour)}, now)
+	if got, want := len(s.verdicts), maxVerdicts/2+1; got != want {
+		t.Errorf("after the expired ones went: got %d, want %d", got, want)
+	}
+	for n := range 2 * maxVerdicts {
+		s.remember(at(maxVerdicts+n), verdict{true, "", now.Add(time.Hour)}, now)
+		if got := len(s.verdicts); got > maxVerdicts {
+			t.Fatalf("got %d, want at most %d", got, maxVerdicts)
+		}
+	}
+	if _, ok := s.known(at(3*maxVerdicts-1), now); !ok {
+		t.Error("the last is not known")
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	tests := []struct {

@@ -29,8 +29,6 @@ type CacheInfo struct {
 	Problems    []string      // each with what to do
 }
 
-const maxProblems = 20 // of a CacheInfo
-
 // Info looks through the cache. It changes nothing.
 func (c *Cache) Info() CacheInfo {
 	info := CacheInfo{Dir: c.dir, Clean: defaultCleanInterval, Unused: defaultMaxUnused, Miss: defaultMiss}

@@ -34,11 +34,8 @@ func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (releas
 		return nothing, nil
 	}
 	defer root.Close()
-	makeFile(root, lockName, "")
-	if _, _, err := openRegular(root, lockName); err != nil {
-		return nothing, nil
-	}
-	f, err := root.OpenFile(lockName, os.O_RDWR|openFlags, 0)
+	makeFile(root, lockName, "", 0o600) // so that no other user can lock it
+	f, _, err := openRegular(root, lockName, os.O_RDWR)
 	if err != nil {
 		return nothing, nil
 	}
@@ -225,13 +222,13 @@ func (c *Cache) rememberMiss(k key) {
 		return
 	}
 	c.control(root, missFile, defaultMiss, true)
-	if f, info, err := openRegular(root, k.path()); err == nil {
+	if f, info, err := openRegular(root, k.path(), os.O_RDONLY); err == nil {
 		f.Close()
 		if info.Size() == 0 {
 			root.Remove(k.path()) // an expired miss
 		}
 	}
-	makeFile(root, k.path(), "")
+	makeFile(root, k.path(), "", 0o644)
 }
 
 // forget removes k's file, which was found to be none.
