@@ -46,19 +46,6 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 	return dst, nil
 }
 
-// data returns the symbol at addr if addr is within its size.
-func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
-	sym, err := s.symbol(m, addr, false)
-	if err != nil {
-		return Variable{}, err
-	}
-	v := Variable{Name: sym.Func, Linkage: sym.Linkage, Offset: addr - sym.addr, Size: sym.size}
-	if v.Offset != 0 && v.Offset >= v.Size && !s.o.Reaching {
-		return Variable{}, ErrNoSymbol
-	}
-	return v, nil
-}
-
 // debugFrames appends what debug information says of addr, in copies. The
 // error is errFault or one that is noted already.
 func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []Frame, err error) {

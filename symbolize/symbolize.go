@@ -105,7 +105,7 @@ type Variable struct {
 	Linkage string // the name before demangling
 	Offset  uint64 // bytes from its start to the address asked for
 	Size    uint64 // bytes; 0: not known
-	Member  string // the member at Offset, ".refs" or "[3].refs"; empty when not known
+	Member  string // what is at Offset, as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and when not known
 
 	Until time.Time // how long the answer may be kept, as in a Frame
 }
@@ -297,6 +297,7 @@ func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 		return Variable{}, err
 	}
 	v, err := s.data(e.module, l.Addr)
+	e.judge()
 	if err == nil && e.module.dw == nil {
 		v.Until = e.until()
 	}
