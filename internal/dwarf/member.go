@@ -48,9 +48,9 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 }
 
 // Languages whose sources write paths in another way (DWARF 5, 7.12, and later additions).
-func (w *typeWalk) language(u *unit) {
+func (w *typeWalk) language(d *Data, u *unit) {
 	var e typeEntry
-	if !w.read(typeAt{nil, u, u.root}, &e) {
+	if !w.read(typeAt{d, u, u.root}, &e) {
 		return
 	}
 	switch e.language.u {
@@ -220,15 +220,10 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 	return a.stride > 0
 }
 
-// signed returns a number as compilers mean the bounds of arrays: GCC writes -1 in the fewest bytes, or in eight.
+// signed returns a number that may be -1, the bound of an array of no elements, which compilers write in four or eight bytes.
 func signed(v value) int64 {
-	switch v.form {
-	case formData1:
-		if v.u == 0xff {
-			return -1
-		}
-	case formData4:
-		return int64(int32(v.u))
+	if v.form == formData4 && v.u == 1<<32-1 {
+		return -1
 	}
 	return int64(v.u)
 }

@@ -1,0 +1,246 @@
+package dwarf
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// memberBuilds are the builds of testdata/members.
+var memberBuilds = []struct{ name, source, command string }{
+	{"gcc dwarf5", "plain.c", "gcc -gdwarf-5 -O1"},
+	{"gcc dwarf4 type units", "plain.c", "gcc -gdwarf-4 -fdebug-types-section -O1"},
+	{"gcc dwarf5 type units", "plain.c", "gcc -gdwarf-5 -fdebug-types-section -O1"},
+	{"gcc dwarf2", "plain.c", "gcc -gdwarf-2 -gstrict-dwarf -O1"},
+	{"clang dwarf5", "plain.c", "clang-19 -gdwarf-5 -O1"},
+	{"clang dwarf3", "plain.c", "clang-19 -gdwarf-3 -O1"},
+	{"clang dwarf4 32-bit", "plain.c", "clang-19 --target=i386-linux-gnu -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-4 -O1"},
+	{"clang dwarf5 32-bit", "plain.c", "clang-19 --target=i386-linux-gnu -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-5 -O1"},
+	{"g++ dwarf5", "classes.cc", "g++ -std=c++20 -gdwarf-5 -O1"},
+	{"g++ dwarf4 type units", "classes.cc", "g++ -std=c++20 -gdwarf-4 -fdebug-types-section -O1"},
+	{"clang++ dwarf5", "classes.cc", "clang++-19 -std=c++20 -gdwarf-5 -O1"},
+	{"clang++ dwarf4 type units", "classes.cc", "clang++-19 -std=c++20 -gdwarf-4 -fdebug-types-section -O1"},
+}
+
+// buildMembers compiles one of testdata/members.
+func buildMembers(t *testing.T, source, command string) string {
+	t.Helper()
+	args := strings.Fields(command)
+	need(t, args[0])
+	src, err := filepath.Abs(filepath.Join("testdata/members", source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := filepath.Join(t.TempDir(), "prog")
+	cmd := exec.Command(args[0], append(args[1:], "-w", "-o", prog, src)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return prog
+}
+
+// A part is what gdb knows of a part of a variable.
+type gdbPart struct {
+	off, size uint64
+	path      string
+	leaf      bool
+}
+
+func (p gdbPart) covers(off uint64) bool { return p.off <= off && off-p.off < p.size }
+
+func (p gdbPart) at(off uint64) string {
+	if off == p.off {
+		return p.path
+	}
+	return fmt.Sprintf("%s+%#x", p.path, off-p.off)
+}
+
+// gdbParts asks gdb for the parts of each variable, by address.
+func gdbParts(t *testing.T, prog string) map[uint64][]gdbPart {
+	t.Helper()
+	need(t, "gdb")
+	cmd := exec.Command("gdb", "-q", "-nx", "-batch", "-ex", "set debuginfod enabled off", "-x", "testdata/members/leaves.py", prog)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil || bytes.Contains(stderr.Bytes(), []byte("Error")) {
+		t.Fatalf("gdb: %v\n%s", err, stderr.Bytes())
+	}
+	all := make(map[uint64][]gdbPart)
+	var addr uint64
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		f := strings.SplitN(s.Text(), " ", 4)
+		switch f[0] {
+		case "symbol":
+			if addr, err = strconv.ParseUint(f[1], 0, 64); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := all[addr]; !ok {
+				all[addr] = []gdbPart{}
+			}
+		case "leaf", "node":
+			off, _ := strconv.ParseUint(f[1], 10, 64)
+			size, _ := strconv.ParseUint(f[2], 10, 64)
+			all[addr] = append(all[addr], gdbPart{off, size, f[3], f[0] == "leaf"})
+		}
+	}
+	return all
+}
+
+// wanted returns the answers that are right for a byte of a variable: its scalars there or, in padding, the smallest of what has a name.
+func wanted(parts []gdbPart, off uint64) []string {
+	var leaves, nodes []string
+	least := ^uint64(0)
+	for _, p := range parts {
+		if p.covers(off) && p.leaf {
+			leaves = append(leaves, p.at(off))
+		}
+		if p.covers(off) {
+			least = min(least, p.size)
+		}
+	}
+	for _, p := range parts {
+		if p.covers(off) && p.size == least {
+			nodes = append(nodes, p.at(off))
+		}
+	}
+	switch {
+	case off == 0:
+		return []string{""}
+	case len(leaves) > 0:
+		return leaves
+	case len(nodes) > 0:
+		return nodes
+	}
+	return []string{""}
+}
+
+// objects returns the symbols of variables.
+func objects(t *testing.T, path string) []elf.Symbol {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(s elf.Symbol) bool {
+		return elf.ST_TYPE(s.Info) != elf.STT_OBJECT || s.Size == 0
+	})
+}
+
+func newTestData(t *testing.T, o *object.File) *Data {
+	t.Helper()
+	d, err := New(o, Links{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// TestMembersAgreeWithGDB compares the answers for every byte of every variable.
+func TestMembersAgreeWithGDB(t *testing.T) {
+	for _, b := range memberBuilds {
+		t.Run(b.name, func(t *testing.T) {
+			prog := buildMembers(t, b.source, b.command)
+			known := gdbParts(t, prog)
+			d := newTestData(t, openObject(t, prog))
+			bytes, members, variables := 0, 0, 0
+			for _, s := range objects(t, prog) {
+				parts, ok := known[s.Value]
+				if !ok || s.Name == "flexible" { // for gdb it ends before its values
+					continue
+				}
+				variables++
+				sym := Extent{[]byte(s.Name), s.Value, s.Size}
+				for off := range s.Size {
+					v, ok, err := d.Variable(s.Value+off, sym)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := wanted(parts, off); !ok || !slices.Contains(want, v.Member) {
+						t.Errorf("%s+%#x: got %q, %v; want one of %q", s.Name, off, v.Member, ok, want)
+					}
+					bytes++
+					if v.Member != "" {
+						members++
+					}
+				}
+			}
+			t.Logf("%d variables of %d bytes, of which %d are in members", variables, bytes, members)
+			if variables < 12 || members < 400 {
+				t.Errorf("%d variables and %d members say little", variables, members)
+			}
+			checkFootprint(t, d)
+		})
+	}
+}
+
+// members writes the answers for a variable, one line for each that is not just another place in the one before.
+func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
+	t.Helper()
+	var b strings.Builder
+	last := ""
+	for off := range s.Size {
+		v, ok, err := d.Variable(s.Value+off, Extent{[]byte(s.Name), s.Value, s.Size})
+		if err != nil || !ok {
+			t.Errorf("%s+%#x: %v, %v", s.Name, off, ok, err)
+		}
+		path, _, _ := strings.Cut(v.Member, "+0x")
+		if off == 0 || path != last {
+			fmt.Fprintf(&b, "%s+%#x %s\n", s.Name, off, v.Member)
+		}
+		last = path
+	}
+	return b.String()
+}
+
+// TestMembersOfC compares with what was read and found right once, in builds of all kinds.
+func TestMembersOfC(t *testing.T) {
+	const golden = "testdata/members/plain.want"
+	for _, b := range memberBuilds {
+		if b.source != "plain.c" || strings.Contains(b.name, "32-bit") {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			prog := buildMembers(t, b.source, b.command)
+			d := newTestData(t, openObject(t, prog))
+			syms := objects(t, prog)
+			slices.SortFunc(syms, func(a, b elf.Symbol) int { return strings.Compare(a.Name, b.Name) })
+			var got strings.Builder
+			for _, s := range syms {
+				switch s.Name {
+				case "table", "flexible", "zero_length", "numbers", "tight", "bits", "outer", "rows", "vector", "complex_value", "pair", "cube":
+					got.WriteString(membersOf(t, d, s))
+				}
+			}
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got.String(), string(want)); diff != "" {
+				t.Errorf("-got +want:\n%s", diff)
+			}
+		})
+	}
+}
