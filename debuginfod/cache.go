@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -82,9 +83,10 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 		} else {
 			note(buildid.Attempt{Where: c.where(), Said: "not used: " + lastError(err).Error()})
 		}
-		return nil, c.miss(q)
+		return nil, c.miss(q, err)
 	}
 	defer root.Close()
+	var first error
 	for _, k := range keys(q) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
@@ -94,8 +96,11 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 			return f, nil
 		}
 		note(buildid.Attempt{Where: filepath.Join(c.dir, k.path()), Said: l.said})
+		if first == nil {
+			first = l.passing
+		}
 	}
-	return nil, c.miss(q)
+	return nil, c.miss(q, first)
 }
 
 func (c *Cache) where() string {
@@ -105,8 +110,22 @@ func (c *Cache) where() string {
 	return c.dir
 }
 
-func (c *Cache) miss(q buildid.Query) error {
+// miss is the error of a search that found nothing: fs.ErrNotExist, unless err is about this moment rather than about the file.
+func (c *Cache) miss(q buildid.Query, err error) error {
+	if err = passing(err); err != nil {
+		return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
+	}
 	return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), fs.ErrNotExist)
+}
+
+// passing returns err if it says that the process or the system has too much to do, or a disk is failing; nil otherwise.
+func passing(err error) error {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN} {
+		if errors.Is(err, e) {
+			return err
+		}
+	}
+	return nil
 }
 
 // errNoCache is about an environment without a home.
@@ -144,10 +163,11 @@ func checkDir(info fs.FileInfo) error {
 
 // A look is what lies at a place of the cache where there is no file to use.
 type look struct {
-	said  string
-	miss  bool          // an empty file that still holds
-	age   time.Duration // of the miss
-	wrong bool          // a regular file of ours with another content
+	said    string
+	miss    bool          // an empty file that still holds
+	age     time.Duration // of the miss
+	wrong   bool          // a regular file of ours with another content
+	passing error         // nothing is known, because of this
 }
 
 // look opens k's file and verifies it through the descriptor that it returns.
@@ -156,7 +176,7 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, look{said: "no such file"}
 		}
-		return nil, look{said: "not used: " + lastError(err).Error()}
+		return nil, look{said: "not used: " + lastError(err).Error(), passing: passing(err)}
 	}
 	dir, err := root.Lstat(k.id.String())
 	if err == nil {
@@ -182,7 +202,8 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	}
 	if err := verify(f, info.Size(), k.id); err != nil {
 		f.Close()
-		return nil, look{said: "not used: " + err.Error(), wrong: true}
+		failing := passing(err)
+		return nil, look{said: "not used: " + err.Error(), wrong: failing == nil, passing: failing}
 	}
 	if now := time.Now(); now.Sub(accessed(info)) > atimeGrain {
 		root.Chtimes(k.path(), now, time.Time{}) // also where the file system notes no reading
@@ -230,7 +251,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	case errors.Is(err, buildid.ErrNoID):
 		return err
 	case err != nil:
-		return fmt.Errorf("it is no whole ELF file: %w", lastError(err))
+		return fmt.Errorf("it is no whole ELF file: %w", lastError(err)) // or it cannot be read: passing
 	case got != id:
 		return &otherBuildError{got}
 	}

@@ -72,3 +72,22 @@ func TestFindEndsWithItsContext(t *testing.T) {
 		c.running.Wait() // the request ends too: nobody waits for it
 	})
 }
+
+func TestPrefixOfAServerIsKept(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	paths := make(chan string, 10)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		paths <- r.URL.EscapedPath()
+		sends(elfFile(id, 0))(w, r)
+	})
+	for prefix, want := range map[string]string{"": "", "/": "", "/x/y//": "/x/y", "/a%2Fb": "/a%2Fb", "/a b": "/a%20b"} {
+		if _, notes, err := find(t, newClient(t, Options{}, s.URL+prefix), buildid.Query{ID: id}); err != nil {
+			t.Errorf("%q: %v, %q", prefix, err, notes)
+			continue
+		}
+		if got, want := <-paths, want+debugPath(id); got != want {
+			t.Errorf("%q: got %s, want %s", prefix, got, want)
+		}
+	}
+}

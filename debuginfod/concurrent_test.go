@@ -43,6 +43,22 @@ func child(task string) int {
 		}
 		f.Close()
 		return 0
+	case "exhaust":
+		var open []*os.File
+		for {
+			f, err := os.Open(os.DevNull)
+			if err != nil {
+				break
+			}
+			open = append(open, f)
+		}
+		for range min(3, len(open)) { // with no descriptor, one, two, three
+			_, err := NewCache(dir).Find(context.Background(), query(1), nil)
+			fmt.Println(err == nil, errors.Is(err, fs.ErrNotExist))
+			open[0].Close()
+			open = open[1:]
+		}
+		return 0
 	case "store":
 		c := NewCache(dir)
 		fmt.Println("begins")
@@ -288,6 +304,27 @@ func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 		if path, err := os.Readlink(fd); err == nil && strings.HasPrefix(path, c.cache.dir) {
 			t.Errorf("still open: %s", path)
 		}
+	}
+}
+
+// A process that has no descriptors left does not know whether there is a file.
+func TestExhaustionIsNoMiss(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no such limit")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, testID(1).String()+"/debuginfo", elfFile(testID(1), 0), 0o400)
+	cmd := self(t, "exhaust", "TASK_CACHE="+dir)
+	cmd.Args = []string{"sh", "-c", `ulimit -n 40; exec "$0"`, cmd.Path}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("missing: sh")
+	}
+	cmd.Path = sh
+	out, err := cmd.Output()
+	if err != nil || !strings.HasPrefix(string(out), "false false\n") || strings.Contains(string(out), "false true") {
+		t.Errorf("got %q, %v; want failures that are no misses, until it is found", out, err)
 	}
 }
 

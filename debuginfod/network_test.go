@@ -387,7 +387,7 @@ func TestNamesOfModulesGoNowhere(t *testing.T) {
 	if _, err := c.Find(t.Context(), buildid.Query{}, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without an ID: got %v, want a miss", err)
 	}
-	for _, section := range []string{"", "../debuginfo", "a b", ".x\n", strings.Repeat("x", 256), ".d\xc3\xa4"} {
+	for _, section := range []string{"", ".", "..", "../debuginfo", "a b", ".x\n", strings.Repeat("x", 256), ".d\xc3\xa4"} {
 		if _, err := c.Section(t.Context(), id, section); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("section %q: got %v, want a miss", section, err)
 		}

@@ -81,7 +81,9 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	}
 	u := *s.url
 	u.Path = strings.TrimRight(u.Path, "/") + path
-	u.RawPath = ""
+	if u.RawPath != "" {
+		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
+	}
 	at, trusted, private := &u, true, false
 	for hops := 0; ; hops++ {
 		trace := &httptrace.ClientTrace{}

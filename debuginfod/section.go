@@ -18,7 +18,7 @@ const noteSection = ".note.gnu.build-id"
 // the build-ID note with this ID and the section asked for. Nothing is kept. The error wraps [fs.ErrNotExist] when every
 // server said that it has no such section or file; not all servers know of sections.
 func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byte, error) {
-	if id.IsZero() || name == "" || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
+	if id.IsZero() || name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 		return nil, fmt.Errorf("debuginfod: section %.40q: %w", name, fs.ErrNotExist)
 	}
 	c.mu.Lock()
