@@ -19,9 +19,10 @@ type parts struct {
 	link  buildid.Link // to its debug file, of a stripped program
 	sup   supplement   // that its debug information needs
 	alt   *part        // which is it
-	table *part        // the program, where the debug file has no symbols
+	table *part        // the program, where the debug file's symbols are not asked
 	near  []string     // paths of files beside which others may lie
 
+	oldTable bool  // the program's symbols are asked even if the debug file has some
 	splitFDs int64 // descriptors that split units keep
 	counted  int   // files of split units in the Symbolizer's sum
 }
@@ -133,13 +134,13 @@ func (m *module) symbolObject() *object.File {
 }
 
 // borrow takes the file of o, which is about to be closed, for its symbols if m
-// is the debug file to it and has none. Both are of one build.
+// is the debug file to it and has none, or LLVM would. Both are of one build.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")
 		return ok && s.Size > 0 && s.Type != elf.SHT_NOBITS
 	}
-	if o == nil || m == o || m.dw == nil || m.table != nil || o.obj == nil || o.holds == Nothing || has(m.obj) || o.dw != nil {
+	if o == nil || m == o || m.dw == nil || m.table != nil || o.obj == nil || o.dw != nil || !m.oldTable && (o.holds == Nothing || has(m.obj)) {
 		return
 	}
 	m.table = &part{o.file, o.obj}
@@ -168,6 +169,7 @@ func (s *Symbolizer) follow(l debugLink, id buildid.ID, avoid broken, note func(
 		return nil
 	}
 	m.near = append(m.near, l.near)
+	m.oldTable = s.o.Reaching
 	if path == avoid.path && time.Now().Before(avoid.until) {
 		m.drop(avoid.fault)
 	}

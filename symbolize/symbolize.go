@@ -57,7 +57,8 @@ type Options struct {
 	// Reaching answers by LLVM's rule that a symbol without a size reaches to
 	// the next one, through the end of its section and beyond the last section
 	// of all. It counts for code and for Data, which names the symbol there.
-	// With it, Frame.SymbolFile is looked up, as LLVM does.
+	// With it, Frame.SymbolFile is looked up, as LLVM does, and the symbols of a
+	// program that links to its debug file are its own.
 	Reaching bool
 }
 

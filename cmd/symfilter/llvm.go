@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -105,6 +106,9 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		MaxMemory: int64(c.maxMemory) / cacheShare * (cacheShare - 1),
 		Names:     o.names,
 		Reaching:  true,
+		DWP:       o.dwp,
+		LinkDirs:  []string{cmp.Or(o.fallback, defaultDebugDir)},
+		NoAlt:     true,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -149,7 +153,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 // besides: never the module's own path.
 func (c *config) llvmFinders() (finders []symbolize.Finder) {
 	if paths := append(c.objects, c.symbolPaths...); len(paths) > 0 {
-		finders = append(finders, buildid.NewSymbolPath(paths...))
+		finders = append(finders, c.symbolPath(paths))
 	}
 	for _, dir := range append(c.trees, c.debugDirs...) {
 		finders = append(finders, buildid.NewTree(dir))

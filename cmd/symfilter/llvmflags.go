@@ -84,6 +84,8 @@ type llvmOptions struct {
 	colored    bool              // --color without a value, which wins
 	numbers    map[string]string // the last values of flags that take a number
 	hints      []string          // of --dsym-hint
+	dwp        string            // of --dwp
+	fallback   string            // of --fallback-debug-path
 	verbose    bool
 	help       bool
 	version    bool
@@ -262,6 +264,10 @@ func (o *llvmOptions) set(flag, value string) {
 		o.numbers[flag] = value
 	case "--dsym-hint":
 		o.hints = append(o.hints, value)
+	case "--dwp":
+		o.dwp = value
+	case "--fallback-debug-path":
+		o.fallback = value
 	case "--verbose":
 		o.verbose = true
 	case "--help":

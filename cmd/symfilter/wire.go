@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -50,6 +51,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	c.warnOfMissing(diag)
 	sym := symbolize.New(symbolize.Options{
 		Finders:    append(c.finders(), servers),
+		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
 		NoDemangle: c.noDemangle,
 		NoInlines:  c.noInlines,
@@ -154,12 +156,31 @@ func control(f *os.File, use func(fd uintptr)) {
 // last.
 func (c *config) finders() (finders []symbolize.Finder) {
 	if paths := slices.Concat(c.symbolPaths, c.objects); len(paths) > 0 {
-		finders = append(finders, buildid.NewSymbolPath(paths...))
+		finders = append(finders, c.symbolPath(paths))
+	}
+	for _, path := range c.idsFiles {
+		finders = append(finders, buildid.NewIDsFile(path))
 	}
 	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))
 	}
 	return append(finders, buildid.ModulePath{})
+}
+
+// symbolPath returns the finder for paths, which remembers what it learns about
+// them for the next run.
+func (c *config) symbolPath(paths []string) *buildid.SymbolPath {
+	return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: cacheDir()})
+}
+
+// cacheDir returns the folder for what the program may forget; empty where the
+// environment names none.
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "symfilter")
 }
 
 // A place is a path that a flag names.
