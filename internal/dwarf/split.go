@@ -84,6 +84,9 @@ func (d *Data) UseAlt(f *object.File) {
 	d.links.alt = newData(sections{big: d.big, load: f.Data})
 	d.links.alt.short = d.short
 	d.sec.alt = &d.links.alt.sec
+	for id := range altSections {
+		d.sec.loaded[id], d.sec.data[id] = false, nil
+	}
 }
 
 // Linked returns how many files are open besides those that New and UseAlt were given.
