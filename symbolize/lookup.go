@@ -14,12 +14,19 @@ import (
 // As with LLVM, the name of the physical frame is that of the symbol that
 // covers the address, if one does: it has the suffixes, ".cold" and
 // ".isra.0", that debug information has not. The names of inlined calls are
-// from debug information.
+// from debug information. Where that says nothing, the table in which a Go
+// program keeps its own functions and lines takes its place; LLVM does not
+// read it.
 func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) {
 	start := len(dst)
 	dst, err := s.debugFrames(m, dst, addr)
 	if errors.Is(err, errFault) {
 		return dst[:start], err
+	}
+	if len(dst) == start && !s.o.Reaching {
+		if dst, err = s.goFrames(m, dst, addr); err != nil {
+			return dst[:start], err
+		}
 	}
 	if s.o.NoInlines && len(dst) > start+1 {
 		physical, innermost := dst[len(dst)-1], dst[start]

@@ -40,6 +40,7 @@ type module struct {
 	packed      bool        // sections are inflated by the first lookup
 	struck      error       // what the present lookup counts against it
 	scratch     []dwarf.Frame
+	goTable     goTable
 	parts                  // that the file is continued in
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
@@ -100,7 +101,7 @@ func (m *module) content() Holds {
 	switch {
 	case has(".debug_info"):
 		return DebugInfo
-	case has(".symtab"):
+	case has(".symtab") || has(".gnu_debugdata") || has(".gopclntab"):
 		return SymbolTable
 	case has(".dynsym"):
 		return DynamicSymbols
@@ -168,7 +169,7 @@ func (m *module) close() error {
 
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.parts.footprint()
+	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}

@@ -28,10 +28,11 @@ var direction = map[string][]string{
 	"rtrace":              {"markup", "symbolize", "buildid", "internal/object"},
 	"markup":              {"buildid"},
 	"sgr":                 {},
-	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/symindex"},
+	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex"},
 	"debuginfod":          {"buildid"},
 	"buildid":             {"internal/object"},
 	"internal/dwarf":      {"internal/object"},
+	"internal/gopcln":     {"internal/object"},
 	"internal/symindex":   {},
 	"internal/object":     {},
 	"internal/fuzztest":   {}, // nobody may import it but tests

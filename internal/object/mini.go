@@ -45,7 +45,9 @@ func (f *File) openMini() (*File, error) {
 		return nil, &LimitError{"bytes of MiniDebugInfo", s.Size, maxMini}
 	}
 	packed := make([]byte, s.Size)
-	if err := readFull(f.r, packed, s.Offset); err != nil {
+	if f.mapped != nil { // its reader may be closed; the decoder starts no goroutine, and sees a copy
+		copy(packed, f.mapped[s.Offset:])
+	} else if err := readFull(f.r, packed, s.Offset); err != nil {
 		return nil, err
 	}
 	image, err := unpackMini(packed)

@@ -1,0 +1,176 @@
+package object
+
+import (
+	"debug/elf"
+	"fmt"
+)
+
+// Loaded returns the bytes that are loaded at addr, to the end of the PT_LOAD segment that covers it, as they lie in the file: a slice of the
+// mapping, or of a copy of the segment that is kept where the file is not mapped. It is valid, and not to be changed, until Close.
+// It returns nil where nothing is loaded from the file. In a separate debug file the segments are those of the other file: only
+// addresses of sections that have bytes are answered.
+func (f *File) Loaded(addr uint64) []byte {
+	if f.closed {
+		return nil
+	}
+	for i := range f.segments {
+		p := &f.segments[i]
+		if p.Type == elf.PT_LOAD && addr >= p.Addr && addr-p.Addr < p.FileSize {
+			if len(f.sections) > 0 && f.withoutBytes(addr) {
+				return nil
+			}
+			if data := f.SegmentData(i); addr-p.Addr < uint64(len(data)) {
+				return data[addr-p.Addr:]
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// withoutBytes reports whether addr lies in a section that has no bytes in the file.
+func (f *File) withoutBytes(addr uint64) bool {
+	for i := range f.sections {
+		if s := &f.sections[i]; s.Type == elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_TLS == 0 && s.covers(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// SegmentData returns the bytes of segment i in the file, as far as the file goes: see [File.Loaded]. nil if they cannot be had.
+func (f *File) SegmentData(i int) []byte {
+	if f.closed || i < 0 || i >= len(f.segments) {
+		return nil
+	}
+	p := &f.segments[i]
+	if p.Offset >= f.size {
+		return nil
+	}
+	size := min(p.FileSize, f.size-p.Offset)
+	if f.mapped != nil {
+		return f.mapped[p.Offset : p.Offset+size : p.Offset+size]
+	}
+	key := fmt.Sprintf("\x01%d", i) // no section's name: those that tableData makes begin with NUL
+	if k, ok := f.kept[key]; ok {
+		return k.data
+	}
+	data, err := f.read(&Section{Offset: p.Offset, Size: size})
+	if err != nil {
+		data = nil
+	}
+	data, _ = f.keep(key, kept{data, err})
+	return data
+}
+
+// RelativeRelocations calls visit for each relocation by which the loader writes the load bias plus value to the word at addr, until visit
+// returns false: those of the tables with addends (SHT_RELA, or DT_RELA in a file without sections). Where a file has other
+// tables, the values lie in the words themselves.
+func (f *File) RelativeRelocations(visit func(addr, value uint64) bool) {
+	kind, ok := relativeKind(f.Machine)
+	if !ok || f.closed {
+		return
+	}
+	sections := 0
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 {
+			continue
+		}
+		sections++
+		if data, err := f.tableData(s); err == nil && !f.relativeIn(data, kind, visit) {
+			return
+		}
+	}
+	if sections > 0 {
+		return
+	}
+	if addr, size := f.dynamicTable(elf.DT_RELA, elf.DT_RELASZ); size > 0 {
+		data := f.Loaded(addr)
+		f.relativeIn(data[:min(uint64(len(data)), size)], kind, visit)
+	}
+}
+
+// relativeKind returns the type of the relocation that adds the load bias, for machines whose tables have addends.
+func relativeKind(m elf.Machine) (kind uint32, ok bool) {
+	switch m {
+	case elf.EM_X86_64:
+		return uint32(elf.R_X86_64_RELATIVE), true
+	case elf.EM_AARCH64:
+		return uint32(elf.R_AARCH64_RELATIVE), true
+	case elf.EM_PPC64:
+		return uint32(elf.R_PPC64_RELATIVE), true
+	case elf.EM_S390:
+		return uint32(elf.R_390_RELATIVE), true
+	case elf.EM_RISCV:
+		return uint32(elf.R_RISCV_RELATIVE), true
+	case elf.EM_LOONGARCH:
+		return uint32(elf.R_LARCH_RELATIVE), true
+	}
+	return 0, false
+}
+
+func (f *File) relativeIn(data []byte, kind uint32, visit func(addr, value uint64) bool) bool {
+	entry := f.header.pick(relaSize32, relaSize64)
+	for ; len(data) >= entry; data = data[entry:] {
+		var addr, value uint64
+		if f.header.is64 {
+			if f.header.u32(data[f.header.infoAt():]) != kind {
+				continue
+			}
+			addr, value = f.header.u64(data), f.header.u64(data[16:])
+		} else {
+			if f.header.u32(data[4:])&0xff != kind {
+				continue
+			}
+			addr, value = uint64(f.header.u32(data)), uint64(f.header.u32(data[8:]))
+		}
+		if !visit(addr, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// infoAt returns where in an ELF-64 relocation its type is: the lower half of r_info.
+func (l layout) infoAt() int {
+	if l.big {
+		return 12
+	}
+	return 8
+}
+
+// dynamicTable returns the two values of the dynamic section that say where a table is and how long; 0, 0 when either is missing.
+func (f *File) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
+	for i := range f.segments {
+		if f.segments[i].Type != elf.PT_DYNAMIC {
+			continue
+		}
+		data := f.SegmentData(i)
+		entry := f.header.pick(8, 16)
+		for ; len(data) >= entry; data = data[entry:] {
+			tag, value := f.word(data), f.word(data[entry/2:])
+			switch elf.DynTag(tag) {
+			case elf.DT_NULL:
+				return 0, 0
+			case at:
+				addr = value
+			case length:
+				size = value
+			}
+			if addr != 0 && size != 0 {
+				return addr, size
+			}
+		}
+		break
+	}
+	return 0, 0
+}
+
+// word reads an address from the front of b.
+func (f *File) word(b []byte) uint64 {
+	if f.header.is64 {
+		return f.header.u64(b)
+	}
+	return uint64(f.header.u32(b))
+}
