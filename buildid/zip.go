@@ -2,6 +2,7 @@ package buildid
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -19,7 +20,7 @@ import (
 const zipMagic = "PK\x03\x04"
 
 // errBadZip is about archives that are none, or beyond the limits.
-var errBadZip = errors.New("not a usable zip file")
+var errBadZip = errors.New("not all of this zip file can be used")
 
 // isZip reports whether a file of this name that begins with head is an archive to be looked into.
 func isZip(name string, head []byte) bool {
@@ -62,32 +63,38 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 func checkMember(m *zip.File) error {
 	switch {
 	case m.Method != zip.Store && m.Method != zip.Deflate:
-		return fmt.Errorf("%w: compression method %d is unknown", errBadZip, m.Method)
+		return fmt.Errorf("%w: %.100q is packed by an unknown method, number %d", errBadZip, m.Name, m.Method)
 	case m.Flags&1 != 0:
-		return fmt.Errorf("%w: a member is encrypted", errBadZip)
+		return fmt.Errorf("%w: %.100q is encrypted", errBadZip, m.Name)
 	case m.UncompressedSize64 > maxZipMember:
-		return fmt.Errorf("%w: a member of %d bytes is too large", errBadZip, m.UncompressedSize64)
+		return fmt.Errorf("%w: %.100q is too large, %d bytes", errBadZip, m.Name, m.UncompressedSize64)
 	case m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
-		return fmt.Errorf("%w: a stored member has two sizes", errBadZip)
+		return fmt.Errorf("%w: %.100q is stored and has two sizes", errBadZip, m.Name)
 	case m.UncompressedSize64 > zipRatioFrom && m.UncompressedSize64/maxZipRatio > m.CompressedSize64:
-		return fmt.Errorf("%w: a member of %d bytes says that it is %d", errBadZip, m.CompressedSize64, m.UncompressedSize64)
+		return fmt.Errorf("%w: %.100q claims to be far more than its bytes can be, %d for %d", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
 	}
 	return nil
 }
 
 // readMembers returns those members of the archive of size bytes behind r that have a build ID. Archives in it are not opened.
+// With members and an error, some others could not be looked into.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
 	if err != nil {
 		return nil, err
 	}
 	var members []member
+	var refused error // the first member that may not be opened
 	budget := int64(maxZipHeads)
 	for i, m := range z.File {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if m.UncompressedSize64 < uint64(len(elf.ELFMAG)) || checkMember(m) != nil || len(m.Name) > maxPath {
+		if m.UncompressedSize64 < uint64(len(elf.ELFMAG)) || len(m.Name) > maxPath {
+			continue
+		}
+		if err := checkMember(m); err != nil {
+			refused = cmp.Or(refused, err)
 			continue
 		}
 		id, cost, err := readMember(r, size, m, min(budget, zipHead))
@@ -101,7 +108,7 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 			members = append(members, member{m.Name, i, id})
 		}
 	}
-	return members, nil
+	return members, refused
 }
 
 // readMember returns the ID of m, and how many bytes were inflated for that.
@@ -131,7 +138,7 @@ func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, er
 		return nil, err
 	}
 	if off > size || m.UncompressedSize64 > uint64(size-off) {
-		return nil, fmt.Errorf("%w: a member ends behind it", errBadZip)
+		return nil, fmt.Errorf("%w: %.100q ends behind it", errBadZip, m.Name)
 	}
 	return io.NewSectionReader(r, off, int64(m.UncompressedSize64)), nil
 }
@@ -172,7 +179,7 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	defer body.Close()
 	t, err := newTempFile(dir)
 	if err != nil {
-		return nil, fmt.Errorf("inflate a member of %d bytes: %w", m.UncompressedSize64, err)
+		return nil, fmt.Errorf("inflate %.100q of %d bytes: %w", m.Name, m.UncompressedSize64, err)
 	}
 	defer func() {
 		if err != nil {
@@ -188,11 +195,11 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	case err != nil && passing(err):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: inflate a member: %v", errBadZip, err)
+		return nil, fmt.Errorf("%w: inflate %.100q: %v", errBadZip, m.Name, err)
 	case n != size:
-		return nil, fmt.Errorf("%w: a member has %d bytes, not %d", errBadZip, n, size)
+		return nil, fmt.Errorf("%w: %.100q has %d bytes, not %d", errBadZip, m.Name, n, size)
 	case in.sum.Sum32() != m.CRC32:
-		return nil, fmt.Errorf("%w: a member's checksum is %08x, not %08x", errBadZip, in.sum.Sum32(), m.CRC32)
+		return nil, fmt.Errorf("%w: the checksum of %.100q is %08x, not %08x", errBadZip, m.Name, in.sum.Sum32(), m.CRC32)
 	}
 	t.size = size
 	return t, nil
