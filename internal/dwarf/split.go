@@ -288,6 +288,7 @@ func (d *Data) newSplit(o *object.File) *Data {
 // that name.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
+	d.sec.vars.unlinked = o
 	for i, s := range o.Sections() {
 		if s.Name != name {
 			continue

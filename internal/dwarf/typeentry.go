@@ -342,7 +342,7 @@ func (d *Data) typeUnitList() []signature {
 				add(&u, off, false)
 			}
 		}
-		types := d.sec.get(secTypes)
+		types := d.typesSection()
 		for off := uint64(0); off < uint64(len(types)) && d.spend(1); {
 			end, ok := parseTypeHeader(&u, types, off, d.big)
 			if ok {
@@ -358,11 +358,38 @@ func (d *Data) typeUnitList() []signature {
 	return slices.Clip(slices.CompactFunc(list, func(a, b signature) bool { return a.sig == b.sig }))
 }
 
+// typesSection returns .debug_types. That of a file which was not linked is put together from all sections with type units; it has them in .debug_info, too.
+func (d *Data) typesSection() []byte {
+	o, v := d.sec.vars.unlinked, &d.vars
+	if o == nil {
+		return d.sec.get(secTypes)
+	}
+	if v.joined {
+		return v.types
+	}
+	v.joined = true
+	types, info := d.sec.name(secTypes), d.sec.name(secInfo)
+	for i, s := range o.Sections() {
+		if s.Name != types && s.Name != info {
+			continue
+		}
+		data, err := o.DataOf(i)
+		if err != nil || len(v.types)+len(data) > maxStaticInflate {
+			continue
+		}
+		var u unit
+		if _, ok := parseTypeHeader(&u, data, 0, d.big); ok && (s.Name == types || u.enc.version >= 5) {
+			v.types = append(v.types, data...)
+		}
+	}
+	return v.types
+}
+
 // parseTypeHeader is parseHeader for a unit of .debug_types (DWARF 4, 7.5.1.2).
 func parseTypeHeader(u *unit, types []byte, off uint64, big bool) (end uint64, ok bool) {
 	end, ok = parseHeader(u, types, off, big)
 	if !ok || u.enc.version != 4 {
-		return end, false
+		return end, ok && !u.isCompile()
 	}
 	c := cursorAt(u.data, uint64(u.root), big)
 	c.take(8 + uint64(u.enc.offSize))
@@ -377,7 +404,7 @@ func (d *Data) ownTypeUnit(off uint64) *unit {
 		return u
 	}
 	u := new(unit)
-	if _, ok := parseTypeHeader(u, d.sec.get(secTypes), off, d.big); !ok {
+	if _, ok := parseTypeHeader(u, d.typesSection(), off, d.big); !ok {
 		return nil
 	}
 	u.abbrevs = d.abbrevsOf(u)

@@ -50,6 +50,8 @@ type Extent struct {
 type varSections struct {
 	ranges []dataRange
 	dear   bool // what would have to be inflated is too much
+
+	unlinked *object.File // the file, if it was not linked: each type unit may have a section of its own
 }
 
 // A dataRange is a section that may hold variables.
@@ -85,6 +87,8 @@ type variables struct {
 	signed    []signature
 	signedOK  bool
 	typeUnits map[uint64]*unit // those of .debug_types, by offset
+	types     []byte           // .debug_types, joined
+	joined    bool
 }
 
 // A static says that a variable in the unit at an offset of .debug_info may be at addr.
@@ -98,7 +102,7 @@ type variableEntry struct {
 	entry uint32
 }
 
-func (v *variables) footprint() int64 { return v.held + sizeOf(v.starts) + sizeOf(v.signed) }
+func (v *variables) footprint() int64 { return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types) }
 
 // Variable returns the static variable that addr is in and which of its members is there. sym is what the symbol table knows: only the variable
 // that it means is taken then, and nothing is claimed beyond its size. ok is false where nothing is known. An error is as that of Lookup.
