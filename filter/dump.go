@@ -27,9 +27,10 @@ type DumpSegment struct {
 	Rel    uint64 `json:"mod_rel_addr"`
 }
 
-// dump passes a dumpfile element on with its context, which stays as it is.
+// dump passes a dumpfile element on with its context, which stays as it is. To
+// build that takes longer than to read the element: not done in vain.
 func (f *Filter) dump(e markup.DumpFile) {
-	if f.o.DumpFile == nil {
+	if f.o.DumpFile == nil || f.dumped {
 		return
 	}
 	d := Dump{Modules: []DumpModule{}, Segments: []DumpSegment{}, Type: e.Type, Name: e.Name}
@@ -43,5 +44,5 @@ func (f *Filter) dump(e markup.DumpFile) {
 			d.Segments = append(d.Segments, DumpSegment{v.mod.id, v.start, v.end - v.start + 1, v.mode.String(), v.rel})
 		}
 	}
-	f.o.DumpFile(d)
+	f.dumped = !f.o.DumpFile(d)
 }

@@ -25,6 +25,7 @@ type Filter struct {
 	began     int                 // weight of the process at work when it came to work
 	grown     int                 // weight that all have gained since evict looked at them
 	openDicts int                 // processes in the middle of a hexdict
+	dumped    bool                // Options.DumpFile wants no more
 
 	notes      []note // footnotes of the line at work
 	notePrefix []byte // what stands before each

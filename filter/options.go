@@ -66,8 +66,8 @@ type Options struct {
 	ProcessKey *regexp.Regexp
 
 	// DumpFile is called for each dumpfile element with the context that the
-	// dump needs to be read. Nil: none.
-	DumpFile func(Dump)
+	// dump needs to be read, until it says that it wants no more. Nil: none.
+	DumpFile func(Dump) (more bool)
 
 	// Context ends all waiting for debug files when it is done; nil never
 	// does.

@@ -90,7 +90,7 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 // in the log, the second of a process like the first.
 func TestDumpHasItsContext(t *testing.T) {
 	var dumps []Dump
-	f := New(io.Discard, Options{DumpFile: func(d Dump) { dumps = append(dumps, d) }})
+	f := New(io.Discard, Options{DumpFile: func(d Dump) bool { dumps = append(dumps, d); return true }})
 	io.WriteString(f, `{{{dumpfile:early:e}}}
 {{{module:1:b:elf:bb}}}
 {{{module:0:a:elf:aa}}}

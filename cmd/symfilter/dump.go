@@ -41,20 +41,20 @@ func newDumpList(path string, diag *diagnostics) *dumpList {
 	return d
 }
 
-// add adds a dump file to the list.
-func (d *dumpList) add(dump filter.Dump) {
+// add adds a dump file to the list and reports whether there is room for more.
+func (d *dumpList) add(dump filter.Dump) (more bool) {
 	if d.failed || d.full {
-		return
+		return false
 	}
 	object, err := json.MarshalIndent(dump, "  ", "  ")
 	if err == nil && (d.n == maxDumps || len(d.json)+len(object) > maxDumpBytes) {
 		d.full = true
 		d.diag.line("%s lists the first %s only", d.path, count(int64(d.n), "dump file", "dump files"))
-		return
+		return false
 	}
 	if err != nil {
 		d.fail(err)
-		return
+		return false
 	}
 	if d.n > 0 {
 		d.json = append(d.json, ',')
@@ -62,6 +62,7 @@ func (d *dumpList) add(dump filter.Dump) {
 	d.json = append(append(d.json, "\n  "...), object...)
 	d.n++
 	d.dirty = true
+	return true
 }
 
 // behind returns e with the list written after what it wrote: a dump file is
