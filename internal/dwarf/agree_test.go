@@ -40,6 +40,7 @@ type fixture struct {
 	twice        bool // two units that have functions in common
 	elsewhere    bool // not for x86-64
 	after        func(t *testing.T, dir string)
+	long         bool   // built for long runs only: what it adds to the others is little
 	like         string // the program that is asked of instead, which after made: llvm-symbolizer cannot read prog itself
 }
 
@@ -53,27 +54,30 @@ var fixtures = []fixture{
 	{name: "clang dwarf4 O2 aranges gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gdwarf-aranges -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{name: "clang dwarf5 split, no dwo", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2", links: "", after: removeDwo},
 	{name: "clang dwarf5 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
-	{name: "clang dwarf4 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
-	{name: "clang dwarf5 split, 64-bit", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gdwarf64 -gsplit-dwarf -O2"},
+	{long: true, name: "clang dwarf4 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{long: true, name: "clang dwarf5 split, 64-bit", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gdwarf64 -gsplit-dwarf -O2"},
 	{name: "clang dwarf5 split, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -fsplit-dwarf-inlining -O2"},
-	{name: "gcc dwarf5 split", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{long: true, name: "gcc dwarf5 split", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{name: "gcc dwarf5 split, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -O2"},
 	{name: "gcc dwarf4 split, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
-	{name: "gcc dwarf5 split, compressed", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -gz -O2"},
-	{name: "gcc dwarf4 split O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -O0"},
+	{long: true, name: "gcc dwarf5 split, compressed", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -gz -O2"},
+	{long: true, name: "gcc dwarf4 split O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -O0"},
+	{name: "clang dwarf5 split, several units in a file", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -flto", links: "-gdwarf-5 -gsplit-dwarf -O2 -flto -fuse-ld=lld -Wl,--plugin-opt=dwo_dir=dwos", twice: true},
+	{long: true, name: "clang dwarf5 addresses by offset", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -ffunction-sections -mllvm -minimize-addr-in-v5=Form"},
+	{long: true, name: "clang dwarf5 addresses by ranges", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -mllvm -minimize-addr-in-v5=Ranges"},
 	{name: "clang dwarf5 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},
-	{name: "clang dwarf5 package, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -O2", after: pack("llvm-dwp-19")},
-	{name: "clang dwarf4 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},
+	{long: true, name: "clang dwarf5 package, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -O2", after: pack("llvm-dwp-19")},
+	{long: true, name: "clang dwarf4 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},
 	{name: "gcc dwarf4 package, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -fdebug-types-section -O2", after: pack("dwp")},
-	{name: "gcc dwarf5 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
-	{name: "gcc dwarf4 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
-	{name: "clang dwarf4 type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
+	{long: true, name: "gcc dwarf5 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{long: true, name: "gcc dwarf4 type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
+	{long: true, name: "clang dwarf4 type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -fdebug-types-section -O2"},
 	{name: "gcc link-time optimised", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2 -flto -ffat-lto-objects", links: "-gdwarf-5 -O2 -flto", twice: true},
-	{name: "clang link-time optimised", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -flto", links: "-gdwarf-5 -O2 -flto -fuse-ld=lld", twice: true},
-	{name: "gcc dwarf4, strict, no aranges", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gstrict-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: removeSection(".debug_aranges")},
-	{name: "gcc dwarf5 partial units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz(""), like: "plain", twice: true},
+	{long: true, name: "clang link-time optimised", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -flto", links: "-gdwarf-5 -O2 -flto -fuse-ld=lld", twice: true},
+	{long: true, name: "gcc dwarf4, strict, no aranges", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gstrict-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: removeSection(".debug_aranges")},
+	{long: true, name: "gcc dwarf5 partial units", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz(""), like: "plain", twice: true},
 	{name: "gcc dwarf5 supplementary file", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz("-m"), like: "plain", twice: true},
-	{name: "gcc dwarf4 supplementary file", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O2", after: dwz("-m"), like: "plain", twice: true},
+	{long: true, name: "gcc dwarf4 supplementary file", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O2", after: dwz("-m"), like: "plain", twice: true},
 	{name: "gcc dwarf5 supplementary file, .debug_sup", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2", after: dwz("--dwarf-5 -m"), like: "plain", twice: true},
 	{name: "aarch64 gcc dwarf5 O2", cc: "aarch64-linux-gnu-gcc", cxx: "aarch64-linux-gnu-g++", flags: "-gdwarf-5 -O2", elsewhere: true},
 	{name: "mips big-endian dwarf5", cc: "clang-19", flags: "--target=mips-linux-gnu -gdwarf-5 -O2 -fno-pic -mno-abicalls", elsewhere: true},
@@ -92,6 +96,9 @@ func removeDwo(t *testing.T, dir string) {
 		}
 	}
 }
+
+// long reports whether the full sizes are asked for.
+func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // inDir runs a command in dir.
 func inDir(t *testing.T, dir, command string) {
@@ -372,12 +379,15 @@ func TestAgreement(t *testing.T) {
 	)
 	home := 0
 	for _, f := range fixtures {
-		if !f.elsewhere {
+		if !f.elsewhere && (long() || !f.long) {
 			home++
 		}
 	}
 	t.Run("fixtures", func(t *testing.T) {
 		for _, f := range fixtures {
+			if f.long && !long() {
+				continue
+			}
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
 				path := f.build(t)

@@ -82,6 +82,7 @@ const (
 	formGNUStrIndex   = 0x1f02
 	formGNURefAlt     = 0x1f20
 	formGNUStrpAlt    = 0x1f21
+	formLLVMAddrx     = 0x2001 // DW_FORM_LLVM_addrx_offset: of clang's -minimize-addr-in-v5=Form
 
 	unitType      = 0x02
 	unitSkeleton  = 0x04

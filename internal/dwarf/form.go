@@ -27,7 +27,7 @@ func (v value) ok() bool { return v.form != 0 }
 // isAddr reports whether v is an address or an index into .debug_addr.
 func (v value) isAddr() bool {
 	switch v.form {
-	case formAddr, formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex:
+	case formAddr, formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrIndex, formLLVMAddrx:
 		return true
 	}
 	return false
@@ -75,7 +75,7 @@ func formSize(form uint16, e encoding) int {
 	case formStrp, formSecOffset, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:
 		return int(e.offSize)
 	case formBlock, formBlock1, formBlock2, formBlock4, formExprloc, formString, formSdata, formUdata, formRefUdata,
-		formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex, formIndirect:
+		formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex, formIndirect, formLLVMAddrx:
 		return sizeVaries
 	}
 	return sizeUnknown
@@ -129,6 +129,9 @@ func (c *cursor) value(form uint16, implicit int64, e encoding) value {
 		v.u = c.word(e.offSize)
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
 		v.u = c.uleb()
+	case formLLVMAddrx: // an index, and what to add in the upper half
+		v.u = min(c.uleb(), 1<<32-1)
+		v.u |= uint64(c.u32()) << 32
 	case formSdata:
 		v.u = uint64(c.sleb())
 	case formImplicitConst:

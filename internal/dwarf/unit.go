@@ -280,6 +280,9 @@ func (d *Data) addrOf(u *unit, v value) (uint64, bool) {
 	switch {
 	case v.form == formAddr:
 		return v.u, true
+	case v.form == formLLVMAddrx:
+		addr, ok := d.indexedAddr(u, v.u&(1<<32-1))
+		return addr + v.u>>32, ok
 	case v.isAddr():
 		return d.indexedAddr(u, v.u)
 	}
