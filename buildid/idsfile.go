@@ -54,10 +54,11 @@ func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
-	if best := s.best(len(found), func(i int) *File { return s.tryVerified(found[i]) }); best != nil {
-		return best, nil
+	best, _ := s.best(len(found), func(i int) *File { return s.tryVerified(found[i]) })
+	if best == nil {
+		return nil, s.miss()
 	}
-	return nil, s.miss()
+	return best, nil
 }
 
 // read returns the list as it is now.

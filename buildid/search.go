@@ -119,28 +119,27 @@ func (s *search) miss() error {
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }
 
-// best returns that of n files which serves the query best, the first of equals. open opens the one of a number, or returns nil.
-func (s *search) best(n int, open func(i int) *File) *File {
-	var best *File
-	bestRank := -1
-	for i := range min(n, maxCandidates) {
+// best returns that of n files which serves the query best, the first of equals, and whether none can serve it better. open opens the
+// one of a number, or returns nil.
+func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
+	rank := -1
+	for i := 0; i < min(n, maxCandidates) && rank < wholeRank; i++ {
 		f := open(i)
 		if f == nil {
 			continue
 		}
-		rank := 0
-		if n > 1 {
-			rank = rankOf(f, s.query.Kind)
-		}
-		if rank > bestRank {
-			f, best, bestRank = best, f, rank
+		if r := rankOf(f, s.query.Kind); r > rank {
+			f, best, rank = best, f, r
 		}
 		if f != nil {
 			f.Close()
 		}
 	}
-	return best
+	return best, rank == wholeRank
 }
+
+// wholeRank is the rank of a file that has what is asked for.
+const wholeRank = 3
 
 // rankOf says how well a file serves a kind of query: more is better.
 func rankOf(f *File, kind Kind) int {
@@ -149,20 +148,19 @@ func rankOf(f *File, kind Kind) int {
 		return 0
 	}
 	defer o.Close()
-	rank := 1
 	if kind == Executable {
 		for _, s := range o.Sections() {
 			if s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS {
-				return 2
+				return wholeRank
 			}
 		}
-		return rank
-	}
-	if s, ok := o.Section(".symtab"); ok && s.Type != elf.SHT_NOBITS {
-		rank = 2
+		return 1
 	}
 	if s, ok := o.Section(".debug_info"); ok && s.Type != elf.SHT_NOBITS {
-		rank = 3
+		return wholeRank
 	}
-	return rank
+	if s, ok := o.Section(".symtab"); ok && s.Type != elf.SHT_NOBITS {
+		return 2
+	}
+	return 1
 }

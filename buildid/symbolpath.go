@@ -60,8 +60,8 @@ func (p *SymbolPath) Close() error { return p.unpacked.close() }
 // with a full symbol table; Executable ones one that holds its code; then the path that sorts first.
 //
 // The first Find walks the paths in goroutines that end before it returns; others wait for it. Files that come later are found: a Find
-// that finds nothing looks at the folders again, if that was not done a moment ago, and more rarely the longer it takes. A walk
-// that ctx ends is done again by the next Find.
+// that finds nothing, or no debug information, looks at the folders again if that was not done a moment ago, and more rarely the longer it
+// takes. A walk that ctx ends is done again by the next Find.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -77,18 +77,23 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 		try := search{ctx: ctx, where: s.where, query: q} // told only if it is the last
 		var told []Attempt
 		try.note = func(a Attempt) { told = append(told, a) }
-		if f := try.best(len(found), func(i int) *File { return p.open(&try, &found[i]) }); f != nil {
+		f, whole := try.best(len(found), func(i int) *File { return p.open(&try, &found[i]) })
+		if f != nil && (whole || last) {
 			return f, nil
 		}
-		s = try
-		s.note = note
-		var next *pathIndex
-		if !last && s.passing == nil && ctx.Err() == nil {
-			next, err = p.look(ctx, index, len(found) > 0)
+		next := index
+		if !last && try.passing == nil && ctx.Err() == nil {
+			next, err = p.look(ctx, index, f == nil && len(found) > 0)
 		}
-		if err == nil && (next == nil || next == index) {
-			index.tell(&s, told)
-			return nil, s.miss()
+		switch {
+		case f != nil && (err != nil || next == index):
+			return f, nil
+		case f != nil:
+			f.Close() // there may be a better one now
+		case err == nil && next == index:
+			try.note = note
+			index.tell(&try, told)
+			return nil, try.miss()
 		}
 		index = next
 	}
@@ -103,12 +108,14 @@ func (x *pathIndex) tell(s *search, told []Attempt) {
 	if len(told) > 0 {
 		return
 	}
+	faulty := make(map[string]bool)
 	for _, fault := range x.faults {
 		s.tell(fault.Where, fault.Said)
+		faulty[fault.Where] = true
 	}
 	for _, root := range x.roots {
 		switch {
-		case len(root.folders) == 0: // a fault says why
+		case faulty[root.path]:
 		case root.file && !root.archive:
 			s.tell(root.path, root.folders[0].files[0].said(s.query.ID))
 		case root.file:
@@ -123,7 +130,7 @@ func (x *pathIndex) tell(s *search, told []Attempt) {
 func (r *record) said(id ID) string {
 	switch {
 	case r.content == unread:
-		return "not readable"
+		return errNotRegular.Error()
 	case r.content != elfFile:
 		return "not an ELF file"
 	case r.id.IsZero():

@@ -41,7 +41,7 @@ func putMany(t testing.TB, dir string, n int) []ID {
 	t.Helper()
 	var ids []ID
 	for i := range n {
-		hex := fmt.Sprintf("%08x", 0xabc00000+i)
+		hex := fmt.Sprintf("%08x", uint32(0xabc00000)+uint32(i))
 		ids = append(ids, mustParse(t, hex))
 		folder := filepath.Join(dir, fmt.Sprint("d", i%37), fmt.Sprint("e", i%5))
 		put(t, filepath.Join(folder, hex), program{id: hex}.bytes(t))
@@ -170,6 +170,33 @@ func TestWhatComesLaterIsFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestABetterFileThatComesLaterIsFound(t *testing.T) {
+	root := t.TempDir()
+	put(t, filepath.Join(root, "a"), program{id: wanted, sections: []string{".text"}}.bytes(t))
+	settle(t, root)
+	synctest.Test(t, func(t *testing.T) {
+		checkNoFileStaysOpen(t)
+		later()
+		p := NewSymbolPath(root)
+		var got []string
+		for _, now := range []string{"", "symbols", "debug"} {
+			if now != "" {
+				put(t, filepath.Join(root, now), program{id: wanted, sections: []string{map[string]string{"symbols": ".symtab", "debug": ".debug_info"}[now]}}.bytes(t))
+			}
+			time.Sleep(recheckMin)
+			f, err := p.Find(t.Context(), Query{ID: mustParse(t, wanted)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, filepath.Base(f.Path()))
+			f.Close()
+		}
+		if diff := cmp.Diff(got, []string{"a", "symbols", "debug"}); diff != "" {
+			t.Errorf("found (-got +want):\n%s", diff)
+		}
+	})
 }
 
 func TestALookForNewFilesReadsOnlyThese(t *testing.T) {

@@ -1,0 +1,55 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// What was missing below a symbol path, or in a list, is found once it is there: as soon as a miss may be looked into again.
+func TestAFileThatArrivesIsFound(t *testing.T) {
+	f := build(t, "shop", source)
+	entry := f.symbols(t)["entry"].Value
+	tests := []struct {
+		name   string
+		finder func(dir string) Finder
+		place  string
+	}{
+		{"below a symbol path", func(dir string) Finder { return buildid.NewSymbolPath(dir) }, "new/folder/shop"},
+		{"at a symbol path", func(dir string) Finder { return buildid.NewSymbolPath(filepath.Join(dir, "shop")) }, "shop"},
+		{"below a remembered symbol path", func(dir string) Finder {
+			return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{dir}, CacheDir: t.TempDir()})
+		}, "new/folder/shop"},
+		{"in a list", func(dir string) Finder { return buildid.NewIDsFile(filepath.Join(dir, "ids.txt")) }, "shop"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				if err := os.WriteFile(filepath.Join(dir, "ids.txt"), []byte(f.id.String()+" shop\n"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				s := New(Options{Finders: []Finder{tt.finder(dir)}})
+				defer s.Close()
+				if _, err := s.Code(context.Background(), nil, f.at(entry)); !errors.Is(err, fs.ErrNotExist) {
+					t.Fatalf("before: got %v, want a miss", err)
+				}
+				copyFile(t, filepath.Join(dir, filepath.FromSlash(tt.place)), f.path)
+				time.Sleep(retryMiss + 1)
+				s.Code(context.Background(), nil, f.at(entry)) // looking is in the background
+				synctest.Wait()
+				frames, err := s.Code(context.Background(), nil, f.at(entry))
+				if got, want := text(frames), "entry /src/shop.cc:17:35\n"; got != want {
+					t.Errorf("afterwards: got %q, %v, want %q", got, err, want)
+				}
+			})
+		})
+	}
+}
