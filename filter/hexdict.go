@@ -205,8 +205,8 @@ func (f *Filter) where(a *answer) {
 		f.value(a.text.data)
 		return
 	}
-	for i := range a.text.frames {
-		t := &a.text.frames[i]
+	for i := range a.text.cuts {
+		t := a.text.frame(i)
 		if i > 0 {
 			f.mark(" inlined into ")
 		}

@@ -11,12 +11,21 @@ import (
 // rendered is what an address came to, in the pieces that the layouts need.
 // It never changes, and it is shared by the Filters of a Cache.
 type rendered struct {
-	frames   []frameText         // of a code address, innermost first
+	text     string              // of all frames of a code address, innermost first: what stands behind the address of a backtrace line, without colour
+	cuts     []frameCuts         // where in text the frames and their parts are
 	source   []symbolize.Frame   // of these, for JSON; else nil
 	variable *symbolize.Variable // of a data address, for JSON; else nil
 	data     string              // of a data address: name, name+0x18
 	until    int64               // Unix nanoseconds, when a better debug file may be there; 0: never
 	back     bool                // of a form that leaves the choice: one byte before the logged address was looked up
+}
+
+// frameCuts are ends of the parts of a frame in the text of rendered: there
+// may be a million, so they hold no pointers. Each part but the first begins a
+// byte behind the one before; where there is no line, name, file, line and col
+// are the same.
+type frameCuts struct {
+	start, name, file, line, col, end uint32
 }
 
 // frameText is one frame, all of it clean.
@@ -25,11 +34,23 @@ type frameText struct {
 	file string // empty where there is no line
 	line string // decimal
 	col  string // decimal
-	tail string // all that stands behind the address of a backtrace line, without colour
 }
 
+// frame returns the i-th frame.
+func (r *rendered) frame(i int) frameText {
+	c := &r.cuts[i]
+	t := frameText{name: r.text[c.start:c.name]}
+	if c.file > c.name {
+		t.file, t.line, t.col = r.text[c.name+1:c.file], r.text[c.file+1:c.line], r.text[c.line+1:c.col]
+	}
+	return t
+}
+
+// tail returns all that stands behind the address of the i-th frame.
+func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
+
 func (r *rendered) size() int64 {
-	n := int64(96 + len(r.data))
+	n := int64(160 + len(r.data) + len(r.text) + len(r.cuts)*24)
 	for i := range r.source {
 		s := &r.source[i]
 		n += int64(96 + len(s.Func) + len(s.Linkage) + len(s.File))
@@ -37,16 +58,12 @@ func (r *rendered) size() int64 {
 	if v := r.variable; v != nil {
 		n += int64(96 + len(v.Name) + len(v.Linkage) + len(v.Member))
 	}
-	for i := range r.frames {
-		f := &r.frames[i]
-		n += int64(96 + len(f.name) + len(f.file) + len(f.tail)) // line and col are parts of tail
-	}
 	return n
 }
 
 func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) *rendered {
 	paths := &o.Paths
-	r := &rendered{frames: make([]frameText, len(frames)), back: back, until: until(frames[0].Until)}
+	r := &rendered{cuts: make([]frameCuts, len(frames)), back: back, until: until(frames[0].Until)}
 	if o.Output == JSON {
 		r.source = slices.Clone(frames)
 		for i := range r.source {
@@ -55,59 +72,45 @@ func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o 
 			}
 		}
 	}
-	// All that is composed is one string, which the frames share.
-	var room [512]byte
-	text := room[:0]
+	var room [2048]byte
 	var placeRoom [96]byte
-	place := appendPlace(append(placeRoom[:0], '('), m, rel)
-	place = append(place, ')')
-	type parts struct{ name, line, col, end int }
-	var partsRoom [16]parts
-	ends := slices.Grow(partsRoom[:0], len(frames))
+	text := room[:0]
+	place := append(appendPlace(append(placeRoom[:0], '('), m, rel), ')')
 	for i := range frames {
-		s, t := &frames[i], &r.frames[i]
-		t.name = clean(s.Func)
-		var p parts
+		s, c := &frames[i], &r.cuts[i]
+		c.start = uint32(len(text))
 		switch {
-		case t.name == "":
-			t.name = "??"
-			text = append(text, t.name...)
-		case s.File == "" && s.Offset != 0:
-			text = append(append(text, t.name...), "+0x"...)
-			text = strconv.AppendUint(text, s.Offset, 16)
-			t.name = ""
+		case s.Func == "":
+			text = append(text, "??"...)
+		case s.PlainFunc:
+			text = append(text, s.Func...)
 		default:
-			text = append(text, t.name...)
+			text = append(text, clean(s.Func)...)
 		}
-		p.name = len(text)
-		text = append(text, ' ')
+		if s.File == "" && s.Offset != 0 && s.Func != "" {
+			text = append(text, "+0x"...)
+			text = strconv.AppendUint(text, s.Offset, 16)
+		}
+		c.name = uint32(len(text))
+		c.file, c.line, c.col = c.name, c.name, c.name
+		file := ""
 		if s.File != "" {
-			t.file = clean(paths.shown(s.File))
-			text = append(append(text, t.file...), ':')
-			text = strconv.AppendUint(text, uint64(s.Line), 10)
-			p.line = len(text)
-			text = append(text, ':')
-			text = strconv.AppendUint(text, uint64(s.Column), 10)
-			p.col = len(text)
-			text = append(text, ' ')
+			if file = paths.shown(s.File); !s.PlainFile || len(paths.Map) > 0 {
+				file = clean(file)
+			}
 		}
-		text = append(text, place...)
-		p.end = len(text)
-		ends = append(ends, p)
+		if file != "" {
+			text = append(append(text, ' '), file...)
+			c.file = uint32(len(text))
+			text = strconv.AppendUint(append(text, ':'), uint64(s.Line), 10)
+			c.line = uint32(len(text))
+			text = strconv.AppendUint(append(text, ':'), uint64(s.Column), 10)
+			c.col = uint32(len(text))
+		}
+		text = append(append(text, ' '), place...)
+		c.end = uint32(len(text))
 	}
-	whole, start := string(text), 0
-	for i, p := range ends {
-		t := &r.frames[i]
-		t.tail = whole[start:p.end]
-		if t.name == "" {
-			t.name = whole[start:p.name]
-		}
-		if t.file != "" {
-			t.line = whole[p.name+1+len(t.file)+1 : p.line]
-			t.col = whole[p.line+1 : p.col]
-		}
-		start = p.end
-	}
+	r.text = string(text)
 	return r
 }
 

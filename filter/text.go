@@ -149,7 +149,7 @@ func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 	}
 	a := f.code(e.Addr, lookupOfFrame(e))
 	f.recordAnswer(bt.Tag, int64(e.Frame), e.Addr, a)
-	if a.text == nil || len(a.text.frames) == 1 {
+	if a.text == nil || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
 		f.textOf(f.pieces[behind:])
 		f.endLine(eol)
@@ -176,8 +176,8 @@ func (f *Filter) inlinedLines(number uint64, a *answer, start, behind int, eol [
 		between = newline
 	}
 	state, cur := f.state, f.cur
-	last := len(a.text.frames) - 1
-	for i := range a.text.frames {
+	last := len(a.text.cuts) - 1
+	for i := range a.text.cuts {
 		if i > 0 {
 			f.out = append(f.out, before...)
 			f.state = state
@@ -215,14 +215,14 @@ func (f *Filter) textOf(pieces []piece) {
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
 func (f *Filter) frame(number uint64, a *answer, i int) {
-	inlined := a.text != nil && i < len(a.text.frames)-1
+	inlined := a.text != nil && i < len(a.text.cuts)-1
 	if !f.paint && a.text != nil && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
 		}
 		f.out = appendHead(f.out, number, depth, a.addr)
-		f.out = append(f.out, a.text.frames[i].tail...)
+		f.out = append(f.out, a.text.tail(i)...)
 		return
 	}
 	var n [20]byte
@@ -252,7 +252,7 @@ func (f *Filter) frame(number uint64, a *answer, i int) {
 		f.mark(")")
 		f.buildID(a.mod)
 	default:
-		t := &a.text.frames[i]
+		t := a.text.frame(i)
 		f.functionAndLine(t)
 		f.mark(" (")
 		f.place(a)
@@ -327,7 +327,7 @@ func hexDigits(v uint32) uint64 {
 	return x + 0x3030303030303030 + letters*('a'-'0'-10)
 }
 
-func (f *Filter) functionAndLine(t *frameText) {
+func (f *Filter) functionAndLine(t frameText) {
 	f.value(t.name)
 	if t.file != "" {
 		f.mark(" ")
@@ -369,11 +369,11 @@ func (f *Filter) sentence(a *answer) {
 		f.buildID(a.mod)
 		return
 	}
-	for i := range a.text.frames {
+	for i := range a.text.cuts {
 		if i > 0 {
 			f.mark(" inlined into ")
 		}
-		f.functionAndLine(&a.text.frames[i])
+		f.functionAndLine(a.text.frame(i))
 		if i == 0 {
 			f.mark(" (")
 			f.place(a)
@@ -391,8 +391,8 @@ func (f *Filter) location(a *answer) {
 		f.buildID(a.mod)
 		return
 	}
-	for i := range a.text.frames {
-		t := &a.text.frames[i]
+	for i := range a.text.cuts {
+		t := a.text.frame(i)
 		if i > 0 {
 			f.mark(" inlined into ")
 		}

@@ -32,6 +32,17 @@ type nameShard struct {
 type name struct {
 	linkage string // as in the file
 	shown   string // demangled, if it can be
+	plain   bool   // shown is printable ASCII
+}
+
+// isPlain reports whether s is printable ASCII.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *names) init(budget int64, plain bool) {
@@ -57,6 +68,7 @@ func (n *names) get(linkage string) name {
 		if !n.plain {
 			v.shown = demangled(v.linkage)
 		}
+		v.plain = isPlain(v.shown)
 	}
 	n.size.Add(s.put(v, n.budget))
 	return v

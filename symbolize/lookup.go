@@ -30,7 +30,7 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 	}
 	if s.o.NoInlines && len(dst) > start+1 {
 		physical, innermost := dst[len(dst)-1], dst[start]
-		innermost.Func, innermost.Linkage, innermost.Inlined = physical.Func, physical.Linkage, false
+		innermost.Func, innermost.Linkage, innermost.PlainFunc, innermost.Inlined = physical.Func, physical.Linkage, physical.PlainFunc, false
 		dst[start], dst = innermost, dst[:start+1]
 	}
 	if s.o.Names != LinkageNames {
@@ -48,7 +48,7 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 		return append(dst, symbol.Frame), nil
 	}
 	physical := &dst[len(dst)-1]
-	physical.Func, physical.Linkage, physical.FromSymbol = symbol.Func, symbol.Linkage, true
+	physical.Func, physical.Linkage, physical.PlainFunc, physical.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
 	physical.SymbolFile = symbol.SymbolFile
 	return dst, nil
 }
@@ -56,6 +56,9 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 // debugFrames appends what debug information says of addr, in copies. The
 // error is errFault or one that is noted already.
 func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []Frame, err error) {
+	if dst, ok := s.indexFrames(m, dst, addr); ok {
+		return dst, nil
+	}
 	if m.dw == nil {
 		return dst, nil
 	}
@@ -85,15 +88,17 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 			n = s.names.ofFile(f.Name)
 		}
 		frames = append(frames, Frame{
-			Func:    n.shown,
-			Linkage: n.linkage,
-			File:    f.File,
-			CompDir: f.CompDir,
-			Dir:     f.Dir,
-			Line:    f.Line,
-			Column:  f.Column,
-			Inlined: f.Inlined,
-			HasLine: f.File != "",
+			Func:      n.shown,
+			Linkage:   n.linkage,
+			File:      f.File,
+			CompDir:   f.CompDir,
+			Dir:       f.Dir,
+			Line:      f.Line,
+			Column:    f.Column,
+			Inlined:   f.Inlined,
+			HasLine:   f.File != "",
+			PlainFunc: n.plain,
+			PlainFile: f.PlainFile,
 		})
 	}
 	return frames, err
@@ -108,6 +113,11 @@ type symbol struct {
 // symbol returns the symbol that covers addr, in copies; with its source file
 // if that is wanted and the symbol is a local one.
 func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, err error) {
+	if !withFile {
+		if v, ok := s.indexSymbol(m, addr); ok {
+			return v, nil
+		}
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,7 +135,7 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 	}
 	v.addr, v.size = sym.Addr, sym.Size
 	n := m.symbols.find(&s.names, uint64(uintptr(unsafe.Pointer(&sym.Name[0]))), func(uint64) []byte { return sym.Name })
-	v.Func, v.Linkage, v.FromSymbol = n.shown, n.linkage, true
+	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
 	if withFile {
 		v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
 	}

@@ -109,6 +109,7 @@ func (s *Symbolizer) trim() {
 		e.mu.Lock()
 		if e.module != nil && e.module.dw != nil {
 			e.module.known, e.module.symbols = knownNames{}, knownNames{}
+			e.module.forget()
 			e.module.dw.Shrink(max(0, e.module.dw.Footprint()-excess))
 			s.account(e.entry)
 		}

@@ -44,6 +44,7 @@ type module struct {
 	parts                  // that the file is continued in
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
+	indexed
 
 	lookups int           // so far
 	began   time.Time     // the present one
@@ -64,6 +65,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		}
 		m.holds = m.content()
 		m.readLinks()
+		m.openIndex(o, file)
 		if !reads(m.obj) {
 			err := file.Close()
 			m.file = nil
@@ -74,7 +76,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		if m.holds < DebugInfo {
 			return nil
 		}
-		if m.fault = m.affordable(o.MaxMemory); m.fault != nil {
+		if m.fault = m.affordable(o.MaxMemory); m.fault != nil && m.index == nil {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
@@ -156,7 +158,7 @@ func (m *module) affordable(budget int64) error {
 
 // close unmaps the file; nothing that was returned of it is used any longer.
 func (m *module) close() error {
-	errs := []error{m.closeParts()}
+	errs := []error{m.closeParts(), m.closeIndex()}
 	if m.obj != nil {
 		errs = append(errs, m.obj.Close())
 	}
@@ -169,7 +171,7 @@ func (m *module) close() error {
 
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint()
+	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.indexed.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}

@@ -44,6 +44,12 @@ type Options struct {
 	// file holds while it answers may exceed it. 0 means DefaultMaxMemory.
 	MaxMemory int64
 
+	// IndexDir is the directory of indexes: what was learnt of a file before,
+	// kept for later runs. Empty: there are none. IndexBudget bounds the bytes
+	// in it; 0 means 4 GiB.
+	IndexDir    string
+	IndexBudget int64
+
 	// NoDemangle leaves names as the linker knows them.
 	NoDemangle bool
 
@@ -93,6 +99,8 @@ type Frame struct {
 	FromSymbol bool   // Func and Linkage are the symbol table's
 	Inlined    bool   // inlined into the frame that follows
 	HasLine    bool   // File and Line are known
+	PlainFunc  bool   // Func is known to be printable ASCII
+	PlainFile  bool   // so is File
 
 	// Until is how long the answer may be kept: the module's file has no
 	// debug information, and then a better one will be looked for. The zero

@@ -40,6 +40,7 @@ type config struct {
 	process   processKey
 	wait      waitFor
 	maxMemory memorySize
+	noIndex   bool
 	strict    bool
 	explain   bool
 	quiet     bool

@@ -66,6 +66,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.Var(&c.process, "process-key", "")
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
+	yesNo(&c.noIndex, "no-index", "")
 	yesNo(&c.strict, "strict", "")
 	yesNo(&c.explain, "explain", "")
 	yesNo(&c.quiet, "quiet", "q")

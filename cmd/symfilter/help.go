@@ -78,6 +78,7 @@ How it runs:
                            a group, or fuchsia, logcat or syslog
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
       --max-memory SIZE    bytes of heap, as 512M (default) or 2G
+      --no-index           nothing is kept of debug files for the next run
       --strict             exit with 3 if anything stayed unresolved
       --explain            afterwards: what stayed unresolved, why, what to do
   -q, --quiet              no diagnostics

@@ -53,6 +53,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		Finders:    append(c.finders(), servers),
 		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		IndexDir:   c.indexDir(os.Getenv),
 		NoDemangle: c.noDemangle,
 		NoInlines:  c.noInlines,
 	})

@@ -30,6 +30,8 @@ type Frame struct {
 	CompDir int    // bytes of File that are the compilation directory and what separates it from the rest
 	Dir     int    // bytes of File before the name of the file, which may begin with directories, too
 
+	PlainFile bool // File is printable ASCII
+
 	Line   uint32 // from 1; 0 when unknown
 	Column uint32 // from 1; 0 when unknown
 
@@ -168,7 +170,9 @@ func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []
 }
 
 // inFile returns a frame in a source file.
-func inFile(p path) Frame { return Frame{File: p.text, CompDir: int(p.comp), Dir: int(p.dir)} }
+func inFile(p path) Frame {
+	return Frame{File: p.text, CompDir: int(p.comp), Dir: int(p.dir), PlainFile: p.plain}
+}
 
 // unitFor returns the unit that describes addr, or nil.
 func (d *Data) unitFor(addr uint64) *unit {

@@ -22,6 +22,7 @@ type functionTable struct {
 	calls  []call
 	spans  []span
 	starts []callStart
+	bases  []uint32 // of a unit walked over: where the calls of each function begin
 }
 
 // A function is a DW_TAG_subprogram with code, and where its calls are once parsed.

@@ -23,6 +23,8 @@ type path struct {
 	text string
 	comp uint32 // bytes of text that are the compilation directory and its separator
 	dir  uint32 // bytes of text before the name of the file
+
+	plain bool // it is printable ASCII
 }
 
 type fileEntry struct {
@@ -146,6 +148,7 @@ func (d *Data) path(u *unit, i uint32) path {
 	}
 	if f.paths[i].text == "" {
 		f.paths[i] = d.buildPath(u, f.files[i])
+		f.paths[i].plain = isPlain(f.paths[i].text)
 		f.heap += int64(len(f.paths[i].text))
 	}
 	return f.paths[i]
@@ -188,6 +191,15 @@ func (d *Data) buildPath(u *unit, e fileEntry) path {
 	}
 	p.text = unsafe.String(unsafe.SliceData(text), len(text))
 	return p
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // appendPart appends a directory and what separates it from the next part.

@@ -11,3 +11,6 @@ import (
 func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func unmap([]byte) error { return nil }
+
+// ReleasePages does nothing here.
+func (f *File) ReleasePages() {}

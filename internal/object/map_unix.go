@@ -43,3 +43,11 @@ func unmap(m []byte) error {
 	}
 	return nil
 }
+
+// ReleasePages lets the system take the mapped pages back that were read: what is read again comes from its cache of files. Others may
+// read meanwhile; the file must stay open.
+func (f *File) ReleasePages() {
+	if len(f.mapped) > 0 {
+		unix.Madvise(f.mapped, unix.MADV_DONTNEED) // advice: it need not be taken
+	}
+}

@@ -1,0 +1,367 @@
+package dwarf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A program is walked over as a whole to make an index of it. What comes of that is what Lookup would say, address by address.
+
+const (
+	stepsPerByte  = 32 // that a walk over a unit may take: some 2 are needed
+	maxTablesKept = 64 // abbreviation tables kept from unit to unit
+)
+
+// ErrNotWhole says that debug information cannot be walked over as a whole: a part of it is elsewhere, or breaks a limit.
+var ErrNotWhole = errors.New("debug information that cannot be walked over as a whole")
+
+// A Stretch is [Lo,Hi), which belongs to the unit at Unit.
+type Stretch struct{ Lo, Hi, Unit uint64 }
+
+// Stretches returns the addresses that units describe, in order. It loads all sections, and fails where Lookup would give an error.
+func (d *Data) Stretches() ([]Stretch, error) {
+	for id := range numSections {
+		d.sec.get(id)
+		if d.sec.alt != nil && id < secAltInfo {
+			d.sec.alt.get(id)
+		}
+	}
+	d.tick++
+	d.work, d.err = maxWork, nil
+	if d.listed == nil && len(d.sec.get(secAranges)) > 0 {
+		d.listedLooks = coldLookups
+		d.listedUnit(0)
+	}
+	if d.unlisted == nil {
+		d.rootLooks = coldLookups
+		d.unlistedUnit(0)
+	}
+	if d.tooMany {
+		return nil, fmt.Errorf("more than %d ranges of units: %w", maxUnitRanges, ErrNotWhole)
+	}
+	if err := d.firstErr(nil); err != nil {
+		return nil, err
+	}
+	all := make([]Stretch, 0, len(d.listed)+len(d.unlisted))
+	next := 0
+	for _, r := range d.unlisted { // where none is listed
+		lo := r.lo
+		for next < len(d.listed) && d.listed[next].hi <= lo {
+			next++
+		}
+		for i := next; i < len(d.listed) && d.listed[i].lo < r.hi; i++ {
+			if lo < d.listed[i].lo {
+				all = append(all, Stretch{lo, d.listed[i].lo, r.unit})
+			}
+			lo = max(lo, d.listed[i].hi)
+		}
+		if lo < r.hi {
+			all = append(all, Stretch{lo, r.hi, r.unit})
+		}
+	}
+	for _, r := range d.listed {
+		all = append(all, Stretch{r.lo, r.hi, r.unit})
+	}
+	slices.SortFunc(all, func(a, b Stretch) int { return cmp.Compare(a.Lo, b.Lo) })
+	return all, nil
+}
+
+// Fork returns another reader of the same bytes, for another goroutine. All sections must be loaded, as they are after Stretches; the file must stay
+// open.
+func (d *Data) Fork() *Data {
+	f := newData(d.sec)
+	f.short = d.short
+	if d.sec.alt != nil {
+		f.links = &links{alt: newData(*d.sec.alt)}
+		f.sec.alt = &f.links.alt.sec
+	}
+	return f
+}
+
+// A Piece says that from Addr on code belongs to a call and a line.
+type Piece struct {
+	Addr         uint64
+	Call         int    // for [Unit.Call]; -1: none
+	File         uint32 // for [Unit.File]
+	Line, Column uint32
+	HasLine      bool
+}
+
+// A Unit is one whose pieces were walked over.
+type Unit struct {
+	d *Data
+	u *unit
+}
+
+// A Call is a function or a call that was inlined into another.
+type Call struct {
+	Name   uint64 // for [Data.Name]; 0: none
+	Parent int    // what it was inlined into; -1: it is a function
+	File   uint32 // where it stands, for [Unit.File]
+	Line   uint32
+	Column uint32
+}
+
+// Call returns a call that a Piece or another call named.
+func (w *Unit) Call(i int) Call {
+	c := &w.u.funcs.calls[i]
+	out := Call{Name: w.d.nameCall(w.u, c).number(), Parent: -1, File: c.file, Line: c.line, Column: c.column}
+	if !c.function && c.parent != noParent {
+		out.Parent = w.u.funcs.base(i) + int(c.parent)
+	}
+	return out
+}
+
+// Calls returns how many calls there are.
+func (w *Unit) Calls() int { return len(w.u.funcs.calls) }
+
+// File returns the path of a file, empty where there is none, and its parts as in [Frame].
+func (w *Unit) File(i uint32) (path string, compDir, dir int) {
+	p := w.d.path(w.u, i)
+	return p.text, int(p.comp), int(p.dir)
+}
+
+// base returns the index of the function's own call in the list of calls that holds the i-th.
+func (t *functionTable) base(i int) int {
+	at, _ := slices.BinarySearchFunc(t.bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
+	return int(t.bases[at-1])
+}
+
+// Walk calls emit for what Lookup says in stretches of one unit, in order; where a stretch begins there is a piece. The Unit is good
+// until the next call. It fails where Lookup would give an error at some address.
+func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
+	d.units, d.held = nil, 0
+	if len(d.abbrevs) > maxTablesKept {
+		d.abbrevs = nil
+	}
+	d.tick++
+	d.work, d.err = maxWork, nil
+	u := d.unitAt(off)
+	if u == nil {
+		return nil, d.firstErr(nil)
+	}
+	d.work += min(stepsPerByte*len(u.data), maxWork*7)
+	if u.dwoName.ok() {
+		return nil, fmt.Errorf("unit at %#x is split: %w", off, ErrNotWhole)
+	}
+	if t := d.openLines(u); t.present {
+		if d.keepLines(u); !t.decoded || t.huge || t.lost {
+			return nil, cmp.Or(d.firstErr(u), fmt.Errorf("unit at %#x: line table of more than %d rows: %w", off, maxRows, ErrNotWhole))
+		}
+	}
+	f := &u.funcs
+	f.scanned = true
+	f.main.spans = d.scanFunctions(u, false)
+	if f.leapt {
+		f.rescan = true
+		f.rest.spans = d.scanFunctions(u, true)
+	}
+	for _, set := range []*functionSet{&f.main, &f.rest} {
+		if !set.sorted {
+			set.sort()
+		}
+	}
+	w := &Unit{d, u}
+	k := walker{w: w, emit: emit, lines: lineWalk{t: &u.lines}}
+	for _, s := range stretches {
+		k.stretch(s.Lo, s.Hi)
+	}
+	if k.deep {
+		return nil, fmt.Errorf("unit at %#x: calls inlined %d deep: %w", off, maxFrames, ErrNotWhole)
+	}
+	if d.work <= 0 {
+		d.spend(1)
+	}
+	return w, d.firstErr(u)
+}
+
+// A walker goes through one unit by address.
+type walker struct {
+	w     *Unit
+	emit  func(*Unit, Piece)
+	lines lineWalk
+	main  int // clusters that are behind
+	rest  int
+	deep  bool
+}
+
+// stretch goes through [lo,hi).
+func (k *walker) stretch(lo, hi uint64) {
+	f := &k.w.u.funcs
+	for lo < hi {
+		fn, end := walkSet(&f.main, &k.main, lo, hi, k.w.d)
+		if fn < 0 {
+			fn, end = walkSet(&f.rest, &k.rest, lo, end, k.w.d)
+		}
+		k.function(fn, lo, end)
+		lo = end
+	}
+}
+
+// walkSet returns what a set's find does at lo, and up to where, at most hi, it would.
+func walkSet(s *functionSet, behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
+	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
+		*behind++
+	}
+	if *behind == len(s.clusters) || s.clusters[*behind].lo >= hi {
+		return -1, hi
+	}
+	c := &s.clusters[*behind]
+	if lo < c.lo {
+		return -1, c.lo
+	}
+	spans := s.spans[c.first : c.first+c.n]
+	if c.n == 1 {
+		return int(spans[0].id), min(hi, c.hi)
+	}
+	i, end := pickUntil(spans, lo, min(hi, c.hi), d)
+	if i < 0 {
+		return -1, end
+	}
+	return int(spans[i].id), end
+}
+
+// pickUntil is pick, and tells up to where, at most hi, the answer is the same.
+func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
+	d.spend(len(spans) / 4)
+	for j := range spans {
+		s := &spans[j]
+		if s.lo > lo {
+			hi = min(hi, s.lo)
+		}
+		if s.hi > lo {
+			hi = min(hi, s.hi)
+		}
+	}
+	return pick(spans, lo), hi
+}
+
+// function goes through a stretch of one function; -1: of none.
+func (k *walker) function(fn int, lo, hi uint64) {
+	if fn < 0 {
+		k.call(-1, lo, hi)
+		return
+	}
+	u, d := k.w.u, k.w.d
+	t := &u.funcs
+	f := &t.list[fn]
+	if !f.parsed {
+		f.parsed = true
+		t.bases = append(t.bases, uint32(len(t.calls)))
+		d.parseCalls(u, f)
+		if f.numCalls == 0 {
+			t.bases = t.bases[:len(t.bases)-1]
+		}
+		t.sortCalls(f)
+	}
+	if f.numCalls == 0 {
+		k.call(-1, lo, hi)
+		return
+	}
+	k.deep = k.deep || t.depth(f) >= maxFrames-1
+	if f.layout != tidy {
+		spans := t.spans[f.spans : f.spans+f.numSpans]
+		for lo < hi {
+			i, end := pickUntil(spans, lo, hi, d)
+			at := 0
+			if i >= 0 {
+				at = int(spans[i].id)
+			}
+			k.call(int(f.calls)+at, lo, end)
+			lo = end
+		}
+		return
+	}
+	starts := t.starts[f.starts : f.starts+f.numStarts]
+	next, end := 0, len(starts) // the first start above lo
+	for next < end {
+		if m := int(uint(next+end) >> 1); starts[m].lo > lo {
+			end = m
+		} else {
+			next = m + 1
+		}
+	}
+	for lo < hi {
+		at := 0
+		if next > 0 && starts[next-1].call != noParent {
+			at = int(starts[next-1].call)
+		}
+		end := hi
+		if next < len(starts) {
+			end = min(end, starts[next].lo)
+		}
+		k.call(int(f.calls)+at, lo, end)
+		lo = end
+		next++
+	}
+}
+
+// depth returns how many calls are inlined in each other in f.
+func (t *functionTable) depth(f *function) int {
+	if f.numCalls < maxFrames-1 {
+		return 0
+	}
+	deepest := 0
+	depths := make([]int, f.numCalls)
+	for i, c := range t.calls[f.calls : f.calls+f.numCalls] {
+		if c.parent != noParent && int(c.parent) < i { // parents come first
+			depths[i] = depths[c.parent] + 1
+		}
+		deepest = max(deepest, depths[i])
+	}
+	return deepest
+}
+
+// call goes through a stretch of one call; -1: of none.
+func (k *walker) call(call int, lo, hi uint64) {
+	for lo < hi {
+		hit, end := k.lines.at(lo, hi)
+		k.emit(k.w, Piece{Addr: lo, Call: call, File: uint32(hit.file), Line: hit.line, Column: uint32(hit.column), HasLine: hit.ok})
+		lo = end
+	}
+}
+
+// A lineWalk goes through a line table by address.
+type lineWalk struct {
+	t   *lineTable
+	seq int // sequences that are behind
+	row int // of that sequence: the first row above the address
+}
+
+// at returns what lineAt does at lo, and up to where, at most hi, it would.
+func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
+	seqs := l.t.seqs
+	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
+		l.seq++
+		l.row = 0
+	}
+	if l.seq == len(seqs) {
+		return lineHit{}, hi
+	}
+	s := &seqs[l.seq]
+	if lo < s.lo {
+		return lineHit{}, min(hi, s.lo, s.hi)
+	}
+	hi = min(hi, s.hi)
+	rel := uint32(lo - s.lo)
+	rows := l.t.rows[s.first : s.first+s.n]
+	for l.row < len(rows) && rows[l.row].addr <= rel {
+		l.row++
+	}
+	if l.row < len(rows) {
+		hi = min(hi, s.lo+uint64(rows[l.row].addr))
+	}
+	if l.row == 0 {
+		return lineHit{}, hi
+	}
+	r := &rows[l.row-1]
+	return lineHit{r.line, r.file, r.column, true}, hi
+}
+
+// Size returns the bytes of the unit, in .debug_info and in .debug_line.
+func (w *Unit) Size() int64 {
+	p := &w.u.lines.program
+	return int64(len(w.u.data) + len(p.buf) - p.pos)
+}

@@ -1,0 +1,192 @@
+package symindex
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Dir is a directory of indexes, one for each build ID. Many goroutines and processes may use it at once: an index is written beside the old one
+// and takes its place when it is whole.
+type Dir struct {
+	Path   string
+	Budget int64 // bytes of all indexes; those used least recently go first. 0: DefaultBudget
+}
+
+const (
+	suffix     = ".symindex"
+	newPrefix  = "new-"
+	usedAgain  = time.Hour      // an index is marked as used when it was not for so long
+	leftBehind = 24 * time.Hour // of what a process that was killed leaves
+)
+
+func (d Dir) file(s Source) string { return filepath.Join(d.Path, hex.EncodeToString(s.ID)+suffix) }
+
+// Open opens the index of s. The error wraps fs.ErrNotExist where there is none, ErrStale where it was made from another file, ErrDamaged where
+// it cannot be believed.
+func (d Dir) Open(s Source) (*Index, error) {
+	if len(s.ID) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	path := d.file(s)
+	x, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if !x.Is(s) {
+		x.Close()
+		return nil, fmt.Errorf("%s: %w", path, ErrStale)
+	}
+	return x, nil
+}
+
+func open(path string) (*Index, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if !info.Mode().IsRegular() || size < headerSize || size > math.MaxInt || size > maxIndexBytes+maxIndexBytes/blockSize*4+4 {
+		return nil, fmt.Errorf("%s: %w", path, ErrDamaged)
+	}
+	data, mapped, err := load(f, int(size))
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", path, err)
+	}
+	x, err := New(data)
+	if err != nil {
+		if mapped {
+			unmap(data)
+		}
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	x.mapped = mapped
+	if now := time.Now(); now.Sub(info.ModTime()) > usedAgain {
+		os.Chtimes(path, now, now) // where that is not allowed, the order of going is that of making
+	}
+	return x, nil
+}
+
+// Remove removes the index of s, of whatever file it was made.
+func (d Dir) Remove(s Source) error {
+	if len(s.ID) == 0 {
+		return nil
+	}
+	return os.Remove(d.file(s))
+}
+
+// A Pending is an index being written. It ends with Commit or Abort.
+type Pending struct {
+	*Writer
+	dir  Dir
+	path string
+	f    *os.File
+}
+
+// Create begins the index of s, which nobody sees before Commit.
+func (d Dir) Create(s Source) (*Pending, error) {
+	if len(s.ID) == 0 {
+		return nil, errors.New("index: a file without a build ID")
+	}
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(d.Path, newPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{NewWriter(f, s), d, d.file(s), f}, nil
+}
+
+// Commit finishes the index and puts it in its place, then removes those beyond the budget. It returns its size in bytes.
+func (n *Pending) Commit() (size int64, err error) {
+	defer n.Abort()
+	if err := n.Finish(); err != nil {
+		return 0, err
+	}
+	if err := n.f.Sync(); err != nil {
+		return 0, err
+	}
+	info, err := n.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if err := n.f.Close(); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(n.f.Name(), n.path); err != nil {
+		return 0, err
+	}
+	if dir, err := os.Open(n.dir.Path); err == nil {
+		dir.Sync() // that it can be is not sure everywhere; an index lost is made again
+		dir.Close()
+	}
+	n.f = nil
+	n.dir.Trim()
+	return info.Size(), nil
+}
+
+// Abort removes what was written, unless it was committed.
+func (n *Pending) Abort() {
+	if n.f == nil {
+		return
+	}
+	n.f.Close()
+	os.Remove(n.f.Name())
+	n.f = nil
+}
+
+// Trim removes indexes until the budget is kept, those first that were not used for the longest time, and what was left behind.
+func (d Dir) Trim() {
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		return
+	}
+	type index struct {
+		path string
+		size int64
+		used time.Time
+	}
+	var all []index
+	var sum int64
+	now := time.Now()
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		path := filepath.Join(d.Path, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), newPrefix):
+			if now.Sub(info.ModTime()) > leftBehind {
+				os.Remove(path)
+			}
+		case strings.HasSuffix(e.Name(), suffix):
+			all = append(all, index{path, info.Size(), info.ModTime()})
+			sum += info.Size()
+		}
+	}
+	budget := cmp.Or(d.Budget, DefaultBudget)
+	slices.SortFunc(all, func(a, b index) int { return a.used.Compare(b.used) })
+	for _, x := range all {
+		if sum <= budget {
+			return
+		}
+		if os.Remove(x.path) == nil {
+			sum -= x.size
+		}
+	}
+}

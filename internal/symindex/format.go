@@ -1,0 +1,126 @@
+package symindex
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+var (
+	// ErrDamaged says that an index contradicts its checksums or itself.
+	ErrDamaged = errors.New("the index is damaged")
+
+	// ErrStale says that an index was made from another file, or by another version.
+	ErrStale = errors.New("the index is of another file or version")
+)
+
+// A Source is the file that an index is made from.
+type Source struct {
+	ID      []byte // build ID, at most 64 bytes
+	Size    int64  // bytes
+	ModTime int64  // nanoseconds since 1970
+}
+
+type sectionID int
+
+const (
+	secUnitData sectionID = iota
+	secSpanDir
+	secSpans
+	secUnits
+	secRowDir
+	secNameRefs
+	secFileRefs
+	secNameDir
+	secNames
+	secFileDir
+	secFiles
+	secSymbols
+	numSections
+)
+
+// Bytes of records.
+const (
+	dirEntrySize   = 12 // address, offset
+	unitRecordSize = 40
+	symbolSize     = 20
+)
+
+// A part is a section, or what else is somewhere in the file.
+type part struct{ off, size uint64 }
+
+type header struct {
+	source   Source
+	sections [numSections]part
+	body     uint64 // bytes with checksums; the list of them follows, and the end of the file
+	sumsCRC  uint32
+}
+
+const magic = "symindx\n"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func (h *header) encode() []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 0, headerSize)
+	b = append(b, magic...)
+	b = le.AppendUint32(b, version)
+	b = le.AppendUint32(b, uint32(numSections))
+	b = le.AppendUint64(b, uint64(h.source.Size))
+	b = le.AppendUint64(b, uint64(h.source.ModTime))
+	b = le.AppendUint64(b, h.body)
+	b = le.AppendUint32(b, h.sumsCRC)
+	b = append(b, byte(len(h.source.ID)))
+	b = append(b, h.source.ID...)
+	b = append(b, make([]byte, 64-len(h.source.ID))...)
+	for _, s := range h.sections {
+		b = le.AppendUint64(b, s.off)
+		b = le.AppendUint64(b, s.size)
+	}
+	b = append(b, make([]byte, headerSize-4-len(b))...)
+	return le.AppendUint32(b, checksum(b))
+}
+
+func (h *header) decode(b []byte) error {
+	le := binary.LittleEndian
+	if len(b) < headerSize || string(b[:8]) != magic {
+		return fmt.Errorf("header: %w", ErrDamaged)
+	}
+	if le.Uint32(b[8:]) != version {
+		return fmt.Errorf("version %d: %w", le.Uint32(b[8:]), ErrStale)
+	}
+	if checksum(b[:headerSize-4]) != le.Uint32(b[headerSize-4:]) || le.Uint32(b[12:]) != uint32(numSections) || b[44] > 64 {
+		return fmt.Errorf("header: %w", ErrDamaged)
+	}
+	h.source.Size, h.source.ModTime = int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:]))
+	h.body, h.sumsCRC = le.Uint64(b[32:]), le.Uint32(b[40:])
+	h.source.ID = append([]byte(nil), b[45:45+b[44]]...)
+	for i := range h.sections {
+		at := b[109+16*i:]
+		h.sections[i] = part{le.Uint64(at), le.Uint64(at[8:])}
+	}
+	return nil
+}
+
+// blocks returns the number of blocks that a body of so many bytes has.
+func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
+
+// The first byte of a row.
+const (
+	rowCall     = 0x03 // mask: which call
+	sameCall    = 0x00
+	noCall      = 0x01
+	newCall     = 0x02 // signed distance from the row before's
+	rowFile     = 0x0c // mask: which file
+	sameFile    = 0x00
+	callsFile   = 0x04 // the usual one of the call
+	newFile     = 0x08
+	noFile      = 0x0c // no line is known
+	sameColumn  = 0x10
+	nextLine    = 0x20 // one behind the row before's; no distance follows
+	shortShift  = 6    // the upper bits: bytes of address behind the row before, less one; 3: they follow
+	longAdvance = 3
+)

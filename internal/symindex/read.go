@@ -1,0 +1,399 @@
+package symindex
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+func update(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
+
+// An Index is an open index. One goroutine at a time uses it. No bytes make it panic or run on; a mapped file that shrinks makes it fault.
+type Index struct {
+	data   []byte
+	body   []byte
+	head   header
+	sums   []byte
+	sound  []uint64 // a bit for each block that was checked
+	mapped bool
+	memo   memo
+}
+
+// memo is the last span that was found: neighbours are often asked for.
+type memo struct {
+	lo, hi uint64
+	unit   unitRecord
+}
+
+// New returns the index in data, whose header is checked, and which is not changed as long as the Index is in use.
+func New(data []byte) (*Index, error) {
+	x := &Index{data: data}
+	if err := x.head.decode(data); err != nil {
+		return nil, err
+	}
+	h := &x.head
+	size := uint64(len(data))
+	if h.body < headerSize || h.body > size || size-h.body != 4*blocks(h.body) {
+		return nil, fmt.Errorf("%d bytes: %w", size, ErrDamaged)
+	}
+	x.body, x.sums = data[:h.body], data[h.body:]
+	if checksum(x.sums) != h.sumsCRC {
+		return nil, fmt.Errorf("list of checksums: %w", ErrDamaged)
+	}
+	for _, s := range h.sections {
+		if s.off < headerSize || s.off > h.body || s.size > h.body-s.off {
+			return nil, fmt.Errorf("section table: %w", ErrDamaged)
+		}
+	}
+	x.sound = make([]uint64, (blocks(h.body)+63)/64)
+	return x, nil
+}
+
+// Source returns what the index was made from.
+func (x *Index) Source() Source { return x.head.source }
+
+// Is reports whether the index was made from s.
+func (x *Index) Is(s Source) bool {
+	o := &x.head.source
+	return bytes.Equal(o.ID, s.ID) && o.Size == s.Size && o.ModTime == s.ModTime
+}
+
+// Footprint returns the bytes of heap that the index holds.
+func (x *Index) Footprint() int64 {
+	n := int64(256 + 8*len(x.sound))
+	if !x.mapped {
+		n += int64(len(x.data))
+	}
+	return n
+}
+
+// take returns n bytes at off of the body, checked, or nil.
+func (x *Index) take(off, n uint64) []byte {
+	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
+		return nil
+	}
+	for b := off / blockSize; b <= (off+n-1)/blockSize; b++ {
+		if x.sound[b>>6]&(1<<(b&63)) == 0 && !x.check(b) {
+			return nil
+		}
+	}
+	return x.body[off : off+n : off+n]
+}
+
+// check checks a block.
+func (x *Index) check(b uint64) bool {
+	lo, hi := b*blockSize, min((b+1)*blockSize, uint64(len(x.body)))
+	if b == 0 {
+		lo = headerSize
+	}
+	if checksum(x.body[lo:hi]) != binary.LittleEndian.Uint32(x.sums[4*b:]) {
+		return false
+	}
+	x.sound[b>>6] |= 1 << (b & 63)
+	return true
+}
+
+// record returns the i-th record of n bytes of a section, or nil.
+func (x *Index) record(id sectionID, i, n uint64) []byte {
+	s := &x.head.sections[id]
+	if i >= s.size/n {
+		return nil
+	}
+	return x.take(s.off+i*n, n)
+}
+
+// rest returns up to n bytes from off of a section on, or nil.
+func (x *Index) rest(id sectionID, off, n uint64) []byte {
+	s := &x.head.sections[id]
+	if off >= s.size {
+		return nil
+	}
+	return x.take(s.off+off, min(n, s.size-off))
+}
+
+// search returns the last of n directory entries, from first on, whose address is not above addr; found is false where there is none.
+func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
+	lo, hi := uint64(0), n
+	for lo < hi {
+		m := (lo + hi) / 2
+		b := x.record(id, first+m, dirEntrySize)
+		if b == nil {
+			return e, false, damaged("directory")
+		}
+		if at := binary.LittleEndian.Uint64(b); at <= addr {
+			e = dirEntry{at, binary.LittleEndian.Uint32(b[8:])}
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return e, lo > 0, nil
+}
+
+func damaged(what string) error { return fmt.Errorf("%s: %w", what, ErrDamaged) }
+
+type unitRecord struct {
+	data                 uint64
+	rows, calls          uint64 // bytes
+	dir, dirCount        uint64
+	nameRefs, nameCount  uint64
+	fileRefs, filesCount uint64
+}
+
+func (x *Index) unit(i uint64) (u unitRecord, err error) {
+	b := x.record(secUnits, i, unitRecordSize)
+	if b == nil {
+		return u, damaged("units")
+	}
+	u.data = binary.LittleEndian.Uint64(b)
+	for j, p := range []*uint64{&u.rows, &u.calls, &u.dir, &u.dirCount, &u.nameRefs, &u.nameCount, &u.fileRefs, &u.filesCount} {
+		*p = uint64(binary.LittleEndian.Uint32(b[8+4*j:]))
+	}
+	return u, nil
+}
+
+// span finds the unit that addr belongs to.
+func (x *Index) span(addr uint64) (*unitRecord, error) {
+	m := &x.memo
+	if m.lo <= addr && addr < m.hi {
+		return &m.unit, nil
+	}
+	e, found, err := x.search(secSpanDir, 0, x.head.sections[secSpanDir].size/dirEntrySize, addr)
+	if !found || err != nil {
+		return nil, err
+	}
+	v := varints{b: x.rest(secSpans, uint64(e.off), spansInBlock*maxSpanBytes)}
+	at, unit := e.addr, uint64(0)
+	for range spansInBlock {
+		if v.at == len(v.b) && len(v.b) > 0 { // the last block
+			return nil, nil
+		}
+		lo := at + v.unsigned()
+		hi := lo + v.unsigned()
+		unit += uint64(v.signed())
+		if v.bad || hi < lo || lo < at {
+			return nil, damaged("spans")
+		}
+		if addr < lo {
+			return nil, nil
+		}
+		if at = hi; addr < hi {
+			u, err := x.unit(unit)
+			if err != nil {
+				return nil, err
+			}
+			x.memo = memo{lo, hi, u}
+			return &x.memo.unit, nil
+		}
+	}
+	return nil, nil
+}
+
+// A Frame is a function that an address is in. Names and files are numbers for [Index.Name] and [Index.File], and 1: 0 is none.
+type Frame struct {
+	Name, File   uint32
+	Line, Column uint32
+	Inlined      bool // into the frame that follows
+}
+
+// Lookup appends the frames at addr, innermost first, to dst; nothing known there: dst unchanged. An error wraps ErrDamaged.
+func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
+	u, err := x.span(addr)
+	if u == nil || err != nil {
+		return dst, err
+	}
+	e, found, err := x.search(secRowDir, u.dir, u.dirCount, addr)
+	if !found || err != nil {
+		return dst, err
+	}
+	data := x.head.sections[secUnitData]
+	if uint64(e.off) >= u.rows || u.data > data.size || u.rows+u.calls > data.size-u.data {
+		return dst, damaged("unit")
+	}
+	rows := x.take(data.off+u.data+uint64(e.off), min(rowsInBlock*maxRowBytes, u.rows-uint64(e.off)))
+	if rows == nil {
+		return dst, damaged("rows")
+	}
+	var r row
+	next := row{addr: e.addr - 1}
+	for i := range rowsInBlock {
+		if i > 0 && len(rows) == 0 {
+			break
+		}
+		var n int
+		if next, n = decodeRow(rows, next); n == 0 || next.addr < r.addr {
+			return dst, damaged("row")
+		}
+		if next.addr > addr {
+			break
+		}
+		r, rows = next, rows[n:]
+	}
+	return x.frames(dst, u, r)
+}
+
+// frames appends what a row says.
+func (x *Index) frames(dst []Frame, u *unitRecord, r row) ([]Frame, error) {
+	start := len(dst)
+	file, line, column := r.file, r.line, r.column
+	if r.call == 0 {
+		if file == 0 {
+			return dst, nil
+		}
+		f, err := x.fileOf(u, file)
+		return append(dst, Frame{File: f, Line: uint32(line), Column: uint32(column)}), err
+	}
+	calls := x.head.sections[secUnitData].off + u.data + u.rows
+	for at := r.call; ; {
+		if at == 0 || at > u.calls || len(dst)-start == maxFrames {
+			return dst[:start], damaged("call")
+		}
+		v := varints{b: x.take(calls+at-1, min(maxCallBytes, u.calls-(at-1)))}
+		name, usual, back := v.unsigned(), v.unsigned(), v.unsigned()
+		if len(dst) == start && r.usual {
+			file = usual
+		}
+		f := Frame{Line: uint32(line), Column: uint32(column), Inlined: back > 0}
+		var err error
+		if f.Name, err = x.reference(secNameRefs, u.nameRefs, u.nameCount, name); err != nil {
+			return dst[:start], err
+		}
+		if f.File, err = x.fileOf(u, file); err != nil {
+			return dst[:start], err
+		}
+		dst = append(dst, f)
+		if back == 0 && !v.bad {
+			return dst, nil
+		}
+		file, line, column = v.unsigned(), v.unsigned(), v.unsigned()
+		if v.bad || back >= at {
+			return dst[:start], damaged("call")
+		}
+		at -= back
+	}
+}
+
+func (x *Index) fileOf(u *unitRecord, n uint64) (uint32, error) {
+	return x.reference(secFileRefs, u.fileRefs, u.filesCount, n)
+}
+
+// reference returns the number, and 1, behind the n-th of a unit's list, from 1; 0 for 0.
+func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	if n > count {
+		return 0, damaged("reference")
+	}
+	b := x.record(id, first+n-1, 4)
+	if b == nil || binary.LittleEndian.Uint32(b) == 1<<32-1 {
+		return 0, damaged("reference")
+	}
+	return binary.LittleEndian.Uint32(b) + 1, nil
+}
+
+// entry returns what a directory of strings says is the i-th.
+func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
+	a, b := x.record(dir, uint64(i), 4), x.record(dir, uint64(i)+1, 4)
+	if a == nil || b == nil {
+		return nil, damaged("directory of strings")
+	}
+	lo, hi := uint64(binary.LittleEndian.Uint32(a)), uint64(binary.LittleEndian.Uint32(b))
+	if lo >= hi || hi > x.head.sections[strings].size {
+		return nil, damaged("directory of strings")
+	}
+	s := x.rest(strings, lo, hi-lo)
+	if s == nil {
+		return nil, damaged("strings")
+	}
+	return s, nil
+}
+
+// Name returns a name as the linker knows it, and as it is shown. They alias the index.
+func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
+	b, err := x.entry(secNameDir, secNames, i)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := varints{b: b}
+	n := v.unsigned()
+	if v.bad || n > uint64(len(b)-v.at) {
+		return nil, nil, damaged("name")
+	}
+	linkage, shown = b[v.at:v.at+int(n)], b[v.at+int(n):]
+	if len(shown) == 0 {
+		shown = linkage
+	}
+	return linkage, shown, nil
+}
+
+// File returns a path, of which comp bytes are the compilation directory and dir bytes come before the file's name. It aliases the index.
+func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
+	b, err := x.entry(secFileDir, secFiles, i)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	v := varints{b: b}
+	c, d := v.unsigned(), v.unsigned()
+	path = b[min(v.at, len(b)):]
+	if v.bad || c > uint64(len(path)) || d > uint64(len(path)) || len(path) == 0 {
+		return nil, 0, 0, damaged("file")
+	}
+	return path, int(c), int(d), nil
+}
+
+// Names returns how many names there are.
+func (x *Index) Names() int { return max(0, int(x.head.sections[secNameDir].size/4)-1) }
+
+// Files returns how many paths there are.
+func (x *Index) Files() int { return max(0, int(x.head.sections[secFileDir].size/4)-1) }
+
+// Symbol returns the symbol with the greatest address not above addr, whether or not it reaches so far; found is false where there is none.
+func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
+	lo, hi := uint64(0), x.head.sections[secSymbols].size/symbolSize
+	for lo < hi {
+		m := (lo + hi) / 2
+		b := x.record(secSymbols, m, symbolSize)
+		if b == nil {
+			return s, false, damaged("symbols")
+		}
+		if binary.LittleEndian.Uint64(b) <= addr {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo == 0 {
+		return s, false, nil
+	}
+	b := x.record(secSymbols, lo-1, symbolSize)
+	if b == nil {
+		return s, false, damaged("symbols")
+	}
+	le := binary.LittleEndian
+	return Symbol{Addr: le.Uint64(b), Size: le.Uint64(b[8:]), Name: le.Uint32(b[16:])}, true, nil
+}
+
+// Check checks all blocks.
+func (x *Index) Check() error {
+	for b := range blocks(uint64(len(x.body))) {
+		if !x.check(b) {
+			return fmt.Errorf("block %d: %w", b, ErrDamaged)
+		}
+	}
+	return nil
+}
+
+// Close unmaps the index. Nothing that it returned is valid any longer.
+func (x *Index) Close() error {
+	data, mapped := x.data, x.mapped
+	*x = Index{}
+	if mapped {
+		return unmap(data)
+	}
+	return nil
+}
+
+// Size returns the bytes of the index.
+func (x *Index) Size() int64 { return int64(len(x.data)) }

@@ -1,0 +1,216 @@
+package symindex
+
+import "encoding/binary"
+
+// A Unit collects the rows and calls of one unit. Names and files are numbers from 1 in lists that [Writer.AddUnit] gets; 0 is none. One goroutine
+// at a time uses it, but others may fill other Units.
+type Unit struct {
+	rows, calls []byte
+	dir         []dirEntry
+	inBlock     int
+	prev        row
+	count       int
+}
+
+type dirEntry struct {
+	addr uint64
+	off  uint32
+}
+
+// A row as it is decoded; call, file and usual are 0 for none.
+type row struct {
+	addr         uint64
+	call         uint64 // offset of the call and 1
+	file         uint64
+	usual        bool // file is not set: it is the usual one of the call
+	line, column uint64
+}
+
+// A Call is a function or a call that was inlined into Parent.
+type Call struct {
+	Name         uint32
+	Parent       uint32 // what AddCall returned; 0: a function
+	File         uint32 // where the call stands, in the source of Parent
+	Line, Column uint32
+	Usual        uint32 // the file that most of its rows have
+}
+
+// A Row says where the code from Addr on belongs to.
+type Row struct {
+	Addr         uint64
+	Call         uint32 // what AddCall returned; 0: none
+	File         uint32 // 0: no line is known
+	Line, Column uint32
+}
+
+// Reset makes u empty. Its memory is used again.
+func (u *Unit) Reset() { *u = Unit{rows: u.rows[:0], calls: u.calls[:0], dir: u.dir[:0]} }
+
+// Rows returns how many rows were kept.
+func (u *Unit) Rows() int { return u.count }
+
+// AddCall returns the number of a call for rows and for other calls.
+func (u *Unit) AddCall(c Call) uint32 {
+	number := uint32(len(u.calls)) + 1
+	b := binary.AppendUvarint(u.calls, uint64(c.Name))
+	b = binary.AppendUvarint(b, uint64(c.Usual))
+	if c.Parent == 0 {
+		b = append(b, 0)
+	} else {
+		b = binary.AppendUvarint(b, uint64(number-c.Parent))
+		b = binary.AppendUvarint(b, uint64(c.File))
+		b = binary.AppendUvarint(b, uint64(c.Line))
+		b = binary.AppendUvarint(b, uint64(c.Column))
+	}
+	u.calls = b
+	return number
+}
+
+// AddRow adds a row, whose usual says that its file is the Usual one of its call. Rows come by ascending address; one that says what the
+// row before says is left out.
+func (u *Unit) AddRow(r Row, usual bool) {
+	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
+	if now.file == 0 {
+		now.line, now.column = 0, 0
+	}
+	if p := &u.prev; u.count > 0 && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
+		return
+	}
+	if u.count > 0 && u.prev.addr == now.addr { // there is nothing to say of no bytes: the caller does not do this
+		return
+	}
+	u.count++
+	prev := u.prev
+	u.prev = now
+	if u.inBlock == rowsInBlock || u.count == 1 {
+		u.dir = append(u.dir, dirEntry{now.addr, uint32(len(u.rows))})
+		u.inBlock = 0
+		prev = row{addr: now.addr - 1}
+	}
+	u.inBlock++
+
+	var flags byte
+	advance := now.addr - prev.addr
+	switch {
+	case advance <= longAdvance:
+		flags |= byte(advance-1) << shortShift
+	default:
+		flags |= longAdvance << shortShift
+	}
+	switch {
+	case now.call == prev.call:
+		flags |= sameCall
+	case now.call == 0:
+		flags |= noCall
+	default:
+		flags |= newCall
+	}
+	switch {
+	case now.file == 0:
+		flags |= noFile
+	case flags&rowCall == sameCall && now.file == prev.file && now.usual == prev.usual:
+		flags |= sameFile
+	case now.usual:
+		flags |= callsFile
+	default:
+		flags |= newFile
+	}
+	if now.column == prev.column {
+		flags |= sameColumn
+	}
+	if now.line == prev.line+1 {
+		flags |= nextLine
+	}
+	b := append(u.rows, flags)
+	if advance > longAdvance {
+		b = binary.AppendUvarint(b, advance)
+	}
+	if flags&rowCall == newCall {
+		b = binary.AppendVarint(b, int64(now.call-prev.call))
+	}
+	if flags&rowFile == newFile {
+		b = binary.AppendUvarint(b, now.file)
+	}
+	if flags&nextLine == 0 {
+		b = binary.AppendVarint(b, int64(now.line-prev.line))
+	}
+	if flags&sameColumn == 0 {
+		b = binary.AppendUvarint(b, now.column)
+	}
+	u.rows = b
+}
+
+// decodeRow decodes the row behind prev. n is 0 where there is none.
+func decodeRow(b []byte, prev row) (now row, n int) {
+	if len(b) == 0 {
+		return row{}, 0
+	}
+	r := varints{b: b, at: 1}
+	flags := b[0]
+	now = prev
+	if short := flags >> shortShift; short < longAdvance {
+		now.addr += uint64(short) + 1
+	} else {
+		now.addr += r.unsigned()
+	}
+	switch flags & rowCall {
+	case sameCall:
+	case noCall:
+		now.call = 0
+	case newCall:
+		now.call += uint64(r.signed())
+	default:
+		r.bad = true
+	}
+	switch flags & rowFile {
+	case sameFile:
+	case callsFile:
+		now.usual, now.file = true, 0
+	case newFile:
+		now.usual, now.file = false, r.unsigned()
+	case noFile:
+		now.usual, now.file = false, 0
+	}
+	if flags&nextLine != 0 {
+		now.line++
+	} else {
+		now.line += uint64(r.signed())
+	}
+	if flags&sameColumn == 0 {
+		now.column = r.unsigned()
+	}
+	if r.bad {
+		return row{}, 0
+	}
+	return now, r.at
+}
+
+// varints reads numbers; bad is set behind the end.
+type varints struct {
+	b   []byte
+	at  int
+	bad bool
+}
+
+func (v *varints) unsigned() uint64 {
+	if v.at < len(v.b) && v.b[v.at] < 0x80 { // nearly always
+		v.at++
+		return uint64(v.b[v.at-1])
+	}
+	if v.at+1 < len(v.b) && v.b[v.at+1] < 0x80 {
+		v.at += 2
+		return uint64(v.b[v.at-2]&0x7f) | uint64(v.b[v.at-1])<<7
+	}
+	x, n := binary.Uvarint(v.b[min(v.at, len(v.b)):])
+	if n <= 0 {
+		v.bad = true
+		return 0
+	}
+	v.at += n
+	return x
+}
+
+func (v *varints) signed() int64 {
+	u := v.unsigned()
+	return int64(u>>1) ^ -int64(u&1)
+}

@@ -1,0 +1,227 @@
+package symindex
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// A Symbol is an entry of the symbol table. No two have the same address.
+type Symbol struct {
+	Addr uint64
+	Size uint64 // bytes; 0: the table says none
+	Name uint32 // number, from 0
+}
+
+// A Writer writes an index: units first, then names, and the rest in any order. Errors are kept until Finish.
+type Writer struct {
+	w    *bufio.Writer
+	at   io.WriterAt
+	head header
+
+	off  uint64 // bytes written
+	crc  uint32 // of the present block
+	sums []byte
+
+	spanDir, spans      []byte
+	spanCount, spanUnit uint64
+	spanEnd             uint64
+	units               []byte
+	unitCount           uint32
+	rowDir              []byte
+	nameRefs, fileRefs  []byte
+	nameDir             []byte
+	nameCount           uint32
+	nameStart           uint64 // 0 before the first
+	files, fileDir      []byte
+	fileCount           uint32
+	symbols             []byte
+	lastSymbol          uint64
+	err                 error
+}
+
+// A File is what an index is written to: it is written in order, and the header at last.
+type File interface {
+	io.Writer
+	io.WriterAt
+}
+
+// NewWriter returns a Writer to f, which is empty.
+func NewWriter(f File, source Source) *Writer {
+	w := &Writer{w: bufio.NewWriterSize(f, 256<<10), at: f, head: header{source: source}}
+	if len(source.ID) > 64 {
+		w.fail("build ID of %d bytes", len(source.ID))
+		return w
+	}
+	w.write(make([]byte, headerSize))
+	return w
+}
+
+func (w *Writer) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("index: "+format, args...)
+	}
+}
+
+// write writes what belongs to the body.
+func (w *Writer) write(p []byte) {
+	if w.err != nil {
+		return
+	}
+	if w.off+uint64(len(p)) > maxIndexBytes {
+		w.fail("more than %d bytes", int64(maxIndexBytes))
+		return
+	}
+	if _, err := w.w.Write(p); err != nil {
+		w.err = err
+		return
+	}
+	for len(p) > 0 {
+		n := min(uint64(len(p)), blockSize-w.off%blockSize)
+		first := p[:n]
+		if w.off < headerSize { // has a checksum of its own
+			first = first[:0]
+		}
+		w.crc = update(w.crc, first)
+		w.off += n
+		p = p[n:]
+		if w.off%blockSize == 0 {
+			w.sum()
+		}
+	}
+}
+
+func (w *Writer) sum() {
+	w.sums = binary.LittleEndian.AppendUint32(w.sums, w.crc)
+	w.crc = 0
+}
+
+// AddUnit writes a unit and returns its number for spans. names and files are the numbers, from 0, of those that the unit numbers from 1.
+func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
+	le := binary.LittleEndian
+	if w.nameStart != 0 {
+		w.fail("a unit behind names")
+	}
+	if uint64(len(u.rows)) > math.MaxUint32 || uint64(len(u.calls)) > math.MaxUint32 {
+		w.fail("a unit of %d bytes", len(u.rows)+len(u.calls))
+	}
+	w.units = le.AppendUint64(w.units, w.off-headerSize)
+	for _, n := range []int{len(u.rows), len(u.calls), len(w.rowDir) / dirEntrySize, len(u.dir),
+		len(w.nameRefs) / 4, len(names), len(w.fileRefs) / 4, len(files)} {
+		w.units = le.AppendUint32(w.units, uint32(n))
+	}
+	w.write(u.rows)
+	w.write(u.calls)
+	for _, e := range u.dir {
+		w.rowDir = appendDir(w.rowDir, e)
+	}
+	for _, n := range names {
+		w.nameRefs = le.AppendUint32(w.nameRefs, n)
+	}
+	for _, n := range files {
+		w.fileRefs = le.AppendUint32(w.fileRefs, n)
+	}
+	w.unitCount++
+	return w.unitCount - 1
+}
+
+func appendDir(b []byte, e dirEntry) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, e.addr), e.off)
+}
+
+// AddSpan says that [lo,hi) belongs to a unit. Spans come by address, and do not overlap.
+func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
+	if lo >= hi || lo < w.spanEnd {
+		w.fail("span [%#x,%#x) behind %#x", lo, hi, w.spanEnd)
+		return
+	}
+	if w.spanCount%spansInBlock == 0 {
+		w.spanDir = appendDir(w.spanDir, dirEntry{lo, uint32(len(w.spans))})
+		w.spanEnd, w.spanUnit = lo, 0
+	}
+	w.spans = binary.AppendUvarint(w.spans, lo-w.spanEnd)
+	w.spans = binary.AppendUvarint(w.spans, hi-lo)
+	w.spans = binary.AppendVarint(w.spans, int64(unit)-int64(w.spanUnit))
+	w.spanCount++
+	w.spanEnd, w.spanUnit = hi, uint64(unit)
+}
+
+// AddName writes the next name: as the linker knows it, and as it is shown. The first is number 0.
+func (w *Writer) AddName(linkage, shown string) {
+	if w.nameStart == 0 {
+		w.nameStart = w.off
+	}
+	w.nameDir = binary.LittleEndian.AppendUint32(w.nameDir, uint32(w.off-w.nameStart))
+	var length [binary.MaxVarintLen64]byte
+	w.write(length[:binary.PutUvarint(length[:], uint64(len(linkage)))])
+	w.write([]byte(linkage))
+	if shown != linkage {
+		w.write([]byte(shown))
+	}
+	w.nameCount++
+}
+
+// AddFile adds the next path, of which comp bytes are the compilation directory and dir bytes come before the file's name. The first
+// is number 0.
+func (w *Writer) AddFile(path string, comp, dir int) {
+	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
+	w.files = binary.AppendUvarint(w.files, uint64(comp))
+	w.files = binary.AppendUvarint(w.files, uint64(dir))
+	w.files = append(w.files, path...)
+	w.fileCount++
+}
+
+// AddSymbol adds a symbol. They come by address.
+func (w *Writer) AddSymbol(s Symbol) {
+	if len(w.symbols) > 0 && s.Addr <= w.lastSymbol {
+		w.fail("symbol at %#x behind %#x", s.Addr, w.lastSymbol)
+		return
+	}
+	w.lastSymbol = s.Addr
+	le := binary.LittleEndian
+	w.symbols = le.AppendUint64(w.symbols, s.Addr)
+	w.symbols = le.AppendUint64(w.symbols, s.Size)
+	w.symbols = le.AppendUint32(w.symbols, s.Name)
+}
+
+// Finish writes what is left. The file is not closed.
+func (w *Writer) Finish() error {
+	if w.nameStart == 0 {
+		w.nameStart = w.off
+	}
+	unitEnd, nameEnd := w.nameStart, w.off
+	w.head.sections[secUnitData] = part{headerSize, unitEnd - headerSize}
+	w.head.sections[secNames] = part{unitEnd, nameEnd - unitEnd}
+	w.nameDir = binary.LittleEndian.AppendUint32(w.nameDir, uint32(nameEnd-unitEnd))
+	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
+	for _, s := range []struct {
+		id sectionID
+		b  []byte
+	}{
+		{secSpanDir, w.spanDir}, {secSpans, w.spans}, {secUnits, w.units}, {secRowDir, w.rowDir}, {secNameRefs, w.nameRefs},
+		{secFileRefs, w.fileRefs}, {secNameDir, w.nameDir}, {secFileDir, w.fileDir}, {secFiles, w.files}, {secSymbols, w.symbols},
+	} {
+		w.head.sections[s.id] = part{w.off, uint64(len(s.b))}
+		w.write(s.b)
+	}
+	w.head.body = w.off
+	if w.off%blockSize != 0 {
+		w.sum()
+	}
+	w.head.sumsCRC = checksum(w.sums)
+	if w.err == nil {
+		_, w.err = w.w.Write(w.sums)
+	}
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	if w.err == nil {
+		_, w.err = w.at.WriteAt(w.head.encode(), 0)
+	}
+	err := w.err
+	w.err = errors.New("index: written already")
+	return err
+}

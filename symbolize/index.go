@@ -1,0 +1,390 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/symindex"
+)
+
+// An indexer writes the index of one file: it walks over all its units, by
+// several goroutines at once, and puts what comes of it together in order, so
+// that the same file gives the same index.
+type indexer struct {
+	dw      *dwarf.Data
+	obj     *object.File
+	w       *symindex.Writer
+	workers int
+	done    func(units, of int) // progress; may be nil
+
+	stretches []dwarf.Stretch
+	units     []unitStretches
+
+	byRef   map[uint64]uint32 // names by where they are in debug information
+	byText  map[string]uint32 // and by their bytes, which alias the file
+	names   []string
+	byPath  map[filePath]uint32
+	paths   []filePath
+	symbols []symindex.Symbol
+	read    atomic.Int64 // bytes of units since pages were given back
+}
+
+type unitStretches struct {
+	unit      uint64
+	number    uint32
+	stretches []dwarf.Stretch
+}
+
+// A filePath is a path and where its parts end.
+type filePath struct {
+	text      string
+	comp, dir int
+}
+
+const (
+	pagesKept   = 32 << 20 // bytes of units whose pages may stay: what is read of them is read once
+	namesAtOnce = 1 << 10  // names demangled by one goroutine at a time
+)
+
+// errLaterPart says that a file cannot be indexed, for what it says depends on
+// other files that may come and go.
+var errLaterPart = errors.New("parts of its debug information are in other files")
+
+// hasSupplement reports whether names may be in a supplementary file.
+func hasSupplement(obj *object.File) bool {
+	_, gnu := obj.Section(".gnu_debugaltlink")
+	_, sup := obj.Section(".debug_sup")
+	return gnu || sup
+}
+
+// newIndexer prepares the index of a file; obj and dw are not used by others
+// meanwhile.
+func newIndexer(obj *object.File, dw *dwarf.Data) (*indexer, error) {
+	x := &indexer{
+		dw: dw, obj: obj, workers: 1,
+		byRef:  make(map[uint64]uint32),
+		byText: make(map[string]uint32),
+		byPath: make(map[filePath]uint32),
+	}
+	if hasSupplement(obj) {
+		return nil, errLaterPart
+	}
+	var err error
+	if x.stretches, err = dw.Stretches(); err != nil {
+		return nil, err
+	}
+	byUnit := slices.Clone(x.stretches)
+	slices.SortStableFunc(byUnit, func(a, b dwarf.Stretch) int {
+		switch {
+		case a.Unit < b.Unit:
+			return -1
+		case a.Unit > b.Unit:
+			return 1
+		}
+		return 0
+	})
+	for i := 0; i < len(byUnit); {
+		j := i + 1
+		for j < len(byUnit) && byUnit[j].Unit == byUnit[i].Unit {
+			j++
+		}
+		x.units = append(x.units, unitStretches{unit: byUnit[i].Unit, stretches: byUnit[i:j]})
+		i = j
+	}
+	for sym := range obj.Symbols() {
+		x.symbols = append(x.symbols, symindex.Symbol{Addr: sym.Addr, Size: sym.Size, Name: x.name(sym.Name)})
+	}
+	return x, nil
+}
+
+// write writes the index. The file must stay open, but others may read it.
+func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
+	x.w = w
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := x.walk(ctx); err != nil {
+		return err
+	}
+	numbers := make(map[uint64]uint32, len(x.units))
+	for _, u := range x.units {
+		numbers[u.unit] = u.number
+	}
+	for i := 0; i < len(x.stretches); {
+		s := x.stretches[i]
+		for i++; i < len(x.stretches) && x.stretches[i].Lo == s.Hi && x.stretches[i].Unit == s.Unit; i++ {
+			s.Hi = x.stretches[i].Hi
+		}
+		w.AddSpan(s.Lo, s.Hi, numbers[s.Unit])
+	}
+	for _, s := range x.symbols {
+		w.AddSymbol(s)
+	}
+	for _, p := range x.paths {
+		w.AddFile(p.text, p.comp, p.dir)
+	}
+	return x.writeNames(ctx)
+}
+
+// name returns the number of a name.
+func (x *indexer) name(b []byte) uint32 {
+	text := ""
+	if len(b) > 0 {
+		text = unsafe.String(&b[0], min(len(b), maxName))
+	}
+	n, ok := x.byText[text]
+	if !ok {
+		n = uint32(len(x.names))
+		x.names = append(x.names, text)
+		x.byText[text] = n
+	}
+	return n
+}
+
+func (x *indexer) path(p filePath) uint32 {
+	n, ok := x.byPath[p]
+	if !ok {
+		n = uint32(len(x.paths))
+		x.paths = append(x.paths, p)
+		x.byPath[p] = n
+	}
+	return n
+}
+
+// walk walks over the units and adds them in order.
+func (x *indexer) walk(ctx context.Context) error {
+	return ordered(ctx, x.workers, len(x.units), func() func(int) (*unitIndex, error) {
+		d := x.dw.Fork()
+		return func(i int) (u *unitIndex, err error) {
+			err = guard(func() error {
+				u, err = x.unit(d, &x.units[i])
+				return err
+			})
+			return u, err
+		}
+	}, func(i int, u *unitIndex) error {
+		for j, ref := range u.names {
+			n, ok := x.byRef[ref]
+			if !ok {
+				n = x.name(x.dw.Name(ref))
+				x.byRef[ref] = n
+			}
+			u.nameNumbers[j] = n
+		}
+		files := make([]uint32, len(u.files))
+		for j, p := range u.files {
+			files[j] = x.path(p)
+		}
+		x.units[i].number = x.w.AddUnit(&u.Unit, u.nameNumbers, files)
+		if x.done != nil {
+			x.done(i+1, len(x.units))
+		}
+		return nil
+	})
+}
+
+// A unitIndex is the part of an index that is a unit's.
+type unitIndex struct {
+	symindex.Unit
+	names       []uint64
+	nameNumbers []uint32
+	files       []filePath
+}
+
+// A unitWriter fills a unitIndex.
+type unitWriter struct {
+	*unitIndex
+	names  map[uint64]uint32
+	files  []uint32 // by the file's number in the unit, and 1: number here, and 2; 1: none; 0: not known yet
+	number []uint32 // by call: number in the index; 0: not there yet
+	usual  []uint32 // by call: its usual file
+	paths  func(uint32) (string, int, int)
+}
+
+const maxUnitFiles = 1 << 20 // a higher number has no path
+
+func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
+	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32)}
+	w, err := d.Walk(u.unit, u.stretches, func(w *dwarf.Unit, p dwarf.Piece) {
+		if b.paths == nil {
+			b.paths = w.File
+		}
+		row := symindex.Row{Addr: p.Addr, Line: p.Line, Column: p.Column}
+		if p.HasLine {
+			row.File = b.file(p.File)
+		}
+		usual := false
+		if p.Call >= 0 {
+			row.Call = b.call(w, p.Call, row.File)
+			usual = b.usual[p.Call] == row.File
+		}
+		b.AddRow(row, usual)
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.nameNumbers = make([]uint32, len(b.unitIndex.names))
+	if n := x.read.Add(w.Size()); n > pagesKept && x.read.CompareAndSwap(n, 0) {
+		x.obj.ReleasePages()
+	}
+	return b.unitIndex, nil
+}
+
+// file returns the number of a file from 1, or 0 where the unit has none.
+func (b *unitWriter) file(i uint32) uint32 {
+	if i >= maxUnitFiles {
+		return 0
+	}
+	if int(i) >= len(b.files) {
+		b.files = append(b.files, make([]uint32, int(i)+1-len(b.files))...)
+	}
+	if b.files[i] == 0 {
+		b.files[i] = 1
+		if text, comp, dir := b.paths(i); text != "" {
+			b.unitIndex.files = append(b.unitIndex.files, filePath{text, comp, dir})
+			b.files[i] = uint32(len(b.unitIndex.files)) + 1
+		}
+	}
+	return b.files[i] - 1
+}
+
+// call returns the number of a call, for a row, or an inlined call, at that
+// file.
+func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
+	if i < len(b.number) && b.number[i] != 0 {
+		return b.number[i]
+	}
+	from := w.Call(i)
+	to := symindex.Call{Line: from.Line, Column: from.Column, Usual: at}
+	if from.Parent >= 0 {
+		to.File = b.file(from.File)
+		to.Parent = b.call(w, from.Parent, to.File)
+	}
+	if from.Name != 0 {
+		n, ok := b.names[from.Name]
+		if !ok {
+			n = uint32(len(b.unitIndex.names)) + 1
+			b.unitIndex.names = append(b.unitIndex.names, from.Name)
+			b.names[from.Name] = n
+		}
+		to.Name = n
+	}
+	if i >= len(b.number) {
+		n := w.Calls() - len(b.number)
+		b.number = append(b.number, make([]uint32, n)...)
+		b.usual = append(b.usual, make([]uint32, n)...)
+	}
+	b.usual[i] = at
+	b.number[i] = b.AddCall(to)
+	return b.number[i]
+}
+
+// writeNames demangles the names and writes them.
+func (x *indexer) writeNames(ctx context.Context) error {
+	parts := (len(x.names) + namesAtOnce - 1) / namesAtOnce
+	part := func(i int) []string { return x.names[i*namesAtOnce : min((i+1)*namesAtOnce, len(x.names))] }
+	return ordered(ctx, x.workers, parts, func() func(int) ([]string, error) {
+		return func(i int) (shown []string, err error) {
+			err = guard(func() error {
+				for _, name := range part(i) {
+					shown = append(shown, demangled(name))
+				}
+				return nil
+			})
+			return shown, err
+		}
+	}, func(i int, shown []string) error {
+		return guard(func() error {
+			for j, name := range part(i) {
+				x.w.AddName(name, shown[j])
+			}
+			return nil
+		})
+	})
+}
+
+// ordered calls do for each of n jobs, by so many workers at once, of which
+// each gets its own from newWorker, and finish for the results one after the
+// other in order. At most a few results wait.
+func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
+	if workers <= 1 {
+		do := newWorker()
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			v, err := do(i)
+			if err == nil {
+				err = finish(i, v)
+			}
+			if err != nil {
+				return err
+			}
+			runtime.Gosched() // a line may be waiting for the processor
+		}
+		return nil
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	type job struct {
+		i    int
+		done chan result
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	jobs := make(chan job)
+	waiting := make(chan job, 4*workers)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	all.Go(func() {
+		defer close(jobs)
+		defer close(waiting)
+		for i := range n {
+			j := job{i, make(chan result, 1)}
+			select {
+			case waiting <- j:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case jobs <- j:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range workers {
+		all.Go(func() {
+			do := newWorker()
+			for j := range jobs {
+				if ctx.Err() != nil {
+					return
+				}
+				v, err := do(j.i)
+				j.done <- result{v, err}
+			}
+		})
+	}
+	for j := range waiting {
+		select {
+		case r := <-j.done:
+			if r.err == nil {
+				r.err = finish(j.i, r.v)
+			}
+			if r.err != nil {
+				return r.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}

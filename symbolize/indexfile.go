@@ -1,0 +1,119 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/symindex"
+)
+
+// IndexOptions say how files are indexed.
+type IndexOptions struct {
+	Dir      string                 // of indexes: the one that Options.IndexDir names
+	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
+	Workers  int                    // goroutines that walk over one file; 0: 1
+	Again    bool                   // an index that is there and good is made anew
+	Progress func(units, total int) // called from time to time; may be nil
+}
+
+// An Indexed is an index that was made, or found.
+type Indexed struct {
+	ID    buildid.ID
+	Size  int64 // bytes of the index
+	Units int   // of the file
+	Found bool  // a good index was there
+}
+
+// ErrNotIndexed says that a file needs no index, or can have none: it has no
+// build ID, no debug information, or parts of that in other files.
+var ErrNotIndexed = errors.New("not indexed")
+
+// IndexFile makes the index of the ELF file at path. Errors that say why there
+// can be none wrap ErrNotIndexed.
+func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, err error) {
+	file, err := buildid.OpenRegular(path, "")
+	if err != nil {
+		return done, err
+	}
+	defer file.Close()
+	err = guard(func() error {
+		obj, err := object.Open(file, file.Size(), file.OS())
+		if err != nil {
+			return err
+		}
+		defer obj.Close()
+		if done.ID, err = buildid.Read(file, file.Size()); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+		}
+		source, ok := sourceOf(file, done.ID)
+		if !ok {
+			return fmt.Errorf("%w: no regular file", ErrNotIndexed)
+		}
+		dir := symindex.Dir{Path: o.Dir, Budget: o.Budget}
+		if !o.Again {
+			if x, err := dir.Open(source); err == nil {
+				defer x.Close()
+				done.Found, done.Size = true, x.Size()
+				return x.Check()
+			}
+		}
+		dw, err := dwarf.New(obj, dwarf.Links{})
+		if errors.Is(err, dwarf.ErrNoDebugInfo) {
+			return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+		}
+		if err != nil {
+			return err
+		}
+		obj.Inflate(lookupSections...)
+		x, err := newIndexer(obj, dw)
+		if err != nil {
+			return notIndexed(err)
+		}
+		x.workers, x.done = max(1, o.Workers), o.Progress
+		done.Units = len(x.units)
+		done.Size, err = x.put(ctx, dir, source)
+		return notIndexed(err)
+	})
+	return done, err
+}
+
+func notIndexed(err error) error {
+	if errors.Is(err, errLaterPart) || errors.Is(err, dwarf.ErrNotWhole) {
+		return fmt.Errorf("%w: %w", ErrNotIndexed, err)
+	}
+	return err
+}
+
+// put makes the index of source and puts it in its place in dir.
+func (x *indexer) put(ctx context.Context, dir symindex.Dir, source symindex.Source) (size int64, err error) {
+	p, err := dir.Create(source)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Abort()
+	if err := x.write(ctx, p.Writer); err != nil {
+		return 0, err
+	}
+	return p.Commit()
+}
+
+// sourceOf returns what an index of file must have been made from.
+func sourceOf(file *buildid.File, id buildid.ID) (symindex.Source, bool) {
+	if file.OS() == nil || id.IsZero() {
+		return symindex.Source{}, false
+	}
+	return sourceOfOS(file.OS(), id)
+}
+
+func sourceOfOS(f *os.File, id buildid.ID) (symindex.Source, bool) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return symindex.Source{}, false
+	}
+	return symindex.Source{ID: id.Bytes(), Size: info.Size(), ModTime: info.ModTime().UnixNano()}, true
+}
