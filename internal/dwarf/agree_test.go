@@ -62,7 +62,7 @@ var fixtures = []fixture{
 	{name: "gcc dwarf4 split, type units", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -fdebug-types-section -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{long: true, name: "gcc dwarf5 split, compressed", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -gsplit-dwarf -gz -O2"},
 	{long: true, name: "gcc dwarf4 split O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -gsplit-dwarf -O0"},
-	{name: "clang dwarf5 split, several units in a file", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -flto", links: "-gdwarf-5 -gsplit-dwarf -O2 -flto -fuse-ld=lld -Wl,--plugin-opt=dwo_dir=dwos", twice: true},
+	{name: "clang dwarf5 split, link-time optimised", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -flto", links: "-gdwarf-5 -gsplit-dwarf -O2 -flto -fuse-ld=lld -Wl,--plugin-opt=dwo_dir=dwos", twice: true},
 	{long: true, name: "clang dwarf5 addresses by offset", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -ffunction-sections -mllvm -minimize-addr-in-v5=Form"},
 	{long: true, name: "clang dwarf5 addresses by ranges", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -mllvm -minimize-addr-in-v5=Ranges"},
 	{name: "clang dwarf5 package", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true, after: pack("llvm-dwp-19")},

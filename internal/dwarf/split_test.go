@@ -144,6 +144,8 @@ func TestSplitUnits(t *testing.T) {
 	shifted.info = append(slices.Clone(other.info), s.info...)
 	shifted.abbrev = append(make([]byte, 5), s.abbrev...)
 	shifted.offsets = append(make([]byte, 12), s.offsets...)
+	several := newSplitSample()
+	several.info = append(slices.Clone(other.info), s.info...)
 	at := [3]uint32{uint32(len(other.info)), 5, 12}
 	sizes := [3]uint32{uint32(len(s.info)), uint32(len(s.abbrev)), 16}
 	full := index(5, 4, sampleID, 1, at, sizes)
@@ -159,6 +161,7 @@ func TestSplitUnits(t *testing.T) {
 	}{
 		{"none", nil, nil, nil, false},
 		{"a .dwo that names itself", s.dwo(nil), nil, good, false},
+		{"a .dwo of several units", several.dwo(nil), nil, good, false},
 		{"another ID", other.dwo(nil), nil, nil, false},
 		{"another size of addresses", narrow.dwo(nil), nil, nil, true},
 		{"no sections", image(), nil, nil, false},
