@@ -1,0 +1,67 @@
+package llvmfilter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// TestKnownDifferences: what SPEC.md says of the inputs for which LLVM 19 answers otherwise. LLVM's answers are not recorded: they
+// are a crash, memory that nobody wrote, or names that another demangler makes.
+func TestKnownDifferences(t *testing.T) {
+	long := strings.Repeat("ab", 65)
+	for _, test := range []struct{ name, in, out, said string }{
+		{
+			"a map of the last ID, which no module has",
+			"{{{mmap:0x1000:0x10:load:18446744073709551615:r:0}}}\n",
+			"",
+			"error: unknown module ID\n{{{mmap:0x1000:0x10:load:18446744073709551615:r:0}}}\n                         ^\n",
+		},
+		{
+			"a build ID of more than 64 bytes",
+			"{{{module:0:m:elf:" + long + "}}}\n{{{mmap:0x1000:0x10:load:0:r:0}}}\n{{{pc:0x1001:pc}}}\n",
+			"[[[ELF module #0x0 \"m\"; BuildID=" + long + " [0x1000-0x100f](r)]]]\n[[[pc:0x1001:pc]]]\n",
+			"error: could not find build ID\n",
+		},
+		{"a name of D", "{{{symbol:_D3foo3barFZv}}}\n", "_D3foo3barFZv\n", ""},
+		{"a name of Microsoft's C++", "{{{symbol:?f@@YAXXZ}}}\n", "?f@@YAXXZ\n", ""},
+	} {
+		out, said := byUs(t, test.in, nil, nil)
+		if out != test.out || said != test.said {
+			t.Errorf("%s: got\n%s%swant\n%s%s", test.name, out, said, test.out, test.said)
+		}
+	}
+}
+
+func TestDamagedFilesAreToldInOneSentence(t *testing.T) {
+	dir := t.TempDir()
+	place := filepath.Join(dir, ".build-id", "aa", "bb.debug")
+	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{"\x7fELF", "\x7fELF\x09\x09", "\x7fELF" + strings.Repeat("\xff", 500), "no ELF at all"} {
+		if err := os.WriteFile(place, []byte(damaged), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(dir)}, Reaching: true})
+		out, said := through(sym, "{{{module:0:m:elf:aabb}}}\n{{{mmap:0x1000:0x10:load:0:r:0}}}\n{{{pc:0x1001:pc}}}\n")
+		sym.Close()
+		const want = "error: The file was not recognized as a valid object file\n"
+		if said != want || !strings.HasSuffix(out, "[[[pc:0x1001:pc]]]\n") {
+			t.Errorf("%q: got %q and %q, want %q", damaged, out, said, want)
+		}
+	}
+}
+
+// through returns what becomes of a log.
+func through(sym *symbolize.Symbolizer, log string) (out, said string) {
+	var o, s strings.Builder
+	f := New(&o, &s, Options{Symbolizer: sym})
+	f.Write([]byte(log))
+	f.Close()
+	return o.String(), s.String()
+}
