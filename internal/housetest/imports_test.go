@@ -71,8 +71,8 @@ var only = map[string][]string{
 	"github.com/fsnotify/fsnotify":                {"follow"},
 
 	// Nothing is fetched unasked, and no other program is started.
-	"net":      {"debuginfod", "daemon"},
-	"net/http": {"debuginfod", "daemon"},
+	"net":      {"debuginfod", "daemon", "bench"},
+	"net/http": {"debuginfod", "daemon", "bench"},
 	"os/exec":  {"bench", "scripts/gotest"},
 }
 
