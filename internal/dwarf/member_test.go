@@ -26,6 +26,8 @@ var memberBuilds = []struct{ name, source, command, after string }{
 	{"clang dwarf3", "plain.c", "clang-19 -gdwarf-3 -O1", ""},
 	{"clang dwarf4 32-bit", "plain.c", "clang-19 --target=i386-linux-gnu -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-4 -O1", ""},
 	{"clang dwarf5 32-bit", "plain.c", "clang-19 --target=i386-linux-gnu -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-5 -O1", ""},
+	{"clang dwarf5 big-endian", "plain.c", "clang-19 --target=powerpc64-linux-gnu -mabi=elfv2 -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-5 -O1", ""},
+	{"clang dwarf3 big-endian", "plain.c", "clang-19 --target=powerpc64-linux-gnu -mabi=elfv2 -ffreestanding -nostdlib -static -fuse-ld=lld -Wl,-e,main -gdwarf-3 -O1", ""},
 	{"gcc dwarf5 split", "plain.c", "gcc -gdwarf-5 -gsplit-dwarf -O1", ""},
 	{"gcc dwarf4 split", "plain.c", "gcc -gdwarf-4 -gsplit-dwarf -O1", ""},
 	{"gcc dwarf4 split type units", "plain.c", "gcc -gdwarf-4 -gsplit-dwarf -fdebug-types-section -O1", ""},
@@ -162,7 +164,7 @@ func objects(t *testing.T, path string) []elf.Symbol {
 // TestMembersAgreeWithGDB compares the answers for every byte of every variable.
 func TestMembersAgreeWithGDB(t *testing.T) {
 	for _, b := range memberBuilds {
-		if strings.HasPrefix(b.after, "llvm-dwp") || b.name == "gcc dwarf5 split type units" { // gdb 13 crashes, and complains
+		if strings.HasPrefix(b.after, "llvm-dwp") || b.name == "gcc dwarf5 split type units" || strings.HasSuffix(b.name, "big-endian") { // gdb 13 crashes, and complains
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {
