@@ -34,7 +34,8 @@ var direction = map[string][]string{
 	"internal/dwarf":      {"internal/object"},
 	"internal/gopcln":     {"internal/object"},
 	"internal/symindex":   {},
-	"internal/object":     {},
+	"internal/object":     {"internal/inflate"},
+	"internal/inflate":    {},
 	"internal/fuzztest":   {}, // nobody may import it but tests
 	"follow":              {},
 	"daemon":              {"input", "filter", "follow", "symbolize"},

@@ -16,6 +16,8 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/symfilter/symfilter/internal/inflate"
 )
 
 // A kept is a section on the heap, or why it cannot be had: a bomb is not lit twice.
@@ -179,6 +181,13 @@ func (f *File) inflate(s *Section, legacy bool) (data []byte, err error) {
 	src := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed)), int(min(packed+16, 256<<10)))
 	switch method {
 	case elf.COMPRESS_ZLIB:
+		if likely(claimed, packed) {
+			b := make([]byte, claimed+inflate.Slack)
+			if err := inflate.Zlib(b, int(claimed), src); err != nil {
+				return nil, fmt.Errorf("inflate by zlib: %w", err)
+			}
+			return b[:claimed:claimed], nil
+		}
 		z, err := zlib.NewReader(src)
 		if err != nil {
 			return nil, fmt.Errorf("inflate by zlib: %w", err)
@@ -233,11 +242,14 @@ func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType,
 	}
 }
 
+// likely reports whether so many bytes may be allocated before they have come: few, or what packed bytes may well be inflated to.
+func likely(claimed, packed uint64) bool { return claimed <= 1<<20 || claimed/16 <= packed }
+
 // readClaimed reads exactly claimed bytes and the end of the stream. What packed bytes do not make likely is not allocated before
 // it has come.
 func readClaimed(r io.Reader, claimed, packed uint64) ([]byte, error) {
 	room := claimed
-	if claimed > 1<<20 && claimed/16 > packed {
+	if !likely(claimed, packed) {
 		room = 1 << 20
 	}
 	b := make([]byte, 0, room)

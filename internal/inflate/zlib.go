@@ -1,0 +1,256 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"io"
+)
+
+// ErrCorrupt is returned, wrapped with what is wrong, for bytes that are no zlib stream of the size asked for.
+var ErrCorrupt = errors.New("corrupt zlib stream")
+
+// Slack is how many bytes behind those asked for Zlib needs in its buffer. It leaves anything there.
+const Slack = 3 + maxMatch + 16
+
+const (
+	maxMatch  = 258
+	inputSize = 256 << 10 // bytes read at a time
+	inputRoom = 64        // bytes that one round of the decoder may look ahead
+)
+
+// Zlib decompresses the stream of r into the first size bytes of buf, which must have room for Slack more. The stream must hold exactly
+// size bytes, and its checksum be right; what follows it in r may have been read. It starts a goroutine that reads buf, and returns when that has ended.
+// Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
+func Zlib(buf []byte, size int, r io.Reader) error {
+	if size < 0 || len(buf) < size || len(buf)-size < Slack {
+		return fmt.Errorf("inflate: a buffer of %d bytes for %d and %d more", len(buf), size, Slack)
+	}
+	d := &decoder{r: r, out: buf[:size+Slack], size: size, in: make([]byte, inputSize+inputRoom)}
+	d.in = d.in[:0]
+	if err := d.fill(); err != nil {
+		return err
+	}
+	head := d.in
+	if d.end < 2 || head[0]&0x0f != 8 || head[0]>>4 > 7 || (uint(head[0])<<8|uint(head[1]))%31 != 0 || head[1]&0x20 != 0 {
+		if d.end < 2 && d.eof {
+			return io.ErrUnexpectedEOF
+		}
+		return corrupt("no zlib header")
+	}
+	d.pos = 2
+
+	// The checksum follows the decoder.
+	sums := adler32.New()
+	progress := make(chan int, 1024)
+	summed := make(chan struct{})
+	go func() {
+		defer close(summed)
+		from := 0
+		for to := range progress {
+			sums.Write(buf[from:to])
+			from = to
+		}
+	}()
+	err := func() error {
+		defer func() {
+			close(progress)
+			<-summed
+		}()
+		return d.stream(progress)
+	}()
+	if err != nil {
+		return err
+	}
+	if d.done != size {
+		return corrupt(fmt.Sprintf("ends after %d of %d bytes", d.done, size))
+	}
+	want, err := d.trailer()
+	if err != nil {
+		return err
+	}
+	if got := sums.Sum32(); got != want {
+		return corrupt(fmt.Sprintf("checksum %08x, want %08x", got, want))
+	}
+	return nil
+}
+
+func corrupt(said string) error { return fmt.Errorf("%w: %s", ErrCorrupt, said) }
+
+// A decoder is the state between two blocks.
+type decoder struct {
+	r    io.Reader
+	in   []byte // read, and inputRoom zeros when that is all
+	end  int    // bytes of in that are input
+	pos  int    // of the next byte to take bits from
+	eof  bool
+	bits uint64 // taken and not used, the next lowest
+	n    uint   // how many; above them bits holds what will come, or zeros
+
+	out  []byte
+	size int
+	done int
+
+	isFixed   bool // the tables are those of fixed codes
+	literals  [1 << 13]uint32
+	distances [1 << 12]uint32
+}
+
+// fill reads more input behind what is not used yet.
+func (d *decoder) fill() error {
+	if d.eof {
+		if d.pos > d.end+8 {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	}
+	buf := d.in[:inputSize+inputRoom]
+	back := min(d.pos, 8) // align goes back to what bits holds
+	keep := copy(buf, d.in[d.pos-back:d.end])
+	n, err := io.ReadFull(d.r, buf[keep:inputSize])
+	d.pos, d.end = back, keep+n
+	switch err {
+	case nil:
+		d.in = buf[:d.end]
+	case io.EOF, io.ErrUnexpectedEOF:
+		d.eof = true
+		d.in = buf[:d.end+inputRoom]
+		clear(d.in[d.end:])
+	default:
+		return err
+	}
+	return nil
+}
+
+// stream decodes all blocks, and says on progress how far it is.
+func (d *decoder) stream(progress chan<- int) error {
+	const step = 128 << 10 // bytes between two messages
+	said := 0
+	for {
+		if err := d.need(); err != nil {
+			return err
+		}
+		d.refill()
+		last, kind := d.bits&1 != 0, d.bits>>1&3
+		d.use(3)
+		var err error
+		switch kind {
+		case 0:
+			err = d.stored()
+		case 1:
+			d.fixed()
+			err = d.block()
+		case 2:
+			if err = d.dynamic(); err == nil {
+				err = d.block()
+			}
+		default:
+			err = corrupt("a block of unknown kind")
+		}
+		if err != nil {
+			return err
+		}
+		if d.done-said >= step || last {
+			progress <- d.done
+			said = d.done
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// need sees to it that a round of the decoder finds enough input.
+func (d *decoder) need() error {
+	if d.pos > len(d.in)-inputRoom {
+		return d.fill2()
+	}
+	return nil
+}
+
+// fill2 is fill, and an error where all input and more was used.
+func (d *decoder) fill2() error {
+	if err := d.fill(); err != nil {
+		return err
+	}
+	if d.pos > len(d.in)-8 {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// refill takes bits until there are 56 at least.
+func (d *decoder) refill() {
+	d.bits |= binary.LittleEndian.Uint64(d.in[d.pos:]) << (d.n & 63)
+	d.pos += int(63-d.n) >> 3
+	d.n |= 56
+}
+
+func (d *decoder) use(n uint) {
+	d.bits >>= n & 63
+	d.n -= n
+}
+
+// align goes back to the first byte of which no bit is used.
+func (d *decoder) align() error {
+	d.pos -= int(d.n >> 3)
+	d.bits, d.n = 0, 0
+	if d.pos > d.end {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// stored copies a block that is not compressed.
+func (d *decoder) stored() error {
+	if err := d.align(); err != nil {
+		return err
+	}
+	if d.end-d.pos < 4 {
+		if err := d.fill(); err != nil {
+			return err
+		}
+		if d.end-d.pos < 4 {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	n, check := binary.LittleEndian.Uint16(d.in[d.pos:]), binary.LittleEndian.Uint16(d.in[d.pos+2:])
+	if n != ^check {
+		return corrupt("the length of a stored block")
+	}
+	d.pos += 4
+	left := int(n)
+	if left > d.size-d.done {
+		return corrupt("more bytes than asked for")
+	}
+	for left > 0 {
+		if d.pos == d.end {
+			if err := d.fill(); err != nil {
+				return err
+			}
+			if d.pos == d.end {
+				return io.ErrUnexpectedEOF
+			}
+		}
+		n := copy(d.out[d.done:d.done+left], d.in[d.pos:d.end])
+		d.pos, d.done, left = d.pos+n, d.done+n, left-n
+	}
+	return nil
+}
+
+// trailer reads the checksum.
+func (d *decoder) trailer() (uint32, error) {
+	if err := d.align(); err != nil {
+		return 0, err
+	}
+	if d.end-d.pos < 4 {
+		if err := d.fill(); err != nil {
+			return 0, err
+		}
+		if d.end-d.pos < 4 {
+			return 0, io.ErrUnexpectedEOF
+		}
+	}
+	return binary.BigEndian.Uint32(d.in[d.pos:]), nil
+}
