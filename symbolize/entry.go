@@ -260,8 +260,7 @@ func (e *entry) judge() {
 	if e.strikes < maxStrikes && !errors.Is(err, errPanic) { // a reader that panicked is in no good state
 		return
 	}
-	m.dw = nil
-	m.fault = fmt.Errorf("%w; answering by symbols only", err)
+	m.drop(fmt.Errorf("%w; answering by symbols only", err))
 	e.broken = broken{m.path, m.fault, m.began.Add(aside)}
 	e.pace = 0
 	e.better(m.began)

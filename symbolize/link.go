@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/symindex"
 )
 
 // parts are the other files that a module is read from.
@@ -145,6 +146,8 @@ func (m *module) borrow(o *module) {
 	}
 	m.table = &part{o.file, o.obj}
 	o.file, o.obj = nil, nil
+	m.closeIndex() // it has the symbols of m's own file
+	m.source = symindex.Source{}
 }
 
 // A debugLink is what a stripped program says of its debug file.

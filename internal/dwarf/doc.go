@@ -18,6 +18,8 @@
 //
 // # Left out
 //
-// Split units without their .dwo give file and line but no function name. Supplementary files (dwz) are not followed: names in them
-// are unknown. Type units are never needed.
+// Split units whose .dwo or package cannot be had give file and line but no function name, unless the compiler left inlined calls in the skeleton. Names
+// in a supplementary file that is missing are unknown. .debug_names and .gdb_index are not read: the former has no addresses, the
+// latter would save one pass over the root entries, which takes 35 ms where there are 30,000 units and 600,000 ranges, and its choice where
+// units overlap is not LLVM's.
 package dwarf
