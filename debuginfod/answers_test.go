@@ -193,7 +193,11 @@ func TestProbe(t *testing.T) {
 		{"refused", "file:///x", id, ProbeResult{Said: `refused: "file:" is no URL of http or https`}},
 	}
 	for _, tt := range tests {
-		c := newClient(t, Options{Timeout: 300 * time.Millisecond}, tt.url)
+		o := Options{}
+		if tt.name == "silent" {
+			o.Timeout = 300 * time.Millisecond
+		}
+		c := newClient(t, o, tt.url)
 		got := c.Probe(t.Context(), tt.url, tt.id)
 		if got.Reachable && got.Took <= 0 {
 			t.Errorf("%s: got %v", tt.name, got.Took)

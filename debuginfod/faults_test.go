@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func zipped(t *testing.T, parts ...[]byte) []byte {
 func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, slowly(elfFile(testID(1), 200<<20), 256<<10, 20*time.Millisecond))
-	c := newClient(t, Options{MaxTime: time.Second, Timeout: 500 * time.Millisecond}, s.URL)
+	c := newClient(t, Options{MaxTime: time.Second}, s.URL)
 	within(t, 20*time.Second, func() {
 		_, notes, err := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
 		if diff := cmp.Diff(notes, []string{"S: was not done after 1s"}); diff != "" || errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +133,8 @@ func TestFaultsOfAServer(t *testing.T) {
 			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
 			}
 		}, "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
-		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 1s"},
-		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 1s"},
+		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 3s"},
+		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 3s"},
 		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirects more than 5 times"},
 		{"redirects to a file", sendsTo("file:///etc/passwd"), "redirects to nowhere: refused"},
 		{"redirects to nothing", status(302), "redirects to nowhere: refused"},
@@ -142,7 +143,10 @@ func TestFaultsOfAServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			bad := serve(t, tt.h)
-			o := Options{MaxSize: 64 << 20, Timeout: time.Second}
+			o := Options{MaxSize: 64 << 20}
+			if strings.HasSuffix(tt.want, "within 3s") {
+				o.Timeout = 3 * time.Second // enough for the good server on a busy machine
+			}
 			c := newClient(t, o, bad.URL)
 			_, notes, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Executable}, bad.URL, "BAD")
 			if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -349,13 +353,11 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 		w.WriteHeader(503)
 	})
 	c := newClient(t, Options{RetryLimit: 5}, s.URL)
-	want := []string{"S: 503, it cannot answer now"}
-	for range 2 {
-		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S", "50m0s", "SOON", "49m59s", "SOON", "49m58s", "SOON")
-		if diff := cmp.Diff(notes, want); diff != "" {
-			t.Error("notes (-got +want):\n" + diff)
+	for _, want := range []string{`^S: 503, it cannot answer now$`, `^S: not asked: it failed before and is left alone for another (50m0s|49m\d+s)$`} {
+		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
+		if len(notes) != 1 || !regexp.MustCompile(want).MatchString(notes[0]) {
+			t.Errorf("got notes %q, want %s", notes, want)
 		}
-		want = []string{"S: not asked: it failed before and is left alone for another SOON"}
 	}
 	if got := len(s.requests()); got != 1 {
 		t.Errorf("got %d requests, want 1", got)
