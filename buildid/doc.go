@@ -4,8 +4,10 @@
 // usually 20 bytes of a hash, the same in a program and in its separate debug file. [ID] is that name;
 // [Read] takes it from a file. The finders look an ID up where an operator keeps such files:
 //
-//   - [Tree]: a GNU tree of debug files, DIR/.build-id/ab/cdef….debug
-//   - [SymbolPath]: any files and directories, indexed by the notes inside them
+//   - [Tree]: a GNU tree of debug files, DIR/.build-id/ab/cdef….debug, and the trees of Fuchsia's build and Sentry's
+//     symsorter
+//   - [SymbolPath]: any files, directories and zip files, indexed by the notes inside them
+//   - [IDsFile]: the list ids.txt of Fuchsia's build
 //   - [ModulePath]: the path that the log itself names
 //
 // Each has the method
@@ -16,4 +18,7 @@
 // note names another build, whatever its path promises. note, when not nil, is told of every place that was looked at in vain.
 // The error for a file that is not there wraps [fs.ErrNotExist]; any other error (a cancelled context, no
 // descriptors left) says nothing about whether the file exists and must not be remembered as a miss.
+//
+// A file that is found may speak of another: [FindLink] and [FindAlt] look for what .gnu_debuglink and .gnu_debugaltlink
+// name.
 package buildid

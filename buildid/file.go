@@ -25,6 +25,10 @@ type Query struct {
 	ID   ID
 	Kind Kind
 	Name string // of the module, as logged: hostile, and only [ModulePath] reads it
+
+	// Better says that a file without debug information is at hand already: who would have to ask a server for the
+	// program itself need not.
+	Better bool
 }
 
 // An Attempt is a place where a finder looked in vain, and what it found there instead. Where may hold the name of a

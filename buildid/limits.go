@@ -15,7 +15,7 @@ const (
 
 	maxCandidates = 64 // files of one build ID that are compared with each other
 
-	walkers     = 16               // goroutines that look at folders and read notes; a cold disk answers that many at once, a warm one is done sooner
+	walkers     = 16              // goroutines that look at folders and read notes; a cold disk answers that many at once, a warm one is done sooner
 	walkChunk   = 256             // files that one of them looks at before it takes another task
 	maxIndexed  = 1000000         // files and folders looked at below all paths together: some 200 MB of index
 	maxFaults   = 16              // Attempts about what could not be read, kept for --explain

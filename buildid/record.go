@@ -67,7 +67,7 @@ type folder struct {
 	settled bool     // while the state is the same, so are the names
 	files   []record // regular ones and links, sorted by name
 	folders []string // sorted
-	unread  bool     // one of the files could not be read
+	faulty  bool     // not all of the files could be read
 }
 
 // file returns the record of the file called name, or nil.

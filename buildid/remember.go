@@ -1,7 +1,6 @@
 package buildid
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -29,27 +28,28 @@ var errBadMemory = errors.New("not a usable index")
 
 // A memory is the folder in which the indexes of roots are kept between runs, a file for each. Several processes may use
 // it at once: a file is only ever replaced as a whole. What others may have changed is not read.
-type memory struct{ dir string }
+type memory struct {
+	cache string // the cache folder; empty for none
+}
 
-// openMemory returns the memory below the cache folder, or nil where there is none that is the user's alone.
-func openMemory(cacheDir string) *memory {
-	if cacheDir == "" {
-		return nil
+// folder returns the memory's folder, which it makes if it should. There may be none that is the user's alone.
+func (m memory) folder(make bool) (dir string, ok bool) {
+	if m.cache == "" {
+		return "", false
 	}
-	dir := filepath.Join(cacheDir, memoryFolder)
-	if os.MkdirAll(cacheDir, 0o700) != nil || os.Mkdir(dir, 0o700) != nil && !isFolder(dir) {
-		return nil
+	dir = filepath.Join(m.cache, memoryFolder)
+	if make {
+		// What is wrong is seen below.
+		_ = os.MkdirAll(m.cache, 0o700)
+		_ = os.Mkdir(dir, 0o700)
 	}
-	for _, folder := range []string{cacheDir, dir} {
+	for _, folder := range []string{m.cache, dir} {
 		info, err := os.Stat(folder)
 		if err != nil || !info.IsDir() || !ours(info) {
-			return nil
+			return "", false
 		}
 	}
-	if !isFolder(dir) {
-		return nil
-	}
-	return &memory{dir}
+	return dir, isFolder(dir)
 }
 
 // isFolder reports whether path is a folder, not a link to one.
@@ -58,15 +58,19 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// file returns where the index of root is.
-func (m *memory) file(root string) string {
+// memoryFile returns the name of the file for root.
+func memoryFile(root string) string {
 	sum := sha256.Sum256([]byte(root))
-	return filepath.Join(m.dir, hex.EncodeToString(sum[:16])+memorySuffix)
+	return hex.EncodeToString(sum[:16]) + memorySuffix
 }
 
 // load returns what was there at root, an absolute path, when save was last called.
-func (m *memory) load(root string) ([]*folder, error) {
-	path := m.file(root)
+func (m memory) load(root string) ([]*folder, error) {
+	dir, ok := m.folder(false)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	path := filepath.Join(dir, memoryFile(root))
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags|noFollow, 0)
 	if err != nil {
 		return nil, err
@@ -92,12 +96,16 @@ func (m *memory) load(root string) ([]*folder, error) {
 }
 
 // save keeps what is there at root, an absolute path.
-func (m *memory) save(root string, folders []*folder) error {
+func (m memory) save(root string, folders []*folder) error {
+	dir, ok := m.folder(true)
+	if !ok {
+		return fmt.Errorf("keep an index below %s: it is not a folder that the user alone can write", m.cache)
+	}
 	data := encodeFolders(root, folders)
 	if len(data) > maxRemembered {
 		return fmt.Errorf("an index of %d bytes is not kept: the limit is %d", len(data), maxRemembered)
 	}
-	f, err := os.CreateTemp(m.dir, tempPrefix) // 0600, and new
+	f, err := os.CreateTemp(dir, tempPrefix) // 0600, and new
 	if err != nil {
 		return err
 	}
@@ -105,19 +113,19 @@ func (m *memory) save(root string, folders []*folder) error {
 	err = errors.Join(err, f.Sync())
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), m.file(root))
+		err = os.Rename(f.Name(), filepath.Join(dir, memoryFile(root)))
 	}
 	if err != nil {
 		os.Remove(f.Name())
 	}
-	m.trim()
+	trimMemory(dir)
 	return err
 }
 
-// trim removes what was left by a process that ended while it wrote, and the indexes that were not used for longest if there are
+// trimMemory removes what was left by a process that ended while it wrote, and the indexes that were not used for longest if there are
 // too many.
-func (m *memory) trim() {
-	entries, err := os.ReadDir(m.dir)
+func trimMemory(dir string) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
@@ -127,14 +135,14 @@ func (m *memory) trim() {
 		switch {
 		case err != nil || !info.Mode().IsRegular():
 		case strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > time.Hour:
-			os.Remove(filepath.Join(m.dir, e.Name()))
+			os.Remove(filepath.Join(dir, e.Name()))
 		case strings.HasSuffix(e.Name(), memorySuffix):
 			indexes = append(indexes, info)
 		}
 	}
 	slices.SortFunc(indexes, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	for _, info := range indexes[min(len(indexes), rememberedMax):] {
-		os.Remove(filepath.Join(m.dir, info.Name()))
+		os.Remove(filepath.Join(dir, info.Name()))
 	}
 }
 
@@ -216,19 +224,19 @@ func appendString(b []byte, s string) []byte {
 
 // decodeFolders reads what encodeFolders wrote. The bytes may be hostile: names lead nowhere but below the root.
 func decodeFolders(data []byte, root string) ([]*folder, error) {
-	body, sum := data, []byte(nil)
-	if n := len(data) - 4; n >= 0 {
-		body, sum = data[:n], data[n:]
-	}
-	c := &cursor{data: body}
-	if len(sum) != 4 || binary.LittleEndian.Uint32(sum) != castagnoli(body) || !bytes.HasPrefix(body, []byte(memoryMagic)) {
+	n := len(data) - crc32.Size
+	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != castagnoli(data[:n]) {
 		return nil, errBadMemory
 	}
-	c.data = c.data[len(memoryMagic):]
+	body, ok := strings.CutPrefix(string(data[:n]), memoryMagic)
+	if !ok {
+		return nil, errBadMemory
+	}
+	c := &cursor{data: body}
 	if c.string() != root {
 		return nil, errBadMemory
 	}
-	n := c.count(minFolder)
+	n = c.count(minFolder)
 	folders := make([]*folder, 0, n)
 	for range n {
 		d := c.folder()
@@ -245,14 +253,14 @@ func decodeFolders(data []byte, root string) ([]*folder, error) {
 
 // A cursor reads the parts of an index. Once something is wrong, all that follows is zero.
 type cursor struct {
-	data []byte
+	data string
 	seen int // parts
 	bad  bool
 }
 
 func (c *cursor) folder() *folder {
 	d := &folder{rel: c.string()}
-	d.state.mtime = int64(c.uint64())
+	d.state.mtime = int64(c.fixed(8))
 	d.state.inode = c.uvarint()
 	d.settled = c.byte()&flagSettled != 0
 	n := c.count(2)
@@ -271,7 +279,6 @@ func (c *cursor) folder() *folder {
 		if len(d.files) > 0 && d.files[len(d.files)-1].name >= r.name {
 			c.bad = true
 		}
-		d.unread = d.unread || r.content == unread
 		d.files = append(d.files, r)
 	}
 	if d.rel != "" && (!filepath.IsLocal(d.rel) || filepath.Clean(d.rel) != d.rel) {
@@ -283,7 +290,7 @@ func (c *cursor) folder() *folder {
 func (c *cursor) record() record {
 	r := record{name: c.name()}
 	r.state.size = int64(c.uvarint())
-	r.state.mtime = int64(c.uint64())
+	r.state.mtime = int64(c.fixed(8))
 	r.state.inode = c.uvarint()
 	f := c.byte()
 	r.content, r.settled = content(f&3), f&flagSettled != 0
@@ -322,44 +329,43 @@ func (c *cursor) id() ID {
 	return ID{s}
 }
 
+// string returns a part of the data, which stays in memory for it.
 func (c *cursor) string() string {
-	return string(c.bytes(c.uvarint()))
+	return c.take(c.uvarint())
 }
 
-func (c *cursor) bytes(n uint64) []byte {
+func (c *cursor) take(n uint64) string {
 	if c.bad || n > uint64(len(c.data)) {
 		c.bad = true
-		return nil
+		return ""
 	}
-	b := c.data[:n]
+	s := c.data[:n]
 	c.data = c.data[n:]
-	return b
+	return s
 }
 
-func (c *cursor) byte() byte {
-	b := c.bytes(1)
-	if c.bad {
-		return 0
-	}
-	return b[0]
-}
+func (c *cursor) byte() byte { return byte(c.fixed(1)) }
 
-func (c *cursor) uint64() uint64 {
-	b := c.bytes(8)
-	if c.bad {
-		return 0
+// fixed reads a number of n bytes.
+func (c *cursor) fixed(n uint64) (v uint64) {
+	s := c.take(n)
+	for i := range len(s) {
+		v |= uint64(s[i]) << (8 * i)
 	}
-	return binary.LittleEndian.Uint64(b)
-}
-
-func (c *cursor) uvarint() uint64 {
-	v, n := binary.Uvarint(c.data)
-	if c.bad || n <= 0 {
-		c.bad = true
-		return 0
-	}
-	c.data = c.data[n:]
 	return v
+}
+
+func (c *cursor) uvarint() (v uint64) {
+	for i := 0; i < len(c.data) && i < binary.MaxVarintLen64 && !c.bad; i++ {
+		b := c.data[i]
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			c.data = c.data[i+1:]
+			return v
+		}
+	}
+	c.bad = true
+	return 0
 }
 
 // count reads how many parts of at least size bytes follow.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func someFolders(t testing.TB) []*folder {
 	id := mustParse(t, wanted)
 	return []*folder{
 		{rel: "", state: state{mtime: 1, inode: 2}, settled: true, folders: []string{"a", "b"}, files: []record{}},
-		{rel: "a", state: state{mtime: -1, inode: 1 << 63}, folders: []string{}, unread: true, files: []record{
+		{rel: "a", state: state{mtime: -1, inode: 1 << 63}, folders: []string{}, files: []record{
 			{name: "archive.zip", state: state{1 << 40, 1 << 60, 3}, content: archive, settled: true, members: []member{{"x/y", 7, id}, {"z", 8, mustParse(t, "ab")}}},
 			{name: "elf", state: state{100, 5, 4}, content: elfFile, settled: true, id: id},
 			{name: `odd\name`, state: state{100, 5, 4}, content: foreign},
@@ -40,9 +41,13 @@ func TestAnIndexIsReadAsItWasWritten(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		want[1].files[2].name = "odd"
 	}
-	m := openMemory(filepath.Join(t.TempDir(), "a", "b"))
-	if m == nil {
-		t.Fatal("no memory")
+	cache := filepath.Join(t.TempDir(), "a", "b")
+	m := memory{cache}
+	if _, err := m.load("/root"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("at first: %v", err)
+	}
+	if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a load made the cache: %v", err)
 	}
 	if err := m.save("/root", want); err != nil {
 		t.Fatal(err)
@@ -60,11 +65,35 @@ func TestAnIndexIsReadAsItWasWritten(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	for path, mode := range map[string]fs.FileMode{m.dir: fs.ModeDir | 0o700, m.file("/root"): 0o600} {
+	dir := filepath.Join(cache, memoryFolder)
+	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, filepath.Join(dir, memoryFile("/root")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
 			t.Errorf("%s: %v, %v; want %v", path, info.Mode(), err, mode)
 		}
 	}
+}
+
+func TestWhatCameLastIsRememberedAtTheEnd(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	putMany(t, dir, 10)
+	o := SymbolPathOptions{[]string{dir}, cache}
+	synctest.Test(t, func(t *testing.T) {
+		later()
+		first := OpenSymbolPath(o)
+		has(t, first, mustParse(t, wanted))
+		put(t, filepath.Join(dir, "new"), program{id: wanted}.bytes(t))
+		time.Sleep(recheckMin)
+		if !has(t, first, mustParse(t, wanted)) {
+			t.Fatal("not found")
+		}
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+		second := OpenSymbolPath(o)
+		if !has(t, second, mustParse(t, wanted)) || second.opens.Load() != 0 {
+			t.Errorf("%d files were opened, want none", second.opens.Load())
+		}
+	})
 }
 
 func TestADamagedIndexIsWrittenAnew(t *testing.T) {
@@ -73,7 +102,7 @@ func TestADamagedIndexIsWrittenAnew(t *testing.T) {
 	o := SymbolPathOptions{[]string{dir}, cache}
 	first := OpenSymbolPath(o)
 	has(t, first, ids[0])
-	path := openMemory(cache).file(dir)
+	path := filepath.Join(cache, memoryFolder, memoryFile(dir))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -189,16 +218,20 @@ func TestACacheThatOthersMayChangeIsNotUsed(t *testing.T) {
 }
 
 func TestTheCacheDoesNotGrowWithoutEnd(t *testing.T) {
-	m := openMemory(t.TempDir())
+	m := memory{t.TempDir()}
+	dir, ok := m.folder(true)
+	if !ok {
+		t.Fatal("no memory")
+	}
 	old := time.Now().Add(-2 * time.Hour)
-	put(t, filepath.Join(m.dir, tempPrefix+"1"), []byte("left by a process that was killed"))
-	if err := os.Chtimes(filepath.Join(m.dir, tempPrefix+"1"), old, old); err != nil {
+	put(t, filepath.Join(dir, tempPrefix+"1"), []byte("left by a process that was killed"))
+	if err := os.Chtimes(filepath.Join(dir, tempPrefix+"1"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(m.dir, tempPrefix+"2"), []byte("of a process that writes"))
-	put(t, filepath.Join(m.dir, "other"), nil)
+	put(t, filepath.Join(dir, tempPrefix+"2"), []byte("of a process that writes"))
+	put(t, filepath.Join(dir, "other"), nil)
 	for i := range rememberedMax + 10 {
-		path := m.file(string(rune('a' + i)))
+		path := filepath.Join(dir, memoryFile(string(rune('a'+i))))
 		put(t, path, nil)
 		at := old.Add(-time.Duration(i) * time.Minute)
 		if err := os.Chtimes(path, at, at); err != nil {
@@ -208,7 +241,7 @@ func TestTheCacheDoesNotGrowWithoutEnd(t *testing.T) {
 	if err := m.save("/root", nil); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(m.dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +250,7 @@ func TestTheCacheDoesNotGrowWithoutEnd(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if len(names) != rememberedMax+2 || slices.Contains(names, tempPrefix+"1") || !slices.Contains(names, "other") ||
-		!slices.Contains(names, filepath.Base(m.file("/root"))) || !slices.Contains(names, filepath.Base(m.file("a"))) {
+		!slices.Contains(names, memoryFile("/root")) || !slices.Contains(names, memoryFile("a")) {
 		t.Errorf("%d files are left: %q", len(names), names)
 	}
 }

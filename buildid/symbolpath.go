@@ -16,13 +16,12 @@ import (
 // A SymbolPath finds files by the notes in them, wherever they lie under the paths that the operator named, also in zip
 // files. It may be used by many goroutines at once.
 type SymbolPath struct {
-	paths []string
-	cache string
-	index atomic.Pointer[pathIndex] // nil until built
-	lock  chan struct{}             // holds a token, for whoever makes the index; a channel, so that waiting ends with a context
+	paths  []string
+	memory memory
+	index  atomic.Pointer[pathIndex] // nil until built
+	lock   chan struct{}             // holds a token, for whoever makes the index; a channel, so that waiting ends with a context
 
 	// What follows belongs to the holder of the token.
-	memory   *memory
 	deep     pace      // of looks at all files
 	shallow  pace      // of looks at folders
 	unsaved  []bool    // by path
@@ -48,13 +47,24 @@ func NewSymbolPath(paths ...string) *SymbolPath {
 // OpenSymbolPath returns a finder. Nothing is read before the first Find. A finder that found something in a zip file should be
 // closed.
 func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
-	p := &SymbolPath{paths: slices.Clone(o.Paths), cache: o.CacheDir, lock: make(chan struct{}, 1), unsaved: make([]bool, len(o.Paths))}
+	p := &SymbolPath{paths: slices.Clone(o.Paths), memory: memory{o.CacheDir}, lock: make(chan struct{}, 1), unsaved: make([]bool, len(o.Paths))}
 	p.lock <- struct{}{}
 	return p
 }
 
-// Close removes what was inflated, now or, where a File is still open, when that is closed. The finder stays usable.
-func (p *SymbolPath) Close() error { return p.unpacked.close() }
+// Close remembers what came last, and removes what was inflated: now or, where a File is still open, when that is closed. The finder
+// stays usable.
+func (p *SymbolPath) Close() error {
+	select {
+	case <-p.lock:
+		if x := p.index.Load(); x != nil {
+			p.save(x)
+		}
+		p.lock <- struct{}{}
+	default: // somebody is looking
+	}
+	return p.unpacked.close()
+}
 
 // Find returns the file whose note holds q.ID. Of several, Debug and Alt queries prefer one with debug information, then one
 // with a full symbol table; Executable ones one that holds its code; then the path that sorts first.
@@ -176,9 +186,6 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 	if index != seen || index != nil && !deep && !p.shallow.due(false) {
 		return index, nil
 	}
-	if index == nil {
-		p.memory = openMemory(p.cache)
-	}
 	began := time.Now()
 	next, err := p.walk(ctx, index, !deep)
 	if err != nil {
@@ -224,7 +231,7 @@ func (p *SymbolPath) known(i int, old *pathIndex) []*folder {
 		return old.roots[i].folders
 	}
 	abs, err := filepath.Abs(p.paths[i])
-	if p.memory == nil || err != nil {
+	if err != nil {
 		return nil
 	}
 	folders, _ := p.memory.load(abs) // without it everything is read again
@@ -240,7 +247,7 @@ func (p *SymbolPath) save(x *pathIndex) {
 		}
 		p.unsaved[i] = false
 		abs, err := filepath.Abs(root.path)
-		if p.memory == nil || err != nil || len(root.folders) == 0 || root.file && !root.archive {
+		if err != nil || len(root.folders) == 0 || root.file && !root.archive {
 			continue
 		}
 		_ = p.memory.save(abs, root.folders)
@@ -325,8 +332,8 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 
 // tempDir returns where members are inflated: where there is room for what is kept, if there is such a place.
 func (p *SymbolPath) tempDir() string {
-	if m := openMemory(p.cache); m != nil {
-		return m.dir
+	if dir, ok := p.memory.folder(true); ok {
+		return dir
 	}
 	return os.TempDir()
 }

@@ -187,7 +187,7 @@ func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 		w.seen += len(was.files)
 		w.mu.Unlock()
 		d.settled, d.folders = true, was.folders
-		if w.shallow && !was.unread {
+		if w.shallow && !was.faulty {
 			d = was
 		} else {
 			d.files = slices.Clone(was.files)
@@ -268,38 +268,38 @@ func (w *walk) list(d *folder, path string, was *folder) error {
 
 // files brings some of d's records up to date.
 func (w *walk) files(r *rootWalk, d *folder, from, to int) {
-	changed, missed := false, false
+	changed, faulty := false, false
 	for i := from; i < to && w.ctx.Err() == nil; i++ {
-		now := w.look(filepath.Join(r.base, d.rel, d.files[i].name), &d.files[i])
+		now, ok := w.look(filepath.Join(r.base, d.rel, d.files[i].name), &d.files[i])
 		if !now.equal(&d.files[i]) {
 			changed = true
 			d.files[i] = now
 		}
-		missed = missed || now.content == unread
+		faulty = faulty || !ok
 	}
-	if changed || missed {
+	if changed || faulty {
 		w.mu.Lock()
 		r.changed = r.changed || changed
-		d.unread = d.unread || missed
+		d.faulty = d.faulty || faulty
 		w.mu.Unlock()
 	}
 }
 
-// look returns what the file at path is, which was r.
-func (w *walk) look(path string, r *record) record {
+// look returns what the file at path is, which was r, and whether that can be told from its state from now on.
+func (w *walk) look(path string, r *record) (record, bool) {
 	none := record{name: r.name}
 	info, err := os.Stat(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !isLoop(err) {
 			w.fault(path, err)
 		}
-		return none
+		return none, false
 	}
 	if !info.Mode().IsRegular() {
-		return none
+		return none, false
 	}
 	if r.settled && r.content != unread && r.state == stateOf(info) {
-		return *r
+		return *r, true
 	}
 	w.opens.Add(1)
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
@@ -309,18 +309,19 @@ func (w *walk) look(path string, r *record) record {
 	}
 	if err != nil {
 		w.fault(path, err)
-		return none
+		return none, false
 	}
 	if !info.Mode().IsRegular() {
-		return none
+		return none, false
 	}
 	now := record{name: r.name, state: stateOf(info)}
 	now.settled = now.state.settled(time.Now())
 	if err := w.read(&now, f, info.Size()); err != nil {
 		w.fault(path, err)
 		now.settled = false
+		return now, false
 	}
-	return now
+	return now, true
 }
 
 // read enters what the file f of size bytes is into r. Files that are none of ours are no faults: the folders are the operator's.
