@@ -107,7 +107,11 @@ func (w *typeWalk) resolve(t typeAt, e *typeEntry) (typeAt, bool) {
 // size returns the bytes of an object of a type.
 func (w *typeWalk) size(t typeAt, depth int) (n uint64, ok bool) {
 	var e typeEntry
-	if t, ok = w.resolve(t, &e); !ok || depth > maxTypeDepth {
+	if depth > maxTypeDepth {
+		w.tooLong = true
+		return 0, false
+	}
+	if t, ok = w.resolve(t, &e); !ok {
 		return 0, false
 	}
 	if e.byteSize.isConst() {
@@ -146,6 +150,9 @@ type dimension struct {
 
 // shape reads the dimensions of an array. It returns false where there is nothing to tell elements apart by.
 func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool {
+	if !w.spend(16) { // it takes memory for a while
+		return false
+	}
 	a.elem = w.follow(t, e.typ)
 	a.total = 1
 	a.column = w.fortran
@@ -233,8 +240,11 @@ func signed(v value) int64 {
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
 	t, ok := w.resolve(t, &e)
-	if !ok || off >= limit || depth > maxTypeDepth || len(w.path) > maxMemberPath || w.left == 0 {
-		w.tooLong = w.tooLong || len(w.path) > maxMemberPath
+	if !ok || off >= limit || w.tooLong || w.left == 0 {
+		return off, false
+	}
+	if depth > maxTypeDepth || len(w.path) > maxMemberPath {
+		w.tooLong = true
 		return off, false
 	}
 	switch e.tag {
@@ -375,7 +385,7 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 				open.child, open.name, open.typ, open.at = child, name, typ, at
 			}
 		}
-		return !exact && w.left > 0
+		return !exact && !w.tooLong && w.left > 0
 	})
 	if exact {
 		return rest, true

@@ -87,16 +87,21 @@ type typeEntry struct {
 // A typeWalk reads types as far as one answer needs. It keeps nothing of them: hostile ones cost steps.
 type typeWalk struct {
 	left    int // steps
+	begun   int
 	alt     *Data
 	path    []byte
-	tooLong bool
+	tooLong bool // a limit is reached: nothing is claimed
 	fortran bool
 	rust    bool
 }
 
 func (d *Data) newTypeWalk() *typeWalk {
-	return &typeWalk{left: min(maxTypeWork, d.work), alt: d.altData()}
+	n := min(maxTypeWork, d.work)
+	return &typeWalk{left: n, begun: n, alt: d.altData()}
 }
+
+// charge takes what w did off the budget of the lookup.
+func (w *typeWalk) charge(d *Data) { d.work -= w.begun - w.left }
 
 // spend takes n steps off the budget, and reports whether it lasts.
 func (w *typeWalk) spend(n int) bool {

@@ -184,15 +184,18 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 		start = starts[i-1].addr
 	}
 	i := sort.Search(len(starts), func(i int) bool { return starts[i].addr >= start })
+	tried := 0
 	for n := 0; n < maxAliases && i < len(starts) && starts[i].addr == start; n, i = n+1, i+1 {
 		u := d.unitAt(starts[i].unit)
 		if u == nil || d.work == 0 {
 			continue
 		}
 		d.inVariableUnit(u, func(h *Data, hu *unit) {
-			for _, v := range d.variablesOf(u, h, hu) {
-				if v.addr != start {
-					continue
+			list := d.variablesOf(u, h, hu)
+			at := sort.Search(len(list), func(i int) bool { return list[i].addr >= start })
+			for _, v := range list[at:] {
+				if tried++; v.addr != start || tried > maxAliases {
+					return
 				}
 				score := 1
 				if len(sym.Name) > 0 {
@@ -213,6 +216,7 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 // agree says how well an entry agrees with a symbol at its address: 0 not at all, 1 in its size, 2 in its name, 3 in both.
 func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 	w := d.newTypeWalk()
+	defer w.charge(d)
 	info := w.variable(typeAt{d, u, entry})
 	if size, ok := w.size(info.typ, 0); ok && size == sym.Size {
 		score++
@@ -236,6 +240,7 @@ func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 // describe returns what the entry of a variable says of addr.
 func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
 	w := d.newTypeWalk()
+	defer w.charge(d)
 	info := w.variable(typeAt{d, u, entry})
 	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
 	if len(info.linkage) > 0 && !d.short {
@@ -376,6 +381,7 @@ func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
 		return list
 	}
 	list := slices.Clip(h.scanVariables(hu))
+	slices.SortStableFunc(list, func(a, b variableEntry) int { return cmp.Compare(a.addr, b.addr) })
 	if d.vars.units == nil {
 		d.vars.units = make(map[uint64][]variableEntry)
 	}
