@@ -32,6 +32,7 @@ type File struct {
 	symbols  symbols         // .symtab, or .dynsym where that is missing or empty
 	dynamic  symbols         // .dynsym where symbols is .symtab
 	mini     mini
+	unwind   unwind
 }
 
 // A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
@@ -169,7 +170,7 @@ func (f *File) Close() error {
 		f.mini.file.Close()
 	}
 	m := f.mapped
-	f.mapped, f.kept, f.symbols, f.dynamic, f.mini = nil, nil, symbols{}, symbols{}, mini{}
+	f.mapped, f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, nil, symbols{}, symbols{}, mini{}, unwind{}
 	if m == nil || f.inMemory {
 		return nil
 	}
@@ -254,5 +255,5 @@ func (f *File) Footprint() int64 {
 	if f.mini.file != nil {
 		n += f.mini.file.Footprint()
 	}
-	return n + f.symbols.footprint() + f.dynamic.footprint()
+	return n + f.symbols.footprint() + f.dynamic.footprint() + f.unwind.footprint()
 }

@@ -31,6 +31,9 @@ const (
 	// bytes of history that all blocks of xz may ask for, one after the other, beside as many as they hold
 	maxDictionaries = 256 << 20
 
+	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
+	maxCommon = 64 << 10 // common entries of .eh_frame whose encoding is remembered; a linker leaves one for each kind
+
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million
 
 	linearLookups = 16       // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 12 passes
