@@ -52,6 +52,9 @@ func keys(q buildid.Query) []key {
 	case buildid.Alt:
 		return []key{{q.ID, buildid.Debug}}
 	}
+	if q.Better {
+		return []key{{q.ID, buildid.Debug}}
+	}
 	return []key{{q.ID, buildid.Debug}, {q.ID, buildid.Executable}}
 }
 

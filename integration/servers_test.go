@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -221,6 +222,31 @@ func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 				t.Errorf("%d requests, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// Who has the stripped program asks for its debug file alone.
+func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
+	need(t, "gcc")
+	var asked []string
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.URL.Path)
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "work.so")
+	run(t, []byte("int work(int n) { return n * 3; }\n"), "gcc", "-s", "-shared", "-fPIC", "-Wl,--build-id=0xaabbccdd", "-x", "c", "-", "-o", file)
+	cmd := exec.Command(command, "--debug-file-directory", t.TempDir())
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+server.URL, "DEBUGINFOD_CACHE_PATH="+t.TempDir())
+	cmd.Stdin = strings.NewReader("{{{module:0:" + file + ":elf:aabbccdd}}}\n{{{mmap:0x10000:0x2000:load:0:rx:0x0}}}\n{{{pc:0x10fff}}}\n")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(asked, []string{"/buildid/aabbccdd/debuginfo"}); diff != "" {
+		t.Errorf("asked for (-got +want):\n%s", diff)
 	}
 }
 

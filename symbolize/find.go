@@ -116,22 +116,24 @@ func (f *found) publish(s *Symbolizer, e *entry) {
 }
 
 // lend gives e the best file so far, which has no debug information, to answer
-// from while the finders behind are asked: one of them may be a slow server.
-func (f *found) lend(s *Symbolizer, e *entry) {
+// from while the finders behind are asked: one of them may be a slow server. It
+// reports whether e has a file now.
+func (f *found) lend(s *Symbolizer, e *entry) (has bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if f.module == nil || s.ctx.Err() != nil {
-		return
+		return e.module != nil
 	}
 	if e.module != nil {
 		if !f.module.betterThan(e.module) {
-			return
+			return true
 		}
 		s.shut(e)
 	}
 	e.module, f.module, f.lent = f.module, nil, true
 	e.err = nil
 	s.account(e)
+	return true
 }
 
 // search asks the finders for e's file in order and keeps the best. It leaves
@@ -148,14 +150,14 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 	}
 	id := e.key.id
 	for _, finder := range s.o.Finders {
-		f.lend(s, e)
+		has := f.lend(s, e)
 		for _, name := range names {
 			if s.ctx.Err() != nil {
 				break
 			}
 			var file *buildid.File
 			err := guard(func() (err error) { // finders read the headers of whatever lies there
-				file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Debug, Name: name}, note)
+				file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Debug, Name: name, Better: has}, note)
 				return err
 			})
 			if err != nil {
