@@ -80,23 +80,42 @@ func TestAddressSanitizerReports(t *testing.T) {
 	}
 }
 
-// A file that was not linked, and has no build ID, answers as one that was.
+// A file that was not linked, and has no build ID, answers as one that was. Where it has several sections with code, which all begin at
+// address 0, the first that is long enough answers.
 func TestObjectFiles(t *testing.T) {
-	need(t, llvmSymbolizer, "clang-19")
+	need(t, llvmSymbolizer, "clang-19", "gcc", "g++")
 	dir := t.TempDir()
 	place := filepath.Join(dir, ".build-id", "ab", "cdef.debug")
 	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	command(t, "int n; static inline int sq(int x) { return x * x; }\nint f(int x) { n = x; return sq(x) + sq(n); }\nint main(void) { return f(n); }\n",
-		"clang-19", "-x", "c", "-", "-g", "-O1", "-c", "-o", place)
 	var log strings.Builder
 	log.WriteString("{{{module:0:a.o:elf:abcdef}}}\n{{{mmap:0x1000:0x1000:load:0:rwx:0}}}\n")
-	for a := 0x1000; a < 0x1040; a++ {
+	for a := 0x1000; a < 0x1100; a++ {
 		fmt.Fprintf(&log, "{{{bt:0:%#x:pc}}} {{{pc:%#x}}} {{{data:%#x}}}\n", a, a, a)
 	}
-	for _, flags := range flagSets {
-		compare(t, log.String(), append([]string{tree(dir)}, flags...)...)
+	const c = "int n; static inline int sq(int x) { return x * x; }\n" +
+		"__attribute__((noinline)) int f(int x) {\n n = x;\n return sq(x) + sq(n); }\n" +
+		"int g(int x) {\n if (x > 3)\n  n += f(x);\n return sq(n) ? f(x + 1) :\n  f(x) * 7; }\n" +
+		"int main(void) { return f(n) + g(n); }\n"
+	const cpp = "template <class T> struct A { T v;\n inline T sq() const { return v * v; }\n T set(T x) { v = x;\n return sq(); } };\n" +
+		"template struct A<int>; template struct A<long>;\n int use(int x) { A<int> a; return\n a.set(x); }\n"
+	for _, build := range []string{
+		"clang-19 -x c -O1", "clang-19 -x c -O0 -ffunction-sections", "clang-19 -x c -O1 -ffunction-sections -gdwarf-4 -gz=zlib",
+		"gcc -x c -O2 -ffunction-sections", "clang-19 -x c++ -O1", "g++ -x c++ -O1", "clang-19 -x c -O1 -ffunction-sections --target=riscv64-linux-gnu",
+		"clang-19 -x c -O1 -ffunction-sections --target=i386-linux-gnu",
+	} {
+		words := strings.Fields(build)
+		source := c
+		if words[2] == "c++" {
+			source = cpp
+		}
+		command(t, source, words[0], append(words[1:], "-", "-g", "-c", "-o", place)...)
+		t.Run(build, func(t *testing.T) {
+			for _, flags := range flagSets {
+				compare(t, log.String(), append([]string{tree(dir)}, flags...)...)
+			}
+		})
 	}
 }
 
