@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -305,5 +306,27 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	e.mu.Unlock()
 	if n := s.memory.mapped.Load(); n != 0 {
 		t.Errorf("%d files are counted once the module is closed", n)
+	}
+}
+
+// A split unit's file that shrinks while it is mapped sets its module aside, and nothing of it stays open.
+func TestSplitFileThatShrinks(t *testing.T) {
+	dir := t.TempDir()
+	f := buildIn(t, dir, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf")
+	s := open(t, Options{}, oneFile{f, "here"})
+	l := f.at(f.symbols(t)["entry"].Value)
+	if got := code(s, l); !strings.HasPrefix(got, "entry ") || s.memory.mapped.Load() != 2 {
+		t.Fatalf("got %q with %d files mapped", got, s.memory.mapped.Load())
+	}
+	if err := os.Truncate(filepath.Join(dir, "out/shop.dwo"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Code(context.Background(), nil, l)
+	var fault *FaultError
+	if !errors.As(err, &fault) {
+		t.Errorf("got %v, want a FaultError", err)
+	}
+	if n := s.memory.mapped.Load(); n != 0 {
+		t.Errorf("%d files are counted, want none", n)
 	}
 }
