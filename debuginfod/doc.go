@@ -37,7 +37,7 @@ const (
 	defaultMaxSize = 4 << 30          // DEBUGINFOD_MAXSIZE, bytes: the debug information of a browser fits
 	defaultRetries = 2                // DEBUGINFOD_RETRY_LIMIT: elfutils'
 
-	maxRedirects  = 5         // of one request
+	maxRedirects  = 3         // of one request: a mirror and its store
 	maxHeader     = 64 << 10  // bytes of an answer's header
 	maxHeaders    = 1 << 20   // bytes of DEBUGINFOD_HEADERS_FILE
 	maxControl    = 64        // bytes of a control file of the cache: it holds a number
