@@ -71,7 +71,8 @@ func (p *SymbolPath) Close() error {
 //
 // The first Find walks the paths in goroutines that end before it returns; others wait for it. Files that come later are found: a Find
 // that finds nothing, or no debug information, looks at the folders again if that was not done a moment ago, and more rarely the longer it
-// takes. A walk that ctx ends is done again by the next Find.
+// takes. A walk that ctx ends is done again by the next Find. Where another process has left its index, a file with debug information that is
+// in it, and is the one asked for, is found without a walk.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -182,8 +183,17 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 	}
 	defer func() { p.lock <- struct{}{} }()
 	index := p.index.Load()
+	if index != seen {
+		return index, nil
+	}
+	if index == nil {
+		if index = p.remembered(); index != nil {
+			p.index.Store(index)
+			return index, nil
+		}
+	}
 	deep := index == nil || p.deep.due(stale)
-	if index != seen || index != nil && !deep && !p.shallow.due(false) {
+	if !deep && !p.shallow.due(false) {
 		return index, nil
 	}
 	began := time.Now()
@@ -196,18 +206,22 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 		p.deep = p.shallow
 	}
 	p.index.Store(next)
-	if slices.Contains(p.unsaved, true) && (index == nil || time.Since(p.saved) >= rememberAgain) {
+	if slices.Contains(p.unsaved, true) && time.Since(p.saved) >= rememberAgain {
 		p.save(next)
 	}
 	return next, nil
 }
 
-// walk looks at the paths, from what is known of them.
+// walk looks at the paths, from what is known of them. It returns old if nothing has changed.
 func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*pathIndex, error) {
 	w := walk{ctx: ctx, shallow: shallow, opens: &p.opens}
 	roots := make([]*rootWalk, len(p.paths))
 	for i, path := range p.paths {
-		roots[i] = newRootWalk(path, p.known(i, old))
+		var known []*folder
+		if old != nil {
+			known = old.roots[i].folders
+		}
+		roots[i] = newRootWalk(path, known)
 	}
 	if err := w.run(roots); err != nil {
 		return nil, err
@@ -225,17 +239,32 @@ func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*p
 	return newPathIndex(indexes, w.faults), nil
 }
 
-// known returns what is known of the path with number i: from the index or, at first, from the disk.
-func (p *SymbolPath) known(i int, old *pathIndex) []*folder {
-	if old != nil {
-		return old.roots[i].folders
+// remembered returns an index of what was there when another process looked, or nil. Nothing in it is certain: a file is checked when it is
+// opened, and what is not found is looked for.
+func (p *SymbolPath) remembered() *pathIndex {
+	roots := make([]*rootIndex, len(p.paths))
+	some := false
+	for i, path := range p.paths {
+		roots[i] = &rootIndex{path: path, base: path}
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		if !info.IsDir() {
+			roots[i].base, roots[i].file = filepath.Dir(path), true
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			continue
+		}
+		if folders, err := p.memory.load(abs); err == nil { // without it everything is read again
+			roots[i].folders, some = folders, true
+		}
 	}
-	abs, err := filepath.Abs(p.paths[i])
-	if err != nil {
+	if !some {
 		return nil
 	}
-	folders, _ := p.memory.load(abs) // without it everything is read again
-	return folders
+	return newPathIndex(roots, nil)
 }
 
 // save keeps what is worth it for the next run. That this is not possible is no fault: it only costs time.

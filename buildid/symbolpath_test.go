@@ -116,6 +116,54 @@ func TestASecondStartOpensOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+func TestAKnownFileIsFoundWithoutALook(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("times differ")
+	}
+	dir, cache := t.TempDir(), t.TempDir()
+	whole := func(id string) []byte { return program{id: id, sections: []string{".debug_info"}}.bytes(t) }
+	put(t, filepath.Join(dir, "x"), whole(wanted))
+	put(t, filepath.Join(dir, "y"), whole("aaaa"))
+	put(t, filepath.Join(dir, "z"), program{id: "bbbb"}.bytes(t))
+	settle(t, dir)
+	o := SymbolPathOptions{[]string{dir, filepath.Join(dir, "none")}, cache}
+	has(t, OpenSymbolPath(o), mustParse(t, wanted))
+	// x is another build now, though its folder is as it was.
+	put(t, filepath.Join(dir, "x"), whole(another))
+	tests := []struct {
+		id      string
+		found   bool
+		looked  bool
+		because string
+	}{
+		{"aaaa", true, false, "it is known"},
+		{another, true, true, "it is not known"},
+		{wanted, false, true, "it is another build"},
+		{"bbbb", true, true, "there may be a better one"},
+		{"cccc", false, true, "it is not there"},
+	}
+	for _, tt := range tests {
+		// A finder for each, all with what the first process left.
+		left := memory{t.TempDir()}
+		folder, _ := left.folder(true)
+		put(t, filepath.Join(folder, memoryFile(dir)), readFile(t, filepath.Join(cache, memoryFolder, memoryFile(dir))))
+		p := OpenSymbolPath(SymbolPathOptions{o.Paths, left.cache})
+		found := has(t, p, mustParse(t, tt.id))
+		if looked := !p.deep.ended.IsZero(); found != tt.found || looked != tt.looked {
+			t.Errorf("%s: found %v, looked %v; want %v, %v: %s", tt.id, found, looked, tt.found, tt.looked, tt.because)
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func TestWhatComesLaterIsFound(t *testing.T) {
 	id := mustParse(t, wanted)
 	tests := []struct {
