@@ -107,7 +107,7 @@ func (c chain) check(t *testing.T, out string) {
 func TestServerHasEverything(t *testing.T) {
 	need(t, "debuginfod", "debuginfod-find")
 	c := newChain(t)
-	url, requests := startDebuginfod(t, c.files)
+	server := runDebuginfod(t, c.files)
 	cache := filepath.Join(t.TempDir(), "cache")
 	filter := func(url string) string {
 		t.Helper()
@@ -120,13 +120,13 @@ func TestServerHasEverything(t *testing.T) {
 		}
 		return string(out)
 	}
-	c.check(t, filter(url))
-	before := requests()
+	c.check(t, filter(server.url))
+	before := server.requests(t)
 	if before < libraries {
 		t.Errorf("the first run made %d requests, want one for each library at least", before)
 	}
-	c.check(t, filter(url))
-	if after := requests(); after != before {
+	c.check(t, filter(server.url))
+	if after := server.requests(t); after != before {
 		t.Errorf("the second run made %d requests, want none", after-before)
 	}
 	c.check(t, filter("")) // the cache is read without a server, too
@@ -136,7 +136,7 @@ func TestServerHasEverything(t *testing.T) {
 func TestServerInTheStyleOfLLVM(t *testing.T) {
 	need(t, "debuginfod", "llvm-symbolizer-19")
 	c := newChain(t)
-	url, _ := startDebuginfod(t, c.files)
+	url := runDebuginfod(t, c.files).url
 	filter := func(program string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(program, append(args, "--filter-markup", "--debug-file-directory="+t.TempDir())...)
@@ -323,53 +323,3 @@ func silentServer(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// startDebuginfod serves the ELF files below dir and returns the server's URL and the number of requests for files so far.
-func startDebuginfod(t *testing.T, dir string) (url string, requests func() int) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	url = fmt.Sprintf("http://127.0.0.1:%d", port)
-	cmd := exec.Command("debuginfod", "-d", filepath.Join(t.TempDir(), "db.sqlite"), "-p", fmt.Sprint(port), "-F", "-t", "5", "-g", "0", "-c", "2", dir)
-	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	metrics := func() string {
-		resp, err := http.Get(url + "/metrics")
-		if err != nil {
-			return ""
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		return string(text)
-	}
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		m := metrics()
-		if strings.Contains(m, "ready 1") && strings.Contains(m, `thread_work_pending{role="scan"} 0`) && strings.Contains(m, "groom") {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("debuginfod is not ready:\n%s\n%s", m, log.String())
-		}
-	}
-	return url, func() (n int) {
-		for line := range strings.Lines(metrics()) {
-			if strings.HasPrefix(line, "http_requests_total{") && !strings.Contains(line, `"metrics"`) {
-				var one int
-				fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &one)
-				n += one
-			}
-		}
-		return n
-	}
-}
