@@ -489,6 +489,3 @@ func bitField(t typeAt, e *typeEntry, w *typeWalk) (first, last uint64, ok bool)
 	}
 	return start / 8, (start + n - 1) / 8, true
 }
-
-// complete returns the definition of a type that is only declared.
-func (w *typeWalk) complete(typeAt, *typeEntry) typeAt { return typeAt{} }

@@ -299,3 +299,72 @@ func TestMembersOfRust(t *testing.T) {
 		t.Errorf("there is no %s", name)
 	}
 }
+
+// declared are the files of a program in which Clang describes the types of variables in other units than the variables.
+var declared = map[string]string{
+	"a.h": `namespace shop {
+struct Homed { Homed(); int a; struct Inner { Inner(); short x, y; } inner[2]; int refs; };
+struct Keyed { virtual void key(); long value; };
+extern Homed homed[3];
+extern Keyed keyed;
+}
+namespace { struct Hidden { Hidden(); int here[3]; } hidden; Hidden::Hidden() : here{1} {} }
+`,
+	"a.cc": `#include "a.h"
+namespace shop { Homed homed[3]; Keyed keyed; }
+int main() { return shop::homed[1].a + hidden.here[1]; }
+`,
+	"b.cc": `#include "a.h"
+namespace other { struct Homed { int q, r, s, t; } homed; struct Inner { long z; } inner; }
+struct Homed { int g, h; } homed;
+`,
+	"c.cc": `#include "a.h"
+namespace shop { Homed::Homed() {} Homed::Inner::Inner() {} void Keyed::key() {} }
+`,
+}
+
+func TestMembersOfDeclaredTypes(t *testing.T) {
+	want := map[string]string{
+		"_ZN4shop5homedE+0x10":          "[1].a",
+		"_ZN4shop5homedE+0x1a":          "[1].inner[1].y",
+		"_ZN4shop5homedE+0x2d":          "[2].refs+0x1",
+		"_ZN4shop5keyedE+0x8":           ".value",
+		"_ZN5other5homedE+0x8":          ".s",
+		"homed+0x4":                     ".h",
+		"_ZN12_GLOBAL__N_16hiddenE+0x4": ".here[1]",
+	}
+	for _, flags := range []string{"-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -fdebug-types-section", "-gdwarf-5 -gdwarf64"} {
+		t.Run(flags, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range declared {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inDir(t, dir, "clang++-19 "+flags+" -O1 a.cc b.cc c.cc -o prog")
+			prog := filepath.Join(dir, "prog")
+			d := linksOf(t, prog).open(t, openObject(t, prog))
+			got := make(map[string]string)
+			for _, s := range objects(t, prog) {
+				for off := range s.Size {
+					place := fmt.Sprintf("%s+%#x", s.Name, off)
+					if _, ok := want[place]; ok {
+						v, _, err := d.Variable(s.Value+off, Extent{[]byte(s.Name), s.Value, s.Size})
+						if err != nil {
+							t.Fatal(err)
+						}
+						got[place] = v.Member
+					}
+				}
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("-got +want:\n%s", diff)
+			}
+			checkFootprint(t, d)
+			d.Shrink(0)
+			if n := d.Footprint(); n != 0 {
+				t.Errorf("%d bytes are held after Shrink(0)", n)
+			}
+		})
+	}
+}

@@ -194,3 +194,25 @@ func TestMutatedFiles(t *testing.T) {
 		t.Errorf("%d frames and %d members of %d files: the damage is too great to say much", frames, members, i)
 	}
 }
+
+// TestTruncatedFiles asks files that end at each of their bytes.
+func TestTruncatedFiles(t *testing.T) {
+	for _, v := range victims(t) {
+		for n := range v.image {
+			done := fuzztest.Watch(t, n)
+			interrogate(t, v.image[:n:n], v.code[:1], v.variables[len(v.variables)/2:][:1])
+			done()
+		}
+	}
+}
+
+// FuzzFile asks a file of any bytes.
+func FuzzFile(f *testing.F) {
+	for _, v := range victims(f) {
+		f.Add(v.image, v.code[0], v.variables[len(v.variables)/2])
+	}
+	f.Fuzz(func(t *testing.T, image []byte, code, variable uint64) {
+		defer fuzztest.Watch(t, image)()
+		interrogate(t, image, []uint64{code}, []uint64{variable})
+	})
+}

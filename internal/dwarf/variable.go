@@ -84,11 +84,14 @@ type variables struct {
 	units  map[uint64][]variableEntry // by the unit in which their addresses are
 	held   int64                      // bytes of heap of units and typeUnits
 
-	signed    []signature
-	signedOK  bool
-	typeUnits map[uint64]*unit // those of .debug_types, by offset
-	types     []byte           // .debug_types, joined
-	joined    bool
+	signed      []signature
+	signedOK    bool
+	typeUnits   map[uint64]*unit // those of .debug_types, by offset
+	definitions []definition
+	defined     bool
+
+	types  []byte // .debug_types, joined
+	joined bool
 }
 
 // A static says that a variable in the unit at an offset of .debug_info may be at addr.

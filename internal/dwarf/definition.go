@@ -1,0 +1,184 @@
+package dwarf
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// Clang describes a class in one unit where it can: the one with its constructor, or with its virtual table. In others there is a declaration, which has a
+// name and stands in the same namespaces.
+
+// Limits of finding definitions.
+const (
+	maxDefinitionScan = 64 << 20 // bytes of .debug_info passed over for definitions, entry by entry: 0.1 s
+	maxDefinitions    = 1 << 18  // types that can be found by name: 6 MiB
+)
+
+// A definition is a type that others may declare.
+type definition struct {
+	scope uint64 // hash of its name and those of what it is in
+	unit  uint64
+	entry uint32
+}
+
+// complete returns the definition of a type that t declares, or nothing.
+func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
+	d, v := t.d, &t.d.vars
+	if !v.defined {
+		v.defined = true
+		v.definitions = d.findDefinitions()
+	}
+	name := w.text(t, e.name)
+	if len(v.definitions) == 0 || len(name) == 0 {
+		return typeAt{}
+	}
+	var scope uint64
+	found := false
+	n := d.walkScopes(t.u, min(16*w.left, maxDIEs), func(entry uint32, hash uint64, _ bool) bool {
+		if entry == t.entry {
+			scope, found = hash, true
+		}
+		return entry < t.entry
+	})
+	if !w.spend(n/16) || !found {
+		return typeAt{}
+	}
+	i := sort.Search(len(v.definitions), func(i int) bool { return v.definitions[i].scope >= scope })
+	if i == len(v.definitions) || v.definitions[i].scope != scope {
+		return typeAt{}
+	}
+	u := d.unitAt(v.definitions[i].unit)
+	if u == nil {
+		return typeAt{}
+	}
+	u.used = d.tick
+	def := typeAt{d, u, v.definitions[i].entry}
+	var de typeEntry
+	if !w.read(def, &de) || !bytes.Equal(w.text(def, de.name), name) { // hashes may be equal by chance
+		return typeAt{}
+	}
+	return def
+}
+
+// findDefinitions passes over all units.
+func (d *Data) findDefinitions() []definition {
+	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
+		return nil
+	}
+	left := d.work
+	d.work = maxWork
+	defer func() { d.work = min(left, d.work) }()
+	var all []definition
+	var u unit
+	for _, off := range d.unitOffsets() {
+		if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); !ok {
+			continue
+		}
+		d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
+		u.abbrevs = &d.table
+		if !d.spend(d.table.tried) || !d.parseRoot(&u, &d.table) {
+			continue
+		}
+		n := d.walkScopes(&u, min(d.work, maxDIEs), func(entry uint32, hash uint64, declaration bool) bool {
+			if !declaration {
+				all = append(all, definition{hash, off, entry})
+			}
+			return len(all) < maxDefinitions
+		})
+		if !d.spend(n) || len(all) == maxDefinitions {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b definition) int {
+		return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.unit, b.unit), cmp.Compare(a.entry, b.entry))
+	})
+	return slices.Clip(slices.CompactFunc(all, func(a, b definition) bool { return a.scope == b.scope }))
+}
+
+// walkScopes calls visit for the named classes, structs and unions of a unit that are not in functions, until it returns false. It returns the entries it passed.
+func (d *Data) walkScopes(u *unit, budget int, visit func(entry uint32, scope uint64, declaration bool) bool) (n int) {
+	t, b := u.abbrevs, u.data
+	w := typeWalk{left: budget}
+	const none = 0 // a scope that gives its types no name outside
+	var scopes [maxDepth]uint64
+	scope := uint64(14695981039346656037)
+	depth, p := 0, int(u.root)
+	for n < budget && p < len(b) {
+		n++
+		entry := p
+		var code uint64
+		if code, p = operand(b, p); p < 0 {
+			break
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
+			}
+			scope = scopes[depth]
+			continue
+		}
+		a := t.get(code)
+		if a == nil {
+			break
+		}
+		inner := scope
+		switch a.tag {
+		case tagCompileUnit, tagPartialUnit, tagSkeletonUnit:
+			p = t.skip(b, p, a, d.big)
+		case tagNamespace, tagModule, tagClassType, tagStructureType, tagUnionType, tagInterfaceType:
+			var e typeEntry
+			at := typeAt{d, u, uint32(entry)}
+			if !w.read(at, &e) {
+				return n
+			}
+			p = e.next
+			name := w.text(at, e.name)
+			switch {
+			case len(name) > 0 && scope != none:
+				inner = hashName(scope, name)
+				if a.tag != tagNamespace && a.tag != tagModule && !visit(uint32(entry), inner, e.declaration) {
+					return n
+				}
+			case a.tag == tagNamespace: // without a name: its types are this unit's own
+				inner = hashName(scope^u.off, nil)
+			default:
+				inner = none
+			}
+		case tagSubprogram:
+			inner = none
+			fallthrough
+		default:
+			if a.children && a.sibForm != 0 {
+				if p = t.sibling(b, p, a, d.big); p < 0 {
+					return n
+				}
+				continue
+			}
+			p = t.skip(b, p, a, d.big)
+		}
+		if p < 0 {
+			break
+		}
+		if a.children {
+			if depth == maxDepth {
+				break
+			}
+			scopes[depth] = scope
+			depth++
+			scope = inner
+		} else if depth == 0 {
+			break
+		}
+	}
+	return n
+}
+
+// hashName adds a name to a hash (FNV-1a).
+func hashName(h uint64, name []byte) uint64 {
+	for _, c := range name {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return max((h^':')*1099511628211, 1)
+}
