@@ -102,8 +102,12 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 		case f != nil:
 			f.Close() // there may be a better one now
 		case err == nil && next == index:
-			try.note = note
-			index.tell(&try, told)
+			for _, a := range told {
+				s.tell(a.Where, a.Said)
+			}
+			if len(told) == 0 && ctx.Err() == nil {
+				index.tell(&s)
+			}
 			return nil, try.miss()
 		}
 		index = next
@@ -111,14 +115,8 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
 }
 
-// tell says what was found instead, or where nothing was.
-func (x *pathIndex) tell(s *search, told []Attempt) {
-	for _, a := range told {
-		s.tell(a.Where, a.Said)
-	}
-	if len(told) > 0 {
-		return
-	}
+// tell says where nothing was found, after a walk.
+func (x *pathIndex) tell(s *search) {
 	faulty := make(map[string]bool)
 	for _, fault := range x.faults {
 		s.tell(fault.Where, fault.Said)
@@ -126,7 +124,7 @@ func (x *pathIndex) tell(s *search, told []Attempt) {
 	}
 	for _, root := range x.roots {
 		switch {
-		case faulty[root.path]:
+		case faulty[root.path] || len(root.folders) == 0: // the faults say why, but for those beyond the limit
 		case root.file && !root.archive:
 			s.tell(root.path, root.folders[0].files[0].said(s.query.ID))
 		case root.file:
@@ -161,10 +159,10 @@ func number(n int, noun string) string {
 // A pace says when something may be done again that costs time.
 type pace struct {
 	ended time.Time
-	took  time.Duration
+	took  time.Duration // 0: not known yet
 }
 
-// due reports whether that may be done again. At a call for it, it may be as soon as it makes sense.
+// due reports whether that may be done again. When it is called for, that is as soon as it makes sense.
 func (p *pace) due(called bool) bool {
 	wait := recheckMin
 	if !called {
@@ -201,9 +199,17 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 	if err != nil {
 		return nil, err
 	}
-	p.shallow = pace{time.Now(), time.Since(began)}
+	now := time.Now()
+	p.shallow.ended = now
 	if deep {
-		p.deep = p.shallow
+		p.deep.ended = now
+	}
+	switch {
+	case index == nil: // reading it all says nothing about another look
+	case deep:
+		p.deep.took = now.Sub(began)
+	default:
+		p.shallow.took = now.Sub(began)
 	}
 	p.index.Store(next)
 	if slices.Contains(p.unsaved, true) && time.Since(p.saved) >= rememberAgain {

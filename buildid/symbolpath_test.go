@@ -1,6 +1,7 @@
 package buildid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -281,6 +282,42 @@ func TestLooksTakeAPartOfTheTimeOnly(t *testing.T) {
 		want := []bool{false, false, false, true, false, true, true, true}
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("due, due when called for (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestACancelledLookTellsNothingOfWhatIsOnlyRemembered(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	put(t, filepath.Join(dir, "sub", "x"), program{id: wanted}.bytes(t))
+	put(t, filepath.Join(dir, "y"), program{id: another}.bytes(t))
+	settle(t, dir)
+	has(t, OpenSymbolPath(SymbolPathOptions{[]string{filepath.Join(dir, "sub")}, cache}), mustParse(t, wanted))
+	p := OpenSymbolPath(SymbolPathOptions{[]string{filepath.Join(dir, "sub"), filepath.Join(dir, "y")}, cache})
+	p.index.Store(p.remembered())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var told []Attempt
+	_, err := p.Find(ctx, Query{ID: mustParse(t, "00")}, func(a Attempt) { told = append(told, a) })
+	if !errors.Is(err, context.Canceled) || len(told) != 0 {
+		t.Errorf("got %v, told %v", err, told)
+	}
+}
+
+func TestTheFirstWalkDoesNotDelayTheNextLook(t *testing.T) {
+	dir := t.TempDir()
+	putMany(t, dir, 20)
+	synctest.Test(t, func(t *testing.T) {
+		later()
+		p := NewSymbolPath(dir)
+		has(t, p, mustParse(t, wanted))
+		if p.deep.took != 0 || p.shallow.took != 0 || p.deep.ended.IsZero() {
+			t.Errorf("after the first walk: %+v, %+v", p.deep, p.shallow)
+		}
+		p.deep.took = time.Hour
+		put(t, filepath.Join(dir, "d1", "new"), program{id: wanted}.bytes(t))
+		time.Sleep(recheckMin)
+		if !has(t, p, mustParse(t, wanted)) {
+			t.Error("a look at the folders waited for one at the files")
 		}
 	})
 }
