@@ -17,6 +17,7 @@ type config struct {
 	trees       []string
 	idsFiles    []string
 	debugDirs   []string
+	dwp         fileName
 
 	servers     bool
 	noServers   bool

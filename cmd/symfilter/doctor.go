@@ -156,7 +156,7 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 // find looks for the file of id where a log's module would have it looked for.
 func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
 	x.head("build ID " + id.String())
-	sym := symbolize.New(symbolize.Options{Finders: append(c.finders(), client), MaxMemory: int64(c.maxMemory)})
+	sym := symbolize.New(c.symbolizing(client))
 	defer sym.Close()
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()

@@ -45,6 +45,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	list(&c.trees, "build-id-dir", "")
 	list(&c.idsFiles, "ids-txt", "")
 	list(&c.debugDirs, "debug-file-directory", "")
+	set.Var(&c.dwp, "dwp", "")
 	list(&c.prefixes, "prefix-map", "")
 	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
 	set.Var(&c.color, "color", "")

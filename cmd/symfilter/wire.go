@@ -49,14 +49,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	}
 	defer servers.Close() // what is being fetched leaves nothing half-written
 	c.warnOfMissing(diag)
-	sym := symbolize.New(symbolize.Options{
-		Finders:    append(c.finders(), servers),
-		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
-		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
-		IndexDir:   c.indexDir(os.Getenv),
-		NoDemangle: c.noDemangle,
-		NoInlines:  c.noInlines,
-	})
+	sym := symbolize.New(c.symbolizing(servers))
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := filter.Options{
@@ -182,6 +175,19 @@ func cacheDir() string {
 		return ""
 	}
 	return filepath.Join(dir, "symfilter")
+}
+
+// symbolizing returns the options of the symbolizer; servers are asked last.
+func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
+	return symbolize.Options{
+		Finders:    append(c.finders(), servers),
+		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
+		DWP:        string(c.dwp),
+		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		IndexDir:   c.indexDir(os.Getenv),
+		NoDemangle: c.noDemangle,
+		NoInlines:  c.noInlines,
+	}
 }
 
 // A place is a path that a flag names.
