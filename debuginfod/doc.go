@@ -51,6 +51,10 @@ const (
 	maxCacheFiles = 1 << 20   // files of the cache looked at in one cleaning
 	maxProblems   = 20        // told of a cache: a person reads them
 
+	keepFree     = 20      // 1/20 of a file system stays free for others,
+	keepFreeMost = 1 << 30 // but no more bytes than these
+	roomEvery    = 1 << 20 // bytes written between two looks at what is free
+
 	retryFirst    = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost     = 5 * time.Second        // between retries
 	retryAfterMax = 10 * time.Second       // of a Retry-After that is waited for; a longer one closes the server until then

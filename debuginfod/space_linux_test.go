@@ -54,6 +54,34 @@ func TestENOSPC(t *testing.T) {
 	}
 }
 
+// A download leaves a file system room for others.
+func TestSomeRoomIsLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0700"); err != nil {
+		t.Skip("a small file system cannot be mounted here: ", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	fits, tooBig := testID(1), testID(2)
+	s := serve(t, has(map[string][]byte{debugPath(fits): elfFile(fits, 50<<20), debugPath(tooBig): elfFile(tooBig, 12<<20)}))
+	c := newClient(t, Options{CacheDir: dir}, s.URL)
+	for _, test := range []struct {
+		id   buildid.ID
+		want []string
+	}{
+		{fits, nil},
+		{tooBig, []string{"CACHE: the file could not be kept: no space left on device"}}, // 2 MiB would be left, of 64
+	} {
+		_, notes, err := find(t, c, buildid.Query{ID: test.id})
+		if diff := cmp.Diff(notes, test.want); diff != "" || err != nil {
+			t.Errorf("%s: %v, notes (-got +want):\n%s", test.id, err, diff)
+		}
+	}
+	if got, want := tree(t, dir), []string{fits.String(), fits.String() + "/debuginfo", tooBig.String()}; !cmp.Equal(got, want) {
+		t.Errorf("the cache holds %q, want %q", got, want)
+	}
+}
+
 // Where the cache cannot be written, its files are used, and others are used and not kept.
 func TestReadOnlyCacheIsRead(t *testing.T) {
 	t.Parallel()

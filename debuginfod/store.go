@@ -3,11 +3,13 @@ package debuginfod
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -54,6 +56,7 @@ type spool struct {
 	k     key
 	f     *os.File
 	n     int64    // bytes written
+	sure  int64    // bytes up to which there was room
 	root  *os.Root // nil when the file is not in the cache
 	temp  string   // its name below root, or the path of a loose file where it could not be removed while open
 	loose error    // why it is not in the cache
@@ -114,7 +117,7 @@ func randomName() string {
 // loosen moves what was written so far into a file without a name outside of the cache, because of err.
 func (s *spool) loosen(err error) error {
 	old, oldRoot, oldTemp := s.f, s.root, s.temp
-	s.loose, s.f, s.root, s.temp = err, nil, nil, ""
+	s.loose, s.f, s.root, s.temp, s.sure = err, nil, nil, "", 0
 	if old != nil {
 		defer old.Close()
 	}
@@ -140,15 +143,29 @@ func (s *spool) loosen(err error) error {
 
 // Write appends p. When the cache takes no more, the file goes on outside of it.
 func (s *spool) Write(p []byte) (int, error) {
-	n, err := s.f.Write(p)
+	n, err := s.write(p)
 	if err != nil && s.loose == nil {
 		if err = s.loosen(err); err == nil {
-			n, err = s.f.Write(p)
+			n, err = s.write(p)
 		}
 	}
 	s.n += int64(n)
 	return n, err
 }
+
+// write appends p to a file system that is not nearly full.
+func (s *spool) write(p []byte) (int, error) {
+	if s.n >= s.sure {
+		if free, all, ok := room(s.f); ok && free < min(all/keepFree, keepFreeMost) {
+			return 0, errNoRoom
+		}
+		s.sure = s.n + roomEvery
+	}
+	return s.f.Write(p)
+}
+
+// errNoRoom is about a file system that would be full soon.
+var errNoRoom = fmt.Errorf("nearly full: %w", syscall.ENOSPC)
 
 // abandon removes the file.
 func (s *spool) abandon() {
