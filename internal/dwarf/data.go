@@ -87,6 +87,7 @@ func New(f *object.File, l Links) (*Data, error) {
 	})
 	if f.Type == elf.ET_REL {
 		d.chooseInfo(f)
+		d.sec.places = f.Places(sectionNames[secLine])
 	}
 	d.link(l)
 	return d, nil
@@ -138,7 +139,9 @@ func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []
 		}
 	}
 	at, calls := -1, []call(nil)
-	if fn := h.functionAt(hu, addr); fn >= 0 {
+	if d.sec.overlaps() {
+		at, calls = h.callAmong(hu, addr)
+	} else if fn := h.functionAt(hu, addr); fn >= 0 {
 		at, calls = h.callAt(hu, fn, addr)
 	}
 	if at < 0 {
@@ -228,7 +231,7 @@ func (d *Data) trim() {
 
 // Footprint returns the bytes of heap held by what was parsed; asking costs nothing. Sections are not counted: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() +
+	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() + sizeOf(d.sec.places) +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 

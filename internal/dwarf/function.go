@@ -23,6 +23,9 @@ type functionTable struct {
 	spans  []span
 	starts []callStart
 	bases  []uint32 // of a unit walked over: where the calls of each function begin
+
+	gathered bool    // all is there
+	all      []reach // where functions overlap: of all of them, and of their calls
 }
 
 // A function is a DW_TAG_subprogram with code, and where its calls are once parsed.
@@ -39,7 +42,7 @@ type function struct {
 }
 
 func (f *functionTable) footprint() int64 {
-	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts)
+	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.all)
 }
 
 // A functionSet is ranges of functions: in the order of their entries at first, in clusters once they are looked up often.

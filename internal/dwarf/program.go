@@ -114,6 +114,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 	}
 
 	r := registers{line: 1, file: 1}
+	own := everywhere
 	var seq sequenceState
 	var best lineHit
 	bestLo, bestHi := uint64(0), ^uint64(0)
@@ -187,26 +188,34 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 				switch arg.buf[0] {
 				case lneSetAddress:
 					r.pc, r.opIndex = arg.word(uint8(min(v-1, 0xff))), 0
+					own = d.sec.owner(uint64(p) - v + 1)
 					seq.dead = arg.bad || r.pc >= t.enc.maxAddr()-1 || r.pc == 0 && !d.sec.zeroCode
 				case lneDefineFile:
 					d.defineFile(u, arg, uint64(p)-v)
 				case lneEndSequence:
-					if seq.open && seq.low < r.pc && r.pc-seq.low <= 1<<32-1 {
+					lo, hi := max(seq.low, own.Lo), min(r.pc, own.Hi)
+					if seq.open && lo < hi && r.pc-seq.low <= 1<<32-1 {
 						switch {
 						case keep:
 							if seq.unsorted {
 								slices.SortStableFunc(rows[seq.first:], func(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) })
 							}
+							if skip := uint32(lo - seq.low); skip > 0 {
+								for i := range rows[seq.first:] {
+									row := &rows[seq.first+i]
+									row.addr = max(row.addr, skip) - skip
+								}
+							}
 							rows = compact(rows, seq.first)
-							seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(len(rows) - seq.first)})
+							seqs = append(seqs, sequence{lo, hi, uint32(seq.first), uint32(len(rows) - seq.first)})
 							seq.first = len(rows)
 						case purpose == keepStops:
 							if n := len(stops.list) - seq.first; stops.add(registers{}, p) {
-								seqs = append(seqs, sequence{seq.low, r.pc, uint32(seq.first), uint32(n)})
+								seqs = append(seqs, sequence{lo, hi, uint32(seq.first), uint32(n)})
 							}
 							seq.first = len(stops.list)
-						case r.pc > addr && r.pc < bestHi:
-							best, bestLo, bestHi = seq.near, seq.low, r.pc
+						case hi > addr && hi < bestHi:
+							best, bestLo, bestHi = seq.near, lo, hi
 						}
 					}
 					if keep {
@@ -215,7 +224,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 						stops.list = stops.list[:seq.first]
 					}
 					seq.open, seq.unsorted = false, false
-					r = registers{line: 1, file: 1}
+					r, own = registers{line: 1, file: 1}, everywhere
 				}
 				continue
 			default:

@@ -1,6 +1,12 @@
 package dwarf
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
 
 // A section names one of the sections that are read.
 type section uint8
@@ -44,6 +50,8 @@ type sections struct {
 	loaded   [numSections]bool
 	err      error // of the first section that could not be loaded; it is empty from then on
 
+	places []object.Place // in .debug_line, where sections with code overlap: in files that were not linked
+
 	alt       *sections // of the supplementary file, or nil
 	skeletons *sections // of the file that these are split from, or nil: they have what split units share with their skeletons
 }
@@ -78,6 +86,20 @@ func (s *sections) get(id section) []byte {
 		}
 	}
 	return s.data[id]
+}
+
+// everywhere is the place of code in a file that was linked.
+var everywhere = object.Place{Hi: ^uint64(0)}
+
+// owner returns what addresses are answered by the line sequence whose address is at off in .debug_line.
+func (s *sections) owner(off uint64) object.Place {
+	if len(s.places) == 0 {
+		return everywhere
+	}
+	if i, ok := slices.BinarySearchFunc(s.places, off, func(p object.Place, off uint64) int { return cmp.Compare(p.Off, off) }); ok {
+		return s.places[i]
+	}
+	return everywhere
 }
 
 // A strRef is a string in a section, without a pointer to it. The zero value is no string.

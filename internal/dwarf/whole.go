@@ -38,6 +38,9 @@ func (d *Data) Stretches() ([]Stretch, error) {
 		d.rootLooks = coldLookups
 		d.unlistedUnit(0)
 	}
+	if d.sec.overlaps() {
+		return nil, fmt.Errorf("sections with code at one address: %w", ErrNotWhole)
+	}
 	if d.tooMany {
 		return nil, fmt.Errorf("more than %d ranges of units: %w", maxUnitRanges, ErrNotWhole)
 	}

@@ -102,7 +102,7 @@ func TestObjectFiles(t *testing.T) {
 		"template struct A<int>; template struct A<long>;\n int use(int x) { A<int> a; return\n a.set(x); }\n"
 	for _, build := range []string{
 		"clang-19 -x c -O1", "clang-19 -x c -O0 -ffunction-sections", "clang-19 -x c -O1 -ffunction-sections -gdwarf-4 -gz=zlib",
-		"gcc -x c -O2 -ffunction-sections", "clang-19 -x c++ -O1", "g++ -x c++ -O1", "clang-19 -x c -O1 -ffunction-sections --target=riscv64-linux-gnu",
+		"gcc -x c -O2 -ffunction-sections", "clang-19 -x c++ -O1", "g++ -x c++ -O1", "clang-19 -x c -O1 -ffunction-sections --target=aarch64-linux-gnu",
 		"clang-19 -x c -O1 -ffunction-sections --target=i386-linux-gnu",
 	} {
 		words := strings.Fields(build)

@@ -47,16 +47,38 @@ func (f *File) relocated(s *Section, legacy bool) (data []byte, err error) {
 		return nil, err
 	}
 	r := f.relocations(s)
+	err = f.eachRelocation(r, func(x *fieldRelocation) {
+		how := relocationOf(f.Machine, x.kind)
+		if how.bytes != 0 && within(x.off, uint64(how.bytes), uint64(len(data))) {
+			f.apply(data[x.off:x.off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, x.value, x.addend, s.Addr+x.off)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// A fieldRelocation is one entry of a section of relocations.
+type fieldRelocation struct {
+	off, kind uint64
+	addend    uint64
+	value     uint64 // address of the symbol
+	section   int    // that it is in; 0: none
+}
+
+// eachRelocation calls do with each entry of r whose symbol there is.
+func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 	raw, err := f.once(r)
 	if err != nil {
-		return nil, fmt.Errorf("relocations: %w", err)
+		return fmt.Errorf("relocations: %w", err)
 	}
 	if uint64(r.Link) >= uint64(len(f.sections)) || f.sections[r.Link].Type != elf.SHT_SYMTAB {
-		return nil, &FormatError{"relocations", "are without a symbol table"}
+		return &FormatError{"relocations", "are without a symbol table"}
 	}
 	symbols, err := f.once(&f.sections[r.Link])
 	if err != nil {
-		return nil, fmt.Errorf("relocations: %w", err)
+		return fmt.Errorf("relocations: %w", err)
 	}
 	h := f.header
 	size := h.pick(relSize32, relSize64)
@@ -64,32 +86,28 @@ func (f *File) relocated(s *Section, legacy bool) (data []byte, err error) {
 		size = h.pick(relaSize32, relaSize64)
 	}
 	for n := 0; len(raw) >= size && n < maxRelocations; n++ {
-		var off, symbol, kind, addend uint64
+		var x fieldRelocation
+		var symbol uint64
 		if h.is64 {
 			info := h.u64(raw[8:])
-			off, symbol, kind = h.u64(raw), info>>32, info&0xffffffff
+			x.off, symbol, x.kind = h.u64(raw), info>>32, info&0xffffffff
 			if r.Type == elf.SHT_RELA {
-				addend = h.u64(raw[16:])
+				x.addend = h.u64(raw[16:])
 			}
 		} else {
 			info := h.u32(raw[4:])
-			off, symbol, kind = uint64(h.u32(raw)), uint64(info>>8), uint64(info&0xff)
+			x.off, symbol, x.kind = uint64(h.u32(raw)), uint64(info>>8), uint64(info&0xff)
 			if r.Type == elf.SHT_RELA {
-				addend = uint64(int64(int32(h.u32(raw[8:]))))
+				x.addend = uint64(int64(int32(h.u32(raw[8:]))))
 			}
 		}
 		raw = raw[size:]
-		how := relocationOf(f.Machine, kind)
-		if how.bytes == 0 || !within(off, uint64(how.bytes), uint64(len(data))) {
-			continue
+		var ok bool
+		if x.value, x.section, ok = f.relocationSymbol(symbols, symbol); ok {
+			do(&x)
 		}
-		value, ok := f.relocationSymbol(symbols, symbol)
-		if !ok {
-			continue
-		}
-		f.apply(data[off:off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, value, addend, s.Addr+off)
 	}
-	return data, nil
+	return nil
 }
 
 // once returns the bytes of a section that is looked at once, and not kept.
@@ -103,12 +121,12 @@ func (f *File) once(s *Section) ([]byte, error) {
 	return f.read(s)
 }
 
-// relocationSymbol returns the address of a symbol of the table; 0 for one that is not defined here.
-func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
+// relocationSymbol returns the address of a symbol of the table, 0 for one that is not defined here, and the section that it is in.
+func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, section int, ok bool) {
 	h := f.header
 	size := uint64(h.pick(symSize32, symSize64))
 	if index >= uint64(len(table))/size {
-		return 0, false
+		return 0, 0, false
 	}
 	b := table[index*size:]
 	var shndx uint16
@@ -119,8 +137,9 @@ func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, ok boo
 	}
 	if i := elf.SectionIndex(shndx); i != elf.SHN_UNDEF && i < elf.SHN_LORESERVE && uint64(i) < uint64(len(f.sections)) {
 		addr += f.sections[i].Addr
+		section = int(i)
 	}
-	return addr, true
+	return addr, section, true
 }
 
 // A relocation says what is done with a field.

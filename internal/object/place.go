@@ -1,0 +1,66 @@
+package object
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+)
+
+// The sections of an object file that was not linked all begin at address 0. An address is taken for one of the first section with code
+// that is long enough, as llvm-symbolizer does, and what debug information says of the others' code does not answer it.
+
+// A Place is a field that holds an address in a section with code, and what addresses are taken for that section's: [Lo,Hi), which may be
+// empty.
+type Place struct {
+	Off    uint64 // of the field in its section
+	Lo, Hi uint64
+}
+
+// Places returns the fields of the section name that are relocated to sections with code, in order; nil where the file was linked, and where its
+// sections with code do not overlap.
+func (f *File) Places(name string) []Place {
+	if f.Type != elf.ET_REL {
+		return nil
+	}
+	s := f.section(name)
+	if s == nil || !f.relocates(name, s) {
+		return nil
+	}
+	own, overlap := f.ownAddresses()
+	if !overlap {
+		return nil
+	}
+	var places []Place
+	err := f.eachRelocation(f.relocations(s), func(r *fieldRelocation) {
+		if relocationOf(f.Machine, r.kind).bytes == 0 {
+			return
+		}
+		if at, ok := own[r.section]; ok {
+			places = append(places, Place{r.off, at.Lo, at.Hi})
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Off, b.Off) })
+	return slices.Clip(slices.CompactFunc(places, func(a, b Place) bool { return a.Off == b.Off }))
+}
+
+// ownAddresses returns what addresses are taken for those of each section with code, and whether any section has not got all of its own.
+func (f *File) ownAddresses() (own map[int]Place, overlap bool) {
+	own = make(map[int]Place)
+	var taken uint64 // all sections begin at 0: addresses below are earlier sections'
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS {
+			continue
+		}
+		if s.Addr != 0 { // no compiler's
+			return nil, false
+		}
+		own[i] = Place{Lo: taken, Hi: max(taken, s.Size)}
+		overlap = overlap || taken > 0 && s.Size > 0
+		taken = max(taken, s.Size)
+	}
+	return own, overlap
+}
