@@ -19,6 +19,32 @@ func plainImage(t testing.TB, m image) image {
 	return m
 }
 
+// richImage has more: links, a package, MiniDebugInfo, a dynamic symbol table, unwind information, relocations.
+func richImage(t testing.TB, m image) image {
+	inner := plainImage(t, m).bytes(t)
+	m = plainImage(t, m)
+	crc := m.writer()
+	crc.u32(0x12345678)
+	const frames = "\x10\x00\x00\x00\x00\x00\x00\x00\x01zR\x00\x01\x78\x10\x01\x1b\x00\x00\x00" +
+		"\x10\x00\x00\x00\x18\x00\x00\x00\xe4\xef\xff\xff\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	relas := m.writer()
+	relas.word(0x1008, 8, 0x1000)
+	note := m.writer()
+	note.u32(4, 14, ntFDOPackaging)
+	note.WriteString("FDO\x00" + `{"type":"deb"}` + "\x00\x00")
+	m.sections = append(m.sections,
+		imageSection{Section{Name: ".gnu_debuglink", Type: elf.SHT_PROGBITS}, "a.debug\x00" + crc.String()},
+		imageSection{Section{Name: ".gnu_debugaltlink", Type: elf.SHT_PROGBITS}, "a.dwz\x0012345678901234567890"},
+		imageSection{Section{Name: ".note.package", Type: elf.SHT_NOTE}, note.String()},
+		imageSection{Section{Name: miniSection, Type: elf.SHT_PROGBITS}, xzOf(t, inner, 1<<12)},
+		imageSection{Section{Name: ".eh_frame", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x2000}, frames},
+		imageSection{Section{Name: ".rela.dyn", Type: elf.SHT_RELA, Flags: elf.SHF_ALLOC}, relas.String()},
+	)
+	at := len(m.sections) + 2
+	m.sections = append(m.sections, m.symtab(t, elf.SHT_DYNSYM, at, []imageSymbol{{"g", 0x1010, 0, elf.STT_FUNC, elf.STB_GLOBAL, 1}})...)
+	return m
+}
+
 // note prints a build ID note.
 func (m image) note(id string) string {
 	w := m.writer()
@@ -49,10 +75,29 @@ func visit(t testing.TB, f *File) {
 				t.Errorf("Symbol(%#x) by pass = %+v, %v; by table %+v, %v", addr, pass, passOK, table, tableOK)
 			}
 			f.SourceFile(pass)
+			f.CallEndsAt(addr)
+			f.Loaded(addr)
+			if start, end, ok := f.UnwindRange(addr); ok && (start > addr || addr >= end) {
+				t.Errorf("UnwindRange(%#x) = %#x, %#x", addr, start, end)
+			}
+			if named := f.SymbolsNamed(string(pass.Name)); passOK && len(named) == 0 {
+				t.Errorf("SymbolsNamed(%s): none", pass.Name)
+			}
 		}
 	}
 	f.ExecCovers(0)
 	f.ExecCovers(math.MaxUint64)
+	f.CallEndsAt(0)
+	f.CallEndsAt(math.MaxUint64)
+	f.Loaded(math.MaxUint64)
+	f.RelativeRelocations(func(uint64, uint64) bool { return true })
+	f.DebugLink()
+	f.AltLink()
+	f.PackageNote()
+	f.Inflate(".debug_info", ".debug_line")
+	if m, err := f.Mini(); m != nil && err != nil {
+		t.Errorf("Mini() = a file and %v", err)
+	}
 	if f.Footprint() <= 0 {
 		t.Errorf("Footprint() = %d", f.Footprint())
 	}
@@ -71,9 +116,15 @@ func byPass(f *File)  { f.symbols.lookups, f.symbols.passed, f.symbols.sorted = 
 func byTable(f *File) { f.symbols.lookups = linearLookups }
 
 func TestATruncatedFileOpensOrErrs(t *testing.T) {
+	for _, make := range []func(testing.TB, image) image{plainImage, richImage} {
+		truncate(t, make)
+	}
+}
+
+func truncate(t *testing.T, make func(testing.TB, image) image) {
 	for _, m := range layouts {
 		t.Run(m.name(), func(t *testing.T) {
-			whole := plainImage(t, m).bytes(t)
+			whole := make(t, m).bytes(t)
 			for n := range whole {
 				b := whole[:n:n]
 				if id, err := BuildID(bytes.NewReader(b), int64(n)); err == nil && string(id) != "ID of 8 b" {
@@ -102,9 +153,15 @@ func TestATruncatedFileOpensOrErrs(t *testing.T) {
 }
 
 func TestEveryByteMayBeAnything(t *testing.T) {
+	for _, make := range []func(testing.TB, image) image{plainImage, richImage} {
+		change(t, make)
+	}
+}
+
+func change(t *testing.T, make func(testing.TB, image) image) {
 	for _, m := range layouts {
 		t.Run(m.name(), func(t *testing.T) {
-			whole := plainImage(t, m).bytes(t)
+			whole := make(t, m).bytes(t)
 			for i := range whole {
 				for _, v := range []byte{0, 1, 0x7f, 0x80, 0xff} {
 					b := bytes.Clone(whole)

@@ -31,6 +31,11 @@ const (
 	// bytes of history that all blocks of xz may ask for, one after the other, beside as many as they hold
 	maxDictionaries = 256 << 20
 
+	linearNames    = 4         // searches for a name that pass over the table: the list of hashes costs as much as 20
+	maxNameHashed  = 64 << 10  // bytes of a symbol's name that can be searched for
+	maxNamesHashed = 256 << 20 // bytes of names hashed in all, beside twice the bytes that there are: where names overlap no list is made
+	maxNamed       = 4 << 10   // symbols of one name
+
 	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
 	maxCommon = 64 << 10 // common entries of .eh_frame whose encoding is remembered; a linker leaves one for each kind
 

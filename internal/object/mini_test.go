@@ -2,6 +2,7 @@ package object
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -211,4 +212,32 @@ func FuzzMini(f *testing.F) {
 			visit(t, m)
 		}
 	})
+}
+
+// What richImage holds is there: the tests of damage damage something.
+func TestRichImageIsReadWhole(t *testing.T) {
+	for _, m := range layouts {
+		f, err := openBytes(richImage(t, m).bytes(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, crc, ok := f.DebugLink()
+		alt, id, altOK := f.AltLink()
+		p, packageOK := f.PackageNote()
+		if name != "a.debug" || crc != 0x12345678 || !ok || alt != "a.dwz" || len(id) != 20 || !altOK || p.Type != "deb" || !packageOK {
+			t.Errorf("%s: %q %#x %v, %q %x %v, %+v %v", m.name(), name, crc, ok, alt, id, altOK, p, packageOK)
+		}
+		if mini, err := f.Mini(); mini == nil || err != nil {
+			t.Errorf("%s: Mini() = %v, %v", m.name(), mini, err)
+		}
+		if len(f.SymbolsNamed("g")) != 1 || len(f.SymbolsNamed("f")) != 1 {
+			t.Errorf("%s: g %v, f %v", m.name(), f.SymbolsNamed("g"), f.SymbolsNamed("f"))
+		}
+		if !m.big && m.machine != elf.EM_ARM {
+			if start, end, ok := f.UnwindRange(0x1008); start != 0x1000 || end != 0x1010 || !ok {
+				t.Errorf("%s: UnwindRange = %#x, %#x, %v", m.name(), start, end, ok)
+			}
+		}
+		visit(t, f)
+	}
 }

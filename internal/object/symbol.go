@@ -35,6 +35,8 @@ type symbols struct {
 	lookups, passed uint64        // lookups done by a pass, and symbols that those looked at
 	sorted          []symbolEntry // by address, none twice; nil until built
 
+	names nameTable
+
 	filesListed bool
 	files       []uint32 // indices of the STT_FILE symbols, in order
 }
@@ -47,7 +49,7 @@ type symbolEntry struct {
 
 // footprint leaves out what Data counts already.
 func (t *symbols) footprint() int64 {
-	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0]))
+	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint()
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and untyped symbols that

@@ -1,0 +1,176 @@
+package object
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a return address: for formats whose
+// addresses do not say which they are. known is false where the file has no bytes before addr that are code (separate debug
+// files have none), or for machines that this does not know: x86, x86-64, Arm (32 bits little-endian, Thumb where addr is odd), AArch64, RISC-V,
+// PowerPC, s390x, MIPS, where a call ends behind its delay slot, and LoongArch.
+//
+// It looks at the bytes alone. On x86, where instructions begin anywhere, one instruction in a thousand that follows no
+// call is taken to do so; where instructions have a fixed place, none is.
+func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
+	var buf [8]byte
+	code, ok := f.codeBefore(buf[:], addr)
+	if !ok {
+		return false, false
+	}
+	little := func(n int) uint32 { // the word that begins n bytes before addr; instructions of these machines are little-endian always
+		if n > len(code) {
+			return 0
+		}
+		return binary.LittleEndian.Uint32(code[len(code)-n:])
+	}
+	ordered := func(n int) uint32 { // the same in the order of the file
+		if n > len(code) {
+			return 0
+		}
+		return f.header.u32(code[len(code)-n:])
+	}
+	switch f.Machine {
+	case elf.EM_X86_64, elf.EM_386:
+		return f.x86Call(code, addr), true
+	case elf.EM_AARCH64:
+		w := little(4)
+		bl, blr, blraa := w>>26 == 0x25, w&0xfffffc1f == 0xd63f0000, w&0xfefff800 == 0xd63f0800
+		return addr%4 == 0 && (bl || blr || blraa), true
+	case elf.EM_ARM:
+		if f.header.big {
+			return false, false // the order of instructions is not that of data
+		}
+		if addr%2 == 1 {
+			return thumbCall(little(4)), true
+		}
+		w := little(4)
+		bl, blx, blxr := w&0x0f000000 == 0x0b000000 && w>>28 != 15, w&0xfe000000 == 0xfa000000, w&0x0ffffff0 == 0x012fff30 && w>>28 != 15
+		return addr%4 == 0 && (bl || blx || blxr) || thumbCall(w), true
+	case elf.EM_RISCV:
+		w := little(4)
+		linked := w>>7&31 == 1 || w>>7&31 == 5
+		long := linked && (w&0x7f == 0x6f || w&0x707f == 0x67) // jal, jalr
+		h := w >> 16
+		short := h&0xf07f == 0x9002 && h&0xf80 != 0 // c.jalr
+		if !f.header.is64 {
+			short = short || h&0xe003 == 0x2001 // c.jal
+		}
+		return addr%2 == 0 && (long || short), true
+	case elf.EM_PPC, elf.EM_PPC64:
+		w := ordered(4)
+		bl := w&0xfc000001 == 0x48000001
+		bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005 // which only reads the program counter
+		register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
+		return addr%4 == 0 && (bl || bcl || register), true
+	case elf.EM_S390:
+		return addr%2 == 0 && f.s390Call(code, addr), true
+	case elf.EM_MIPS:
+		if addr%4 != 0 {
+			return false, false // microMIPS
+		}
+		w := ordered(8)
+		jal, jalr, bal := w>>26 == 3 || w>>26 == 0x1d, w&0xfc1f003f == 0x00000009 && w>>11&31 != 0, w&0xfc1c0000 == 0x04100000
+		compact := ordered(4) // of release 6, without a delay slot
+		return jal || jalr || bal || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000, true
+	case elf.EM_LOONGARCH:
+		w := little(4)
+		return addr%4 == 0 && (w>>26 == 0x15 || w>>26 == 0x13 && w&31 == 1), true // bl, jirl
+	}
+	return false, false
+}
+
+// codeBefore copies to buf as much of the code right before addr as fits and belongs to the same section, or segment in a file
+// without sections.
+func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
+	if f.Machine == elf.EM_ARM {
+		addr &^= 1
+	}
+	if f.closed || addr == 0 || f.Type == elf.ET_REL {
+		return nil, false
+	}
+	start := uint64(0)
+	if len(f.sections) > 1 {
+		s := f.codeSection(addr - 1)
+		if s == nil || s.Type == elf.SHT_NOBITS {
+			return nil, false
+		}
+		start = s.Addr
+	}
+	for i := range f.segments {
+		p := &f.segments[i]
+		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 || addr-1 < p.Addr || addr-1-p.Addr >= p.FileSize {
+			continue
+		}
+		data := f.SegmentData(i)
+		end := addr - p.Addr
+		if end > uint64(len(data)) {
+			return nil, false
+		}
+		n := min(uint64(len(buf)), addr-max(start, p.Addr))
+		return buf[:copy(buf, data[end-n:end])], true
+	}
+	return nil, false
+}
+
+// thumbCall reports whether w, the two halfwords before an address, ends in a call.
+func thumbCall(w uint32) bool {
+	first, second := w&0xffff, w>>16
+	long := first&0xf800 == 0xf000 && (second&0xd000 == 0xd000 || second&0xd001 == 0xc000) // bl, blx
+	return long || second&0xff87 == 0x4780                                                 // blx to a register
+}
+
+// x86Call reports whether code ends in a call: relative, to code, or through a register or memory. Prefixes come before
+// what it looks at.
+func (f *File) x86Call(code []byte, addr uint64) bool {
+	n := len(code)
+	if n >= 5 && code[n-5] == 0xe8 {
+		target := f.wrap(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
+		if f.ExecCovers(target) {
+			return true
+		}
+	}
+	for size := 2; size <= 7 && size <= n; size++ {
+		if code[n-size] == 0xff && callForm(code[n-size+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// callForm reports whether b is the whole of what follows the opcode FF of a call: ModR/M with 2 in its middle, SIB, displacement.
+func callForm(b []byte) bool {
+	if b[0]>>3&7 != 2 {
+		return false
+	}
+	mode, rm := b[0]>>6, b[0]&7
+	size := 1
+	if mode != 3 && rm == 4 {
+		size = 2
+		if len(b) < 2 {
+			return false
+		}
+	}
+	switch {
+	case mode == 1:
+		size++
+	case mode == 2, mode == 0 && rm == 5, mode == 0 && rm == 4 && b[1]&7 == 5:
+		size += 4
+	}
+	return len(b) == size
+}
+
+// s390Call reports whether code ends in a call: brasl, bras, bas and basr.
+func (f *File) s390Call(code []byte, addr uint64) bool {
+	n := len(code)
+	if n >= 6 && code[n-6] == 0xc0 && code[n-5]&0x0f == 5 {
+		offset := int64(int32(f.header.u32(code[n-4:])))
+		if f.ExecCovers(addr - 6 + uint64(2*offset)) {
+			return true
+		}
+	}
+	if n >= 4 && (code[n-4] == 0xa7 && code[n-3]&0x0f == 5 || code[n-4] == 0x4d) {
+		return true
+	}
+	return n >= 2 && code[n-2] == 0x0d && code[n-1]&0x0f != 0
+}
