@@ -47,6 +47,8 @@ type config struct {
 	quiet     bool
 	verbose   bool
 	examining bool // this is the doctor
+
+	closers []io.Closer // of the finders
 }
 
 // run is the program; it returns the exit code.

@@ -55,7 +55,7 @@ func doctor(ctx context.Context, c *config, id string, stdout, stderr io.Writer)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer client.Close()
+	defer c.close()
 
 	c.examining = true
 	x := &examination{w: stdout}

@@ -91,15 +91,13 @@ func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
+	defer c.close()
 	finders := c.llvmFinders()
 	c.noServers = o.noServers
 	if servers, err := c.client(os.Getenv, &diagnostics{w: stderr, quiet: true}, &statusLine{}); err != nil {
 		diag.printf("%v", err)
-	} else {
-		defer servers.Close()
-		if len(c.urls) > 0 { // without, LLVM does not read the cache
-			finders = append(finders, servers)
-		}
+	} else if len(c.urls) > 0 { // without, LLVM does not read the cache
+		finders = append(finders, servers)
 	}
 	sym := symbolize.New(symbolize.Options{
 		Finders:   finders,

@@ -52,7 +52,12 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
 	o.Progress = r.progress
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
-	return debuginfod.New(o)
+	client, err := debuginfod.New(o)
+	if err != nil {
+		return nil, err
+	}
+	c.closers = append(c.closers, client)
+	return client, nil
 }
 
 // A progressReport says how far downloads are: in the status line of a

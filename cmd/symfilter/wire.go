@@ -47,7 +47,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err != nil {
 		return exitIO, err
 	}
-	defer servers.Close() // what is being fetched leaves nothing half-written
+	defer c.close()
 	c.warnOfMissing(diag)
 	sym := symbolize.New(c.symbolizing(servers))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -164,7 +164,17 @@ func (c *config) finders() (finders []symbolize.Finder) {
 // symbolPath returns the finder for paths, which remembers what it learns about
 // them for the next run.
 func (c *config) symbolPath(paths []string) *buildid.SymbolPath {
-	return buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: cacheDir()})
+	p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: cacheDir()})
+	c.closers = append(c.closers, p)
+	return p
+}
+
+// close ends what the finders do: nothing half-written is left, and what they
+// learned is kept.
+func (c *config) close() {
+	for _, closer := range c.closers {
+		closer.Close() // what cannot be kept is learned again
+	}
 }
 
 // cacheDir returns the folder for what the program may forget; empty where the
