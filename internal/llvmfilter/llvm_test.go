@@ -103,7 +103,12 @@ func TestObjectFiles(t *testing.T) {
 	for _, build := range []string{
 		"clang-19 -x c -O1", "clang-19 -x c -O0 -ffunction-sections", "clang-19 -x c -O1 -ffunction-sections -gdwarf-4 -gz=zlib",
 		"gcc -x c -O2 -ffunction-sections", "clang-19 -x c++ -O1", "g++ -x c++ -O1", "clang-19 -x c -O1 -ffunction-sections --target=aarch64-linux-gnu",
-		"clang-19 -x c -O1 -ffunction-sections --target=i386-linux-gnu",
+		"clang-19 -x c -O1 -ffunction-sections --target=i386-linux-gnu", "clang-19 -x c -O1 -ffunction-sections --target=s390x-linux-gnu",
+		"clang-19 -x c -O1 --target=mips-linux-gnu", "clang-19 -x c -O1 -gdwarf-4 --target=mips64el-linux-gnuabi64",
+		"clang-19 -x c -O1 --target=mips64-linux-gnuabi64", "clang-19 -x c -O1 --target=powerpc-linux-gnu",
+		"clang-19 -x c -O1 --target=powerpc64le-linux-gnu", "clang-19 -x c -O1 --target=loongarch64-linux-gnu",
+		"clang-19 -x c -O1 -ffunction-sections --target=sparcv9-linux-gnu", "clang-19 -x c -O1 -ffunction-sections --target=bpf",
+		"clang-19 -x c -O1 --target=riscv64-linux-gnu -gdwarf-4",
 	} {
 		words := strings.Fields(build)
 		source := c
