@@ -90,7 +90,8 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 		var symbol uint64
 		if h.is64 {
 			info := h.u64(raw[8:])
-			x.off, symbol, x.kind = h.u64(raw), info>>32, info&0xffffffff
+			x.off = h.u64(raw)
+			symbol, x.kind = f.splitInfo(info)
 			if r.Type == elf.SHT_RELA {
 				x.addend = h.u64(raw[16:])
 			}
@@ -119,6 +120,18 @@ func (f *File) once(s *Section) ([]byte, error) {
 		return f.mapped[s.Offset : s.Offset+s.Size], nil
 	}
 	return f.read(s)
+}
+
+// splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there, of which debug sections need the first, and
+// writes their bytes in the same order on all machines.
+func (f *File) splitInfo(info uint64) (symbol, kind uint64) {
+	switch {
+	case f.Machine != elf.EM_MIPS:
+		return info >> 32, info & 0xffffffff
+	case f.header.big:
+		return info >> 32, info & 0xff
+	}
+	return info & 0xffffffff, info >> 56
 }
 
 // relocationSymbol returns the address of a symbol of the table, 0 for one that is not defined here, and the section that it is in.
@@ -250,6 +263,42 @@ func relocationOf(m elf.Machine, kind uint64) relocation {
 		}
 	case elf.EM_RISCV:
 		return relocationOfRISCV(elf.R_RISCV(kind))
+	case elf.EM_LOONGARCH:
+		return relocationOfLoongArch(elf.R_LARCH(kind))
+	case elf.EM_MIPS:
+		switch elf.R_MIPS(kind) {
+		case elf.R_MIPS_64:
+			return relocation{8, set}
+		case elf.R_MIPS_32:
+			return relocation{4, set}
+		case elf.R_MIPS_PC32:
+			return relocation{4, relative}
+		}
+	case elf.EM_SPARC, elf.EM_SPARC32PLUS, elf.EM_SPARCV9:
+		switch elf.R_SPARC(kind) {
+		case elf.R_SPARC_64, elf.R_SPARC_UA64:
+			return relocation{8, set}
+		case elf.R_SPARC_32, elf.R_SPARC_UA32:
+			return relocation{4, set}
+		case elf.R_SPARC_DISP64:
+			return relocation{8, relative}
+		case elf.R_SPARC_DISP32:
+			return relocation{4, relative}
+		}
+	case elf.EM_PPC:
+		switch elf.R_PPC(kind) {
+		case elf.R_PPC_ADDR32:
+			return relocation{4, set}
+		case elf.R_PPC_REL32:
+			return relocation{4, relative}
+		}
+	case elf.EM_BPF:
+		switch kind {
+		case bpfAbs64:
+			return relocation{8, set}
+		case bpfAbs32:
+			return relocation{4, set}
+		}
 	case elf.EM_PPC64:
 		switch elf.R_PPC64(kind) {
 		case elf.R_PPC64_ADDR64:
@@ -312,3 +361,42 @@ func relocationOfRISCV(kind elf.R_RISCV) relocation {
 	}
 	return relocation{}
 }
+
+// relocationOfLoongArch is alike.
+func relocationOfLoongArch(kind elf.R_LARCH) relocation {
+	switch kind {
+	case elf.R_LARCH_64:
+		return relocation{8, set}
+	case elf.R_LARCH_32:
+		return relocation{4, set}
+	case elf.R_LARCH_64_PCREL:
+		return relocation{8, relative}
+	case elf.R_LARCH_32_PCREL:
+		return relocation{4, relative}
+	case elf.R_LARCH_ADD64:
+		return relocation{8, add}
+	case elf.R_LARCH_ADD32:
+		return relocation{4, add}
+	case elf.R_LARCH_ADD16:
+		return relocation{2, add}
+	case elf.R_LARCH_ADD8:
+		return relocation{1, add}
+	case elf.R_LARCH_SUB64:
+		return relocation{8, subtract}
+	case elf.R_LARCH_SUB32:
+		return relocation{4, subtract}
+	case elf.R_LARCH_SUB16:
+		return relocation{2, subtract}
+	case elf.R_LARCH_SUB8:
+		return relocation{1, subtract}
+	case elf.R_LARCH_SUB6:
+		return relocation{1, sub6}
+	}
+	return relocation{}
+}
+
+// Relocations of BPF, which debug/elf has no names for.
+const (
+	bpfAbs64 = 2
+	bpfAbs32 = 3
+)
