@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -297,6 +298,82 @@ func TestMembersOfRust(t *testing.T) {
 	}
 	for name := range want {
 		t.Errorf("there is no %s", name)
+	}
+}
+
+// goProgram has variables of the shapes that Go has.
+const goProgram = `package main
+
+type entry struct {
+	name string
+	at   struct{ x, y int16 }
+	list []int
+	any  any
+	refs int32
+}
+
+var table [4]entry
+var pointer *entry = &table[2]
+
+func main() { table[1].refs++; println(pointer.refs, len(table[2].name)) }
+`
+
+func TestMembersOfGo(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "prog.go"), []byte(goProgram), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-o", "prog", "prog.go")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	prog := filepath.Join(dir, "prog")
+	d := linksOf(t, prog).open(t, openObject(t, prog))
+	const size = 16 + 8 + 24 + 16 + 8
+	want := map[string]string{
+		"main.table+0x8":                           "[0].name.len",
+		fmt.Sprintf("main.table+%#x", size+18):     "[1].at.y",
+		fmt.Sprintf("main.table+%#x", 2*size+20):   "[2]+0x14",
+		fmt.Sprintf("main.table+%#x", 3*size+40):   "[3].list.cap",
+		fmt.Sprintf("main.table+%#x", 3*size+56+1): "[3].any.data+0x1",
+		fmt.Sprintf("main.table+%#x", 3*size+64):   "[3].refs",
+		"main.pointer+0x4":                         "",
+	}
+	got := make(map[string]string)
+	for _, s := range objects(t, prog) {
+		for off := range s.Size {
+			place := fmt.Sprintf("%s+%#x", s.Name, off)
+			if _, ok := want[place]; ok {
+				v, _, err := d.Variable(s.Value+off, Extent{[]byte(s.Name), s.Value, s.Size})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[place] = v.Member
+			}
+		}
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+// Paths are written as in Fortran where that is the language; no compiler is needed.
+func TestMembersOfFortran(t *testing.T) {
+	order := binary.LittleEndian
+	abbrev := parts(order, 20, tagCompileUnit, 1, attrLanguage, formData1, 0, 0, typeAbbrevs)
+	x := &typeText{parts(order, 20, 0x08)}
+	i := x.add(abbrInt, 4)
+	s := x.add(abbrStruct, "cell", uint64(8), abbrMember, "low", i, uint64(0), abbrMember, "high", i, uint64(4), 0)
+	x.variable(x.add(abbrArray, s, abbrRange, uint64(3), abbrRange, uint64(2), 0)) // cell v(3,2)
+	sec := sections{vars: varSections{ranges: []dataRange{{0x2000, 0x3000}}}}
+	sec.data[secAbbrev], sec.data[secInfo] = abbrev, unit4(append(x.body, 0))
+	d := dataOf(sec)
+	for off, want := range map[uint64]string{4: "(1,1)%high", 8: "(2,1)%low", 8*3 + 4: "(1,2)%high", 8*5 + 7: "(3,2)%high+0x3"} {
+		v, _, err := d.Variable(0x2000+off, Extent{[]byte("v"), 0x2000, 48})
+		if v.Member != want || err != nil {
+			t.Errorf("%d: got %q, %v, want %q", off, v.Member, err, want)
+		}
 	}
 }
 
