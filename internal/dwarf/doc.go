@@ -26,7 +26,7 @@
 // # Left out
 //
 // Variables in .debug_info that is compressed and larger than 64 MiB, or larger than 1 GiB: the name of the symbol must do. Types that only another file
-// describes, as Clang's std::string, and type units in packages. What virtual bases have inside. Of Rust's enums, what more than one variant has at a byte.
+// describes, as Clang's std::string. What virtual bases have inside. Of Rust's enums, what more than one variant has at a byte.
 //
 // Split units whose .dwo or package cannot be had give file and line but no function name, unless the compiler left inlined calls in the skeleton. Names
 // in a supplementary file that is missing are unknown. .debug_names and .gdb_index are not read: the former has no addresses, the

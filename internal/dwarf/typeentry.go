@@ -52,6 +52,8 @@ const (
 	attrSignature          = 0x69
 	attrDataBitOffset      = 0x6b
 
+	sectTypes = 2 // a column of the index of a package, before version 5
+
 	opAddr         = 0x03
 	opConstu       = 0x10
 	opPlus         = 0x22
@@ -302,6 +304,9 @@ type signature struct {
 
 // signedType returns the type of a type unit.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
+	if d.packaged {
+		return typeIn(d, d.packagedTypeUnit(sig))
+	}
 	v := &d.vars
 	if !v.signedOK {
 		v.signedOK = true
@@ -312,13 +317,15 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 		return typeAt{}
 	}
 	at := v.signed[i]
-	var u *unit
 	if at.own {
-		u = d.ownTypeUnit(at.off)
-	} else {
-		u = d.unitAt(at.off)
+		return typeIn(d, d.ownTypeUnit(at.off, part{}))
 	}
-	if u == nil {
+	return typeIn(d, d.unitAt(at.off))
+}
+
+// typeIn returns the type of a type unit, or nothing.
+func typeIn(d *Data, u *unit) typeAt {
+	if u == nil || u.isCompile() {
 		return typeAt{}
 	}
 	u.used = d.tick
@@ -329,6 +336,45 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 		return typeAt{}
 	}
 	return typeAt{d, u, uint32(entry)}
+}
+
+// packagedTypeUnit returns the type unit that the index of a package has for a signature, or nil.
+func (d *Data) packagedTypeUnit(sig uint64) *unit {
+	o := d.sec.vars.unlinked
+	if o == nil {
+		return nil
+	}
+	data, err := o.Data(".debug_tu_index")
+	if err != nil {
+		return nil
+	}
+	x, ok := parseIndex(cursor{buf: data, big: d.big})
+	row := uint32(0)
+	if ok {
+		row = x.row(sig)
+	}
+	if row == 0 {
+		return nil
+	}
+	var p part
+	p.abbrev, _, _ = x.contribution(row, sectAbbrev)
+	p.strOffsets, _, _ = x.contribution(row, sectStrOffsets)
+	var u *unit
+	if x.version >= 5 {
+		if off, _, ok := x.contribution(row, sectInfo); ok {
+			u = d.unitIn(off, p)
+		}
+	} else if off, _, ok := x.contribution(row, sectTypes); ok {
+		u = d.ownTypeUnit(off, p)
+	}
+	if u == nil || u.isCompile() {
+		return nil
+	}
+	c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize)-8, d.big)
+	if got := c.u64(); c.bad || got != sig {
+		return nil
+	}
+	return u
 }
 
 // typeUnitList passes over all unit headers.
@@ -366,7 +412,7 @@ func (d *Data) typeUnitList() []signature {
 // typesSection returns .debug_types. That of a file which was not linked is put together from all sections with type units; it has them in .debug_info, too.
 func (d *Data) typesSection() []byte {
 	o, v := d.sec.vars.unlinked, &d.vars
-	if o == nil {
+	if o == nil || d.packaged {
 		return d.sec.get(secTypes)
 	}
 	if v.joined {
@@ -402,8 +448,8 @@ func parseTypeHeader(u *unit, types []byte, off uint64, big bool) (end uint64, o
 	return end, !c.bad
 }
 
-// ownTypeUnit is unitAt for one in .debug_types.
-func (d *Data) ownTypeUnit(off uint64) *unit {
+// ownTypeUnit is unitIn for one in .debug_types.
+func (d *Data) ownTypeUnit(off uint64, p part) *unit {
 	v := &d.vars
 	if u, ok := v.typeUnits[off]; ok {
 		return u
@@ -412,9 +458,13 @@ func (d *Data) ownTypeUnit(off uint64) *unit {
 	if _, ok := parseTypeHeader(u, d.typesSection(), off, d.big); !ok {
 		return nil
 	}
+	u.abbrevOff += p.abbrev
 	u.abbrevs = d.abbrevsOf(u)
 	if !d.parseRoot(u, u.abbrevs) {
 		return nil
+	}
+	if d.sec.skeletons != nil {
+		u.relocate(p)
 	}
 	if v.typeUnits == nil || len(v.typeUnits) >= maxTypeUnitsKept {
 		for _, old := range v.typeUnits {
