@@ -1,0 +1,244 @@
+package valgrind
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// leafEnd finds the end of the text that begins at from, in an element of this
+// name. next is behind its end tag. The element is no leaf where another begins
+// in it; ok is false where the bytes that say so are yet to come.
+func (r *Reader) leafEnd(name string, k kind, from int, force bool) (end, next int, isLeaf, ok bool) {
+	switch name {
+	case "usercomment":
+		return r.commentEnd(from, force)
+	case "rawtext":
+		if end, next, ok = r.rawEnd(from, force); ok || next < 0 {
+			return end, next, true, ok
+		}
+	case "threadname":
+		window := r.view[from:min(len(r.view), from+threadName)]
+		if len(window) < threadName && !force {
+			return 0, 0, false, false
+		}
+		if i := bytes.LastIndex(window, []byte("</threadname>")); i >= 0 {
+			return from + i, from + i + len("</threadname>"), true, true
+		}
+	}
+	r.whole = true
+	for i := max(from, r.seek); ; {
+		lt := bytes.IndexByte(r.view[i:], '<')
+		if lt < 0 {
+			r.seek = len(r.view)
+			r.whole = false
+			end = len(r.view)
+			for n := min(len(name)+2, end-from); n > 0; n-- { // the beginning of an end tag
+				if string(r.view[end-n:]) == ("</" + name + ">")[:n] {
+					r.whole = n > 1
+					return end - n, end, true, force
+				}
+			}
+			return end, end, true, force
+		}
+		at := i + lt
+		rest := r.view[at:]
+		switch closes, more := isEndTag(rest, name); {
+		case closes:
+			return at, at + len(name) + 3, true, true
+		case more && !force:
+			r.seek = at
+			return 0, 0, false, false
+		}
+		if k == unknown {
+			return 0, 0, false, true
+		}
+		switch begins, more := r.structural(at, rest); {
+		case more && !force:
+			r.seek = at
+			return 0, 0, false, false
+		case begins: // its end tag is missing
+			r.whole = false
+			return from + len(bytes.TrimRight(r.view[from:at], " \t\r\n")), at, true, true
+		}
+		i = at + 1
+	}
+}
+
+// isEndTag reports whether b begins with the end tag of name, or may do so
+// with more bytes.
+func isEndTag(b []byte, name string) (is, more bool) {
+	if n := len(name) + 3; len(b) >= n {
+		return b[1] == '/' && b[n-1] == '>' && string(b[2:n-1]) == name, false
+	}
+	tag := "</" + name + ">"
+	return false, string(b) == tag[:len(b)]
+}
+
+// structural reports whether the '<' that rest begins with, at this place of
+// the buffer, is of the document's own structure rather than of a text that was
+// not escaped: it begins a line with an element that reports have, or it is the
+// beginning or end of a document.
+func (r *Reader) structural(at int, rest []byte) (is, more bool) {
+	for _, tag := range []string{"<?xml", "</" + document + ">"} {
+		if n := min(len(tag), len(rest)); string(rest[:n]) == tag[:n] {
+			return n == len(tag), n < len(tag)
+		}
+	}
+	i := at - 1
+	for i >= 0 && (r.view[i] == ' ' || r.view[i] == '\t') {
+		i--
+	}
+	if i >= 0 && r.view[i] != '\n' {
+		return false, false
+	}
+	name := bytes.TrimPrefix(rest[1:], []byte("/"))
+	end := 0
+	for end < len(name) && isName(name[end]) {
+		end++
+	}
+	switch {
+	case end > maxName:
+		return false, false
+	case end == len(name):
+		return false, true
+	case name[end] != '>':
+		return false, false
+	}
+	_, k := known(name[:end])
+	return k != unknown, false
+}
+
+// commentEnd finds the end of --xml-user-comment, which may hold anything: it
+// ends where the program's arguments follow, or else with the first end tag.
+func (r *Reader) commentEnd(from int, force bool) (end, next int, isLeaf, ok bool) {
+	tag := []byte("</usercomment>")
+	args := []byte("<args>")
+	for i := max(from, r.seek); ; {
+		j := bytes.Index(r.view[i:], tag)
+		if j < 0 {
+			break
+		}
+		behind := bytes.TrimLeft(r.view[i+j+len(tag):], " \t\r\n")
+		if len(behind) < len(args) && !force {
+			r.seek = i + j
+			return 0, 0, false, false
+		}
+		if bytes.HasPrefix(behind, args) {
+			return i + j, i + j + len(tag), true, true
+		}
+		i += j + len(tag)
+	}
+	r.seek = max(from, r.seek, len(r.view)-len(tag))
+	if !force && len(r.view)-from < maxLeaf {
+		return 0, 0, false, false
+	}
+	if j := bytes.Index(r.view[from:], tag); j >= 0 {
+		return from + j, from + j + len(tag), true, true
+	}
+	return len(r.view), len(r.view), true, true
+}
+
+const (
+	cdataBegin = "<![CDATA["
+	cdataEnd   = "]]>"
+)
+
+// rawEnd finds the end of a text of CDATA sections. Without ok, next is
+// negative where it may be yet to come; otherwise there are no such sections.
+func (r *Reader) rawEnd(from int, force bool) (end, next int, ok bool) {
+	for i := from; ; {
+		for i < len(r.view) && r.view[i] <= ' ' {
+			i++
+		}
+		b := r.view[i:]
+		if len(b) < len("</rawtext>") && !force {
+			return 0, -1, false
+		}
+		if bytes.HasPrefix(b, []byte("</rawtext>")) {
+			return i, i + len("</rawtext>"), i > from
+		}
+		if !bytes.HasPrefix(b, []byte(cdataBegin)) {
+			return 0, 0, false
+		}
+		j := bytes.Index(b, []byte(cdataEnd))
+		if j < 0 {
+			if force {
+				return 0, 0, false
+			}
+			return 0, -1, false
+		}
+		i += j + len(cdataEnd)
+	}
+}
+
+// appendSections appends what is in the CDATA sections of b, without the line
+// ends around it.
+func appendSections(dst, b []byte) []byte {
+	start := len(dst)
+	for {
+		i := bytes.Index(b, []byte(cdataBegin))
+		if i < 0 {
+			break
+		}
+		b = b[i+len(cdataBegin):]
+		j := bytes.Index(b, []byte(cdataEnd))
+		if j < 0 {
+			j = len(b)
+		}
+		dst = append(dst, b[:j]...)
+		b = b[min(len(b), j+len(cdataEnd)):]
+	}
+	text := bytes.Trim(dst[start:], "\r\n")
+	return dst[:start+copy(dst[start:], text)]
+}
+
+// appendDecoded appends b with the entities of XML decoded. What is none stays.
+func appendDecoded(dst, b []byte) []byte {
+	for {
+		i := bytes.IndexByte(b, '&')
+		if i < 0 {
+			return append(dst, b...)
+		}
+		dst = append(dst, b[:i]...)
+		b = b[i:]
+		end := bytes.IndexByte(b[:min(len(b), 12)], ';')
+		n := len(dst)
+		if end > 0 {
+			dst = appendEntity(dst, string(b[1:end]))
+		}
+		if len(dst) == n {
+			dst = append(dst, '&')
+			b = b[1:]
+		} else {
+			b = b[end+1:]
+		}
+	}
+}
+
+func appendEntity(dst []byte, name string) []byte {
+	switch name {
+	case "lt":
+		return append(dst, '<')
+	case "gt":
+		return append(dst, '>')
+	case "amp":
+		return append(dst, '&')
+	case "quot":
+		return append(dst, '"')
+	case "apos":
+		return append(dst, '\'')
+	}
+	if len(name) < 2 || name[0] != '#' {
+		return dst
+	}
+	n, ok := uint64(0), false
+	if name[1] == 'x' {
+		n, ok = hex([]byte(name[2:]))
+	} else {
+		n, ok = number([]byte(name[1:]))
+	}
+	if !ok || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
+		return dst
+	}
+	return utf8.AppendRune(dst, rune(n))
+}

@@ -1,0 +1,645 @@
+package valgrind
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A Reader finds the records of a report in the bytes that are written to it. A
+// record is handed over as soon as its end has been written. No bytes make it
+// fail: its errors are those of the function that takes the records.
+type Reader struct {
+	take func(*Record) error
+	err  error
+
+	buf  []byte // what is not handed over yet
+	pos  int    // in buf: the next token
+	view []byte // buf as far as the token at pos may reach
+	seek int    // in buf: how far the token at pos was searched for its end
+
+	// The record at work; its parts are offsets in buf.
+	rec       Record
+	at        int  // where it begins
+	working   bool // there is one
+	continued bool // its beginning was handed over
+	open      []string
+	whole     bool // the leaf at work has its end tag: half an address is none
+	stack     int  // the item of the open stack, plus 1
+	items     []rawItem
+	frames    []rawFrame
+
+	documents int // that are open
+	outItems  []Item
+	outFrames []Frame
+	arena     []byte // texts with their entities decoded
+}
+
+// NewReader returns a Reader that hands records to take, which must not keep
+// them. An error of take ends the reading.
+func NewReader(take func(*Record) error) *Reader { return &Reader{take: take} }
+
+// A span is a part of the buffer.
+type span struct {
+	from, to int32
+	escaped  bool // holds a '&'
+}
+
+func (s span) is() bool { return s.to > 0 }
+
+type rawItem struct {
+	name        string
+	text        span
+	depth       int32
+	first, last int32
+	leaf        bool
+}
+
+type rawFrame struct {
+	ip, line           uint64
+	is                 bool // it has an ip
+	obj, fn, dir, file span
+}
+
+// Write reads p. Records whose end is in it have been handed over when it
+// returns.
+func (r *Reader) Write(p []byte) (int, error) {
+	for n := 0; n < len(p); {
+		if r.err != nil {
+			return n, r.err
+		}
+		part := p[n:min(len(p), n+maxRecord)]
+		r.room(len(part))
+		r.buf = append(r.buf, part...)
+		n += len(part)
+		r.parse(false)
+	}
+	return len(p), r.err
+}
+
+// Close hands over what the report's end has cut off.
+func (r *Reader) Close() error {
+	if r.err == nil {
+		r.parse(true)
+	}
+	if r.err == nil && r.working {
+		r.emit(true)
+	}
+	r.buf, r.pos, r.seek = nil, 0, 0
+	return r.err
+}
+
+// room drops what was handed over.
+func (r *Reader) room(n int) {
+	start := r.pos
+	if r.working {
+		start = r.at
+	}
+	if start == 0 || start < len(r.buf) && len(r.buf)+n <= cap(r.buf) {
+		return
+	}
+	r.buf = r.buf[:copy(r.buf, r.buf[start:])]
+	r.pos -= start
+	r.seek = max(0, r.seek-start)
+	if r.working {
+		r.at = 0
+		r.shift(int32(start))
+	}
+}
+
+// shift moves the parts of the record at work.
+func (r *Reader) shift(by int32) {
+	if by == 0 {
+		return
+	}
+	move := func(s *span) {
+		if s.is() {
+			s.from -= by
+			s.to -= by
+		}
+	}
+	for i := range r.items {
+		move(&r.items[i].text)
+	}
+	for i := range r.frames {
+		f := &r.frames[i]
+		move(&f.obj)
+		move(&f.fn)
+		move(&f.dir)
+		move(&f.file)
+	}
+}
+
+// parse takes the tokens off the buffer. Without final, it stops at one whose
+// end may be yet to come.
+func (r *Reader) parse(final bool) {
+	for r.err == nil {
+		if r.working && r.tooLong() {
+			r.carryOn()
+			continue
+		}
+		i := r.pos
+		for i < len(r.buf) && r.buf[i] <= ' ' && (r.working || r.buf[i] != 0) {
+			i++
+		}
+		if i == len(r.buf) {
+			r.passOver(i, final)
+			return
+		}
+		r.view = r.buf[:min(len(r.buf), i+maxLeaf)]
+		force := final && len(r.view) == len(r.buf) || len(r.view) == i+maxLeaf
+		if r.buf[i] != '<' {
+			if !r.text(force) {
+				return
+			}
+			continue
+		}
+		r.pos = i
+		r.seek = max(r.seek, i)
+		if !r.tag(force) {
+			return
+		}
+	}
+}
+
+// tooLong reports whether the record at work is to be handed over in parts;
+// not within a frame, if possible.
+func (r *Reader) tooLong() bool {
+	size := r.pos - r.at
+	if size <= maxRecord && len(r.items) < maxItems && len(r.frames) < maxItems {
+		return false
+	}
+	return len(r.open) == 0 || r.open[len(r.open)-1] != "frame" || size > maxRecord+maxLeaf || len(r.items) > 2*maxItems
+}
+
+// passOver passes over blanks up to i. Behind a line end they may yet begin a
+// line of text.
+func (r *Reader) passOver(i int, final bool) {
+	if r.working {
+		return
+	}
+	if nl := bytes.LastIndexByte(r.buf[r.pos:i], '\n'); nl >= 0 {
+		r.pos += nl + 1
+	}
+	if final || i-r.pos > maxLeaf {
+		r.pos = i
+	}
+}
+
+// text takes text that is in no element, a line at a time, or stands between
+// elements.
+func (r *Reader) text(force bool) bool {
+	if !r.working {
+		for i := r.pos; ; i++ { // the blanks before it on its line are its own
+			if r.buf[i] == '\n' {
+				r.pos = i + 1
+			} else if r.buf[i] > ' ' || r.buf[i] == 0 {
+				break
+			}
+		}
+	}
+	end := max(r.seek, r.pos)
+	for ; ; end++ {
+		var i int
+		if r.working {
+			i = bytes.IndexByte(r.view[end:], '<')
+		} else {
+			i = bytes.IndexAny(r.view[end:], "<\n")
+		}
+		if i < 0 {
+			end = len(r.view)
+			break
+		}
+		end += i
+		if r.view[end] == '\n' || end+1 == len(r.view) {
+			break
+		}
+		if c := r.view[end+1]; isLetter(c) || c == '/' || c == '?' || c == '!' {
+			break
+		}
+	}
+	if !force && (end >= len(r.view) || r.view[end] == '<' && end+1 == len(r.view)) {
+		r.seek = min(end, len(r.view))
+		return false
+	}
+	if end == r.pos { // a '<' that begins nothing
+		end++
+	}
+	r.stray(r.pos, min(end, len(r.view)))
+	return true
+}
+
+// stray takes text up to end that is no element's.
+func (r *Reader) stray(from, end int) {
+	s := r.span(from, end)
+	r.pos, r.seek = end, end
+	if len(bytes.TrimSpace(r.buf[from:end])) == 0 {
+		return
+	}
+	if r.working {
+		r.items = append(r.items, rawItem{text: s, depth: int32(len(r.open) - 1), leaf: true})
+		return
+	}
+	r.rec = Record{}
+	r.at = from
+	r.working = true
+	r.items = append(r.items[:0], rawItem{text: s, leaf: true})
+	r.emit(false)
+}
+
+func (r *Reader) span(from, to int) span {
+	return span{int32(from), int32(to), bytes.IndexByte(r.buf[from:to], '&') >= 0}
+}
+
+// tag takes what begins with the '<' at pos.
+func (r *Reader) tag(force bool) bool {
+	b := r.view[r.pos:]
+	if len(b) < 2 {
+		return r.orText(force)
+	}
+	switch b[1] {
+	case '/':
+		name, n, ok := r.name(2)
+		if !ok {
+			return r.badName(n, force)
+		}
+		r.pos += n
+		r.seek = r.pos
+		r.closeTag(name)
+		return true
+	case '?':
+		return r.instruction(force)
+	case '!':
+		return r.declaration(force)
+	}
+	name, n, ok := r.name(1)
+	if !ok {
+		return r.badName(n, force)
+	}
+	return r.openTag(name, n, force)
+}
+
+// orText waits for the rest of a tag, or takes what is there for text.
+func (r *Reader) orText(force bool) bool {
+	if !force {
+		return false
+	}
+	r.stray(r.pos, r.pos+1)
+	return true
+}
+
+// badName takes a '<' that begins no tag for text; n is 0 where the rest of
+// the tag may be yet to come.
+func (r *Reader) badName(n int, force bool) bool {
+	if n == 0 {
+		return r.orText(force)
+	}
+	r.stray(r.pos, r.pos+1)
+	return true
+}
+
+// name reads the name of a tag at the offset from behind pos, and returns the
+// length of the tag. An attribute is passed over. Without a name, n is 0 if
+// more bytes may make one.
+func (r *Reader) name(from int) (name []byte, n int, ok bool) {
+	b := r.view[r.pos:]
+	i := from
+	for i < len(b) && isName(b[i]) {
+		i++
+	}
+	switch {
+	case i == len(b) && i <= from+maxName:
+		return nil, 0, false
+	case i == from || i > from+maxName || !isLetter(b[from]):
+		return nil, 1, false
+	}
+	end := i
+	if b[end] != '>' {
+		if b[end] != '/' && b[end] > ' ' {
+			return nil, 1, false
+		}
+		gt := bytes.IndexAny(b[end:min(len(b), end+maxPath)], "<>")
+		switch {
+		case gt < 0 && len(b)-end < maxPath:
+			return nil, 0, false
+		case gt < 0 || b[end+gt] == '<':
+			return nil, 1, false
+		}
+		end += gt
+	}
+	return b[from:i], end + 1, true
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
+
+func isName(c byte) bool {
+	return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == '.' || c == ':'
+}
+
+// instruction takes <?…?>. That of XML begins a document.
+func (r *Reader) instruction(force bool) bool {
+	end := bytes.Index(r.view[r.pos:min(len(r.view), r.pos+maxPath)], []byte("?>"))
+	if end < 0 {
+		if len(r.view)-r.pos < maxPath && !force {
+			return false
+		}
+		r.endRecord()
+		r.stray(r.pos, r.pos+1)
+		return true
+	}
+	if bytes.HasPrefix(r.view[r.pos:], []byte("<?xml")) {
+		r.endRecord()
+	}
+	r.pos += end + 2
+	r.seek = r.pos
+	return true
+}
+
+// declaration takes a comment, a CDATA section or another <!…>.
+func (r *Reader) declaration(force bool) bool {
+	b := r.view[r.pos:]
+	for _, d := range []struct{ begin, end string }{{"<![CDATA[", "]]>"}, {"<!--", "-->"}} {
+		if len(b) < len(d.begin) && string(b) == d.begin[:len(b)] && !force {
+			return false
+		}
+		if !bytes.HasPrefix(b, []byte(d.begin)) {
+			continue
+		}
+		end := bytes.Index(b, []byte(d.end))
+		if end < 0 {
+			if !force {
+				return false
+			}
+			break
+		}
+		at := r.pos
+		if d.begin == "<!--" {
+			r.pos = at + end + len(d.end)
+			r.seek = r.pos
+		} else {
+			r.stray(at+len(d.begin), at+end)
+			r.pos += len(d.end)
+			r.seek = r.pos
+		}
+		return true
+	}
+	r.stray(r.pos, r.pos+1)
+	return true
+}
+
+// closeTag ends the innermost element of this name, and those in it. One that
+// is not open is passed over.
+func (r *Reader) closeTag(name []byte) {
+	if string(name) == document {
+		r.endRecord()
+		r.event("/" + document)
+		r.documents = max(0, r.documents-1)
+		return
+	}
+	for i := len(r.open) - 1; i >= 0; i-- {
+		if r.open[i] != string(name) {
+			continue
+		}
+		r.closeTo(i)
+		if i == 0 {
+			r.emit(false)
+		}
+		return
+	}
+}
+
+// closeTo ends the elements from the i-th open one on.
+func (r *Reader) closeTo(i int) {
+	if r.stack > 0 && int(r.items[r.stack-1].depth) >= i-1 {
+		r.endStack()
+	}
+	r.open = r.open[:i]
+}
+
+// openTag begins an element whose tag has n bytes.
+func (r *Reader) openTag(tag []byte, n int, force bool) bool {
+	name, kind := known(tag)
+	if r.working && (kind == topLevel || name == "usercomment") {
+		r.endRecord()
+	}
+	if name == document {
+		r.pos += n
+		r.seek = r.pos
+		r.documents = min(r.documents+1, maxNesting)
+		r.event(document)
+		return true
+	}
+	if b := r.buf[r.pos : r.pos+n]; b[n-2] == '/' { // <name/>
+		r.begin(name, r.pos)
+		r.whole = true
+		r.leaf(name, span{}, r.pos+n)
+		return true
+	}
+	if kind == container || kind == topLevel {
+		r.begin(name, r.pos)
+		r.push(name)
+		r.pos += n
+		r.seek = r.pos
+		return true
+	}
+	end, next, isLeaf, ok := r.leafEnd(name, kind, r.pos+n, force)
+	if !ok {
+		return false
+	}
+	r.begin(name, r.pos)
+	if !isLeaf {
+		r.push(name)
+		r.pos += n
+		r.seek = r.pos
+		return true
+	}
+	r.leaf(name, r.span(r.pos+n, end), next)
+	return true
+}
+
+// begin begins a record if none is at work.
+func (r *Reader) begin(name string, at int) {
+	if r.working {
+		return
+	}
+	r.rec = Record{Name: name}
+	r.at, r.working, r.continued = at, true, false
+	r.items, r.frames, r.open = r.items[:0], r.frames[:0], r.open[:0]
+}
+
+// push enters an element.
+func (r *Reader) push(name string) {
+	switch {
+	case len(r.open) == 0:
+		r.open = append(r.open, name)
+		if name == "stack" || name == "frame" { // orphaned: its record's beginning is missing
+			r.beginStack(0)
+		}
+		if name == "frame" {
+			r.frames = append(r.frames, rawFrame{})
+		}
+		return
+	case len(r.open) == maxDepth:
+		return
+	case name == "frame":
+		if r.stack == 0 {
+			r.beginStack(len(r.open) - 1)
+		}
+		r.endFrame()
+		r.frames = append(r.frames, rawFrame{})
+	case name == "stack":
+		r.beginStack(len(r.open) - 1)
+	default:
+		r.items = append(r.items, rawItem{name: name, depth: int32(len(r.open) - 1)})
+	}
+	r.open = append(r.open, name)
+}
+
+// endFrame drops a frame that nothing is known of.
+func (r *Reader) endFrame() {
+	if n := len(r.frames); n > 0 {
+		if f := &r.frames[n-1]; !f.is && !f.obj.is() && !f.fn.is() && !f.file.is() {
+			r.frames = r.frames[:n-1]
+		}
+	}
+}
+
+// beginStack begins a stack at a depth; one that is open ends.
+func (r *Reader) beginStack(depth int) {
+	r.endStack()
+	n := int32(len(r.frames))
+	r.items = append(r.items, rawItem{name: "stack", depth: int32(depth), first: n, last: n})
+	r.stack = len(r.items)
+}
+
+func (r *Reader) endStack() {
+	r.endFrame()
+	if r.stack > 0 {
+		r.items[r.stack-1].last = int32(len(r.frames))
+		r.stack = 0
+	}
+}
+
+// leaf takes an element with nothing but text in it; next is behind it.
+func (r *Reader) leaf(name string, s span, next int) {
+	r.pos, r.seek = next, next
+	if len(r.open) == 0 {
+		r.items = append(r.items, rawItem{name: name, text: s, leaf: true})
+		r.emit(false)
+		return
+	}
+	if r.whole && r.open[len(r.open)-1] == "frame" && len(r.frames) > 0 && r.frameLeaf(name, s) {
+		return
+	}
+	r.items = append(r.items, rawItem{name: name, text: s, depth: int32(len(r.open) - 1), leaf: true})
+}
+
+// frameLeaf takes a leaf of a frame, and reports whether it is one that frames
+// have.
+func (r *Reader) frameLeaf(name string, s span) bool {
+	f := &r.frames[len(r.frames)-1]
+	switch name {
+	case "ip":
+		n, ok := number(r.buf[s.from:s.to])
+		f.ip, f.is = n, ok
+		return ok
+	case "line":
+		n, ok := number(r.buf[s.from:s.to])
+		f.line = n
+		return ok
+	case "obj":
+		f.obj = s
+	case "fn":
+		f.fn = s
+	case "dir":
+		f.dir = s
+	case "file":
+		f.file = s
+	default:
+		return false
+	}
+	return true
+}
+
+// endRecord hands over a record that ends without its end tag.
+func (r *Reader) endRecord() {
+	if r.working {
+		r.emit(true)
+	}
+}
+
+// event hands over that a document begins or ends.
+func (r *Reader) event(name string) {
+	if r.err == nil {
+		r.err = r.take(&Record{Name: name})
+	}
+}
+
+// carryOn hands over a record that is too long to keep; what follows comes as
+// its continuation.
+func (r *Reader) carryOn() {
+	name, open := r.rec.Name, slices.Clone(r.open)
+	r.emit(true)
+	r.rec = Record{Name: name}
+	r.at, r.working, r.continued = r.pos, true, true
+	r.open = append(r.open[:0], open...)
+	for i, name := range open {
+		switch {
+		case name == "stack":
+			r.beginStack(max(0, i-1))
+		case i > 0 && name != "frame":
+			r.items = append(r.items, rawItem{name: name, depth: int32(i - 1)})
+		}
+		if name == "frame" {
+			r.frames = append(r.frames, rawFrame{})
+		}
+	}
+}
+
+// emit hands over the record at work.
+func (r *Reader) emit(cut bool) {
+	r.endStack()
+	rec := &r.rec
+	rec.Cut, rec.Continued = cut, r.continued
+	r.arena = slices.Grow(r.arena[:0], r.pos-r.at+1)
+	items, frames := r.outItems[:0], r.outFrames[:0]
+	for i := range r.frames {
+		f := &r.frames[i]
+		frames = append(frames, Frame{IP: f.ip, Line: f.line, Obj: r.bytes(f.obj), Fn: r.bytes(f.fn), Dir: r.bytes(f.dir), File: r.bytes(f.file)})
+	}
+	for i := range r.items {
+		it := &r.items[i]
+		out := Item{Name: it.name, Depth: int(it.depth), Leaf: it.leaf, Text: r.bytes(it.text)}
+		if it.name == "rawtext" && bytes.Contains(out.Text, []byte(cdataBegin)) {
+			out.Text = appendSections(nil, r.buf[it.text.from:it.text.to])
+		}
+		if it.name == "stack" && !it.leaf {
+			out.First, out.Last = int(it.first), int(it.last)
+		}
+		items = append(items, out)
+	}
+	r.outItems, r.outFrames = items, frames
+	if len(items) == 1 && items[0].Leaf && items[0].Depth == 0 && items[0].Name == rec.Name {
+		rec.Text = items[0].Text
+		items = items[:0]
+	}
+	rec.Items, rec.Frames = items, frames
+	r.items, r.frames, r.open = r.items[:0], r.frames[:0], r.open[:0]
+	r.working = false
+	if r.err == nil {
+		r.err = r.take(rec)
+	}
+}
+
+// bytes returns a part of the buffer with its entities decoded.
+func (r *Reader) bytes(s span) []byte {
+	if !s.is() {
+		return nil
+	}
+	b := r.buf[s.from:s.to:s.to]
+	if !s.escaped {
+		return b
+	}
+	start := len(r.arena)
+	r.arena = appendDecoded(r.arena, b)
+	return r.arena[start:len(r.arena):len(r.arena)]
+}

@@ -1,0 +1,92 @@
+package valgrind
+
+import (
+	"strconv"
+)
+
+// A Record is one element of a report: a child of <valgrindoutput>, or text
+// between such. It is valid during the call that hands it over.
+type Record struct {
+	// Name is the element's: "error", "clientmsg", "pid". "valgrindoutput"
+	// begins a process, "/valgrindoutput" ends a document; "" is text that is in
+	// no element.
+	Name string
+
+	Text   []byte  // of an element without others in it
+	Items  []Item  // what is in the element, in the document's order
+	Frames []Frame // of its stacks, in the document's order
+
+	// Continued: the beginning of the element was so long that it has come as a
+	// Record already. Cut: the rest of it is missing, or comes as another.
+	Continued, Cut bool
+}
+
+// An Item is an element within a Record, or text between such ("").
+type Item struct {
+	Name  string
+	Depth int    // 0: a child of the record's element
+	Text  []byte // of an element without others in it
+
+	// Leaf: nothing but Text is in it. Otherwise its children follow, one deeper.
+	Leaf bool
+
+	// The frames of a stack are Record.Frames[First:Last].
+	First, Last int
+}
+
+// A Frame is one line of a stack.
+type Frame struct {
+	IP                 uint64 // where the instruction is: of callers, one byte before the return address
+	Obj, Fn, Dir, File []byte // nil where the report has none
+	Line               uint64 // 0 where the report has none
+}
+
+// Get returns the text of the first item at depth 0 of this name.
+func (r *Record) Get(name string) []byte {
+	for i := range r.Items {
+		if it := &r.Items[i]; it.Depth == 0 && it.Name == name {
+			return it.Text
+		}
+	}
+	return nil
+}
+
+// number reads a number as Valgrind writes them: decimal, with or without
+// thousands separators, or hex behind 0x.
+func number(text []byte) (n uint64, ok bool) {
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		return hex(text[2:])
+	}
+	digits := make([]byte, 0, 20)
+	for _, c := range text {
+		switch {
+		case '0' <= c && c <= '9':
+			if len(digits) == 20 {
+				return 0, false
+			}
+			digits = append(digits, c)
+		case c != ',':
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	return n, err == nil
+}
+
+func hex(digits []byte) (n uint64, ok bool) {
+	if len(digits) == 0 || len(digits) > 16 {
+		return 0, false
+	}
+	for _, c := range digits {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | uint64(c)
+	}
+	return n, true
+}
