@@ -10,12 +10,6 @@ import (
 // Clang describes a class in one unit where it can: the one with its constructor, or with its virtual table. In others there is a declaration, which has a
 // name and stands in the same namespaces.
 
-// Limits of finding definitions.
-const (
-	maxDefinitionScan = 64 << 20 // bytes of .debug_info passed over for definitions, entry by entry: 0.1 s
-	maxDefinitions    = 1 << 18  // types that can be found by name: 6 MiB
-)
-
 // A definition is a type that others may declare.
 type definition struct {
 	scope uint64 // hash of its name and those of what it is in
