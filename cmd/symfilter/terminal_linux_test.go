@@ -50,12 +50,26 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 // shown there. Env is all that is said about colours.
 func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	t.Helper()
-	master, terminal := openTerminal(t)
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Stdin = strings.NewReader(log)
-	cmd.Stdout = terminal
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
+	shown, err := runOnTerminal(t, cmd, log, env)
+	if err != nil {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+	return shown
+}
+
+// runOnTerminal is that for a command whose standard error may be anything;
+// nil is the terminal, too.
+func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (string, error) {
+	t.Helper()
+	master, terminal := openTerminal(t)
+	cmd.Stdin = strings.NewReader(log)
+	cmd.Stdout = terminal
+	if cmd.Stderr == nil {
+		cmd.Stderr = terminal
+	}
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains([]string{"TERM", "NO_COLOR", "CLICOLOR_FORCE"}, name) || strings.HasPrefix(name, envPrefix)
@@ -69,10 +83,45 @@ func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end of a terminal
 		t.Error(err)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v: %s", err, stderr.String())
+	return string(shown), cmd.Wait()
+}
+
+// With --filter-markup a terminal gets what llvm-symbolizer gives it: colours
+// by the kind of terminal alone, and diagnostics in their places.
+func TestTerminalInTheStyleOfLLVM(t *testing.T) {
+	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("missing: %s", llvmSymbolizer)
+		}
+		t.Skipf("missing: %s", llvmSymbolizer)
 	}
-	return string(shown)
+	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}} {{{pc:0x1}}} b {{{bt:x:0x1}}} c\n{{{module:0:m:elf:aabb}}}\n" +
+		"{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{reset:begin}}}\n\x1b[1m{{{module:0:m:elf:aabb}}}\n{{{mmap:0x1000:16:load:0:r:0}}}\n{{{bt:0:0x1004}}} {{{data:0x1004}}}\n"
+	for _, env := range []string{
+		"", "NO_COLOR=1", "NO_COLOR=", "CLICOLOR_FORCE=1", "TERM=", "TERM=dumb", "TERM=linux", "TERM=vt100", "TERM=vt220", "TERM=ansi",
+		"TERM=cygwin", "TERM=rxvt-unicode", "TERM=screen", "TERM=tmux-256color", "TERM=foot", "TERM=xterm-256color NO_COLOR=1",
+	} {
+		for _, args := range []string{"", "--color", "--color=auto", "--color=never"} {
+			for _, both := range []bool{true, false} {
+				run := func(name string) (shown, said string) {
+					cmd := exec.Command(name, append([]string{"--filter-markup", "--debug-file-directory=nowhere"}, strings.Fields(args)...)...)
+					var stderr strings.Builder
+					if !both {
+						cmd.Stderr = &stderr
+					}
+					shown, err := runOnTerminal(t, cmd, log, append(strings.Fields(env), "DEBUGINFOD_URLS="))
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					return shown, stderr.String()
+				}
+				wantShown, wantSaid := run(llvmSymbolizer)
+				if shown, said := run(os.Args[0]); shown != wantShown || said != wantSaid {
+					t.Errorf("%q, %q:\n got %q %q\nwant %q %q", args, env, shown, said, wantShown, wantSaid)
+				}
+			}
+		}
+	}
 }
 
 // A terminal gets colours, and no control character that it would obey.
@@ -99,7 +148,7 @@ func TestTerminal(t *testing.T) {
 		{"", "SYMFILTER_RAW=true NO_COLOR=1", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 		{"--output=markup", "", log},
 		{"--filter-markup", "", "a \x1b[0;31mred\x1b[0m \x1b[0;34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
-		{"--filter-markup", "NO_COLOR=1", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--filter-markup", "NO_COLOR=1", "a \x1b[0;31mred\x1b[0m \x1b[0;34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 		{"--filter-markup", "TERM=dumb", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 		{"--filter-markup --color=never", "", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 	} {
