@@ -38,12 +38,13 @@ type entry struct {
 	done    chan struct{} // closed when finding ends
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 
-	heap     int64     // bytes of module that are in the Symbolizer's sum
-	open     openFiles // of module that are in it
-	strikes  int       // times that a file broke its reader
-	broken   broken
-	attempts []buildid.Attempt
-	fault    string // the last thing that was wrong with a file that is or was in use
+	unindexed bool      // no index could be made
+	heap      int64     // bytes of module that are in the Symbolizer's sum
+	open      openFiles // of module that are in it
+	strikes   int       // times that a file broke its reader
+	broken    broken
+	attempts  []buildid.Attempt
+	fault     string // the last thing that was wrong with a file that is or was in use
 }
 
 // broken is a file whose debug information is left alone.
@@ -209,6 +210,7 @@ func (s *Symbolizer) release(e *entry, err error) error {
 	}
 	if m := e.module; m == nil || m.due() {
 		s.account(e)
+		s.index(e)
 	}
 	e.mu.Unlock()
 	s.relieve()

@@ -3,6 +3,7 @@ package symbolize
 import (
 	"context"
 	"errors"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -20,6 +21,7 @@ import (
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File
+	table   iter.Seq[object.Symbol]
 	w       *symindex.Writer
 	workers int
 	done    func(units, of int) // progress; may be nil
@@ -49,7 +51,7 @@ type filePath struct {
 }
 
 const (
-	pagesKept   = 32 << 20 // bytes of units whose pages may stay: what is read of them is read once
+	pagesKept   = 48 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
 	namesAtOnce = 1 << 10  // names demangled by one goroutine at a time
 )
 
@@ -64,21 +66,24 @@ func hasSupplement(obj *object.File) bool {
 	return gnu || sup
 }
 
-// newIndexer prepares the index of a file; obj and dw are not used by others
-// meanwhile.
-func newIndexer(obj *object.File, dw *dwarf.Data) (*indexer, error) {
-	x := &indexer{
-		dw: dw, obj: obj, workers: 1,
+// newIndexer returns an indexer of a file, which must stay open. Once it is
+// there, others may use obj and dw.
+func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
+	return &indexer{
+		dw: dw.Fork(), obj: obj, table: obj.Symbols(), workers: 1,
 		byRef:  make(map[uint64]uint32),
 		byText: make(map[string]uint32),
 		byPath: make(map[filePath]uint32),
 	}
-	if hasSupplement(obj) {
-		return nil, errLaterPart
+}
+
+// plan finds out what there is to index.
+func (x *indexer) plan() (err error) {
+	if hasSupplement(x.obj) {
+		return errLaterPart
 	}
-	var err error
-	if x.stretches, err = dw.Stretches(); err != nil {
-		return nil, err
+	if x.stretches, err = x.dw.Stretches(); err != nil {
+		return err
 	}
 	byUnit := slices.Clone(x.stretches)
 	slices.SortStableFunc(byUnit, func(a, b dwarf.Stretch) int {
@@ -98,13 +103,13 @@ func newIndexer(obj *object.File, dw *dwarf.Data) (*indexer, error) {
 		x.units = append(x.units, unitStretches{unit: byUnit[i].Unit, stretches: byUnit[i:j]})
 		i = j
 	}
-	for sym := range obj.Symbols() {
+	for sym := range x.table {
 		x.symbols = append(x.symbols, symindex.Symbol{Addr: sym.Addr, Size: sym.Size, Name: x.name(sym.Name)})
 	}
-	return x, nil
+	return nil
 }
 
-// write writes the index. The file must stay open, but others may read it.
+// write writes the index.
 func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	x.w = w
 	ctx, cancel := context.WithCancel(ctx)

@@ -70,8 +70,8 @@ func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, 
 			return err
 		}
 		obj.Inflate(lookupSections...)
-		x, err := newIndexer(obj, dw)
-		if err != nil {
+		x := newIndexer(obj, dw)
+		if err := x.plan(); err != nil {
 			return notIndexed(err)
 		}
 		x.workers, x.done = max(1, o.Workers), o.Progress

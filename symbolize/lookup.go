@@ -71,9 +71,13 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	}()
 	if m.packed {
 		m.obj.Inflate(lookupSections...) // at the same time, not one after the other as they are needed
-		m.packed = false
+		m.packed, m.inflated = false, true
 	}
 	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
+	if m.read += m.dw.Read(); m.read > pagesKept {
+		m.obj.ReleasePages()
+		m.read = 0
+	}
 	if err != nil {
 		m.complain(err) // what was found nevertheless is good
 	}

@@ -45,8 +45,13 @@ type module struct {
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
 	indexed
+	pin      *pin // nil: no index was begun
+	inflated bool // sections are on the heap
+
+	read int64 // bytes of the file, about, since its pages were given back
 
 	lookups int           // so far
+	cost    time.Duration // of all of them
 	began   time.Time     // the present one
 	spent   time.Duration // in lookups since the footprint was taken
 }
@@ -60,7 +65,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		}
 	}()
 	err = guard(func() error {
-		if m.obj, err = object.Open(file, file.Size(), file.OS()); err != nil {
+		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), object.Options{SpillDir: o.SpillDir, SpillOver: o.MaxMemory / 8 * 7}); err != nil {
 			return err
 		}
 		m.holds = m.content()
@@ -142,7 +147,7 @@ var lookupSections = []string{
 }
 
 // affordable returns an error if the debug information is compressed and takes
-// more than budget bytes when it is not. It inflates nothing: that is for the
+// more than budget bytes when it is not, and may not go elsewhere. It inflates nothing: that is for the
 // first lookup, since most modules of a log are in none of its frames.
 func (m *module) affordable(budget int64) error {
 	var cost int64
@@ -150,7 +155,7 @@ func (m *module) affordable(budget int64) error {
 		cost += m.obj.HeapCost(name)
 	}
 	m.packed = cost > 0
-	if cost > budget {
+	if cost > budget && !m.obj.Spills() {
 		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections) or raise the limit; answering by symbols only", cost>>20, budget>>20)
 	}
 	return nil
@@ -158,15 +163,23 @@ func (m *module) affordable(budget int64) error {
 
 // close unmaps the file; nothing that was returned of it is used any longer.
 func (m *module) close() error {
-	errs := []error{m.closeParts(), m.closeIndex()}
-	if m.obj != nil {
-		errs = append(errs, m.obj.Close())
-	}
-	if m.file != nil {
-		errs = append(errs, m.file.Close())
-	}
+	err := errors.Join(m.closeParts(), m.closeIndex())
+	obj, file := m.obj, m.file
 	m.obj, m.dw, m.file = nil, nil, nil
-	return errors.Join(errs...)
+	closeFile := func() error {
+		var errs []error
+		if obj != nil {
+			errs = append(errs, obj.Close())
+		}
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
+		return errors.Join(errs...)
+	}
+	if m.pin.later(closeFile) {
+		return err
+	}
+	return errors.Join(err, closeFile())
 }
 
 // footprint returns the heap bytes that the readers hold.
@@ -181,7 +194,9 @@ func (m *module) footprint() int64 {
 // due ends a lookup and reports whether the footprint is to be taken.
 func (m *module) due() bool {
 	m.lookups++
-	m.spent += time.Since(m.began)
+	took := time.Since(m.began)
+	m.spent += took
+	m.cost += took
 	linked := m.linked()
 	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted { // not a power of two either
 		return false

@@ -44,6 +44,11 @@ type Options struct {
 	// file holds while it answers may exceed it. 0 means DefaultMaxMemory.
 	MaxMemory int64
 
+	// SpillDir is the directory in which compressed debug sections are inflated
+	// that do not fit MaxMemory, into files without a name that end with the
+	// process. Empty: such debug information is left alone.
+	SpillDir string
+
 	// IndexDir is the directory of indexes: what was learnt of a file before,
 	// kept for later runs. Empty: there are none. IndexBudget bounds the bytes
 	// in it; 0 means 4 GiB.
@@ -185,6 +190,8 @@ type Symbolizer struct {
 	names  names
 	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
 	memory memory
+
+	background background
 }
 
 // key names a module: by its ID, or by its name when it has none.
@@ -220,6 +227,7 @@ func New(o Options) *Symbolizer {
 		slots:   make(chan struct{}, maxFinding),
 		queue:   make(chan struct{}, maxQueued),
 	}
+	s.background.part, s.background.least = indexPart, indexLookups
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.names.init(o.MaxMemory/4, o.NoDemangle)
 	s.memory.budget, s.memory.maxMapped, s.memory.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles

@@ -25,7 +25,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 		}
 		args = args[1:]
 	}
-	if len(args) == 0 || !slices.Contains([]string{"completion", "man", "doctor"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"completion", "man", "doctor", "index"}, args[0]) {
 		return
 	}
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
@@ -61,7 +61,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	}
 	c.define(examine.Flags())
 	examine.SetHelpFunc(printHelp(doctorHelp))
-	for _, cmd := range []*cobra.Command{completion, man, examine} {
+	for _, cmd := range []*cobra.Command{completion, man, examine, indexCommand(code)} {
 		check := cmd.Args
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {

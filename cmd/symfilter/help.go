@@ -29,6 +29,7 @@ All flags:  symfilter man | man -l -
 // examples.
 const usage = `symfilter [flags] [FILE...]
 symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
+symfilter index PATH...               make indexes of debug files beforehand
 symfilter completion bash|zsh|fish|powershell
 symfilter man
 

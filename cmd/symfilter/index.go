@@ -1,6 +1,23 @@
 package main
 
-import "path/filepath"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
 
 // indexDir returns the directory of indexes of debug files, or an empty string
 // where the user wants none or the environment names no place.
@@ -8,11 +25,209 @@ func (c *config) indexDir(getenv func(string) string) string {
 	if c.noIndex {
 		return ""
 	}
+	return indexHome(getenv)
+}
+
+func indexHome(getenv func(string) string) string {
 	if dir := getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "symfilter")
 	}
-	if home := getenv("HOME"); home != "" {
+	if home := getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".cache", "symfilter")
 	}
 	return ""
 }
+
+const indexHelp = `symfilter index [--again] [-q] PATH...
+
+Makes indexes of ELF files with debug information, or of all in folders, so
+that the next symfilter that meets their addresses need not read it. They are
+kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; those
+longest unused go first. What was indexed before is left alone.
+
+      --again   makes indexes anew
+  -q, --quiet   prints nothing but errors
+
+symfilter makes such indexes by itself where it pays; --no-index forbids it.
+To filter a log with the name index, write ./index.
+`
+
+// indexCommand is symfilter index; it sets code.
+func indexCommand(code *int) *cobra.Command {
+	var x indexRun
+	cmd := &cobra.Command{
+		Use:  "index PATH...",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			dir := indexHome(os.Getenv)
+			if dir == "" {
+				return errors.New("index: neither XDG_CACHE_HOME nor HOME says where indexes are kept")
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			x.dir, x.out, x.errs = dir, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if f, ok := x.errs.(*os.File); ok && isTerminal(f) && !x.quiet {
+				x.status.w = f
+			}
+			debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
+			debug.SetGCPercent(garbage)
+			*code = x.all(ctx, paths)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&x.again, "again", false, "")
+	cmd.Flags().BoolVarP(&x.quiet, "quiet", "q", false, "")
+	cmd.SetHelpFunc(printHelp(indexHelp))
+	return cmd
+}
+
+// bigFile is the size in bytes from which a file's units are walked over by
+// all processors; smaller files are indexed side by side.
+const bigFile = 64 << 20
+
+// An indexRun indexes files.
+type indexRun struct {
+	dir          string
+	again, quiet bool
+	out, errs    io.Writer
+	status       statusLine
+
+	mu      sync.Mutex
+	made    int
+	size    int64 // bytes of those
+	found   int
+	without int
+	failed  int
+}
+
+// all indexes what paths name and returns the exit code.
+func (x *indexRun) all(ctx context.Context, paths []string) int {
+	var small, big []string
+	for _, path := range paths {
+		x.collect(path, &small, &big)
+	}
+	cpus := runtime.GOMAXPROCS(0)
+	for _, path := range big {
+		x.file(ctx, path, cpus)
+	}
+	var all sync.WaitGroup
+	next := make(chan string)
+	for range min(cpus, len(small)) {
+		all.Go(func() {
+			for path := range next {
+				x.file(ctx, path, 1)
+			}
+		})
+	}
+	for _, path := range small {
+		if ctx.Err() == nil {
+			next <- path
+		}
+	}
+	close(next)
+	all.Wait()
+	x.status.set("")
+	if !x.quiet {
+		fmt.Fprintf(x.out, "%d indexed (%s), %d were before, %d have nothing to index, %d failed\n", x.made, mebibytes(x.size), x.found, x.without, x.failed)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exitSignal + int(syscall.SIGINT)
+	case x.failed > 0:
+		return exitIO
+	}
+	return exitOK
+}
+
+// collect finds the files that path names.
+func (x *indexRun) collect(path string, small, big *[]string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		x.fail(path, bare(err))
+		return
+	}
+	add := func(path string, size int64) {
+		if size >= bigFile {
+			*big = append(*big, path)
+		} else {
+			*small = append(*small, path)
+		}
+	}
+	if !info.IsDir() {
+		add(path, info.Size())
+		return
+	}
+	filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			x.fail(path, bare(err))
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() { // links to files, too: trees of build IDs are full of them
+			if magic := make([]byte, 4); readStart(path, magic) && string(magic) == "\x7fELF" {
+				add(path, info.Size())
+			}
+		}
+		return nil
+	})
+}
+
+// readStart reads the first bytes of a file.
+func readStart(path string, b []byte) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = io.ReadFull(f, b)
+	return err == nil
+}
+
+// file indexes one file.
+func (x *indexRun) file(ctx context.Context, path string, workers int) {
+	if ctx.Err() != nil {
+		return
+	}
+	name := oneLine(path)
+	x.status.set("indexing " + name)
+	done, err := symbolize.IndexFile(ctx, path, symbolize.IndexOptions{
+		Dir: x.dir, Workers: workers, Again: x.again,
+		Progress: func(units, total int) {
+			if units%64 == 0 {
+				x.status.set(fmt.Sprintf("indexing %s: %d of %d units", name, units, total))
+			}
+		},
+	})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case errors.Is(err, symbolize.ErrNotIndexed):
+		x.without++
+	case ctx.Err() != nil:
+	case err != nil:
+		x.failed++
+		x.say(x.errs, "symfilter: index %s: %s\n", name, oneLine(bare(err).Error()))
+	case done.Found:
+		x.found++
+	default:
+		x.made++
+		x.size += done.Size
+		if !x.quiet {
+			x.say(x.out, "%s %s %s\n", done.ID, mebibytes(done.Size), name)
+		}
+	}
+}
+
+func (x *indexRun) fail(path string, err error) {
+	x.failed++
+	x.say(x.errs, "symfilter: index %s: %s\n", oneLine(path), oneLine(err.Error()))
+}
+
+func (x *indexRun) say(w io.Writer, format string, args ...any) {
+	besideStatus{w, &x.status}.Write(fmt.Appendf(nil, format, args...))
+}
+
+// mebibytes prints a number of bytes.
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

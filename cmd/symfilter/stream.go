@@ -96,7 +96,7 @@ func openError(name string, err error) string {
 		switch name {
 		case "auto", "always", "never":
 			msg += "; write --color=" + name
-		case "valgrind", "callgrind", "rtrace", "index", "help":
+		case "valgrind", "callgrind", "rtrace", "help":
 			msg += "; there is no such command, see symfilter --help"
 		}
 	}

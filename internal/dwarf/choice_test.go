@@ -67,10 +67,8 @@ func TestInnermostCallIsThatOfLLVM(t *testing.T) {
 		for _, s := range spans {
 			want.insert(s)
 		}
-		table := functionTable{spans: spans}
-		f := function{numSpans: uint32(len(spans))}
-		table.sortCalls(&f)
-		if f.layout != tidy {
+		var table functionTable
+		if !table.sortCalls(&function{}, slices.Clone(spans)) {
 			t.Fatalf("%v are not tidy", spans)
 		}
 		for addr := uint64(8); addr < 75; addr++ {

@@ -68,6 +68,7 @@ type Data struct {
 	tick  uint64 // lookups so far
 	work  int    // steps left for the present lookup
 	err   error  // the first damage that the present lookup found outside of units
+	read  int64  // see Read
 	spans []span // scratch space, as are the next two
 	rows  []lineRow
 	table abbrevTable
@@ -234,6 +235,19 @@ func (d *Data) Footprint() int64 {
 	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() + sizeOf(d.sec.places) +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
+
+// Read returns about how many bytes of the file were read since it was called last: their pages stay in memory until the system is told otherwise.
+func (d *Data) Read() int64 {
+	n := d.read
+	d.read = 0
+	return n
+}
+
+// What reading a function's calls, and a name, count as: parts of what the system maps around a page that is touched, for often others are near.
+const (
+	callBytes = 16 << 10
+	nameBytes = 1 << 10
+)
 
 // Shrink drops parsed units, those first whose last lookup is longest ago, until the footprint is at most target bytes; then, if that is not
 // enough, all else that can be parsed again.

@@ -211,6 +211,7 @@ walk:
 		u.damaged("entry at %#x: %s", entry, what)
 	}
 	d.spend(n)
+	d.read += int64(len(b))
 	f.list = slices.Clip(f.list)
 	d.spans = spans
 	return slices.Clone(spans)

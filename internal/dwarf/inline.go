@@ -35,8 +35,7 @@ const noParent = ^uint32(0)
 type layout uint8
 
 const (
-	fresh  layout = iota // pick over the ranges: looked up once or never
-	tidy                 // binary search: every range lies inside, or outside, of every other
+	tidy   layout = iota // binary search: every range lies inside, or outside, of every other
 	untidy               // pick over the ranges: some overlap in other ways
 )
 
@@ -53,8 +52,6 @@ func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 	if !f.parsed {
 		f.parsed = true
 		d.parseCalls(u, f)
-	} else if f.layout == fresh {
-		t.sortCalls(f)
 	}
 	if f.numCalls == 0 {
 		return -1, nil
@@ -171,24 +168,29 @@ walk:
 		u.damaged("%s in function at %#x", what, f.entry)
 	}
 	d.spend(n)
+	d.read += callBytes
 	d.spans = spans
 	f.calls, f.numCalls = uint32(first), uint32(len(table.calls)-first)
-	if len(table.spans)+len(spans) > maxRanges {
+	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
 		u.damaged("more than %d ranges of inlined calls", maxRanges)
 		return
 	}
+	if table.sortCalls(f, spans) {
+		f.layout = tidy
+		return
+	}
+	f.layout = untidy
 	f.spans, f.numSpans = uint32(len(table.spans)), uint32(len(spans))
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.order, b.order) })
 	table.spans = append(table.spans, spans...)
 }
 
 // sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then
-// the deepest that covers an address is the one that pick would find.
-func (t *functionTable) sortCalls(f *function) {
-	spans := slices.Clone(t.spans[f.spans : f.spans+f.numSpans])
+// the deepest that covers an address is the one that pick would find. It sorts spans, and reports whether they are tidy.
+func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))
 	})
-	f.layout = untidy
 	f.starts = uint32(len(t.starts))
 	starts := t.starts
 	var open []span // those that cover the present address, outermost first
@@ -206,7 +208,7 @@ func (t *functionTable) sortCalls(f *function) {
 			end(last)
 		}
 		if n := len(open); n > 0 && (s.hi > open[n-1].hi || s.order < open[n-1].order) {
-			return
+			return false
 		}
 		open = append(open, s)
 		starts = appendStart(starts, int(f.starts), s.lo, s.id)
@@ -218,7 +220,7 @@ func (t *functionTable) sortCalls(f *function) {
 	}
 	t.starts = starts
 	f.numStarts = uint32(len(starts)) - f.starts
-	f.layout = tidy
+	return true
 }
 
 // appendStart appends a start; of several at one address the last holds. What comes before first belongs to other functions.

@@ -46,6 +46,7 @@ func (s strRef) number() uint64 {
 func (d *Data) nameCall(u *unit, c *call) strRef {
 	if c.state == unread {
 		name, linkage := d.entryName(u, c.entry)
+		d.read += nameBytes
 		c.name, c.section, c.state = name.off, name.sec, nameless
 		switch {
 		case name.ok && linkage:

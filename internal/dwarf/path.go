@@ -14,6 +14,7 @@ type fileTable struct {
 	defined bool // the line program ran: what it defines is there
 	dirs    []strRef
 	files   []fileEntry
+	numbers []uint32 // by file: the path of that number, from 1; 0: not asked for yet
 	paths   []path
 	heap    int64 // bytes of paths
 }
@@ -33,7 +34,7 @@ type fileEntry struct {
 }
 
 func (f *fileTable) footprint() int64 {
-	return sizeOf(f.dirs) + sizeOf(f.files) + sizeOf(f.paths) + f.heap
+	return sizeOf(f.dirs) + sizeOf(f.files) + sizeOf(f.numbers) + sizeOf(f.paths) + f.heap
 }
 
 // readFiles reads the tables in the header.
@@ -143,15 +144,17 @@ func (d *Data) path(u *unit, i uint32) path {
 	if uint64(i) >= uint64(len(f.files)) {
 		return path{}
 	}
-	if int(i) >= len(f.paths) {
-		f.paths = append(f.paths, make([]path, len(f.files)-len(f.paths))...)
+	if int(i) >= len(f.numbers) {
+		f.numbers = append(f.numbers, make([]uint32, len(f.files)-len(f.numbers))...)
 	}
-	if f.paths[i].text == "" {
-		f.paths[i] = d.buildPath(u, f.files[i])
-		f.paths[i].plain = isPlain(f.paths[i].text)
-		f.heap += int64(len(f.paths[i].text))
+	if f.numbers[i] == 0 {
+		p := d.buildPath(u, f.files[i])
+		p.plain = isPlain(p.text)
+		f.heap += int64(len(p.text))
+		f.paths = append(f.paths, p)
+		f.numbers[i] = uint32(len(f.paths))
 	}
-	return f.paths[i]
+	return f.paths[f.numbers[i]-1]
 }
 
 func (d *Data) buildPath(u *unit, e fileEntry) path {

@@ -272,6 +272,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 		}
 	}
 	t.files.defined = true
+	d.read += int64(len(prog) - t.program.pos)
 	if p < 0 {
 		u.damaged("line table at %#x: program", u.stmtList.u)
 	}

@@ -22,12 +22,7 @@ type Stretch struct{ Lo, Hi, Unit uint64 }
 
 // Stretches returns the addresses that units describe, in order. It loads all sections, and fails where Lookup would give an error.
 func (d *Data) Stretches() ([]Stretch, error) {
-	for id := range numSections {
-		d.sec.get(id)
-		if d.sec.alt != nil && id < secAltInfo {
-			d.sec.alt.get(id)
-		}
-	}
+	d.load()
 	d.tick++
 	d.work, d.err = maxWork, nil
 	if d.listed == nil && len(d.sec.get(secAranges)) > 0 {
@@ -71,9 +66,20 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	return all, nil
 }
 
-// Fork returns another reader of the same bytes, for another goroutine. All sections must be loaded, as they are after Stretches; the file must stay
-// open.
+// load loads all sections.
+func (d *Data) load() {
+	for id := range numSections {
+		d.sec.get(id)
+		if d.sec.alt != nil && id < secAltInfo {
+			d.sec.alt.get(id)
+		}
+	}
+}
+
+// Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d; the file must stay open. What other files hold is
+// not looked for.
 func (d *Data) Fork() *Data {
+	d.load()
 	f := newData(d.sec)
 	f.short = d.short
 	if d.sec.alt != nil {
@@ -257,7 +263,6 @@ func (k *walker) function(fn int, lo, hi uint64) {
 		if f.numCalls == 0 {
 			t.bases = t.bases[:len(t.bases)-1]
 		}
-		t.sortCalls(f)
 	}
 	if f.numCalls == 0 {
 		k.call(-1, lo, hi)

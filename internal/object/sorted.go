@@ -2,13 +2,14 @@ package object
 
 import "iter"
 
-// Symbols yields the symbols of the table that Symbol asks first, by address, no two with the same one. A name that the file does not end is nil.
+// Symbols returns the symbols of the table that Symbol asks first: by address, no two with the same one. A name that the file does not end is nil.
+// The sequence may be used while others use f, which must stay open.
 func (f *File) Symbols() iter.Seq[Symbol] {
+	t := symbols{}
+	if !f.closed {
+		t = *f.primary()
+	}
 	return func(yield func(Symbol) bool) {
-		if f.closed {
-			return
-		}
-		t := f.primary()
 		if len(t.raw) == 0 {
 			return
 		}

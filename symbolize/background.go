@@ -1,0 +1,139 @@
+package symbolize
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// When an index is made in the background. It is rent or buy: making one costs
+// about as much as looking up some ten thousand addresses, and where so many
+// were asked for that a part of its price is spent, more are likely to come.
+const (
+	indexRate    = 128 << 20 // bytes of debug information that become an index in a second of one processor
+	indexPart    = 16        // of that time must have been spent on lookups
+	indexLookups = 64        // lookups there must have been: one slow one means nothing
+	packedAsks   = 8         // lookups after which it pays where sections are compressed: the next process need not inflate them
+	indexNice    = 5         // less important than what others do; lines wait for no index
+)
+
+// background makes indexes, one at a time.
+type background struct {
+	busy  atomic.Bool
+	part  time.Duration // the divisor of the price that must be spent, indexPart
+	least int           // indexLookups
+}
+
+// A pin keeps a module's file open while its index is made, though the module
+// may be closed.
+type pin struct {
+	mu    sync.Mutex
+	held  bool
+	close func() error
+}
+
+// later leaves it to the pin to close what close closes, if it is held.
+func (p *pin) later(close func() error) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held {
+		p.close = close
+	}
+	return p.held
+}
+
+func (p *pin) release() {
+	p.mu.Lock()
+	p.held = false
+	close := p.close
+	p.mu.Unlock()
+	if close != nil {
+		close()
+	}
+}
+
+// paysToIndex reports whether an index of m should be made.
+func (b *background) paysToIndex(m *module) bool {
+	if m.index != nil || len(m.source.ID) == 0 || m.dw == nil || m.fault != nil || m.lookups < packedAsks {
+		return false
+	}
+	return m.inflated || m.lookups >= b.least && m.cost > m.indexPrice()/b.part
+}
+
+// indexPrice returns how long one processor makes m's index.
+func (m *module) indexPrice() time.Duration {
+	var n uint64
+	for _, name := range []string{".debug_info", ".debug_line"} {
+		if s, ok := m.obj.Section(name); ok {
+			n += s.Size
+		}
+	}
+	return time.Duration(n) * time.Second / indexRate
+}
+
+// index makes the index of e's module in a goroutine that Close waits for, if
+// it pays and none other is being made; e.mu is held.
+func (s *Symbolizer) index(e *entry) {
+	m := e.module
+	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {
+		return
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return
+	}
+	x := newIndexer(m.obj, m.dw)
+	m.pin = &pin{held: true}
+	p, dir, source := m.pin, m.dir, m.source
+	held := int64(m.indexPrice()) / int64(time.Second/indexRate) / 4 // about: names, and some units
+	s.memory.heap.Add(held)
+	s.finding.Go(func() {
+		defer s.background.busy.Store(false)
+		defer s.memory.heap.Add(-held)
+		runtime.LockOSThread() // the thread ends with this goroutine, and is nobody else's
+		lowerPriority(indexNice)
+		err := guard(func() error {
+			if x, err := dir.Open(source); err == nil { // another process was faster
+				return x.Close()
+			}
+			if err := x.plan(); err != nil {
+				return err
+			}
+			_, err := x.put(s.ctx, dir, source)
+			return err
+		})
+		p.release()
+
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if err != nil {
+			e.unindexed = s.ctx.Err() == nil
+			return
+		}
+		if e.module == m {
+			s.adopt(e)
+		}
+	})
+}
+
+// adopt makes e's module answer from the index that was made; e.mu is held.
+func (s *Symbolizer) adopt(e *entry) {
+	m := e.module
+	if m.useIndex(); m.index == nil {
+		e.unindexed = true
+		return
+	}
+	m.known, m.symbols = knownNames{}, knownNames{}
+	if m.inflated { // the next question opens the file anew, and inflates nothing
+		s.shut(e)
+		return
+	}
+	m.dw.Shrink(0)
+	m.obj.ReleasePages()
+	s.account(e)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package symbolize
+
+// lowerPriority does nothing here.
+func lowerPriority(int) {}
