@@ -36,10 +36,10 @@ const (
 
 // Limits of looking for variables.
 const (
-	maxStaticScan     = 1 << 30  // bytes of .debug_info and .debug_addr passed over for variables: 0.3 s
+	maxStaticScan     = 1 << 30  // bytes of .debug_info and .debug_addr passed over for variables: 0.25 s
 	maxStaticInflate  = 64 << 20 // bytes that are inflated for variables alone: 0.2 s. Otherwise a log that names one variable would pay seconds
-	maxStatics        = 1 << 20  // addresses of variables kept: 16 MiB. A kernel has some 90,000
-	maxAliases        = 32       // entries looked at for one address: copies of one variable, in many units
+	maxStatics        = 1 << 20  // addresses of variables kept: 16 MiB. A kernel has some 53,000
+	maxAliases        = 32       // units, and entries, looked at for one address: copies of one variable, in many units
 	maxVariableWork   = 1 << 22  // steps of one lookup, without the pass over the whole file: 30 ms
 	scanCost          = 1 << 7   // bytes of that pass that count as a step
 	maxUnitVariables  = 1 << 18  // variables of one unit: 4 MiB
@@ -47,7 +47,7 @@ const (
 	maxMemberPath     = 4 << 10  // and of the whole; the symbol's name alone is shown then
 	maxTypeDepth      = 64       // types nested in each other, with typedefs and qualifiers
 	maxDimensions     = 16       // of an array
-	maxTypeWork       = 1 << 20  // steps of finding a member: 10 ms; a struct of 1,000 members takes some 10,000
+	maxTypeWork       = 1 << 18  // steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000
 	maxTypeUnits      = 1 << 20  // type units that can be found by their signature: 24 MiB
 	maxTypeUnitsKept  = 1 << 10  // those of .debug_types parsed at a time
 	maxDefinitionScan = 64 << 20 // bytes of .debug_info passed over for definitions, entry by entry: 0.1 s
