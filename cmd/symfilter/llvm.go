@@ -118,6 +118,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		Paths:      o.paths,
 		Color:      o.inColor(c.color, hasColors(stdout)),
 		DiagColor:  hasColors(stderr),
+		InPlace:    isTerminal(stdout),
 	}
 	if options.Paths == llvmfilter.AbsolutePaths && c.basenames {
 		options.Paths = llvmfilter.Basenames
@@ -181,9 +182,9 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 }
 
 // hasColors reports whether f is a terminal that llvm-symbolizer believes to
-// have colours. NO_COLOR counts, which it does not know.
+// have colours. It does not know NO_COLOR.
 func hasColors(f *os.File) bool {
-	if !isTerminal(f) || os.Getenv("NO_COLOR") != "" {
+	if !isTerminal(f) {
 		return false
 	}
 	term := os.Getenv("TERM")

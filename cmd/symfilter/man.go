@@ -9,7 +9,7 @@ import (
 const (
 	manEnvironment = `Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of repeatable flags are separated as in PATH. The command line wins.
 
-NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.`
+NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.`
 	manExit    = `0: the log was passed on, addresses that stayed unresolved included. 1: an input or output error. 2: called wrongly. 3: with --strict, something stayed unresolved. 128 and the number of the signal that ended it. An output that was closed ends it quietly with 0.`
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )

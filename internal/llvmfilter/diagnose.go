@@ -21,7 +21,7 @@ func (f *Filter) report(severity, message string, whole bool, at int) {
 		return
 	}
 	if f.echoed += size; f.echoed > maxEcho && f.echoed != size {
-		f.say("error: ", "too many errors in one line; the rest of them are not shown", false)
+		f.tell("too many errors in one line; the rest of them are not shown")
 		return
 	}
 	f.say(severity, message, whole)
@@ -33,6 +33,21 @@ func (f *Filter) report(severity, message string, whole bool, at int) {
 		f.said = append(f.said, "\x1b[0;32m^\x1b[0m\n"...)
 	} else {
 		f.said = append(f.said, "^\n"...)
+	}
+	f.inPlace()
+}
+
+// tell reports an error of which no line is shown.
+func (f *Filter) tell(message string) {
+	f.say("error: ", message, false)
+	f.inPlace()
+}
+
+// inPlace writes what is printed and what is said, if diagnostics have their
+// places in the output. It comes before each and behind it.
+func (f *Filter) inPlace() {
+	if f.o.InPlace {
+		f.send()
 	}
 }
 
@@ -52,6 +67,7 @@ func (f *Filter) sayLong(b []byte) {
 
 // say appends the first line of a diagnostic.
 func (f *Filter) say(severity, message string, whole bool) {
+	f.inPlace()
 	color := "\x1b[0;1;31m"
 	if severity != "error: " {
 		color = "\x1b[0;1;35m"

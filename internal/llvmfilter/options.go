@@ -37,6 +37,11 @@ type Options struct {
 	// DiagColor colours what is said on the second writer: LLVM does if that
 	// is a terminal, whatever --color says.
 	DiagColor bool
+
+	// InPlace writes what is printed before each diagnostic, so that both
+	// writers being one terminal, it stands where it does in LLVM's output:
+	// within the line. Else it comes behind the line, or a few.
+	InPlace bool
 }
 
 // Paths says how much of a source file's path is shown.

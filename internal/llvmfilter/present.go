@@ -74,7 +74,7 @@ func (f *Filter) pc(e *element) {
 		return
 	}
 	if err != nil {
-		f.say("error: ", err.Error(), false)
+		f.tell(err.Error())
 		f.raw(e)
 		return
 	}
@@ -128,7 +128,7 @@ func (f *Filter) bt(e *element) {
 		return
 	}
 	if err != nil {
-		f.say("error: ", err.Error(), false)
+		f.tell(err.Error())
 		f.raw(e)
 		return
 	}
@@ -214,7 +214,7 @@ func (f *Filter) data(e *element) {
 	}
 	name, err := f.variable(m.module, at)
 	if err != nil && err != errBroken {
-		f.say("error: ", err.Error(), false)
+		f.tell(err.Error())
 		f.raw(e)
 		return
 	}
