@@ -322,4 +322,3 @@ func silentServer(t *testing.T) string {
 	}()
 	return "http://" + l.Addr().String()
 }
-
