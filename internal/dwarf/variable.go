@@ -210,9 +210,9 @@ func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 	if bytes.Equal(info.linkage, name) || bytes.Equal(info.name, name) {
 		return score + 2
 	}
-	// counter.0 is a variable in a function, counter.lto_priv.0 one of several of that name; a mangled name ends in the variable's own, so does Go's.
-	if i := bytes.IndexByte(name, '.'); i > 0 {
-		if name = name[:i]; bytes.Equal(info.name, name) || bytes.Equal(info.linkage, name) {
+	// counter.0 is a variable in a function for GCC, function.counter for Clang; a mangled name has the variable's own in it.
+	for part := range bytes.SplitSeq(name, []byte(".")) {
+		if len(part) > 0 && (bytes.Equal(info.name, part) || bytes.Equal(info.linkage, part)) {
 			return score + 2
 		}
 	}
