@@ -65,7 +65,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		}
 	}()
 	err = guard(func() error {
-		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), object.Options{SpillDir: o.SpillDir, SpillOver: o.MaxMemory / 8 * 7}); err != nil {
+		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), object.Options{SpillDir: o.SpillDir, SpillOver: o.MaxMemory}); err != nil {
 			return err
 		}
 		m.holds = m.content()

@@ -197,6 +197,7 @@ func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
 		DWP:        string(c.dwp),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
 		IndexDir:   c.indexDir(os.Getenv),
+		SpillDir:   cacheDir(),
 		NoDemangle: c.noDemangle,
 		NoInlines:  c.noInlines,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/adler32"
 	"io"
+	"runtime/debug"
 )
 
 // ErrCorrupt is returned, wrapped with what is wrong, for bytes that are no zlib stream of the size asked for.
@@ -45,8 +46,16 @@ func Zlib(buf []byte, size int, r io.Reader) error {
 	sums := adler32.New()
 	progress := make(chan int, 1024)
 	summed := make(chan struct{})
+	faulted := false
 	go func() {
 		defer close(summed)
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // buf may be a mapped file
+		defer func() {
+			if faulted = recover() != nil; faulted {
+				for range progress { // the decoder must not wait
+				}
+			}
+		}()
 		from := 0
 		for to := range progress {
 			sums.Write(buf[from:to])
@@ -69,6 +78,9 @@ func Zlib(buf []byte, size int, r io.Reader) error {
 	want, err := d.trailer()
 	if err != nil {
 		return err
+	}
+	if faulted {
+		return errors.New("inflate: the buffer cannot be read")
 	}
 	if got := sums.Sum32(); got != want {
 		return corrupt(fmt.Sprintf("checksum %08x, want %08x", got, want))

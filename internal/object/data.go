@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -110,10 +111,14 @@ func (f *File) Inflate(names ...string) {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, j := range jobs {
+		p, err := f.plan(j.s, j.legacy)
+		if j.err = err; err != nil {
+			continue
+		}
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			j.data, j.err = f.inflate(j.s, j.legacy)
+			j.data, j.err = p.run()
 		})
 	}
 	all.Wait()
@@ -158,63 +163,87 @@ func (f *File) read(s *Section) ([]byte, error) {
 	return b, readFull(f.r, b, s.Offset)
 }
 
-// inflate returns the section uncompressed. The compressed bytes are read by ReadAt, not from the mapping: a fault in a
+// inflate returns the section uncompressed.
+func (f *File) inflate(s *Section, legacy bool) ([]byte, error) {
+	p, err := f.plan(s, legacy)
+	if err != nil {
+		return nil, err
+	}
+	return p.run()
+}
+
+// An inflation is a compressed section that is known to be within the limits, and where it will go.
+type inflation struct {
+	method          elf.CompressionType
+	claimed, packed uint64
+	src             *io.SectionReader
+	to              []byte // of claimed bytes and the slack; nil: as they come
+}
+
+// plan says how a section is to be inflated. Not more than one goroutine may call it at a time; what it returns can be run in any.
+func (f *File) plan(s *Section, legacy bool) (p inflation, err error) {
+	method, claimed, n, err := f.compression(s, legacy)
+	if err != nil {
+		return p, err
+	}
+	packed := s.Size - n
+	if claimed > maxHeapSection {
+		return p, &LimitError{"bytes, inflated", claimed, maxHeapSection}
+	}
+	if claimed > ratioFree && claimed/maxRatio > packed {
+		return p, &LimitError{fmt.Sprintf("bytes, inflated from %d", packed), claimed, packed * maxRatio}
+	}
+	// The offset fits an int64: it lies within the file.
+	p = inflation{method: method, claimed: claimed, packed: packed, src: io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed))}
+	p.to, err = f.room(claimed, packed)
+	return p, err
+}
+
+// run inflates. The compressed bytes are read by ReadAt, not from the mapping: a fault in a
 // goroutine of the decoder could not be recovered. A decoder that panics has met bytes that it cannot read.
-func (f *File) inflate(s *Section, legacy bool) (data []byte, err error) {
+func (p inflation) run() (data []byte, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of the file that it may go to
 	defer func() {
 		if p := recover(); p != nil {
 			data, err = nil, fmt.Errorf("inflate: %v", p)
 		}
 	}()
-	method, claimed, n, err := f.compression(s, legacy)
-	if err != nil {
-		return nil, err
-	}
-	packed := s.Size - n
-	if claimed > maxHeapSection {
-		return nil, &LimitError{"bytes, inflated", claimed, maxHeapSection}
-	}
-	if claimed > ratioFree && claimed/maxRatio > packed {
-		return nil, &LimitError{fmt.Sprintf("bytes, inflated from %d", packed), claimed, packed * maxRatio}
-	}
-	// The offset fits an int64: it lies within the file.
-	src := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed)), int(min(packed+16, 256<<10)))
-	switch method {
+	src := bufio.NewReaderSize(p.src, int(min(p.packed+16, 256<<10)))
+	switch p.method {
 	case elf.COMPRESS_ZLIB:
-		if likely(claimed, packed) {
-			b := make([]byte, claimed+inflate.Slack)
-			if err := inflate.Zlib(b, int(claimed), src); err != nil {
+		if p.to != nil {
+			if err := inflate.Zlib(p.to, int(p.claimed), src); err != nil {
 				return nil, fmt.Errorf("inflate by zlib: %w", err)
 			}
-			return b[:claimed:claimed], nil
+			return p.to[:p.claimed:p.claimed], nil
 		}
 		z, err := zlib.NewReader(src)
 		if err != nil {
 			return nil, fmt.Errorf("inflate by zlib: %w", err)
 		}
 		defer z.Close()
-		b, err := readClaimed(z, claimed, packed)
+		b, err := p.read(z)
 		if err != nil {
 			return nil, fmt.Errorf("inflate by zlib: %w", err)
 		}
 		return b, nil
 	case elf.COMPRESS_ZSTD:
 		window := uint64(maxWindow)
-		if claimed < maxWindow {
-			window = max(minWindow, uint64(1)<<bits.Len64(claimed))
+		if p.claimed < maxWindow {
+			window = max(minWindow, uint64(1)<<bits.Len64(p.claimed))
 		}
 		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 		if err != nil {
 			return nil, fmt.Errorf("inflate by zstd: %w", err)
 		}
 		defer z.Close()
-		b, err := readClaimed(z, claimed, packed)
+		b, err := p.read(z)
 		if err != nil {
 			return nil, fmt.Errorf("inflate by zstd: %w", err)
 		}
 		return b, nil
 	}
-	return nil, &FormatError{"compression header", fmt.Sprintf("unknown method %d", method)}
+	return nil, &FormatError{"compression header", fmt.Sprintf("unknown method %d", p.method)}
 }
 
 // compression reads the header of a compressed section: the method, the size inflated, and how long the header is.
@@ -245,14 +274,17 @@ func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType,
 // likely reports whether so many bytes may be allocated before they have come: few, or what packed bytes may well be inflated to.
 func likely(claimed, packed uint64) bool { return claimed <= 1<<20 || claimed/16 <= packed }
 
-// readClaimed reads exactly claimed bytes and the end of the stream. What packed bytes do not make likely is not allocated before
-// it has come.
-func readClaimed(r io.Reader, claimed, packed uint64) ([]byte, error) {
-	room := claimed
-	if !likely(claimed, packed) {
-		room = 1 << 20
+// read reads what is claimed.
+func (p inflation) read(r io.Reader) ([]byte, error) {
+	if p.to != nil {
+		return readClaimed(r, p.to[:0:p.claimed], p.claimed)
 	}
-	b := make([]byte, 0, room)
+	return readClaimed(r, make([]byte, 0, min(p.claimed, 1<<20)), p.claimed)
+}
+
+// readClaimed appends exactly claimed bytes to b, which is empty, and reads the end of the stream. More room than b has is made only when the bytes have
+// come.
+func readClaimed(r io.Reader, b []byte, claimed uint64) ([]byte, error) {
 	for uint64(len(b)) < claimed {
 		if len(b) == cap(b) {
 			grown := make([]byte, len(b), min(claimed, 2*uint64(cap(b))))

@@ -3,6 +3,7 @@ package object
 import (
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,7 @@ type File struct {
 	dynamic  symbols         // .dynsym where symbols is .symtab
 	mini     mini
 	unwind   unwind
+	spill    spill
 }
 
 // A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
@@ -171,10 +173,11 @@ func (f *File) Close() error {
 	}
 	m := f.mapped
 	f.mapped, f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, nil, symbols{}, symbols{}, mini{}, unwind{}
+	err := f.spill.unmap()
 	if m == nil || f.inMemory {
-		return nil
+		return err
 	}
-	return unmap(m)
+	return errors.Join(err, unmap(m))
 }
 
 // Damage returns what is wrong with the headers of a file that opened nevertheless, or nil: sections or segments may be missing.
@@ -247,7 +250,9 @@ func (f *File) Footprint() int64 {
 		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +
 		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{}))
 	for _, k := range f.kept {
-		n += int64(cap(k.data))
+		if !f.spill.holds(k.data) {
+			n += int64(cap(k.data))
+		}
 	}
 	if f.inMemory {
 		n += int64(cap(f.mapped))

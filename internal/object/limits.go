@@ -39,6 +39,9 @@ const (
 	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
 	maxCommon = 64 << 10 // common entries of .eh_frame whose encoding is remembered; a linker leaves one for each kind
 
+	minSpill  = 1 << 20 // bytes of a section that is worth a file
+	spareDisk = 1 << 30 // bytes of a file system that are left to others
+
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million
 
 	linearLookups = 16       // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 12 passes

@@ -10,6 +10,10 @@ import (
 // mapFile refuses: sections are read when they are asked for.
 func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
+const canMap = false
+
+func scratch(string, uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
 func unmap([]byte) error { return nil }
 
 // ReleasePages does nothing here.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
-	"io"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
@@ -91,7 +90,11 @@ func unpackMini(packed []byte) (image []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("inflate by xz: %w", err)
 	}
-	b, err := readClaimed(io.Reader(z), claimed, uint64(len(packed)))
+	room := claimed
+	if !likely(claimed, uint64(len(packed))) {
+		room = 1 << 20
+	}
+	b, err := readClaimed(z, make([]byte, 0, room), claimed)
 	if err != nil {
 		return nil, fmt.Errorf("inflate by xz: %w", err)
 	}
