@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -71,7 +72,11 @@ func build(t *testing.T, name, goarch string, args ...string) string {
 	path := filepath.Join(t.TempDir(), name)
 	cmd := exec.Command(goCommand(), append(append([]string{"build", "-trimpath", "-o", path}, args...), ".")...)
 	cmd.Dir = "testdata/prog"
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOTOOLCHAIN=local")
+	cgo := "0"
+	if os.Getenv("CC") != "" {
+		cgo = "1"
+	}
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+goarch, "CGO_ENABLED="+cgo, "GOFLAGS=", "GOTOOLCHAIN=local")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -80,6 +85,7 @@ func build(t *testing.T, name, goarch string, args ...string) string {
 
 // The same program with debug information and without any gives the same frames.
 func TestFramesAreThoseOfDebugInformation(t *testing.T) {
+	t.Setenv("CC", "")
 	if testing.Short() {
 		t.Skip("builds programs for several architectures")
 	}
@@ -95,6 +101,25 @@ func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 				agree(t, open(t, full), openBytes(t, withoutSections(t, stripped)), open(t, full))
 			})
 		}
+	}
+}
+
+// The C compiler's linker puts the table among other data, and C functions before Go's.
+func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	if _, err := exec.LookPath("gcc"); err != nil || runtime.GOARCH != "amd64" {
+		t.Skip("needs gcc for amd64:", err)
+	}
+	for _, mode := range []string{"exe", "pie", "c-shared"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Setenv("CC", "gcc")
+			full := build(t, "full", "amd64", "-buildmode="+mode, "-ldflags=-linkmode=external")
+			stripped := build(t, "stripped", "amd64", "-buildmode="+mode, "-ldflags=-linkmode=external -s -w")
+			agree(t, open(t, full), open(t, stripped), open(t, full))
+			agree(t, open(t, full), openBytes(t, withoutSections(t, stripped)), open(t, full))
+		})
 	}
 }
 

@@ -234,3 +234,25 @@ func TestOverlappingNamesAreNotListed(t *testing.T) {
 		t.Error("the names were listed")
 	}
 }
+
+// A string table need not begin with an empty name.
+func TestANameAtTheBeginningIsFound(t *testing.T) {
+	m := layouts[0]
+	m.sections = append([]imageSection(nil), symbolSections...)
+	table := m.symtab(t, 2, 5, []imageSymbol{{"\x01", 0x1000, 4, 2, 1, 1}})
+	table[1].data = "f\x00"
+	b := []byte(table[0].data)
+	b[symSize64] = 0 // the name of the first symbol
+	table[0].data = string(b)
+	m.sections = append(m.sections, table...)
+	f, err := openBytes(m.bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := range 2 * linearNames {
+		if sym, ok := f.Symbol(0x1000); string(sym.Name) != "f" || !ok || len(f.SymbolsNamed("f")) != 1 {
+			t.Fatalf("search %d: Symbol = %s, SymbolsNamed %v", i, sym.Name, f.SymbolsNamed("f"))
+		}
+	}
+}

@@ -81,7 +81,7 @@ func visit(t testing.TB, f *File) {
 				t.Errorf("UnwindRange(%#x) = %#x, %#x", addr, start, end)
 			}
 			if named := f.SymbolsNamed(string(pass.Name)); passOK && len(named) == 0 {
-				t.Errorf("SymbolsNamed(%s): none", pass.Name)
+				t.Errorf("SymbolsNamed(%q): none", pass.Name)
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func (t *symbols) hashNames() {
 	n.hashes = make([]nameHash, 0, count)
 	for i := uint64(1); i < count; i++ {
 		off := uint64(t.f.header.u32(t.raw[i*t.entry:]))
-		if off == 0 || off >= uint64(len(t.strings)) {
+		if off >= uint64(len(t.strings)) {
 			continue
 		}
 		b := t.strings[off:]
