@@ -140,6 +140,11 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 			switch op {
 			case lnsCopy:
 			case lnsSetColumn:
+				if uint(p) < uint(len(prog)) && prog[p] < 0x80 { // here and below: nearly always
+					r.column = uint16(prog[p])
+					p++
+					continue
+				}
 				v, p = operand(prog, p)
 				r.column = 0
 				if v <= 0xffff {
@@ -147,6 +152,16 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 				}
 				continue
 			case lnsAdvanceLine:
+				if uint(p) < uint(len(prog)) && prog[p] < 0x80 {
+					r.line += uint32(int8(prog[p]<<1) >> 1)
+					p++
+					continue
+				}
+				if uint(p+1) < uint(len(prog)) && prog[p+1] < 0x80 {
+					r.line += uint32(int32(uint32(prog[p]&0x7f)|uint32(prog[p+1])<<7) << 18 >> 18)
+					p += 2
+					continue
+				}
 				v, p = signedOperand(prog, p)
 				r.line += uint32(v)
 				continue
