@@ -43,7 +43,10 @@ func TestDamagedFilesAreToldInOneSentence(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, damaged := range []string{"\x7fELF", "\x7fELF\x09\x09", "\x7fELF" + strings.Repeat("\xff", 500), "no ELF at all"} {
+	for _, damaged := range []string{
+		"\x7fELF", "\x7fELF\x09\x09", "\x7fELF" + strings.Repeat("\xff", 500), "no ELF at all",
+		"!<arch>\n", "\xcf\xfa\xed\xfe\x07\x00\x00\x01", "\x00asm\x01\x00\x00\x00", // an archive, Mach-O, WebAssembly
+	} {
 		if err := os.WriteFile(place, []byte(damaged), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -53,6 +56,52 @@ func TestDamagedFilesAreToldInOneSentence(t *testing.T) {
 		const want = "error: The file was not recognized as a valid object file\n"
 		if said != want || !strings.HasSuffix(out, "[[[pc:0x1001:pc]]]\n") {
 			t.Errorf("%q: got %q and %q, want %q", damaged, out, said, want)
+		}
+	}
+}
+
+// TestKnownDifferencesInFiles: files that LLVM 19 takes for what they are not, or knows more of.
+func TestKnownDifferencesInFiles(t *testing.T) {
+	need(t, llvmSymbolizer, "clang-19", "ld.lld-19")
+	const code = "struct S { int a; } s; int n;\n__attribute__((noinline)) int f(int x) { return x * n; }\nint g(int x) { return f(x) + n; }\nint dead(int x) { return g(x) * 7; }\n" +
+		"int _start(void) { return g(n + s.a); }\n"
+	for _, test := range []struct {
+		name, build, log string
+		ours, llvm       string
+		said             string
+	}{
+		{
+			"code that the linker threw away", "-nostdlib -ffunction-sections -fuse-ld=lld -Wl,--gc-sections -Wl,--build-id=0xabcdef -fPIE -pie", "{{{pc:0x1001}}}\n",
+			"[[[pc:0x1001]]]\n", "g[<stdin>:3]\n", "",
+		},
+		{
+			"descriptors of functions", "-c --target=powerpc64-linux-gnu", "{{{pc:0x1000}}}\n",
+			"f[<stdin>:2]\n", "_start[<stdin>:2]\n", "",
+		},
+		{
+			"units of types of DWARF 5 in a file that was not linked", "-c -x c++ -fdebug-types-section", "{{{pc:0x1000}}}\n",
+			"f(int)[<stdin>:2]\n", "f(int)[<invalid>:0]\n", "",
+		},
+		{
+			"differences of addresses on RISC-V in a file that was not linked", "-c --target=riscv64-linux-gnu", "{{{pc:0x1000}}}\n",
+			"f[<stdin>:2]\n", "f[<stdin>:2]\n", "warning: failed to compute relocation: R_RISCV_SET_ULEB128",
+		},
+	} {
+		dir := t.TempDir()
+		place := filepath.Join(dir, ".build-id", "ab", "cdef.debug")
+		if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		command(t, code, "clang-19", append(strings.Fields("-x c "+test.build), "-O1", "-g", "-", "-o", place)...)
+		const before = "{{{module:0:m:elf:abcdef}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
+		flags := []string{tree(dir), "--basenames"}
+		out, said := byUs(t, before+test.log, flags, nil)
+		if _, out, _ = strings.Cut(out, "]]]\n"); out != test.ours || said != "" {
+			t.Errorf("%s: got %q and %q, want %q", test.name, out, said, test.ours)
+		}
+		out, said = byLLVM(t, before+test.log, flags)
+		if _, out, _ = strings.Cut(out, "]]]\n"); out != test.llvm || !strings.HasPrefix(said, test.said) {
+			t.Errorf("%s: LLVM says %q and %q, want %q and %q", test.name, out, said, test.llvm, test.said)
 		}
 	}
 }

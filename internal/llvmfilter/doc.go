@@ -31,10 +31,8 @@
 // demanglers differ in some names of C++, half a percent of those of a large
 // library, and D's and Microsoft's are shown as they are. Code that the linker
 // threw away, of which debug information says that it is at address 0, is not
-// found there. In a file that was not linked, the lines of several sections
-// with code, all at address 0, are not told apart. Functions of 64-bit PowerPC
-// in big-endian order have the addresses of their descriptors. Split debug
-// information (.dwo) is not read.
+// found there. Functions of 64-bit PowerPC in big-endian order have the
+// addresses of their descriptors. SPEC.md has the whole list, and the tests.
 package llvmfilter
 
 // Limits, one a line, with unit and reason.
