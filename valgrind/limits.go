@@ -21,4 +21,5 @@ const (
 	maxAnswers   = 1 << 16  // addresses whose frames are remembered
 	maxMapFile   = 16 << 20 // bytes of a --map file
 	maxSymbols   = 8 << 20  // entries of a symbol table that are looked at
+	maxDemangled = 1 << 16  // names of a file that are demangled to find one, 2 µs each
 )

@@ -1,0 +1,110 @@
+package valgrind
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A Map says where objects were loaded in a process.
+type Map struct {
+	biases map[string]uint64 // by name
+	starts []start
+}
+
+// start is a line of /proc/PID/maps.
+type start struct {
+	name         string
+	addr, offset uint64
+}
+
+// Bias returns a Map of one object, by its path or the last part of that, and
+// the difference between its addresses in the process and in its file.
+func Bias(object string, bias uint64) Map {
+	return Map{biases: map[string]uint64{object: bias}}
+}
+
+// ReadMap reads where objects were loaded from /proc/PID/maps, or from a log of
+// Valgrind that was made with -v -v or -d -d.
+func ReadMap(r io.Reader) (Map, error) {
+	m := Map{biases: make(map[string]uint64)}
+	var reading string
+	scan := bufio.NewScanner(io.LimitReader(r, maxMapFile))
+	scan.Buffer(nil, 64<<10)
+	for scan.Scan() {
+		line := scan.Text()
+		if _, name, ok := strings.Cut(line, "Reading syms from "); ok {
+			reading = strings.TrimSpace(name)
+			if i := strings.Index(reading, " (0x"); i > 0 {
+				reading = reading[:i]
+			}
+			continue
+		}
+		if _, rest, ok := strings.Cut(line, " svma 0x"); ok && reading != "" {
+			svma, rest, _ := strings.Cut(rest, ", avma 0x")
+			avma, _, _ := strings.Cut(rest, " ")
+			link, ok1 := hex([]byte(svma))
+			run, ok2 := hex([]byte(avma))
+			if ok1 && ok2 {
+				m.biases[reading] = run - link
+			}
+			reading = ""
+			continue
+		}
+		if s, ok := parseStart(line); ok {
+			m.starts = append(m.starts, s)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return Map{}, fmt.Errorf("read map: %w", err)
+	}
+	if len(m.biases)+len(m.starts) == 0 {
+		return Map{}, fmt.Errorf("read map: no line of /proc/PID/maps, and none of a log of valgrind -v -v, in it")
+	}
+	return m, nil
+}
+
+// parseStart reads a line of /proc/PID/maps:
+//
+//	00109000-0010a000 r-xp 00001000 08:01 1234   /bin/a
+func parseStart(line string) (s start, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 6 || !strings.HasPrefix(fields[5], "/") {
+		return s, false
+	}
+	from, _, ok := strings.Cut(fields[0], "-")
+	if !ok {
+		return s, false
+	}
+	var ok1, ok2 bool
+	s.addr, ok1 = hex([]byte(from))
+	s.offset, ok2 = hex([]byte(fields[2]))
+	s.name = strings.TrimSuffix(line[strings.IndexByte(line, '/'):], " (deleted)")
+	return s, ok1 && ok2
+}
+
+// bias returns where the map says that an object was loaded.
+func (m *Map) bias(name string, f *file) (uint64, bool) {
+	for _, n := range []string{name, base(name)} {
+		if b, ok := m.biases[n]; ok {
+			return b, true
+		}
+	}
+	for i := range m.starts {
+		s := &m.starts[i]
+		if s.name != name {
+			continue
+		}
+		for j := range f.loads {
+			if p := &f.loads[j]; p.Offset&^(page-1) == s.offset {
+				return s.addr - p.Addr&^(page-1), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// mentions reports whether text holds a hex number.
+func mentions(text []byte) bool { return bytes.Contains(text, []byte("0x")) }

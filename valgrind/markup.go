@@ -1,0 +1,303 @@
+package valgrind
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// NewMarkup returns a writer that renders the report written to it to dst: text
+// that reads like Valgrind's own report, with an element for each frame, and
+// for each address of a variable. It begins each process with a reset. What is
+// written is rendered as far as its records are whole; Close renders the rest.
+func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
+	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
+	r.answers = newAnswerer(&o)
+	r.Reader = NewReader(r.record)
+	return r
+}
+
+// renderer makes text and elements of records.
+type renderer struct {
+	*Reader
+	o       *Options
+	dst     markup.Sink
+	t       *tracker
+	answers *answerer
+	err     error
+
+	line    []byte // text that is not at dst yet
+	sites   []site
+	headed  bool     // what the process is has been said
+	modules uint64   // numbers given
+	shown   []*epoch // whose maps hold
+	repeat  []byte   // the suppression that was shown last
+}
+
+// Close renders what is left. It does not close the sink.
+func (r *renderer) Close() error {
+	err := r.Reader.Close()
+	r.flush()
+	for _, p := range r.t.open {
+		r.t.tell(p)
+	}
+	r.t.tell(r.t.cur)
+	r.t.files.close()
+	if err == nil {
+		err = r.err
+	}
+	return err
+}
+
+func (r *renderer) flush() {
+	if r.err == nil && len(r.line) > 0 {
+		r.err = r.dst.Text(r.line)
+	}
+	r.line = r.line[:0]
+}
+
+func (r *renderer) element(e markup.Element) {
+	r.flush()
+	if r.err == nil {
+		r.err = r.dst.Element(e)
+	}
+}
+
+// record renders a record.
+func (r *renderer) record(rec *Record) error {
+	switch r.t.turn(rec) {
+	case begins, resumes:
+		r.reset()
+	case ends:
+		r.t.tell(r.t.cur)
+	default:
+		if !r.t.cur.header(rec) {
+			r.t.learn(rec)
+		}
+		r.introduce(rec)
+		r.render(rec)
+	}
+	r.flush()
+	return r.err
+}
+
+// introduce shows the modules that the stacks of a record need, before it.
+func (r *renderer) introduce(rec *Record) {
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Name != "stack" || it.Leaf || !r.news(rec.Frames[it.First:it.Last]) {
+			continue
+		}
+		r.sites = r.t.sites(r.sites[:0], rec.Frames[it.First:it.Last])
+		for i := range r.sites {
+			if s := &r.sites[i]; s.at != nil && !s.at.shown && r.isElement(s) {
+				r.head()
+				r.present(s.at)
+			}
+		}
+	}
+}
+
+// news reports whether an object is in frames whose maps are not shown.
+func (r *renderer) news(frames []Frame) bool {
+	for i := range frames {
+		if e := r.t.place(&frames[i]); e != nil && !e.shown {
+			return true
+		}
+	}
+	return false
+}
+
+// reset begins the part of a process.
+func (r *renderer) reset() {
+	for _, e := range r.shown {
+		e.shown = false
+	}
+	r.shown = r.shown[:0]
+	r.modules, r.headed, r.repeat = 0, false, nil
+	r.element(markup.Reset{})
+	r.line = append(r.line, '\n')
+	r.flush()
+}
+
+// present shows the module and the maps of an object, unless they hold already.
+func (r *renderer) present(e *epoch) {
+	if e.shown {
+		return
+	}
+	f := r.t.files.of(e.of.name)
+	kept := r.shown[:0]
+	for _, other := range r.shown { // what lies there now is no longer what it was
+		if overlaps(f, e.bias, r.t.files.of(other.of.name), other.bias) {
+			other.shown = false
+		} else {
+			kept = append(kept, other)
+		}
+	}
+	r.shown = append(kept, e)
+	e.shown = true
+	e.number = r.modules
+	r.modules++
+	name := base(e.of.name)
+	if f.id.IsZero() {
+		name = f.path
+	}
+	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.id})
+	r.line = append(r.line, '\n')
+	for i := range f.loads {
+		s := &f.loads[i]
+		r.element(markup.MMap{Addr: s.Addr + e.bias, Size: s.MemSize, Module: e.number, Mode: modeOf(uint32(s.Flags)), Rel: s.Addr})
+		r.line = append(r.line, '\n')
+	}
+}
+
+// modeOf converts the flags of a segment.
+func modeOf(flags uint32) (m markup.Mode) {
+	for _, f := range []struct {
+		flag uint32
+		mode markup.Mode
+	}{{4, markup.Read}, {2, markup.Write}, {1, markup.Exec}} {
+		if flags&f.flag != 0 {
+			m |= f.mode
+		}
+	}
+	return m
+}
+
+func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
+	for i := range a.loads {
+		for j := range b.loads {
+			x, y := &a.loads[i], &b.loads[j]
+			if x.Addr+biasA < y.Addr+biasB+y.MemSize && y.Addr+biasB < x.Addr+biasA+x.MemSize {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stack renders the frames of a stack.
+func (r *renderer) stack(frames []Frame) {
+	r.sites = r.t.sites(r.sites[:0], frames)
+	for i := range r.sites {
+		s := &r.sites[i]
+		if s.at == nil || !s.at.shown || !r.isElement(s) {
+			r.frameText(s)
+			continue
+		}
+		r.element(markup.BT{Frame: s.number, Addr: s.addr, Kind: s.kind})
+		r.line = append(r.line, '\n')
+	}
+}
+
+// isElement reports whether a site becomes an element: its place is known, and
+// the report does not know better.
+func (r *renderer) isElement(s *site) bool {
+	if s.at == nil {
+		return false
+	}
+	f := r.t.files.of(s.at.of.name)
+	if r.o.Symbolizer == nil {
+		return !f.id.IsZero()
+	}
+	last := &s.frames[len(s.frames)-1]
+	if last.Fn == nil && last.File == nil {
+		return true // it knows nothing
+	}
+	return r.answers.ask(r.t, s).better(s)
+}
+
+// frameText renders a site by what the report says, in the layout of package
+// filter.
+func (r *renderer) frameText(s *site) {
+	for i := range s.frames {
+		f := &s.frames[i]
+		b := r.line
+		digits := strconv.FormatUint(s.number, 10)
+		b = append(b, "    #"[min(len(digits), 5)-1:]...)
+		b = append(b, digits...)
+		if i < len(s.frames)-1 {
+			depth := strconv.Itoa(i + 1)
+			b = append(append(b, '.'), depth...)
+			if len(depth) < 2 {
+				b = append(b, ' ')
+			}
+		} else {
+			b = append(b, "   "...)
+		}
+		b = append(b, " 0x"...)
+		const hex = "0123456789abcdef"
+		for shift := 60; shift >= 0; shift -= 4 {
+			b = append(b, hex[f.IP>>shift&15])
+		}
+		b = append(b, ' ')
+		r.line = b
+		r.function(f.Fn)
+		r.position(f)
+		if f.Obj != nil {
+			r.line = append(r.line, '(')
+			r.line = appendClean(r.line, f.Obj[lastSlash(f.Obj):], false)
+			if s.at != nil {
+				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
+			}
+			r.line = append(r.line, ')')
+		} else if f.Fn == nil {
+			r.line = append(r.line, "(no module)"...)
+		}
+		for n := len(r.line); n > 0 && r.line[n-1] == ' '; n-- {
+			r.line = r.line[:n-1]
+		}
+		r.line = append(r.line, '\n')
+	}
+}
+
+// function renders the name of a function: one that is not demangled as an
+// element.
+func (r *renderer) function(fn []byte) {
+	switch {
+	case len(fn) == 0:
+		return
+	case isMangled(fn):
+		r.element(markup.Symbol{Name: string(fn)})
+	default:
+		r.line = appendClean(r.line, fn, false)
+	}
+	r.line = append(r.line, ' ')
+}
+
+// isMangled reports whether a name is as the linker knows it.
+func isMangled(fn []byte) bool {
+	if len(fn) < 3 || len(fn) > maxPath || fn[0] != '_' || fn[1] != 'Z' && fn[1] != 'R' {
+		return false
+	}
+	for _, c := range fn {
+		if !isLetter(c) && (c < '0' || c > '9') && c != '.' && c != '$' && c != '@' {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *renderer) position(f *Frame) {
+	if len(f.File) == 0 {
+		return
+	}
+	if len(f.Dir) > 0 {
+		r.line = append(appendClean(r.line, f.Dir, false), '/')
+	}
+	r.line = appendClean(r.line, f.File, false)
+	if f.Line != 0 {
+		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
+	}
+	r.line = append(r.line, ' ')
+}
+
+func lastSlash(b []byte) int {
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] == '/' {
+			return i + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,59 @@
+package valgrind
+
+import (
+	"context"
+	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Options say where the files of a report are, and what is known of where they
+// were loaded.
+type Options struct {
+	// Symbolizer answers the frames. For NewMarkup it may be nil: then every
+	// frame whose place in a file with a build ID is known is an element, and
+	// another program answers it.
+	Symbolizer *symbolize.Symbolizer
+
+	// Sysroot is the folder below which the files are that a report names, if
+	// it is not the root. PrefixMap replaces the first prefix that matches of
+	// such a name, before that.
+	Sysroot   string
+	PrefixMap []PrefixMap
+
+	// Maps says exactly where files were loaded. Without it, or for files that
+	// are not in it, the bias is inferred.
+	Maps []Map
+
+	// Ahead is what was learnt of the whole report before, if it is a file.
+	// Without it, what a frame is told of its file's place is what came
+	// before it.
+	Ahead *Ahead
+
+	// Wait is how long a frame may wait for the debug file of its object,
+	// counted from the object's first frame. Context ends all waiting; nil
+	// never does.
+	Wait    time.Duration
+	Context context.Context
+
+	// Diagnose is told, in one line each, of objects whose place is not known,
+	// and of files that are of another build than the one that ran. Nil: nobody
+	// is.
+	Diagnose func(string)
+}
+
+// PrefixMap replaces the prefix Old of a file's name by New.
+type PrefixMap struct{ Old, New string }
+
+func (o *Options) diagnose(s string) {
+	if o.Diagnose != nil {
+		o.Diagnose(s)
+	}
+}
+
+func (o *Options) context() context.Context {
+	if o.Context != nil {
+		return o.Context
+	}
+	return context.Background()
+}

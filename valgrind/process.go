@@ -1,0 +1,284 @@
+package valgrind
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A process is one of those that a report is of: an address space.
+type process struct {
+	pid, ppid string
+	tool      string
+	exe       string // as it was called
+	args      []string
+	objects   map[string]*loaded
+	order     []*loaded // in that of their appearance
+	data      []dataFact
+}
+
+// loaded is an object in a process.
+type loaded struct {
+	name   string // in the report
+	proc   *process
+	epochs []*epoch // the places where it was, one after the other
+	sizeOf int      // of names kept
+}
+
+// An epoch is the time that an object spends at one place, and what the report
+// says that it was.
+type epoch struct {
+	of      *loaded
+	windows []window // the biases that put every address into code; nil: any
+	ips     []ipFact
+	seen    map[ipFact]struct{}
+	names   []nameFact
+	named   map[nameKey]struct{}
+
+	located bool
+	bias    uint64
+	by      string // how the bias is known
+	stale   bool   // the file is of another build than the one that ran
+	left    int    // candidates, where it is not located
+	tried   int    // facts when it was last looked for
+	shown   bool   // its maps are at the sink
+	number  uint64 // of its module
+}
+
+// window is an interval of biases, ends included.
+type window struct{ from, to uint64 }
+
+// ipFact says that code was at ip: of a caller, one byte before a return
+// address, and then inner may be the code in the same object that was called.
+type ipFact struct {
+	ip, inner uint64
+	caller    bool
+}
+
+// nameFact says that ip is in the function of this name.
+type nameFact struct {
+	ip uint64
+	fn string
+}
+
+type nameKey struct {
+	ip uint64
+	fn string
+}
+
+// dataFact says that offset bytes into the variable of this name is addr.
+type dataFact struct {
+	addr, offset uint64
+	name         string
+}
+
+func newProcess() *process { return &process{objects: make(map[string]*loaded)} }
+
+// object returns the object of this name; nil where there are too many.
+func (p *process) object(name []byte) *loaded {
+	if o := p.objects[string(name)]; o != nil {
+		return o
+	}
+	if len(p.objects) >= maxObjects || len(name) > maxPath {
+		return nil
+	}
+	o := &loaded{name: string(name), proc: p}
+	p.objects[o.name] = o
+	p.order = append(p.order, o)
+	return o
+}
+
+// isMain reports whether o is the program itself.
+func (p *process) isMain(o *loaded) bool {
+	return p.exe != "" && (o.name == p.exe || base(o.name) == base(p.exe))
+}
+
+func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// header takes from a record what it says of the process, and reports whether
+// that is all it is for.
+func (p *process) header(r *Record) bool {
+	switch r.Name {
+	case "pid":
+		p.pid = string(r.Text)
+	case "ppid":
+		p.ppid = string(r.Text)
+	case "tool":
+		p.tool = string(r.Text)
+	case "protocoltool":
+		if p.tool == "" {
+			p.tool = string(r.Text)
+		}
+	case "protocolversion":
+	case "args":
+		in := ""
+		for _, it := range r.Items {
+			switch {
+			case it.Depth == 0:
+				in = it.Name
+			case in != "argv":
+			case it.Name == "exe":
+				p.exe, p.args = string(it.Text), nil
+			case it.Name == "arg" && len(p.args) < maxNames:
+				p.args = append(p.args, string(it.Text))
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// learn takes the facts from a record.
+func (p *process) learn(r *Record, fs *files) {
+	for i := range r.Items {
+		it := &r.Items[i]
+		switch {
+		case it.Name == "stack" && !it.Leaf:
+			p.learnStack(r.Frames[it.First:it.Last], fs)
+		case it.Leaf && (it.Name == "auxwhat" || it.Name == "what" || it.Name == "text"):
+			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames {
+				p.data = append(p.data, f)
+			}
+		}
+	}
+}
+
+func (p *process) learnStack(frames []Frame, fs *files) {
+	for i := range frames {
+		f := &frames[i]
+		if f.Obj == nil || i+1 < len(frames) && frames[i+1].IP == f.IP {
+			continue // of several at one address the last is the function itself
+		}
+		o := p.object(f.Obj)
+		if o == nil {
+			continue
+		}
+		first := i
+		for first > 0 && frames[first-1].IP == f.IP {
+			first--
+		}
+		fact := ipFact{ip: f.IP, caller: first > 0}
+		if fact.caller && bytes.Equal(frames[first-1].Obj, f.Obj) {
+			fact.inner = frames[first-1].IP
+		}
+		if e := o.epoch(fact, fs); e != nil && f.Fn != nil {
+			e.learnName(f)
+		}
+	}
+}
+
+// epoch returns the epoch that a fact is of, and adds the fact to it. It is nil
+// where the object has no file.
+func (o *loaded) epoch(fact ipFact, fs *files) *epoch {
+	f := fs.of(o.name)
+	if f.err != nil {
+		return nil
+	}
+	for i := len(o.epochs) - 1; i >= 0; i-- {
+		e := o.epochs[i]
+		if e.located {
+			if covers(f.code, fact.ip-e.bias) {
+				return e
+			}
+			continue
+		}
+		if e.add(fact, f) {
+			return e
+		}
+	}
+	if len(o.epochs) >= maxEpochs {
+		return nil
+	}
+	e := &epoch{of: o, seen: make(map[ipFact]struct{}), named: make(map[nameKey]struct{})}
+	o.epochs = append(o.epochs, e)
+	e.add(fact, f)
+	return e
+}
+
+// add adds a fact, unless no bias is left that agrees with all.
+func (e *epoch) add(fact ipFact, f *file) bool {
+	if _, ok := e.seen[fact]; ok {
+		return true
+	}
+	windows := windowsOf(f, fact.ip)
+	if e.windows != nil {
+		windows = intersect(e.windows, windows)
+	}
+	if len(windows) == 0 {
+		return false
+	}
+	e.windows = windows
+	if len(e.ips) < maxAddresses {
+		e.ips = append(e.ips, fact)
+		e.seen[fact] = struct{}{}
+	}
+	return true
+}
+
+func (e *epoch) learnName(f *Frame) {
+	if e.located || len(e.names) >= maxNames || bytes.Equal(f.Fn, []byte("???")) {
+		return
+	}
+	if _, ok := e.named[nameKey{f.IP, string(f.Fn)}]; ok {
+		return
+	}
+	n := nameFact{f.IP, string(f.Fn)}
+	e.named[nameKey{n.ip, n.fn}] = struct{}{}
+	e.names = append(e.names, n)
+}
+
+// windowsOf returns the biases that put ip into the code of f.
+func windowsOf(f *file, ip uint64) (all []window) {
+	for i := range f.code {
+		s := &f.code[i]
+		if ip < s.Addr {
+			continue
+		}
+		to := (ip - s.Addr) &^ (page - 1)
+		from := uint64(0)
+		if end := s.Addr + s.MemSize - 1; ip > end {
+			from = (ip - end + page - 1) &^ (page - 1)
+		}
+		if from <= to {
+			all = append(all, window{from, to})
+		}
+	}
+	return all
+}
+
+func intersect(a, b []window) (all []window) {
+	for _, x := range a {
+		for _, y := range b {
+			if w := (window{max(x.from, y.from), min(x.to, y.to)}); w.from <= w.to && len(all) < 64 {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// parseData reads what Valgrind says of an address within a variable:
+//
+//	Address 0x10c0c3 is 3 bytes inside data symbol "gbuf"
+//	Location 0x10c0c0 is 0 bytes inside global var "plain"
+func parseData(text []byte) (f dataFact, ok bool) {
+	_, rest, ok := bytes.Cut(text, []byte(" 0x"))
+	if !ok {
+		return f, false
+	}
+	addr, rest, _ := bytes.Cut(rest, []byte(" is "))
+	offset, rest, _ := bytes.Cut(rest, []byte(" bytes inside "))
+	kind, name, _ := bytes.Cut(rest, []byte(" \""))
+	if string(kind) != "data symbol" && string(kind) != "global var" && string(kind) != "a global var" {
+		return f, false
+	}
+	end := bytes.LastIndexByte(name, '"')
+	if end <= 0 || end > maxPath {
+		return f, false
+	}
+	var okAddr, okOffset bool
+	f.addr, okAddr = hex(addr)
+	f.offset, okOffset = number(offset)
+	f.name = string(name[:end])
+	return f, okAddr && okOffset
+}

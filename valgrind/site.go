@@ -1,0 +1,234 @@
+package valgrind
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"time"
+
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A site is one physical frame of a stack: a function, and the calls that were
+// inlined into it.
+type site struct {
+	number uint64  // in its stack
+	frames []Frame // as the report has them, innermost first
+	at     *epoch  // where its object is; nil: not known
+	addr   uint64  // the address, as an element has it
+	kind   markup.PCKind
+	rel    uint64 // what is looked up, in the object's file
+	ended  bool   // a handler of signals: it is the code that returns to what was interrupted
+}
+
+// sites returns the physical frames of a stack. Frames at one address in a row
+// are one function with its inlined calls, or a function that calls itself: as
+// often as their names and lines repeat.
+func (t *tracker) sites(dst []site, frames []Frame) []site {
+	number := uint64(0)
+	for i := 0; i < len(frames); {
+		n := 1
+		for i+n < len(frames) && frames[i+n].IP == frames[i].IP && n < maxItems {
+			n++
+		}
+		p := period(frames[i : i+n])
+		for end := i + n; i < end; i += p {
+			s := site{number: number, frames: frames[i : i+p]}
+			if p > maxInline { // nothing inlines that deep
+				s.frames = frames[i : i+maxInline]
+			}
+			t.locate(&s, dst, number)
+			dst = append(dst, s)
+			number++
+		}
+	}
+	return dst
+}
+
+// period returns the length of the shortest piece that frames are repetitions
+// of.
+func period(frames []Frame) int {
+	n := len(frames)
+next:
+	for p := 1; p <= n/2; p++ {
+		if n%p != 0 {
+			continue
+		}
+		for i := p; i < n; i++ {
+			if !equal(&frames[i], &frames[i-p]) {
+				continue next
+			}
+		}
+		return p
+	}
+	return n
+}
+
+func equal(a, b *Frame) bool {
+	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
+}
+
+// locate fills in where s is. The first frame's address is exact. Callers have
+// that of the return address less one byte, and so has what a signal
+// interrupted, which is no caller.
+func (t *tracker) locate(s *site, before []site, number uint64) {
+	f := &s.frames[len(s.frames)-1]
+	s.at = t.place(f)
+	s.addr, s.kind = f.IP, markup.Precise
+	if number > 0 {
+		s.addr++
+		s.kind = markup.ReturnAddress
+		if before[len(before)-1].ended || s.at != nil && t.isTrampoline(s) {
+			s.kind = markup.Precise
+		}
+	}
+	if s.at == nil {
+		return
+	}
+	if m := t.files.of(s.at.of.name).elf.Machine; m == elf.EM_MIPS { // less eight there: within the call
+		s.addr, s.kind = f.IP, markup.Precise
+	}
+	s.rel = s.addr - s.at.bias
+	if s.kind == markup.ReturnAddress {
+		s.rel--
+	}
+}
+
+// isTrampoline notes and reports whether s is the code that ends a signal
+// handler: the system call sigreturn. Nothing calls it: its address is that
+// which the handler returns to.
+func (t *tracker) isTrampoline(s *site) bool {
+	f := t.files.of(s.at.of.name)
+	code := ""
+	switch f.elf.Machine {
+	case elf.EM_X86_64:
+		code = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05" // mov $15, %rax; syscall
+	case elf.EM_386:
+		code = "\xb8\xad\x00\x00\x00\xcd\x80" // mov $173, %eax; int $0x80
+	case elf.EM_AARCH64:
+		code = "\x68\x11\x80\xd2\x01\x00\x00\xd4" // mov x8, #139; svc #0
+	default:
+		return false
+	}
+	f.safely(func() { s.ended = bytes.HasPrefix(f.elf.Loaded(s.addr-s.at.bias), []byte(code)) })
+	return s.ended
+}
+
+// An answerer asks the symbolizer for sites. Its answers are kept.
+type answerer struct {
+	o       *Options
+	known   map[symbolize.Location]*answer
+	expired context.Context
+	began   map[*epoch]time.Time // when its object was first asked for
+}
+
+// answer is what a site is, by the symbolizer.
+type answer struct {
+	frames []symbolize.Frame
+	err    error
+}
+
+func newAnswerer(o *Options) *answerer {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &answerer{o: o, known: make(map[symbolize.Location]*answer), expired: ctx, began: make(map[*epoch]time.Time)}
+}
+
+// location returns what the symbolizer is asked for.
+func (s *site) location(t *tracker) symbolize.Location {
+	f := t.files.of(s.at.of.name)
+	return symbolize.Location{ID: f.id, Name: f.path, Addr: s.rel}
+}
+
+// ask returns the frames of a site that has a place.
+func (a *answerer) ask(t *tracker, s *site) *answer {
+	l := s.location(t)
+	if known := a.known[l]; known != nil {
+		return known
+	}
+	if a.o.Symbolizer == nil {
+		return &answer{}
+	}
+	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		frames, err = a.wait(s.at, l, frames)
+	}
+	keep := err == nil
+	for i := range frames {
+		keep = keep && frames[i].Until.IsZero()
+	}
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		err = nil
+	}
+	got := &answer{frames, err}
+	if keep {
+		if len(a.known) >= maxAnswers {
+			clear(a.known)
+		}
+		a.known[l] = got
+	}
+	return got
+}
+
+// wait asks until the patience with the object is over.
+func (a *answerer) wait(e *epoch, l symbolize.Location, frames []symbolize.Frame) ([]symbolize.Frame, error) {
+	began, ok := a.began[e]
+	if !ok {
+		began = time.Now()
+		a.began[e] = began
+	}
+	ctx, cancel := context.WithDeadline(a.o.context(), began.Add(a.o.Wait))
+	defer cancel()
+	if ctx.Err() != nil {
+		return frames, symbolize.ErrPending
+	}
+	return a.o.Symbolizer.Code(ctx, nil, l)
+}
+
+// better reports whether an answer says more of a site than the report does. A
+// report with lines was made where the debug files are: it is told again only
+// by an answer that says the same, and more exactly.
+func (a *answer) better(s *site) bool {
+	if len(a.frames) == 0 {
+		return false
+	}
+	last := &s.frames[len(s.frames)-1]
+	if last.Line != 0 {
+		return a.agrees(s)
+	}
+	outer := &a.frames[len(a.frames)-1]
+	line, named := false, outer.Func != ""
+	for i := range a.frames {
+		line = line || a.frames[i].HasLine
+	}
+	if last.Fn == nil {
+		return line || named
+	}
+	if _, is := replaced(outer.Linkage); is { // the report has the name of what was replaced
+		return false
+	}
+	return line
+}
+
+// agrees reports whether an answer has the functions and lines of the report.
+func (a *answer) agrees(s *site) bool {
+	if len(a.frames) != len(s.frames) {
+		return false
+	}
+	for i := range a.frames {
+		got, f := &a.frames[i], &s.frames[i]
+		if uint64(got.Line) != f.Line || base(got.File) != string(f.File[lastSlash(f.File):]) {
+			return false
+		}
+		fn := string(f.Fn)
+		if got.Func == fn || got.Linkage == fn {
+			continue
+		}
+		if !got.Inlined || identifier(got.Func) != identifier(fn) { // of inlined calls Valgrind has the bare name
+			return false
+		}
+	}
+	return true
+}

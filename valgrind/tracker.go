@@ -1,0 +1,173 @@
+package valgrind
+
+import (
+	"fmt"
+	"io"
+)
+
+// maxProcesses is how many processes of a report are known ahead.
+const maxProcesses = 4096
+
+// A tracker knows the processes of a report, and which of them speaks.
+type tracker struct {
+	o      *Options
+	files  files
+	solver solver
+	begun  int        // documents
+	open   []*process // that have begun and not ended; the innermost speaks
+	closed bool       // the document of the process that speaks has ended: a forked child goes on
+	ahead  []*process // by the number of their document; 0 is what stands before the first
+	cur    *process
+	told   map[string]bool
+}
+
+func newTracker(o *Options) *tracker {
+	t := &tracker{o: o, files: files{o: o}, told: make(map[string]bool)}
+	t.solver = solver{files: &t.files, maps: o.Maps, demangle: func(s string) string { return s }}
+	if o.Symbolizer != nil {
+		t.solver.demangle = o.Symbolizer.Demangle
+	}
+	if o.Ahead != nil {
+		t.ahead = o.Ahead.processes
+	}
+	t.cur = t.process()
+	return t
+}
+
+// process returns the process of the document that begins.
+func (t *tracker) process() *process {
+	p := newProcess()
+	if t.begun < len(t.ahead) {
+		p, t.ahead[t.begun] = t.ahead[t.begun], nil
+		for _, o := range p.order {
+			for _, e := range o.epochs {
+				t.solver.solve(e)
+			}
+		}
+	}
+	t.begun++
+	return p
+}
+
+// A turn says how a record changes which process speaks.
+type turn uint8
+
+const (
+	same    turn = iota
+	begins       // a process begins
+	resumes      // one goes on that another interrupted
+	ends         // its document ends
+)
+
+// turn notes that a document begins or ends.
+func (t *tracker) turn(r *Record) turn {
+	switch r.Name {
+	case document:
+		t.cur, t.closed = t.process(), false
+		if len(t.open) < maxNesting {
+			t.open = append(t.open, t.cur)
+		}
+		return begins
+	case "/" + document:
+		if len(t.open) > 1 {
+			t.open = t.open[:len(t.open)-1]
+			t.cur = t.open[len(t.open)-1]
+			return resumes
+		}
+		t.open, t.closed = nil, true
+		return ends
+	}
+	return same
+}
+
+// learn takes the facts from a record, and looks for the places of the objects
+// in it.
+func (t *tracker) learn(r *Record) {
+	t.cur.learn(r, &t.files)
+	if t.o.Ahead != nil && t.begun <= len(t.ahead) {
+		return // they were known
+	}
+	for _, o := range t.cur.order {
+		for _, e := range o.epochs {
+			if !e.located {
+				t.solver.solve(e)
+			}
+		}
+	}
+}
+
+// place returns where the object of a frame is; nil if that is not known.
+func (t *tracker) place(f *Frame) *epoch {
+	if f.Obj == nil {
+		return nil
+	}
+	o := t.cur.objects[string(f.Obj)]
+	if o == nil {
+		return nil
+	}
+	file := t.files.of(o.name)
+	for i := len(o.epochs) - 1; i >= 0; i-- {
+		if e := o.epochs[i]; e.located && covers(file.code, f.IP-e.bias) && file.err == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// tell says which objects stayed without a place, each once.
+func (t *tracker) tell(p *process) {
+	for _, o := range p.order {
+		f := t.files.of(o.name)
+		for _, e := range o.epochs {
+			said := ""
+			switch {
+			case e.located || f.err != nil:
+			case e.stale:
+				said = fmt.Sprintf("%s: this is not the file that ran: its code does not fit the addresses in the report", f.path)
+			default:
+				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.left, base(o.name))
+			}
+			t.say(said)
+		}
+		if f.err != nil {
+			t.say(f.err.Error() + "; its frames stay as they are")
+		}
+	}
+}
+
+func (t *tracker) say(s string) {
+	if s != "" && !t.told[s] && len(t.told) < maxNames {
+		t.told[s] = true
+		t.o.diagnose(s)
+	}
+}
+
+// Ahead is what a report says of where its objects were loaded.
+type Ahead struct{ processes []*process }
+
+// ReadAhead reads a report for what it says of where its objects were loaded,
+// so that its first frame can be told what its last one shows. o are the
+// options for the Ahead's use.
+func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
+	o.Ahead = nil
+	t := newTracker(&o)
+	defer t.files.close()
+	a := &Ahead{processes: []*process{t.cur}}
+	reader := NewReader(func(r *Record) error {
+		switch t.turn(r) {
+		case begins:
+			if len(a.processes) < maxProcesses {
+				a.processes = append(a.processes, t.cur)
+			}
+		case same:
+			if !t.cur.header(r) && t.begun <= maxProcesses {
+				t.cur.learn(r, &t.files)
+			}
+		}
+		return nil
+	})
+	if _, err := io.Copy(reader, r); err != nil {
+		return nil, fmt.Errorf("read ahead: %w", err)
+	}
+	return a, reader.Close()
+}
