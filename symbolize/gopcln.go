@@ -47,12 +47,13 @@ func (s *Symbolizer) goFrames(m *module, dst []Frame, addr uint64) (frames []Fra
 			n = s.names.ofFile(f.Name)
 		}
 		frames = append(frames, Frame{
-			Func:    n.shown,
-			Linkage: n.linkage,
-			File:    f.File,
-			Line:    f.Line,
-			Inlined: f.Inlined,
-			HasLine: f.File != "",
+			Func:      n.shown,
+			Linkage:   n.linkage,
+			PlainFunc: n.plain,
+			File:      f.File,
+			Line:      f.Line,
+			Inlined:   f.Inlined,
+			HasLine:   f.File != "",
 		})
 	}
 	return frames, nil
