@@ -57,7 +57,10 @@ func (b *binaries) code(name string, distinct int) (*code, error) {
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 func (b *binaries) logPath(w workload) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(w.name, ", zlib"), ", pipes")
+	name := w.name
+	for _, suffix := range []string{", indexed", ", zlib", ", pipes"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
 	return filepath.Join(b.dir, "logs", "bench-"+notInNames.ReplaceAllString(strings.ToLower(name), "-")+".log")
 }
 

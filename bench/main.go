@@ -15,6 +15,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,11 @@ type workload struct {
 	debug string                               // the folder of debug trees that is searched
 	// piped: the command stands between two cats, and is compared with a cat in its place.
 	piped bool
+	// indexed: symfilter finds the index of this file of bins, made beforehand.
+	indexed string
+	// commands, when set, are compared instead of the two filters; they write to out.
+	commands func(b *binaries, command, out string) (other, mine []string)
+	bar      string // what the ratios, or the peak, are meant to be at most; empty: nothing in particular
 	// served: the debug files come from a server, and are in no cache yet.
 	served bool
 }
@@ -38,22 +44,38 @@ type workload struct {
 const reference = "llvm-symbolizer-19"
 
 var workloads = []workload{
-	{name: "empty input", debug: plainTree},
-	{name: "first frame, vmlinux", log: frames(vmlinux, 1, 0), debug: plainTree},
-	{name: "first frame, radosgw", log: frames(radosgw, 1, 0), debug: plainTree},
-	{name: "first frame, radosgw, zlib", log: frames(radosgw, 1, 0), debug: zlibTree},
-	{name: "16 cold frames, vmlinux", log: frames(vmlinux, 16, 0), debug: plainTree},
-	{name: "16 cold frames, radosgw", log: frames(radosgw, 16, 0), debug: plainTree},
-	{name: "100 k random frames, vmlinux", log: frames(vmlinux, 100_000, 0), debug: plainTree},
-	{name: "100 k random frames, radosgw", log: frames(radosgw, 100_000, 0), debug: plainTree},
-	{name: "1 M random frames, vmlinux", log: frames(vmlinux, 1_000_000, 0), debug: plainTree},
-	{name: "1 M random frames, radosgw", log: frames(radosgw, 1_000_000, 0), debug: plainTree},
-	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree},
-	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree},
-	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree},
+	{name: "empty input", debug: plainTree, bar: "wall 0.25"},
+	{name: "first frame, vmlinux", log: frames(vmlinux, 1, 0), debug: plainTree, bar: "wall 0.085, 30 MiB"},
+	{name: "first frame, radosgw", log: frames(radosgw, 1, 0), debug: plainTree, bar: "wall 0.13, 40 MiB"},
+	{name: "first frame, radosgw, zlib", log: frames(radosgw, 1, 0), debug: zlibTree, bar: "wall 0.65"},
+	{name: "first frame, vmlinux, indexed", log: frames(vmlinux, 1, 0), debug: plainTree, indexed: vmlinux, bar: "wall 0.085"},
+	{name: "first frame, radosgw, indexed", log: frames(radosgw, 1, 0), debug: plainTree, indexed: radosgw, bar: "wall 0.065"},
+	{name: "first frame, radosgw, zlib, indexed", log: frames(radosgw, 1, 0), debug: zlibTree, indexed: zlibbed, bar: "wall 0.006"},
+	{name: "16 cold frames, vmlinux", log: frames(vmlinux, 16, 0), debug: plainTree, bar: "wall 0.15"},
+	{name: "16 cold frames, radosgw", log: frames(radosgw, 16, 0), debug: plainTree, bar: "wall 0.12, peak 0.35"},
+	{name: "100 k random frames, vmlinux", log: frames(vmlinux, 100_000, 0), debug: plainTree, bar: "peak 0.35"},
+	{name: "100 k random frames, radosgw", log: frames(radosgw, 100_000, 0), debug: plainTree, bar: "peak 0.35"},
+	{name: "1 M random frames, vmlinux", log: frames(vmlinux, 1_000_000, 0), debug: plainTree, bar: "wall 0.22, peak 0.35"},
+	{name: "1 M random frames, radosgw", log: frames(radosgw, 1_000_000, 0), debug: plainTree, bar: "wall 0.20, peak 0.35"},
+	{name: "1 M random frames, vmlinux, indexed", log: frames(vmlinux, 1_000_000, 0), debug: plainTree, indexed: vmlinux, bar: "wall 0.12, peak 0.35"},
+	{name: "1 M random frames, radosgw, indexed", log: frames(radosgw, 1_000_000, 0), debug: plainTree, indexed: radosgw, bar: "wall 0.12, peak 0.35"},
+	{name: "1 M hot frames, vmlinux", log: frames(vmlinux, 1_000_000, 64), debug: plainTree, bar: "wall 0.045"},
+	{name: "1 M hot frames, radosgw", log: frames(radosgw, 1_000_000, 64), debug: plainTree, bar: "wall 0.028, peak 0.35"},
+	{name: "5 % frames, 256 MiB, radosgw", log: mixed(radosgw, 256<<20, 5, 2000), debug: plainTree, bar: "wall 0.05, peak 0.35"},
+	{name: "10,000 modules, 100 k frames", log: manyModules(10_000, 100_000), debug: modulesTree, bar: "wall 0.25, peak 0.35"},
+	{name: "index, vmlinux", commands: indexing(vmlinux), bar: "wall 0.6, 600 MiB, file 2.0"},
+	{name: "index, radosgw", commands: indexing(radosgw), bar: "wall 0.5, 600 MiB, file 3.0"},
 	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
 	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
+}
+
+// indexing compares how long it takes to index a file.
+func indexing(name string) func(b *binaries, command, out string) (other, mine []string) {
+	return func(b *binaries, command, out string) (other, mine []string) {
+		return []string{"llvm-gsymutil-19", "--quiet", "--num-threads=2", "--convert=" + b.bin(name), "--out-file=" + filepath.Join(out, "other")},
+			[]string{"XDG_CACHE_HOME=" + filepath.Join(out, "mine"), command, "index", "--again", "--quiet", b.bin(name)}
+	}
 }
 
 func main() {
@@ -107,8 +129,13 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 	}
 
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(out, "| workload\t| against\t| wall\t| CPU\t| peak memory\t| of\t|")
-	fmt.Fprintln(out, "|---\t|---\t|---:\t|---:\t|---:\t|---\t|")
+	fmt.Fprintln(out, "| workload\t| against\t| wall\t| CPU\t| peak memory\t| bar\t| of\t|")
+	fmt.Fprintln(out, "|---\t|---\t|---:\t|---:\t|---:\t|---\t|---\t|")
+	made, err := os.MkdirTemp("", "symfilter-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
 	for _, w := range workloads {
 		if !match.MatchString(w.name) {
 			continue
@@ -130,8 +157,18 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 				return err
 			}
 			for _, c := range []*contender{&mine, &other} {
-				c.argv = append([]string{"env", "DEBUGINFOD_URLS=" + url}, c.argv...)
+				c.argv = append([]string{"DEBUGINFOD_URLS=" + url}, c.argv...)
 			}
+		}
+		if w.indexed != "" {
+			cache := "XDG_CACHE_HOME=" + filepath.Join(made, w.indexed)
+			if _, err := once([]string{cache, command, "index", "--quiet", b.bin(w.indexed)}, os.DevNull); err != nil {
+				return err
+			}
+			mine.argv = append([]string{cache}, mine.argv...)
+		}
+		if w.commands != nil {
+			other.argv, mine.argv = w.commands(b, command, made)
 		}
 		measure := once
 		if w.piped {
@@ -141,19 +178,36 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 			return err
 		}
 		ref, got := other.median(), mine.median()
-		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, against(other.argv),
+		size := ""
+		if w.commands != nil {
+			size = ", file " + ratio(bytesBelow(filepath.Join(made, "mine")), bytesBelow(filepath.Join(made, "other")))
+			os.RemoveAll(filepath.Join(made, "mine"))
+		}
+		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s, %d MiB%s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, against(other.argv),
 			ratio(got.wall.Seconds(), ref.wall.Seconds()), ratio(got.cpu.Seconds(), ref.cpu.Seconds()),
-			ratio(float64(got.peak), float64(ref.peak)), seconds(ref.wall), seconds(ref.cpu), ref.peak>>20)
+			ratio(float64(got.peak), float64(ref.peak)), got.peak>>20, size, w.bar, seconds(ref.wall), seconds(ref.cpu), ref.peak>>20)
 	}
 	return out.Flush()
 }
 
 // against names a contender.
 func against(argv []string) string {
-	if argv[0] == "env" {
-		argv = argv[2:]
-	}
+	_, argv = assignments(argv)
 	return argv[0]
+}
+
+// bytesBelow returns the size of a file, or of all files in a folder.
+func bytesBelow(path string) float64 {
+	sum := int64(0)
+	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return float64(sum)
 }
 
 // describe says on standard error what was compared, where.

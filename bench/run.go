@@ -66,14 +66,24 @@ func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func()
 	if err != nil {
 		return nil, nil, err
 	}
+	env, argv := assignments(argv)
 	cmd = exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "DEBUGINFOD_URLS=")
+	cmd.Env = append(append(os.Environ(), "XDG_CACHE_HOME="+cache, "DEBUGINFOD_URLS="), env...)
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(cache)
 		return nil, nil, err
 	}
 	return cmd, func() { os.RemoveAll(cache) }, nil
+}
+
+// assignments splits off what stands before a command, as in a shell: NAME=VALUE.
+func assignments(argv []string) (env, command []string) {
+	i := 0
+	for i < len(argv)-1 && strings.Contains(argv[i], "=") {
+		i++
+	}
+	return argv[:i], argv[i:]
 }
 
 func costOf(state *os.ProcessState, wall time.Duration) cost {

@@ -1,0 +1,87 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"math/rand/v2"
+)
+
+// modulesTree is the debug tree of the log with many modules.
+const modulesTree = "dbgm"
+
+// moduleSource is what each of the modules is built from.
+const moduleSource = `
+static int twice(int x) { return x * 2; }
+static inline __attribute__((always_inline)) int inner(int x) { return twice(x) + 1; }
+__attribute__((noinline)) int outer(int x) { volatile int y = inner(x); return y; }
+int entry(int x) { return outer(x) + outer(x + 1); }
+`
+
+// manyModules makes n shared libraries that differ in their build IDs alone, and writes a log of frames over them.
+func manyModules(n, frames int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		dir, err := os.MkdirTemp(b.dir, "new-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		source, built := filepath.Join(dir, "m.c"), filepath.Join(dir, "m.so")
+		if err := os.WriteFile(source, []byte(moduleSource), 0o644); err != nil {
+			return err
+		}
+		if out, err := exec.Command("gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", built, source).CombinedOutput(); err != nil {
+			return fmt.Errorf("gcc: %w\n%s", err, out)
+		}
+		f, err := elf.Open(built)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		id, err := buildID(f)
+		if err != nil {
+			return err
+		}
+		text := f.Section(".text")
+		data, err := os.ReadFile(built)
+		if err != nil {
+			return err
+		}
+		raw, _ := hex.DecodeString(id)
+		at := bytes.Index(data, raw)
+		idOf := func(i int) string {
+			binary.BigEndian.PutUint64(raw, uint64(i)*0x9e3779b97f4a7c15)
+			return hex.EncodeToString(raw)
+		}
+		for i := range n {
+			name := idOf(i)
+			copy(data[at:], raw)
+			dir := filepath.Join(b.tree(modulesTree), ".build-id", name[:2])
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, name[2:]+".debug"), data, 0o644); err != nil {
+				return err
+			}
+		}
+		return create(path, func(w *bufio.Writer) {
+			r := rand.New(rand.NewPCG(9, 9))
+			base := func(i int) uint64 { return loadedAt + uint64(i)<<20 }
+			for i := range n {
+				fmt.Fprintf(w, "{{{module:%d:lib%d.so:elf:%s}}}\n{{{mmap:%#x:0x10000:load:%d:rx:0}}}\n", i, i, idOf(i), base(i), i)
+			}
+			for i := range frames {
+				fmt.Fprintf(w, "{{{bt:%d:%#x:pc}}}\n", i%depth, base(r.IntN(n))+text.Addr+r.Uint64N(text.Size))
+			}
+		})
+	}
+}
