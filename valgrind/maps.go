@@ -2,7 +2,6 @@ package valgrind
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -105,6 +104,3 @@ func (m *Map) bias(name string, f *file) (uint64, bool) {
 	}
 	return 0, false
 }
-
-// mentions reports whether text holds a hex number.
-func mentions(text []byte) bool { return bytes.Contains(text, []byte("0x")) }

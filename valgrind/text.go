@@ -2,14 +2,12 @@ package valgrind
 
 import (
 	"bytes"
-	"errors"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // render renders a record as Valgrind prints it without --xml, where it does.
@@ -223,7 +221,7 @@ func (r *renderer) item(rec *Record, i, end int) int {
 	case it.Name == "origin":
 		return i + 1
 	case it.Name == "suppression":
-		r.suppression(rec.Items[i+1:end])
+		r.suppression(rec.Items[i+1 : end])
 		return end
 	case it.Name == "first_observed_at" && i+2 < end && rec.Items[i+1].Name == "what" && rec.Items[i+2].Name == "address":
 		r.line = append(r.line, indent...)
@@ -412,63 +410,70 @@ func (r *renderer) lines(indent string, text []byte) {
 // prose renders text in which addresses may be those of variables: they are
 // followed by an element then.
 func (r *renderer) prose(text []byte) {
-	for {
-		i := bytes.Index(text, []byte("0x"))
-		if i < 0 {
-			break
+	from := 0
+	addresses(text, func(end int, addr uint64) {
+		if !r.isVariable(addr) {
+			return
 		}
+		r.line = append(appendClean(r.line, text[from:end], false), " ("...)
+		r.element(markup.Data{Addr: addr})
+		r.line = append(r.line, ')')
+		from = end
+	})
+	r.line = appendClean(r.line, text[from:], false)
+}
+
+// addresses calls visit for each hex number in text, and where it ends.
+func addresses(text []byte, visit func(end int, addr uint64)) {
+	for i := 0; ; {
+		j := bytes.Index(text[i:], []byte("0x"))
+		if j < 0 {
+			return
+		}
+		i += j
 		end := i + 2
 		for end < len(text) && end < i+19 && isHex(text[end]) {
 			end++
 		}
-		r.line = appendClean(r.line, text[:end], false)
 		if addr, ok := hex(text[i+2 : end]); ok && (i == 0 || !isName(text[i-1])) {
-			if e := r.variable(addr); e != nil {
-				r.line = append(r.line, " ("...)
-				r.element(markup.Data{Addr: addr})
-				r.line = append(r.line, ')')
-			}
+			visit(end, addr)
 		}
-		text = text[end:]
+		i = end
 	}
-	r.line = appendClean(r.line, text, false)
 }
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// variable returns where addr is in the data of an object that shows its maps;
-// nil if it is not, or has no name there.
-func (r *renderer) variable(addr uint64) *epoch {
-	for _, o := range r.t.cur.order {
+// covering returns the object at addr, whose place is known.
+func (t *tracker) covering(addr uint64) (*epoch, *file) {
+	for _, o := range t.cur.order {
 		for _, e := range o.epochs {
-			if !e.located {
-				continue
+			if f := t.files.of(o.name); e.located && f.err == nil && covers(f.loads, addr-e.bias) {
+				return e, f
 			}
-			f := r.t.files.of(o.name)
-			if f.err != nil || !covers(f.loads, addr-e.bias) {
-				continue
-			}
-			if r.o.Symbolizer == nil && f.id.IsZero() {
-				return nil
-			}
-			if r.o.Symbolizer != nil {
-				l := symbolize.Location{ID: f.id, Name: f.path, Addr: addr - e.bias}
-				_, err := r.o.Symbolizer.Data(r.answers.expired, l)
-				if errors.Is(err, symbolize.ErrPending) {
-					r.answers.wait(e, l, nil)
-					_, err = r.o.Symbolizer.Data(r.answers.expired, l)
-				}
-				if err != nil {
-					return nil
-				}
-			}
-			if !e.shown { // its module stands on lines of its own, before this one
-				r.presentBefore(e)
-			}
-			return e
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// isVariable reports whether addr becomes an element, and shows the maps of the
+// object that it is in.
+func (r *renderer) isVariable(addr uint64) bool {
+	e, f := r.t.covering(addr)
+	if e == nil {
+		return false
+	}
+	if r.o.Symbolizer == nil {
+		if f.id.IsZero() {
+			return false
+		}
+	} else if _, ok := r.answers.variable(r.t, addr); !ok {
+		return false
+	}
+	if !e.shown { // its module stands on lines of its own, before this one
+		r.presentBefore(e)
+	}
+	return true
 }
 
 // presentBefore is present within a line: what is there of it comes behind.

@@ -1,0 +1,486 @@
+package valgrind
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// reportVersion is the "v" of each object: it changes when a field changes its
+// meaning or goes, not when one is added.
+const reportVersion = `{"v":1`
+
+// NewReport returns a writer that prints the report written to it to w as JSON
+// Lines: an object for each record, with all that is in it in its order, its
+// frames resolved by s. The published form is report.schema.json. What is
+// written is printed as far as its records are whole; Close prints the rest.
+func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) io.WriteCloser {
+	o.Symbolizer = s
+	r := &reporter{w: w, o: &o, t: newTracker(&o)}
+	r.answers = newAnswerer(&o)
+	r.Reader = NewReader(r.record)
+	return r
+}
+
+// reporter makes objects of records.
+type reporter struct {
+	*Reader
+	w       io.Writer
+	o       *Options
+	t       *tracker
+	answers *answerer
+
+	out    []byte
+	sites  []site
+	number map[*process]int // of the processes, in the order in which they begin
+	known  []*epoch         // that have their object
+}
+
+// Write prints the records that p completes.
+func (r *reporter) Write(p []byte) (int, error) {
+	n, err := r.Reader.Write(p)
+	if e := r.send(); err == nil {
+		err = e
+	}
+	return n, err
+}
+
+// Close prints what is left. It does not close the writer.
+func (r *reporter) Close() error {
+	err := r.Reader.Close()
+	for _, p := range r.t.open {
+		r.t.tell(p)
+	}
+	r.t.tell(r.t.cur)
+	if e := r.send(); err == nil {
+		err = e
+	}
+	r.t.files.close()
+	return err
+}
+
+func (r *reporter) send() error {
+	if len(r.out) == 0 {
+		return nil
+	}
+	_, err := r.w.Write(r.out)
+	r.out = r.out[:0]
+	return err
+}
+
+// sendSize is how many bytes of objects are collected while more comes.
+const sendSize = 256 << 10
+
+// record prints a record.
+func (r *reporter) record(rec *Record) error {
+	p := r.t.cur
+	switch r.t.turn(rec) {
+	case begins, resumes:
+		p = r.t.cur
+		for _, e := range r.known {
+			e.shown = false
+		}
+		r.known = r.known[:0]
+	case ends:
+		r.t.tell(p)
+	default:
+		if !p.header(rec) {
+			r.t.learn(rec)
+		}
+		r.introduce(rec)
+	}
+	r.begin(p)
+	b := appendMember(r.out, "record", rec.Name)
+	if rec.Text != nil {
+		b = appendContent(b, rec.Text)
+	}
+	r.out = b
+	r.members(rec)
+	if rec.Continued {
+		r.out = append(r.out, `,"continued":true`...)
+	}
+	if rec.Cut {
+		r.out = append(r.out, `,"cut":true`...)
+	}
+	r.out = append(r.out, "}\n"...)
+	if len(r.out) >= sendSize {
+		return r.send()
+	}
+	return nil
+}
+
+// begin begins an object of a process.
+func (r *reporter) begin(p *process) {
+	if r.number == nil {
+		r.number = make(map[*process]int)
+	}
+	n, ok := r.number[p]
+	if !ok {
+		n = r.t.begun - 1
+		if len(r.number) >= maxProcesses {
+			clear(r.number)
+		}
+		r.number[p] = n
+	}
+	b := append(r.out, reportVersion...)
+	b = strconv.AppendInt(append(b, `,"process":`...), int64(n), 10)
+	if pid, ok := number([]byte(p.pid)); ok {
+		b = strconv.AppendUint(append(b, `,"pid":`...), pid, 10)
+	}
+	r.out = b
+}
+
+// introduce prints an object for each file in a record whose place was found.
+func (r *reporter) introduce(rec *Record) {
+	for i := range rec.Frames {
+		e := r.t.place(&rec.Frames[i])
+		if e == nil || e.shown {
+			continue
+		}
+		e.shown = true
+		r.known = append(r.known, e)
+		f := r.t.files.of(e.of.name)
+		r.begin(r.t.cur)
+		b := appendMember(r.out, "record", "object")
+		b = appendMember(b, "object", e.of.name)
+		b = appendMember(b, "path", f.path)
+		if !f.id.IsZero() {
+			b = appendMember(b, "build_id", f.id.String())
+		}
+		b = appendHex(b, "bias", e.bias)
+		b = appendMember(b, "by", e.by)
+		r.out = append(b, "}\n"...)
+	}
+}
+
+// members prints what is in a record: what tells errors apart as members, all
+// of it, but for these, as items.
+func (r *reporter) members(rec *Record) {
+	rest := 0
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Depth > 0 || !it.Leaf || !said(it.Name) || rec.repeats(i) {
+			rest++
+			continue
+		}
+		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
+			r.out = strconv.AppendUint(appendKey(r.out, it.Name), n, 10)
+		} else if it.Name == "isrootthread" {
+			r.out = append(appendKey(r.out, it.Name), "true"...)
+		} else {
+			r.out = appendMember(r.out, it.Name, string(it.Text))
+		}
+	}
+	if rest == 0 {
+		return
+	}
+	r.out = append(r.out, `,"items":`...)
+	r.items(rec, 0, len(rec.Items), true)
+}
+
+// repeats reports whether an item of this name came before the i-th.
+func (r *Record) repeats(i int) bool {
+	for j := range i {
+		if r.Items[j].Depth == 0 && r.Items[j].Name == r.Items[i].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// items prints the items from i to end as an array.
+func (r *reporter) items(rec *Record, i, end int, top bool) {
+	r.out = append(r.out, '[')
+	first := true
+	for i < end {
+		it := &rec.Items[i]
+		next := i + 1
+		for next < end && rec.Items[next].Depth > it.Depth {
+			next++
+		}
+		if top && it.Leaf && said(it.Name) && !rec.repeats(i) {
+			i = next
+			continue
+		}
+		if !first {
+			r.out = append(r.out, ',')
+		}
+		first = false
+		r.out = appendMember(append(r.out, '{'), "name", it.Name)
+		switch {
+		case it.Leaf:
+			r.out = appendContent(r.out, it.Text)
+			if n, ok := number(it.Text); ok && n < 1<<53 && it.Text[len(it.Text)-1] <= '9' && (len(it.Text) < 2 || it.Text[1] != 'x') {
+				r.out = strconv.AppendUint(append(r.out, `,"number":`...), n, 10)
+			}
+			r.variables(it.Text)
+		case it.Name == "stack":
+			r.out = append(r.out, `,"frames":`...)
+			r.frames(rec.Frames[it.First:it.Last])
+			if next > i+1 {
+				r.out = append(r.out, `,"items":`...)
+				r.items(rec, i+1, next, false)
+			}
+		default:
+			r.out = append(r.out, `,"items":`...)
+			r.items(rec, i+1, next, false)
+		}
+		r.out = append(r.out, '}')
+		i = next
+	}
+	r.out = append(r.out, ']')
+}
+
+// frames prints the physical frames of a stack.
+func (r *reporter) frames(frames []Frame) {
+	r.sites = r.t.sites(r.sites[:0], frames)
+	r.out = append(r.out, '[')
+	for i := range r.sites {
+		if i > 0 {
+			r.out = append(r.out, ',')
+		}
+		r.frame(&r.sites[i])
+	}
+	r.out = append(r.out, ']')
+}
+
+func (r *reporter) frame(s *site) {
+	last := &s.frames[len(s.frames)-1]
+	b := strconv.AppendUint(append(r.out, `{"frame":`...), s.number, 10)
+	b = appendHex(b, "ip", last.IP)
+	if last.Obj != nil {
+		b = appendMember(b, "object", string(last.Obj))
+	}
+	reason := "the report has no object for the address"
+	if last.Obj != nil {
+		reason = "it is not known where the object was loaded"
+	}
+	var got *answer
+	if s.at != nil {
+		f := r.t.files.of(s.at.of.name)
+		if !f.id.IsZero() {
+			b = appendMember(b, "build_id", f.id.String())
+		}
+		b = appendHex(b, "offset", s.rel)
+		got = r.answers.ask(r.t, s)
+		reason = "no symbol covers the address"
+		if got.err != nil {
+			reason = got.err.Error()
+		}
+	}
+	switch {
+	case got != nil && got.better(s):
+		b = append(appendMember(b, "source", "symbols"), `,"frames":[`...)
+		for i := range got.frames {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = r.symbolFrame(b, &got.frames[i])
+		}
+		b = append(b, ']')
+	case last.Fn != nil || last.File != nil:
+		b = append(appendMember(b, "source", "report"), `,"frames":[`...)
+		for i := range s.frames {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = reportFrame(b, &s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
+		}
+		b = append(b, ']')
+	default:
+		b = appendMember(b, "reason", reason)
+	}
+	if last.Fn != nil || last.File != nil {
+		b = append(b, `,"reported":[`...)
+		for i := range s.frames {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = reported(b, &s.frames[i])
+		}
+		b = append(b, ']')
+	}
+	r.out = append(b, '}')
+}
+
+// linkage returns the linkage name of a function that the report names, where
+// the symbolizer knows the function by that name.
+func (a *answer) linkage(f *Frame) string {
+	if a == nil || len(a.frames) == 0 {
+		return ""
+	}
+	if outer := &a.frames[len(a.frames)-1]; outer.Func == string(f.Fn) {
+		return outer.Linkage
+	}
+	return ""
+}
+
+// symbolFrame appends a frame of an answer.
+func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
+	name := f.Func
+	if f.FromSymbol {
+		for i := 1; i < len(f.Linkage) && f.Linkage[0] != '?'; i++ {
+			if f.Linkage[i] == '@' { // the version of a library's function
+				name = r.o.Symbolizer.Demangle(f.Linkage[:i])
+				break
+			}
+		}
+	}
+	b = appendMember(append(b, '{'), "function", name)
+	if f.Linkage != "" && f.Linkage != name {
+		b = appendMember(b, "linkage", f.Linkage)
+	}
+	if f.File != "" {
+		b = appendMember(b, "file", f.File)
+		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
+		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
+	} else {
+		b = appendHex(b, "offset", f.Offset)
+	}
+	return append(strconv.AppendBool(append(b, `,"inlined":`...), f.Inlined), '}')
+}
+
+// reportFrame appends a frame as the report has it, in the form of an answer's.
+func reportFrame(b []byte, f *Frame, inlined bool, linkage string) []byte {
+	b = appendMember(append(b, '{'), "function", string(f.Fn))
+	if linkage != "" && linkage != string(f.Fn) {
+		b = appendMember(b, "linkage", linkage)
+	}
+	if f.File != nil {
+		file := string(f.File)
+		if len(f.Dir) > 0 {
+			file = string(f.Dir) + "/" + file
+		}
+		b = appendMember(b, "file", file)
+		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
+	}
+	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')
+}
+
+// reported appends the fields of a frame in the report.
+func reported(b []byte, f *Frame) []byte {
+	b = append(b, '{')
+	for _, m := range []struct {
+		name string
+		text []byte
+	}{{"fn", f.Fn}, {"dir", f.Dir}, {"file", f.File}} {
+		if m.text != nil {
+			b = appendMember(b, m.name, string(m.text))
+		}
+	}
+	if f.Line != 0 {
+		b = strconv.AppendUint(appendKey(b, "line"), f.Line, 10)
+	}
+	return append(b, '}')
+}
+
+// variables prints the variables whose addresses stand in a text.
+func (r *reporter) variables(text []byte) {
+	first := true
+	addresses(text, func(_ int, addr uint64) {
+		v, ok := r.answers.variable(r.t, addr)
+		if !ok {
+			return
+		}
+		if first {
+			r.out = append(r.out, `,"variables":[`...)
+		} else {
+			r.out = append(r.out, ',')
+		}
+		first = false
+		b := appendHex(append(r.out, '{'), "address", addr)
+		b = appendMember(b, "name", v.Name)
+		if v.Linkage != v.Name {
+			b = appendMember(b, "linkage", v.Linkage)
+		}
+		if v.Member != "" {
+			b = appendMember(b, "member", v.Member)
+		}
+		b = appendHex(b, "offset", v.Offset)
+		r.out = append(b, '}')
+	})
+	if !first {
+		r.out = append(r.out, ']')
+	}
+}
+
+// variable returns the variable at addr in the process that speaks.
+func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
+	e, f := t.covering(addr)
+	if e == nil || a.o.Symbolizer == nil {
+		return v, false
+	}
+	l := symbolize.Location{ID: f.id, Name: f.path, Addr: addr - e.bias}
+	v, err := a.o.Symbolizer.Data(a.expired, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		a.wait(e, l, nil)
+		v, err = a.o.Symbolizer.Data(a.expired, l)
+	}
+	return v, v.Name != "" && (err == nil || errors.Is(err, symbolize.ErrPending))
+}
+
+// appendContent appends the text of an element, and its bytes where they are
+// no text.
+func appendContent(b, text []byte) []byte {
+	b = appendMember(b, "text", string(text))
+	if !utf8.Valid(text) {
+		b = append(b, `,"raw":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, text), '"')
+	}
+	return b
+}
+
+func appendKey(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(strconv.AppendQuote(b, name), ':')
+}
+
+// appendHex appends a number as a hex string: JSON's own lose bits beyond 2^53.
+func appendHex(b []byte, name string, n uint64) []byte {
+	return append(strconv.AppendUint(append(appendKey(b, name), `"0x`...), n, 16), '"')
+}
+
+// appendMember appends a member with a string.
+func appendMember(b []byte, name, value string) []byte {
+	const digits = "0123456789abcdef"
+	b = append(appendKey(b, name), '"')
+	from := 0
+	for i := 0; i < len(value); {
+		c := value[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		n := 1
+		r := rune(c)
+		if c >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(value[i:])
+			if !(r == utf8.RuneError && n == 1) && r >= 0xa0 && r != 0x2028 && r != 0x2029 {
+				i += n
+				continue
+			}
+		}
+		b = append(b, value[from:i]...)
+		switch {
+		case r == utf8.RuneError:
+			b = append(b, "\ufffd"...)
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\t':
+			b = append(b, `\t`...)
+		default:
+			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+		}
+		i += n
+		from = i
+	}
+	return append(append(b, value[from:]...), '"')
+}
