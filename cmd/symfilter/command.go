@@ -26,6 +26,10 @@ type config struct {
 	urls        []string // of the servers that are asked
 	cacheMax    byteSize
 
+	input      string
+	sysroot    string
+	mapFiles   []string
+	biasWords  []string
 	output     string
 	color      colorWhen
 	raw        bool
@@ -57,6 +61,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		return runLLVM(args, stdin, stdout, stderr)
 	}
 	var c config
+	args = withInput(args)
 	code := exitOK
 	cmd := &cobra.Command{
 		Use:               "symfilter [flags] [FILE...]",

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/input"
 )
 
 // addCommands adds the subcommands where args begin with one: a FILE of that
@@ -20,7 +22,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	completing := len(args) > 0 && strings.HasPrefix(args[0], "__complete")
 	if completing {
 		describe(root.Flags())
-		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "output": {outputText, outputJSON, outputMarkup}, "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
+		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "input": input.Names(), "output": {outputText, outputJSON, outputMarkup}, "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
 			root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 		args = args[1:]

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -47,6 +48,10 @@ func (c *config) define(set *pflag.FlagSet) {
 	list(&c.debugDirs, "debug-file-directory", "")
 	set.Var(&c.dwp, "dwp", "")
 	list(&c.prefixes, "prefix-map", "")
+	set.Var(&choice{&c.input, input.Names()}, "input", "")
+	set.StringVar(&c.sysroot, "sysroot", "", "")
+	list(&c.mapFiles, "map", "")
+	list(&c.biasWords, "bias", "")
 	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
 	set.Var(&c.color, "color", "")
 	set.Lookup("color").NoOptDefVal = "always"

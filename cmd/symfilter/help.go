@@ -28,6 +28,7 @@ All flags:  symfilter man | man -l -
 // usage begins the help and the manual page: how to call it, what it is, and
 // examples.
 const usage = `symfilter [flags] [FILE...]
+symfilter valgrind [flags] [FILE...]  the same for Valgrind's XML reports
 symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
 symfilter index PATH...               make indexes of debug files beforehand
 symfilter completion bash|zsh|fish|powershell
@@ -62,6 +63,14 @@ Servers of debug files:
       --no-debuginfod      no server; the cache is read
       --offline            nothing from a network
       --cache-max SIZE     of the cache; what was longest unread goes first
+
+What is read, plain or packed with gzip:
+      --input FORMAT       markup, valgrind (XML); auto recognises which
+      --sysroot DIR        where the files are that a report of Valgrind names
+      --map FILE           where they were loaded: /proc/PID/maps, or the log of
+                           valgrind -v -v (repeatable)
+      --bias OBJ=0xADDR    where one was loaded, less where it was linked
+                           (repeatable)
 
 What is printed:
       --output FORM        text, json (an object a line), or markup as it came

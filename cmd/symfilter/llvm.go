@@ -128,7 +128,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		said = nil
 	}
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
-	s.engine = func(string, bool) engine {
+	s.engine = func(*os.File, string, bool) engine {
 		return engine{WriteCloser: llvmfilter.New(stdout, said, options)}
 	}
 	enlargePipe(stdout)

@@ -25,7 +25,7 @@ type stream struct {
 	out    *os.File
 	diag   *diagnostics
 	stop   *stopper
-	engine func(label string, regular bool) engine // for one input
+	engine func(in *os.File, label string, regular bool) engine // for one input
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
@@ -96,7 +96,7 @@ func openError(name string, err error) string {
 		switch name {
 		case "auto", "always", "never":
 			msg += "; write --color=" + name
-		case "valgrind", "callgrind", "rtrace", "help":
+		case "callgrind", "rtrace", "help":
 			msg += "; there is no such command, see symfilter --help"
 		}
 	}
@@ -123,7 +123,7 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 		return err, nil
 	}
 	regular := info.Mode().IsRegular()
-	p := &pass{engine: s.engine(label, regular), done: make(chan struct{})}
+	p := &pass{engine: s.engine(in, label, regular), done: make(chan struct{})}
 	if !regular {
 		enlargePipe(in)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
 )
 
 // How long the lines of an input may wait for debug files, unless --wait says.
@@ -37,6 +38,10 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	}
 	if err := c.check(); err != nil {
 		return exitUsage, err
+	}
+	biases, err := c.biases()
+	if err != nil {
+		return exitIO, err
 	}
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	debug.SetGCPercent(garbage)
@@ -78,10 +83,8 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		options.DumpFile = dumps.add
 	}
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
-	s.engine = func(label string, regular bool) engine {
-		if c.output == outputMarkup {
-			return engine{WriteCloser: passOn{out}}
-		}
+	reports := c.reports(ctx, sym, biases, maps)
+	s.engine = func(in *os.File, label string, regular bool) engine {
 		o := options
 		o.Wait, o.WaitPerMinute = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
@@ -89,6 +92,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		}
 		f := filter.New(out, o)
 		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
+		e = reports.before(e, c.inputFormat(), in, label, o.Wait, diag, f, out)
 		if dumps != nil {
 			return dumps.behind(e)
 		}
@@ -160,7 +164,7 @@ func (c *config) finders() (finders []symbolize.Finder) {
 	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))
 	}
-	return append(finders, buildid.ModulePath{})
+	return append(finders, buildid.ModulePath{}, valgrind.Files{})
 }
 
 // symbolPath returns the finder for paths, which remembers what it learns about
