@@ -2,7 +2,9 @@
 //
 // [Open] reads the headers and nothing else. Section bytes are slices of the mapping; compressed ones are inflated
 // once, within limits, when asked for by [File.Data]. [File.Symbol] names an address by the rule of llvm-symbolizer
-// without building anything for its first lookups. [BuildID] takes the identity of a file with a few small reads.
+// without building anything for its first lookups, and goes on in the other tables and MiniDebugInfo where LLVM's has nothing. [BuildID] takes
+// the identity of a file with a few small reads. For formats that say little about their addresses there are [File.UnwindRange], [File.CallEndsAt]
+// and [File.SymbolsNamed].
 //
 // Every byte of the file is taken as hostile: offsets and sizes are checked without overflow before anything is sliced
 // or allocated, all loops end, and what is too large is a [LimitError]. Nothing here panics on any bytes of a file that keeps its
