@@ -3,23 +3,29 @@ package valgrind
 import (
 	"debug/elf"
 	"encoding/binary"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // What a fact says for a bias or against it, as the logarithm to base 2 of how
-// much likelier the fact is at the true one than at another.
+// much likelier the fact is at the true one than at another. Of the places in
+// code, one in 25 is behind a call.
 const (
-	forCall     = 7  // a call ends where it must; so it does at one in a thousand other places
-	againstCall = -5 // signal handlers and what they interrupt are no callers: 2 % of frames
+	forCall     = 4
+	againstCall = -5 // signal handlers, and what they interrupt, are no callers: 2 % of frames
 	forTarget   = 9  // the call is to the very function that was called
 	forName     = 5  // the function has the name that it must have
 	againstName = -6
+	forLine     = 9  // so has its line
 	forData     = 10 // so has the variable
 	againstGap  = -3 // the address is in no function that unwinding knows
-	prior       = 6  // Valgrind loads programs and the dynamic linker at the same place, as a rule
-	margin      = 6  // one in 64 is no guess that anybody may see as an answer
+	overlap     = -8 // another object is there
+	prior       = 10 // Valgrind loads programs and the dynamic linker at the same place, as a rule
+	margin      = 8  // all other biases together are less likely than one in 256
 )
 
 // Where Valgrind loads a program that can be loaded anywhere, and the dynamic
@@ -54,6 +60,7 @@ type solver struct {
 	files    *files
 	maps     []Map
 	demangle func(string) string
+	answers  *answerer // nil: nobody is asked what code at an address is
 }
 
 // solve looks for the place of an epoch. It reports whether it is known.
@@ -61,11 +68,12 @@ func (s *solver) solve(e *epoch) bool {
 	if e.located {
 		return true
 	}
-	facts := len(e.ips) + len(e.names)
-	if e.stale || facts == 0 || facts == e.tried || e.tried > 64 && facts < e.tried+e.tried/4 {
+	facts, known := len(e.ips)+len(e.names), e.of.proc.located
+	few := e.tried > 64 && facts < e.tried+e.tried/4
+	if e.stale || facts == 0 || known == e.triedWith && (facts == e.tried || few) {
 		return false
 	}
-	e.tried = facts
+	e.tried, e.triedWith = facts, known
 	f := s.files.of(e.of.name)
 	if f.err != nil {
 		return false
@@ -75,6 +83,19 @@ func (s *solver) solve(e *epoch) bool {
 		e.located = false
 	}
 	return e.located
+}
+
+// solveAll looks for the places of all objects of a process. Each that is found
+// is one where others are not.
+func (s *solver) solveAll(p *process) {
+	for before := -1; p.located != before; {
+		before = p.located
+		for _, o := range p.order {
+			for _, e := range o.epochs {
+				s.solve(e)
+			}
+		}
+	}
 }
 
 func (s *solver) choose(e *epoch, f *file) {
@@ -107,31 +128,32 @@ func (s *solver) choose(e *epoch, f *file) {
 		usual = linkerBias
 	}
 	all = s.score(all, e, f)
-	ahead := lead(all)
 	by := byFacts
-	for i := range all {
-		if all[i].bias == usual {
-			all[i].score += prior
-		}
+	sure := lead(all) >= margin
+	if !sure && s.answers != nil {
+		all = s.scoreLines(all, e, f)
+		sure = lead(all) >= margin
 	}
-	if with := lead(all); with != ahead {
-		if ahead < margin {
-			by = byPrior
+	if !sure {
+		by = byPrior
+		for i := range all {
+			if all[i].bias == usual {
+				all[i].score += prior
+			}
 		}
-		ahead = with
+		sure = lead(all) >= margin
 	}
 	e.left = len(all)
-	if ahead < margin || all[0].score < 0 {
-		e.stale = ahead >= margin && stale(e, f, all[0].bias)
-		return
-	}
-	if e.stale = stale(e, f, all[0].bias); !e.stale {
-		e.locate(all[0].bias, by)
+	best := all[0]
+	e.stale = sure && stale(e, f, best.bias)
+	if sure && !e.stale {
+		e.locate(best.bias, by)
 	}
 }
 
 func (e *epoch) locate(bias uint64, by string) {
 	e.located, e.bias, e.by = true, bias, by
+	e.of.proc.located++
 	e.seen, e.named, e.ips, e.names = nil, nil, nil, nil
 }
 
@@ -182,17 +204,20 @@ func compare(a, b uint64) int {
 	return 0
 }
 
-// lead sorts the best to the front, and returns how far it is ahead.
-func lead(all []candidate) int {
+// lead sorts the best to the front, and returns the logarithm to base 2 of how
+// much likelier it is than all others together.
+func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
-	if len(all) == 1 {
-		return margin
+	others := 0.0
+	for _, c := range all[1:] {
+		others += math.Exp2(float64(c.score - all[0].score))
 	}
-	return all[0].score - all[1].score
+	return -math.Log2(others)
 }
 
 // score returns the candidates that are not far behind the best.
 func (s *solver) score(all []candidate, e *epoch, f *file) []candidate {
+	s.scoreOverlaps(all, e, f)
 	s.scoreData(all, e, f)
 	s.scoreNames(all, e, f)
 	for from := 0; from < len(e.ips); from += stageSize {
@@ -207,6 +232,24 @@ func (s *solver) score(all []candidate, e *epoch, f *file) []candidate {
 		}
 	}
 	return all
+}
+
+// scoreOverlaps asks which candidates leave the other objects where they are.
+// One that was unloaded may lie in the same place.
+func (s *solver) scoreOverlaps(all []candidate, e *epoch, f *file) {
+	for _, o := range e.of.proc.order {
+		for _, other := range o.epochs {
+			if !other.located || o == e.of {
+				continue
+			}
+			g := s.files.of(o.name)
+			for i := range all {
+				if overlaps(f, all[i].bias, g, other.bias) {
+					all[i].score += overlap
+				}
+			}
+		}
+	}
 }
 
 func (s *solver) scoreData(all []candidate, e *epoch, f *file) {
@@ -225,20 +268,83 @@ func (s *solver) scoreData(all []candidate, e *epoch, f *file) {
 // the file does not have says nothing: inlined, or known from debug
 // information only.
 func (s *solver) scoreNames(all []candidate, e *epoch, f *file) {
+	byName := make(map[string][]uint64) // the addresses of a function say the same: they count as one
 	for _, n := range e.names {
-		named := f.named(n.fn, s.demangle)
+		byName[n.fn] = append(byName[n.fn], n.ip)
+	}
+	for fn, ips := range byName {
+		named := f.named(fn, s.demangle)
 		if len(named) == 0 {
 			continue
 		}
+		against := againstName
+		if fn == "(below main)" && !f.hasSymtab() { // it may be another of those that are called so
+			against = 0
+		}
 		for i := range all {
-			rel := n.ip - all[i].bias
-			if slices.ContainsFunc(named, func(s object.Symbol) bool { return rel-s.Addr < max(1, s.Size) }) {
+			if inside(named, ips, all[i].bias) {
 				all[i].score += forName
 			} else {
-				all[i].score += againstName
+				all[i].score += against
 			}
 		}
 	}
+}
+
+// hasSymtab reports whether the file has the names of all its functions.
+func (f *file) hasSymtab() bool {
+	_, ok := f.elf.Section(".symtab")
+	return ok
+}
+
+// scoreLines asks the symbolizer which functions and lines are at the
+// addresses of which the report says that, until one candidate is ahead.
+func (s *solver) scoreLines(all []candidate, e *epoch, f *file) []candidate {
+	if len(all) > maxAsked {
+		return all
+	}
+	asked := 0
+	for _, n := range e.names {
+		if asked++; asked > maxAsked/16 || lead(all) >= margin {
+			break
+		}
+		for i := range all {
+			frames := s.answers.code(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - all[i].bias})
+			all[i].score += n.agreement(frames)
+		}
+		lead(all)
+		all = slices.DeleteFunc(all, func(c candidate) bool { return c.score < all[0].score-2*margin })
+	}
+	return all
+}
+
+// agreement says how an answer speaks for the fact.
+func (n *nameFact) agreement(frames []symbolize.Frame) int {
+	if len(frames) == 0 {
+		return 0
+	}
+	outer := &frames[len(frames)-1]
+	plain, _, _ := strings.Cut(outer.Linkage, "@")
+	named := closed(outer.Func) == closed(n.fn) || outer.Linkage == n.fn || plain == n.fn || n.fn == "(below main)" && belowMain[plain]
+	switch line := n.line != 0 && uint64(outer.Line) == n.line && base(outer.File) == n.file; {
+	case line:
+		return forLine
+	case named:
+		return forName
+	case outer.HasLine == (n.line != 0):
+		return againstName
+	}
+	return 0 // a symbol that reaches too far, or another of its names
+}
+
+// inside reports whether every address is in one of the symbols.
+func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
+	for _, ip := range ips {
+		if !slices.ContainsFunc(named, func(s object.Symbol) bool { return ip-bias-s.Addr < max(1, s.Size) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // scoreCode asks whether calls and functions are where they must be.

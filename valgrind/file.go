@@ -179,6 +179,7 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 		same = belowMain
 	}
 	word := []byte(identifier(fn))
+	spaced := closed(fn)
 	tries := 0
 	f.each(func(name []byte, s object.Symbol) {
 		if bytes.HasPrefix(name, []byte("_vg")) {
@@ -193,7 +194,7 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 		is := same[string(name)] || same[string(plain)]
 		if !is && len(name) > 2 && name[0] == '_' && tries < maxDemangled {
 			tries++
-			is = demangle(string(plain)) == fn
+			is = closed(demangle(string(plain))) == spaced
 		}
 		if is {
 			all = append(all, s)
@@ -203,6 +204,15 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 		return nil
 	}
 	return all
+}
+
+// closed returns a demangled name as newer demanglers write it: without blanks
+// between the ends of templates.
+func closed(fn string) string {
+	for strings.Contains(fn, "> >") {
+		fn = strings.ReplaceAll(fn, "> >", ">>")
+	}
+	return fn
 }
 
 // belowMain are the functions that Valgrind calls "(below main)".

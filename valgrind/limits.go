@@ -22,4 +22,5 @@ const (
 	maxMapFile   = 16 << 20 // bytes of a --map file
 	maxSymbols   = 8 << 20  // entries of a symbol table that are looked at
 	maxDemangled = 1 << 16  // names of a file that are demangled to find one, 2 µs each
+	maxAsked     = 1024     // candidates for which the symbolizer is asked, 0.1 ms each at first
 )

@@ -198,7 +198,7 @@ func (r *renderer) isElement(s *site) bool {
 		return false
 	}
 	f := r.t.files.of(s.at.of.name)
-	if r.o.Symbolizer == nil {
+	if r.o.Symbolizer == nil || r.o.Elements {
 		return !f.id.IsZero()
 	}
 	last := &s.frames[len(s.frames)-1]

@@ -10,10 +10,15 @@ import (
 // Options say where the files of a report are, and what is known of where they
 // were loaded.
 type Options struct {
-	// Symbolizer answers the frames. For NewMarkup it may be nil: then every
-	// frame whose place in a file with a build ID is known is an element, and
-	// another program answers it.
+	// Symbolizer answers the frames, and says what code may be at an address
+	// where the place of an object is looked for. It may be nil.
 	Symbolizer *symbolize.Symbolizer
+
+	// Elements is for NewMarkup: every frame whose place in a file with a build
+	// ID is known becomes an element, for another program to answer. Without it,
+	// and with a Symbolizer, a frame of which the report says more than that
+	// does is text.
+	Elements bool
 
 	// Sysroot is the folder below which the files are that a report names, if
 	// it is not the root. PrefixMap replaces the first prefix that matches of

@@ -14,6 +14,7 @@ type process struct {
 	objects   map[string]*loaded
 	order     []*loaded // in that of their appearance
 	data      []dataFact
+	located   int // objects whose place is known
 }
 
 // loaded is an object in a process.
@@ -34,14 +35,15 @@ type epoch struct {
 	names   []nameFact
 	named   map[nameKey]struct{}
 
-	located bool
-	bias    uint64
-	by      string // how the bias is known
-	stale   bool   // the file is of another build than the one that ran
-	left    int    // candidates, where it is not located
-	tried   int    // facts when it was last looked for
-	shown   bool   // its maps are at the sink
-	number  uint64 // of its module
+	located   bool
+	bias      uint64
+	by        string // how the bias is known
+	stale     bool   // the file is of another build than the one that ran
+	left      int    // candidates, where it is not located
+	tried     int    // facts when it was last looked for,
+	triedWith int    // and places that were known
+	shown     bool   // its maps are at the sink
+	number    uint64 // of its module
 }
 
 // window is an interval of biases, ends included.
@@ -54,10 +56,12 @@ type ipFact struct {
 	caller    bool
 }
 
-// nameFact says that ip is in the function of this name.
+// nameFact says that ip is in the function of this name, and at this line.
 type nameFact struct {
-	ip uint64
-	fn string
+	ip   uint64
+	fn   string
+	file string
+	line uint64
 }
 
 type nameKey struct {
@@ -222,7 +226,7 @@ func (e *epoch) learnName(f *Frame) {
 	if _, ok := e.named[nameKey{f.IP, string(f.Fn)}]; ok {
 		return
 	}
-	n := nameFact{f.IP, string(f.Fn)}
+	n := nameFact{f.IP, string(f.Fn), string(f.File[lastSlash(f.File):]), f.Line}
 	e.named[nameKey{n.ip, n.fn}] = struct{}{}
 	e.names = append(e.names, n)
 }

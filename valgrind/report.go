@@ -313,7 +313,7 @@ func (a *answer) linkage(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
 	}
-	if outer := &a.frames[len(a.frames)-1]; outer.Func == string(f.Fn) {
+	if outer := &a.frames[len(a.frames)-1]; closed(outer.Func) == closed(string(f.Fn)) {
 		return outer.Linkage
 	}
 	return ""

@@ -151,10 +151,7 @@ func (a *answerer) ask(t *tracker, s *site) *answer {
 	if a.o.Symbolizer == nil {
 		return &answer{}
 	}
-	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		frames, err = a.wait(s.at, l, frames)
-	}
+	frames, err := a.frames(s.at, l)
 	keep := err == nil
 	for i := range frames {
 		keep = keep && frames[i].Until.IsZero()
@@ -170,6 +167,20 @@ func (a *answerer) ask(t *tracker, s *site) *answer {
 		a.known[l] = got
 	}
 	return got
+}
+
+// code returns the frames at a place that an object may have.
+func (a *answerer) code(e *epoch, l symbolize.Location) []symbolize.Frame {
+	frames, _ := a.frames(e, l)
+	return frames
+}
+
+func (a *answerer) frames(e *epoch, l symbolize.Location) ([]symbolize.Frame, error) {
+	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		return a.wait(e, l, frames)
+	}
+	return frames, err
 }
 
 // wait asks until the patience with the object is over.
@@ -223,7 +234,7 @@ func (a *answer) agrees(s *site) bool {
 			return false
 		}
 		fn := string(f.Fn)
-		if got.Func == fn || got.Linkage == fn {
+		if closed(got.Func) == closed(fn) || got.Linkage == fn {
 			continue
 		}
 		if !got.Inlined || identifier(got.Func) != identifier(fn) { // of inlined calls Valgrind has the bare name

@@ -463,7 +463,7 @@ func (r *renderer) isVariable(addr uint64) bool {
 	if e == nil {
 		return false
 	}
-	if r.o.Symbolizer == nil {
+	if r.o.Symbolizer == nil || r.o.Elements {
 		if f.id.IsZero() {
 			return false
 		}

@@ -25,6 +25,7 @@ func newTracker(o *Options) *tracker {
 	t := &tracker{o: o, files: files{o: o}, told: make(map[string]bool)}
 	t.solver = solver{files: &t.files, maps: o.Maps, demangle: func(s string) string { return s }}
 	if o.Symbolizer != nil {
+		t.solver.answers = newAnswerer(o)
 		t.solver.demangle = o.Symbolizer.Demangle
 	}
 	if o.Ahead != nil {
@@ -39,11 +40,7 @@ func (t *tracker) process() *process {
 	p := newProcess()
 	if t.begun < len(t.ahead) {
 		p, t.ahead[t.begun] = t.ahead[t.begun], nil
-		for _, o := range p.order {
-			for _, e := range o.epochs {
-				t.solver.solve(e)
-			}
-		}
+		t.solver.solveAll(p)
 	}
 	t.begun++
 	return p
@@ -87,13 +84,7 @@ func (t *tracker) learn(r *Record) {
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) {
 		return // they were known
 	}
-	for _, o := range t.cur.order {
-		for _, e := range o.epochs {
-			if !e.located {
-				t.solver.solve(e)
-			}
-		}
-	}
+	t.solver.solveAll(t.cur)
 }
 
 // place returns where the object of a frame is; nil if that is not known.

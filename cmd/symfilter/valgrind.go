@@ -101,9 +101,7 @@ func (r *reports) before(e engine, format input.Format, in *os.File, label strin
 			o := r.options
 			o.Wait = wait
 			o.Diagnose = func(s string) { diag.printf("%s: %s", label, oneLine(s)) }
-			if r.output == outputMarkup {
-				o.Symbolizer = nil
-			}
+			o.Elements = r.output == outputMarkup
 			o.Ahead = lookAhead(in, o)
 			switch r.output {
 			case outputJSON:
