@@ -79,8 +79,26 @@ func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 	return 0, calls
 }
 
-// parseCalls reads what was inlined into a function.
+// parseCalls reads what was inlined into a function, and makes it easy to search.
 func (d *Data) parseCalls(u *unit, f *function) {
+	table := &u.funcs
+	spans := d.readCalls(u, f)
+	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
+		u.damaged("more than %d ranges of inlined calls", maxRanges)
+		return
+	}
+	if table.sortCalls(f, spans) {
+		f.layout = tidy
+		return
+	}
+	f.layout = untidy
+	f.spans, f.numSpans = uint32(len(table.spans)), uint32(len(spans))
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.order, b.order) })
+	table.spans = append(table.spans, spans...)
+}
+
+// readCalls reads the calls that were inlined into a function, and returns their ranges in the order of their entries, until the next call.
+func (d *Data) readCalls(u *unit, f *function) []span {
 	t, b, big := u.abbrevs, u.data, d.big
 	table := &u.funcs
 	first := len(table.calls)
@@ -171,18 +189,7 @@ walk:
 	d.read += callBytes
 	d.spans = spans
 	f.calls, f.numCalls = uint32(first), uint32(len(table.calls)-first)
-	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
-		u.damaged("more than %d ranges of inlined calls", maxRanges)
-		return
-	}
-	if table.sortCalls(f, spans) {
-		f.layout = tidy
-		return
-	}
-	f.layout = untidy
-	f.spans, f.numSpans = uint32(len(table.spans)), uint32(len(spans))
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.order, b.order) })
-	table.spans = append(table.spans, spans...)
+	return spans
 }
 
 // sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then

@@ -48,8 +48,7 @@ func (d *Data) gather(u *unit) {
 	slices.SortFunc(byEntry, func(a, b int) int { return cmp.Compare(t.list[a].entry, t.list[b].entry) })
 	for _, i := range byEntry {
 		f := &t.list[i]
-		d.parseCalls(u, f)
-		for _, s := range t.spans[f.spans : f.spans+f.numSpans] {
+		for _, s := range d.readCalls(u, f) {
 			if !d.spend(1 + len(t.all)/reachesPerStep) {
 				return
 			}
