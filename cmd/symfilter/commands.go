@@ -15,6 +15,23 @@ import (
 	"github.com/symfilter/symfilter/input"
 )
 
+// commands are those that addCommands knows.
+var commands = []string{"completion", "man", "doctor", "index"}
+
+// completeCommand offers commands in place of a first word that is the head of their names. As a rule it is that of a log's: files go before.
+func completeCommand(_ *cobra.Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
+	if files, _ := os.ReadDir("."); len(args) > 0 || word == "" ||
+		slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), word) }) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	for _, name := range append([]string{valgrindCommand}, commands...) {
+		if strings.HasPrefix(name, word) {
+			offered, how = append(offered, name), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	return offered, how
+}
+
 // addCommands adds the subcommands where args begin with one: a FILE of that
 // name behind others, or as ./man, is a log. A command that runs sets c from its
 // flags, and code.
@@ -26,8 +43,9 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 			root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 		args = args[1:]
+		root.ValidArgsFunction = completeCommand
 	}
-	if len(args) == 0 || !slices.Contains([]string{"completion", "man", "doctor", "index"}, args[0]) {
+	if len(args) == 0 || !slices.Contains(commands, args[0]) {
 		return
 	}
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
@@ -44,6 +62,8 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	man := &cobra.Command{
 		Use:  "man",
 		Args: cobra.NoArgs,
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), manPage(reference, version(), builtAt()))
 			return err
@@ -53,6 +73,8 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	examine := &cobra.Command{
 		Use:  "doctor [flags] [BUILD-ID]",
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 				return usageError{err}
