@@ -166,7 +166,9 @@ func demangled(s string) (shown string) {
 			return s
 		}
 		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
-		shown = spacing.Replace(shown)
+		if strings.Contains(shown, "*(") || strings.Contains(shown, "operator<") {
+			shown = spacing.Replace(shown)
+		}
 		if suffix != "" {
 			shown += " (" + suffix + ")"
 		}

@@ -51,8 +51,9 @@ type filePath struct {
 }
 
 const (
-	pagesKept   = 48 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
-	namesAtOnce = 1 << 10  // names demangled by one goroutine at a time
+	pagesKept     = 48 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
+	namesExpected = 1 << 14  // names of a program that is not small
+	namesAtOnce   = 1 << 10  // names demangled by one goroutine at a time
 )
 
 // errLaterPart says that a file cannot be indexed, for what it says depends on
@@ -71,8 +72,8 @@ func hasSupplement(obj *object.File) bool {
 func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	return &indexer{
 		dw: dw.Fork(), obj: obj, table: obj.Symbols(), workers: 1,
-		byRef:  make(map[uint64]uint32),
-		byText: make(map[string]uint32),
+		byRef:  make(map[uint64]uint32, namesExpected),
+		byText: make(map[string]uint32, namesExpected),
 		byPath: make(map[filePath]uint32),
 	}
 }
@@ -215,7 +216,7 @@ type unitWriter struct {
 const maxUnitFiles = 1 << 20 // a higher number has no path
 
 func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
-	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32)}
+	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32, 64)}
 	w, err := d.Walk(u.unit, u.stretches, func(w *dwarf.Unit, p dwarf.Piece) {
 		if b.paths == nil {
 			b.paths = w.File

@@ -70,7 +70,7 @@ func indexCommand(code *int) *cobra.Command {
 				x.status.w = f
 			}
 			debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
-			debug.SetGCPercent(garbage)
+			debug.SetGCPercent(200) // it holds little, and makes much garbage
 			*code = x.all(ctx, paths)
 			return nil
 		},

@@ -26,7 +26,6 @@ const (
 
 const (
 	cacheShare = 16       // 1/16 of --max-memory is for rendered frames: the filter's own default at 512 MiB
-	garbage    = 50       // percent of the heap in use that the garbage collector lets stand: most of the heap is tables that it need not look into
 	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may let stand: the runtime and the lines at work
 )
 
@@ -44,7 +43,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		return exitIO, err
 	}
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
-	debug.SetGCPercent(garbage)
+	tuneGarbage()
 	status := &statusLine{}
 	if isTerminal(stderr) && !c.quiet {
 		status.w = stderr

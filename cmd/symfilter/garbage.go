@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// How much garbage may stand, in percent of the heap in use. A small heap is
+// not worth collecting; a large one is mostly tables that the collector need
+// not look into.
+const (
+	garbageSmall = 300
+	garbageLarge = 50
+	largeHeap    = 24 << 20 // bytes in use
+)
+
+// tuneGarbage has the collector follow these, unless the user said otherwise.
+func tuneGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbageSmall)
+		afterCollection(garbageSmall)
+	}
+}
+
+// afterCollection sees to it that the percentage, now that, is looked at when
+// the next collection ends: what nobody refers to is told of then.
+func afterCollection(percent int) {
+	type mark struct{ _ *int } // not one that shares its memory with others
+	runtime.SetFinalizer(new(mark), func(*mark) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		want := garbageSmall
+		if live[0].Value.Kind() == metrics.KindUint64 && live[0].Value.Uint64() > largeHeap {
+			want = garbageLarge
+		}
+		if want != percent {
+			debug.SetGCPercent(want)
+		}
+		afterCollection(want)
+	})
+}
