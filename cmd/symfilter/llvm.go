@@ -30,13 +30,18 @@ options, also from LLVM_SYMBOLIZER_OPTS and @FILE. Reads standard input only.
       --debug-file-directory DIR
                            folder with .build-id (repeatable; /usr/lib/debug)
       --obj FILE, -e       one ELF file, by its build ID (repeatable)
+      --dwp FILE           split debug information of the files
+      --fallback-debug-path DIR
+                           for debug links, in place of /usr/lib/debug
+      --no-debuginfod      no servers, whatever DEBUGINFOD_URLS names
 Accepted, without effect on markup, as there: -a -i -p --adjust-vma --build-id
---cache-size --default-arch --dsym-hint --dwp --fallback-debug-path --inlines
---no-inlines --output-style --print-source-context-lines --relative-address
+--cache-size --debuginfod --default-arch --dsym-hint --inlines --no-inlines
+--output-style --print-source-context-lines --relative-address
 --untag-addresses --verbose, and addresses.
 
 Of symfilter's own: --symbol-path, --build-id-dir, --wait, --max-memory,
---quiet, and --explain, with --verbose also the files used.
+--offline, --debuginfod-urls, --cache-max, --quiet, and
+--explain, with --verbose also the files used.
 It exits with 0 whatever the log holds; 1 for a wrong option.
 `
 

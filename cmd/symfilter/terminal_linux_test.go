@@ -103,6 +103,9 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	} {
 		for _, args := range []string{"", "--color", "--color=auto", "--color=never"} {
 			for _, both := range []bool{true, false} {
+				if !both && args != "" {
+					continue // what the terminal gets is the same
+				}
 				run := func(name string) (shown, said string) {
 					cmd := exec.Command(name, append([]string{"--filter-markup", "--debug-file-directory=nowhere"}, strings.Fields(args)...)...)
 					var stderr strings.Builder
