@@ -245,6 +245,8 @@ func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if diff := cmp.Diff(asked, []string{"/buildid/aabbccdd/debuginfo"}); diff != "" {
 		t.Errorf("asked for (-got +want):\n%s", diff)
 	}

@@ -240,13 +240,16 @@ func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 		return 0, false
 	}
 	version := c.u8()
-	var augmentation []byte
+	begin := c.at
 	for b := c.u8(); b != 0 && !c.bad; b = c.u8() {
-		if len(augmentation) == 16 {
+		if c.at-begin > 16 {
 			return 0, false
 		}
-		augmentation = append(augmentation, b)
 	}
+	if c.bad {
+		return 0, false
+	}
+	augmentation := c.data[begin : c.at-1]
 	if len(augmentation) == 0 {
 		return pePointer, !c.bad
 	}

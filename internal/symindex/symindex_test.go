@@ -16,11 +16,6 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// memory is a File in memory.
-type memory struct{ bytes.Buffer }
-
-func (m *memory) WriteAt(p []byte, off int64) (int, error) { return copy(m.Bytes()[off:], p), nil }
-
 // A model is what is written into an index, and says what Lookup must answer.
 type model struct {
 	units   []modelUnit
@@ -93,13 +88,22 @@ func random(r *rand.Rand, units, spans int) *model {
 
 func (m *model) write(t testing.TB, source Source) []byte {
 	t.Helper()
-	var f memory
-	w := NewWriter(&f, source)
+	path := filepath.Join(t.TempDir(), "index")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := NewWriter(f, source)
 	m.writeTo(w)
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	return f.Bytes()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func (m *model) writeTo(w *Writer) {

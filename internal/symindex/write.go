@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 )
 
 // A Symbol is an entry of the symbol table. No two have the same address.
@@ -43,14 +44,8 @@ type Writer struct {
 	err                 error
 }
 
-// A File is what an index is written to: it is written in order, and the header at last.
-type File interface {
-	io.Writer
-	io.WriterAt
-}
-
-// NewWriter returns a Writer to f, which is empty.
-func NewWriter(f File, source Source) *Writer {
+// NewWriter returns a Writer to f, which is empty: it is written in order, and the header at last.
+func NewWriter(f *os.File, source Source) *Writer {
 	w := &Writer{w: bufio.NewWriterSize(f, 256<<10), at: f, head: header{source: source}}
 	if len(source.ID) > 64 {
 		w.fail("build ID of %d bytes", len(source.ID))
