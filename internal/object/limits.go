@@ -42,6 +42,7 @@ const (
 	minSpill  = 1 << 20 // bytes of a section that is worth a file
 	spareDisk = 1 << 30 // bytes of a file system that are left to others
 
+	maxPlaces      = 1 << 20  // fields that are relocated to code, of which a line table has one for each function: 24 MiB
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million
 
 	linearLookups = 16       // symbol lookups answered by a pass over the raw table: building the sorted one costs as much as 12 passes

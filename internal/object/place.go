@@ -16,8 +16,8 @@ type Place struct {
 	Lo, Hi uint64
 }
 
-// Places returns the fields of the section name that are relocated to sections with code, in order; nil where the file was linked, and where its
-// sections with code do not overlap.
+// Places returns the fields of the section name that are relocated to sections with code, in order; nil where the file was linked, where its
+// sections with code do not overlap, and where the fields are too many.
 func (f *File) Places(name string) []Place {
 	if f.Type != elf.ET_REL {
 		return nil
@@ -35,11 +35,11 @@ func (f *File) Places(name string) []Place {
 		if relocationOf(f.Machine, r.kind).bytes == 0 {
 			return
 		}
-		if at, ok := own[r.section]; ok {
+		if at, ok := own[r.section]; ok && len(places) <= maxPlaces {
 			places = append(places, Place{r.off, at.Lo, at.Hi})
 		}
 	})
-	if err != nil {
+	if err != nil || len(places) > maxPlaces {
 		return nil
 	}
 	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Off, b.Off) })

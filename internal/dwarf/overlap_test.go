@@ -1,0 +1,55 @@
+package dwarf
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// What LLVM does with ranges that overlap, told address by address: a map from where a range starts to its end, and whose it is.
+func TestReachesAreThoseOfLLVM(t *testing.T) {
+	type entry struct {
+		hi    uint64
+		owner uint32
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 2000 {
+		var all []reach
+		model := map[uint64]entry{}
+		below := func(addr uint64) (lo uint64, found bool) {
+			for a := int64(addr); a >= 0; a-- {
+				if _, ok := model[uint64(a)]; ok {
+					return uint64(a), true
+				}
+			}
+			return 0, false
+		}
+		for owner := range uint32(1 + r.IntN(8)) {
+			lo := r.Uint64N(12) * r.Uint64N(2)
+			hi := lo + 1 + r.Uint64N(12)
+			all = give(all, reach{lo, hi, 0, owner})
+			if at, ok := below(lo); ok && lo < model[at].hi {
+				old := model[at]
+				if hi < old.hi {
+					model[hi] = old
+				}
+				if lo > at {
+					model[at] = entry{lo, old.owner}
+				}
+			}
+			model[lo] = entry{hi, owner}
+		}
+		for addr := range uint64(30) {
+			want := -1
+			if at, ok := below(addr); ok && addr < model[at].hi {
+				want = int(model[at].owner)
+			}
+			got := -1
+			if i := above(all, addr) - 1; i >= 0 && addr < all[i].hi {
+				got = int(all[i].call)
+			}
+			if got != want {
+				t.Fatalf("round %d, address %d: got %d, want %d of %v", round, addr, got, want, all)
+			}
+		}
+	}
+}
