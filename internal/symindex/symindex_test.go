@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -499,4 +500,30 @@ func leUint64(b []byte) (v uint64) {
 		v |= uint64(b[i]) << (8 * i)
 	}
 	return v
+}
+
+// A lookup reads as many blocks of an index of twice the units, but for a step of each binary search.
+func TestCostDoesNotGrowWithTheIndex(t *testing.T) {
+	var blocks [2]int
+	for i, units := range []int{40, 80} {
+		m := random(rand.New(rand.NewPCG(6, 6)), units, 300*units)
+		b := m.write(t, Source{})
+		for _, s := range m.spans[:50] {
+			x, err := New(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := exercise(x, []uint64{s.lo}); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, word := range x.sound {
+				n += bits.OnesCount64(word)
+			}
+			blocks[i] = max(blocks[i], n)
+		}
+	}
+	if blocks[0] == 0 || blocks[1] > blocks[0]+3 || blocks[1] > 40 {
+		t.Errorf("%d blocks are read at most, and %d of an index twice the size", blocks[0], blocks[1])
+	}
 }

@@ -1,0 +1,89 @@
+package dwarf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// unitSource is one of the units of a large program.
+const unitSource = `
+static inline __attribute__((always_inline)) int inner_%[1]d(int x) { volatile int y = x; return y * %[1]d; }
+static __attribute__((noinline)) int other_%[1]d(int x) { return inner_%[1]d(x) + inner_%[1]d(x + 1); }
+int f%[1]d(int x) { return other_%[1]d(x) - inner_%[1]d(x); }
+`
+
+// lookupCost is what one lookup did.
+type lookupCost struct {
+	Read  int64 // bytes of units
+	Steps int
+	Units int // parsed
+}
+
+// A lookup of a known kind costs the same in a program of twice the units: once the tables of the whole file are there, it touches its own unit
+// alone.
+func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
+	const units = 80
+	dir := t.TempDir()
+	var sources []string
+	for i := range units {
+		name := fmt.Sprintf("u%02d.c", i)
+		sources = append(sources, name)
+		if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, unitSource, i+10), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cc := range []string{"gcc", "clang-19"} { // with .debug_aranges, and without
+		t.Run(cc, func(t *testing.T) {
+			inDir(t, dir, cc+" -g -O2 -fPIC -c "+strings.Join(sources, " "))
+			var costs [2][]lookupCost
+			for k, n := range []int{units / 2, units} {
+				inDir(t, dir, cc+" -shared -o prog.so "+strings.ReplaceAll(strings.Join(sources[:n], " "), ".c", ".o"))
+				o := openObject(t, filepath.Join(dir, "prog.so"))
+				at := make(map[string]object.Symbol)
+				for s := range o.Symbols() {
+					at[string(s.Name)] = s
+				}
+				d, err := New(o, Links{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				look := func(name string, rel uint64) {
+					t.Helper()
+					s, ok := at[name]
+					if !ok || rel >= s.Size {
+						t.Fatalf("no %s+%d", name, rel)
+					}
+					if frames, err := d.Lookup(nil, s.Addr+rel); err != nil || len(frames) == 0 {
+						t.Fatalf("%s: %d frames, %v", name, len(frames), err)
+					}
+				}
+				for range coldLookups + 1 {
+					look("f10", 0)
+				}
+				for i := 11; i < 11+units/4; i++ {
+					for _, name := range []string{"f%d", "other_%d", "f%d", "f%d"} { // the first times, and when all is known
+						before := len(d.units)
+						d.Read()
+						look(fmt.Sprintf(name, i), 1)
+						costs[k] = append(costs[k], lookupCost{d.Read(), maxWork - d.work, len(d.units) - before})
+					}
+				}
+			}
+			if diff := cmp.Diff(costs[1], costs[0]); diff != "" {
+				t.Errorf("-in %d units +in %d:\n%s", units, units/2, diff)
+			}
+			if c := costs[0][0]; c.Read == 0 || c.Steps == 0 || c.Units != 1 {
+				t.Errorf("the first lookup in a unit is said to cost %+v", c)
+			}
+			if c := costs[0][3]; c.Read > nameBytes || c.Units != 0 {
+				t.Errorf("a lookup in a unit that is known is said to cost %+v", c)
+			}
+		})
+	}
+}
