@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -17,9 +18,9 @@ import (
 const (
 	forCall     = 4
 	againstCall = -5 // signal handlers, and what they interrupt, are no callers: 2 % of frames
+	forRequest  = 8  // code of Valgrind's own asks Valgrind for something
 	forTarget   = 9  // the call is to the very function that was called
-	forName     = 5  // the function has the name that it must have
-	againstName = -6
+	againstName = -8 // the function must have another name; in favour: nameBits
 	forLine     = 9  // so has its line
 	forData     = 10 // so has the variable
 	againstGap  = -3 // the address is in no function that unwinding knows
@@ -277,13 +278,13 @@ func (s *solver) scoreNames(all []candidate, e *epoch, f *file) {
 		if len(named) == 0 {
 			continue
 		}
-		against := againstName
+		favour, against := nameBits(named), againstName
 		if fn == "(below main)" && !f.hasSymtab() { // it may be another of those that are called so
 			against = 0
 		}
 		for i := range all {
 			if inside(named, ips, all[i].bias) {
-				all[i].score += forName
+				all[i].score += favour
 			} else {
 				all[i].score += against
 			}
@@ -330,11 +331,21 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	case line:
 		return forLine
 	case named:
-		return forName
+		return forLine / 2
 	case outer.HasLine == (n.line != 0):
 		return againstName
 	}
 	return 0 // a symbol that reaches too far, or another of its names
+}
+
+// nameBits returns what it says for a candidate that an address is in one of
+// these symbols: the more, the smaller they are.
+func nameBits(named []object.Symbol) int {
+	size := uint64(0)
+	for i := range named {
+		size += min(page, max(1, named[i].Size))
+	}
+	return max(1, min(8, bits.Len64(page/min(page, size))-1))
 }
 
 // inside reports whether every address is in one of the symbols.
@@ -354,6 +365,8 @@ func scoreCode(facts []ipFact, f *file, bias uint64) (score int) {
 		if fact.caller {
 			is, known := f.elf.CallEndsAt(rel + 1)
 			switch {
+			case f.asks(rel + 1):
+				score += forRequest
 			case !known:
 			case !is:
 				score += againstCall
@@ -364,11 +377,36 @@ func scoreCode(facts []ipFact, f *file, bias uint64) (score int) {
 				}
 			}
 		}
+		if !fact.caller && f.asks(rel) {
+			score += forRequest
+		}
 		if _, _, ok := f.elf.UnwindRange(rel); !ok && f.unwinds() {
 			score += againstGap
 		}
 	}
 	return score
+}
+
+// asks reports whether the code that ends at addr is a request of Valgrind's
+// own library to Valgrind (valgrind.h), as its functions in place of malloc and
+// others make.
+func (f *file) asks(addr uint64) bool {
+	if !f.ours {
+		return false
+	}
+	code := ""
+	switch f.elf.Machine {
+	case elf.EM_X86_64:
+		code = "\x48\xc1\xc7\x33\x48\x87\xdb" // rol $51, %rdi; xchg %rbx, %rbx
+	case elf.EM_386:
+		code = "\xc1\xc7\x13\x87\xdb" // roll $19, %edi; xchgl %ebx, %ebx
+	case elf.EM_AARCH64:
+		code = "\x4a\x01\x0a\xaa" // orr x10, x10, x10
+	default:
+		return false
+	}
+	b := f.elf.Loaded(addr - uint64(len(code)))
+	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
 // unwinds reports whether the file says where its functions begin and end.
@@ -401,7 +439,7 @@ func stale(e *epoch, f *file, bias uint64) bool {
 		}
 		switch is, known := f.elf.CallEndsAt(fact.ip - bias + 1); {
 		case !known:
-		case is:
+		case is || f.asks(fact.ip-bias+1):
 			calls++
 			all++
 		default:

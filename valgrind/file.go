@@ -35,6 +35,7 @@ type file struct {
 	elf     *object.File
 	code    []object.Segment // that are executed
 	loads   []object.Segment
+	ours    bool // it is Valgrind's: what it preloads
 	symbols *symbols
 }
 
@@ -43,7 +44,7 @@ func (fs *files) of(name string) *file {
 	if f := fs.byName[name]; f != nil {
 		return f
 	}
-	f := &file{path: fs.o.located(name)}
+	f := &file{path: fs.o.located(name), ours: strings.HasPrefix(base(name), "vgpreload_")}
 	if fs.byName == nil {
 		fs.byName = make(map[string]*file)
 	}

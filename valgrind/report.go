@@ -288,7 +288,7 @@ func (r *reporter) frame(s *site) {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = reportFrame(b, &s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
+			b = r.reportFrame(b, &s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
 		}
 		b = append(b, ']')
 	default:
@@ -345,9 +345,16 @@ func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
 }
 
 // reportFrame appends a frame as the report has it, in the form of an answer's.
-func reportFrame(b []byte, f *Frame, inlined bool, linkage string) []byte {
-	b = appendMember(append(b, '{'), "function", string(f.Fn))
-	if linkage != "" && linkage != string(f.Fn) {
+func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string) []byte {
+	name := string(f.Fn)
+	if isMangled(f.Fn) {
+		linkage = name
+		if r.o.Symbolizer != nil {
+			name = r.o.Symbolizer.Demangle(name)
+		}
+	}
+	b = appendMember(append(b, '{'), "function", name)
+	if linkage != "" && linkage != name {
 		b = appendMember(b, "linkage", linkage)
 	}
 	if f.File != nil {
