@@ -12,7 +12,7 @@ import (
 // were asked for that a part of its price is spent, more are likely to come.
 const (
 	indexRate    = 128 << 20 // bytes of debug information that become an index in a second of one processor
-	indexPart    = 5         // a part of that time must have been spent on lookups
+	indexPart    = 16        // a part of that time must have been spent on lookups
 	indexLookups = 4096      // lookups there must have been: a log with fewer places is done before the index is
 	packedAsks   = 8         // lookups after which it pays where sections are compressed: the next process need not inflate them
 	indexNice    = 5         // less important than what others do; lines wait for no index

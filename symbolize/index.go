@@ -51,7 +51,7 @@ type filePath struct {
 }
 
 const (
-	pagesKept     = 48 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
+	pagesKept     = 24 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
 	namesExpected = 1 << 14  // names of a program that is not small
 	namesAtOnce   = 1 << 10  // names demangled by one goroutine at a time
 )

@@ -12,7 +12,7 @@ import (
 // not look into.
 const (
 	garbageSmall = 300
-	garbageLarge = 50
+	garbageLarge = 30
 	largeHeap    = 24 << 20 // bytes in use
 )
 
