@@ -58,7 +58,6 @@ type candidate struct {
 
 // solver finds the biases of a process's objects.
 type solver struct {
-	files    *files
 	maps     []Map
 	demangle func(string) string
 	answers  *answerer // nil: nobody is asked what code at an address is
@@ -75,7 +74,7 @@ func (s *solver) solve(e *epoch) bool {
 		return false
 	}
 	e.tried, e.triedWith = facts, known
-	f := s.files.of(e.of.name)
+	f := e.of.file
 	if f.err != nil {
 		return false
 	}
@@ -243,7 +242,7 @@ func (s *solver) scoreOverlaps(all []candidate, e *epoch, f *file) {
 			if !other.located || o == e.of {
 				continue
 			}
-			g := s.files.of(o.name)
+			g := o.file
 			for i := range all {
 				if overlaps(f, all[i].bias, g, other.bias) {
 					all[i].score += overlap

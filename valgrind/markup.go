@@ -126,10 +126,10 @@ func (r *renderer) present(e *epoch) {
 	if e.shown {
 		return
 	}
-	f := r.t.files.of(e.of.name)
+	f := e.of.file
 	kept := r.shown[:0]
 	for _, other := range r.shown { // what lies there now is no longer what it was
-		if overlaps(f, e.bias, r.t.files.of(other.of.name), other.bias) {
+		if overlaps(f, e.bias, other.of.file, other.bias) {
 			other.shown = false
 		} else {
 			kept = append(kept, other)
@@ -197,7 +197,7 @@ func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false
 	}
-	f := r.t.files.of(s.at.of.name)
+	f := s.at.of.file
 	if r.o.Symbolizer == nil || r.o.Elements {
 		return !f.id.IsZero()
 	}

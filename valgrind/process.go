@@ -7,12 +7,14 @@ import (
 
 // A process is one of those that a report is of: an address space.
 type process struct {
+	files     *files
 	pid, ppid string
 	tool      string
 	exe       string // as it was called
 	args      []string
 	objects   map[string]*loaded
 	order     []*loaded // in that of their appearance
+	last      *loaded   // that was asked for
 	data      []dataFact
 	located   int // objects whose place is known
 }
@@ -20,9 +22,9 @@ type process struct {
 // loaded is an object in a process.
 type loaded struct {
 	name   string // in the report
+	file   *file
 	proc   *process
 	epochs []*epoch // the places where it was, one after the other
-	sizeOf int      // of names kept
 }
 
 // An epoch is the time that an object spends at one place, and what the report
@@ -32,8 +34,11 @@ type epoch struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
 	seen    map[ipFact]struct{}
+	recent  [64]ipFact // of seen
 	names   []nameFact
 	named   map[nameKey]struct{}
+
+	returns [64]returns // that were asked for
 
 	located   bool
 	bias      uint64
@@ -75,17 +80,29 @@ type dataFact struct {
 	name         string
 }
 
-func newProcess() *process { return &process{objects: make(map[string]*loaded)} }
+func newProcess(fs *files) *process { return &process{files: fs, objects: make(map[string]*loaded)} }
+
+// known returns the object of this name; nil if nothing was said of it.
+func (p *process) known(name []byte) *loaded {
+	if p.last == nil || p.last.name != string(name) {
+		o := p.objects[string(name)]
+		if o == nil {
+			return nil
+		}
+		p.last = o
+	}
+	return p.last
+}
 
 // object returns the object of this name; nil where there are too many.
 func (p *process) object(name []byte) *loaded {
-	if o := p.objects[string(name)]; o != nil {
+	if o := p.known(name); o != nil {
 		return o
 	}
 	if len(p.objects) >= maxObjects || len(name) > maxPath {
 		return nil
 	}
-	o := &loaded{name: string(name), proc: p}
+	o := &loaded{name: string(name), file: p.files.of(string(name)), proc: p}
 	p.objects[o.name] = o
 	p.order = append(p.order, o)
 	return o
@@ -133,12 +150,12 @@ func (p *process) header(r *Record) bool {
 }
 
 // learn takes the facts from a record.
-func (p *process) learn(r *Record, fs *files) {
+func (p *process) learn(r *Record) {
 	for i := range r.Items {
 		it := &r.Items[i]
 		switch {
 		case it.Name == "stack" && !it.Leaf:
-			p.learnStack(r.Frames[it.First:it.Last], fs)
+			p.learnStack(r.Frames[it.First:it.Last])
 		case it.Leaf && (it.Name == "auxwhat" || it.Name == "what" || it.Name == "text"):
 			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames {
 				p.data = append(p.data, f)
@@ -147,7 +164,7 @@ func (p *process) learn(r *Record, fs *files) {
 	}
 }
 
-func (p *process) learnStack(frames []Frame, fs *files) {
+func (p *process) learnStack(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
 		if f.Obj == nil || i+1 < len(frames) && frames[i+1].IP == f.IP {
@@ -165,7 +182,7 @@ func (p *process) learnStack(frames []Frame, fs *files) {
 		if fact.caller && bytes.Equal(frames[first-1].Obj, f.Obj) {
 			fact.inner = frames[first-1].IP
 		}
-		if e := o.epoch(fact, fs); e != nil && f.Fn != nil {
+		if e := o.epoch(fact); e != nil && f.Fn != nil {
 			e.learnName(f)
 		}
 	}
@@ -173,8 +190,8 @@ func (p *process) learnStack(frames []Frame, fs *files) {
 
 // epoch returns the epoch that a fact is of, and adds the fact to it. It is nil
 // where the object has no file.
-func (o *loaded) epoch(fact ipFact, fs *files) *epoch {
-	f := fs.of(o.name)
+func (o *loaded) epoch(fact ipFact) *epoch {
+	f := o.file
 	if f.err != nil {
 		return nil
 	}
@@ -201,7 +218,12 @@ func (o *loaded) epoch(fact ipFact, fs *files) *epoch {
 
 // add adds a fact, unless no bias is left that agrees with all.
 func (e *epoch) add(fact ipFact, f *file) bool {
+	slot := &e.recent[fact.ip%uint64(len(e.recent))]
+	if *slot == fact {
+		return true
+	}
 	if _, ok := e.seen[fact]; ok {
+		*slot = fact
 		return true
 	}
 	windows := windowsOf(f, fact.ip)

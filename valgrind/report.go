@@ -143,7 +143,7 @@ func (r *reporter) introduce(rec *Record) {
 		}
 		e.shown = true
 		r.known = append(r.known, e)
-		f := r.t.files.of(e.of.name)
+		f := e.of.file
 		r.begin(r.t.cur)
 		b := appendMember(r.out, "record", "object")
 		b = appendMember(b, "object", e.of.name)
@@ -261,7 +261,7 @@ func (r *reporter) frame(s *site) {
 	}
 	var got *answer
 	if s.at != nil {
-		f := r.t.files.of(s.at.of.name)
+		f := s.at.of.file
 		if !f.id.IsZero() {
 			b = appendMember(b, "build_id", f.id.String())
 		}
@@ -274,14 +274,10 @@ func (r *reporter) frame(s *site) {
 	}
 	switch {
 	case got != nil && got.better(s):
-		b = append(appendMember(b, "source", "symbols"), `,"frames":[`...)
-		for i := range got.frames {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = r.symbolFrame(b, &got.frames[i])
+		if got.json == nil {
+			got.json = r.symbolFrames(nil, got.frames)
 		}
-		b = append(b, ']')
+		b = append(b, got.json...)
 	case last.Fn != nil || last.File != nil:
 		b = append(appendMember(b, "source", "report"), `,"frames":[`...)
 		for i := range s.frames {
@@ -317,6 +313,18 @@ func (a *answer) linkage(f *Frame) string {
 		return outer.Linkage
 	}
 	return ""
+}
+
+// symbolFrames appends the members of an answer.
+func (r *reporter) symbolFrames(b []byte, frames []symbolize.Frame) []byte {
+	b = append(b, `,"source":"symbols","frames":[`...)
+	for i := range frames {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = r.symbolFrame(b, &frames[i])
+	}
+	return append(b, ']')
 }
 
 // symbolFrame appends a frame of an answer.
@@ -422,10 +430,19 @@ func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok b
 		return v, false
 	}
 	l := symbolize.Location{ID: f.id, Name: f.path, Addr: addr - e.bias}
+	if known, ok := a.variables[l]; ok {
+		return known, known.Name != ""
+	}
 	v, err := a.o.Symbolizer.Data(a.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
 		a.wait(e, l, nil)
 		v, err = a.o.Symbolizer.Data(a.expired, l)
+	}
+	if !errors.Is(err, symbolize.ErrPending) && v.Until.IsZero() {
+		if len(a.variables) >= maxAnswers {
+			clear(a.variables)
+		}
+		a.variables[l] = v
 	}
 	return v, v.Name != "" && (err == nil || errors.Is(err, symbolize.ErrPending))
 }

@@ -87,7 +87,7 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	if m := t.files.of(s.at.of.name).elf.Machine; m == elf.EM_MIPS { // less eight there: within the call
+	if m := s.at.of.file.elf.Machine; m == elf.EM_MIPS { // less eight there: within the call
 		s.addr, s.kind = f.IP, markup.Precise
 	}
 	s.rel = s.addr - s.at.bias
@@ -100,7 +100,12 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 // handler: the system call sigreturn. Nothing calls it: its address is that
 // which the handler returns to.
 func (t *tracker) isTrampoline(s *site) bool {
-	f := t.files.of(s.at.of.name)
+	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
+	if slot.addr == s.addr {
+		s.ended = slot.is
+		return s.ended
+	}
+	f := s.at.of.file
 	code := ""
 	switch f.elf.Machine {
 	case elf.EM_X86_64:
@@ -113,45 +118,64 @@ func (t *tracker) isTrampoline(s *site) bool {
 		return false
 	}
 	f.safely(func() { s.ended = bytes.HasPrefix(f.elf.Loaded(s.addr-s.at.bias), []byte(code)) })
+	*slot = returns{s.addr, s.ended}
 	return s.ended
+}
+
+// returns says whether the code at addr ends a signal handler.
+type returns struct {
+	addr uint64
+	is   bool
 }
 
 // An answerer asks the symbolizer for sites. Its answers are kept.
 type answerer struct {
-	o       *Options
-	known   map[symbolize.Location]*answer
-	expired context.Context
-	began   map[*epoch]time.Time // when its object was first asked for
+	o         *Options
+	known     map[placeKey]*answer
+	variables map[symbolize.Location]symbolize.Variable
+	expired   context.Context
+	began     map[*epoch]time.Time // when its object was first asked for
 }
 
 // answer is what a site is, by the symbolizer.
 type answer struct {
 	frames []symbolize.Frame
 	err    error
+
+	compared Frame // the last function that it was compared with,
+	depth    int   // and its inlined calls, as many,
+	said     bool  // and what better said then
+	json     []byte
+}
+
+// placeKey is a place in the code of a process.
+type placeKey struct {
+	at  *epoch
+	rel uint64
 }
 
 func newAnswerer(o *Options) *answerer {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &answerer{o: o, known: make(map[symbolize.Location]*answer), expired: ctx, began: make(map[*epoch]time.Time)}
+	return &answerer{o: o, known: make(map[placeKey]*answer), variables: make(map[symbolize.Location]symbolize.Variable), expired: ctx, began: make(map[*epoch]time.Time)}
 }
 
 // location returns what the symbolizer is asked for.
-func (s *site) location(t *tracker) symbolize.Location {
-	f := t.files.of(s.at.of.name)
+func (s *site) location() symbolize.Location {
+	f := s.at.of.file
 	return symbolize.Location{ID: f.id, Name: f.path, Addr: s.rel}
 }
 
 // ask returns the frames of a site that has a place.
 func (a *answerer) ask(t *tracker, s *site) *answer {
-	l := s.location(t)
-	if known := a.known[l]; known != nil {
+	k := placeKey{s.at, s.rel}
+	if known := a.known[k]; known != nil {
 		return known
 	}
 	if a.o.Symbolizer == nil {
 		return &answer{}
 	}
-	frames, err := a.frames(s.at, l)
+	frames, err := a.frames(s.at, s.location())
 	keep := err == nil
 	for i := range frames {
 		keep = keep && frames[i].Until.IsZero()
@@ -159,12 +183,12 @@ func (a *answerer) ask(t *tracker, s *site) *answer {
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
 		err = nil
 	}
-	got := &answer{frames, err}
+	got := &answer{frames: frames, err: err}
 	if keep {
 		if len(a.known) >= maxAnswers {
 			clear(a.known)
 		}
-		a.known[l] = got
+		a.known[k] = got
 	}
 	return got
 }
@@ -206,6 +230,16 @@ func (a *answer) better(s *site) bool {
 		return false
 	}
 	last := &s.frames[len(s.frames)-1]
+	if len(s.frames) == 1 && a.depth == 1 && equal(last, &a.compared) {
+		return a.said
+	}
+	said := a.isBetter(s, last)
+	a.depth, a.said = len(s.frames), said
+	a.compared = Frame{Fn: bytes.Clone(last.Fn), Dir: bytes.Clone(last.Dir), File: bytes.Clone(last.File), Line: last.Line}
+	return said
+}
+
+func (a *answer) isBetter(s *site, last *Frame) bool {
 	if last.Line != 0 {
 		return a.agrees(s)
 	}

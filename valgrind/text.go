@@ -448,7 +448,7 @@ func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20
 func (t *tracker) covering(addr uint64) (*epoch, *file) {
 	for _, o := range t.cur.order {
 		for _, e := range o.epochs {
-			if f := t.files.of(o.name); e.located && f.err == nil && covers(f.loads, addr-e.bias) {
+			if f := o.file; e.located && f.err == nil && covers(f.loads, addr-e.bias) {
 				return e, f
 			}
 		}

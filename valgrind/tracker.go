@@ -11,7 +11,7 @@ const maxProcesses = 4096
 // A tracker knows the processes of a report, and which of them speaks.
 type tracker struct {
 	o      *Options
-	files  files
+	files  *files
 	solver solver
 	begun  int        // documents
 	open   []*process // that have begun and not ended; the innermost speaks
@@ -22,14 +22,14 @@ type tracker struct {
 }
 
 func newTracker(o *Options) *tracker {
-	t := &tracker{o: o, files: files{o: o}, told: make(map[string]bool)}
-	t.solver = solver{files: &t.files, maps: o.Maps, demangle: func(s string) string { return s }}
+	t := &tracker{o: o, files: &files{o: o}, told: make(map[string]bool)}
+	t.solver = solver{maps: o.Maps, demangle: func(s string) string { return s }}
 	if o.Symbolizer != nil {
 		t.solver.answers = newAnswerer(o)
 		t.solver.demangle = o.Symbolizer.Demangle
 	}
 	if o.Ahead != nil {
-		t.ahead = o.Ahead.processes
+		t.ahead, t.files = o.Ahead.processes, o.Ahead.files
 	}
 	t.cur = t.process()
 	return t
@@ -37,7 +37,7 @@ func newTracker(o *Options) *tracker {
 
 // process returns the process of the document that begins.
 func (t *tracker) process() *process {
-	p := newProcess()
+	p := newProcess(t.files)
 	if t.begun < len(t.ahead) {
 		p, t.ahead[t.begun] = t.ahead[t.begun], nil
 		t.solver.solveAll(p)
@@ -80,10 +80,10 @@ func (t *tracker) turn(r *Record) turn {
 // learn takes the facts from a record, and looks for the places of the objects
 // in it.
 func (t *tracker) learn(r *Record) {
-	t.cur.learn(r, &t.files)
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) {
-		return // they were known
+		return // they are known
 	}
+	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
 }
 
@@ -92,11 +92,11 @@ func (t *tracker) place(f *Frame) *epoch {
 	if f.Obj == nil {
 		return nil
 	}
-	o := t.cur.objects[string(f.Obj)]
+	o := t.cur.known(f.Obj)
 	if o == nil {
 		return nil
 	}
-	file := t.files.of(o.name)
+	file := o.file
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		if e := o.epochs[i]; e.located && covers(file.code, f.IP-e.bias) && file.err == nil {
 			return e
@@ -108,7 +108,7 @@ func (t *tracker) place(f *Frame) *epoch {
 // tell says which objects stayed without a place, each once.
 func (t *tracker) tell(p *process) {
 	for _, o := range p.order {
-		f := t.files.of(o.name)
+		f := o.file
 		for _, e := range o.epochs {
 			said := ""
 			switch {
@@ -134,16 +134,19 @@ func (t *tracker) say(s string) {
 }
 
 // Ahead is what a report says of where its objects were loaded.
-type Ahead struct{ processes []*process }
+type Ahead struct {
+	processes []*process
+	files     *files // open
+}
 
 // ReadAhead reads a report for what it says of where its objects were loaded,
-// so that its first frame can be told what its last one shows. o are the
-// options for the Ahead's use.
+// so that its first frame can be told what its last one shows. o are those
+// of the NewMarkup or NewReport that the Ahead is for: one of these must use
+// it, once, and be closed.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)
-	defer t.files.close()
-	a := &Ahead{processes: []*process{t.cur}}
+	a := &Ahead{processes: []*process{t.cur}, files: t.files}
 	reader := NewReader(func(r *Record) error {
 		switch t.turn(r) {
 		case begins:
@@ -152,12 +155,13 @@ func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 			}
 		case same:
 			if !t.cur.header(r) && t.begun <= maxProcesses {
-				t.cur.learn(r, &t.files)
+				t.cur.learn(r)
 			}
 		}
 		return nil
 	})
 	if _, err := io.Copy(reader, r); err != nil {
+		t.files.close()
 		return nil, fmt.Errorf("read ahead: %w", err)
 	}
 	return a, reader.Close()
