@@ -89,11 +89,11 @@ func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []
 
 // before returns an engine that recognises the format of one input when its
 // first bytes have come: e, which is f, is for markup.
-func (r *reports) before(e engine, format input.Format, in *os.File, label string, wait time.Duration, diag *diagnostics, f *filter.Filter, out io.Writer) engine {
+func (r *reports) before(e engine, format input.Format, in *os.File, label string, wait time.Duration, diag *diagnostics, f *filter.Filter, batch *batch) engine {
 	w := input.New(format, input.Translators{
 		Markup: func() io.WriteCloser {
 			if r.output == outputMarkup {
-				return passOn{out}
+				return passOn{batch.w}
 			}
 			return f
 		},
@@ -105,12 +105,13 @@ func (r *reports) before(e engine, format input.Format, in *os.File, label strin
 			o.Ahead = lookAhead(in, o)
 			switch r.output {
 			case outputJSON:
-				return valgrind.NewReport(out, r.options.Symbolizer, o)
+				return valgrind.NewReport(batch.w, r.options.Symbolizer, o)
 			case outputMarkup:
-				w := markup.NewWriter(out)
+				w := markup.NewWriter(batch.w)
 				return translation{valgrind.NewMarkup(w, o), w, w.Flush}
 			}
-			return translation{WriteCloser: valgrind.NewMarkup(f, o), sink: f}
+			batch.on = true
+			return translation{valgrind.NewMarkup(f, o), f, batch.Flush}
 		},
 	})
 	return engine{
@@ -125,19 +126,50 @@ func (r *reports) before(e engine, format input.Format, in *os.File, label strin
 type translation struct {
 	io.WriteCloser
 	sink  io.Closer
-	flush func() error // after each block; nil: the sink has none
+	flush func() error // of what the sink wrote, after each block
 }
 
 func (t translation) Write(p []byte) (int, error) {
 	n, err := t.WriteCloser.Write(p)
-	if err == nil && t.flush != nil {
+	if err == nil {
 		err = t.flush()
 	}
 	return n, err
 }
 
 func (t translation) Close() error {
-	return errors.Join(t.WriteCloser.Close(), t.sink.Close())
+	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
+}
+
+// A batch collects what is written to it between flushes, if it is on: a
+// translator gives a filter a frame at a time, and each would be written.
+type batch struct {
+	w    io.Writer
+	on   bool
+	data []byte
+}
+
+const batchSize = 64 << 10 // bytes that are written at once
+
+func (b *batch) Write(p []byte) (int, error) {
+	if !b.on {
+		return b.w.Write(p)
+	}
+	b.data = append(b.data, p...)
+	if len(b.data) >= batchSize {
+		return len(p), b.Flush()
+	}
+	return len(p), nil
+}
+
+// Flush writes what has been collected.
+func (b *batch) Flush() error {
+	if len(b.data) == 0 {
+		return nil
+	}
+	_, err := b.w.Write(b.data)
+	b.data = b.data[:0]
+	return err
 }
 
 // lookAhead reads what a report says of its objects, if it is a file; nil if it

@@ -89,9 +89,10 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		f := filter.New(out, o)
+		batch := &batch{w: out}
+		f := filter.New(batch, o)
 		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
-		e = reports.before(e, c.inputFormat(), in, label, o.Wait, diag, f, out)
+		e = reports.before(e, c.inputFormat(), in, label, o.Wait, diag, f, batch)
 		if dumps != nil {
 			return dumps.behind(e)
 		}
