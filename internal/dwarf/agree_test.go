@@ -27,7 +27,7 @@ import (
 const llvmSymbolizer = "llvm-symbolizer-19"
 
 const (
-	agreeAddresses = 20000 // random code addresses asked for, over the fixtures for x86-64
+	agreeAddresses = 20000 // random code addresses asked for, over the fixtures for x86-64; a fifth in short runs
 	agreeElsewhere = 500   // and of each other
 	agreeRatio     = 0.999 // of the frames that must be equal
 )
@@ -393,6 +393,9 @@ func TestAgreement(t *testing.T) {
 				path := f.build(t)
 				o := openObject(t, path)
 				n := (agreeAddresses + home - 1) / home
+				if !long() {
+					n /= 5
+				}
 				if f.elsewhere {
 					n = agreeElsewhere
 				}
