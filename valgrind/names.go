@@ -14,6 +14,16 @@ const (
 	topLevel              // likewise; it begins a record even where another has not ended
 )
 
+// isLoss reports whether this is one of the kinds of memory that a leak_summary
+// holds side by side.
+func isLoss(name string) bool {
+	switch name {
+	case "definitely_lost", "indirectly_lost", "possibly_lost", "still_reachable", "suppressed":
+		return true
+	}
+	return false
+}
+
 // known returns the kind and the name of an element.
 func known(name []byte) (string, kind) {
 	switch string(name) {

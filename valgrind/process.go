@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"debug/elf"
 	"strings"
 )
 
@@ -197,6 +198,9 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 	}
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]
+		if e.stale && len(e.ips) == 0 {
+			return e
+		}
 		if e.located {
 			if covers(f.code, fact.ip-e.bias) {
 				return e
@@ -212,7 +216,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 	}
 	e := &epoch{of: o, seen: make(map[ipFact]struct{}), named: make(map[nameKey]struct{})}
 	o.epochs = append(o.epochs, e)
-	e.add(fact, f)
+	e.stale = !e.add(fact, f) // no bias makes this address one of its code
 	return e
 }
 
@@ -255,6 +259,12 @@ func (e *epoch) learnName(f *Frame) {
 
 // windowsOf returns the biases that put ip into the code of f.
 func windowsOf(f *file, ip uint64) (all []window) {
+	if f.elf.Type == elf.ET_EXEC { // it says itself where it is
+		if covers(f.code, ip) {
+			all = append(all, window{})
+		}
+		return all
+	}
 	for i := range f.code {
 		s := &f.code[i]
 		if ip < s.Addr {

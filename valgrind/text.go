@@ -31,6 +31,10 @@ func (r *renderer) render(rec *Record) {
 		return // Valgrind 3.19 has it twice
 	}
 	r.head()
+	if r.t.closed {
+		r.t.closed = false
+		r.line = append(r.line, "--- the report goes on: a process was forked\n"...)
+	}
 	if !rec.Continued && rec.Name != "trace" && rec.Name != "status" {
 		r.line = append(r.line, '\n')
 	}
@@ -66,12 +70,15 @@ func (r *renderer) render(rec *Record) {
 			r.items(rec, "")
 		} else {
 			r.line = append(r.line, title(rec.Name)...)
-			r.line = append(r.line, ":\n"...)
+			if len(rec.Items) > 0 {
+				r.line = append(r.line, ':')
+			}
+			r.line = append(r.line, '\n')
 			r.items(rec, "")
 		}
 	}
 	if rec.Cut {
-		r.line = append(r.line, " (the report ends here)\n"...)
+		r.line = append(r.line, " (cut off)\n"...)
 	}
 }
 
@@ -281,7 +288,7 @@ func (r *renderer) group(rec *Record, i, end int, indent string) int {
 // field renders an element that holds text.
 func (r *renderer) field(name string, text []byte, indent string) {
 	r.line = append(append(r.line, indent...), title(name)...)
-	if len(text) > 0 {
+	if text = bytes.TrimSpace(text); len(text) > 0 {
 		r.line = append(r.line, ": "...)
 		r.prose(text)
 	}

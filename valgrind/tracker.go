@@ -80,11 +80,22 @@ func (t *tracker) turn(r *Record) turn {
 // learn takes the facts from a record, and looks for the places of the objects
 // in it.
 func (t *tracker) learn(r *Record) {
-	if t.o.Ahead != nil && t.begun <= len(t.ahead) {
+	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.unplaced(r) {
 		return // they are known
 	}
 	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
+}
+
+// unplaced reports whether a record has a frame in an object whose place is not
+// known: the report may have grown since it was looked through.
+func (t *tracker) unplaced(r *Record) bool {
+	for i := range r.Frames {
+		if f := &r.Frames[i]; f.Obj != nil && t.place(f) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // place returns where the object of a frame is; nil if that is not known.

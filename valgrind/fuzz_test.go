@@ -1,0 +1,115 @@
+package valgrind
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// marked is a whole error that must not be lost.
+func marked(number string) string {
+	return "\n<error>\n  <unique>" + number + "</unique>\n  <kind>Marked</kind>\n  <what>marked " + number + "</what>\n  <stack>\n    <frame>\n      <ip>0x5" + number[2:] + "</ip>\n    </frame>\n  </stack>\n</error>\n"
+}
+
+// Whatever stands between two errors, it makes nothing panic, hang or take
+// memory, does not come out as an element, and neither error is lost; nor does
+// it matter how it is cut into blocks.
+func FuzzValgrind(f *testing.F) {
+	for _, dir := range []string{"records", "markup"} {
+		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
+		if err != nil || len(names) == 0 {
+			f.Fatalf("%d seeds, %v", len(names), err)
+		}
+		for _, name := range names {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(a.Files[0].Data)
+		}
+	}
+	f.Add([]byte("<threadname><error></threadname><stack><frame><frame><ip>0x1</ip><stack></frame>"))
+	f.Add([]byte(strings.Repeat("<a>", 100) + strings.Repeat("</a>", 60)))
+	f.Add([]byte("<clientmsg><text>&#x41;&lt;&bad;&#99999999;</text><rawtext><![CDATA[ ]]]]><![CDATA[>]]></rawtext>"))
+	maps := fixtures(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzztest.Watch(t, data)()
+		report := []byte("<?xml version=\"1.0\"?>\n<valgrindoutput>\n" + marked("0xfeed1") + string(data) + "\n" + marked("0xfeed2") + "</valgrindoutput>\n")
+		whole := records(report, len(report))
+		if in := records(report, 7); in != whole {
+			t.Errorf("in blocks of 7 bytes:\n%s\nwhole:\n%s", in, whole)
+		}
+		o := Options{PrefixMap: maps}
+		text := markupOf(t, report, 64, o)
+		var out bytes.Buffer
+		w := NewReport(&out, nil, o)
+		w.Write(report)
+		w.Close()
+		for line := range strings.Lines(out.String()) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("no JSON: %s", line)
+			}
+		}
+		for _, number := range []string{"0xfeed1", "0xfeed2"} {
+			if number == "0xfeed2" && opens(data) {
+				break
+			}
+			heading := fmt.Sprintf("marked %s [Marked %[1]s]\n    #0    0x%016x (no module)\n", number, 0x5feed0+uint64(number[6]-'0'))
+			if !strings.Contains(text, heading) {
+				t.Errorf("%s is lost in\n%s", number, text)
+			}
+			if !strings.Contains(out.String(), `"unique":"`+number+`"`) {
+				t.Errorf("%s is lost in\n%s", number, out.String())
+			}
+		}
+		turns := 0
+		r := NewReader(func(rec *Record) error {
+			if rec.Name == document || rec.Name == "/"+document {
+				turns++
+			}
+			return nil
+		})
+		r.Write(report)
+		r.Close()
+		if n := resets(text); n > turns {
+			t.Errorf("%d resets of %d documents in\n%s", n, turns, text)
+		}
+	})
+}
+
+// opens reports whether data may begin something that what follows is a part
+// of.
+func opens(data []byte) bool {
+	for _, s := range []string{"<!", "<?", "usercomment", "rawtext", "threadname", "<"} {
+		if i := bytes.LastIndex(data, []byte(s)); i >= 0 && (s != "<" || !bytes.Contains(data[i:], []byte(">"))) {
+			return true
+		}
+	}
+	return false
+}
+
+// resets counts the elements that begin a process.
+func resets(text string) (n int) {
+	var s markup.Scanner
+	for line := range strings.Lines(text) {
+		s.Reset([]byte(line))
+		for {
+			tok, ok := s.Next()
+			if !ok {
+				break
+			}
+			if tok.Kind == markup.Elem && tok.Tag == markup.TagReset {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package valgrind
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// fixtures maps the objects of the scripts' reports to ELF files.
+func fixtures(t testing.TB) []PrefixMap {
+	t.Helper()
+	var maps []PrefixMap
+	for old, file := range map[string]string{
+		"/lib/prog.so":  "../symbolize/testdata/arch/x86_64.elf",
+		"/lib/other.so": "../internal/object/testdata/whole.elf",
+		"/bin/fixed":    "../internal/dwarf/testdata/tiny/gcc2.elf",
+	} {
+		path, err := filepath.Abs(filepath.FromSlash(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+		maps = append(maps, PrefixMap{old, path})
+	}
+	return maps
+}
+
+// markupOf returns the markup of a report that is written in blocks of this
+// size.
+func markupOf(t testing.TB, report []byte, block int, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	dst := markup.NewWriter(&out)
+	w := NewMarkup(dst, o)
+	for len(report) > 0 {
+		n := min(block, len(report))
+		if _, err := w.Write(report[:n]); err != nil {
+			t.Fatal(err)
+		}
+		report = report[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := dst.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Each script is a report and its markup, and what is said of its objects: as
+// it comes, and if it differs, after looking ahead.
+func TestMarkupReadsLikeTheReport(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join("testdata", "markup", "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d scripts, %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := a.Files[0].Data
+			if a.Files[0].Name == "quoted.xml" {
+				report = unquoted(t, report)
+			}
+			var said []string
+			o := Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}
+			answer := func() string {
+				text := markupOf(t, report, len(report), o)
+				for _, s := range said {
+					for _, m := range o.PrefixMap {
+						s = strings.ReplaceAll(s, m.New, m.Old)
+					}
+					text += "said: " + s + "\n"
+				}
+				said = nil
+				return text
+			}
+			got := []txtar.File{a.Files[0], {Name: "markup", Data: []byte(answer())}}
+			if in := markupOf(t, report, 5, o); !strings.HasPrefix(string(got[1].Data), in) {
+				t.Errorf("in blocks of 5 bytes (-whole +blocks):\n%s", cmp.Diff(string(got[1].Data), in))
+			}
+			said = nil
+			if o.Ahead, err = ReadAhead(bytes.NewReader(report), o); err != nil {
+				t.Fatal(err)
+			}
+			if ahead := answer(); ahead != string(got[1].Data) {
+				got = append(got, txtar.File{Name: "ahead", Data: []byte(ahead)})
+			}
+			if slices.EqualFunc(a.Files, got, func(a, b txtar.File) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }) {
+				return
+			}
+			out := txtar.Format(&txtar.Archive{Comment: a.Comment, Files: got})
+			if os.Getenv("UPDATE") == "1" {
+				if err := os.WriteFile(name, out, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Errorf("got another script (-want +got):\n%s", cmp.Diff(string(txtar.Format(a)), string(out)))
+		})
+	}
+}
