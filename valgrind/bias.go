@@ -61,6 +61,7 @@ type solver struct {
 	maps     []Map
 	demangle func(string) string
 	answers  *answerer // nil: nobody is asked what code at an address is
+	work     int       // done so far: facts that candidates were held against
 }
 
 // solve looks for the place of an epoch. It reports whether it is known.
@@ -69,7 +70,7 @@ func (s *solver) solve(e *epoch) bool {
 		return true
 	}
 	facts, known := len(e.ips)+len(e.names), e.of.proc.located
-	few := e.tried > 64 && facts < e.tried+e.tried/4
+	few := e.tried > 8 && facts < e.tried+e.tried/4
 	if e.stale || facts == 0 || known == e.triedWith && (facts == e.tried || few) {
 		return false
 	}
@@ -217,6 +218,10 @@ func lead(all []candidate) float64 {
 
 // score returns the candidates that are not far behind the best.
 func (s *solver) score(all []candidate, e *epoch, f *file) []candidate {
+	if s.work > maxWork {
+		return all
+	}
+	s.work += len(all) * min(len(e.ips)+len(e.names), 2*stageSize)
 	s.scoreOverlaps(all, e, f)
 	s.scoreData(all, e, f)
 	s.scoreNames(all, e, f)

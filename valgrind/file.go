@@ -24,6 +24,16 @@ const page = 4096
 type files struct {
 	o      *Options
 	byName map[string]*file
+	kept   int // bytes of what the report says of them
+}
+
+// keep reports whether there is room for another fact of so many bytes.
+func (fs *files) keep(size int) bool {
+	if fs.kept+size > maxFacts {
+		return false
+	}
+	fs.kept += size
+	return true
 }
 
 // A file is an object file at the place where a report says that it was.
@@ -232,14 +242,23 @@ func identifier(fn string) string {
 		return fn
 	}
 	fn = strings.ReplaceAll(fn, "(anonymous namespace)::", "")
-	if i := strings.IndexAny(fn, "(<[@"); i > 0 {
-		fn = fn[:i]
+	word, depth := make([]byte, 0, len(fn)), 0
+	for i := range len(fn) {
+		switch c := fn[i]; {
+		case c == '<':
+			depth++
+		case c == '>':
+			depth--
+		case depth > 0:
+		case c == '(' || c == '[' || c == '@':
+			return string(word)
+		case c == ' ' || c == ':' || c == '~': // of all that comes before
+			word = word[:0]
+		default:
+			word = append(word, c)
+		}
 	}
-	fn = fn[strings.LastIndexByte(fn, ' ')+1:] // what templates return comes first
-	if i := strings.LastIndexAny(fn, ":~"); i >= 0 {
-		fn = fn[i+1:]
-	}
-	return fn
+	return string(word)
 }
 
 // replaced returns which function the symbol of a replacement, as

@@ -18,9 +18,12 @@ const (
 	maxBiases    = 1 << 17  // candidates: the pages of 512 MiB of code
 	maxInline    = 128      // inlined calls at one address
 	maxOpen      = 256      // object files open at once: each costs a mapping
-	maxAnswers   = 1 << 16  // addresses whose frames are remembered
+	maxAnswers   = 1 << 14  // addresses whose frames are remembered
 	maxMapFile   = 16 << 20 // bytes of a --map file
 	maxSymbols   = 8 << 20  // entries of a symbol table that are looked at
 	maxDemangled = 1 << 16  // names of a file that are demangled to find one, 2 µs each
+	maxFacts     = 64 << 20 // bytes of what a report says of its objects, all processes together
+	factSize     = 128      // bytes that a fact takes, with its place in a map
+	maxWork      = 1 << 27  // facts held against candidates: ten seconds
 	maxAsked     = 1024     // candidates for which the symbolizer is asked, 0.1 ms each at first
 )

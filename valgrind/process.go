@@ -17,6 +17,7 @@ type process struct {
 	order     []*loaded // in that of their appearance
 	last      *loaded   // that was asked for
 	data      []dataFact
+	kept      int // bytes of facts
 	located   int // objects whose place is known
 }
 
@@ -100,7 +101,7 @@ func (p *process) object(name []byte) *loaded {
 	if o := p.known(name); o != nil {
 		return o
 	}
-	if len(p.objects) >= maxObjects || len(name) > maxPath {
+	if len(p.objects) >= maxObjects || len(name) > maxPath || !p.keep(4*factSize+len(name)) {
 		return nil
 	}
 	o := &loaded{name: string(name), file: p.files.of(string(name)), proc: p}
@@ -121,14 +122,14 @@ func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:]
 func (p *process) header(r *Record) bool {
 	switch r.Name {
 	case "pid":
-		p.pid = string(r.Text)
+		p.pid = p.text(r.Text)
 	case "ppid":
-		p.ppid = string(r.Text)
+		p.ppid = p.text(r.Text)
 	case "tool":
-		p.tool = string(r.Text)
+		p.tool = p.text(r.Text)
 	case "protocoltool":
 		if p.tool == "" {
-			p.tool = string(r.Text)
+			p.tool = p.text(r.Text)
 		}
 	case "protocolversion":
 	case "args":
@@ -139,15 +140,33 @@ func (p *process) header(r *Record) bool {
 				in = it.Name
 			case in != "argv":
 			case it.Name == "exe":
-				p.exe, p.args = string(it.Text), nil
+				p.exe, p.args = p.text(it.Text), nil
 			case it.Name == "arg" && len(p.args) < maxNames:
-				p.args = append(p.args, string(it.Text))
+				p.args = append(p.args, p.text(it.Text))
 			}
 		}
 	default:
 		return false
 	}
 	return true
+}
+
+// keep is files.keep for a fact of p.
+func (p *process) keep(size int) bool {
+	ok := p.files.keep(size)
+	if ok {
+		p.kept += size
+	}
+	return ok
+}
+
+// text returns a text of the header to be kept.
+func (p *process) text(b []byte) string {
+	b = b[:min(len(b), maxPath)]
+	if !p.keep(factSize + len(b)) {
+		return ""
+	}
+	return string(b)
 }
 
 // learn takes the facts from a record.
@@ -158,7 +177,7 @@ func (p *process) learn(r *Record) {
 		case it.Name == "stack" && !it.Leaf:
 			p.learnStack(r.Frames[it.First:it.Last])
 		case it.Leaf && (it.Name == "auxwhat" || it.Name == "what" || it.Name == "text"):
-			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames {
+			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames && p.keep(factSize+len(f.name)) {
 				p.data = append(p.data, f)
 			}
 		}
@@ -238,7 +257,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		return false
 	}
 	e.windows = windows
-	if len(e.ips) < maxAddresses {
+	if len(e.ips) < maxAddresses && e.of.proc.keep(factSize) {
 		e.ips = append(e.ips, fact)
 		e.seen[fact] = struct{}{}
 	}
@@ -250,6 +269,9 @@ func (e *epoch) learnName(f *Frame) {
 		return
 	}
 	if _, ok := e.named[nameKey{f.IP, string(f.Fn)}]; ok {
+		return
+	}
+	if len(f.Fn)+len(f.File) > maxPath || !e.of.proc.keep(factSize+len(f.Fn)+len(f.File)) {
 		return
 	}
 	n := nameFact{f.IP, string(f.Fn), string(f.File[lastSlash(f.File):]), f.Line}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -38,6 +39,7 @@ type reporter struct {
 	sites  []site
 	number map[*process]int // of the processes, in the order in which they begin
 	known  []*epoch         // that have their object
+	named  []string         // the items that are members of the object at work
 }
 
 // Write prints the records that p completes.
@@ -160,13 +162,15 @@ func (r *reporter) introduce(rec *Record) {
 // members prints what is in a record: what tells errors apart as members, all
 // of it, but for these, as items.
 func (r *reporter) members(rec *Record) {
+	r.named = r.named[:0]
 	rest := 0
 	for i := range rec.Items {
 		it := &rec.Items[i]
-		if it.Depth > 0 || !it.Leaf || !said(it.Name) || rec.repeats(i) {
+		if it.Depth > 0 || !it.Leaf || !said(it.Name) || r.isMember(it.Name) {
 			rest++
 			continue
 		}
+		r.named = append(r.named, it.Name)
 		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out = strconv.AppendUint(appendKey(r.out, it.Name), n, 10)
 		} else if it.Name == "isrootthread" {
@@ -182,15 +186,8 @@ func (r *reporter) members(rec *Record) {
 	r.items(rec, 0, len(rec.Items), true)
 }
 
-// repeats reports whether an item of this name came before the i-th.
-func (r *Record) repeats(i int) bool {
-	for j := range i {
-		if r.Items[j].Depth == 0 && r.Items[j].Name == r.Items[i].Name {
-			return true
-		}
-	}
-	return false
-}
+// isMember reports whether the object has a member of this name already.
+func (r *reporter) isMember(name string) bool { return slices.Contains(r.named, name) }
 
 // items prints the items from i to end as an array.
 func (r *reporter) items(rec *Record, i, end int, top bool) {
@@ -202,7 +199,8 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 		for next < end && rec.Items[next].Depth > it.Depth {
 			next++
 		}
-		if top && it.Leaf && said(it.Name) && !rec.repeats(i) {
+		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // only the first is one
+			r.named = slices.Delete(r.named, j, j+1)
 			i = next
 			continue
 		}

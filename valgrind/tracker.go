@@ -19,6 +19,7 @@ type tracker struct {
 	ahead  []*process // by the number of their document; 0 is what stands before the first
 	cur    *process
 	told   map[string]bool
+	looks  bool // ahead: no process is forgotten
 }
 
 func newTracker(o *Options) *tracker {
@@ -60,6 +61,9 @@ const (
 func (t *tracker) turn(r *Record) turn {
 	switch r.Name {
 	case document:
+		if len(t.open) == 0 {
+			t.forget(t.cur)
+		}
 		t.cur, t.closed = t.process(), false
 		if len(t.open) < maxNesting {
 			t.open = append(t.open, t.cur)
@@ -67,6 +71,7 @@ func (t *tracker) turn(r *Record) turn {
 		return begins
 	case "/" + document:
 		if len(t.open) > 1 {
+			t.forget(t.cur)
 			t.open = t.open[:len(t.open)-1]
 			t.cur = t.open[len(t.open)-1]
 			return resumes
@@ -75,6 +80,14 @@ func (t *tracker) turn(r *Record) turn {
 		return ends
 	}
 	return same
+}
+
+// forget makes room of what is known of a process that has ended.
+func (t *tracker) forget(p *process) {
+	if !t.looks {
+		t.files.kept -= p.kept
+		p.kept = 0
+	}
 }
 
 // learn takes the facts from a record, and looks for the places of the objects
@@ -157,6 +170,7 @@ type Ahead struct {
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)
+	t.looks = true
 	a := &Ahead{processes: []*process{t.cur}, files: t.files}
 	reader := NewReader(func(r *Record) error {
 		switch t.turn(r) {

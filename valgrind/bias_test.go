@@ -1,0 +1,143 @@
+package valgrind
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// reportWith returns a report with one stack: of addresses in /lib/prog.so, or
+// as given.
+func reportWith(ips ...uint64) []byte {
+	var b bytes.Buffer
+	b.WriteString("<?xml version=\"1.0\"?>\n<valgrindoutput>\n<tool>memcheck</tool>\n<args><vargv><exe>valgrind</exe></vargv><argv><exe>/bin/a</exe></argv></args>\n<error>\n<what>x</what>\n<stack>\n")
+	for _, ip := range ips {
+		fmt.Fprintf(&b, "<frame>\n<ip>%#X</ip>\n<obj>/lib/prog.so</obj>\n</frame>\n", ip)
+	}
+	b.WriteString("</stack>\n</error>\n</valgrindoutput>\n")
+	return b.Bytes()
+}
+
+var bias = regexp.MustCompile(`"bias":"(0x[0-9a-f]+)","by":"(\w+)"`)
+
+// In prog.so, outer is at 0x1370, its calls end at 0x1376 and 0x1384, and local
+// is at 0x13b0.
+func TestBiasIsInferredOrNotKnown(t *testing.T) {
+	mustRead := func(text string) []Map {
+		m, err := ReadMap(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Map{m}
+	}
+	const at = 0x4852000
+	tests := []struct {
+		name string
+		ips  []uint64
+		maps []Map
+		want string // the bias and how it is known, or what is said
+	}{
+		{"one page of code", []uint64{at + 0x13b6}, nil, "0x4852000 segments"},
+		{"a caller behind a call", []uint64{at + 0x13b6, at + 0x1375}, nil, "0x4852000 segments"},
+		{"callers that follow no call", []uint64{at + 0x13b6, at + 0x1377, at + 0x1379, at + 0x137b}, nil, "/lib/prog.so: this is not the file that ran: its code does not fit the addresses in the report"},
+		{"an address where the file has no code", []uint64{at + 0x136f}, nil, "/lib/prog.so: this is not the file that ran: its code does not fit the addresses in the report"},
+		{"given", []uint64{at + 0x13b6}, []Map{Bias("/lib/prog.so", at)}, "0x4852000 map"},
+		{"given by the last part of its name", []uint64{at + 0x13b6}, []Map{Bias("prog.so", at)}, "0x4852000 map"},
+		{"given, and it cannot be", []uint64{at + 0x13b6}, []Map{Bias("prog.so", at+0x1000)}, "0x4852000 segments"},
+		{"given for another", []uint64{at + 0x13b6}, []Map{Bias("other.so", 0)}, "0x4852000 segments"},
+		{"a log of valgrind -v -v", []uint64{at + 0x13b6}, mustRead("==7== x\n--7-- Reading syms from /lib/prog.so\n--7--    svma 0x0000001370, avma 0x0004853370\n"), "0x4852000 map"},
+		{"/proc/PID/maps", []uint64{at + 0x13b6}, mustRead("04852000-04853000 r--p 00000000 08:01 17   /lib/prog.so\n04853000-04854000 r-xp 00000000 08:01 17   /lib/prog.so\n"), "0x4852000 map"},
+	}
+	for _, tt := range tests {
+		var said []string
+		o := Options{PrefixMap: fixtures(t), Maps: tt.maps, Diagnose: func(s string) { said = append(said, s) }}
+		out := reportOf(t, reportWith(tt.ips...), o)
+		got := strings.Join(said, "\n")
+		for _, m := range o.PrefixMap {
+			got = strings.ReplaceAll(got, m.New, m.Old)
+		}
+		if m := bias.FindStringSubmatch(out); m != nil {
+			got = m[1] + " " + m[2]
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestReadMapRefusesOtherFiles(t *testing.T) {
+	for _, text := range []string{"", "a log\n", "Reading syms from /a\n", "1-2 r-xp 0 0:0 0 [vdso]\n"} {
+		if _, err := ReadMap(strings.NewReader(text)); err == nil {
+			t.Errorf("no error for %q", text)
+		}
+	}
+}
+
+// Runs of one address are inlined calls or recursion by what repeats.
+func TestPeriodOfRepeatedFrames(t *testing.T) {
+	for text, want := range map[string]int{"a": 1, "aa": 1, "aaaa": 1, "ab": 2, "abab": 2, "abc": 3, "abcabc": 3, "aab": 3, "aabaab": 3, "abababa": 7} {
+		var frames []Frame
+		for i := range text {
+			frames = append(frames, Frame{IP: 1, Fn: []byte(text[i : i+1])})
+		}
+		if got := period(frames); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// The names of replacements are decoded as pub_tool_redir.h encodes them.
+func TestReplacementsHaveTheNameOfWhatTheyReplace(t *testing.T) {
+	for name, want := range map[string]string{
+		"_vgr10010ZU_libcZdsoZa_malloc":                     "malloc",
+		"_vgr10010ZU_VgSoSynsomalloc__Znwm":                 "_Znwm",
+		"_vgr00000ZZ_libpthreadZdsoZd0_pthreadZucreateZAZa": "pthread_create@*",
+		"_vgw00000ZZ_libcZdsoZa_sigZa":                      "sig*",
+		"_vgrmalloc":                                        "",
+		"malloc":                                            "",
+		"_vgr1Z":                                            "",
+	} {
+		if got, ok := replaced(name); got != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %v; want %q", name, got, ok, want)
+		}
+	}
+}
+
+func TestIdentifierOfAFunction(t *testing.T) {
+	for fn, want := range map[string]string{
+		"main":                          "main",
+		"ns::inner(int)":                "inner",
+		"void app::W::run<int>(int)":    "run",
+		"(anonymous namespace)::f(int)": "f",
+		"std::vector<int, std::allocator<int> >::push_back(int const&)": "push_back",
+		"ns::A::~A()":                "A",
+		"ns::operator<(int, int)":    "",
+		"_ZN2ns5innerEi":             "_ZN2ns5innerEi",
+		"pthread_create@@GLIBC_2.34": "pthread_create",
+	} {
+		if got := identifier(fn); got != want {
+			t.Errorf("%q: got %q, want %q", fn, got, want)
+		}
+	}
+}
+
+func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
+	fs := files{o: &Options{PrefixMap: fixtures(t)}}
+	defer fs.close()
+	f := fs.of("/lib/prog.so")
+	if f.err != nil {
+		t.Fatal(f.err)
+	}
+	all := windowsOf(f, 0x4853376)
+	if want := []window{{0x4852000, 0x4852000}}; !slices.Equal(all, want) {
+		t.Error(cmp.Diff(want, all, cmp.AllowUnexported(window{})))
+	}
+	if all := windowsOf(f, 0x4853376+0x800); len(all) != 0 {
+		t.Errorf("got %v for an address that no page can hold", all)
+	}
+}
