@@ -69,14 +69,20 @@ func (fs *files) of(name string) *file {
 
 // located returns where the file of this name is on this machine.
 func (o *Options) located(name string) string {
+	mapped := false
 	for _, m := range o.PrefixMap {
 		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			name = m.New + rest
+			name, mapped = m.New+rest, true
 			break
 		}
 	}
-	if o.Sysroot != "" {
-		return filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name)))
+	if o.Sysroot != "" && !mapped {
+		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
+	}
+	if mapped { // it is the operator who says what a relative one is relative to
+		if abs, err := filepath.Abs(name); err == nil {
+			return abs
+		}
 	}
 	return name
 }

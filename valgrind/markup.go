@@ -143,6 +143,9 @@ func (r *renderer) present(e *epoch) {
 	if f.id.IsZero() {
 		name = f.path
 	}
+	if r.o.Symbolizer != nil { // which may know it by its path only
+		r.o.Symbolizer.Prefetch(f.id, f.path)
+	}
 	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.id})
 	r.line = append(r.line, '\n')
 	for i := range f.loads {

@@ -22,7 +22,7 @@ type Options struct {
 
 	// Sysroot is the folder below which the files are that a report names, if
 	// it is not the root. PrefixMap replaces the first prefix that matches of
-	// such a name, before that.
+	// such a name; that is then its place.
 	Sysroot   string
 	PrefixMap []PrefixMap
 
