@@ -97,7 +97,7 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.cancel(errClosed)
+	c.cancel(ErrClosed)
 	c.running.Wait()
 	c.direct.CloseIdleConnections()
 	c.guarded.CloseIdleConnections()
@@ -126,7 +126,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		if err == nil {
 			return f, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, errClosed) {
+		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 			return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, err)
 		}
 		if !errors.Is(err, fs.ErrNotExist) && failed == nil {

@@ -349,12 +349,12 @@ func TestCloseEndsDownloads(t *testing.T) {
 			<-here
 			within(t, 5*time.Second, func() {
 				c.Close()
-				if err := <-found; !errors.Is(err, errClosed) || errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("got %v, want %v", err, errClosed)
+				if err := <-found; !errors.Is(err, ErrClosed) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("got %v, want %v", err, ErrClosed)
 				}
 			})
-			if _, err := c.Find(context.Background(), buildid.Query{ID: id}, nil); !errors.Is(err, errClosed) {
-				t.Errorf("after Close: got %v, want %v", err, errClosed)
+			if _, err := c.Find(context.Background(), buildid.Query{ID: id}, nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: got %v, want %v", err, ErrClosed)
 			}
 			if got := leftovers(t, c.cache.dir); got != nil {
 				t.Errorf("left behind: %q", got)

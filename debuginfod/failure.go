@@ -30,11 +30,13 @@ func failuref(format string, args ...any) *failure {
 
 // The causes of a canceled request.
 var (
-	errSlow   = errors.New("too slow")
-	errTotal  = errors.New("too long in all")
-	errLost   = errors.New("another server was first")
-	errClosed = errors.New("debuginfod: the client is closed")
+	errSlow  = errors.New("too slow")
+	errTotal = errors.New("too long in all")
+	errLost  = errors.New("another server was first")
 )
+
+// ErrClosed says that the Client was closed before the file was there.
+var ErrClosed = errors.New("debuginfod: the client is closed")
 
 // failed puts err of a request under ctx into words.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {

@@ -28,7 +28,7 @@ func (c *Client) join(ctx context.Context, k key, name string, note func(buildid
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	f := c.flights[k]
 	if f == nil {
@@ -209,7 +209,7 @@ func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attemp
 // ended is the error of a flight that was not waited for.
 func (c *Client) ended(ctx context.Context) error {
 	if c.ctx.Err() != nil {
-		return errClosed
+		return ErrClosed
 	}
 	return context.Cause(ctx)
 }

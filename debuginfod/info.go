@@ -150,7 +150,7 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(c.ctx, func() { stop(errClosed) })()
+	defer context.AfterFunc(c.ctx, func() { stop(ErrClosed) })()
 	w := newWatch(c.timeout, stop)
 	defer w.stop()
 	began := time.Now()

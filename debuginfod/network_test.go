@@ -353,7 +353,7 @@ func TestNoNetworkByDefault(t *testing.T) {
 	}
 	for name, c := range map[string]*Client{"no servers": newClient(t, o), "offline": newClient(t, Options{Offline: true}, s.URL)} {
 		control := func(string, string, ...any) { t.Errorf("%s: something is dialed", name) }
-		refuse := func(context.Context, string, string) (net.Conn, error) { control("", ""); return nil, errClosed }
+		refuse := func(context.Context, string, string) (net.Conn, error) { control("", ""); return nil, ErrClosed }
 		c.direct.DialContext, c.guarded.DialContext = refuse, refuse
 		if _, err := c.Find(t.Context(), buildid.Query{ID: testID(1)}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want a miss", name, err)

@@ -28,14 +28,14 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	}
 	c.mu.Unlock()
 	if closed {
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	defer c.running.Done()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.MaxTime, errTotal)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(c.ctx, func() { end(errClosed) })()
+	defer context.AfterFunc(c.ctx, func() { end(ErrClosed) })()
 
 	var failed error
 	for _, s := range c.servers {

@@ -324,3 +324,44 @@ func silentServer(t *testing.T) string {
 	}()
 	return "http://" + l.Addr().String()
 }
+
+// Ctrl-C while a file is fetched for a log that is a file: there is nothing to wait for.
+func TestInterruptEndsADownload(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(log, []byte("{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000:load:0:rx:0x0}}}\n{{{pc:0x10010}}}\nthe end\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	cmd := exec.Command(command, log)
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+silentServer(t), "DEBUGINFOD_CACHE_PATH="+cache)
+	var stdout bytes.Buffer
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stderr.Read(make([]byte, 100)); err != nil { // the server is being asked
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, stderr)
+	cmd.Wait()
+	if took := time.Since(begin); took > slack {
+		t.Errorf("the end took %v, want it at once", took)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGINT) {
+		t.Errorf("exit code %d, want %d", got, 128+int(syscall.SIGINT))
+	}
+	if got, want := stdout.String(), "lost.so+0xf (BuildId: aabbccdd)\nthe end\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "aabbccdd", "*")); left != nil {
+		t.Errorf("left in the cache: %q", left)
+	}
+}

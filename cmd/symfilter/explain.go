@@ -81,7 +81,7 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	case u.ID.IsZero():
 		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"
 	case errors.Is(u.Err, symbolize.ErrPending):
-		return "a longer --wait, or the same log once more: what has been fetched is kept"
+		return "give it more time: --wait 90s"
 	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:
 		return "something above is out of order; symfilter doctor " + u.ID.String() + " tries again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -80,6 +81,8 @@ func (r *progressReport) progress(p debuginfod.Progress) {
 		return
 	}
 	switch {
+	case p.Done && errors.Is(p.Err, debuginfod.ErrClosed):
+		r.diag.line("%s: given up with %s of it: the log has ended", fetched(p), megabytes(p.Bytes))
 	case p.Done && p.Err != nil:
 		r.diag.line("%s: %v", fetched(p), p.Err)
 	case p.Done:

@@ -62,13 +62,13 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 			if !s.got.CompareAndSwap(0, number(sig)) {
 				os.Exit(exitSignal + s.signal())
 			}
+			cancel() // nobody waits for debug files any more
 			delay := time.Duration(0)
 			if sig == os.Interrupt {
 				delay = lastWords
 			}
 			stop, kill = time.After(delay), time.After(delay+patience)
 		case <-stop:
-			cancel()
 			close(s.reading)
 		case <-kill:
 			os.Exit(exitSignal + s.signal())
