@@ -271,6 +271,9 @@ func (r *Reader) tag(force bool) bool {
 	case '!':
 		return r.declaration(force)
 	}
+	if b[1] == 'f' && r.stack > 0 && r.open[len(r.open)-1] == "stack" && bytes.HasPrefix(b, []byte("<frame>")) && r.wholeFrame() {
+		return true
+	}
 	name, n, ok := r.name(1)
 	if !ok {
 		return r.badName(n, force)

@@ -1,9 +1,5 @@
 package valgrind
 
-import (
-	"strconv"
-)
-
 // A Record is one element of a report: a child of <valgrindoutput>, or text
 // between such. It is valid during the call that hands it over.
 type Record struct {
@@ -57,20 +53,19 @@ func number(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		return hex(text[2:])
 	}
-	digits := make([]byte, 0, 20)
 	for _, c := range text {
 		switch {
 		case '0' <= c && c <= '9':
-			if len(digits) == 20 {
+			if n > (1<<64-1-9)/10 {
 				return 0, false
 			}
-			digits = append(digits, c)
+			n = n*10 + uint64(c-'0')
+			ok = true
 		case c != ',':
 			return 0, false
 		}
 	}
-	n, err := strconv.ParseUint(string(digits), 10, 64)
-	return n, err == nil
+	return n, ok
 }
 
 func hex(digits []byte) (n uint64, ok bool) {
