@@ -36,7 +36,8 @@ type workload struct {
 	indexed string
 	// commands, when set, are compared instead of the two filters; they write to out.
 	commands func(b *binaries, command, out string) (other, mine []string)
-	bar      string // what the ratios, or the peak, are meant to be at most; empty: nothing in particular
+	other    []string // what symfilter is compared with, instead of the other filter
+	bar      string   // what the ratios, or the peak, are meant to be at most; empty: nothing in particular
 	// served: the debug files come from a server, and are in no cache yet.
 	served bool
 }
@@ -66,6 +67,7 @@ var workloads = []workload{
 	{name: "index, vmlinux", commands: indexing(vmlinux), bar: "wall 0.6, 600 MiB, file 2.0"},
 	{name: "index, radosgw", commands: indexing(radosgw), bar: "wall 0.5, 600 MiB, file 3.0"},
 	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
+	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},
 	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
 }
@@ -166,6 +168,9 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 				return err
 			}
 			mine.argv = append([]string{cache}, mine.argv...)
+		}
+		if w.other != nil {
+			other.argv = w.other
 		}
 		if w.commands != nil {
 			other.argv, mine.argv = w.commands(b, command, made)
