@@ -1,0 +1,115 @@
+package valgrind
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// An error is at the sink when its end tag has been written, whoever holds the
+// other end of the pipe.
+func TestErrorsAreOutAtOnce(t *testing.T) {
+	var got strings.Builder
+	sink := markup.NewWriter(&got)
+	w := NewMarkup(sink, Options{})
+	report := "<?xml version=\"1.0\"?>\n<valgrindoutput>\n"
+	for i := range 3 {
+		report += fmt.Sprintf("<error>\n  <unique>%#x</unique>\n  <what>error %[1]d</what>\n</error>", i)
+		io.WriteString(w, report)
+		sink.Flush()
+		if want := fmt.Sprintf("error %d [%#[1]x]\n", i); !strings.HasSuffix(got.String(), want) {
+			t.Errorf("got %q, want %q at its end", got.String(), want)
+		}
+		report = "\n\n"
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// No stack and no error is lost where elements are so long that they come in
+// parts.
+func TestLongErrorsComeInParts(t *testing.T) {
+	const frames, errors = 150_000, 3
+	var b bytes.Buffer
+	for range errors {
+		b.WriteString("<error>\n  <what>long</what>\n  <stack>\n")
+		for i := range frames {
+			fmt.Fprintf(&b, "    <frame>\n      <ip>%#X</ip>\n    </frame>\n", i+1)
+		}
+		b.WriteString("  </stack>\n  <auxwhat>behind</auxwhat>\n</error>\n")
+	}
+	var gotErrors, gotFrames, gotBehind int
+	next := uint64(1)
+	r := NewReader(func(rec *Record) error {
+		if rec.Name != "error" {
+			t.Errorf("got a record %q", rec.Name)
+		}
+		if !rec.Continued {
+			gotErrors++
+			next = 1
+		}
+		for _, it := range rec.Items {
+			if it.Name == "auxwhat" {
+				gotBehind++
+			}
+			if it.Name != "stack" {
+				continue
+			}
+			for _, f := range rec.Frames[it.First:it.Last] {
+				if f.IP != next {
+					t.Fatalf("got the frame %#x, want %#x", f.IP, next)
+				}
+				next++
+				gotFrames++
+			}
+		}
+		return nil
+	})
+	if _, err := r.Write(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if gotErrors != errors || gotFrames != errors*frames || gotBehind != errors {
+		t.Errorf("got %d errors, %d frames and %d texts behind them, want %d, %d and %[4]d", gotErrors, gotFrames, gotBehind, errors, errors*frames)
+	}
+}
+
+// What a report costs does not depend on its length.
+func TestMemoryIsConstant(t *testing.T) {
+	report := largeReport(1 << 20)
+	end := bytes.LastIndex(report, []byte("</valgrindoutput>"))
+	begin := bytes.Index(report, []byte("<error>"))
+	w := NewMarkup(markup.NewWriter(io.Discard), Options{})
+	w.Write(report[:begin])
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var before uint64
+	for i := range 64 {
+		if i == 4 {
+			before = live()
+		}
+		for rest := report[begin:end]; len(rest) > 0; {
+			n := min(len(rest), 64<<10)
+			w.Write(rest[:n])
+			rest = rest[n:]
+		}
+	}
+	if after := live(); after > before+1<<20 {
+		t.Errorf("60 MiB of a report keep %d KiB", (after-before)>>10)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
