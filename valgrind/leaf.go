@@ -11,7 +11,9 @@ import (
 func (r *Reader) leafEnd(name string, k kind, from int, force bool) (end, next int, isLeaf, ok bool) {
 	switch name {
 	case "usercomment":
-		return r.commentEnd(from, force)
+		if end, next, ok = r.userEnd(from, force); ok || next < 0 {
+			return end, next, true, ok
+		}
 	case "rawtext":
 		if end, next, ok = r.rawEnd(from, force); ok || next < 0 {
 			return end, next, true, ok
@@ -108,40 +110,61 @@ func (r *Reader) structural(at int, rest []byte) (is, more bool) {
 	return k != unknown, false
 }
 
-// commentEnd finds the end of --xml-user-comment, which may hold anything: it
+// A mark is what ends something that may hold anything else.
+type mark int
+
+const (
+	userEnd mark = iota
+	commentEnd
+	cdataEnd
+)
+
+var marks = [...]string{userEnd: "</usercomment>", commentEnd: "-->", cdataEnd: "]]>"}
+
+const cdataBegin = "<![CDATA["
+
+// find returns where the mark stands in the view, at from or behind; -1 if
+// nowhere. Where it was not found before, it is not looked for again.
+func (r *Reader) find(m mark, from int) int {
+	start := max(from, r.none[m])
+	if start < len(r.view) {
+		if i := bytes.Index(r.view[start:], []byte(marks[m])); i >= 0 {
+			return start + i
+		}
+	}
+	r.none[m] = max(r.none[m], len(r.view)-len(marks[m])+1)
+	return -1
+}
+
+// userEnd finds the end of --xml-user-comment, which may hold anything: it
 // ends where the program's arguments follow, or else with the first end tag.
-func (r *Reader) commentEnd(from int, force bool) (end, next int, isLeaf, ok bool) {
-	tag := []byte("</usercomment>")
+// Without ok, next is negative where it may be yet to come; otherwise there is
+// none.
+func (r *Reader) userEnd(from int, force bool) (end, next int, ok bool) {
 	args := []byte("<args>")
-	for i := max(from, r.seek); ; {
-		j := bytes.Index(r.view[i:], tag)
+	first := r.find(userEnd, from)
+	for i := first; i >= 0; {
+		behind := bytes.TrimLeft(r.view[i+len(marks[userEnd]):], " \t\r\n")
+		if len(behind) < len(args) && !force {
+			return 0, -1, false
+		}
+		if bytes.HasPrefix(behind, args) {
+			return i, i + len(marks[userEnd]), true
+		}
+		j := bytes.Index(r.view[i+1:], []byte(marks[userEnd]))
 		if j < 0 {
 			break
 		}
-		behind := bytes.TrimLeft(r.view[i+j+len(tag):], " \t\r\n")
-		if len(behind) < len(args) && !force {
-			r.seek = i + j
-			return 0, 0, false, false
-		}
-		if bytes.HasPrefix(behind, args) {
-			return i + j, i + j + len(tag), true, true
-		}
-		i += j + len(tag)
+		i += 1 + j
 	}
-	r.seek = max(from, r.seek, len(r.view)-len(tag))
-	if !force && len(r.view)-from < maxLeaf {
-		return 0, 0, false, false
+	switch {
+	case !force:
+		return 0, -1, false
+	case first < 0:
+		return 0, 0, false
 	}
-	if j := bytes.Index(r.view[from:], tag); j >= 0 {
-		return from + j, from + j + len(tag), true, true
-	}
-	return len(r.view), len(r.view), true, true
+	return first, first + len(marks[userEnd]), true
 }
-
-const (
-	cdataBegin = "<![CDATA["
-	cdataEnd   = "]]>"
-)
 
 // rawEnd finds the end of a text of CDATA sections. Without ok, next is
 // negative where it may be yet to come; otherwise there are no such sections.
@@ -160,14 +183,14 @@ func (r *Reader) rawEnd(from int, force bool) (end, next int, ok bool) {
 		if !bytes.HasPrefix(b, []byte(cdataBegin)) {
 			return 0, 0, false
 		}
-		j := bytes.Index(b, []byte(cdataEnd))
+		j := r.find(cdataEnd, i)
 		if j < 0 {
 			if force {
 				return 0, 0, false
 			}
 			return 0, -1, false
 		}
-		i += j + len(cdataEnd)
+		i = j + len(marks[cdataEnd])
 	}
 }
 
@@ -181,12 +204,12 @@ func appendSections(dst, b []byte) []byte {
 			break
 		}
 		b = b[i+len(cdataBegin):]
-		j := bytes.Index(b, []byte(cdataEnd))
+		j := bytes.Index(b, []byte(marks[cdataEnd]))
 		if j < 0 {
 			j = len(b)
 		}
 		dst = append(dst, b[:j]...)
-		b = b[min(len(b), j+len(cdataEnd)):]
+		b = b[min(len(b), j+len(marks[cdataEnd])):]
 	}
 	text := bytes.Trim(dst[start:], "\r\n")
 	return dst[:start+copy(dst[start:], text)]

@@ -17,6 +17,8 @@ type Reader struct {
 	view []byte // buf as far as the token at pos may reach
 	seek int    // in buf: how far the token at pos was searched for its end
 
+	none [len(marks)]int // in buf: each mark is nowhere before this, behind where it was looked for
+
 	// The record at work; its parts are offsets in buf.
 	rec       Record
 	at        int  // where it begins
@@ -84,7 +86,7 @@ func (r *Reader) Close() error {
 	if r.err == nil && r.working {
 		r.emit(true)
 	}
-	r.buf, r.pos, r.seek = nil, 0, 0
+	r.buf, r.view, r.pos, r.seek, r.none = nil, nil, 0, 0, [len(marks)]int{}
 	return r.err
 }
 
@@ -100,6 +102,9 @@ func (r *Reader) room(n int) {
 	r.buf = r.buf[:copy(r.buf, r.buf[start:])]
 	r.pos -= start
 	r.seek = max(0, r.seek-start)
+	for m := range r.none {
+		r.none[m] = max(0, r.none[m]-start)
+	}
 	if r.working {
 		r.at = 0
 		r.shift(int32(start))
@@ -360,14 +365,17 @@ func (r *Reader) instruction(force bool) bool {
 // declaration takes a comment, a CDATA section or another <!…>.
 func (r *Reader) declaration(force bool) bool {
 	b := r.view[r.pos:]
-	for _, d := range []struct{ begin, end string }{{"<![CDATA[", "]]>"}, {"<!--", "-->"}} {
+	for _, d := range []struct {
+		begin string
+		end   mark
+	}{{cdataBegin, cdataEnd}, {"<!--", commentEnd}} {
 		if len(b) < len(d.begin) && string(b) == d.begin[:len(b)] && !force {
 			return false
 		}
 		if !bytes.HasPrefix(b, []byte(d.begin)) {
 			continue
 		}
-		end := bytes.Index(b, []byte(d.end))
+		end := r.find(d.end, r.pos)
 		if end < 0 {
 			if !force {
 				return false
@@ -375,12 +383,13 @@ func (r *Reader) declaration(force bool) bool {
 			break
 		}
 		at := r.pos
+		end -= at
 		if d.begin == "<!--" {
-			r.pos = at + end + len(d.end)
+			r.pos = at + end + len(marks[commentEnd])
 			r.seek = r.pos
 		} else {
 			r.stray(at+len(d.begin), at+end)
-			r.pos += len(d.end)
+			r.pos += len(marks[cdataEnd])
 			r.seek = r.pos
 		}
 		return true
