@@ -26,6 +26,7 @@ type Reader struct {
 	continued bool // its beginning was handed over
 	open      []string
 	whole     bool // the leaf at work has its end tag: half an address is none
+	stackAt   int  // the open element that it ends with
 	stack     int  // the item of the open stack, plus 1
 	items     []rawItem
 	frames    []rawFrame
@@ -421,7 +422,7 @@ func (r *Reader) closeTag(name []byte) {
 
 // closeTo ends the elements from the i-th open one on.
 func (r *Reader) closeTo(i int) {
-	if r.stack > 0 && int(r.items[r.stack-1].depth) >= i-1 {
+	if r.stack > 0 && i <= r.stackAt {
 		r.endStack()
 	}
 	r.open = r.open[:i]
@@ -491,7 +492,7 @@ func (r *Reader) push(name string) {
 	case len(r.open) == 0:
 		r.open = append(r.open, name)
 		if name == "stack" || name == "frame" { // orphaned: its record's beginning is missing
-			r.beginStack(0)
+			r.beginStack(0, 0)
 		}
 		if name == "frame" {
 			r.frames = append(r.frames, rawFrame{})
@@ -501,12 +502,12 @@ func (r *Reader) push(name string) {
 		return
 	case name == "frame":
 		if r.stack == 0 {
-			r.beginStack(len(r.open) - 1)
+			r.beginStack(len(r.open)-1, len(r.open)-1)
 		}
 		r.endFrame()
 		r.frames = append(r.frames, rawFrame{})
 	case name == "stack":
-		r.beginStack(len(r.open) - 1)
+		r.beginStack(len(r.open)-1, len(r.open))
 	default:
 		r.items = append(r.items, rawItem{name: name, depth: int32(len(r.open) - 1)})
 	}
@@ -522,8 +523,10 @@ func (r *Reader) endFrame() {
 	}
 }
 
-// beginStack begins a stack at a depth; one that is open ends.
-func (r *Reader) beginStack(depth int) {
+// beginStack begins a stack at a depth, which ends with the open element at;
+// one that is open ends.
+func (r *Reader) beginStack(depth, at int) {
+	r.stackAt = at
 	r.endStack()
 	n := int32(len(r.frames))
 	r.items = append(r.items, rawItem{name: "stack", depth: int32(depth), first: n, last: n})
@@ -604,7 +607,7 @@ func (r *Reader) carryOn() {
 	for i, name := range open {
 		switch {
 		case name == "stack":
-			r.beginStack(max(0, i-1))
+			r.beginStack(max(0, i-1), i)
 		case i > 0 && name != "frame":
 			r.items = append(r.items, rawItem{name: name, depth: int32(i - 1)})
 		}
