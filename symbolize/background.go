@@ -124,7 +124,7 @@ func (s *Symbolizer) index(e *entry) {
 // adopt makes e's module answer from the index that was made; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
-	if m.useIndex(); m.index == nil {
+	if m.useIndex(&s.o); m.index == nil {
 		e.unindexed = true
 		return
 	}

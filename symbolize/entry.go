@@ -27,6 +27,8 @@ type entry struct {
 	key  key
 	used atomic.Uint64 // Symbolizer.clock at the last question
 
+	index atomic.Pointer[indexed] // of module; nil: none
+
 	mu      sync.Mutex // held while the module answers
 	module  *module
 	err     error

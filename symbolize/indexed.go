@@ -3,6 +3,9 @@ package symbolize
 import (
 	"errors"
 	"io/fs"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -10,15 +13,35 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// indexed is a module's index, if it has one, with what was copied out of it.
+// An indexed is the index of a file, with what was copied out of it. Many
+// goroutines may ask it at once.
 type indexed struct {
-	index  *symindex.Index // nil: none
-	source symindex.Source // what an index must have been made from; without an ID: there can be none
-	dir    symindex.Dir
-	frames []symindex.Frame // scratch
-	names  [][]name         // by number, in chunks that are made when they are needed; not read yet where linkage is empty
-	paths  [][]indexPath    // by number; not read yet where text is empty
-	text   int64            // bytes of names and paths
+	mu     sync.RWMutex    // held for reading by questions, and for writing to end them
+	index  *symindex.Index // nil: closed
+	o      *Options
+	copies atomic.Pointer[copies]
+	grown  atomic.Bool // by more than a little since it was asked last
+}
+
+// copies are names and paths of an index by their numbers.
+type copies struct {
+	names chunks[name]
+	paths chunks[indexPath]
+	size  atomic.Int64 // bytes of all
+}
+
+// chunks are pointers by number, in pieces that are made when they are needed.
+type chunks[T any] []atomic.Pointer[[chunk]atomic.Pointer[T]]
+
+const (
+	chunk    = 128     // pointers that get memory together
+	muchText = 1 << 20 // bytes that are more than a little
+)
+
+// An indexPath is a path that was copied.
+type indexPath struct {
+	filePath
+	plain bool // printable ASCII
 }
 
 // openIndex opens the index of m's file, which is still open.
@@ -39,15 +62,15 @@ func (m *module) openIndex(o *Options, file *buildid.File) {
 		return
 	}
 	m.source, m.dir = source, symindex.Dir{Path: o.IndexDir, Budget: o.IndexBudget}
-	m.useIndex()
+	m.useIndex(o)
 }
 
 // useIndex opens the index if it is there and good.
-func (m *module) useIndex() {
+func (m *module) useIndex(o *Options) {
 	x, err := m.dir.Open(m.source)
 	switch {
 	case err == nil:
-		m.index = x
+		m.index = newIndexed(x, o)
 	case errors.Is(err, symindex.ErrDamaged):
 		m.dir.Remove(m.source)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, symindex.ErrStale):
@@ -55,25 +78,50 @@ func (m *module) useIndex() {
 	}
 }
 
-// closeIndex closes the index. What was copied out of it is forgotten.
-func (x *indexed) closeIndex() error {
-	if x.index == nil {
-		return nil
-	}
-	err := x.index.Close()
-	x.index = nil
+func newIndexed(index *symindex.Index, o *Options) *indexed {
+	x := &indexed{index: index, o: o}
 	x.forget()
-	return err
+	return x
 }
 
 // forget gives up what was copied.
-func (x *indexed) forget() { x.frames, x.names, x.paths, x.text = nil, nil, nil, 0 }
+func (x *indexed) forget() {
+	if x == nil {
+		return
+	}
+	pieces := func(n int) int { return (n + chunk - 1) / chunk }
+	c := &copies{names: make(chunks[name], pieces(x.index.Names())), paths: make(chunks[indexPath], pieces(x.index.Files()))}
+	c.size.Store(int64(8 * (len(c.names) + len(c.paths))))
+	x.copies.Store(c)
+}
+
+// close closes the index, when the questions at work are answered.
+func (x *indexed) close() error {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	index := x.index
+	x.index = nil
+	if index == nil {
+		return nil
+	}
+	return index.Close()
+}
 
 func (x *indexed) footprint() int64 {
-	if x.index == nil {
+	if x == nil {
 		return 0
 	}
-	return x.index.Footprint() + x.text + int64(cap(x.names)+cap(x.paths))*int64(unsafe.Sizeof([]name{}))
+	return x.index.Footprint() + x.copies.Load().size.Load()
+}
+
+// closeIndex closes m's index, if it has one.
+func (m *module) closeIndex() error {
+	x := m.index
+	m.index = nil
+	return x.close()
 }
 
 // spoilt takes an index that contradicts itself, or cannot be read, out of
@@ -88,34 +136,15 @@ func (m *module) spoilt(budget int64) {
 	}
 }
 
-// indexFrames is debugFrames by the index; ok is false where it has none.
+// indexFrames is debugFrames by the index; ok is false where there is none.
 func (s *Symbolizer) indexFrames(m *module, dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	if m.index == nil {
 		return dst, false
 	}
 	start := len(dst)
 	err := guard(func() (err error) {
-		if m.indexed.frames, err = m.index.Lookup(m.indexed.frames[:0], addr); err != nil {
-			return err
-		}
-		for _, f := range m.indexed.frames {
-			var n name
-			if f.Name > 0 && s.o.Names != NoNames {
-				if n, err = m.indexName(s, f.Name-1); err != nil {
-					return err
-				}
-			}
-			frame := Frame{Func: n.shown, Linkage: n.linkage, Line: f.Line, Column: f.Column, Inlined: f.Inlined, PlainFunc: n.plain}
-			if f.File > 0 {
-				p, err := m.indexPath(s, f.File-1)
-				if err != nil {
-					return err
-				}
-				frame.File, frame.CompDir, frame.Dir, frame.HasLine, frame.PlainFile = p.text, p.comp, p.dir, true, p.plain
-			}
-			dst = append(dst, frame)
-		}
-		return nil
+		dst, err = m.index.frames(dst, addr)
+		return err
 	})
 	if err != nil {
 		m.spoilt(s.o.MaxMemory)
@@ -124,101 +153,197 @@ func (s *Symbolizer) indexFrames(m *module, dst []Frame, addr uint64) (frames []
 	return dst, true
 }
 
-// An indexPath is a path that was copied.
-type indexPath struct {
-	filePath
-	plain bool // printable ASCII
-}
-
-// chunk is how many names, or paths, get memory together.
-const chunk = 128
-
-// slot returns the i-th of what chunks hold, of n in all.
-func slot[T any](x *indexed, chunks *[][]T, i uint32, n int) *T {
-	if *chunks == nil {
-		*chunks = make([][]T, (n+chunk-1)/chunk)
-	}
-	c := &(*chunks)[i/chunk]
-	if *c == nil {
-		*c = make([]T, chunk)
-		x.text += chunk * int64(unsafe.Sizeof((*c)[0]))
-	}
-	return &(*c)[i%chunk]
-}
-
-// indexName returns the name of that number.
-func (m *module) indexName(s *Symbolizer, i uint32) (name, error) {
-	if int64(i) >= int64(m.index.Names()) {
-		return name{}, symindex.ErrDamaged
-	}
-	n := slot(&m.indexed, &m.names, i, m.index.Names())
-	if n.linkage != "" {
-		return *n, nil
-	}
-	linkage, shown, err := m.index.Name(i)
-	if err != nil || len(linkage) == 0 {
-		return name{}, err
-	}
-	v := name{linkage: string(linkage)}
-	v.shown = v.linkage
-	if !s.o.NoDemangle && &shown[0] != &linkage[0] {
-		v.shown = string(shown)
-	}
-	v.plain = isPlain(v.shown)
-	*n = v
-	m.copied(int64(len(linkage)+len(shown)), s.o.MaxMemory/8)
-	return v, nil
-}
-
-func (m *module) indexPath(s *Symbolizer, i uint32) (indexPath, error) {
-	if int64(i) >= int64(m.index.Files()) {
-		return indexPath{}, symindex.ErrDamaged
-	}
-	p := slot(&m.indexed, &m.paths, i, m.index.Files())
-	if p.text != "" {
-		return *p, nil
-	}
-	text, comp, dir, err := m.index.File(i)
-	if err != nil {
-		return indexPath{}, err
-	}
-	v := indexPath{filePath{string(text), comp, dir}, false}
-	v.plain = isPlain(v.text)
-	*p = v
-	m.copied(int64(len(text)), s.o.MaxMemory/8)
-	return v, nil
-}
-
-// copied counts what was copied, and forgets it when it is more than budget.
-func (x *indexed) copied(n, budget int64) {
-	if x.text += n; x.text > budget {
-		x.names, x.paths, x.text = nil, nil, 0
-	}
-}
-
 // indexSymbol is symbol by the index; ok is false where other tables may know
 // better.
 func (s *Symbolizer) indexSymbol(m *module, addr uint64) (v symbol, ok bool) {
-	if m.index == nil || m.symbolObject() != m.obj {
+	if m.index == nil {
 		return v, false
 	}
-	err := guard(func() error {
-		sym, found, err := m.index.Symbol(addr)
-		if err != nil || !found || sym.Size == 0 || addr-sym.Addr >= sym.Size {
-			return err
-		}
-		n, err := m.indexName(s, sym.Name)
-		if err != nil || n.linkage == "" {
-			return err
-		}
-		v.addr, v.size = sym.Addr, sym.Size
-		v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
-		ok = true
-		return nil
+	err := guard(func() (err error) {
+		v, ok, err = m.index.symbol(addr)
+		return err
 	})
 	if err != nil {
 		m.spoilt(s.o.MaxMemory)
 		return symbol{}, false
 	}
 	return v, ok
+}
+
+// atOnce is Code by an index alone, for which nobody waits, neither for the
+// file nor for other questions about it; ok is false where Code may know more.
+func (s *Symbolizer) atOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
+	s.mu.RLock()
+	e := s.entries[keyOf(l.ID, l.Name)]
+	closed := s.closed
+	s.mu.RUnlock()
+	if e == nil || closed || s.o.NoInlines || s.o.Names != LinkageNames || s.o.Reaching {
+		return dst, false
+	}
+	x := e.index.Load()
+	if x == nil {
+		return dst, false
+	}
+	if dst, ok = x.code(dst, l.Addr); ok {
+		e.used.Store(s.clock.Add(1))
+	}
+	if x.grown.Load() && x.grown.CompareAndSwap(true, false) {
+		if e.mu.TryLock() {
+			s.account(e)
+			e.mu.Unlock()
+		}
+		s.relieve()
+	}
+	return dst, ok
+}
+
+// code is Symbolizer.code, for addresses of which the index knows all there is
+// to know. What is wrong with the index is found again by who may close it.
+func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
+	start := len(dst)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.index == nil {
+		return dst, false
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			frames, ok = dst[:start], false
+		}
+	}()
+	frames, err := x.frames(dst, addr)
+	if err != nil || len(frames) == start {
+		return dst, false
+	}
+	symbol, ok, err := x.symbol(addr)
+	if err != nil || !ok {
+		return dst, false
+	}
+	frames[len(frames)-1].takeName(&symbol.Frame)
+	return frames, true
+}
+
+// frames appends the frames at addr, in copies; an error says that the index
+// cannot be believed.
+func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
+	start := len(dst)
+	var room [8]symindex.Frame
+	found, err := x.index.Lookup(room[:0], addr)
+	if err != nil {
+		return dst, err
+	}
+	for i := range found {
+		f := &found[i]
+		dst = append(dst, Frame{Line: f.Line, Column: f.Column, Inlined: f.Inlined})
+		frame := &dst[len(dst)-1]
+		if f.Name > 0 && x.o.Names != NoNames {
+			n, err := x.name(f.Name - 1)
+			if err != nil {
+				return dst[:start], err
+			}
+			frame.Func, frame.Linkage, frame.PlainFunc = n.shown, n.linkage, n.plain
+		}
+		if f.File > 0 {
+			p, err := x.path(f.File - 1)
+			if err != nil {
+				return dst[:start], err
+			}
+			frame.File, frame.CompDir, frame.Dir, frame.HasLine, frame.PlainFile = p.text, p.comp, p.dir, true, p.plain
+		}
+	}
+	return dst, nil
+}
+
+// symbol returns the symbol that covers addr; ok is false where there is none,
+// or none with a size.
+func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
+	sym, found, err := x.index.Symbol(addr)
+	if err != nil || !found || sym.Size == 0 || addr-sym.Addr >= sym.Size {
+		return v, false, err
+	}
+	n, err := x.name(sym.Name)
+	if err != nil || n.linkage == "" {
+		return v, false, err
+	}
+	v.addr, v.size = sym.Addr, sym.Size
+	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
+	return v, true, nil
+}
+
+// name returns the name of that number, which is without text where the index
+// has none.
+func (x *indexed) name(i uint32) (*name, error) {
+	c := x.copies.Load()
+	if int(i)/chunk >= len(c.names) {
+		return nil, symindex.ErrDamaged
+	}
+	place := c.names.place(i, c)
+	if n := place.Load(); n != nil {
+		return n, nil
+	}
+	linkage, shown, err := x.index.Name(i)
+	if err != nil {
+		return nil, err
+	}
+	n := &name{}
+	if len(linkage) > 0 && (x.o.NoDemangle || &shown[0] == &linkage[0]) {
+		n.linkage = string(linkage)
+		n.shown = n.linkage
+	} else if len(linkage) > 0 {
+		both := string(linkage) + string(shown)
+		n.linkage, n.shown = both[:len(linkage)], both[len(linkage):]
+	}
+	n.plain = isPlain(n.shown)
+	place.Store(n)
+	x.copied(c, int64(unsafe.Sizeof(*n))+int64(len(linkage)+len(shown)))
+	return n, nil
+}
+
+// path returns the path of that number.
+func (x *indexed) path(i uint32) (*indexPath, error) {
+	c := x.copies.Load()
+	if int(i)/chunk >= len(c.paths) {
+		return nil, symindex.ErrDamaged
+	}
+	place := c.paths.place(i, c)
+	if p := place.Load(); p != nil {
+		return p, nil
+	}
+	text, comp, dir, err := x.index.File(i)
+	if err != nil {
+		return nil, err
+	}
+	p := &indexPath{filePath: filePath{string(text), comp, dir}}
+	p.plain = isPlain(p.text)
+	place.Store(p)
+	x.copied(c, int64(unsafe.Sizeof(*p))+int64(len(text)))
+	return p, nil
+}
+
+// place returns where the pointer of that number is, which others may store
+// meanwhile.
+func (all chunks[T]) place(i uint32, c *copies) *atomic.Pointer[T] {
+	piece := &all[i/chunk]
+	p := piece.Load()
+	if p == nil {
+		p = new([chunk]atomic.Pointer[T])
+		if !piece.CompareAndSwap(nil, p) {
+			p = piece.Load()
+		} else {
+			c.size.Add(int64(unsafe.Sizeof(*p)))
+		}
+	}
+	return &p[i%chunk]
+}
+
+// copied counts what was copied, and forgets it all when it is too much.
+func (x *indexed) copied(c *copies, n int64) {
+	size := c.size.Add(n)
+	if size > x.o.MaxMemory/8 && x.copies.Load() == c {
+		x.forget()
+	}
+	if size/muchText != (size-n)/muchText {
+		x.grown.Store(true)
+	}
 }

@@ -47,10 +47,14 @@ func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) 
 		symbol.Offset = addr - symbol.addr
 		return append(dst, symbol.Frame), nil
 	}
-	physical := &dst[len(dst)-1]
-	physical.Func, physical.Linkage, physical.PlainFunc, physical.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
-	physical.SymbolFile = symbol.SymbolFile
+	dst[len(dst)-1].takeName(&symbol.Frame)
 	return dst, nil
+}
+
+// takeName gives f the name of the symbol.
+func (f *Frame) takeName(symbol *Frame) {
+	f.Func, f.Linkage, f.PlainFunc, f.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
+	f.SymbolFile = symbol.SymbolFile
 }
 
 // debugFrames appends what debug information says of addr, in copies. The

@@ -34,7 +34,9 @@ func (s *Symbolizer) account(e *entry) {
 		n += int64(attemptCost + len(a.Where) + len(a.Said))
 	}
 	var open openFiles
+	e.index.Store(nil)
 	if e.module != nil {
+		e.index.Store(e.module.index)
 		n += e.module.footprint()
 		open = e.module.openFiles()
 	}
@@ -109,7 +111,7 @@ func (s *Symbolizer) trim() {
 		e.mu.Lock()
 		if e.module != nil && e.module.dw != nil {
 			e.module.known, e.module.symbols = knownNames{}, knownNames{}
-			e.module.forget()
+			e.module.index.forget()
 			e.module.dw.Shrink(max(0, e.module.dw.Footprint()-excess))
 			s.account(e.entry)
 		}

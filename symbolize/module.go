@@ -12,6 +12,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/dwarf"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/symindex"
 )
 
 // Holds says what a file can answer from.
@@ -41,12 +42,14 @@ type module struct {
 	struck      error       // what the present lookup counts against it
 	scratch     []dwarf.Frame
 	goTable     goTable
-	parts                  // that the file is continued in
-	known       knownNames // of debug information
-	symbols     knownNames // of the symbol table
-	indexed
-	pin      *pin // nil: no index was begun
-	inflated bool // sections are on the heap
+	parts                       // that the file is continued in
+	known       knownNames      // of debug information
+	symbols     knownNames      // of the symbol table
+	index       *indexed        // nil: none
+	source      symindex.Source // what an index must have been made from; without an ID: there can be none
+	dir         symindex.Dir
+	pin         *pin // nil: no index was begun
+	inflated    bool // sections are on the heap
 
 	read int64 // bytes of the file, about, since its pages were given back
 
@@ -184,7 +187,7 @@ func (m *module) close() error {
 
 // footprint returns the heap bytes that the readers hold.
 func (m *module) footprint() int64 {
-	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.indexed.footprint()
+	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.index.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
 	}

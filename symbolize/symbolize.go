@@ -174,7 +174,8 @@ func (e *FaultError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FaultError) Unwrap() error { return e.Err }
 
 // A Symbolizer answers locations. Many goroutines may use it at once;
-// questions about one file are answered one after the other.
+// questions about one file are answered one after the other, but for those
+// that its index answers.
 type Symbolizer struct {
 	o    Options
 	ctx  context.Context // done when the Symbolizer is closed
@@ -283,6 +284,9 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 // ErrClosed. The strings are copies. A file without debug information answers,
 // until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
+	if dst, ok := s.atOnce(dst, l); ok {
+		return dst, nil
+	}
 	e, err := s.acquire(ctx, l)
 	if err != nil {
 		return dst, err

@@ -5,25 +5,20 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"sync/atomic"
 )
 
 func update(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
-// An Index is an open index. One goroutine at a time uses it. No bytes make it panic or run on; a mapped file that shrinks makes it fault.
+// An Index is an open index. Many goroutines may use it at once, but for Close. No bytes make it panic or run on; a mapped file that shrinks makes
+// it fault.
 type Index struct {
 	data   []byte
 	body   []byte
 	head   header
 	sums   []byte
-	sound  []uint64 // a bit for each block that was checked
+	sound  []atomic.Uint64 // a bit for each block that was checked
 	mapped bool
-	memo   memo
-}
-
-// memo is the last span that was found: neighbours are often asked for.
-type memo struct {
-	lo, hi uint64
-	unit   unitRecord
 }
 
 // New returns the index in data, whose header is checked, and which is not changed as long as the Index is in use.
@@ -46,7 +41,7 @@ func New(data []byte) (*Index, error) {
 			return nil, fmt.Errorf("section table: %w", ErrDamaged)
 		}
 	}
-	x.sound = make([]uint64, (blocks(h.body)+63)/64)
+	x.sound = make([]atomic.Uint64, (blocks(h.body)+63)/64)
 	return x, nil
 }
 
@@ -74,7 +69,7 @@ func (x *Index) take(off, n uint64) []byte {
 		return nil
 	}
 	for b := off / blockSize; b <= (off+n-1)/blockSize; b++ {
-		if x.sound[b>>6]&(1<<(b&63)) == 0 && !x.check(b) {
+		if x.sound[b>>6].Load()&(1<<(b&63)) == 0 && !x.check(b) {
 			return nil
 		}
 	}
@@ -90,7 +85,7 @@ func (x *Index) check(b uint64) bool {
 	if checksum(x.body[lo:hi]) != binary.LittleEndian.Uint32(x.sums[4*b:]) {
 		return false
 	}
-	x.sound[b>>6] |= 1 << (b & 63)
+	x.sound[b>>6].Or(1 << (b & 63))
 	return true
 }
 
@@ -154,40 +149,32 @@ func (x *Index) unit(i uint64) (u unitRecord, err error) {
 }
 
 // span finds the unit that addr belongs to.
-func (x *Index) span(addr uint64) (*unitRecord, error) {
-	m := &x.memo
-	if m.lo <= addr && addr < m.hi {
-		return &m.unit, nil
-	}
+func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	e, found, err := x.search(secSpanDir, 0, x.head.sections[secSpanDir].size/dirEntrySize, addr)
 	if !found || err != nil {
-		return nil, err
+		return u, false, err
 	}
 	v := varints{b: x.rest(secSpans, uint64(e.off), spansInBlock*maxSpanBytes)}
 	at, unit := e.addr, uint64(0)
 	for range spansInBlock {
 		if v.at == len(v.b) && len(v.b) > 0 { // the last block
-			return nil, nil
+			return u, false, nil
 		}
 		lo := at + v.unsigned()
 		hi := lo + v.unsigned()
 		unit += uint64(v.signed())
 		if v.bad || hi < lo || lo < at {
-			return nil, damaged("spans")
+			return u, false, damaged("spans")
 		}
 		if addr < lo {
-			return nil, nil
+			return u, false, nil
 		}
 		if at = hi; addr < hi {
-			u, err := x.unit(unit)
-			if err != nil {
-				return nil, err
-			}
-			x.memo = memo{lo, hi, u}
-			return &x.memo.unit, nil
+			u, err = x.unit(unit)
+			return u, err == nil, err
 		}
 	}
-	return nil, nil
+	return u, false, nil
 }
 
 // A Frame is a function that an address is in. Names and files are numbers for [Index.Name] and [Index.File], and 1: 0 is none.
@@ -199,8 +186,8 @@ type Frame struct {
 
 // Lookup appends the frames at addr, innermost first, to dst; nothing known there: dst unchanged. An error wraps ErrDamaged.
 func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
-	u, err := x.span(addr)
-	if u == nil || err != nil {
+	u, ok, err := x.span(addr)
+	if !ok || err != nil {
 		return dst, err
 	}
 	e, found, err := x.search(secRowDir, u.dir, u.dirCount, addr)
@@ -230,7 +217,7 @@ func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 		}
 		r, rows = next, rows[n:]
 	}
-	return x.frames(dst, u, r)
+	return x.frames(dst, &u, r)
 }
 
 // frames appends what a row says.

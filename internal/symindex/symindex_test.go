@@ -517,8 +517,8 @@ func TestCostDoesNotGrowWithTheIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			for _, word := range x.sound {
-				n += bits.OnesCount64(word)
+			for i := range x.sound {
+				n += bits.OnesCount64(x.sound[i].Load())
 			}
 			blocks[i] = max(blocks[i], n)
 		}
