@@ -2,6 +2,8 @@ package filter
 
 import (
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -21,16 +23,103 @@ type Cache struct {
 	young, old generation // what is found in old moves to young
 	size       int64      // bytes of young
 	numbers    uint32     // modules that were given one; none is given twice
+
+	turns atomic.Uint32 // of generations; what is kept of an earlier one keeps large pieces of memory
 }
 
-// generation is what was used in a stretch of time.
+// generation is what was used in a stretch of time. There may be a million
+// answers: what the garbage collector would have to look at holds no pointers
+// to each.
 type generation struct {
 	modules map[cacheModule]uint32
-	frames  map[cacheKey]*rendered
+	frames  map[cacheKey]uint32 // in answers
+	answers []place
+	text    arena[byte]
+	cuts    arena[frameCuts]
+	json    map[uint32]*sources // by answer, of JSON alone
 }
 
-func newGeneration() generation {
-	return generation{make(map[cacheModule]uint32), make(map[cacheKey]*rendered)}
+// place is where a generation has the parts of an answer.
+type place struct {
+	text, cuts span
+	until      int64
+	back       bool
+}
+
+// newGeneration returns a generation with room for so many answers.
+func newGeneration(n int) generation {
+	return generation{
+		modules: make(map[cacheModule]uint32),
+		frames:  make(map[cacheKey]uint32, n),
+		text:    arena[byte]{piece: 256 << 10},
+		cuts:    arena[frameCuts]{piece: 4 << 10},
+	}
+}
+
+// answer returns the i-th answer.
+func (g *generation) answer(i uint32) rendered {
+	p := &g.answers[i]
+	text := g.text.at(p.text)
+	return rendered{
+		text:    unsafe.String(unsafe.SliceData(text), len(text)), // no byte of it changes any more
+		cuts:    g.cuts.at(p.cuts),
+		until:   p.until,
+		back:    p.back,
+		sources: g.json[i],
+	}
+}
+
+// put keeps a copy of r, and returns that.
+func (g *generation) put(k cacheKey, r *rendered) rendered {
+	i := uint32(len(g.answers))
+	g.answers = append(g.answers, place{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.back})
+	g.frames[k] = i
+	if r.sources != nil {
+		if g.json == nil {
+			g.json = make(map[uint32]*sources)
+		}
+		g.json[i] = r.sources
+	}
+	return g.answer(i)
+}
+
+// arena holds slices of many lengths in few pieces of memory. What was added
+// never moves.
+type arena[T any] struct {
+	piece  int // length of a piece; a longer slice has one of its own
+	pieces [][]T
+}
+
+// span is where in an arena a slice is.
+type span struct{ piece, start, n uint32 }
+
+// room returns the last piece, which has room for n more.
+func (a *arena[T]) room(n int) *[]T {
+	last := len(a.pieces) - 1
+	if last < 0 || cap(a.pieces[last])-len(a.pieces[last]) < n {
+		a.pieces = append(a.pieces, make([]T, 0, max(n, a.piece)))
+		last++
+	}
+	return &a.pieces[last]
+}
+
+func (a *arena[T]) add(v []T) span {
+	p := a.room(len(v))
+	*p = append(*p, v...)
+	return span{uint32(len(a.pieces) - 1), uint32(len(*p) - len(v)), uint32(len(v))}
+}
+
+func addString(a *arena[byte], s string) span {
+	p := a.room(len(s))
+	*p = append(*p, s...)
+	return span{uint32(len(a.pieces) - 1), uint32(len(*p) - len(s)), uint32(len(s))}
+}
+
+func (a *arena[T]) at(s span) []T {
+	if s.n == 0 {
+		return nil
+	}
+	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
 // cacheModule is a binary as one process names it: the name is part of what
@@ -52,7 +141,7 @@ func NewCache(budget int64) *Cache {
 	if budget <= 0 {
 		budget = DefaultCacheSize
 	}
-	return &Cache{budget: budget, young: newGeneration()}
+	return &Cache{budget: budget, young: newGeneration(0)}
 }
 
 // module returns the number of a module, from 1.
@@ -73,34 +162,47 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 	return n
 }
 
-// get returns what k was rendered as, or nil.
-func (c *Cache) get(k cacheKey) *rendered {
+// get returns what k was rendered as.
+func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	c.mu.RLock()
-	r, isYoung := c.young.frames[k]
-	if !isYoung {
-		r = c.old.frames[k]
+	i, isYoung := c.young.frames[k]
+	if isYoung {
+		r, ok = c.young.answer(i), true
+	} else if i, ok = c.old.frames[k]; ok {
+		r = c.old.answer(i)
 	}
 	c.mu.RUnlock()
-	if r != nil && !isYoung {
-		c.put(k, r)
+	if ok && !isYoung {
+		return c.put(k, r), true
 	}
-	return r
+	return r, ok
 }
 
-// put keeps r, which must not change any more.
-func (c *Cache) put(k cacheKey, r *rendered) {
+// has reports whether k was rendered.
+func (c *Cache) has(k cacheKey) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, ok := c.young.frames[k]
+	if !ok {
+		_, ok = c.old.frames[k]
+	}
+	return ok
+}
+
+// put keeps a copy of r, and returns that, which is good for as long as it is
+// referred to.
+func (c *Cache) put(k cacheKey, r rendered) rendered {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.young.frames[k] != r {
-		c.grow(r.size())
-		c.young.frames[k] = r
-	}
+	c.grow(r.size())
+	return c.young.put(k, &r)
 }
 
 // grow makes room for n bytes: when the young generation has its half of the
 // budget, the old one is forgotten.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
-		c.old, c.young, c.size = c.young, newGeneration(), n
+		c.old, c.young, c.size = c.young, newGeneration(len(c.young.frames)), n
+		c.turns.Add(1)
 	}
 }

@@ -136,7 +136,7 @@ func (f *Filter) footnotes(d *openDict) {
 	first := true
 	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
 		a, known := f.pointed(p.Value)
-		if known && a.text != nil {
+		if known && a.knows {
 			f.notes = append(f.notes, note{p.Key, p.Value, *a})
 		}
 		if f.json != nil {
@@ -201,8 +201,8 @@ func (f *Filter) printNotes(eol []byte) {
 
 // where prints what a footnote's value points to.
 func (f *Filter) where(a *answer) {
-	if a.text.data != "" {
-		f.value(a.text.data)
+	if a.text.data() != "" {
+		f.value(a.text.data())
 		return
 	}
 	for i := range a.text.cuts {

@@ -122,7 +122,7 @@ func appendAnswer(b []byte, a *answer) []byte {
 	b = appendField(b, "module", a.mod.name)
 	b = appendField(b, "build_id", a.mod.buildID.String())
 	b = appendAddress(b, "offset", a.rel)
-	if a.text == nil {
+	if !a.knows {
 		reason := "no symbol covers the address"
 		if a.err != nil {
 			reason = a.err.Error()
@@ -145,11 +145,11 @@ func appendAnswer(b []byte, a *answer) []byte {
 		return append(b, '}')
 	}
 	b = append(b, `,"frames":[`...)
-	for i := range a.text.source {
+	for i := range a.text.frames {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendFrame(b, &a.text.source[i])
+		b = appendFrame(b, &a.text.frames[i])
 	}
 	return append(b, ']')
 }

@@ -111,12 +111,29 @@ func (f *Filter) endContextual(start int, shown bool, eol []byte) {
 			f.json.records = nil
 		}
 		f.out = f.out[:start]
-		m.merges = f.passed == 0 && len(m.raw) <= maxRepeat
+		if m.merges = f.passed == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && f.heldBytes(m) <= maxOpenLine; !m.merges {
+			f.closeModule()
+		}
 	case shown || f.passed > 0:
 		f.endLine(eol)
 	default:
 		f.dropLine(start)
 	}
+}
+
+// heldBytes returns how many bytes of the output wait for further maps of m.
+func (f *Filter) heldBytes(m *moduleLine) int {
+	n := len(m.before) + len(m.after)
+	if f.json != nil {
+		n += len(f.out)
+	}
+	for _, r := range m.records {
+		n += len(r.json)
+		if r.module != nil && r.module != m {
+			n += 128 + len(r.module.mod.name) + 96*len(r.module.maps)
+		}
+	}
+	return n
 }
 
 // shows reports whether a line without its module lines says anything: text

@@ -4,20 +4,25 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // rendered is what an address came to, in the pieces that the layouts need.
-// It never changes, and it is shared by the Filters of a Cache.
+// What it refers to never changes, and is shared by the Filters of a Cache.
 type rendered struct {
-	text     string              // of all frames of a code address, innermost first: what stands behind the address of a backtrace line, without colour
-	cuts     []frameCuts         // where in text the frames and their parts are
-	source   []symbolize.Frame   // of these, for JSON; else nil
-	variable *symbolize.Variable // of a data address, for JSON; else nil
-	data     string              // of a data address: name, name+0x18
-	until    int64               // Unix nanoseconds, when a better debug file may be there; 0: never
-	back     bool                // of a form that leaves the choice: one byte before the logged address was looked up
+	text     string      // of all frames of a code address, innermost first: what stands behind the address of a backtrace line, without colour; of a data address: name, name+0x18
+	cuts     []frameCuts // where in text the frames and their parts are; none: of a data address
+	until    int64       // Unix nanoseconds, when a better debug file may be there; 0: never
+	back     bool        // of a form that leaves the choice: one byte before the logged address was looked up
+	*sources             // for JSON; else nil
+}
+
+// sources are what was rendered.
+type sources struct {
+	frames   []symbolize.Frame
+	variable *symbolize.Variable // of a data address; else nil
 }
 
 // frameCuts are ends of the parts of a frame in the text of rendered: there
@@ -49,10 +54,23 @@ func (r *rendered) frame(i int) frameText {
 // tail returns all that stands behind the address of the i-th frame.
 func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
 
+// data returns the name of a data address, and the way to it from there.
+func (r *rendered) data() string {
+	if len(r.cuts) > 0 {
+		return ""
+	}
+	return r.text
+}
+
+// size returns what it takes in a Cache, in bytes.
 func (r *rendered) size() int64 {
-	n := int64(160 + len(r.data) + len(r.text) + len(r.cuts)*24)
-	for i := range r.source {
-		s := &r.source[i]
+	n := int64(96 + len(r.text) + len(r.cuts)*24)
+	if r.sources == nil {
+		return n
+	}
+	n += 64
+	for i := range r.frames {
+		s := &r.frames[i]
 		n += int64(96 + len(s.Func) + len(s.Linkage) + len(s.File))
 	}
 	if v := r.variable; v != nil {
@@ -61,23 +79,30 @@ func (r *rendered) size() int64 {
 	return n
 }
 
-func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) *rendered {
+// A renderer renders answers, one at a time.
+type renderer struct {
+	text []byte
+	cuts []frameCuts
+	at   []byte
+}
+
+// frames renders what was found at a code address; it is good until the next
+// is rendered.
+func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) rendered {
 	paths := &o.Paths
-	r := &rendered{cuts: make([]frameCuts, len(frames)), back: back, until: until(frames[0].Until)}
+	r := rendered{back: back, until: until(frames[0].Until)}
 	if o.Output == JSON {
-		r.source = slices.Clone(frames)
-		for i := range r.source {
-			if s := &r.source[i]; s.File != "" {
+		r.sources = &sources{frames: slices.Clone(frames)}
+		for i := range r.sources.frames {
+			if s := &r.sources.frames[i]; s.File != "" {
 				s.File = paths.shown(s.File)
 			}
 		}
 	}
-	var room [2048]byte
-	var placeRoom [96]byte
-	text := room[:0]
-	place := append(appendPlace(append(placeRoom[:0], '('), m, rel), ')')
+	w.at = append(appendPlace(append(w.at[:0], '('), m, rel), ')')
+	text, cuts := w.text[:0], slices.Grow(w.cuts[:0], len(frames))[:len(frames)]
 	for i := range frames {
-		s, c := &frames[i], &r.cuts[i]
+		s, c := &frames[i], &cuts[i]
 		c.start = uint32(len(text))
 		switch {
 		case s.Func == "":
@@ -107,23 +132,24 @@ func renderFrames(frames []symbolize.Frame, m *module, rel uint64, back bool, o 
 			text = strconv.AppendUint(append(text, ':'), uint64(s.Column), 10)
 			c.col = uint32(len(text))
 		}
-		text = append(append(text, ' '), place...)
+		text = append(append(text, ' '), w.at...)
 		c.end = uint32(len(text))
 	}
-	r.text = string(text)
+	w.text, w.cuts = text, cuts
+	r.text, r.cuts = unsafe.String(unsafe.SliceData(text), len(text)), cuts
 	return r
 }
 
-func renderVariable(v symbolize.Variable, o *Options) *rendered {
+func renderVariable(v symbolize.Variable, o *Options) rendered {
 	name := v.Name
 	if v.Member != "" {
 		name += v.Member
 	} else if v.Offset != 0 {
 		name += "+0x" + strconv.FormatUint(v.Offset, 16)
 	}
-	r := &rendered{data: clean(name), until: until(v.Until)}
+	r := rendered{text: clean(name), until: until(v.Until)}
 	if o.Output == JSON {
-		r.variable = &v
+		r.sources = &sources{variable: &v}
 	}
 	return r
 }

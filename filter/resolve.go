@@ -56,6 +56,7 @@ type resolver struct {
 	failed   int64 // elements that stayed unresolved
 	recent   recent
 	last     answer
+	renderer renderer
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
@@ -86,11 +87,12 @@ func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 
 // answer is what is known about one address.
 type answer struct {
-	mod  *module   // nil: no map covers the address
-	addr uint64    // as looked up
-	rel  uint64    // module-relative, of addr
-	text *rendered // nil: nothing but the module is known
-	err  error     // why, when text is nil; nil: its file was found, no symbol covers the address
+	mod   *module // nil: no map covers the address
+	addr  uint64  // as looked up
+	rel   uint64  // module-relative, of addr
+	text  rendered
+	knows bool  // text is there: more than the module is known
+	err   error // why not; nil: its file was found, no symbol covers the address
 }
 
 // recent holds the last answers of a Filter by address, so that a hot frame
@@ -98,6 +100,7 @@ type answer struct {
 // change of the space empties it.
 type recent struct {
 	epoch uint32
+	turns uint32 // of the Cache that the answers are in
 	slots [1 << recentBits]recentSlot
 }
 
@@ -108,7 +111,7 @@ type recentSlot struct {
 	answer
 }
 
-const recentBits = 10 // 1,024 slots, 80 KiB
+const recentBits = 10 // 1,024 slots, 150 KiB
 
 func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	const golden = 0x9e3779b97f4a7c15 // spreads addresses that differ in few bits
@@ -119,11 +122,15 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 // next one.
 func (f *Filter) code(addr uint64, form lookup) *answer {
 	slot := f.recent.slot(addr, form)
-	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch && f.good(slot.text) {
+	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch && f.good(&slot.text) {
 		return &slot.answer
 	}
+	if turns := f.cache.turns.Load(); turns != f.recent.turns {
+		f.recent = recent{epoch: 1, turns: turns}
+		slot = f.recent.slot(addr, form)
+	}
 	f.last = f.codeOf(addr, form)
-	if f.last.text != nil {
+	if f.last.knows {
 		*slot = recentSlot{f.recent.epoch, form, addr, f.last}
 	}
 	return &f.last
@@ -137,7 +144,7 @@ func (r *resolver) good(text *rendered) bool {
 // forgetRecent is called when the space changes.
 func (f *Filter) forgetRecent() {
 	if f.recent.epoch++; f.recent.epoch == 0 {
-		f.recent = recent{epoch: 1}
+		f.recent = recent{epoch: 1, turns: f.recent.turns}
 	}
 }
 
@@ -171,7 +178,7 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 		form = exact // by now
 	}
 	f.answer(&a, form)
-	if form != exact && (a.text == nil || a.text.back) {
+	if form != exact && (!a.knows || a.text.back) {
 		a.addr, a.rel = a.addr-1, a.rel-1
 	}
 	return a
@@ -198,45 +205,41 @@ func (r *resolver) answer(a *answer, form lookup) {
 		m.cached = r.cached.module(m.buildID, m.name)
 	}
 	key := cacheKey{a.rel, m.cached, form}
-	if a.text = r.cached.get(key); a.text != nil && r.good(a.text) {
+	if a.text, a.knows = r.cached.get(key); a.knows && r.good(&a.text) && (r.opt.Output != JSON || a.text.sources != nil) {
 		return
 	}
-	a.text = nil
-	text, err := r.render(m, a.rel, form)
-	if text == nil {
-		r.note(m, err)
-		a.err = err
-		return
+	if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
+		a.text = r.cached.put(key, a.text)
+	} else {
+		r.note(m, a.err)
 	}
-	a.text = text
-	r.cached.put(key, text)
 }
 
-// render asks the symbolizer. It returns nil when nothing is known, with the
-// reason if there is one.
-func (r *resolver) render(m *module, rel uint64, form lookup) (*rendered, error) {
+// render asks the symbolizer; ok is false when nothing is known, with the
+// reason if there is one. The answer is good until the next one.
+func (r *resolver) render(m *module, rel uint64, form lookup) (text rendered, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
-		return nil, nil
+		return text, false, nil
 	}
 	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
 	if form == object {
 		v, err := r.variable(m, l)
 		if err != nil || v.Name == "" {
-			return nil, err
+			return text, false, err
 		}
 		if plain, ok := unversioned(v.Linkage); ok {
 			v.Name = r.opt.Symbolizer.Demangle(plain)
 		}
-		return renderVariable(v, r.opt), nil
+		return renderVariable(v, r.opt), true, nil
 	}
 	frames, back, err := r.choose(m, l, form)
 	if err != nil || len(frames) == 0 {
-		return nil, err
+		return text, false, err
 	}
 	if back {
 		l.Addr--
 	}
-	return renderFrames(frames, m, l.Addr, back, r.opt), nil
+	return r.renderer.frames(frames, m, l.Addr, back, r.opt), true, nil
 }
 
 // choose asks for the frames at l, or, as form says, one byte before it.

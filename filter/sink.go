@@ -71,8 +71,3 @@ func (f *Filter) endSunk(eol []byte) {
 	f.linePieces(eol)
 	f.sendLarge()
 }
-
-// AppendContext appends the context, the modules and maps of the process, as
-// markup lines: a checkpoint is restored by feeding it to a new Filter with
-// its output off.
-func (f *Filter) AppendContext(dst []byte) []byte { return f.process.space.appendMarkup(dst) }

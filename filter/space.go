@@ -19,6 +19,7 @@ type module struct {
 	buildID buildid.ID
 	awaited *awaited // the patience with its file
 	cached  uint32   // its number in the Cache; 0: not yet asked for
+	maps    int      // intervals of the space that are its
 }
 
 // interval is one mapped range of addresses that belongs to one module.
@@ -39,7 +40,7 @@ type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
 	n       int      // intervals in all runs
-	names   int      // bytes of the modules' names
+	names   int      // bytes of the names of the modules, and of those that another took the ID of and that are mapped still
 	last    interval // the last one found; its mod is nil when there is none
 }
 
@@ -64,22 +65,33 @@ func (s *space) reset() { *s = space{} }
 // define makes m known. changed says that its ID stood for another binary
 // before: maps of that one keep what they were.
 func (s *space) define(m markup.Module, file *awaited) (mod *module, changed bool, err error) {
-	if old := s.modules[m.ID]; old != nil {
-		if old.buildID == m.BuildID && old.name == m.Name {
-			return old, false, nil
-		}
-		changed = true
-		s.names -= len(old.name)
-	} else if len(s.modules) >= maxModules || s.names+len(m.Name) > maxNames {
-		return nil, false, errTooManyMod
+	old := s.modules[m.ID]
+	if old != nil && old.buildID == m.BuildID && old.name == m.Name {
+		return old, false, nil
 	}
-	s.names += len(m.Name)
+	mod = &module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: file}
+	if err := s.add(mod); err != nil {
+		return nil, false, err
+	}
+	return mod, old != nil, nil
+}
+
+// add makes mod known, in the place of another with its ID.
+func (s *space) add(mod *module) error {
+	names := s.names + len(mod.name)
+	old := s.modules[mod.id]
+	if old != nil && old.maps == 0 {
+		names -= len(old.name)
+	}
+	if old == nil && len(s.modules) >= maxModules || names > maxNames {
+		return errTooManyMod
+	}
+	s.names = names
 	if s.modules == nil {
 		s.modules = make(map[uint64]*module)
 	}
-	mod = &module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: file}
-	s.modules[m.ID] = mod
-	return mod, changed, nil
+	s.modules[mod.id] = mod
+	return nil
 }
 
 // load maps m. It returns what of m now lies in the space (a map that would
@@ -97,11 +109,16 @@ func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, er
 	if s.n+2 > maxMaps {
 		return got, nil, errTooManyMap
 	}
-	over = s.carve(got)
-	r, i := s.locate(got.start)
-	s.insert(r, i, got)
+	return got, s.put(got), nil
+}
+
+// put makes v hold in its range. It returns what carve does.
+func (s *space) put(v interval) (over *module) {
+	over = s.carve(v)
+	r, i := s.locate(v.start)
+	s.insert(r, i, v)
 	s.last = interval{}
-	return got, over, nil
+	return over
 }
 
 // find returns the interval that covers addr; its mod is nil when none does.
@@ -163,6 +180,7 @@ func (s *space) carve(v interval) (over *module) {
 // insert puts v at a place that keeps the order.
 func (s *space) insert(run, index int, v interval) {
 	s.n++
+	v.mod.maps++
 	if run == len(s.runs) {
 		if run == 0 || len(s.runs[run-1]) >= runLen {
 			s.runs = append(s.runs, append(make([]interval, 0, 8), v))
@@ -191,6 +209,10 @@ func (s *space) insert(run, index int, v interval) {
 func (s *space) remove(run, index int) {
 	s.n--
 	v := s.runs[run]
+	if mod := v[index].mod; mod.maps == 1 && s.modules[mod.id] != mod {
+		s.names -= len(mod.name)
+	}
+	v[index].mod.maps--
 	if len(v) == 1 {
 		s.runs = append(s.runs[:run], s.runs[run+1:]...)
 		return
@@ -206,40 +228,3 @@ func (s *space) same(m markup.MMap, mod *module) bool {
 
 // ids returns the IDs of the modules, in order.
 func (s *space) ids() []uint64 { return slices.Sorted(maps.Keys(s.modules)) }
-
-// appendMarkup appends the space as markup lines that describe it anew.
-func (s *space) appendMarkup(dst []byte) []byte {
-	dst = append(markup.Reset{}.AppendMarkup(dst), '\n')
-	var replaced []*module // IDs that stand for another binary by now come first: what is mapped stays theirs
-	of := make(map[*module][]interval)
-	for _, run := range s.runs {
-		for _, v := range run {
-			if of[v.mod] == nil && s.modules[v.mod.id] != v.mod {
-				replaced = append(replaced, v.mod)
-			}
-			of[v.mod] = append(of[v.mod], v)
-		}
-	}
-	for _, m := range replaced {
-		dst = m.appendMarkup(dst, of[m])
-	}
-	for _, id := range s.ids() {
-		m := s.modules[id]
-		dst = m.appendMarkup(dst, of[m])
-	}
-	return dst
-}
-
-// appendMarkup appends m and where it lies.
-func (m *module) appendMarkup(dst []byte, at []interval) []byte {
-	dst = append(markup.Module{ID: m.id, Name: m.name, BuildID: m.buildID}.AppendMarkup(dst), '\n')
-	for _, v := range at {
-		size := v.end - v.start + 1
-		if size == 0 { // all of the address space: its last byte is given up
-			size--
-		}
-		e := markup.MMap{Addr: v.start, Size: size, Module: m.id, Mode: v.mode, Rel: v.rel}
-		dst = append(e.AppendMarkup(dst), '\n')
-	}
-	return dst
-}

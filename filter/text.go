@@ -149,7 +149,7 @@ func (f *Filter) backtraceLine(bt *piece, eol []byte) {
 	}
 	a := f.code(e.Addr, lookupOfFrame(e))
 	f.recordAnswer(bt.Tag, int64(e.Frame), e.Addr, a)
-	if a.text == nil || len(a.text.cuts) == 1 {
+	if !a.knows || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
 		f.textOf(f.pieces[behind:])
 		f.endLine(eol)
@@ -215,8 +215,8 @@ func (f *Filter) textOf(pieces []piece) {
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
 func (f *Filter) frame(number uint64, a *answer, i int) {
-	inlined := a.text != nil && i < len(a.text.cuts)-1
-	if !f.paint && a.text != nil && number <= 9999 {
+	inlined := a.knows && i < len(a.text.cuts)-1
+	if !f.paint && a.knows && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
@@ -246,7 +246,7 @@ func (f *Filter) frame(number uint64, a *answer, i int) {
 	switch {
 	case a.mod == nil:
 		f.mark("(no module)")
-	case a.text == nil:
+	case !a.knows:
 		f.mark("(")
 		f.place(a)
 		f.mark(")")
@@ -357,7 +357,7 @@ func (f *Filter) buildID(m *module) {
 //
 //	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
 func (f *Filter) sentence(a *answer) {
-	if a.text == nil {
+	if !a.knows {
 		f.value("0x" + strconv.FormatUint(a.addr, 16))
 		if a.mod == nil {
 			f.mark(" (no module)")
@@ -386,7 +386,7 @@ func (f *Filter) sentence(a *answer) {
 //
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
 func (f *Filter) location(a *answer) {
-	if a.text == nil {
+	if !a.knows {
 		f.place(a)
 		f.buildID(a.mod)
 		return
@@ -412,11 +412,11 @@ func (f *Filter) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:
 		f.bracketed(p)
-	case a.text == nil:
+	case !a.knows:
 		f.place(a)
 		f.buildID(a.mod)
 	default:
-		f.mark(a.text.data)
+		f.mark(a.text.data())
 	}
 }
 
