@@ -19,64 +19,17 @@ type Format uint8
 
 // The formats. Auto is none: it is recognised which of the others an input has.
 const (
-	Auto     Format = iota
-	Markup          // lines of a log, with or without markup
-	Valgrind        // XML of Valgrind's tools
+	Auto      Format = iota
+	Markup           // lines of a log, with or without markup
+	Valgrind         // XML of Valgrind's tools
+	Callgrind        // profiles of Callgrind, and of what else writes its format
+	RTrace           // reports of sp-rtrace
 )
 
 // Names are the formats' names, in their order.
-func Names() []string { return []string{"auto", "markup", "valgrind"} }
+func Names() []string { return []string{"auto", "markup", "valgrind", "callgrind", "rtrace"} }
 
 func (f Format) String() string { return Names()[f] }
-
-// headSize is how many bytes at the beginning of an input may say what it is.
-const headSize = 4 << 10
-
-// Recognise returns the format of an input that begins with head: of 4 KiB, or
-// of all of it if it is shorter. It returns Auto if more bytes may make it
-// another.
-func Recognise(head []byte) Format {
-	b := bytes.TrimLeft(trimPrefix(head, "\xef\xbb\xbf"), " \t\r\n")
-	if xml := "<?xml"; bytes.HasPrefix(b, []byte(xml)) {
-		end := bytes.Index(b, []byte("?>"))
-		if end < 0 {
-			return undecided(head)
-		}
-		b = bytes.TrimLeft(b[end+2:], " \t\r\n")
-		for bytes.HasPrefix(b, []byte("<!--")) {
-			if end = bytes.Index(b, []byte("-->")); end < 0 {
-				return undecided(head)
-			}
-			b = bytes.TrimLeft(b[end+3:], " \t\r\n")
-		}
-	} else if len(b) < len(xml) && xml[:len(b)] == string(b) {
-		return undecided(head)
-	}
-	const begin = "<valgrindoutput>"
-	switch {
-	case bytes.HasPrefix(b, []byte(begin)):
-		return Valgrind
-	case len(b) < len(begin) && begin[:len(b)] == string(b):
-		return undecided(head)
-	}
-	return Markup
-}
-
-// undecided is the format of an input that may yet be a foreign one.
-func undecided(head []byte) Format {
-	if len(head) >= headSize || len(bytes.TrimLeft(head, "\r\n\t ")) == 0 && len(head) > 0 {
-		return Markup // blank lines of a log go out at once
-	}
-	return Auto
-}
-
-// trimPrefix is bytes.TrimPrefix, for a prefix that may be cut.
-func trimPrefix(b []byte, prefix string) []byte {
-	if n := min(len(b), len(prefix)); string(b[:n]) == prefix[:n] {
-		return b[n:]
-	}
-	return b
-}
 
 // gzipMagic is what files of gzip begin with (RFC 1952).
 const gzipMagic = "\x1f\x8b\x08"
@@ -97,8 +50,10 @@ func Plain(r io.Reader) (io.Reader, error) {
 
 // Translators make what takes the inputs of each format.
 type Translators struct {
-	Markup   func() io.WriteCloser
-	Valgrind func() io.WriteCloser
+	Markup    func() io.WriteCloser
+	Valgrind  func() io.WriteCloser
+	Callgrind func() io.WriteCloser
+	RTrace    func() io.WriteCloser
 }
 
 // A Writer gives what is written to it to the translator for its format.
@@ -147,14 +102,19 @@ func (w *Writer) decide(final bool) error {
 		}
 	}
 	if w.format == Auto {
-		w.format = Recognise(w.head[:min(len(w.head), headSize)])
+		w.format = recognise(w.head[:min(len(w.head), headSize)], final)
 	}
 	if w.format == Auto && !final {
 		return nil
 	}
-	if w.format == Valgrind {
+	switch w.format {
+	case Valgrind:
 		w.dst = w.t.Valgrind()
-	} else {
+	case Callgrind:
+		w.dst = w.t.Callgrind()
+	case RTrace:
+		w.dst = w.t.RTrace()
+	default:
 		w.format = Markup
 		w.dst = w.t.Markup()
 	}

@@ -29,6 +29,32 @@ func TestFormatsAreRecognisedByTheirBeginning(t *testing.T) {
 		{"a blank line", "\n", Markup},
 		{"a log that speaks of reports", "see <valgrindoutput>\n" + report, Markup},
 		{"markup", "{{{reset}}}", Markup},
+		{"a profile", "# callgrind format\nversion: 1\n", Callgrind},
+		{"the beginning of a profile", "# callg", Auto},
+		{"a comment", "# calling", Markup},
+		{"a profile without its first line", "version: 1\ncreator: callgrind-3.14.0\npid: 7\ncmd:  ./a\npart: 1\n\n\ndesc: I1 cache: \npositions: line\nevents: Ir\nsummary: 12\n\n\nob=(1) /bin/a\n", Callgrind},
+		{"its header alone", "version: 1\ncreator: callgrind-3.14.0\npid: 7\ncmd: ./a\n", Callgrind},
+		{"a header of which more may come", "version: 1\ncreator: callgrind-3.14.0\n", Auto},
+		{"a line of a header that is cut", "versi", Auto},
+		{"a profile of Cachegrind", "desc: I1 cache:         32768 B, 64 B, 8-way associative\ncmd: ./a\nevents: Ir I1mr\nfl=/a.c\n", Callgrind},
+		{"a profile of gperftools", "events: Hits\n\nfl=a.c\nfn=f\n4 1\n", Callgrind},
+		{"a profile of pprof", "positions: instr line\nevents: cpu(ms)\n\nob=(1) gop\n", Callgrind},
+		{"a profile of Xdebug", "version: 1\r\ncreator: xdebug 3.1.6 (PHP 8.1.2)\r\ncmd: /a.php\r\npart: 1\r\npositions: line\r\n\r\nevents: Time_(10ns) Memory_(bytes)\r\n\r\nfl=(1) php:internal\r\n", Callgrind},
+		{"a profile of the format's description", "events: Cycles Instructions Flops\nfl=file.f\nfn=main\n15 90 14 2\n", Callgrind},
+		{"comments in a header", "positions: line\n# made by hand\n\nevents: Ir\nfn=main\n", Callgrind},
+		{"a comment before a profile", "# made by hand\nevents: Ir\nfn=main\n", Markup},
+		{"a log about events", "events: none\nstarted\n", Markup},
+		{"a log of versions", "version: 3\nlistening\n", Markup},
+		{"a log of parts", "part: 1\npid: 17\nfn=main\n", Markup},
+		{"a line of the kernel", "event: 4\nevents:\nfl=1\n", Markup},
+		{"a log of comments", "# one\n", Markup},
+		{"a report of sp-rtrace", "version=2.0,arch=x86_64\n", RTrace},
+		{"a report of sp-rtrace, with blanks", "version=2.0, arch=i686, timestamp=2011.6.16 15:49:48, process=/usr/bin/a, pid=2, backtrace depth=10, origin=sp-rtrace 1.6, \n: /lib/a => 0x1-0x2\n", RTrace},
+		{"its header, cut", "version=2.0, ar", Auto},
+		{"the beginning of its header", "vers", Auto},
+		{"a line of pairs", "version=2.0 arch=x86_64 started\n", Markup},
+		{"a line of other pairs", "version=2.0, level=info\n", Markup},
+		{"a line of an architecture", "arch=x86_64, process=init\n", Markup},
 		{"a declaration longer than anybody writes", "<?xml " + strings.Repeat(" ", headSize), Markup},
 	}
 	for _, tt := range tests {
@@ -37,6 +63,8 @@ func TestFormatsAreRecognisedByTheirBeginning(t *testing.T) {
 		}
 	}
 }
+
+const profile = "# callgrind format\nevents: Ir\nfn=main\n4 1\n"
 
 // taken is what a translator was given.
 type taken struct {
@@ -72,6 +100,10 @@ func TestInputsGoToTheirTranslatorWhole(t *testing.T) {
 		{"the beginning of a declaration", "<?xm", Auto, "markup:<?xm"},
 		{"a report that shall be a log", report, Markup, "markup:" + report},
 		{"a report without its beginning", "</frame>", Valgrind, "valgrind:</frame>"},
+		{"a profile", profile, Auto, "callgrind:" + profile},
+		{"a profile without its beginning", "4 1\n", Callgrind, "callgrind:4 1\n"},
+		{"a report of sp-rtrace", "version=2.0,arch=arm", Auto, "rtrace:version=2.0,arch=arm"},
+		{"a header that ends", "version: 1\ncreator: x", Auto, "markup:version: 1\ncreator: x"},
 		{"a packed report", packed(t, report), Auto, "valgrind:" + report},
 		{"a packed log", packed(t, log), Auto, "markup:" + log},
 		{"two packed logs", packed(t, log) + packed(t, log), Auto, "markup:" + log + log},
@@ -79,10 +111,12 @@ func TestInputsGoToTheirTranslatorWhole(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, block := range []int{1, 3, 1 << 20} {
-			var markup, valgrind taken
+			var markup, valgrind, callgrind, rtrace taken
 			w := New(tt.format, Translators{
-				Markup:   func() io.WriteCloser { return &markup },
-				Valgrind: func() io.WriteCloser { return &valgrind },
+				Markup:    func() io.WriteCloser { return &markup },
+				Valgrind:  func() io.WriteCloser { return &valgrind },
+				Callgrind: func() io.WriteCloser { return &callgrind },
+				RTrace:    func() io.WriteCloser { return &rtrace },
 			})
 			for in := tt.in; in != ""; {
 				n := min(len(in), block)
@@ -95,10 +129,15 @@ func TestInputsGoToTheirTranslatorWhole(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 			got := "markup:" + markup.String()
-			if valgrind.closed == 1 {
+			switch {
+			case valgrind.closed == 1:
 				got = "valgrind:" + valgrind.String()
+			case callgrind.closed == 1:
+				got = "callgrind:" + callgrind.String()
+			case rtrace.closed == 1:
+				got = "rtrace:" + rtrace.String()
 			}
-			if got != tt.want || markup.closed+valgrind.closed != 1 {
+			if got != tt.want || markup.closed+valgrind.closed+callgrind.closed+rtrace.closed != 1 {
 				t.Errorf("%s, in blocks of %d: got %q, want %q", tt.name, block, got, tt.want)
 			}
 		}

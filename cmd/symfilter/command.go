@@ -52,6 +52,9 @@ type config struct {
 	verbose   bool
 	examining bool // this is the doctor
 
+	callgrind callgrindFlags
+	rtrace    rtraceFlags
+
 	closers []io.Closer // of the finders
 }
 
@@ -61,7 +64,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		return runLLVM(args, stdin, stdout, stderr)
 	}
 	var c config
-	args = withInput(args)
+	args, command := withInput(args)
 	code := exitOK
 	cmd := &cobra.Command{
 		Use:               "symfilter [flags] [FILE...]",
@@ -87,9 +90,10 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	cmd.SetVersionTemplate("symfilter {{.Version}}\n")
-	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, help) })
+	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, helpOf(command)) })
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.define(cmd.Flags())
+	c.defineFormat(cmd.Flags(), command)
 	addCommands(cmd, &c, &code, args)
 
 	err := cmd.Execute()

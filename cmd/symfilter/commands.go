@@ -24,7 +24,7 @@ func completeCommand(_ *cobra.Command, args []string, word string) (offered []st
 		slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), word) }) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	for _, name := range append([]string{valgrindCommand}, commands...) {
+	for _, name := range append(formatCommands(), commands...) {
 		if strings.HasPrefix(name, word) {
 			offered, how = append(offered, name), cobra.ShellCompDirectiveNoFileComp
 		}
@@ -39,7 +39,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	completing := len(args) > 0 && strings.HasPrefix(args[0], "__complete")
 	if completing {
 		describe(root.Flags())
-		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "input": input.Names(), "output": {outputText, outputJSON, outputMarkup}, "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
+		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "input": input.Names(), "output": outputs(), "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
 			root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 		args = args[1:]

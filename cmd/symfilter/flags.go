@@ -32,7 +32,15 @@ const (
 	outputText   = "text"
 	outputJSON   = "json"
 	outputMarkup = "markup"
+
+	outputCallgrind = "callgrind" // the input's own format, resolved
+	outputRTrace    = "rtrace"
 )
+
+// outputs are the values of --output.
+func outputs() []string {
+	return []string{outputText, outputJSON, outputMarkup, outputCallgrind, outputRTrace}
+}
 
 // define adds the flags to set.
 func (c *config) define(set *pflag.FlagSet) {
@@ -52,7 +60,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.StringVar(&c.sysroot, "sysroot", "", "")
 	list(&c.mapFiles, "map", "")
 	list(&c.biasWords, "bias", "")
-	set.Var(&choice{&c.output, []string{outputText, outputJSON, outputMarkup}}, "output", "")
+	set.Var(&choice{&c.output, outputs()}, "output", "")
 	set.Var(&c.color, "color", "")
 	set.Lookup("color").NoOptDefVal = "always"
 	yesNo(&c.raw, "raw", "")
@@ -309,6 +317,9 @@ func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color 
 
 // check returns what is wrong with the flags together.
 func (c *config) check() error {
+	if err := c.checkFormat(); err != nil {
+		return err
+	}
 	if c.output != outputMarkup {
 		return nil
 	}

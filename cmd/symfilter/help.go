@@ -28,7 +28,7 @@ All flags:  symfilter man | man -l -
 // usage begins the help and the manual page: how to call it, what it is, and
 // examples.
 const usage = `symfilter [flags] [FILE...]
-symfilter valgrind [flags] [FILE...]  the same for Valgrind's XML reports
+symfilter valgrind|callgrind|rtrace [flags] [FILE...]  the same, of that format
 symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
 symfilter index PATH...               make indexes of debug files beforehand
 symfilter completion bash|zsh|fish|powershell
@@ -65,7 +65,8 @@ Servers of debug files:
       --cache-max SIZE     of the cache; what was longest unread goes first
 
 What is read, plain or packed with gzip:
-      --input FORMAT       markup, valgrind (XML); auto recognises which
+      --input FORMAT       markup, valgrind (XML), callgrind (profiles), rtrace
+                           (of sp-rtrace); auto recognises which
       --sysroot DIR        where the files are that a report of Valgrind names
       --map FILE           where they were loaded: /proc/PID/maps, or the log of
                            valgrind -v -v (repeatable)
@@ -74,6 +75,7 @@ What is read, plain or packed with gzip:
 
 What is printed:
       --output FORM        text, json (an object a line), or markup as it came
+                           or, of such inputs, callgrind or rtrace: with names
       --color[=WHEN]       auto, always or never; alone: always
       --raw                control characters pass to a terminal as they are
       --no-demangle        names as the linker knows them

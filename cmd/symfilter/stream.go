@@ -96,7 +96,7 @@ func openError(name string, err error) string {
 		switch name {
 		case "auto", "always", "never":
 			msg += "; write --color=" + name
-		case "callgrind", "rtrace", "help":
+		case "help":
 			msg += "; there is no such command, see symfilter --help"
 		}
 	}

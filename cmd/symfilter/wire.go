@@ -82,7 +82,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		options.DumpFile = dumps.add
 	}
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
-	reports := c.reports(ctx, sym, biases, maps)
+	reports := c.reports(ctx, sym, biases, maps, options.Color)
 	s.engine = func(in *os.File, label string, regular bool) engine {
 		o := options
 		o.Wait, o.WaitPerMinute = c.wait.of(regular)
@@ -92,7 +92,9 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		batch := &batch{w: out}
 		f := filter.New(batch, o)
 		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
-		e = reports.before(e, c.inputFormat(), in, label, o.Wait, diag, f, batch)
+		e = reports.before(e, c.inputFormat(), &arrival{in: in, wait: o.Wait, filter: f, batch: batch,
+			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
+		})
 		if dumps != nil {
 			return dumps.behind(e)
 		}

@@ -1,0 +1,3 @@
+// Package callgrind reads profiles in Callgrind's format and gives stripped
+// code its names back.
+package callgrind

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
+)
+
+// formatCommands returns the subcommands for inputs of one format: each is
+// --input, and the flags of the format's own report.
+func formatCommands() []string { return input.Names()[input.Valgrind:] }
+
+// withInput returns args without a subcommand that names a format, as flags do
+// instead, and its name.
+func withInput(args []string) (_ []string, command string) {
+	first := 0
+	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
+		first = 1
+	}
+	if len(args) <= first+1 && first == 1 || len(args) <= first || !slices.Contains(formatCommands(), args[first]) {
+		return args, ""
+	}
+	command = args[first]
+	args = slices.Clone(args)
+	args[first] = "--input=" + command
+	return args, command
+}
+
+// defineFormat adds the flags of a format's own report.
+func (c *config) defineFormat(set *pflag.FlagSet, command string) {
+	switch command {
+	case input.Callgrind.String():
+		c.callgrind.define(set)
+	case input.RTrace.String():
+		c.rtrace.define(set)
+	}
+}
+
+// helpOf returns what --help prints.
+func helpOf(command string) string {
+	switch command {
+	case input.Callgrind.String():
+		return callgrindHelp
+	case input.RTrace.String():
+		return rtraceHelp
+	}
+	return help
+}
+
+// inputFormat returns what --input says, or what --output takes.
+func (c *config) inputFormat() input.Format {
+	for i, name := range input.Names() {
+		if name == c.input {
+			return input.Format(i)
+		}
+	}
+	return input.Auto
+}
+
+// checkFormat returns what is wrong with --output and --input together. A
+// profile or a report in its own format is made of such a one only.
+func (c *config) checkFormat() error {
+	if c.output != outputCallgrind && c.output != outputRTrace {
+		return nil
+	}
+	switch c.input {
+	case c.output:
+	case "", input.Auto.String():
+		c.input = c.output
+	default:
+		return usageError{fmt.Errorf("--output=%s is made of inputs of that format, not of --input=%s", c.output, c.input)}
+	}
+	return nil
+}
+
+// reports makes what translates inputs that are no markup.
+type reports struct {
+	output   string
+	color    bool // is wanted in tables
+	sym      *symbolize.Symbolizer
+	ctx      context.Context // ends all waiting
+	prefixes []filter.PrefixMap
+	c        *config
+
+	valgrindOptions valgrind.Options
+}
+
+func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
+	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, c: c}
+	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, Maps: maps, Context: ctx}
+	for _, p := range prefixes {
+		r.valgrindOptions.PrefixMap = append(r.valgrindOptions.PrefixMap, valgrind.PrefixMap(p))
+	}
+	return r
+}
+
+// An arrival is an input whose format is being recognised.
+type arrival struct {
+	in       *os.File
+	wait     time.Duration
+	diagnose func(string)
+	filter   *filter.Filter // of markup; it writes to batch
+	batch    *batch
+}
+
+// before returns an engine that recognises the format of one input when its
+// first bytes have come: e is for markup.
+func (r *reports) before(e engine, format input.Format, at *arrival) engine {
+	w := input.New(format, input.Translators{
+		Markup: func() io.WriteCloser {
+			if r.output == outputMarkup {
+				return passOn{at.batch.w}
+			}
+			return at.filter
+		},
+		Valgrind:  func() io.WriteCloser { return r.valgrind(at) },
+		Callgrind: func() io.WriteCloser { return r.callgrind(at) },
+		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
+	})
+	return engine{
+		WriteCloser: w,
+		flush:       e.flush,
+		unfinished:  func() bool { return w.Format() == input.Markup && e.unfinished() },
+		end:         e.end,
+	}
+}
+
+// asMarkup returns what gives a translator's markup to the filter, or prints it
+// with --output=markup.
+func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.WriteCloser) io.WriteCloser {
+	if r.output == outputMarkup {
+		w := markup.NewWriter(at.batch.w)
+		return translation{translate(w), w, w.Flush}
+	}
+	at.batch.on = true
+	return translation{translate(at.filter), at.filter, at.batch.Flush}
+}
+
+// translation is a translator and the sink that it writes to.
+type translation struct {
+	io.WriteCloser
+	sink  io.Closer
+	flush func() error // of what the sink wrote, after each block
+}
+
+func (t translation) Write(p []byte) (int, error) {
+	n, err := t.WriteCloser.Write(p)
+	if err == nil {
+		err = t.flush()
+	}
+	return n, err
+}
+
+func (t translation) Close() error {
+	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
+}
+
+// A batch collects what is written to it between flushes, if it is on: a
+// translator gives a filter a frame at a time, and each would be written.
+type batch struct {
+	w    io.Writer
+	on   bool
+	data []byte
+}
+
+const batchSize = 64 << 10 // bytes that are written at once
+
+func (b *batch) Write(p []byte) (int, error) {
+	if !b.on {
+		return b.w.Write(p)
+	}
+	b.data = append(b.data, p...)
+	if len(b.data) >= batchSize {
+		return len(p), b.Flush()
+	}
+	return len(p), nil
+}
+
+// Flush writes what has been collected.
+func (b *batch) Flush() error {
+	if len(b.data) == 0 {
+		return nil
+	}
+	_, err := b.w.Write(b.data)
+	b.data = b.data[:0]
+	return err
+}
