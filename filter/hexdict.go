@@ -38,6 +38,9 @@ func (f *Filter) findDict(text []byte) {
 		f.openDicts++
 		*p = piece{Token: markup.Token{Raw: rest, Off: p.Off}}
 		f.pieces = f.pieces[:i+1]
+		if len(f.process.hex.body) > maxDict {
+			f.footnotes(f.closeDict())
+		}
 		return
 	}
 }
@@ -58,6 +61,9 @@ func (f *Filter) prefixOf(to *piece) []byte {
 			return nil
 		}
 		b = append(b, p.Raw...)
+	}
+	if len(b) > maxRepeat {
+		return nil
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,51 @@ func TestLimitsOfAProcess(t *testing.T) {
 	}
 	if want := "2049:1: module 2048 is not taken in: a process may have 65536 modules, with 8 MiB of names\n"; said != want {
 		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// TestNamesOfReplacedModulesCount: a log that gives one ID to ever other modules,
+// each of which stays mapped, meets the limit of names too; those that are not
+// mapped any more are forgotten.
+func TestNamesOfReplacedModulesCount(t *testing.T) {
+	const more = 10
+	for _, test := range []struct {
+		name string
+		step int // between the maps
+		left int // modules that are not taken in
+	}{
+		{"all stay mapped", 0x1000, more},
+		{"each takes the place of the last", 0, 0},
+	} {
+		var in strings.Builder
+		for i := range maxNames/maxName + more {
+			name := strings.Repeat("n", maxName-8) + fmt.Sprintf("%08d", i)
+			fmt.Fprintf(&in, "{{{module:0:%s:elf:aa}}}\n{{{mmap:%#x:0x10:load:0:r:0x0}}}\n", name, 0x1000+test.step*i)
+		}
+		f := New(io.Discard, Options{})
+		left := 0
+		f.o.Diagnose = func(d Diagnostic) {
+			if strings.Contains(d.Message, "is not taken in") {
+				left++
+			}
+		}
+		io.WriteString(f, in.String())
+		if left != test.left || f.process.space.names > maxNames {
+			t.Errorf("%s: %d modules left, want %d; %d bytes of names", test.name, left, test.left, f.process.space.names)
+		}
+	}
+}
+
+// TestHexDictsHoldLittle: neither a first line that is as long as lines may be,
+// nor what stands before it, is held for later.
+func TestHexDictsHoldLittle(t *testing.T) {
+	long := strings.Repeat("x", maxLine-100)
+	for _, line := range []string{"{{{hexdict: A: 0x1 " + long, long + ": {{{hexdict: A: 0x1 "} {
+		f := New(io.Discard, Options{})
+		io.WriteString(f, line+"\n")
+		if d := f.process.hex; d != nil && cap(d.body)+cap(d.prefix) > 2*maxDict {
+			t.Errorf("%.20q…: %d bytes are held", line, cap(d.body)+cap(d.prefix))
+		}
 	}
 }
 

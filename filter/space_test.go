@@ -218,7 +218,9 @@ func TestContextIsRestored(t *testing.T) {
 	f.Write([]byte(log))
 	context := string(f.AppendContext(nil))
 	g := New(&out, Options{})
-	g.Write([]byte(context))
+	if err := g.Restore([]byte(context)); err != nil {
+		t.Fatal(err)
+	}
 	for addr := range uint64(0x6000) {
 		if got, want := found(&g.process.space, addr), found(&f.process.space, addr); got != want {
 			t.Fatalf("%#x: got %s, want %s", addr, got, want)

@@ -1,0 +1,353 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// contextOptions are the ways of printing that differ in what a context holds.
+func contextOptions(t testing.TB) map[string]Options {
+	plain := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	all := map[string]Options{"text": plain}
+	with := func(name string, change func(*Options)) {
+		o := plain
+		change(&o)
+		all[name] = o
+	}
+	with("colour", func(o *Options) { o.Color = ColorAlways })
+	with("no colour", func(o *Options) { o.Color = ColorNever })
+	with("terminal", func(o *Options) { o.Terminal, o.Color = true, ColorAlways })
+	with("json", func(o *Options) { o.Output = JSON })
+	with("no module lines", func(o *Options) { o.OmitModuleLines = true })
+	with("processes", func(o *Options) { o.ProcessKey = regexp.MustCompile(`^\[(\d)`) })
+	with("processes in json", func(o *Options) { o.Output, o.ProcessKey = JSON, regexp.MustCompile(`^\[(\d)`) })
+	return all
+}
+
+// goOn filters in to its byte cut, and the rest both with the same Filter and
+// with another that was given its context. It returns what came out either
+// way.
+func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, uninterrupted string) {
+	t.Helper()
+	var out, other bytes.Buffer
+	f := New(&out, o)
+	flush := r.IntN(4) == 0
+	for rest := in[:cut]; rest != ""; {
+		n := min(len(rest), 1+r.IntN(100))
+		io.WriteString(f, rest[:n])
+		rest = rest[n:]
+		if flush && r.IntN(4) == 0 {
+			f.Flush()
+		}
+	}
+	context := f.AppendContext(nil)
+	other.Write(out.Bytes())
+	g := New(&other, o)
+	if err := g.Restore(context); err != nil {
+		t.Fatalf("cut at %d: %v in\n%s", cut, err, context)
+	}
+	if d := cmp.Diff(string(g.AppendContext(nil)), string(context)); d != "" {
+		t.Fatalf("cut at %d: the context of what was restored (-got +want)\n%s", cut, d)
+	}
+	for _, f := range []*Filter{f, g} {
+		io.WriteString(f, in[cut:])
+		f.Close()
+	}
+	return other.String(), out.String()
+}
+
+// TestContextGoesOnAsIfUninterrupted: generated logs, cut behind every line and
+// in the midst of lines. 5 of them; 100 with TEST_LONG=1.
+func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
+	for name, o := range contextOptions(t) {
+		t.Run(name, func(t *testing.T) {
+			o.Cache = NewCache(0)
+			for seed := range longOr[uint64](100, 5) {
+				g := newGenerator(seed)
+				in := contextLog(g)
+				cuts := []int{0, len(in)}
+				for i := range in {
+					if in[i] == '\n' || g.IntN(80) == 0 {
+						cuts = append(cuts, i+1)
+					}
+				}
+				for _, cut := range cuts {
+					if got, want := goOn(t, o, in, cut, g.Rand); got != want {
+						t.Fatalf("seed %d, cut at %d, before %.80q: (-restored +uninterrupted)\n%s", seed, cut, in[cut:], cmp.Diff(got, want))
+					}
+				}
+			}
+		})
+	}
+}
+
+// longOr returns long where the full counts are asked for.
+func longOr[T any](long, short T) T {
+	if os.Getenv("TEST_LONG") == "1" {
+		return long
+	}
+	return short
+}
+
+// contextLog is a generated log in which hexdicts and module lines are open at
+// many places.
+func contextLog(g *generator) string {
+	var b strings.Builder
+	for line := range strings.Lines(g.log(25)) {
+		b.WriteString(line)
+		if strings.HasSuffix(line, "\n") && g.IntN(3) == 0 {
+			b.WriteString(pick(g,
+				"[12.5] {{{hexdict:\n[7] RIP 0x500140\n[12.6] RAX 0x5011c0\n[13] }}} "+g.word()+"\n",
+				"[1] {{{module:0:b\x01ü{b:elf:a0a1a2a3a4a5a6a7}}} \x1b[1;31m"+g.word()+"\n[2] {{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n[3] {{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n",
+				"[1] {{{bt:0:0x500140}}} {{{module:1:c:elf:bb}}} {{{module:2:d:elf:cc}}}{{{mmap:0x700000:0x10:load:2:-:0x0}}}\n",
+				"{{{module:3:"+strings.Repeat("n", maxName+1)+":elf:aa}}}\n",
+				g.word(), g.word()+"\n"))
+		}
+	}
+	return b.String()
+}
+
+// TestContextOfALongLine: what follows the cut is not interpreted either.
+func TestContextOfALongLine(t *testing.T) {
+	in := strings.Repeat("é{{{symbol:_Z1fv}}} ", 3*maxLine/21) + "\n{{{symbol:_Z1fv}}}\n"
+	for name, o := range contextOptions(t) {
+		want, _ := filterString(t, o, in, nil)
+		for _, cut := range []int{maxLine / 2, maxLine + 1<<16, 2*maxLine + 5, 2*maxLine + 6, len(in) - 20} {
+			if name == "json" || name == "processes in json" || name == "terminal" {
+				// These print parts of a long line as they came in.
+				var b bytes.Buffer
+				f := New(&b, o)
+				io.WriteString(f, in[:cut])
+				io.WriteString(f, in[cut:])
+				f.Close()
+				want = b.String()
+			}
+			var out bytes.Buffer
+			f := New(&out, o)
+			io.WriteString(f, in[:cut])
+			g := New(&out, o)
+			if err := g.Restore(f.AppendContext(nil)); err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(g, in[cut:])
+			g.Close()
+			if out.String() != want {
+				t.Errorf("%s, cut at %d: %d bytes came out, want %d; they differ from byte %d on", name, cut, out.Len(), len(want), firstDifference(out.String(), want))
+			}
+		}
+	}
+}
+
+// TestContextIsPlainText is what the documentation of the format says.
+func TestContextIsPlainText(t *testing.T) {
+	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
+	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
+		"\xff {{{module:7:\x1b[31m ü:elf:bb}}}\n\xff {{{hexdict: A: 0x1\n"+
+		"p1 {{{module:1:lib b.so:elf:cc}}}\np1 {{{mmap:0x2000:0x1000:load:1:rw:0x10}}} \np1 unfin")
+	const want = `{{{context:1}}}
+{{{stream:6:6:3:2}}}
+{{{process:7031:6}}}
+{{{reset}}}
+{{{module:0:a:elf:aa}}}
+{{{mmap:0x1000:0x1000:load:0:rx:0x00}}}
+{{{module:1:lib b.so:elf:cc}}}
+{{{mmap:0x2000:0x1000:load:1:rw:0x10}}}
+{{{heldline:1:1:703120::703120:200a::7031}}}
+{{{heldmap:8192:12287:16:6}}}
+{{{tail:703120756e66696e:0:0}}}
+{{{process:ff:4}}}
+{{{reset}}}
+{{{hexmodule:7:1b5b33316d20c3bc:bb}}}
+{{{opendict:1:ff20:20413a203078310a}}}
+{{{process::0}}}
+{{{reset}}}
+`
+	if d := cmp.Diff(string(f.AppendContext(nil)), want); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+}
+
+// TestContextWithoutProcessKeys: only what had no key goes on.
+func TestContextWithoutProcessKeys(t *testing.T) {
+	const maps = "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"
+	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
+	io.WriteString(f, maps+"1 {{{module:0:b:elf:bb}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n")
+	var out strings.Builder
+	g := New(&out, Options{})
+	if err := g.Restore(f.AppendContext(nil)); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(g, "{{{pc:0x1010:pc}}}\n")
+	const want = "1 [[[ELF module #0x0 \"b\"; BuildID=bb [0x1000-0x1fff](rx)]]]\na+0x10 (BuildId: aa)\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestContextIsBounded: a process with all that its limits allow; an eighth of
+// it without TEST_LONG=1.
+func TestContextIsBounded(t *testing.T) {
+	f := New(io.Discard, Options{})
+	var log strings.Builder
+	share := longOr(1, 8)
+	name := strings.Repeat("\x01", maxNames/maxModules)
+	for i := range maxModules / share {
+		fmt.Fprintf(&log, "{{{module:%d:%s:elf:%0128x}}}\n", i, name, i)
+		for j := range maxMaps / maxModules {
+			fmt.Fprintf(&log, "{{{mmap:%#x:0x8000000000:load:%d:rwx:0xffffffffffffff00}}}\n", uint64(0x1000000000000000)+uint64(i*4+j)<<40, i)
+		}
+	}
+	io.WriteString(f, log.String())
+	if s := &f.process.space; len(s.modules) != maxModules/share || s.n < maxMaps/share-2 {
+		t.Fatalf("%d modules and %d maps", len(s.modules), s.n)
+	}
+	context := f.AppendContext(nil)
+	if len(context) > 100<<20/share {
+		t.Errorf("a context of %d MiB", len(context)>>20)
+	}
+	g := New(io.Discard, Options{})
+	if err := g.Restore(context); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(g.AppendContext(nil), context) {
+		t.Error("the context of what was restored is another")
+	}
+}
+
+// TestContextLeavesOutIdleProcesses: those idle longest, beyond the budget.
+func TestContextLeavesOutIdleProcesses(t *testing.T) {
+	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
+	for p := range 20 {
+		var log strings.Builder
+		fmt.Fprintf(&log, "%d {{{module:0:a:elf:aa}}}\n", p)
+		for i := range 40000 {
+			fmt.Fprintf(&log, "%d {{{mmap:%#x:0x10:load:0:r:0x0}}}\n", p, 0x1000+i*0x20)
+		}
+		io.WriteString(f, log.String())
+	}
+	context := f.AppendContext(nil)
+	if len(context) > maxIdleContext+4<<20 {
+		t.Errorf("a context of %d MiB", len(context)>>20)
+	}
+	g := New(io.Discard, Options{ProcessKey: f.o.ProcessKey})
+	if err := g.Restore(context); err != nil {
+		t.Fatal(err)
+	}
+	for p := range 20 {
+		if got, want := g.processes[fmt.Sprint(p)] != nil, p >= 20-len(g.processes); got != want {
+			t.Errorf("process %d of %d: kept is %v, want %v", p, len(g.processes), got, want)
+		}
+	}
+}
+
+// TestRestoreRefusesOthers: and leaves the Filter as new.
+func TestRestoreRefusesOthers(t *testing.T) {
+	head := "{{{context:1}}}\n{{{stream:0:0:0:0}}}\n{{{process::0}}}\n"
+	for _, context := range []string{
+		"", "{{{context:1}}}", "{{{context:1}}}\n", "{{{context:2}}}\n{{{process::0}}}\n", "{{{reset}}}\n",
+		head + "{{{reset}}}", head + "x\n", head + "\n", head + "{{{}}}\n", head + "{{{other:1}}}\n",
+		head + "{{{mmap:0x1000:0x10:load:0:r:0x0}}}\n", head + "{{{module:0:a:elf:zz}}}\n",
+		head + "{{{module:0:a:elf:aa}}}\n{{{mmap:0xffffffffffffffff:0x2:load:0:r:0x0}}}\n",
+		head + "{{{hexmodule:0:a:aa}}}\n", head + "{{{hexmodule:0:" + strings.Repeat("aa", maxName+9) + ":aa}}}\n",
+		head + "{{{opendict:1:aa}}}\n", head + "{{{opendict:99999:aa:aa}}}\n", head + "{{{opendict:1:aa:" + strings.Repeat("aa", maxDict+1) + "}}}\n",
+		head + "{{{heldmap:1:2:3:4}}}\n", head + "{{{heldrecord}}}\n", head + "{{{heldline:0:0::::::}}}\n",
+		head + "{{{tail:0a:0:0}}}\n", head + "{{{tail:61:2:0}}}\n", head + "{{{longline:61616161}}}\n",
+		head + "{{{process::0}}}\n", head + "{{{process:" + strings.Repeat("61", maxKey+1) + ":0}}}\n",
+		head + "{{{process:61:0}}}\n{{{tail:61:0:0}}}\n",
+		"{{{context:1}}}\n{{{stream:0:0:0:-1}}}\n{{{process::0}}}\n", "{{{context:1}}}\n{{{module:0:a:elf:aa}}}\n",
+	} {
+		f := New(io.Discard, Options{})
+		want := string(f.AppendContext(nil))
+		if err := f.Restore([]byte(context)); err == nil {
+			t.Errorf("%.100q is taken for a context", context)
+		}
+		if d := cmp.Diff(string(f.AppendContext(nil)), want); d != "" {
+			t.Errorf("%.100q: the filter is not as new (-got +want)\n%s", context, d)
+		}
+	}
+	f := New(io.Discard, Options{})
+	context := f.AppendContext(nil)
+	io.WriteString(f, "a line\n")
+	if err := f.Restore(context); err != errNotNew {
+		t.Errorf("a filter that is at work: got %v, want %v", err, errNotNew)
+	}
+}
+
+// TestHeldLineGoesOnInAnotherOutput: who changes --output between two runs
+// loses no line.
+func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
+	text, json := Options{}, Options{Output: JSON}
+	for _, test := range []struct {
+		from, to Options
+		want     string
+	}{
+		{text, json, `{"v":1,"text":"x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y","elements":[{"tag":"module","id":0,"module":"a","build_id":"aa","maps":[{"start":"0x1000","end":"0x100f","mode":"r","offset":"0x0"}]}]}` + "\n"},
+		{json, text, "x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y\n"},
+	} {
+		f := New(io.Discard, test.from)
+		io.WriteString(f, "x {{{module:0:a:elf:aa}}} y\n")
+		var out strings.Builder
+		g := New(&out, test.to)
+		if err := g.Restore(f.AppendContext(nil)); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(g, "x {{{mmap:0x1000:0x10:load:0:r:0x0}}}\n")
+		g.Close()
+		if d := cmp.Diff(out.String(), test.want); d != "" {
+			t.Errorf("(-got +want)\n%s", d)
+		}
+	}
+}
+
+// FuzzRestore: a context from anywhere is refused or taken in, within the
+// limits, and what was taken in is a context again.
+func FuzzRestore(f *testing.F) {
+	for seed := range uint64(6) {
+		g := newGenerator(seed)
+		o := Options{Output: Output(seed % 2)}
+		if seed%3 == 0 {
+			o.ProcessKey = regexp.MustCompile(`^\[(\d)`)
+		}
+		in := contextLog(g)
+		filter := New(io.Discard, o)
+		io.WriteString(filter, in[:g.IntN(len(in))])
+		f.Add(filter.AppendContext(nil), byte(seed))
+	}
+	s := testSymbolizer(f)
+	f.Fuzz(func(t *testing.T, context []byte, mode byte) {
+		if len(context) > 256<<10 {
+			return
+		}
+		defer fuzztest.Watch(t, context)()
+		o := Options{Symbolizer: s, Output: Output(mode % 2), Color: Color(mode % 3)}
+		if mode%5 == 0 {
+			o.ProcessKey = regexp.MustCompile(`^\[(\d)`)
+		}
+		var out bytes.Buffer
+		filter := New(&out, o)
+		if filter.Restore(context) != nil {
+			return
+		}
+		again := filter.AppendContext(nil)
+		g := New(io.Discard, o)
+		if err := g.Restore(again); err != nil {
+			t.Fatalf("what was taken in is refused: %v\n%s", err, again)
+		}
+		if got := g.AppendContext(nil); !bytes.Equal(got, again) {
+			t.Fatalf("the context of what was restored (-got +want)\n%s", cmp.Diff(string(got), string(again)))
+		}
+		io.WriteString(filter, contextLog(newGenerator(uint64(mode))))
+		filter.Close()
+	})
+}
