@@ -33,14 +33,14 @@ type Cache struct {
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // in answers
-	answers []place
+	answers []kept
 	text    arena[byte]
 	cuts    arena[frameCuts]
 	json    map[uint32]*sources // by answer, of JSON alone
 }
 
-// place is where a generation has the parts of an answer.
-type place struct {
+// kept is where a generation has the parts of an answer.
+type kept struct {
 	text, cuts span
 	until      int64
 	back       bool
@@ -72,7 +72,7 @@ func (g *generation) answer(i uint32) rendered {
 // put keeps a copy of r, and returns that.
 func (g *generation) put(k cacheKey, r *rendered) rendered {
 	i := uint32(len(g.answers))
-	g.answers = append(g.answers, place{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.back})
+	g.answers = append(g.answers, kept{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.back})
 	g.frames[k] = i
 	if r.sources != nil {
 		if g.json == nil {

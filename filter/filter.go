@@ -44,6 +44,8 @@ type Filter struct {
 	sunkSize int
 	sunkPart bool // a part of the line was laid out before: it is too long
 
+	ahead *ahead // nil: not needed so far
+
 	line   int64 // 1-based number of the line at work
 	pieces []piece
 	scan   markup.Scanner
@@ -78,7 +80,9 @@ func (f *Filter) Write(p []byte) (int, error) {
 		p = f.finishLine(p)
 	}
 	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
+		f.lookAhead(p[:i+1])
 		f.block(p[:i+1])
+		f.endAhead()
 		p = p[i+1:]
 	}
 	if len(p) > maxLine {
@@ -213,6 +217,9 @@ func (f *Filter) block(b []byte) {
 		esc = -1
 	}
 	for at := 0; at < len(b); {
+		if f.ahead != nil {
+			f.ahead.at.Store(int64(at))
+		}
 		if open < at {
 			n, l := findOpen(b[at:])
 			open, lines = at+n, l

@@ -39,6 +39,7 @@ const maxMerged = 1024
 
 // contextual prints a line that holds reset, module or mmap elements.
 func (f *Filter) contextual(eol []byte) {
+	f.endAhead()
 	if f.merge() {
 		return
 	}

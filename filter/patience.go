@@ -83,23 +83,23 @@ func (p *patience) spent(now time.Time) (sum time.Duration) {
 
 // wait calls ask with the time that the stream still has for m's file, if it
 // has any. The error of ask says whether that was long enough.
-func (r *resolver) wait(m *module, ask func(context.Context) error) {
+func (p *patience) wait(o *Options, m *module, ask func(context.Context) error) {
 	m.awaited.pending = true
 	now := time.Now()
-	left := r.patience.left(r.opt, m, now)
+	left := p.left(o, m, now)
 	if left <= 0 {
 		return
 	}
-	parent := r.opt.Context
+	parent := o.Context
 	if parent == nil {
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(parent, left)
 	defer cancel()
 	err := ask(ctx)
-	r.patience.vain = errors.Is(err, symbolize.ErrPending)
-	m.awaited.pending = r.patience.vain
-	if r.opt.WaitPerMinute > 0 {
-		r.patience.waited = append(r.patience.waited, pause{time.Now(), time.Since(now)})
+	p.vain = errors.Is(err, symbolize.ErrPending)
+	m.awaited.pending = p.vain
+	if o.WaitPerMinute > 0 {
+		p.waited = append(p.waited, pause{time.Now(), time.Since(now)})
 	}
 }

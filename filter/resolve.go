@@ -1,14 +1,8 @@
 package filter
 
 import (
-	"context"
-	"errors"
-	"slices"
-	"strings"
-
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // lookup is how the address of an element is looked up.
@@ -46,25 +40,18 @@ func lookupOfFrame(e markup.BT) lookup {
 // resolver turns addresses into rendered answers: the cache first, then the
 // symbolizer, with the stream's patience.
 type resolver struct {
-	opt      *Options
-	cached   *Cache
-	frames   []symbolize.Frame // scratch
-	expired  context.Context   // asks without waiting
+	asker
 	patience patience
 	now      int64 // Unix nanoseconds, when the block at work came
 	missing  map[cacheModule]*Unresolved
 	failed   int64 // elements that stayed unresolved
 	recent   recent
 	last     answer
-	renderer renderer
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
-	r.opt, r.cached = o, c
+	r.asker = asker{opt: o, cached: c, patience: &r.patience, expired: expired()}
 	r.recent.epoch = 1
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	r.expired = ctx
 }
 
 // Unresolved is a module with frames that stayed without a name.
@@ -148,15 +135,30 @@ func (f *Filter) forgetRecent() {
 	}
 }
 
-// codeOf resolves the address anew. Where the form leaves a choice, and the
-// two addresses are not neighbours in one module, the logged one is taken: no
-// call ends at the beginning of a module.
+// codeOf resolves the address anew.
 func (f *Filter) codeOf(addr uint64, form lookup) answer {
 	space := &f.process.space
 	here, back := space.find(addr), interval{}
 	if form != exact && addr > 0 {
 		back = space.find(addr - 1)
 	}
+	a, form := lookUp(here, back, addr, form)
+	if a.mod == nil {
+		f.failed++
+		return a
+	}
+	f.answer(&a, form)
+	if form != exact && (!a.knows || a.text.back) {
+		a.addr, a.rel = a.addr-1, a.rel-1
+	}
+	return a
+}
+
+// lookUp returns which address is looked up for one that lies here, and the one
+// before it back, and whether the form leaves a choice yet. Where it does, and
+// the two addresses are not neighbours in one module, the logged one is taken:
+// no call ends at the beginning of a module.
+func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {
 	case form == exact, form != before && !one && here.mod != nil:
@@ -169,19 +171,13 @@ func (f *Filter) codeOf(addr uint64, form lookup) answer {
 	if form == before && addr > 0 {
 		a.addr--
 	}
-	if here.mod == nil {
-		f.failed++
-		return a
+	if here.mod != nil {
+		a.rel = here.at(a.addr)
 	}
-	a.rel = here.at(a.addr)
 	if form == before {
 		form = exact // by now
 	}
-	f.answer(&a, form)
-	if form != exact && (!a.knows || a.text.back) {
-		a.addr, a.rel = a.addr-1, a.rel-1
-	}
-	return a
+	return a, form
 }
 
 // data resolves a data address of the process.
@@ -201,10 +197,7 @@ func (f *Filter) data(addr uint64) *answer {
 // answer completes a, whose module and module-relative address are known.
 func (r *resolver) answer(a *answer, form lookup) {
 	m := a.mod
-	if m.cached == 0 {
-		m.cached = r.cached.module(m.buildID, m.name)
-	}
-	key := cacheKey{a.rel, m.cached, form}
+	key := r.key(m, a.rel, form)
 	if a.text, a.knows = r.cached.get(key); a.knows && r.good(&a.text) && (r.opt.Output != JSON || a.text.sources != nil) {
 		return
 	}
@@ -213,113 +206,6 @@ func (r *resolver) answer(a *answer, form lookup) {
 	} else {
 		r.note(m, a.err)
 	}
-}
-
-// render asks the symbolizer; ok is false when nothing is known, with the
-// reason if there is one. The answer is good until the next one.
-func (r *resolver) render(m *module, rel uint64, form lookup) (text rendered, ok bool, err error) {
-	if r.opt.Symbolizer == nil {
-		return text, false, nil
-	}
-	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
-	if form == object {
-		v, err := r.variable(m, l)
-		if err != nil || v.Name == "" {
-			return text, false, err
-		}
-		if plain, ok := unversioned(v.Linkage); ok {
-			v.Name = r.opt.Symbolizer.Demangle(plain)
-		}
-		return renderVariable(v, r.opt), true, nil
-	}
-	frames, back, err := r.choose(m, l, form)
-	if err != nil || len(frames) == 0 {
-		return text, false, err
-	}
-	if back {
-		l.Addr--
-	}
-	return r.renderer.frames(frames, m, l.Addr, back, r.opt), true, nil
-}
-
-// choose asks for the frames at l, or, as form says, one byte before it.
-func (r *resolver) choose(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
-	if form == exact {
-		frames, err = r.code(m, l)
-		return frames, false, err
-	}
-	prior := l
-	prior.Addr--
-	frames, err = r.code(m, prior)
-	if err != nil {
-		return nil, false, err
-	}
-	line := len(frames) > 0 && frames[0].Line != 0
-	if form == either && line {
-		return frames, true, nil
-	}
-	frames = slices.Clone(frames)
-	here, err := r.code(m, l)
-	switch {
-	case err != nil || len(here) == 0:
-		return frames, true, nil
-	case len(frames) == 0:
-		return here, false, nil
-	case form == first && (here[0].Line != 0 || !line):
-		return here, false, nil
-	case form == either && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
-		return here, false, nil
-	}
-	return frames, true, nil
-}
-
-// unversioned returns a symbol's name without its version, memcpy for
-// memcpy@@GLIBC_2.14: debug files have it, and stripped libraries have not.
-func unversioned(name string) (string, bool) {
-	i := strings.IndexByte(name, '@')
-	if i <= 0 || name[0] == '?' { // MSVC mangles with @
-		return name, false
-	}
-	return name[:i], true
-}
-
-// code asks for the frames at l, which are the resolver's until the next call.
-func (r *resolver) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
-	frames, err := r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
-	if errors.Is(err, symbolize.ErrPending) {
-		r.wait(m, func(ctx context.Context) error {
-			frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
-			return err
-		})
-	} else {
-		r.patience.settled(m)
-	}
-	r.frames = frames[:0]
-	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil // of a file without debug information: the best there is for now
-	}
-	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
-		if plain, ok := unversioned(frames[n-1].Linkage); ok {
-			frames[n-1].Func = r.opt.Symbolizer.Demangle(plain)
-		}
-	}
-	return frames, err
-}
-
-func (r *resolver) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
-	v, err := r.opt.Symbolizer.Data(r.expired, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		r.wait(m, func(ctx context.Context) error {
-			v, err = r.opt.Symbolizer.Data(ctx, l)
-			return err
-		})
-	} else {
-		r.patience.settled(m)
-	}
-	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
-		err = nil
-	}
-	return v, err
 }
 
 // note remembers that an element in m stayed unresolved.

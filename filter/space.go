@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
@@ -17,9 +18,9 @@ type module struct {
 	id      uint64
 	name    string
 	buildID buildid.ID
-	awaited *awaited // the patience with its file
-	cached  uint32   // its number in the Cache; 0: not yet asked for
-	maps    int      // intervals of the space that are its
+	awaited *awaited      // the patience with its file
+	cached  atomic.Uint32 // its number in the Cache; 0: not yet asked for
+	maps    int           // intervals of the space that are its
 }
 
 // interval is one mapped range of addresses that belongs to one module.
@@ -126,9 +127,17 @@ func (s *space) find(addr uint64) interval {
 	if s.last.mod != nil && s.last.start <= addr && addr <= s.last.end {
 		return s.last
 	}
+	v := s.covering(addr)
+	if v.mod != nil {
+		s.last = v
+	}
+	return v
+}
+
+// covering is find for who must not change s.
+func (s *space) covering(addr uint64) interval {
 	if r, i := s.locate(addr); r < len(s.runs) && s.runs[r][i].start <= addr {
-		s.last = s.runs[r][i]
-		return s.last
+		return s.runs[r][i]
 	}
 	return interval{}
 }

@@ -170,9 +170,10 @@ func (s *Symbolizer) indexSymbol(m *module, addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// atOnce is Code by an index alone, for which nobody waits, neither for the
-// file nor for other questions about it; ok is false where Code may know more.
-func (s *Symbolizer) atOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
+// AtOnce is Code where an index alone knows the answer, so that nobody waits,
+// neither for the file nor for other questions about it; ok is false where Code
+// may know more.
+func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
 	s.mu.RLock()
 	e := s.entries[keyOf(l.ID, l.Name)]
 	closed := s.closed

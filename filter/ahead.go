@@ -1,0 +1,124 @@
+package filter
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// An ahead resolves the frames of a block on another processor: from its end
+// on backwards, while the Filter filters it from its beginning, until they
+// meet. It prints nothing; what it finds out is in the Cache when the Filter
+// comes to ask for it. It asks only what the symbolizer answers at once, so
+// that it takes neither a file nor a lock from the Filter.
+type ahead struct {
+	asker // its own, without patience
+	space *space
+	near  interval // the last one found
+
+	at    atomic.Int64 // of the block: how far the Filter is
+	stop  atomic.Bool
+	ended sync.WaitGroup
+
+	before int // answers that were new until the block at work, of the Filter and of the ahead
+}
+
+const (
+	aheadBlock  = 64 << 10 // bytes of a block that are worth another goroutine
+	aheadPart   = 8 << 10  // bytes resolved before the Filter's place is looked at again
+	aheadNew    = 256      // new answers in a block, after which the next is expected to have many, too
+	aheadVain   = 32       // addresses in a part, or more, of which none is new: it is in vain
+	aheadWorker = 2        // processors there must be
+)
+
+// errNotAtOnce says that an answer would have to be waited for.
+var errNotAtOnce = errors.New("not known at once")
+
+// lookAhead starts to resolve b ahead, if that seems to pay.
+func (f *Filter) lookAhead(b []byte) {
+	a := f.ahead
+	if len(b) < aheadBlock || f.o.Symbolizer == nil || f.o.ProcessKey != nil || runtime.GOMAXPROCS(0) < aheadWorker {
+		return
+	}
+	if a == nil {
+		a = &ahead{asker: asker{opt: &f.o, cached: f.cache}}
+		f.ahead = a
+	}
+	n := f.rendered + a.rendered
+	many := n-a.before >= aheadNew
+	a.before = n
+	if !many {
+		return
+	}
+	a.space, a.near = &f.process.space, interval{}
+	a.at.Store(0)
+	a.stop.Store(false)
+	a.ended.Go(func() { a.run(b) })
+}
+
+// endAhead waits until nothing is resolved ahead: before what that reads
+// changes, and when its block ends.
+func (f *Filter) endAhead() {
+	if f.ahead != nil {
+		f.ahead.stop.Store(true)
+		f.ahead.ended.Wait()
+	}
+}
+
+func (a *ahead) run(b []byte) {
+	for hi := len(b); hi > 0; {
+		lo := max(0, hi-aheadPart)
+		asked, found := 0, a.rendered
+		for at := lo; at < hi; {
+			n, _ := findOpen(b[at:hi])
+			if at += n; at == hi {
+				break
+			}
+			e, n := markup.LeadingBT(b[at:])
+			at += max(n, len(markupOpen))
+			if n == 0 {
+				continue
+			}
+			if a.stop.Load() || a.at.Load() >= int64(hi) {
+				return
+			}
+			a.resolve(e)
+			asked++
+		}
+		if asked >= aheadVain && a.rendered == found {
+			return
+		}
+		hi = lo
+	}
+}
+
+// resolve puts the answer for e into the Cache, if it can be had at once.
+func (a *ahead) resolve(e markup.BT) {
+	form := lookupOfFrame(e)
+	here, back := a.find(e.Addr), interval{}
+	if form != exact && e.Addr > 0 {
+		back = a.find(e.Addr - 1)
+	}
+	at, form := lookUp(here, back, e.Addr, form)
+	if at.mod == nil {
+		return
+	}
+	key := a.key(at.mod, at.rel, form)
+	if a.cached.has(key) {
+		return
+	}
+	if text, ok, _ := a.render(at.mod, at.rel, form); ok {
+		a.cached.put(key, text)
+	}
+}
+
+// find is space.find for who may not change the space.
+func (a *ahead) find(addr uint64) interval {
+	if a.near.mod == nil || addr < a.near.start || addr > a.near.end {
+		a.near = a.space.covering(addr)
+	}
+	return a.near
+}

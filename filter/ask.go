@@ -1,0 +1,159 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// An asker asks the symbolizer, and renders what it says.
+type asker struct {
+	opt      *Options
+	cached   *Cache
+	patience *patience         // nil: there is none, only what is known at once is wanted
+	expired  context.Context   // asks without waiting
+	frames   []symbolize.Frame // scratch
+	renderer renderer
+	rendered int // answers so far
+}
+
+// expired returns a context that is done.
+func expired() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// key returns by what the Cache knows the answer at rel of m.
+func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
+	n := m.cached.Load()
+	if n == 0 {
+		n = r.cached.module(m.buildID, m.name)
+		m.cached.Store(n)
+	}
+	return cacheKey{rel, n, form}
+}
+
+// render asks the symbolizer; ok is false when nothing is known, with the
+// reason if there is one. The answer is good until the next one.
+func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bool, err error) {
+	if r.opt.Symbolizer == nil {
+		return text, false, nil
+	}
+	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
+	if form == object {
+		v, err := r.variable(m, l)
+		if err != nil || v.Name == "" {
+			return text, false, err
+		}
+		if plain, ok := unversioned(v.Linkage); ok {
+			v.Name = r.opt.Symbolizer.Demangle(plain)
+		}
+		return renderVariable(v, r.opt), true, nil
+	}
+	frames, back, err := r.choose(m, l, form)
+	if err != nil || len(frames) == 0 {
+		return text, false, err
+	}
+	if back {
+		l.Addr--
+	}
+	r.rendered++
+	return r.renderer.frames(frames, m, l.Addr, back, r.opt), true, nil
+}
+
+// choose asks for the frames at l, or, as form says, one byte before it.
+func (r *asker) choose(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
+	if form == exact {
+		frames, err = r.code(m, l)
+		return frames, false, err
+	}
+	prior := l
+	prior.Addr--
+	frames, err = r.code(m, prior)
+	if err != nil {
+		return nil, false, err
+	}
+	line := len(frames) > 0 && frames[0].Line != 0
+	if form == either && line {
+		return frames, true, nil
+	}
+	frames = slices.Clone(frames)
+	here, err := r.code(m, l)
+	switch {
+	case err != nil || len(here) == 0:
+		return frames, true, nil
+	case len(frames) == 0:
+		return here, false, nil
+	case form == first && (here[0].Line != 0 || !line):
+		return here, false, nil
+	case form == either && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
+		return here, false, nil
+	}
+	return frames, true, nil
+}
+
+// unversioned returns a symbol's name without its version, memcpy for
+// memcpy@@GLIBC_2.14: debug files have it, and stripped libraries have not.
+func unversioned(name string) (string, bool) {
+	i := strings.IndexByte(name, '@')
+	if i <= 0 || name[0] == '?' { // MSVC mangles with @
+		return name, false
+	}
+	return name[:i], true
+}
+
+// code asks for the frames at l, which are the resolver's until the next call.
+func (r *asker) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
+	frames, err := r.ask(m, l)
+	r.frames = frames[:0]
+	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
+		if plain, ok := unversioned(frames[n-1].Linkage); ok {
+			frames[n-1].Func = r.opt.Symbolizer.Demangle(plain)
+		}
+	}
+	return frames, err
+}
+
+// ask asks the symbolizer for the frames at l, as long as the patience lasts.
+func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
+	if r.patience == nil {
+		frames, ok := r.opt.Symbolizer.AtOnce(r.frames[:0], l)
+		if !ok {
+			err = errNotAtOnce
+		}
+		return frames, err
+	}
+	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
+	if !errors.Is(err, symbolize.ErrPending) {
+		r.patience.settled(m)
+		return frames, err
+	}
+	r.patience.wait(r.opt, m, func(ctx context.Context) error {
+		frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
+		return err
+	})
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		err = nil // of a file without debug information: the best there is for now
+	}
+	return frames, err
+}
+
+func (r *asker) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
+	v, err := r.opt.Symbolizer.Data(r.expired, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		r.patience.wait(r.opt, m, func(ctx context.Context) error {
+			v, err = r.opt.Symbolizer.Data(ctx, l)
+			return err
+		})
+	} else {
+		r.patience.settled(m)
+	}
+	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
+		err = nil
+	}
+	return v, err
+}
