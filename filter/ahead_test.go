@@ -1,0 +1,97 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// manyFrames returns a log of three blocks, each long enough to be resolved
+// ahead, with frames in all code of the debug files in testdata. Some lines
+// change what the addresses behind them mean.
+func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
+	for range 3 {
+		var b strings.Builder
+		for line := 0; b.Len() < 2*aheadBlock; line++ {
+			if line%1500 == 0 {
+				b.WriteString("{{{reset}}}\n")
+				for i := range ids {
+					id := ids[(i+line/1500)%len(ids)]
+					fmt.Fprintf(&b, "{{{module:%d:m%d:elf:%s}}}\n{{{mmap:%#x:0x2000:load:%d:rx:0x1000}}}\n", i, i, id, 0x10000*(i+1), i)
+				}
+			}
+			addr := 0x10000*(1+r.IntN(len(ids))) + r.IntN(0x1400)
+			fmt.Fprintf(&b, "[%d] {{{bt:%d:%#x%s}}}\n", line, r.IntN(3), addr, []string{"", ":ra", ":pc"}[r.IntN(3)])
+		}
+		blocks = append(blocks, b.String())
+	}
+	return blocks
+}
+
+// What is resolved ahead is what would have been resolved in its turn, in every
+// output, whatever changes within a block.
+func TestResolvingAheadChangesNothing(t *testing.T) {
+	files, err := filepath.Glob("../testdata/debug/.build-id/*/*.debug")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	index := t.TempDir()
+	var ids []string
+	for _, file := range files {
+		done, err := symbolize.IndexFile(t.Context(), file, symbolize.IndexOptions{Dir: index})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, done.ID.String())
+	}
+	s := symbolize.New(symbolize.Options{IndexDir: index, Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
+	t.Cleanup(func() { s.Close() })
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+
+	ahead := 0
+	for seed := range uint64(12) {
+		blocks := manyFrames(rand.New(rand.NewPCG(seed, 0)), ids)
+		o := Options{Symbolizer: s, Wait: time.Minute, Output: []Output{Text, JSON}[seed%2], Color: []Color{ColorKeep, ColorAlways}[seed/2%2]}
+		filtered := func(procs int, budget int64) string {
+			runtime.GOMAXPROCS(procs)
+			o.Cache = NewCache(budget)
+			var b bytes.Buffer
+			f := New(&b, o)
+			for _, block := range blocks {
+				f.Write([]byte(block))
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if procs == 1 && f.ahead != nil {
+				t.Error("one processor resolves ahead")
+			}
+			if f.ahead != nil {
+				ahead += f.ahead.rendered
+			}
+			return b.String()
+		}
+		want := filtered(1, 0)
+		if n := strings.Count(want, ".c"); n < 1000 {
+			t.Fatalf("%d lines are known:\n%.1000s", n, want)
+		}
+		for _, budget := range []int64{0, 64 << 10} {
+			if got := filtered(4, budget); got != want {
+				t.Fatalf("seed %d, a cache of %d bytes: -got +want\n%s", seed, budget, cmp.Diff(got, want))
+			}
+		}
+	}
+	if ahead == 0 {
+		t.Error("nothing was resolved ahead")
+	}
+}
