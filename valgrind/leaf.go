@@ -31,6 +31,7 @@ func (r *Reader) leafEnd(name string, k kind, from int, force bool) (end, next i
 	for i := max(from, r.seek); ; {
 		lt := bytes.IndexByte(r.view[i:], '<')
 		if lt < 0 {
+			r.work += len(r.view) - i
 			r.seek = len(r.view)
 			r.whole = false
 			end = len(r.view)
@@ -42,6 +43,7 @@ func (r *Reader) leafEnd(name string, k kind, from int, force bool) (end, next i
 			}
 			return end, end, true, force
 		}
+		r.work += lt
 		at := i + lt
 		rest := r.view[at:]
 		switch closes, more := isEndTag(rest, name); {
@@ -115,11 +117,13 @@ type mark int
 
 const (
 	userEnd mark = iota
+	userBehind // with what follows it
+	instructionEnd
 	commentEnd
 	cdataEnd
 )
 
-var marks = [...]string{userEnd: "</usercomment>", commentEnd: "-->", cdataEnd: "]]>"}
+var marks = [...]string{userEnd: "</usercomment>", userBehind: "</usercomment>", instructionEnd: "?>", commentEnd: "-->", cdataEnd: "]]>"}
 
 const cdataBegin = "<![CDATA["
 
@@ -129,41 +133,66 @@ func (r *Reader) find(m mark, from int) int {
 	start := max(from, r.none[m])
 	if start < len(r.view) {
 		if i := bytes.Index(r.view[start:], []byte(marks[m])); i >= 0 {
+			r.work += i
 			return start + i
 		}
+		r.work += len(r.view) - start
 	}
 	r.none[m] = max(r.none[m], len(r.view)-len(marks[m])+1)
 	return -1
 }
 
 // userEnd finds the end of --xml-user-comment, which may hold anything: it
-// ends where the program's arguments follow, or else with the first end tag.
-// Without ok, next is negative where it may be yet to come; otherwise there is
-// none.
+// ends where the next part of the report follows, or else with the first end
+// tag. Without ok, next is negative where it may be yet to come; otherwise
+// there is none.
 func (r *Reader) userEnd(from int, force bool) (end, next int, ok bool) {
-	args := []byte("<args>")
-	first := r.find(userEnd, from)
-	for i := first; i >= 0; {
-		behind := bytes.TrimLeft(r.view[i+len(marks[userEnd]):], " \t\r\n")
-		if len(behind) < len(args) && !force {
-			return 0, -1, false
-		}
-		if bytes.HasPrefix(behind, args) {
-			return i, i + len(marks[userEnd]), true
-		}
-		j := bytes.Index(r.view[i+1:], []byte(marks[userEnd]))
-		if j < 0 {
+	size := len(marks[userEnd])
+	for i := from; ; {
+		if i = r.find(userBehind, i); i < 0 {
 			break
 		}
-		i += 1 + j
+		is, more := r.isPart(i + size)
+		if more && !force {
+			return 0, -1, false
+		}
+		if is {
+			return i, i + size, true
+		}
+		i++
+		r.none[userBehind] = i
 	}
-	switch {
-	case !force:
+	if !force {
 		return 0, -1, false
-	case first < 0:
+	}
+	if end = r.find(userEnd, from); end < 0 {
 		return 0, 0, false
 	}
-	return first, first + len(marks[userEnd]), true
+	return end, end + size, true
+}
+
+// isPart reports whether the next in the view from i on is an element that a
+// document has, or its end; more, that more bytes have to say so.
+func (r *Reader) isPart(i int) (is, more bool) {
+	for i < len(r.view) && r.view[i] <= ' ' {
+		i++
+	}
+	if i == len(r.view) {
+		return false, true
+	}
+	if r.view[i] != '<' {
+		return false, false
+	}
+	behind := 1
+	if i+1 < len(r.view) && r.view[i+1] == '/' {
+		behind = 2
+	}
+	name, n, ok := r.name(i, behind)
+	if !ok {
+		return false, n == 0
+	}
+	_, k := known(name)
+	return k == topLevel && (behind == 1 || string(name) == document), false
 }
 
 // rawEnd finds the end of a text of CDATA sections. Without ok, next is

@@ -13,11 +13,14 @@ type Reader struct {
 	err  error
 
 	buf  []byte // what is not handed over yet
-	pos  int    // in buf: the next token
+	pos  int    // in buf: the next token, or the blanks before it
 	view []byte // buf as far as the token at pos may reach
 	seek int    // in buf: how far the token at pos was searched for its end
+	word int    // in buf: from pos to this are blanks
 
 	none [len(marks)]int // in buf: each mark is nowhere before this, behind where it was looked for
+
+	work int // bytes looked at, or moved: a test holds it against what was written
 
 	// The record at work; its parts are offsets in buf.
 	rec       Record
@@ -87,22 +90,26 @@ func (r *Reader) Close() error {
 	if r.err == nil && r.working {
 		r.emit(true)
 	}
-	r.buf, r.view, r.pos, r.seek, r.none = nil, nil, 0, 0, [len(marks)]int{}
+	r.buf, r.view, r.pos, r.seek, r.word, r.none = nil, nil, 0, 0, 0, [len(marks)]int{}
 	return r.err
 }
 
-// room drops what was handed over.
+// room makes room for n bytes by dropping what was handed over, if that is more
+// than what stays, which moves.
 func (r *Reader) room(n int) {
 	start := r.pos
 	if r.working {
 		start = r.at
 	}
-	if start == 0 || start < len(r.buf) && len(r.buf)+n <= cap(r.buf) {
+	stays := len(r.buf) - start
+	if start == 0 || stays > 0 && (len(r.buf)+n <= cap(r.buf) || start < stays) {
 		return
 	}
 	r.buf = r.buf[:copy(r.buf, r.buf[start:])]
+	r.work += stays
 	r.pos -= start
 	r.seek = max(0, r.seek-start)
+	r.word = max(0, r.word-start)
 	for m := range r.none {
 		r.none[m] = max(0, r.none[m]-start)
 	}
@@ -143,12 +150,18 @@ func (r *Reader) parse(final bool) {
 			r.carryOn()
 			continue
 		}
-		i := r.pos
+		seen := max(r.pos, r.word)
+		i := seen
 		for i < len(r.buf) && r.buf[i] <= ' ' && (r.working || r.buf[i] != 0) {
 			i++
 		}
+		r.work += i - seen
+		r.word = i
+		if r.working {
+			r.pos = i
+		}
 		if i == len(r.buf) {
-			r.passOver(i, final)
+			r.passOver(seen, i, final)
 			return
 		}
 		r.view = r.buf[:min(len(r.buf), i+maxLeaf)]
@@ -177,14 +190,14 @@ func (r *Reader) tooLong() bool {
 	return len(r.open) == 0 || r.open[len(r.open)-1] != "frame" || size > maxRecord+maxLeaf || len(r.items) > 2*maxItems
 }
 
-// passOver passes over blanks up to i. Behind a line end they may yet begin a
-// line of text.
-func (r *Reader) passOver(i int, final bool) {
+// passOver passes over blanks up to i, those from seen on for the first time.
+// Behind a line end they may yet begin a line of text.
+func (r *Reader) passOver(seen, i int, final bool) {
 	if r.working {
 		return
 	}
-	if nl := bytes.LastIndexByte(r.buf[r.pos:i], '\n'); nl >= 0 {
-		r.pos += nl + 1
+	if nl := bytes.LastIndexByte(r.buf[seen:i], '\n'); nl >= 0 {
+		r.pos = seen + nl + 1
 	}
 	if final || i-r.pos > maxLeaf {
 		r.pos = i
@@ -194,18 +207,14 @@ func (r *Reader) passOver(i int, final bool) {
 // text takes text that is in no element, a line at a time, or stands between
 // elements.
 func (r *Reader) text(force bool) bool {
-	if !r.working {
-		for i := r.pos; ; i++ { // the blanks before it on its line are its own
-			if r.buf[i] == '\n' {
-				r.pos = i + 1
-			} else if r.buf[i] > ' ' || r.buf[i] == 0 {
-				break
-			}
-		}
+	if !r.working && r.seek <= r.pos { // the blanks before it on its line are its own
+		r.pos += bytes.LastIndexByte(r.buf[r.pos:r.word], '\n') + 1
 	}
-	end := max(r.seek, r.pos)
-	for ; ; end++ {
-		var i int
+	end := max(r.seek, r.word)
+	from := end
+search:
+	for end < len(r.view) {
+		i := 0
 		if r.working {
 			i = bytes.IndexByte(r.view[end:], '<')
 		} else {
@@ -216,22 +225,48 @@ func (r *Reader) text(force bool) bool {
 			break
 		}
 		end += i
-		if r.view[end] == '\n' || end+1 == len(r.view) {
+		if r.view[end] == '\n' {
 			break
 		}
-		if c := r.view[end+1]; isLetter(c) || c == '/' || c == '?' || c == '!' {
-			break
+		switch is, more := r.isTag(end); {
+		case more && !force:
+			r.seek = end
+			return false
+		case is || more:
+			break search
 		}
-	}
-	if !force && (end >= len(r.view) || r.view[end] == '<' && end+1 == len(r.view)) {
-		r.seek = min(end, len(r.view))
-		return false
-	}
-	if end == r.pos { // a '<' that begins nothing
 		end++
 	}
-	r.stray(r.pos, min(end, len(r.view)))
+	r.work += end - from
+	r.seek = end
+	if end == len(r.view) && !force {
+		return false
+	}
+	r.stray(r.pos, end)
 	return true
+}
+
+// isTag reports whether the '<' at this place of the buffer begins a tag, or
+// may do so with more bytes.
+func (r *Reader) isTag(at int) (is, more bool) {
+	if at+1 == len(r.view) {
+		return false, true
+	}
+	behind := 1
+	switch r.view[at+1] {
+	case '?', '!':
+		return true, false
+	case '/':
+		behind = 2
+	}
+	_, n, is := r.name(at, behind)
+	return is, n == 0
+}
+
+// notTag takes the '<' at pos for the beginning of a text.
+func (r *Reader) notTag(force bool) bool {
+	r.seek = max(r.seek, r.pos+1)
+	return r.text(force)
 }
 
 // stray takes text up to end that is no element's.
@@ -241,15 +276,20 @@ func (r *Reader) stray(from, end int) {
 	if len(bytes.TrimSpace(r.buf[from:end])) == 0 {
 		return
 	}
-	if r.working {
-		r.items = append(r.items, rawItem{text: s, depth: int32(len(r.open) - 1), leaf: true})
+	if !r.working {
+		r.begin("", from)
+		r.items = append(r.items, rawItem{text: s, leaf: true})
+		r.emit(false)
 		return
 	}
-	r.rec = Record{}
-	r.at = from
-	r.working = true
-	r.items = append(r.items[:0], rawItem{text: s, leaf: true})
-	r.emit(false)
+	depth := int32(len(r.open) - 1)
+	if n := len(r.items); n > 0 {
+		if last := &r.items[n-1]; last.name == "" && last.depth == depth && last.text.to == s.from { // one text goes on
+			last.text.to, last.text.escaped = s.to, last.text.escaped || s.escaped
+			return
+		}
+	}
+	r.items = append(r.items, rawItem{text: s, depth: depth, leaf: true})
 }
 
 func (r *Reader) span(from, to int) span {
@@ -259,66 +299,51 @@ func (r *Reader) span(from, to int) span {
 // tag takes what begins with the '<' at pos.
 func (r *Reader) tag(force bool) bool {
 	b := r.view[r.pos:]
-	if len(b) < 2 {
-		return r.orText(force)
-	}
-	switch b[1] {
-	case '/':
-		name, n, ok := r.name(2)
-		if !ok {
-			return r.badName(n, force)
+	behind := 1
+	if len(b) > 1 {
+		switch b[1] {
+		case '?':
+			return r.instruction(force)
+		case '!':
+			return r.declaration(force)
+		case '/':
+			behind = 2
+		case 'f':
+			if r.stack > 0 && r.open[len(r.open)-1] == "stack" && bytes.HasPrefix(b, []byte("<frame>")) && r.wholeFrame() {
+				return true
+			}
 		}
+	}
+	name, n, ok := r.name(r.pos, behind)
+	switch {
+	case n == 0 && !force:
+		return false
+	case !ok:
+		return r.notTag(force)
+	case behind == 2:
 		r.pos += n
 		r.seek = r.pos
 		r.closeTag(name)
 		return true
-	case '?':
-		return r.instruction(force)
-	case '!':
-		return r.declaration(force)
-	}
-	if b[1] == 'f' && r.stack > 0 && r.open[len(r.open)-1] == "stack" && bytes.HasPrefix(b, []byte("<frame>")) && r.wholeFrame() {
-		return true
-	}
-	name, n, ok := r.name(1)
-	if !ok {
-		return r.badName(n, force)
 	}
 	return r.openTag(name, n, force)
 }
 
-// orText waits for the rest of a tag, or takes what is there for text.
-func (r *Reader) orText(force bool) bool {
-	if !force {
-		return false
-	}
-	r.stray(r.pos, r.pos+1)
-	return true
-}
-
-// badName takes a '<' that begins no tag for text; n is 0 where the rest of
-// the tag may be yet to come.
-func (r *Reader) badName(n int, force bool) bool {
-	if n == 0 {
-		return r.orText(force)
-	}
-	r.stray(r.pos, r.pos+1)
-	return true
-}
-
-// name reads the name of a tag at the offset from behind pos, and returns the
-// length of the tag. An attribute is passed over. Without a name, n is 0 if
-// more bytes may make one.
-func (r *Reader) name(from int) (name []byte, n int, ok bool) {
-	b := r.view[r.pos:]
-	i := from
-	for i < len(b) && isName(b[i]) {
+// name reads the name of the tag at this place of the buffer, which begins so
+// far behind it, and returns the length of the tag. An attribute is passed
+// over. Without a name, n is 0 if more bytes may make one.
+func (r *Reader) name(at, behind int) (name []byte, n int, ok bool) {
+	b := r.view[at:]
+	i := behind
+	for i < len(b) && i <= behind+maxName && isName(b[i]) {
 		i++
 	}
 	switch {
-	case i == len(b) && i <= from+maxName:
+	case i > behind && !isLetter(b[behind]), i > behind+maxName:
+		return nil, 1, false
+	case i >= len(b):
 		return nil, 0, false
-	case i == from || i > from+maxName || !isLetter(b[from]):
+	case i == behind:
 		return nil, 1, false
 	}
 	end := i
@@ -335,7 +360,7 @@ func (r *Reader) name(from int) (name []byte, n int, ok bool) {
 		}
 		end += gt
 	}
-	return b[from:i], end + 1, true
+	return b[behind:i], end + 1, true
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
@@ -346,30 +371,28 @@ func isName(c byte) bool {
 
 // instruction takes <?…?>. That of XML begins a document.
 func (r *Reader) instruction(force bool) bool {
-	end := bytes.Index(r.view[r.pos:min(len(r.view), r.pos+maxPath)], []byte("?>"))
-	if end < 0 {
-		if len(r.view)-r.pos < maxPath && !force {
-			return false
-		}
-		r.endRecord()
-		r.stray(r.pos, r.pos+1)
-		return true
+	end := r.find(instructionEnd, r.pos)
+	if end < 0 && len(r.view)-r.pos < maxPath && !force {
+		return false
+	}
+	if end < 0 || end-r.pos > maxPath {
+		return r.notTag(force)
 	}
 	if bytes.HasPrefix(r.view[r.pos:], []byte("<?xml")) {
 		r.endRecord()
 	}
-	r.pos += end + 2
+	r.pos = end + len(marks[instructionEnd])
 	r.seek = r.pos
 	return true
 }
 
 // declaration takes a comment, a CDATA section or another <!…>.
 func (r *Reader) declaration(force bool) bool {
-	b := r.view[r.pos:]
-	for _, d := range []struct {
+	for _, d := range [...]struct {
 		begin string
 		end   mark
 	}{{cdataBegin, cdataEnd}, {"<!--", commentEnd}} {
+		b := r.view[r.pos:]
 		if len(b) < len(d.begin) && string(b) == d.begin[:len(b)] && !force {
 			return false
 		}
@@ -377,26 +400,19 @@ func (r *Reader) declaration(force bool) bool {
 			continue
 		}
 		end := r.find(d.end, r.pos)
-		if end < 0 {
-			if !force {
-				return false
-			}
-			break
+		switch {
+		case end < 0 && !force:
+			return false
+		case end < 0:
+			return r.notTag(force)
+		case d.end == cdataEnd:
+			r.stray(r.pos+len(d.begin), end)
 		}
-		at := r.pos
-		end -= at
-		if d.begin == "<!--" {
-			r.pos = at + end + len(marks[commentEnd])
-			r.seek = r.pos
-		} else {
-			r.stray(at+len(d.begin), at+end)
-			r.pos += len(marks[cdataEnd])
-			r.seek = r.pos
-		}
+		r.pos = end + len(marks[d.end])
+		r.seek = r.pos
 		return true
 	}
-	r.stray(r.pos, r.pos+1)
-	return true
+	return r.notTag(force)
 }
 
 // closeTag ends the innermost element of this name, and those in it. One that

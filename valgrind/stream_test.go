@@ -113,3 +113,65 @@ func TestMemoryIsConstant(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Each byte of a report is looked at a few times, whatever the report holds and
+// however small the blocks are in which it comes.
+func TestWorkGrowsAsTheReport(t *testing.T) {
+	const size, times = 3 << 20, 6
+	tests := []struct{ name, begin, piece string }{
+		{"errors", "", "<error>\n<what>x</what>\n<stack>\n<frame>\n<ip>0x1</ip>\n</frame>\n</stack>\n</error>\n"},
+		{"without a line end", "", "<error><what>x</what><stack><frame><ip>0x1</ip></frame></stack></error>"},
+		{"errors without end", "", "<error>\n<what>x\n<stack>\n<frame>\n<ip>0x1\n"},
+		{"one error", "<error><stack>", "<frame><ip>0x1</ip></frame>"},
+		{"one text", "<error><what>", "a < b "},
+		{"one line", "", "a < b "},
+		{"blanks", "", "    "},
+		{"blanks in an error", "<error>", "    "},
+		{"line ends in an error", "<error>", "\n"},
+		{"blanks in a text", "<error><what>", "\n    <"},
+		{"many blanks in a text", "<error><what>\n" + strings.Repeat(" ", 900_000), " <"},
+		{"a line that begins with blanks", strings.Repeat(" ", 900_000), "x"},
+		{"'<'", "", "<"},
+		{"'<' in an error", "<error>", "<"},
+		{"'&' in a text", "<error><what>", "&amp"},
+		{"beginnings", "<error>", "<what>"},
+		{"beginnings of lines", "<error>", "<what>\n"},
+		{"unknown elements", "<error>", "<a>"},
+		{"unknown elements and ends", "<error>", "<a><b></c>"},
+		{"beginnings of unknown elements", "<error>", "<a b"},
+		{"names without end", "", "<" + strings.Repeat("a", 70)},
+		{"attributes without end", "", "<a " + strings.Repeat("a", 3000)},
+		{"threads", "<error>", "<threadname>x"},
+		{"comments of users", "", "<usercomment></usercomment> x"},
+		{"comments of users without end", "", "<usercomment>"},
+		{"ends of a comment of a user", "<usercomment>", "</usercomment> x"},
+		{"beginnings of comments", "", "<!-- "},
+		{"beginnings of comments in an error", "<error>", "<!-- "},
+		{"sections", "<error><suppression><rawtext>", "<![CDATA[a]]>"},
+		{"beginnings of sections", "<error>", "<rawtext><![CDATA["},
+		{"instructions without end", "", "<? a "},
+		{"declarations", "", "<!DOCTYPE "},
+		{"documents", "", "<valgrindoutput>"},
+		{"ends of documents", "", "</valgrindoutput>"},
+	}
+	for _, tt := range tests {
+		report := []byte(tt.begin + strings.Repeat(tt.piece, size/len(tt.piece)))
+		for _, block := range []int{61, 32 << 10} {
+			r := NewReader(func(*Record) error { return nil })
+			most := 0
+			for rest := report; len(rest) > 0; {
+				n := min(len(rest), block)
+				r.Write(rest[:n])
+				rest = rest[n:]
+				most = max(most, cap(r.buf))
+			}
+			r.Close()
+			if r.work > times*len(report) {
+				t.Errorf("%s, in blocks of %d: looked at %d bytes for each", tt.name, block, r.work/len(report))
+			}
+			if most > 4*maxRecord {
+				t.Errorf("%s, in blocks of %d: kept %d bytes", tt.name, block, most)
+			}
+		}
+	}
+}
