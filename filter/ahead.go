@@ -12,10 +12,11 @@ import (
 // An ahead resolves the frames of a block on another processor: from its end
 // on backwards, while the Filter filters it from its beginning, until they
 // meet. It prints nothing; what it finds out is in the Cache when the Filter
-// comes to ask for it. It asks only what the symbolizer answers at once, so
-// that it takes neither a file nor a lock from the Filter.
+// comes to ask for it. It asks only what the symbolizer answers at once, and
+// leaves the module to the Filter that this asks about: debug information is
+// read by one goroutine at a time.
 type ahead struct {
-	asker // its own, without patience
+	asker // its own
 	space *space
 	near  interval // the last one found
 
@@ -44,7 +45,8 @@ func (f *Filter) lookAhead(b []byte) {
 		return
 	}
 	if a == nil {
-		a = &ahead{asker: asker{opt: &f.o, cached: f.cache}}
+		a = new(ahead)
+		a.opt, a.cached, a.behind = &f.o, f.cache, &f.asker
 		f.ahead = a
 	}
 	n := f.rendered + a.rendered

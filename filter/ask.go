@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -13,9 +14,11 @@ import (
 type asker struct {
 	opt      *Options
 	cached   *Cache
-	patience *patience         // nil: there is none, only what is known at once is wanted
-	expired  context.Context   // asks without waiting
-	frames   []symbolize.Frame // scratch
+	patience *patience
+	behind   *asker                 // nil; else who this one is ahead of: it wants what is known at once
+	about    atomic.Pointer[module] // asked about, or the last one that was
+	expired  context.Context        // asks without waiting
+	frames   []symbolize.Frame      // scratch
 	renderer renderer
 	rendered int // answers so far
 }
@@ -120,13 +123,18 @@ func (r *asker) code(m *module, l symbolize.Location) ([]symbolize.Frame, error)
 
 // ask asks the symbolizer for the frames at l, as long as the patience lasts.
 func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
-	if r.patience == nil {
-		frames, ok := r.opt.Symbolizer.AtOnce(r.frames[:0], l)
+	if r.behind != nil {
+		atOnce := r.opt.Symbolizer.AtOnce
+		if m == r.behind.about.Load() {
+			atOnce = r.opt.Symbolizer.IndexedOnly
+		}
+		frames, ok := atOnce(r.frames[:0], l)
 		if !ok {
 			err = errNotAtOnce
 		}
 		return frames, err
 	}
+	r.about.Store(m)
 	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if !errors.Is(err, symbolize.ErrPending) {
 		r.patience.settled(m)

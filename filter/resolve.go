@@ -41,16 +41,15 @@ func lookupOfFrame(e markup.BT) lookup {
 // symbolizer, with the stream's patience.
 type resolver struct {
 	asker
-	patience patience
-	now      int64 // Unix nanoseconds, when the block at work came
-	missing  map[cacheModule]*Unresolved
-	failed   int64 // elements that stayed unresolved
-	recent   recent
-	last     answer
+	now     int64 // Unix nanoseconds, when the block at work came
+	missing map[cacheModule]*Unresolved
+	failed  int64 // elements that stayed unresolved
+	recent  recent
+	last    answer
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
-	r.asker = asker{opt: o, cached: c, patience: &r.patience, expired: expired()}
+	r.opt, r.cached, r.patience, r.expired = o, c, new(patience), expired()
 	r.recent.epoch = 1
 }
 

@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
@@ -49,7 +49,7 @@ func (m *module) openIndex(o *Options, file *buildid.File) {
 	if o.IndexDir == "" || o.Names == ShortNames || file.OS() == nil || m.holds < DebugInfo {
 		return
 	}
-	raw, err := object.BuildID(file, file.Size())
+	raw, err := m.obj.BuildID()
 	if err != nil {
 		return
 	}
@@ -170,22 +170,61 @@ func (s *Symbolizer) indexSymbol(m *module, addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// AtOnce is Code where an index alone knows the answer, so that nobody waits,
-// neither for the file nor for other questions about it; ok is false where Code
-// may know more.
+// AtOnce is Code where the answer can be had without waiting for anything, not
+// even for another question about the same file; ok is false where Code may
+// know more.
 func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
+	e := s.known(l)
+	if e == nil {
+		return dst, false
+	}
+	if frames, ok := s.byIndex(e, dst, l.Addr); ok {
+		return frames, true
+	}
+	if !e.mu.TryLock() {
+		return dst, false
+	}
+	m := e.module
+	if m == nil || m.dw == nil || e.finding {
+		e.mu.Unlock()
+		return dst, false
+	}
+	m.began = time.Now()
+	e.used.Store(s.clock.Add(1))
+	start := len(dst)
+	frames, err := s.code(m, dst, l.Addr)
+	e.judge()
+	s.release(e, err)
+	return frames, err == nil && len(frames) > start
+}
+
+// IndexedOnly is AtOnce by an index alone: it keeps nobody from asking about
+// the same file.
+func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bool) {
+	e := s.known(l)
+	if e == nil {
+		return dst, false
+	}
+	return s.byIndex(e, dst, l.Addr)
+}
+
+// known returns the entry of l, or nil.
+func (s *Symbolizer) known(l Location) *entry {
 	s.mu.RLock()
-	e := s.entries[keyOf(l.ID, l.Name)]
-	closed := s.closed
-	s.mu.RUnlock()
-	if e == nil || closed || s.o.NoInlines || s.o.Names != LinkageNames || s.o.Reaching {
-		return dst, false
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil
 	}
+	return s.entries[keyOf(l.ID, l.Name)]
+}
+
+// byIndex is Code by e's index alone.
+func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := e.index.Load()
-	if x == nil {
+	if x == nil || s.o.NoInlines || s.o.Names != LinkageNames || s.o.Reaching {
 		return dst, false
 	}
-	if dst, ok = x.code(dst, l.Addr); ok {
+	if dst, ok = x.code(dst, addr); ok {
 		e.used.Store(s.clock.Add(1))
 	}
 	if x.grown.Load() && x.grown.CompareAndSwap(true, false) {

@@ -284,7 +284,7 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 // ErrClosed. The strings are copies. A file without debug information answers,
 // until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
-	if dst, ok := s.AtOnce(dst, l); ok {
+	if dst, ok := s.IndexedOnly(dst, l); ok {
 		return dst, nil
 	}
 	e, err := s.acquire(ctx, l)

@@ -11,9 +11,11 @@ import (
 // not worth collecting; a large one is mostly tables that the collector need
 // not look into.
 const (
-	garbageSmall = 300
-	garbageLarge = 30
-	largeHeap    = 24 << 20 // bytes in use
+	garbageSmall  = 300
+	garbageMedium = 100
+	garbageLarge  = 30
+	mediumHeap    = 24 << 20 // bytes in use
+	largeHeap     = 80 << 20
 )
 
 // tuneGarbage has the collector follow these, unless the user said otherwise.
@@ -32,8 +34,13 @@ func afterCollection(percent int) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		want := garbageSmall
-		if live[0].Value.Kind() == metrics.KindUint64 && live[0].Value.Uint64() > largeHeap {
-			want = garbageLarge
+		if live[0].Value.Kind() == metrics.KindUint64 {
+			switch n := live[0].Value.Uint64(); {
+			case n > largeHeap:
+				want = garbageLarge
+			case n > mediumHeap:
+				want = garbageMedium
+			}
 		}
 		if want != percent {
 			debug.SetGCPercent(want)

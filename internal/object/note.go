@@ -41,6 +41,23 @@ func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	return nil, ErrNoBuildID
 }
 
+// BuildID returns the build ID of the open file. It is what the function of that name returns, but where other headers than those for notes are
+// damaged.
+func (f *File) BuildID() ([]byte, error) {
+	if f.closed {
+		return nil, ErrNoBuildID
+	}
+	search := noteSearch{header: &f.header, r: f.bytes(), size: f.size, budget: maxNotes, owner: "GNU\x00", kind: ntGNUBuildID, limit: maxID}
+	id, err := search.file(f.segments, f.sections)
+	switch {
+	case id != nil:
+		return id, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, ErrNoBuildID
+}
+
 // A noteSearch looks through the notes of one file until it has read as much as it may.
 type noteSearch struct {
 	header *header

@@ -1,0 +1,83 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// Many goroutines ask one index, and debug information without one, while the
+// budget makes the Symbolizer forget and close what they use: the answers are
+// those that one goroutine gets. What is answered at once is right or missing.
+func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
+	f := build(t, "shop", indexSource, "-O2")
+	addrs := f.textAddresses(t)
+	want := map[uint64][]Frame{}
+	plain := open(t, Options{}, oneFile{fixture: f})
+	for _, addr := range addrs {
+		frames, err := plain.Code(context.Background(), nil, Location{ID: f.id, Addr: addr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[addr] = frames
+	}
+	dir := t.TempDir()
+	if _, err := IndexFile(context.Background(), f.path, IndexOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]Options{
+		"indexed":        {IndexDir: dir},
+		"indexed, tight": {IndexDir: dir, MaxMemory: 16 << 10},
+		"not indexed":    {},
+		"tight":          {MaxMemory: 16 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, o, oneFile{fixture: f})
+			if _, ok := s.AtOnce(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+				t.Error("a file that nobody asked for answers at once")
+			}
+			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			atOnceInAll := 0
+			for i := range 4 {
+				all.Go(func() {
+					atOnce := 0
+					for j := range addrs {
+						addr := addrs[(j*7+i*len(addrs)/4)%len(addrs)]
+						l := Location{ID: f.id, Addr: addr}
+						if got, ok := s.AtOnce(nil, l); ok {
+							atOnce++
+							if !slices.Equal(got, want[addr]) {
+								t.Errorf("%#x at once: got %v, want %v", addr, got, want[addr])
+								return
+							}
+						}
+						if got, err := s.Code(context.Background(), nil, l); err != nil || !slices.Equal(got, want[addr]) {
+							t.Errorf("%#x: got %v, %v, want %v", addr, got, err, want[addr])
+							return
+						}
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					atOnceInAll += atOnce
+				})
+			}
+			all.Wait()
+			if atOnceInAll == 0 && !t.Failed() {
+				t.Error("nothing was answered at once")
+			}
+			s.Close()
+			if _, ok := s.AtOnce(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+				t.Error("a closed Symbolizer answers")
+			}
+			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); !errors.Is(err, ErrClosed) {
+				t.Errorf("a closed Symbolizer says %v", err)
+			}
+		})
+	}
+}
