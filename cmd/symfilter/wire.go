@@ -22,6 +22,7 @@ const (
 	waitFile   = 90 * time.Second // nobody watches a file being read
 	waitStream = 2 * time.Second  // a person does watch a pipe
 	waitMinute = 10 * time.Second // in any minute of a pipe: its producer is held up
+	closeWait  = time.Second      // for what goes on in the background, at the end
 )
 
 const (
@@ -56,6 +57,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	defer c.close()
 	c.warnOfMissing(diag)
 	sym := symbolize.New(c.symbolizing(servers))
+	defer closeSoon(sym)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := filter.Options{
@@ -185,6 +187,17 @@ func (c *config) close() {
 	}
 }
 
+// closeSoon ends what sym does in the background: an index half made would stay
+// on disk. It does not wait for a folder that hangs.
+func closeSoon(sym *symbolize.Symbolizer) {
+	done := make(chan struct{})
+	go func() { defer close(done); sym.Close() }()
+	select {
+	case <-done:
+	case <-time.After(closeWait):
+	}
+}
+
 // cacheDir returns the folder for what the program may forget; empty where the
 // environment names none.
 func cacheDir() string {
@@ -198,7 +211,8 @@ func cacheDir() string {
 // symbolizing returns the options of the symbolizer; servers are asked last.
 func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
 	return symbolize.Options{
-		Finders:    append(c.finders(), servers),
+		Finders:    c.finders(),
+		Servers:    []symbolize.Finder{servers},
 		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
 		DWP:        string(c.dwp),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),

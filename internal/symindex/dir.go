@@ -104,6 +104,7 @@ func (d Dir) Create(s Source) (*Pending, error) {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return nil, err
 	}
+	d.Trim() // here too: where processes end before an index is made, none is ever committed
 	f, err := os.CreateTemp(d.Path, newPrefix)
 	if err != nil {
 		return nil, err
