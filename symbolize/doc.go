@@ -7,7 +7,8 @@
 //
 // # Which file is used
 //
-// The finders are asked in order. The first file with debug information is
+// The finders are asked in order, then what a stripped file links to, then the
+// servers. The first file with debug information is
 // used and ends the search; without any, the best of the others is: one with a
 // full symbol table before one with dynamic symbols only, the earlier finder
 // before the later. A file that cannot be read is noted and passed over.

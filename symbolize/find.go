@@ -136,7 +136,8 @@ func (f *found) lend(s *Symbolizer, e *entry) (has bool) {
 	return true
 }
 
-// search asks the finders for e's file in order and keeps the best. It leaves
+// search asks the finders for e's file in order, then follows a debug link, then
+// asks the servers, and keeps the best. It leaves
 // alone the debug information of the file to avoid.
 func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 	if len(names) == 0 {
@@ -149,7 +150,24 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 		}
 	}
 	id := e.key.id
-	for _, finder := range s.o.Finders {
+	followed := false
+	follow := func() (done bool) { // what a stripped file names lies on this machine
+		if followed || f.link.Name == "" {
+			return false
+		}
+		followed = true
+		m := s.follow(f.link, id, avoid, note)
+		if m == nil {
+			return false
+		}
+		done = m.dw != nil
+		f.keep(m)
+		return done
+	}
+	for i, finder := range slices.Concat(s.o.Finders, s.o.Servers) {
+		if i >= len(s.o.Finders) && follow() {
+			return f
+		}
 		has := f.lend(s, e)
 		for _, name := range names {
 			if s.ctx.Err() != nil {
@@ -194,9 +212,7 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 			note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + said + "; looked on"})
 		}
 	}
-	if m := s.follow(f.link, id, avoid, note); m != nil {
-		f.keep(m)
-	}
+	follow()
 	return f
 }
 

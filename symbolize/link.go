@@ -259,7 +259,7 @@ func (s *Symbolizer) findSupplement(m *module, note func(buildid.Attempt)) (*par
 		return nil, err
 	}
 	file, err := buildid.FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, note)
-	for _, finder := range s.o.Finders {
+	for _, finder := range slices.Concat(s.o.Finders, s.o.Servers) {
 		if err == nil || s.ctx.Err() != nil {
 			break
 		}

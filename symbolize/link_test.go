@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"context"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,21 @@ func TestDebugLinksAreFollowed(t *testing.T) {
 		}
 		if r := s.Report(f.id, ""); r.Path != place {
 			t.Errorf("%s is used, want %s", r.Path, place)
+		}
+	})
+
+	t.Run("before servers", func(t *testing.T) {
+		dir := t.TempDir()
+		program := fixture{filepath.Join(dir, "shop.so"), f.id}
+		copyFile(t, program.path, at("linked"))
+		copyFile(t, filepath.Join(dir, "shop.dbg"), at("keep.dbg"))
+		server := finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+			t.Error("a server was asked for a file that is at hand")
+			return nil, fs.ErrNotExist
+		})
+		s := open(t, Options{Servers: []Finder{server}}, oneFile{program, "here"})
+		if got := everything(t, s, program, addrs); got != full {
+			t.Errorf("got\n%.600s\nwant\n%.600s", got, full)
 		}
 	})
 

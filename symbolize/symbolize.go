@@ -26,6 +26,10 @@ type Options struct {
 	// Finders are asked in order.
 	Finders []Finder
 
+	// Servers are asked in order when neither Finders nor a debug link, below,
+	// led to debug information: they may be slow, and learn what is looked for.
+	Servers []Finder
+
 	// LinkDirs are the folders below which the files are that a file names:
 	// its debug file (.gnu_debuglink) and what dwz left of it. They are looked
 	// for beside it, too.
