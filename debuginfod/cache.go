@@ -134,7 +134,9 @@ func passing(err error) error {
 // errNoCache is about an environment without a home.
 var errNoCache = errors.New("no directory for a cache is known (DEBUGINFOD_CACHE_PATH)")
 
-// open opens the cache's directory if it is one that nobody else can write to.
+// open opens the cache's directory if it is one that nobody else can write to, but for the user's own group: elfutils makes it with all the
+// rights that the umask leaves, which where each user has a group are those of the group, too. The directories and files in it are checked
+// one by one.
 func (c *Cache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
@@ -145,7 +147,7 @@ func (c *Cache) open() (*os.Root, error) {
 	}
 	info, err := root.Stat(".")
 	if err == nil {
-		err = checkDir(info)
+		err = checkTop(info)
 	}
 	if err != nil {
 		root.Close()

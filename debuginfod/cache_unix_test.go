@@ -63,7 +63,7 @@ func TestCacheHostileDir(t *testing.T) {
 			must(t, os.Remove(idDir))
 			must(t, os.Symlink(t.TempDir(), idDir))
 		}, "not used: it is no directory", false},
-		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o770)) },
+		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o707)) },
 			"not used: others than its owner can write to it (chmod go-w)", false},
 		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
 			"not used: it belongs to another user", false},
@@ -171,4 +171,25 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	if got := NewCache("").Info(); got.Exists || len(got.Problems) != 1 {
 		t.Errorf("no cache: got %+v", got)
 	}
+}
+
+// With a umask of 002 elfutils' client makes a cache in which the user's group can write: it is shared all the same.
+func TestCacheOfElfutilsWithUmask002(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	dir := t.TempDir()
+	put(t, dir, id.String()+"/debuginfo", elfFile(id, 5000), 0o400)
+	for _, d := range []struct {
+		path string
+		mode fs.FileMode
+	}{{dir, 0o775}, {filepath.Join(dir, id.String()), 0o700}} {
+		if err := os.Chmod(d.path, d.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
 }

@@ -55,6 +55,7 @@ const (
 	keepFreeMost = 1 << 30 // but no more bytes than these
 	roomEvery    = 1 << 20 // bytes written between two looks at what is free
 
+	drainFor      = 250 * time.Millisecond // for the rest of an answer that is none: a new connection takes no longer
 	retryFirst    = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost     = 5 * time.Second        // between retries
 	retryAfterMax = 10 * time.Second       // of a Retry-After that is waited for; a longer one closes the server until then

@@ -459,3 +459,18 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// A miss is known with the header of an answer: nobody waits for what a server says besides.
+func TestMissDoesNotWaitForItsBody(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		slowly(bytes.Repeat([]byte("no"), 1000), 1, 100*time.Millisecond)(w, r)
+	})
+	c := newClient(t, Options{}, s.URL)
+	within(t, 10*time.Second, func() {
+		if _, err := c.Find(t.Context(), buildid.Query{ID: testID(1)}, nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v, want a miss", err)
+		}
+	})
+}

@@ -204,7 +204,9 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	if resp.StatusCode != http.StatusOK {
 		defer undo()
 		defer resp.Body.Close()
+		late := time.AfterFunc(drainFor, func() { stop(errLost) })
 		io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be used again
+		late.Stop()
 		miss, f := refused(resp, c.o.MaxSize)
 		if miss {
 			e.final, e.miss, e.said = true, true, fmt.Sprintf("%d, it has no such file", resp.StatusCode)
