@@ -21,21 +21,24 @@ import (
 
 // indexDir returns the directory of indexes of debug files, or an empty string
 // where the user wants none or the environment names no place.
-func (c *config) indexDir(getenv func(string) string) string {
+func (c *config) indexDir() string {
 	if c.noIndex {
 		return ""
 	}
-	return indexHome(getenv)
+	return cacheDir()
 }
 
-func indexHome(getenv func(string) string) string {
-	if dir := getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+// cacheDir returns the folder for what the program may forget; empty where the
+// environment names none.
+func cacheDir() string {
+	if dir := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) { // on every system: who sets it means it
 		return filepath.Join(dir, "symfilter")
 	}
-	if home := getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".cache", "symfilter")
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
 	}
-	return ""
+	return filepath.Join(dir, "symfilter")
 }
 
 const indexHelp = `symfilter index [--again] [-q] PATH...
@@ -59,7 +62,7 @@ func indexCommand(code *int) *cobra.Command {
 		Use:  "index PATH...",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			dir := indexHome(os.Getenv)
+			dir := cacheDir()
 			if dir == "" {
 				return errors.New("index: neither XDG_CACHE_HOME nor HOME says where indexes are kept")
 			}

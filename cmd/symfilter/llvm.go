@@ -40,7 +40,7 @@ Accepted, without effect on markup, as there: -a -i -p --adjust-vma --build-id
 --untag-addresses --verbose, and addresses.
 
 Of symfilter's own: --symbol-path, --build-id-dir, --wait, --max-memory,
---offline, --debuginfod-urls, --cache-max, --quiet, and
+--offline, --debuginfod-urls, --cache-max, --no-index, --quiet, and
 --explain, with --verbose also the files used.
 It exits with 0 whatever the log holds; 1 for a wrong option.
 `
@@ -97,22 +97,26 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
 	defer c.close()
-	finders := c.llvmFinders()
+	var network []symbolize.Finder
 	c.noServers = o.noServers
 	if servers, err := c.client(os.Getenv, &diagnostics{w: stderr, quiet: true}, &statusLine{}); err != nil {
 		diag.printf("%v", err)
 	} else if len(c.urls) > 0 { // without, LLVM does not read the cache
-		finders = append(finders, servers)
+		network = append(network, servers)
 	}
 	sym := symbolize.New(symbolize.Options{
-		Finders:   finders,
+		Finders:   c.llvmFinders(),
+		Servers:   network,
 		MaxMemory: int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		IndexDir:  c.indexDir(),
+		SpillDir:  cacheDir(),
 		Names:     o.names,
 		Reaching:  true,
 		DWP:       o.dwp,
 		LinkDirs:  []string{cmp.Or(o.fallback, defaultDebugDir)},
 		NoAlt:     true,
 	})
+	defer closeSoon(sym)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := llvmfilter.Options{

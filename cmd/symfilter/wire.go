@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -198,16 +197,6 @@ func closeSoon(sym *symbolize.Symbolizer) {
 	}
 }
 
-// cacheDir returns the folder for what the program may forget; empty where the
-// environment names none.
-func cacheDir() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "symfilter")
-}
-
 // symbolizing returns the options of the symbolizer; servers are asked last.
 func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
 	return symbolize.Options{
@@ -216,7 +205,7 @@ func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
 		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
 		DWP:        string(c.dwp),
 		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
-		IndexDir:   c.indexDir(os.Getenv),
+		IndexDir:   c.indexDir(),
 		SpillDir:   cacheDir(),
 		NoDemangle: c.noDemangle,
 		NoInlines:  c.noInlines,
