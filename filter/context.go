@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
@@ -74,6 +75,20 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// Pending says what lines that come may yet change, or belong to: how many lines
+// of the output the module line will be that is still collecting its maps, 0 if
+// there is none; and whether any process is in the middle of a hexdict.
+func (f *Filter) Pending() (lines int, dict bool) {
+	switch m := f.open; {
+	case m == nil:
+	case f.json != nil:
+		lines = 1
+	default:
+		lines = bytes.Count(m.before, newline) + bytes.Count(m.after, newline)
+	}
+	return lines, f.openDicts > 0
 }
 
 // appendContext appends what the process has said so far.

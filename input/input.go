@@ -21,13 +21,17 @@ type Format uint8
 const (
 	Auto      Format = iota
 	Markup           // lines of a log, with or without markup
+	CRI              // such lines as Kubernetes' runtimes keep those of a container
+	Docker           // such lines as Docker keeps those of a container: json-file
 	Valgrind         // XML of Valgrind's tools
 	Callgrind        // profiles of Callgrind, and of what else writes its format
 	RTrace           // reports of sp-rtrace
 )
 
 // Names are the formats' names, in their order.
-func Names() []string { return []string{"auto", "markup", "valgrind", "callgrind", "rtrace"} }
+func Names() []string {
+	return []string{"auto", "markup", "cri", "docker", "valgrind", "callgrind", "rtrace"}
+}
 
 func (f Format) String() string { return Names()[f] }
 
@@ -51,6 +55,7 @@ func Plain(r io.Reader) (io.Reader, error) {
 // Translators make what takes the inputs of each format.
 type Translators struct {
 	Markup    func() io.WriteCloser
+	Container func(Format) io.WriteCloser // CRI and Docker
 	Valgrind  func() io.WriteCloser
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
@@ -108,6 +113,8 @@ func (w *Writer) decide(final bool) error {
 		return nil
 	}
 	switch w.format {
+	case CRI, Docker:
+		w.dst = w.t.Container(w.format)
 	case Valgrind:
 		w.dst = w.t.Valgrind()
 	case Callgrind:

@@ -18,7 +18,7 @@ func recognise(head []byte, final bool) Format {
 	}
 	b := bytes.TrimLeft(trimPrefix(head, "\xef\xbb\xbf"), " \t\r\n")
 	auto := false
-	for _, is := range []func([]byte, bool) Format{isValgrind, isCallgrind, isRTrace} {
+	for _, is := range []func([]byte, bool) Format{isCRI, isDocker, isValgrind, isCallgrind, isRTrace} {
 		switch f := is(b, final); f {
 		case Markup:
 		case Auto:

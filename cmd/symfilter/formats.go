@@ -113,6 +113,7 @@ type arrival struct {
 	wait     time.Duration
 	diagnose func(string)
 	filter   *filter.Filter // of markup; it writes to batch
+	options  filter.Options // its
 	batch    *batch
 }
 
@@ -125,6 +126,14 @@ func (r *reports) before(e engine, format input.Format, at *arrival) engine {
 				return passOn{at.batch.w}
 			}
 			return at.filter
+		},
+		Container: func(f input.Format) io.WriteCloser {
+			if r.output == outputMarkup {
+				return passOn{at.batch.w}
+			}
+			e := input.NewEnvelope(f, at.filter, at.options, at.batch.w)
+			at.batch.w = e.Output()
+			return e
 		},
 		Valgrind:  func() io.WriteCloser { return r.valgrind(at) },
 		Callgrind: func() io.WriteCloser { return r.callgrind(at) },

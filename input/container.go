@@ -1,0 +1,460 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A part is a line of a container's log without its text: all of what the
+// container printed, or a part of a line that was too long, or not yet
+// finished.
+type part struct {
+	head   []byte // what stands before the text
+	tail   []byte // what stands behind it
+	stderr bool   // of the two streams of the container
+	whole  bool   // the container's line ends here
+}
+
+// A container is one format of the logs of containers.
+type container struct {
+	// open takes a line apart, which is without its end, as the text is: it is
+	// part of line, or in buf. It reports false for what is no line of the format.
+	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
+
+	// seal appends a line with another text, and with its end. A terminal is
+	// given colours as it understands them.
+	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
+
+	// unfinished returns where the first line begins in b, which begins with a
+	// line, that may not be whole; len(b) if there is none. It may err: open
+	// says.
+	unfinished func(b []byte, hint *int) int
+
+	// fields appends what JSON has of a line's envelope: members of an object,
+	// with a comma before each.
+	fields func(dst []byte, p part) []byte
+}
+
+var (
+	cri    = container{openCRI, sealCRI, unfinishedCRI, fieldsCRI}
+	docker = container{openDocker, sealDocker, unfinishedDocker, fieldsDocker}
+)
+
+// The format of the Container Runtime Interface, which Kubernetes and Podman
+// use:
+//
+//	2016-10-06T00:17:09.669794202Z stdout F The content of the log entry
+//
+// The tag is P if the line goes on with the next of its stream. Further tags may
+// follow it, behind colons.
+
+// openCRI takes a line of the format apart: its head is "… stdout F ".
+func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
+	n := timestamp(line)
+	if n == 0 || len(line) < n+len(" stdout F ") {
+		return p, nil, false
+	}
+	switch string(line[n : n+8]) {
+	case " stdout ":
+	case " stderr ":
+		p.stderr = true
+	default:
+		return p, nil, false
+	}
+	tag := n + 8
+	end := tag + 1
+	if line[end] == ':' {
+		i := bytes.IndexByte(line[end:], ' ')
+		if i < 0 || i > maxTags {
+			return p, nil, false
+		}
+		end += i
+	}
+	if line[end] != ' ' || line[tag] != 'F' && line[tag] != 'P' {
+		return p, nil, false
+	}
+	p.head, p.whole = line[:end+1], line[tag] == 'F'
+	return p, line[end+1:], true
+}
+
+const maxTags = 256 // bytes of what may follow the first tag: none is known to be used
+
+// timestamp returns the length of the time that b begins with, in the form of
+// RFC 3339, or 0.
+func timestamp(b []byte) int {
+	const form = "0000-00-00T00:00:00"
+	if len(b) < len(form)+1 {
+		return 0
+	}
+	for i := range len(form) {
+		if c := form[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
+			return 0
+		}
+	}
+	n := len(form)
+	if b[n] == '.' {
+		begin := n
+		for n++; n < len(b) && digit(b[n]); n++ {
+		}
+		if n == begin+1 || n > begin+10 || n == len(b) {
+			return 0
+		}
+	}
+	switch b[n] {
+	case 'Z':
+		return n + 1
+	case '+', '-':
+		if n+6 <= len(b) && digit(b[n+1]) && digit(b[n+2]) && b[n+3] == ':' && digit(b[n+4]) && digit(b[n+5]) {
+			return n + 6
+		}
+	}
+	return 0
+}
+
+func digit(c byte) bool { return c-'0' < 10 }
+
+func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
+	tag := len(dst) + bytes.IndexByte(p.head, ' ') + len(" stdout ")
+	dst = append(dst, p.head...)
+	dst[tag] = 'P'
+	if whole {
+		dst[tag] = 'F'
+	}
+	return append(append(dst, text...), '\n')
+}
+
+// unfinishedCRI looks for the tag. Of all that a line must have, capital letters
+// are what logs hold least of.
+func unfinishedCRI(b []byte, _ *int) int {
+	const before = len("0000-00-00T00:00:00Z stdout ")
+	for at := 0; at < len(b); at++ {
+		i := bytes.IndexByte(b[at:], 'P')
+		if i < 0 {
+			break
+		}
+		at += i
+		if at >= before && at+1 < len(b) && (b[at+1] == ' ' || b[at+1] == ':') && b[at-1] == ' ' && b[at-8] == ' ' {
+			if s := string(b[at-7 : at-1]); s == "stdout" || s == "stderr" {
+				return bytes.LastIndexByte(b[:at], '\n') + 1
+			}
+		}
+	}
+	return len(b)
+}
+
+func fieldsCRI(dst []byte, p part) []byte {
+	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
+}
+
+// appendFields appends the members that both formats have; the time is one, or
+// empty.
+func appendFields(dst []byte, p part, time []byte) []byte {
+	if len(time) > 0 {
+		dst = append(append(append(dst, `,"time":"`...), time...), '"')
+	}
+	if p.stderr {
+		return append(dst, `,"stream":"stderr"`...)
+	}
+	return append(dst, `,"stream":"stdout"`...)
+}
+
+// The format of Docker's logging driver json-file, an object a line, with the
+// members in this order:
+//
+//	{"log":"Log line is here\n","stream":"stdout","attrs":{…},"time":"2019-01-01T11:11:11.111111111Z"}
+//
+// A line of more than 16 KiB is several objects: all but the last lack the \n.
+// Braces stand in the text as they are.
+
+const (
+	headDocker   = `{"log":"`
+	stdoutDocker = `","stream":"stdout"`
+	stderrDocker = `","stream":"stderr"`
+)
+
+// openDocker takes a line of the format apart: its tail begins with the quote
+// that ends the text.
+func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if len(line) < len(headDocker) || string(line[:len(headDocker)]) != headDocker {
+		return p, nil, false
+	}
+	n := stringEnd(line[len(headDocker):])
+	if n < 0 {
+		return p, nil, false
+	}
+	coded, tail := line[len(headDocker):len(headDocker)+n], line[len(headDocker)+n:]
+	if len(tail) <= len(stdoutDocker) || tail[len(tail)-1] != '}' {
+		return p, nil, false
+	}
+	switch string(tail[:len(stdoutDocker)]) {
+	case stdoutDocker:
+	case stderrDocker:
+		p.stderr = true
+	default:
+		return p, nil, false
+	}
+	if c := tail[len(stdoutDocker)]; c != ',' && c != '}' {
+		return p, nil, false
+	}
+	for _, c := range tail {
+		if c < ' ' || c == 0x7f {
+			return p, nil, false
+		}
+	}
+	if *buf, ok = unquote((*buf)[:0], coded); !ok {
+		return p, nil, false
+	}
+	text = *buf
+	p.head, p.tail = line[:len(headDocker)], tail
+	if k := len(text); k > 0 && text[k-1] == '\n' {
+		p.whole, text = true, text[:k-1]
+	}
+	return p, text, true
+}
+
+func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
+	dst = appendQuoted(append(dst, headDocker...), text, terminal)
+	if whole {
+		dst = append(dst, `\n`...)
+	}
+	return append(append(dst, p.tail...), '\n')
+}
+
+// unfinishedDocker looks at the end of each line's text. hint is how far that
+// was from the end of the line before: mostly it is as far again.
+func unfinishedDocker(b []byte, hint *int) int {
+	const whole = `\n","stream":"std`
+	for at := 0; at < len(b); {
+		i := bytes.IndexByte(b[at:], '\n')
+		if i < 0 {
+			break
+		}
+		line := b[at : at+i]
+		if n := len(line) - *hint; n < 0 || *hint < len(whole) || string(line[n:n+len(whole)]) != whole {
+			n := bytes.LastIndex(line, []byte(whole))
+			if n < 0 {
+				return at
+			}
+			*hint = len(line) - n
+		}
+		at += i + 1
+	}
+	return len(b)
+}
+
+// fieldsDocker takes the members that Docker writes, each if it is what it
+// should be.
+func fieldsDocker(dst []byte, p part) []byte {
+	var of struct {
+		Time  string
+		Attrs json.RawMessage
+	}
+	object := append([]byte{'{'}, p.tail[len(stdoutDocker):]...)
+	if object[1] == ',' {
+		object = append(object[:1], object[2:]...)
+	}
+	if json.Unmarshal(object, &of) != nil {
+		of.Attrs = nil
+	}
+	time := []byte(of.Time)
+	if timestamp(time) != len(time) {
+		time = nil
+	}
+	dst = appendFields(dst, p, time)
+	if len(of.Attrs) > 0 && of.Attrs[0] == '{' && utf8.Valid(of.Attrs) {
+		dst = append(append(dst, `,"attrs":`...), of.Attrs...)
+	}
+	return dst
+}
+
+// stringEnd returns where the quote stands that ends the JSON string which
+// begins with b, or -1.
+func stringEnd(b []byte) int {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], '"')
+		if i < 0 {
+			return -1
+		}
+		at += i
+		n := at
+		for n > 0 && b[n-1] == '\\' {
+			n--
+		}
+		if (at-n)%2 == 0 {
+			return at
+		}
+	}
+}
+
+// unquote appends what the inside of a JSON string says. It reports false if
+// that is none.
+func unquote(dst, b []byte) ([]byte, bool) {
+	for len(b) > 0 {
+		i := 0
+		for i < len(b) && b[i] != '\\' {
+			if b[i] < ' ' {
+				return dst, false
+			}
+			i++
+		}
+		dst = append(dst, b[:i]...)
+		if b = b[i:]; len(b) == 0 {
+			break
+		}
+		if len(b) < 2 {
+			return dst, false
+		}
+		c := b[1]
+		b = b[2:]
+		switch c {
+		case '"', '\\', '/':
+			dst = append(dst, c)
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			r, ok := hex4(b)
+			if !ok {
+				return dst, false
+			}
+			b = b[4:]
+			if utf16.IsSurrogate(r) {
+				low, ok := rune(0), false
+				if len(b) >= 6 && b[0] == '\\' && b[1] == 'u' {
+					low, ok = hex4(b[2:])
+				}
+				if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
+					r, b = pair, b[6:]
+				} else { // a half alone, as appendQuoted reads it
+					dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+					continue
+				}
+			}
+			dst = utf8.AppendRune(dst, r)
+		default:
+			return dst, false
+		}
+	}
+	return dst, true
+}
+
+// hex4 reads four hexadecimal digits.
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	for _, c := range b[:4] {
+		switch {
+		case digit(c):
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// appendQuoted appends text as the inside of a JSON string, as Docker does.
+// Bytes that are not UTF-8 stay as they are, because so they were in the log;
+// for a terminal, ESC does.
+func appendQuoted(dst, text []byte, terminal bool) []byte {
+	const hex = "0123456789abcdef"
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		n := 1
+		r := rune(c)
+		if c >= utf8.RuneSelf {
+			half := c == 0xed && i+2 < len(text) && text[i+1] >= 0xa0 && text[i+1] < 0xc0 && text[i+2]&0xc0 == 0x80
+			switch r, n = utf8.DecodeRune(text[i:]); {
+			case half:
+				n = 3
+				r = 0xd000 | rune(text[i+1]&0x3f)<<6 | rune(text[i+2]&0x3f)
+			case r != 0x2028 && r != 0x2029:
+				i += n
+				continue
+			}
+		} else if c == 0x1b && terminal || c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+			i++
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		}
+		i += n
+		from = i
+	}
+	return append(dst, text[from:]...)
+}
+
+// isCRI returns CRI for what begins with a line of that format, Markup, or Auto
+// where more bytes are needed.
+func isCRI(b []byte, final bool) Format {
+	line, _, whole := bytes.Cut(b, newline)
+	if _, _, ok := openCRI(line, nil); ok {
+		return CRI
+	}
+	const form, longest = "0000-00-00T00:00:00", len("0000-00-00T00:00:00.000000000+00:00 stdout F ")
+	for i := range min(len(line), len(form)) {
+		if c := form[i]; c == '0' && !digit(line[i]) || c != '0' && c != line[i] {
+			return Markup
+		}
+	}
+	if whole || final || len(line) > longest {
+		return Markup
+	}
+	return Auto
+}
+
+// isDocker returns Docker for what begins with a line of that format, Markup, or
+// Auto where more bytes are needed. Some line must be whole: other programs
+// write similar ones without line ends in their text, and mean lines.
+func isDocker(b []byte, final bool) Format {
+	if begins(headDocker, b) {
+		return Auto
+	}
+	if !bytes.HasPrefix(b, []byte(headDocker)) {
+		return Markup
+	}
+	var buf []byte
+	for len(b) > 0 {
+		line, rest, whole := bytes.Cut(b, newline)
+		p, _, ok := openDocker(line, &buf)
+		switch {
+		case ok && p.whole:
+			return Docker
+		case !ok && !whole && final && len(line) > len(headDocker) && stringEnd(line[len(headDocker):]) < 0 && len(line) >= headSize/2:
+			return Docker // a line that was cut at 16 KiB
+		case !ok && whole:
+			return Markup
+		}
+		b = rest
+	}
+	if final {
+		return Markup
+	}
+	return Auto
+}

@@ -1,0 +1,312 @@
+package input
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// An Envelope filters the log of a container, in the format of the Container
+// Runtime Interface or of Docker's driver json-file: the filter is given what
+// the container printed, and each line of the output has the envelope of the
+// line that it was made from. What does not change comes out as it came, byte
+// for byte, as do lines that have no envelope.
+//
+// Both formats cut long lines, and CRI those that are not finished yet. The
+// parts are joined, separately for the container's two streams, where an element
+// may be in them: then they come out when the line is whole. Parts without any
+// go out at once.
+type Envelope struct {
+	c   container
+	f   *filter.Filter
+	out sealer
+
+	every bool // each line is opened, not only those with markup
+	pass  bool // parts without markup go out at once
+	ascii bool // nothing else may stand around the text: a terminal would obey it
+	dict  bool // a hexdict is open: each line may be part of it
+	hint  int
+
+	tail []byte // the unfinished last line
+	long bool   // it is longer than maxLine: what comes goes out uninterpreted
+
+	streams [2]stream
+	text    []byte // scratch: of a line that was quoted
+	given   []byte // scratch: a line for the filter
+}
+
+// A stream is one of the container's two.
+type stream struct {
+	begun   bool   // a line has begun that is not whole yet
+	long    bool   // it is longer than maxLine: its parts are lines of their own
+	out     []byte // the text of its parts that are out already
+	parts   []part // those that are held
+	text    []byte // of these
+	ends    []int  // of each in text
+	raw     []byte // the lines that they came in
+	rawEnds []int  // of each in raw
+}
+
+const (
+	maxLine = 1 << 20 // bytes of a line that is opened, and of the text of one that is joined
+	maxHeld = 2 << 20 // bytes of the parts of a line, as they came
+)
+
+var (
+	markupOpen = []byte("{{{")
+	newline    = []byte{'\n'}
+)
+
+// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. f must
+// have been made with the options o, and must print to the writer that Output
+// returns; what comes out goes to w.
+func NewEnvelope(format Format, f *filter.Filter, o filter.Options, w io.Writer) *Envelope {
+	e := &Envelope{c: cri, f: f}
+	if format == Docker {
+		e.c = docker
+	}
+	json := o.Output == filter.JSON
+	e.every = json || format == Docker && o.Color != filter.ColorKeep
+	e.pass = !json && o.Color == filter.ColorKeep && !o.Terminal
+	e.ascii = o.Terminal
+	e.out = sealer{w: w, c: e.c, json: json, term: o.Terminal}
+	return e
+}
+
+// Output returns the writer that the filter must print to.
+func (e *Envelope) Output() io.Writer { return &e.out }
+
+// Write filters p. When it returns, every complete line in p is at the writer,
+// but for what the filter holds and for the parts of an unfinished line that may
+// hold an element.
+func (e *Envelope) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(e.tail) > 0 || e.long {
+		p = e.finishLine(p)
+	}
+	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 {
+		e.block(p[:i])
+		p = p[i:]
+	}
+	if len(p) > maxLine {
+		e.asItCame(p)
+		e.long = true
+	} else {
+		e.tail = append(e.tail, p...)
+	}
+	e.out.flush()
+	if e.out.err != nil {
+		return 0, e.out.err
+	}
+	return n, nil
+}
+
+// finishLine gives the head of p to the unfinished line and returns the rest.
+func (e *Envelope) finishLine(p []byte) (rest []byte) {
+	i := bytes.IndexByte(p, '\n') + 1
+	head := p
+	if i > 0 {
+		head = p[:i]
+	}
+	switch {
+	case e.long:
+		e.asItCame(head)
+		e.long = i == 0
+	case len(e.tail)+len(head) > maxLine+1:
+		e.asItCame(e.tail)
+		e.asItCame(head)
+		e.tail, e.long = nil, i == 0
+	default:
+		e.tail = append(e.tail, head...)
+		if i > 0 {
+			e.block(e.tail)
+			e.tail = e.tail[:0]
+		}
+	}
+	return p[len(head):]
+}
+
+// Close ends the log, and closes the filter.
+func (e *Envelope) Close() error {
+	if len(e.tail) > 0 {
+		if !e.line(e.tail, func() {}) {
+			e.asItCame(e.tail)
+		}
+		e.tail = nil
+	}
+	for i := range e.streams {
+		e.join(&e.streams[i])
+	}
+	err := e.f.Close()
+	e.out.flush()
+	if e.out.err != nil {
+		return e.out.err
+	}
+	return err
+}
+
+// asItCame gives b, whole lines or parts of a very long one, to the filter, and
+// prints what comes as it is.
+func (e *Envelope) asItCame(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	e.out.cur = nil
+	e.f.Write(b) // its error is that of the writer, which e.out keeps
+	e.out.left, e.dict = e.f.Pending()
+}
+
+// quick reports whether lines without markup may go out without being looked at.
+func (e *Envelope) quick() bool {
+	return !e.every && !e.dict && !e.streams[0].begun && !e.streams[1].begun
+}
+
+// block filters b, which ends with a line end.
+func (e *Envelope) block(b []byte) {
+	open, unfinished := -1, -1
+	raw := 0 // b[raw:at] goes out as it came
+	at := 0
+	flush := func() {
+		e.asItCame(b[raw:at])
+		raw = at
+	}
+	for at < len(b) {
+		if e.quick() {
+			if open < at {
+				if open = bytes.Index(b[at:], markupOpen); open < 0 {
+					open = len(b)
+				} else {
+					open += at
+				}
+			}
+			if unfinished < at {
+				unfinished = at + e.c.unfinished(b[at:], &e.hint)
+			}
+			mark := min(open, unfinished)
+			if mark == len(b) {
+				break
+			}
+			at += bytes.LastIndexByte(b[at:mark], '\n') + 1
+		}
+		end := at + bytes.IndexByte(b[at:], '\n') + 1
+		if end-at <= maxLine+1 && e.line(b[at:end], flush) {
+			raw = end
+		}
+		at = end
+	}
+	at = len(b)
+	flush()
+}
+
+// line takes in a line. It reports false if that is to go out as it came;
+// otherwise it has called flush before it changed anything.
+func (e *Envelope) line(line []byte, flush func()) bool {
+	p, text, ok := e.c.open(bytes.TrimSuffix(line, newline), &e.text)
+	if !ok || e.ascii && !ascii(p.tail) {
+		return false
+	}
+	s, other := &e.streams[0], &e.streams[1]
+	if p.stderr {
+		s, other = other, s
+	}
+	if len(other.parts) > 0 && e.pass && !e.dict && !bytes.Contains(other.text, markupOpen) {
+		flush()
+		e.passOn(other)
+	}
+	marked := e.every || e.dict || bytes.Contains(text, markupOpen)
+	switch {
+	case !s.begun && p.whole, s.long:
+		s.begun = !p.whole
+		s.long = s.long && s.begun
+		if !marked {
+			return false
+		}
+		flush()
+		e.give(&seal{parts: []part{p}, text: text, raw: line, open: !p.whole, noEnd: line[len(line)-1] != '\n'})
+	case !p.whole && !marked && e.pass && len(s.parts) == 0 && !markup.MayBecomeElement(text):
+		s.begun = true
+		if s.out = append(s.out, text...); len(s.out) > maxLine {
+			*s = stream{begun: true, long: true}
+		}
+		return false
+	case !p.whole:
+		flush()
+		s.hold(p, text, line)
+		if len(s.out)+len(s.text) > maxLine || len(s.raw) > maxHeld {
+			e.release(s)
+		}
+	case len(s.parts) == 0 && !marked:
+		*s = stream{}
+		return false
+	default:
+		flush()
+		s.hold(p, text, line)
+		e.join(s)
+	}
+	return true
+}
+
+// give gives the filter a line.
+func (e *Envelope) give(l *seal) {
+	e.given = append(append(e.given[:0], l.text...), '\n')
+	e.out.begin(l)
+	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
+	lines, dict := e.f.Pending()
+	e.out.end(lines)
+	e.dict = dict
+}
+
+// hold keeps a part of a line until the line is whole.
+func (s *stream) hold(p part, text, line []byte) {
+	s.begun = true
+	s.parts = append(s.parts, p.clone())
+	s.text = append(s.text, text...)
+	s.ends = append(s.ends, len(s.text))
+	s.raw = append(s.raw, line...)
+	s.rawEnds = append(s.rawEnds, len(s.raw))
+}
+
+// join gives the filter a line of which parts are held, if there are any. It has
+// no end if the last of them has none: the log ends.
+func (e *Envelope) join(s *stream) {
+	n := len(s.parts)
+	if n == 0 {
+		return
+	}
+	l := seal{
+		parts: s.parts, out: s.out, raw: s.raw,
+		text:  append(s.out[:len(s.out):len(s.out)], s.text...),
+		open:  !s.parts[n-1].whole,
+		noEnd: s.raw[len(s.raw)-1] != '\n',
+	}
+	*s = stream{}
+	e.give(&l)
+}
+
+// passOn prints the held parts of a line without markup as they came.
+func (e *Envelope) passOn(s *stream) {
+	e.asItCame(s.raw)
+	*s = stream{begun: true, out: append(s.out, s.text...)}
+}
+
+// release makes the held parts of a line that is too long lines of their own.
+func (e *Envelope) release(s *stream) {
+	text, raw := 0, 0
+	for i, p := range s.parts {
+		e.give(&seal{parts: []part{p}, text: s.text[text:s.ends[i]], raw: s.raw[raw:s.rawEnds[i]], open: !p.whole})
+		text, raw = s.ends[i], s.rawEnds[i]
+	}
+	*s = stream{begun: true, long: true}
+}
+
+// ascii reports whether b holds nothing but printable ASCII.
+func ascii(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
