@@ -1,19 +1,207 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/rtrace"
 )
 
-// rtraceFlags are the flags of symfilter rtrace.
-type rtraceFlags struct{}
+// orders are the values of --sort.
+var orders = map[string]rtrace.Order{
+	"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,
+}
 
-func (f *rtraceFlags) define(set *pflag.FlagSet) {}
+// rtraceFlags are the flags of symfilter rtrace: those of sp-rtrace-postproc.
+type rtraceFlags struct {
+	processing rtrace.Processing
+	sort       string
+	contexts   mask
+	resources  mask
+	depth      depth
+	include    fileName
+	exclude    fileName
+}
+
+func (f *rtraceFlags) define(set *pflag.FlagSet) {
+	yesNo := func(p *bool, name string) { set.VarPF((*truth)(p), name, "", "").NoOptDefVal = "true" }
+	yesNo(&f.processing.Leaks, "leaks")
+	yesNo(&f.processing.Compress, "compress")
+	set.Var(&choice{&f.sort, []string{"size", "size-asc", "count", "count-asc"}}, "sort", "")
+	set.Var(&f.contexts, "context", "")
+	set.Var(&f.resources, "resource", "")
+	set.Var(&f.depth, "depth", "")
+	set.Var(&f.include, "include", "")
+	set.Var(&f.exclude, "exclude", "")
+	set.Var((*ranges)(&f.processing.Addresses), "call-address", "")
+}
+
+// load checks the flags together, and reads the files that they name.
+func (f *rtraceFlags) load() (err error) {
+	p := &f.processing
+	switch {
+	case f.sort != "" && !p.Compress:
+		return usageError{fmt.Errorf("--sort=%s orders what --compress groups: add --compress", f.sort)}
+	case f.include != "" && f.exclude != "":
+		return usageError{fmt.Errorf("--include and --exclude: leave one out, only what is included would count")}
+	case f.resources.set && f.resources.bits == 0:
+		return usageError{fmt.Errorf("--resource=0 is no type: the report lists which bits are, as <1>")}
+	}
+	p.Sort = orders[f.sort]
+	if f.contexts.set {
+		p.Contexts = &f.contexts.bits
+	}
+	p.Resources = f.resources.bits
+	if f.depth.set {
+		p.Depth = &f.depth.frames
+	}
+	if p.Include, err = readIndexes("--include", f.include); err != nil {
+		return err
+	}
+	p.Exclude, err = readIndexes("--exclude", f.exclude)
+	return err
+}
+
+// readIndexes reads the indexes of calls that a file lists.
+func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
+	if name == "" {
+		return nil, nil
+	}
+	in, err := os.Open(string(name))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, name, bare(err))
+	}
+	defer in.Close()
+	all, err := rtrace.ReadIndexes(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
+	}
+	return all, nil
+}
 
 // rtrace returns what translates a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
-	return passOn{at.batch.w}
+	o := rtrace.Options{
+		Symbolizer: r.sym,
+		Elements:   r.output == outputMarkup,
+		Sysroot:    r.c.sysroot,
+		Basenames:  r.c.basenames,
+		Processing: r.c.rtrace.processing,
+		Wait:       at.wait,
+		Context:    r.ctx,
+		Diagnose:   at.diagnose,
+	}
+	o.Processing.MaxMemory = int64(r.c.maxMemory) / 2
+	for _, p := range r.prefixes {
+		o.PrefixMap = append(o.PrefixMap, rtrace.PrefixMap(p))
+	}
+	switch r.output {
+	case outputJSON:
+		o.Output = rtrace.JSON
+		return rtrace.NewReport(at.batch.w, r.sym, o)
+	case outputRTrace:
+		return rtrace.NewReport(at.batch.w, r.sym, o)
+	}
+	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return rtrace.NewMarkup(dst, o) })
 }
 
-const rtraceHelp = help
+// A mask is a flag of bits, in hex as reports have them.
+type mask struct {
+	bits uint64
+	set  bool
+}
+
+func (m *mask) String() string { return strconv.FormatUint(m.bits, 16) }
+func (m *mask) Type() string   { return "mask" }
+
+func (m *mask) Set(s string) (err error) {
+	if m.bits, err = parseHex(s); err != nil {
+		return fmt.Errorf("not a mask: write the sum of the bits that the report lists, in hex")
+	}
+	m.set = true
+	return nil
+}
+
+// A depth is a number of frames.
+type depth struct {
+	frames int
+	set    bool
+}
+
+func (d *depth) String() string { return strconv.Itoa(d.frames) }
+func (d *depth) Type() string   { return "number" }
+
+func (d *depth) Set(s string) (err error) {
+	if d.frames, err = strconv.Atoi(s); err != nil || d.frames < 0 {
+		return fmt.Errorf("not a number of frames")
+	}
+	d.set = true
+	return nil
+}
+
+// ranges are a flag of addresses, and of ranges as maps have them.
+type ranges []rtrace.Range
+
+func (r *ranges) String() string { return "" }
+func (r *ranges) Type() string   { return "address" }
+
+func (r *ranges) Set(s string) error {
+	from, to, is := strings.Cut(s, "-")
+	var a rtrace.Range
+	var err error
+	if a.From, err = parseHex(from); err == nil {
+		a.To = a.From + 1
+		if is {
+			a.To, err = parseHex(to)
+		}
+	}
+	if err != nil || a.From >= a.To {
+		return fmt.Errorf("not an address: write 0x…, or 0x…-0x… for those from the first up to the second")
+	}
+	*r = append(*r, a)
+	return nil
+}
+
+// parseHex reads a number in hex, with or without 0x.
+func parseHex(s string) (uint64, error) {
+	return strconv.ParseUint(strings.TrimPrefix(strings.ToLower(s), "0x"), 16, 64)
+}
+
+const rtraceHelp = `symfilter rtrace [flags] [FILE...]
+
+Prints reports of sp-rtrace and functracer, which list what a program allocated
+and freed, with every address turned into function, file and line. Reads
+standard input without FILE, or for "-".
+
+  symfilter --output=rtrace report.rtrace >resolved.rtrace
+  symfilter rtrace --leaks --compress --sort=size report.rtrace | less
+  symfilter rtrace --leaks --output=json report.rtrace | jq .calls
+
+What is left of a report, in this order:
+      --depth N            so many frames of each backtrace
+      --resource MASK      calls of these types of resources: <1>, <2>, ... in hex
+      --call-address ADDR  calls from there, or from a range 0x...-0x...
+                           (repeatable)
+      --include FILE       calls whose indexes are in a file, one a line
+      --exclude FILE       calls whose indexes are not
+      --context MASK       calls within these contexts: @1, @2, ... in hex; 0:
+                           within none
+      --leaks              what was allocated and not freed, with totals
+      --compress           calls with the same backtrace together
+      --sort ORDER         of those: size-asc (default), size, count or count-asc
+
+What is printed:
+      --output FORM        text, rtrace (the report with names), json (an object
+                           a record), or markup
+      --sysroot DIR        where the files are that the report names
+      --prefix-map OLD=NEW the same, and sources, for paths that begin with OLD
+
+Where debug files are (-s, --debug-file-directory), and all other flags:
+symfilter --help
+`

@@ -42,6 +42,9 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err != nil {
 		return exitIO, err
 	}
+	if err := c.rtrace.load(); err != nil {
+		return exitIO, err
+	}
 	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
 	tuneGarbage()
 	status := &statusLine{}

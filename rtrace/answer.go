@@ -1,0 +1,220 @@
+package rtrace
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// An answerer asks the symbolizer for frames. Its answers are kept.
+type answerer struct {
+	o       *Options
+	known   map[place]*answer
+	expired context.Context
+	began   map[*file]time.Time // when it was first asked for
+}
+
+// place is a place in the code of a file.
+type place struct {
+	file *file
+	rel  uint64
+}
+
+// answer is what a place is, by the symbolizer.
+type answer struct {
+	frames []symbolize.Frame
+	err    error
+
+	text [][]byte // what stands behind the address in a report, a line for each frame
+	json []byte   // the members of a site
+}
+
+func newAnswerer(o *Options) *answerer {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &answerer{o: o, known: make(map[place]*answer), expired: ctx, began: make(map[*file]time.Time)}
+}
+
+// ask returns the frames of a site whose place is known.
+func (a *answerer) ask(s site) *answer {
+	k := place{s.at.file, s.rel}
+	if known := a.known[k]; known != nil {
+		return known
+	}
+	if a.o.Symbolizer == nil {
+		return &answer{}
+	}
+	l := symbolize.Location{ID: k.file.id, Name: k.file.path, Addr: k.rel}
+	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		frames, err = a.wait(k.file, l, frames)
+	}
+	keep := err == nil
+	for i := range frames {
+		keep = keep && frames[i].Until.IsZero()
+	}
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		err = nil
+	}
+	got := &answer{frames: frames, err: err}
+	if keep {
+		if len(a.known) >= maxAnswers {
+			clear(a.known)
+		}
+		a.known[k] = got
+	}
+	return got
+}
+
+// wait asks until the patience with the file is over.
+func (a *answerer) wait(f *file, l symbolize.Location, frames []symbolize.Frame) ([]symbolize.Frame, error) {
+	began, ok := a.began[f]
+	if !ok {
+		began = time.Now()
+		a.began[f] = began
+	}
+	ctx, cancel := context.WithDeadline(a.o.context(), began.Add(a.o.Wait))
+	defer cancel()
+	if ctx.Err() != nil {
+		return frames, symbolize.ErrPending
+	}
+	return a.o.Symbolizer.Code(ctx, nil, l)
+}
+
+// better reports whether an answer says more of a frame than the report does:
+// one without a line does not where the report has one.
+func (a *answer) better(rec *Record) bool {
+	named, lined := false, false
+	for i := range a.frames {
+		f := &a.frames[i]
+		named = named || f.Func != ""
+		lined = lined || f.File != ""
+	}
+	if !named && !lined {
+		return false
+	}
+	return lined || len(rec.Said) == 0 || parseSaid(rec.Said[len(rec.Said)-1]).file == nil
+}
+
+// lines returns what stands behind the address in a report, a line for each
+// frame.
+func (a *answer) lines(o *Options, module string) [][]byte {
+	if a.text == nil {
+		for i := range a.frames {
+			a.text = append(a.text, o.line(&a.frames[i], module))
+		}
+	}
+	return a.text
+}
+
+// line returns a frame in the words of a report:
+//
+//	main() at a.c:12
+//	memcpy() from /lib/libc.so.6
+func (o *Options) line(f *symbolize.Frame, module string) []byte {
+	name := o.name(f)
+	b := appendClean(nil, name)
+	switch {
+	case name == "":
+		b = append(b, "??"...)
+	case !hasParameters(name):
+		b = append(b, "()"...)
+	}
+	if f.File != "" {
+		b = appendClean(append(b, " at "...), o.source(f.File))
+		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
+	}
+	return appendClean(append(b, " from "...), module)
+}
+
+// name returns the name of a function as it is shown: without the version that
+// a library's symbols may have.
+func (o *Options) name(f *symbolize.Frame) string {
+	if f.FromSymbol && o.Symbolizer != nil {
+		for i := 1; i < len(f.Linkage) && f.Linkage[0] != '?'; i++ {
+			if f.Linkage[i] == '@' {
+				return o.Symbolizer.Demangle(f.Linkage[:i])
+			}
+		}
+	}
+	return f.Func
+}
+
+// source returns the name of a source file as it is shown.
+func (o *Options) source(path string) string {
+	path, _ = o.mapped(path)
+	if o.Basenames {
+		path = path[strings.LastIndexByte(path, '/')+1:]
+	}
+	return path
+}
+
+// hasParameters reports whether a demangled name ends with its parameters, and
+// not with what it is called: "f(int) const", but not "(anonymous
+// namespace)::f", nor "call<(A,)>".
+func hasParameters(name string) bool {
+	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
+	if i := strings.LastIndex(name, "operator"); i >= 0 {
+		rest := name[i+len("operator"):]
+		if strings.HasPrefix(rest, "()") {
+			rest = rest[2:]
+		}
+		return strings.Contains(rest, "(")
+	}
+	depth := 0
+	for i := range len(name) {
+		switch name[i] {
+		case '<', '{', '[':
+			depth++
+		case '>', '}', ']':
+			depth--
+		case '(':
+			if depth <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appendClean appends text with its control characters made visible, as \x1b or
+// \u202e, and so are bytes that are no UTF-8: names are what their author
+// wrote, and must not end a line.
+func appendClean(dst []byte, text string) []byte {
+	const digits = "0123456789abcdef"
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < 0x7f {
+			i++
+			continue
+		}
+		n := 1
+		r := rune(c)
+		if c >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(text[i:])
+			if !(r == utf8.RuneError && n == 1) && unicode.IsPrint(r) {
+				i += n
+				continue
+			}
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case c < utf8.RuneSelf || n == 1:
+			dst = append(dst, '\\', 'x', digits[c>>4], digits[c&15])
+		case r <= 0xffff:
+			dst = append(dst, '\\', 'u', digits[r>>12], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+		default:
+			dst = append(dst, '\\', 'U', '0', '0', digits[r>>20&15], digits[r>>16&15], digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+		}
+		i += n
+		from = i
+	}
+	return append(dst, text[from:]...)
+}

@@ -1,0 +1,126 @@
+package rtrace
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A file is an object file at the place where a report says that it was.
+type file struct {
+	path   string // as opened
+	name   string // in the report
+	id     buildid.ID
+	err    error            // why it cannot be used
+	code   []object.Segment // that is executed
+	fixed  bool             // it is loaded where it was linked
+	shown  bool             // as a module
+	number uint64           // of the module
+}
+
+// located returns where the file of this name is on this machine.
+func (o *Options) located(name string) string {
+	mapped := false
+	if m, ok := o.mapped(name); ok {
+		name, mapped = m, true
+	} else if o.Sysroot != "" {
+		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
+	}
+	if mapped { // it is the operator who says what a relative one is relative to
+		if abs, err := filepath.Abs(name); err == nil {
+			return abs
+		}
+	}
+	return name
+}
+
+// mapped returns a name as the prefix map has it.
+func (o *Options) mapped(name string) (string, bool) {
+	for _, m := range o.PrefixMap {
+		if rest, ok := strings.CutPrefix(name, m.Old); ok {
+			return m.New + rest, true
+		}
+	}
+	return name, false
+}
+
+// open looks at the file that a report calls name: its ID, and where its code
+// is. Nothing of it stays open.
+func (o *Options) open(name string) *file {
+	f := &file{name: name, path: o.located(name)}
+	switch {
+	case strings.HasSuffix(name, " (deleted)"):
+		f.err = fmt.Errorf("%s: another file may have its name now", name)
+	case !filepath.IsAbs(f.path) || len(f.path) > maxPath:
+		f.err = fmt.Errorf("%.200q is no absolute path", f.path)
+	default:
+		f.err = f.read()
+	}
+	return f
+}
+
+func (f *file) read() error {
+	opened, err := buildid.OpenRegular(f.path, "the report")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: there is no such file here; --sysroot says where files of another machine are", f.path)
+		}
+		return err
+	}
+	defer opened.Close()
+	obj, err := object.Open(opened, opened.Size(), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	defer obj.Close()
+	f.id, _ = buildid.Read(opened, opened.Size())
+	f.fixed = obj.Type == elf.ET_EXEC
+	for _, s := range obj.Segments() {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize != 0 && s.MemSize >= s.FileSize && max(s.Addr, s.MemSize) < 1<<62 {
+			f.code = append(f.code, s)
+		}
+	}
+	if len(f.code) == 0 {
+		return fmt.Errorf("%s: it has no code", f.path)
+	}
+	return nil
+}
+
+// fits returns the link-time addresses that the start of a mapping may have, one
+// for each segment that it may be of. The kernel maps whole pages; of which size
+// they were, the report does not say.
+func (f *file) fits(from, to uint64) (all []uint64) {
+	for _, page := range pages {
+		if from%page != 0 {
+			break
+		}
+		size := (to - from + pages[0] - 1) &^ (pages[0] - 1) // some write the last address instead of the end
+		for i := range f.code {
+			s := &f.code[i]
+			rel := s.Addr &^ (page - 1)
+			if f.fixed && rel != from {
+				continue
+			}
+			if size == (s.Addr+s.FileSize+page-1)&^(page-1)-rel || size == (s.Addr+s.MemSize+page-1)&^(page-1)-rel {
+				all = append(all, rel)
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}
+
+// size returns how many bytes a mapping of the file's code has, for people.
+func (f *file) size() uint64 {
+	s := &f.code[0]
+	return (s.Addr+s.FileSize+pages[0]-1)&^(pages[0]-1) - s.Addr&^(pages[0]-1)
+}

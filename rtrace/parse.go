@@ -1,0 +1,428 @@
+package rtrace
+
+import "bytes"
+
+// parse finds out what a line without its end is, and fills in rec. first says
+// that nothing but empty lines came before it.
+func parse(rec *Record, line []byte, first bool) {
+	text := trim(line)
+	rec.Kind = Comment
+	if len(text) == 0 {
+		rec.Kind = Blank
+		return
+	}
+	is := false
+	switch c := text[0]; {
+	case '0' <= c && c <= '9':
+		is = parseCall(rec, text)
+	case c == ':':
+		is = parseMap(rec, text[1:])
+	case c == '@':
+		is = parseContext(rec, text[1:])
+	case c == '<':
+		is = parseResource(rec, text[1:])
+	case c == '&':
+		is = parseAttachment(rec, text[1:])
+	case c == '$':
+		is = parseArgument(rec, text[1:])
+	case c == '#':
+		rec.Temporary = len(line) > 1 && line[0] == '#' && line[1] == ' '
+		return
+	}
+	if !is && line[0] != '\t' {
+		parseHeader(rec, line, first)
+	}
+}
+
+// parseFrame reads a line of a frame: blanks, an address, and what is said of
+// it.
+func parseFrame(line []byte) (addr uint64, said []byte, ok bool) {
+	i := 0
+	for i < len(line) && (line[i] == '\t' || line[i] == ' ') {
+		i++
+	}
+	if i == 0 || len(line)-i < 3 || line[i] != '0' || line[i+1]|0x20 != 'x' {
+		return 0, nil, false
+	}
+	i += 2
+	start := i
+	for ; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			if c != ' ' && c != '\t' {
+				return 0, nil, false
+			}
+			return addr, trim(line[i:]), i > start
+		}
+		if i-start >= 16 {
+			return 0, nil, false
+		}
+		addr = addr<<4 | uint64(c)
+	}
+	return addr, nil, i > start
+}
+
+// parseCall reads a call:
+//
+//  12. @3 [14:54:26.319] malloc<memory>(102) = 0x804b008
+//  13. free<memory>(0x804b008)
+func parseCall(rec *Record, line []byte) bool {
+	i := 0
+	for i < len(line) && '0' <= line[i] && line[i] <= '9' {
+		i++
+	}
+	index, ok := decimal(line[:i])
+	if !ok || i == len(line) || line[i] != '.' {
+		return false
+	}
+	line = trim(line[i+1:])
+	var contexts uint64
+	if len(line) > 0 && line[0] == '@' {
+		word, rest := cutWord(line[1:])
+		if contexts, ok = hex(word); !ok {
+			return false
+		}
+		line = rest
+	}
+	var time []byte
+	if len(line) > 0 && line[0] == '[' {
+		end := bytes.IndexByte(line, ']')
+		if end < 0 || !isTime(line[1:end]) {
+			return false
+		}
+		time, line = line[1:end], trim(line[end+1:])
+	}
+	kind, size, id := Alloc, int64(0), uint64(0)
+	paren := -1
+	if at := lastIndex(line, "("); at >= 0 && string(line[at:]) == "(nil)" { // as printf has it
+		line = append(bytes.Clone(line[:at]), '0')
+	} else if at >= 0 && string(line[at:]) == "(nil))" {
+		line = append(bytes.Clone(line[:at]), "0x0)"...)
+	}
+	if paren = lastIndex(line, "("); paren < 0 {
+		return false
+	}
+	inside, after, ok := bytes.Cut(line[paren+1:], []byte(")"))
+	if !ok {
+		return false
+	}
+	inside, after = trim(inside), trim(after)
+	if len(after) > 0 && after[0] == '=' {
+		word, _ := cutWord(trim(after[1:]))
+		if id, ok = hex(word); !ok {
+			return false
+		}
+		if size, ok = signed(inside); !ok {
+			return false
+		}
+	} else {
+		kind = Free
+		if len(inside) < 3 || inside[0] != '0' || inside[1]|0x20 != 'x' {
+			return false
+		}
+		if id, ok = hex(inside); !ok {
+			return false
+		}
+	}
+	function, typ := splitType(trim(line[:paren]))
+	if len(function) == 0 {
+		return false
+	}
+	rec.Kind, rec.Index, rec.Contexts, rec.Time, rec.Size, rec.ID = kind, index, contexts, time, size, id
+	rec.Function, rec.Type = function, typ
+	return true
+}
+
+// splitType takes "malloc<memory>" apart. A function may have angle brackets of
+// its own.
+func splitType(name []byte) (function, typ []byte) {
+	n := len(name)
+	if n == 0 || name[n-1] != '>' {
+		return name, nil
+	}
+	depth := 0
+	for i := n - 1; i > 0; i-- {
+		switch name[i] {
+		case '>':
+			depth++
+		case '<':
+			if depth--; depth == 0 {
+				return trim(name[:i]), name[i+1 : n-1]
+			}
+		}
+	}
+	return name, nil
+}
+
+// isTime reports whether text is a time: 14:54:26.319.
+func isTime(text []byte) bool {
+	digits := false
+	for _, c := range text {
+		if '0' <= c && c <= '9' {
+			digits = true
+		} else if c != ':' && c != '.' && c != ' ' {
+			return false
+		}
+	}
+	return digits
+}
+
+// parseMap reads where a file was mapped: "/lib/a.so => 0x1000-0x2000". The path
+// may have blanks.
+func parseMap(rec *Record, line []byte) bool {
+	at := lastIndex(line, "=>")
+	if at < 0 {
+		return false
+	}
+	from, to, ok := bytes.Cut(line[at+2:], []byte("-"))
+	if !ok {
+		return false
+	}
+	var ok1, ok2 bool
+	rec.From, ok1 = hex(trim(from))
+	rec.To, ok2 = hex(trim(to))
+	rec.Path = trim(line[:at])
+	if !ok1 || !ok2 || rec.From >= rec.To || len(rec.Path) == 0 {
+		return false
+	}
+	rec.Kind = Map
+	return true
+}
+
+// parseContext reads the name of a context: "2 : name".
+func parseContext(rec *Record, line []byte) bool {
+	id, name, ok := bytes.Cut(line, []byte(":"))
+	if !ok {
+		return false
+	}
+	if rec.Mask, ok = hex(trim(id)); !ok {
+		return false
+	}
+	rec.Kind, rec.Name = Context, trim(name)
+	return true
+}
+
+// parseResource reads a type of resources: "1> : memory (memory in heap)
+// [refcount]".
+func parseResource(rec *Record, line []byte) bool {
+	id, rest, ok := bytes.Cut(line, []byte(">"))
+	if !ok {
+		return false
+	}
+	rest = trim(rest)
+	if rec.Mask, ok = hex(trim(id)); !ok || len(rest) == 0 || rest[0] != ':' {
+		return false
+	}
+	rest = trim(rest[1:])
+	if n := len(rest); n > 0 && rest[n-1] == ']' {
+		if i := lastIndex(rest, "["); i >= 0 {
+			rec.Flags = trim(rest[i+1 : n-1])
+			rest = trim(rest[:i])
+		}
+	}
+	name := rest
+	if n := len(rest); n > 0 && rest[n-1] == ')' {
+		if i := bytes.IndexByte(rest, '('); i >= 0 {
+			name, rec.Description = trim(rest[:i]), rest[i+1:n-1]
+		}
+	}
+	if len(name) == 0 {
+		return false
+	}
+	for flag := range bytes.SplitSeq(rec.Flags, []byte("|")) {
+		if string(trim(flag)) == "refcount" {
+			rec.RefCount = true
+		}
+	}
+	rec.Kind, rec.Name = Resource, name
+	return true
+}
+
+// parseAttachment reads which file belongs to the report: "maps : /tmp/maps".
+func parseAttachment(rec *Record, line []byte) bool {
+	name, path, ok := bytes.Cut(line, []byte(" :"))
+	if !ok {
+		return false
+	}
+	rec.Name, rec.Path = trim(name), trim(path)
+	if len(rec.Name) == 0 || len(rec.Path) == 0 {
+		return false
+	}
+	rec.Kind = Attachment
+	return true
+}
+
+// parseArgument reads an argument of a call: "1 = value".
+func parseArgument(rec *Record, line []byte) bool {
+	name, value, ok := bytes.Cut(line, []byte("="))
+	rec.Name, rec.Value = trim(name), trim(value)
+	if !ok || len(rec.Name) == 0 || bytes.IndexByte(rec.Name, ' ') >= 0 {
+		return false
+	}
+	rec.Kind = Argument
+	return true
+}
+
+// keys are those of headers, in their order.
+var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin", "timestamps"}
+
+func isKey(key []byte) bool {
+	for _, k := range keys {
+		if string(key) == k {
+			return true
+		}
+	}
+	return false
+}
+
+// parseHeader reads a header: keys and values. It is the first line of a report,
+// and where reports follow each other, a line that begins as headers do.
+func parseHeader(rec *Record, line []byte, first bool) {
+	line, bom := cutPrefix(line, byteOrderMark)
+	if bom && !first {
+		return
+	}
+	if !first && !bytes.HasPrefix(line, []byte("version=")) {
+		return
+	}
+	known := 0
+	fields := rec.Fields[:0]
+	for rest := line; len(fields) < maxFields; {
+		key, after, ok := bytes.Cut(rest, []byte("="))
+		if !ok || !isWords(trim(key)) {
+			break
+		}
+		end := endOfValue(after)
+		fields = append(fields, Field{trim(key), trim(after[:end])})
+		if isKey(trim(key)) {
+			known++
+		}
+		if end == len(after) {
+			break
+		}
+		rest = after[end+1:]
+	}
+	rec.Fields = fields
+	if known == 0 || !first && known < 2 {
+		rec.Fields = fields[:0]
+		return
+	}
+	rec.Kind = Header
+}
+
+// endOfValue returns where the value at the beginning of text ends: at a comma
+// behind which there is another key, or nothing.
+func endOfValue(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] != ',' {
+			continue
+		}
+		rest := trim(text[i+1:])
+		if len(rest) == 0 {
+			return i
+		}
+		if key, _, ok := bytes.Cut(rest, []byte("=")); ok && isWords(trim(key)) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// isWords reports whether a header may have such a key.
+func isWords(text []byte) bool {
+	for _, c := range text {
+		if (c|0x20 < 'a' || c|0x20 > 'z') && c != ' ' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+// hex reads a number in hex, with or without 0x.
+func hex(text []byte) (n uint64, ok bool) {
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		text = text[2:]
+	}
+	if len(text) == 0 || len(text) > 16 {
+		return 0, false
+	}
+	for _, c := range text {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | uint64(c)
+	}
+	return n, true
+}
+
+// decimal reads a number without a sign.
+func decimal(text []byte) (n uint64, ok bool) {
+	if len(text) == 0 {
+		return 0, false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' || n > (1<<63-10)/10 {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, true
+}
+
+// signed reads a size. It is negative where the program that printed it had too
+// few bits; nothing counts as zero, for what has no size.
+func signed(text []byte) (n int64, ok bool) {
+	if len(text) == 0 {
+		return 0, true
+	}
+	minus := text[0] == '-'
+	if minus {
+		text = text[1:]
+	}
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		u, ok := hex(text)
+		return int64(u), ok && u < 1<<63 && !minus
+	}
+	u, ok := decimal(text)
+	if minus {
+		return -int64(u), ok
+	}
+	return int64(u), ok
+}
+
+// trim returns text without blanks around it.
+func trim(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
+		text = text[1:]
+	}
+	for n := len(text); n > 0 && (text[n-1] == ' ' || text[n-1] == '\t'); n-- {
+		text = text[:n-1]
+	}
+	return text
+}
+
+// cutWord cuts text behind its first word.
+func cutWord(text []byte) (word, rest []byte) {
+	for i, c := range text {
+		if c == ' ' || c == '\t' {
+			return text[:i], trim(text[i:])
+		}
+	}
+	return text, nil
+}
+
+func cutPrefix(text []byte, prefix string) ([]byte, bool) {
+	return bytes.CutPrefix(text, []byte(prefix))
+}
+
+func lastIndex(text []byte, sep string) int { return bytes.LastIndex(text, []byte(sep)) }
