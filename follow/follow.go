@@ -15,11 +15,13 @@
 package follow
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // Limits and intervals, one a line, with unit and reason.
@@ -90,7 +92,7 @@ type Options struct {
 
 	// Open returns what takes the lines of a file, when it is there for the
 	// first time.
-	Open func(name string) (Sink, error)
+	Open func(name string) (*Sink, error)
 
 	// Start is where reading begins.
 	Start Start
@@ -125,20 +127,23 @@ type Options struct {
 // always the same.
 //
 // What is written are whole lines: each Write ends with a line end, but for a
-// line of more than 256 KiB, whose parts come one after the other. When Write
-// returns, all has gone where a reader finds it, or is part of what Context
-// says. An error of Write ends the Follower.
+// line of more than 256 KiB, whose parts come one after the other, and for a
+// last line without an end, when Run ends. When Write returns, all has gone
+// where a reader finds it, or is part of what Context says. An error of Write
+// or Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
 	io.WriteCloser
 
-	// Rotated is called when the lines of another file, or those of the same
-	// after it was truncated, follow.
-	Rotated func() error
+	// Rotated is called when the lines of another file follow, or those of the
+	// same after it was truncated. It returns the Sink for them; nil: this one.
+	// Processes that have not noticed yet may go on writing to the old file:
+	// what they write goes to the old Sink, which is closed some seconds later.
+	Rotated func() (*Sink, error)
 
 	// Quiet says whether what is written from now on is to be read for its
-	// context only, and not printed.
+	// context only, and not printed. Nil: such lines are not written.
 	Quiet func(on bool)
 
 	// Context appends what another Sink has to know to go on behind what was
@@ -147,12 +152,13 @@ type Sink struct {
 	// is to be known.
 	Context func(dst []byte) (context []byte, ok bool)
 
-	// Restore gives a new Sink what Context of another has said.
+	// Restore gives a new Sink what Context of another has said. After an error
+	// it is as new, and the file is read again.
 	Restore func(context []byte) error
 
-	// Suspend prints what is complete, because another run will go on behind
-	// it; Context is asked for after that. Close is not called. Nil: Close is
-	// called before.
+	// Suspend is called in the place of Close when another run will go on
+	// behind what was written: it prints what is complete. Context is asked
+	// for after that. Nil: there is nothing to be printed.
 	Suspend func() error
 }
 
@@ -166,21 +172,65 @@ type Event struct {
 
 // A Follower follows files.
 type Follower struct {
-	o Options
+	o        Options
+	patterns []string // absolute
+	watcher  *watcher
+	files    files
+	saver    *saver
+	open     func() (*fsnotify.Watcher, error) // the system's events; nil: none
+
+	// For the goroutine of Run.
+	sources map[string]*source // by absolute path
+	queue   []*source          // that wait for a worker
+	busy    int                // workers at work
+	ran     bool
 }
 
 // New returns a Follower, which goes on where the checkpoint says. The error is
 // one of the options, or says that the checkpoint cannot be written; one that
 // cannot be read is told, and does not count.
-func New(o Options) (*Follower, error) { return nil, nil }
+func New(o Options) (*Follower, error) {
+	f := &Follower{o: o, sources: make(map[string]*source)}
+	f.files.byID = make(map[fileID]*record)
+	if !o.Poll {
+		f.open = fsnotify.NewWatcher
+	}
+	for _, name := range o.Names {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Lstat(path); err != nil && hasMeta(name) {
+			if _, err := filepath.Match(path, ""); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			f.patterns = append(f.patterns, path)
+			continue
+		}
+		if f.sources[path] == nil {
+			f.sources[path] = &source{f: f, name: name, path: path, start: o.Start}
+		}
+	}
+	var err error
+	f.saver, err = newSaver(o.State, f.patterns, o)
+	return f, err
+}
 
-// Run follows the files until ctx is done, or the error of a sink. It starts
-// goroutines, which have ended when it returns. At the end unfinished lines are
-// printed, if there is no checkpoint from which they will be read again, the
-// sinks are closed and the checkpoint is written.
-func (f *Follower) Run(ctx context.Context) error { return nil }
+func (f *Follower) tell(e Event) {
+	if f.o.Tell != nil {
+		f.o.Tell(e)
+	}
+}
+
+// interval returns the time between two looks where no events come.
+func (f *Follower) interval() time.Duration {
+	if f.o.Interval > 0 {
+		return f.o.Interval
+	}
+	return pollInterval
+}
 
 // Save writes a checkpoint of what has been printed so far. It may be called
 // while Run is at work, and does not wait for sinks: what one is just writing
 // does not count.
-func (f *Follower) Save() error { return nil }
+func (f *Follower) Save() error { return f.saver.save() }

@@ -1,0 +1,206 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a condition may take to become true on a busy machine.
+const patience = time.Minute
+
+// A log records what sinks were given.
+type log struct {
+	mu     sync.Mutex
+	out    map[string]*bytes.Buffer // by name
+	events []string
+	calls  []string
+}
+
+// A recorder is the sink of one name.
+type recorder struct {
+	l     *log
+	name  string
+	quiet bool
+	whole bytes.Buffer // what is quiet too
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.l.mu.Lock()
+	defer r.l.mu.Unlock()
+	r.whole.Write(p)
+	if !r.quiet {
+		r.l.out[r.name].Write(p)
+	}
+	return len(p), nil
+}
+
+func (r *recorder) Close() error { return nil }
+
+func newLog() *log { return &log{out: make(map[string]*bytes.Buffer)} }
+
+func (l *log) open(name string) (*Sink, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out[name] == nil {
+		l.out[name] = new(bytes.Buffer)
+	}
+	r := &recorder{l: l, name: name}
+	return &Sink{WriteCloser: r, Quiet: func(on bool) { r.quiet = on }}, nil
+}
+
+func (l *log) tell(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !e.Routine {
+		l.events = append(l.events, filepath.Base(e.Name)+": "+e.Message)
+	}
+}
+
+// of returns what was printed of a name.
+func (l *log) of(name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.out[name]; b != nil {
+		return b.String()
+	}
+	return ""
+}
+
+// told returns the events.
+func (l *log) told() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.events, "\n")
+}
+
+// A run of a Follower.
+type running struct {
+	*log
+	t      *testing.T
+	f      *Follower
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// begin starts to follow.
+func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running {
+	t.Helper()
+	if o.Open == nil {
+		o.Open = l.open
+	}
+	if o.Tell == nil {
+		o.Tell = l.tell
+	}
+	if o.Interval == 0 {
+		o.Interval = 20 * time.Millisecond
+	}
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range change {
+		c(f)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{l, t, f, cancel, make(chan error, 1)}
+	go func() { r.done <- f.Run(ctx) }()
+	t.Cleanup(func() { r.end() })
+	return r
+}
+
+// end ends it and returns its error.
+func (r *running) end() error {
+	r.cancel()
+	err := <-r.done
+	r.done <- err
+	return err
+}
+
+// until waits for a condition.
+func (r *running) until(what string, ok func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("%s: not after %v; told:\n%s", what, patience, r.told())
+		}
+	}
+}
+
+// expect waits until so much was printed of a name as want has, and compares.
+func (r *running) expect(name, want string) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("%d bytes of %s", len(want), name), func() bool { return len(r.of(name)) >= len(want) })
+	if got := r.of(name); got != want {
+		r.t.Fatalf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bothWays runs a test with events and with polling.
+func bothWays(t *testing.T, test func(t *testing.T, o Options)) {
+	t.Run("events", func(t *testing.T) { t.Parallel(); test(t, Options{}) })
+	t.Run("polling", func(t *testing.T) { t.Parallel(); test(t, Options{Poll: true}) })
+}
+
+func TestAppendedLinesAreRead(t *testing.T) {
+	bothWays(t, func(t *testing.T, o Options) {
+		path := filepath.Join(t.TempDir(), "app.log")
+		write(t, path, "one\ntwo\n")
+		o.Names = []string{path}
+		r := begin(t, newLog(), o)
+		r.expect(path, "one\ntwo\n")
+		write(t, path, "three\nfo")
+		r.expect(path, "one\ntwo\nthree\n")
+		write(t, path, "ur\n")
+		r.expect(path, "one\ntwo\nthree\nfour\n")
+		write(t, path, "no end")
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRenamedFilesAreReadToTheirEnd(t *testing.T) {
+	bothWays(t, func(t *testing.T, o Options) {
+		path := filepath.Join(t.TempDir(), "app.log")
+		write(t, path, "one\n")
+		o.Names = []string{path}
+		r := begin(t, newLog(), o)
+		r.expect(path, "one\n")
+		rename(t, path, path+".1")
+		write(t, path+".1", "two\n")
+		write(t, path, "three\n")
+		r.expect(path, "one\ntwo\nthree\n")
+		write(t, path+".1", "late\n")
+		r.expect(path, "one\ntwo\nthree\nlate\n")
+	})
+}

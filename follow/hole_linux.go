@@ -1,0 +1,48 @@
+package follow
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// skipHole returns where data begins in f at or behind off, or off where the
+// system does not say.
+func skipHole(f *os.File, off int64) int64 {
+	at := off
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) {
+			if n, err := unix.Seek(int(fd), off, unix.SEEK_DATA); err == nil {
+				at = n
+			}
+		})
+	}
+	return at
+}
+
+// File systems that tell nothing of what other machines, or their server, do.
+var eventless = map[int64]bool{
+	unix.NFS_SUPER_MAGIC:   true,
+	unix.SMB_SUPER_MAGIC:   true,
+	unix.SMB2_SUPER_MAGIC:  true,
+	unix.CIFS_SUPER_MAGIC:  true,
+	unix.FUSE_SUPER_MAGIC:  true,
+	unix.V9FS_MAGIC:        true,
+	unix.AFS_FS_MAGIC:      true,
+	unix.CEPH_SUPER_MAGIC:  true,
+	unix.CODA_SUPER_MAGIC:  true,
+	unix.NCP_SUPER_MAGIC:   true,
+	unix.OCFS2_SUPER_MAGIC: true,
+	0x0BD00BD0:             true, // Lustre
+	0x47504653:             true, // GPFS
+	0x01161970:             true, // GFS2
+	0x19830326:             true, // BeeGFS
+	0x786f4256:             true, // folders that VirtualBox shares
+	0x6a656a63:             true, // those of a Mac's virtual machine
+}
+
+// hasEvents reports whether the system tells what happens in a folder.
+func hasEvents(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) != nil || !eventless[int64(uint32(s.Type))]
+}

@@ -1,0 +1,350 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// result is what a turn of a source came to.
+type result struct {
+	s    *source
+	more bool
+	err  error
+}
+
+// A run is one call of Run: what it needs beside the Follower.
+type run struct {
+	*Follower
+	ctx   context.Context
+	work  chan *source
+	done  chan result
+	ticks int
+	err   error // of a sink
+}
+
+// vanish is how long a file that a pattern matched must be gone before it is
+// forgotten.
+const vanish = time.Minute
+
+// Run follows the files until ctx is done, or the error of a sink. It starts
+// goroutines, which have ended when it returns. At the end unfinished lines are
+// printed, if there is no checkpoint from which they will be read again, the
+// sinks are closed and the checkpoint is written. It may be called once.
+func (f *Follower) Run(ctx context.Context) error {
+	if f.ran {
+		return errors.New("a Follower runs once")
+	}
+	f.ran = true
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.watcher = newWatcher(f.open, f.tell)
+	n := f.o.Workers
+	if n <= 0 {
+		n = workers
+	}
+	r := &run{Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n)}
+	var pool sync.WaitGroup
+	for range n {
+		pool.Go(r.worker)
+	}
+	r.loop(n)
+	cancel()
+	f.watcher.Close()
+	r.settle()
+	close(r.work)
+	pool.Wait()
+	return r.end()
+}
+
+// worker gives turns to the sources that it gets.
+func (r *run) worker() {
+	var buf []byte
+	for s := range r.work {
+		if buf == nil {
+			buf = make([]byte, readSize)
+		}
+		more, err := s.turn(r.ctx, buf)
+		if s.wanted {
+			s.snapshot()
+		}
+		r.done <- result{s, more, err}
+	}
+}
+
+// loop hands out turns until the end, to n workers.
+func (r *run) loop(n int) {
+	for _, s := range slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) }) {
+		r.saver.restore(s)
+		r.ready(s)
+	}
+	r.match(true)
+	ticker := time.NewTicker(r.interval())
+	defer ticker.Stop()
+	rest := time.NewTimer(0) // runs out when events may be looked at again
+	defer rest.Stop()
+	wake := r.watcher.wake
+	for {
+		for len(r.queue) > 0 && r.busy < n {
+			s := r.queue[0]
+			r.queue[0] = nil
+			r.queue = r.queue[1:]
+			s.queued, s.running = false, true
+			r.busy++
+			r.work <- s
+		}
+		select {
+		case <-r.ctx.Done():
+			return
+		case d := <-r.done:
+			if r.finished(d); r.err != nil {
+				return
+			}
+		case <-wake:
+			r.changed(r.watcher.take())
+			wake = nil
+			rest.Reset(pace)
+		case <-rest.C:
+			wake = r.watcher.wake
+		case <-ticker.C:
+			if r.tick(); r.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ready puts s into the queue, or makes it come there after its turn.
+func (r *run) ready(s *source) {
+	switch {
+	case s.running:
+		s.again = true
+	case !s.queued:
+		s.queued = true
+		r.queue = append(r.queue, s)
+	}
+}
+
+// finished takes in what a turn came to.
+func (r *run) finished(d result) {
+	r.busy--
+	s := d.s
+	s.running = false
+	if d.err != nil {
+		if r.ctx.Err() == nil {
+			r.err = d.err
+		}
+		return
+	}
+	if s.again || d.more {
+		s.again = false
+		r.ready(s)
+	}
+}
+
+// changed gives turns to what events have named.
+func (r *run) changed(c changed) {
+	for s := range c.sources {
+		r.ready(s)
+	}
+	if c.all {
+		r.readyAll(func(*source) bool { return true })
+	}
+	if c.appeared || c.all {
+		r.match(false)
+	}
+}
+
+func (r *run) readyAll(which func(*source) bool) {
+	for _, s := range r.sources {
+		if which(s) {
+			r.ready(s)
+		}
+	}
+}
+
+// tick looks at what does not tell when it changes, and has checkpoints written.
+func (r *run) tick() {
+	r.ticks++
+	if r.ticks%safetyPolls == 0 {
+		r.readyAll(func(*source) bool { return true })
+		r.watcher.verify()
+		r.match(false)
+		r.forget()
+	} else {
+		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS) })
+	}
+	if r.saver.due() {
+		for _, s := range r.sources {
+			if !s.running && s.dirty {
+				s.wanted = true
+				r.ready(s)
+			}
+		}
+	}
+}
+
+// match follows the files that patterns match by now. atStart says that nothing
+// is followed yet.
+func (r *run) match(atStart bool) {
+	dirs := make(map[string]bool)
+	for _, pattern := range r.patterns {
+		for _, dir := range patternDirs(pattern) {
+			dirs[dir] = true
+		}
+		paths, _ := filepath.Glob(pattern) // the pattern was checked
+		for _, path := range paths {
+			if r.sources[path] != nil || isPacked(path) || r.ofAnother(path, atStart) {
+				continue
+			}
+			info, err := os.Stat(path)
+			if err != nil || !info.Mode().IsRegular() || r.o.Skip != nil && r.o.Skip(info) {
+				continue
+			}
+			s := &source{f: r.Follower, name: path, path: path, matched: true}
+			if atStart && !r.saver.knows(pattern) {
+				s.start = r.o.Start
+			}
+			r.sources[path] = s
+			r.saver.restore(s)
+			r.ready(s)
+		}
+	}
+	if len(r.patterns) > 0 {
+		r.watcher.watchPatterns(dirs)
+	}
+}
+
+// ofAnother reports whether path is what rotation has made of a file that is
+// followed: that file's lines are read already.
+func (r *run) ofAnother(path string, atStart bool) bool {
+	if atStart {
+		return false
+	}
+	dir, name := filepath.Split(path)
+	for i := range name {
+		if i > 0 && strings.ContainsRune(".-_", rune(name[i])) {
+			if s := r.sources[dir+name[:i]]; s != nil && isRotated(name[:i], name) {
+				return true
+			}
+			ext := filepath.Ext(name)
+			if base := name[:i] + ext; len(base) < len(name) && r.sources[dir+base] != nil && isRotated(base, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// patternDirs returns the folders in which a name may appear that makes pattern
+// match more.
+func patternDirs(pattern string) (dirs []string) {
+	names := parts(pattern)
+	head := filepath.VolumeName(pattern) + string(filepath.Separator)
+	for _, name := range names {
+		if hasMeta(name) {
+			found, _ := filepath.Glob(head)
+			for _, dir := range found {
+				if real, err := filepath.EvalSymlinks(dir); err == nil {
+					dirs = append(dirs, real)
+				}
+			}
+		}
+		head = filepath.Join(head, name)
+	}
+	return dirs
+}
+
+// forget drops what patterns matched and what has been gone for long.
+func (r *run) forget() {
+	for path, s := range r.sources {
+		if !s.matched || s.running || s.queued || s.cur != nil || len(s.old) > 0 {
+			continue
+		}
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			s.lost = time.Time{}
+			continue
+		}
+		switch {
+		case s.lost.IsZero():
+			s.lost = time.Now()
+		case time.Since(s.lost) > vanish:
+			delete(r.sources, path)
+			r.watcher.watch(s, nil)
+			r.saver.drop(s)
+			if err := s.finish(nil, false, nil); err != nil {
+				r.err = err
+			}
+		}
+	}
+}
+
+// settle waits for the workers. What the others have printed counts for a
+// checkpoint before that: a worker may be held up for ever by who reads the
+// output.
+func (r *run) settle() {
+	if r.o.State != "" {
+		for _, s := range r.sources {
+			if !s.running && s.dirty {
+				s.snapshot()
+			}
+		}
+	}
+	for r.busy > 0 {
+		d := <-r.done
+		r.busy--
+		d.s.running = false
+		var sink sinkError
+		if r.err == nil && errors.As(d.err, &sink) {
+			r.err = d.err
+		}
+		if d.s.dirty && r.o.State != "" {
+			d.s.snapshot()
+		}
+	}
+}
+
+// end finishes all sources and writes the last checkpoint.
+func (r *run) end() error {
+	resumes := r.o.State != ""
+	end := []byte{'\n'}
+	if len(r.sources) == 1 {
+		end = nil
+	}
+	buf := make([]byte, readSize)
+	all := slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) })
+	for _, s := range all {
+		if r.err == nil {
+			if err := s.finish(buf, resumes, end); err != nil {
+				r.err = err
+			} else if resumes && s.dirty {
+				s.snapshot()
+			}
+		}
+		s.close()
+	}
+	if err := r.saver.end(); err != nil && r.err == nil {
+		r.err = err
+	}
+	var sink sinkError
+	if errors.As(r.err, &sink) {
+		return sink.error
+	}
+	return r.err
+}
+
+// close closes the files.
+func (s *source) close() {
+	for _, g := range append(s.old, s.cur) {
+		if g != nil {
+			g.close()
+		}
+	}
+}

@@ -1,0 +1,464 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A source is one name that is followed. Its fields belong to whoever holds it:
+// the worker that has its turn, or the goroutine of Run between turns.
+type source struct {
+	f     *Follower
+	name  string // as the user gave it, or as a pattern matched
+	path  string // absolute
+	start Start
+
+	out  *outlet     // nil: no file was there yet
+	cur  *generation // nil: none is there
+	old  []*generation
+	real string    // what path stood for, when cur was opened
+	seen time.Time // last change of cur when path was known to stand for it
+	read time.Time // when cur was read to its end last
+
+	anew fileID    // was truncated, while a copy of it is read
+	done []mark    // files that were read and are there still
+	scan time.Time // when its siblings were looked at last, while its name stands for nothing
+
+	saved       *savedSource // of a checkpoint, until its files are found
+	told        string       // trouble that was told last
+	truncations int
+	places      []place // whose changes are of interest
+
+	// For Run.
+	queued, running, again bool
+	wanted                 bool      // a snapshot is
+	dirty                  bool      // there is something that the snapshot does not say
+	matched                bool      // by a pattern
+	lost                   time.Time // since when it is gone, if a pattern has matched it
+	attention              bool      // it has to be looked at although nothing happens
+	silentFS               bool      // the system tells nothing of its folder
+}
+
+// An outlet is a sink, and what it was told last.
+type outlet struct {
+	*Sink
+	quiet bool
+}
+
+// A sinkError is an error of a sink: it ends Run.
+type sinkError struct{ error }
+
+func (e sinkError) Unwrap() error { return e.error }
+
+// write gives p to the sink.
+func (o *outlet) write(p []byte, quiet bool) error {
+	if o.Quiet == nil && quiet || len(p) == 0 {
+		return nil
+	}
+	if o.quiet != quiet {
+		o.quiet = quiet
+		o.Quiet(quiet)
+	}
+	if _, err := o.Write(p); err != nil {
+		return sinkError{err}
+	}
+	return nil
+}
+
+func (o *outlet) close() error {
+	if err := o.Close(); err != nil {
+		return sinkError{err}
+	}
+	return nil
+}
+
+// emit returns what gives lines of g to its sink.
+func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
+	return func(p []byte, quiet bool) error {
+		s.dirty = true
+		return g.out.write(p, quiet)
+	}
+}
+
+// turn looks at the files of the source and prints what came, at most about
+// what buf holds. It reports whether there may be more. The error is a sink's.
+func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
+	s.attention = false
+	if more, err = s.late(ctx, buf); err != nil {
+		return false, err
+	}
+	// What path stands for is looked at before what is read: if that is another file, and has lines, then its
+	// writer has written all lines of the old one.
+	id, info, noStat := lookAt(s.path)
+	there := noStat == nil && info.Mode().IsRegular()
+	if s.cur == nil {
+		begun, err := s.begin()
+		s.watch()
+		if err != nil || !begun {
+			return more, err
+		}
+	}
+	g := s.cur
+	again, err := g.lines(ctx, buf, s.emit(g))
+	switch {
+	case errors.Is(err, errTruncated):
+		return true, s.truncated()
+	case err != nil:
+		return more, s.failed(ctx, g, err)
+	case again:
+		return true, nil
+	}
+	s.read = time.Now()
+	if there && id == g.id {
+		s.seen = g.mtime
+		s.trouble("")
+		return more, nil
+	}
+	s.watch()
+	switch {
+	case there:
+	case noStat == nil:
+		s.trouble("is now %v; waiting for a regular file", irregular(info))
+	default:
+		s.absent(noStat)
+	}
+	s.attention = true
+	switched, err := s.rotated(ctx, buf, there, info)
+	return more || switched, err
+}
+
+// absent says that nothing is behind the name.
+func (s *source) absent(err error) {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		s.trouble("%v; it is tried again", bare(err))
+	case s.out == nil:
+		s.trouble("is not there yet; waiting for it")
+	default:
+		s.routine("is gone; waiting for the next")
+	}
+}
+
+// failed says that g could not be read. The error is a sink's, if it is one.
+func (s *source) failed(ctx context.Context, g *generation, err error) error {
+	var sink sinkError
+	switch {
+	case errors.As(err, &sink), ctx.Err() != nil:
+		return err
+	case errors.Is(err, syscall.ESTALE): // its server has another one
+		s.retire(g)
+	}
+	s.attention = true
+	s.trouble("read: %v; it is tried again", bare(err))
+	return nil
+}
+
+// retire closes g, of which nothing is left to be read.
+func (s *source) retire(g *generation) {
+	s.f.files.done(g)
+	g.close()
+	if s.cur == g {
+		s.cur = nil
+	}
+}
+
+// late reads what is written to files that have another name by now, or none.
+func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
+	kept := s.old[:0]
+	for i, g := range s.old {
+		again, err := g.lines(ctx, buf, s.emit(g))
+		var sink sinkError
+		switch {
+		case errors.As(err, &sink), ctx.Err() != nil:
+			s.old = append(kept, s.old[i:]...)
+			return false, err
+		case err == nil && (again || time.Since(g.moved) < linger):
+			more = more || again
+			s.attention = true
+			kept = append(kept, g)
+			continue
+		case err == nil:
+			if err = g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); errors.As(err, &sink) {
+				s.old = append(kept, s.old[i:]...)
+				return false, err
+			}
+		}
+		s.dirty = true
+		if g.out != s.out {
+			if err := g.out.close(); err != nil {
+				s.old = append(kept, s.old[i+1:]...)
+				return false, err
+			}
+		}
+		s.retire(g)
+	}
+	clear(s.old[len(kept):])
+	s.old = kept
+	return more, nil
+}
+
+// rotated goes on to the next file when there is one and nothing more is to be
+// expected of the current one, which was read to its end and has another name by
+// now, or none. It reports whether it did.
+func (s *source) rotated(ctx context.Context, buf []byte, there bool, info fs.FileInfo) (bool, error) {
+	g := s.cur
+	quiet := time.Since(g.moved)
+	if !there {
+		if quiet < settle*s.f.interval() || time.Since(s.scan) < safetyPolls*s.f.interval() {
+			return false, nil
+		}
+		s.scan = time.Now()
+	} else if (info.Size() == 0 || g.unfinished()) && quiet < settle*s.f.interval() {
+		return false, nil
+	}
+	next, err := s.next(predecessor{g, s.seen})
+	if next == nil {
+		if there && err != nil {
+			s.trouble("%v; it is tried again", bare(err))
+		}
+		if there || !g.gone || quiet < linger {
+			return false, nil // who writes to it goes on, as long as there is no other
+		}
+		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
+		s.retire(g) // it has no name, and nobody writes to it: its space is given back
+		var sink sinkError
+		if errors.As(err, &sink) {
+			return false, err
+		}
+		return false, nil
+	}
+	if err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); err != nil {
+		s.f.files.forget(next)
+		next.close()
+		return false, s.failed(ctx, g, err)
+	}
+	s.old = append(s.old, g)
+	s.routine("goes on as another file, %s", next.name)
+	s.cur = nil
+	if err := s.take(next); err != nil {
+		return false, err
+	}
+	if err := s.nextSink(); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// take makes g the current file.
+func (s *source) take(g *generation) error {
+	if s.out == nil {
+		sink, err := s.f.o.Open(s.name)
+		if err != nil {
+			g.close()
+			return sinkError{err}
+		}
+		s.out = &outlet{Sink: sink}
+	}
+	g.out = s.out
+	s.cur, s.seen, s.read = g, g.mtime, time.Now()
+	if real, err := filepath.EvalSymlinks(s.path); err == nil {
+		s.real = real
+	}
+	if g.hole {
+		s.anew = fileID{}
+	}
+	s.dirty = true
+	return nil
+}
+
+// nextSink asks for the sink of the file that has just become the current one.
+func (s *source) nextSink() error {
+	if s.out.Rotated == nil {
+		return nil
+	}
+	sink, err := s.out.Rotated()
+	if err != nil {
+		return sinkError{err}
+	}
+	if sink != nil {
+		s.out = &outlet{Sink: sink}
+		s.cur.out = s.out
+	}
+	return nil
+}
+
+// begin opens the first file. It reports whether there is one.
+func (s *source) begin() (bool, error) {
+	if s.saved != nil {
+		return s.resume()
+	}
+	before := predecessor{}
+	if s.out == nil && s.start > 0 {
+		before.seen = time.Now().Add(-time.Duration(s.start))
+	}
+	if s.out == nil {
+		s.real, _ = filepath.EvalSymlinks(s.path)
+		s.f.files.ignore(s, before.seen)
+	} else {
+		before.seen = s.seen
+	}
+	g, err := s.next(before)
+	if g == nil {
+		s.attention = !errors.Is(err, fs.ErrNotExist)
+		s.noFile(err)
+		return false, nil
+	}
+	if s.start == End || s.start > 0 && g.mtime.Before(before.seen) {
+		g.silent = g.size
+	}
+	s.start = Beginning // of those that come later
+	again := s.out != nil
+	if err := s.take(g); err != nil {
+		return false, err
+	}
+	if again {
+		s.routine("is there again")
+		return true, s.nextSink()
+	}
+	return true, nil
+}
+
+// noFile says why there is no file to be read.
+func (s *source) noFile(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errIrregular):
+		s.trouble("is %v; waiting for a regular file", err)
+	case errors.Is(err, fs.ErrNotExist):
+		s.absent(err)
+		s.start = Beginning // of what comes all is new
+	default:
+		s.trouble("%v; it is tried again", bare(err))
+	}
+}
+
+// truncated begins the current file anew.
+func (s *source) truncated() error {
+	g := s.cur
+	s.truncations++
+	line, lost := g.kept()
+	from, copied := s.copyOf(g)
+	if copied != nil {
+		line, lost = nil, 0
+	}
+	if len(line) > 0 {
+		if err := s.emit(g)(append(line[:len(line):len(line)], '\n'), false); err != nil {
+			return err
+		}
+	}
+	window := time.Since(s.read).Round(time.Millisecond)
+	s.dirty = true
+	s.f.files.forget(g)
+	if copied != nil {
+		s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), from)})
+		s.anew = g.id
+		g.close()
+		s.cur = nil
+		return s.take(copied) // the beginning of the file itself follows, as after a rotation
+	}
+	message := fmt.Sprintf("was truncated, for the %s time; what was written to it in the %v before is lost", ordinal(s.truncations), window)
+	if lost > 0 {
+		message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
+	}
+	s.tell(Event{Message: message, Lost: lost})
+	if err := g.restart(); err != nil {
+		s.trouble("read: %v; it is tried again", bare(err))
+		g.close()
+		s.cur = nil
+		return nil
+	}
+	s.f.files.claim(g, s)
+	return s.nextSink()
+}
+
+// restart makes reading begin anew.
+func (g *generation) restart() error {
+	g.head, g.recent = nil, nil
+	g.off, g.look, g.silent, g.hole = 0, 0, 0, true
+	g.size, g.mtime = 0, time.Time{}
+	return g.readHead()
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100/10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+// finish ends the source: unfinished lines are printed, if end is not nil with
+// it behind them, and the sinks closed; or it is suspended.
+func (s *source) finish(buf []byte, suspend bool, end []byte) error {
+	if s.out == nil {
+		return nil
+	}
+	if suspend {
+		if s.out.Suspend == nil {
+			return nil
+		}
+		return s.out.Suspend()
+	}
+	var errs []error
+	files := s.old
+	if s.cur != nil {
+		files = append(files, s.cur)
+	}
+	for _, g := range files {
+		var sink sinkError
+		if err := g.endLine(context.Background(), buf, end, s.emit(g)); errors.As(err, &sink) {
+			errs = append(errs, err)
+		}
+		if g.out != s.out {
+			errs = append(errs, g.out.close())
+		}
+	}
+	return errors.Join(append(errs, s.out.close())...)
+}
+
+// trouble tells what keeps the file from being read, once; "" says that there
+// is none.
+func (s *source) trouble(format string, args ...any) {
+	if message := fmt.Sprintf(format, args...); message != s.told {
+		s.told = message
+		if message != "" {
+			s.tell(Event{Message: message})
+		}
+	}
+}
+
+// routine tells what is as it should be, once.
+func (s *source) routine(format string, args ...any) {
+	if message := fmt.Sprintf(format, args...); message != s.told {
+		s.told = message
+		s.tell(Event{Message: message, Routine: true})
+	}
+}
+
+func (s *source) tell(e Event) {
+	e.Name = s.name
+	if s.f.o.Tell != nil {
+		s.f.o.Tell(e)
+	}
+}
+
+// bare returns the system's error alone: the file has been named.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

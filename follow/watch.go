@@ -1,0 +1,308 @@
+package follow
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// A place is a name in a folder that has no symbolic link in its own.
+type place struct{ dir, name string }
+
+// maxLinks bounds the symbolic links behind a name, as the kernel does.
+const maxLinks = 40
+
+// chain returns the places on which depends what path, an absolute one, stands
+// for: each symbolic link on the way, and the file, or the first name that
+// there is none of.
+func chain(path string) (all []place) {
+	root := filepath.VolumeName(path) + string(filepath.Separator)
+	dir, rest := root, parts(path)
+	for links := 0; len(rest) > 0; {
+		at := place{dir, rest[0]}
+		full := filepath.Join(dir, rest[0])
+		info, err := os.Lstat(full)
+		switch {
+		case err != nil || len(rest) == 1 && info.Mode()&fs.ModeSymlink == 0:
+			return append(all, at)
+		case info.Mode()&fs.ModeSymlink == 0:
+			dir, rest = full, rest[1:]
+			continue
+		}
+		all = append(all, at)
+		target, err := os.Readlink(full)
+		if links++; err != nil || links > maxLinks {
+			return all
+		}
+		if filepath.IsAbs(target) {
+			dir = root
+		}
+		rest = append(parts(target), rest[1:]...)
+		for len(rest) > 0 && rest[0] == ".." {
+			dir, rest = filepath.Dir(dir), rest[1:]
+		}
+	}
+	return all
+}
+
+// parts returns the names that a path consists of.
+func parts(path string) []string {
+	path = filepath.Clean(path[len(filepath.VolumeName(path)):])
+	return slices.DeleteFunc(strings.Split(path, string(filepath.Separator)), func(s string) bool { return s == "" || s == "." })
+}
+
+// A watcher learns from the system which files have changed, and collects them.
+// Many goroutines may use it. It may know nothing of some folders, or of any:
+// then they are to be looked at.
+type watcher struct {
+	w       *fsnotify.Watcher // nil: there are no events
+	tell    func(Event)
+	pumping sync.WaitGroup
+
+	mu       sync.Mutex
+	dirs     map[string]*watched
+	sources  map[place][]*source
+	pending  map[*source]bool
+	appeared bool // a name, in a folder of a pattern
+	patterns map[string]bool
+	all      bool // anything may have happened
+	told     bool // that there are no events
+
+	wake chan struct{} // holds a token when there is something to take
+}
+
+// watched is a folder whose events come.
+type watched struct {
+	id   fileID // of which they come; zero: none do
+	uses int    // places in it
+}
+
+// newWatcher starts a goroutine, which Close ends. open makes the system's part,
+// nil: there is none.
+func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
+	w := &watcher{
+		tell: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
+		pending: make(map[*source]bool), patterns: make(map[string]bool), wake: make(chan struct{}, 1),
+	}
+	if open == nil {
+		return w
+	}
+	system, err := open()
+	if err != nil {
+		w.noEvents(err)
+		return w
+	}
+	w.w = system
+	w.pumping.Go(w.pump)
+	return w
+}
+
+// noEvents says that there are no events, and why.
+func (w *watcher) noEvents(err error) {
+	if !w.told {
+		w.told = true
+		what := "no events on files: " + bare(err).Error()
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
+			what = "no more events on files, the system's limit is reached (on Linux sysctl fs.inotify)"
+		}
+		w.tell(Event{Message: what + "; files are looked at again and again instead"})
+	}
+}
+
+// pump collects what happens until the system's part is closed.
+func (w *watcher) pump() {
+	for {
+		select {
+		case e, ok := <-w.w.Events:
+			if !ok {
+				return
+			}
+			w.mu.Lock()
+			w.event(e)
+			w.mu.Unlock()
+		case _, ok := <-w.w.Errors: // an overflow of the queue, as a rule
+			if !ok {
+				return
+			}
+			w.mu.Lock()
+			w.all = true
+			w.signal()
+			w.mu.Unlock()
+		}
+	}
+}
+
+// event takes in what happened; w.mu is held.
+func (w *watcher) event(e fsnotify.Event) {
+	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
+		d.id = fileID{}
+		w.all = true
+		w.signal()
+	}
+	dir, name := filepath.Split(e.Name)
+	dir = filepath.Clean(dir)
+	for _, s := range w.sources[place{dir, name}] {
+		w.pending[s] = true
+		w.signal()
+	}
+	if w.patterns[dir] && e.Has(fsnotify.Create|fsnotify.Chmod) {
+		w.appeared = true
+		w.signal()
+	}
+}
+
+func (w *watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changed are sources and patterns that are to be looked at.
+type changed struct {
+	sources  map[*source]bool
+	appeared bool
+	all      bool
+}
+
+// take returns what has changed since the last call.
+func (w *watcher) take() changed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := changed{w.pending, w.appeared, w.all}
+	w.pending, w.appeared, w.all = make(map[*source]bool), false, false
+	return c
+}
+
+// watch makes the changes of what the name of s stands for known. It reports
+// whether all of them are.
+func (w *watcher) watch(s *source, places []place) (complete bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	complete = w.w != nil
+	for _, p := range places {
+		w.sources[p] = append(w.sources[p], s)
+		complete = w.use(p.dir) && complete
+	}
+	for _, p := range s.places {
+		if w.sources[p] = slices.DeleteFunc(w.sources[p], func(t *source) bool { return t == s }); slices.Contains(places, p) {
+			w.sources[p] = append(w.sources[p], s)
+		}
+		if len(w.sources[p]) == 0 {
+			delete(w.sources, p)
+		}
+		w.release(p.dir)
+	}
+	s.places = places
+	w.pending[s] = true // what happened before the events came
+	w.signal()
+	return complete
+}
+
+// watchPatterns makes names that appear in dirs known, and in no others.
+func (w *watcher) watchPatterns(dirs map[string]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for dir := range dirs {
+		if !w.patterns[dir] {
+			w.use(dir)
+			w.appeared = true // what came before the events did
+			w.signal()
+		}
+	}
+	for dir := range w.patterns {
+		if !dirs[dir] {
+			w.release(dir)
+		}
+	}
+	w.patterns = dirs
+}
+
+// use counts a use of dir, and asks for its events if it is the first. It
+// reports whether they come.
+func (w *watcher) use(dir string) bool {
+	d := w.dirs[dir]
+	if d == nil {
+		d = new(watched)
+		w.dirs[dir] = d
+	}
+	d.uses++
+	return w.ask(dir, d)
+}
+
+// ask asks for the events of dir if they do not come.
+func (w *watcher) ask(dir string, d *watched) bool {
+	if w.w == nil || !hasEvents(dir) {
+		return false
+	}
+	if d.id != (fileID{}) {
+		return true
+	}
+	if err := w.w.Add(dir); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			w.noEvents(err)
+		}
+		return false
+	}
+	d.id, _, _ = lookAt(dir)
+	return true
+}
+
+// release counts one use of dir less.
+func (w *watcher) release(dir string) {
+	d := w.dirs[dir]
+	if d == nil {
+		return
+	}
+	if d.uses--; d.uses == 0 {
+		delete(w.dirs, dir)
+		if w.w != nil && d.id != (fileID{}) {
+			w.w.Remove(dir) // it may be gone, and its events with it
+		}
+	}
+}
+
+// verify asks again for the events of folders that were replaced.
+func (w *watcher) verify() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.w == nil {
+		return
+	}
+	for dir, d := range w.dirs {
+		id, _, err := lookAt(dir)
+		if err != nil || id == d.id {
+			continue
+		}
+		if d.id != (fileID{}) {
+			w.w.Remove(dir)
+			d.id = fileID{}
+		}
+		if w.ask(dir, d) {
+			w.all = true
+			w.signal()
+		}
+	}
+}
+
+// Close ends the goroutine.
+func (w *watcher) Close() {
+	if w.w != nil {
+		w.w.Close()
+		w.pumping.Wait()
+	}
+}
+
+// watch makes changes of what the source's name stands for known.
+func (s *source) watch() {
+	if places := chain(s.path); !slices.Equal(places, s.places) {
+		s.silentFS = !s.f.watcher.watch(s, places)
+	}
+}
