@@ -29,9 +29,11 @@ const (
 
 // Thresholds between the cold tier, which builds nothing, and the warm one.
 const (
-	coldLookups     = 64 // linear looks at .debug_aranges before it is sorted: one costs 30 µs for a kernel, sorting it 2 ms
-	coldUnitLookups = 3  // linear looks at a unit's functions before they are sorted
-	coldLineLookups = 1  // runs of a unit's line program that keep no rows; a run that keeps them costs two to three of these when its memory is new
+	coldLookups     = 64       // linear looks at .debug_aranges before it is sorted: one costs 30 µs for a kernel, sorting it 2 ms
+	coldUnitLookups = 3        // linear looks at a unit's functions before they are sorted
+	coldLineLookups = 1        // runs of a unit's line program that keep no rows; a run that keeps them costs two to three of these when its memory is new
+	warmLookups     = 64       // lookups in a file, after which a unit with a bigProgram is expected to be asked for again
+	bigProgram      = 32 << 10 // bytes of a line program: its unit has much of the file's code
 )
 
 // Limits of looking for variables.

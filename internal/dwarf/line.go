@@ -109,7 +109,9 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 		return lineHit{}
 	}
 	if !t.decoded {
-		if t.runs < coldLineLookups && len(t.program.buf)-t.program.pos <= maxRows { // a longer one may be huge
+		size := len(t.program.buf) - t.program.pos
+		again := d.tick > warmLookups && size >= bigProgram
+		if t.runs < coldLineLookups && !again && size <= maxRows { // a longer one may be huge
 			t.runs++
 			return d.coldLine(u, addr)
 		}
