@@ -1,6 +1,7 @@
 package valgrind
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"math"
@@ -45,16 +46,21 @@ const (
 	byPrior    = "prior"    // as by facts, and it is where Valgrind loads such objects
 )
 
-// stages of facts: candidates that are far behind after one are dropped.
 const (
-	stageSize = 16 // addresses
-	dropped   = 40 // behind the best
+	stageSize = 16  // addresses, after which candidates are dropped
+	dropped   = 40  // behind the best
+	askedWork = 128 // what a question to the symbolizer costs more than an address
 )
 
+// A candidate is a bias that an epoch may have.
 type candidate struct {
 	bias  uint64
-	score int
+	code  int32 // what the epoch's addresses say for it
+	lines int32 // what the symbolizer says
+	score int   // what all says, at the last try
 }
+
+const candidateSize = 24 // bytes
 
 // solver finds the biases of a process's objects.
 type solver struct {
@@ -62,6 +68,16 @@ type solver struct {
 	demangle func(string) string
 	answers  *answerer // nil: nobody is asked what code at an address is
 	work     int       // done so far: facts that candidates were held against
+	allowed  int       // of it
+}
+
+// spend reports whether so much more work may be done, and counts it.
+func (s *solver) spend(n int) bool {
+	if s.work > s.allowed {
+		return false
+	}
+	s.work += n
+	return true
 }
 
 // solve looks for the place of an epoch. It reports whether it is known.
@@ -110,52 +126,76 @@ func (s *solver) choose(e *epoch, f *file) {
 		}
 		return
 	}
-	all, ok := candidates(e.windows)
-	e.left = len(all)
-	switch {
-	case !ok:
-		return
-	case len(all) == 1:
-		if e.stale = stale(e, f, all[0].bias); !e.stale {
-			e.locate(all[0].bias, bySegments)
+	if w := e.windows; len(w) == 1 && w[0].from == w[0].to {
+		if e.stale = stale(e, f, w[0].from); !e.stale {
+			e.locate(w[0].from, bySegments)
 		}
 		return
 	}
-	usual := uint64(1) // no page
-	switch {
-	case e.of.proc.isMain(e.of):
-		usual = mainBias
-	case isLinker(e.of.name):
-		usual = linkerBias
+	if !e.narrow() {
+		return
 	}
-	all = s.score(all, e, f)
+	sure := s.score(e, f)
 	by := byFacts
-	sure := lead(all) >= margin
 	if !sure && s.answers != nil {
-		all = s.scoreLines(all, e, f)
-		sure = lead(all) >= margin
+		sure = s.scoreLines(e, f)
 	}
 	if !sure {
 		by = byPrior
-		for i := range all {
-			if all[i].bias == usual {
-				all[i].score += prior
+		usual := e.of.usual()
+		for i := range e.left {
+			if e.left[i].bias == usual {
+				e.left[i].score += prior
 			}
 		}
-		sure = lead(all) >= margin
+		sure = lead(e.left) >= margin
 	}
-	e.left = len(all)
-	best := all[0]
-	e.stale = sure && stale(e, f, best.bias)
-	if sure && !e.stale {
-		e.locate(best.bias, by)
+	best := e.left[0].bias
+	switch {
+	case !sure:
+	case stale(e, f, best):
+		e.stale = true
+	default:
+		e.locate(best, by)
 	}
 }
 
+// usual returns where Valgrind loads an object as a rule; what is no bias where
+// it has none.
+func (o *loaded) usual() uint64 {
+	switch {
+	case o.proc.isMain(o):
+		return mainBias
+	case isLinker(o.name):
+		return linkerBias
+	}
+	return 1
+}
+
+// locate notes where an epoch's object is. What led to it is not needed any
+// more.
 func (e *epoch) locate(bias uint64, by string) {
 	e.located, e.bias, e.by = true, bias, by
 	e.of.proc.located++
-	e.seen, e.named, e.ips, e.names = nil, nil, nil, nil
+	e.seen, e.named, e.ips, e.names, e.left = nil, nil, nil, nil, nil
+	e.of.proc.keep(-e.kept)
+	e.kept = 0
+}
+
+// keep is process.keep for a fact of e.
+func (e *epoch) keep(size int) bool {
+	ok := e.of.proc.keep(size)
+	if ok {
+		e.kept += size
+	}
+	return ok
+}
+
+// drop drops the candidates that are out.
+func (e *epoch) drop(out func(candidate) bool) {
+	before := len(e.left)
+	e.left = slices.DeleteFunc(e.left, out)
+	e.keep((len(e.left) - before) * candidateSize)
 }
 
 // given returns the bias that a map says, if the epoch's addresses agree.
@@ -177,38 +217,45 @@ func isLinker(name string) bool {
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// candidates returns the biases in the windows; ok is false where there are too
-// many.
-func candidates(windows []window) (all []candidate, ok bool) {
-	for _, w := range windows {
-		for b := w.from; ; b += page {
-			if len(all) >= maxBiases {
-				return nil, false
-			}
-			all = append(all, candidate{bias: b})
-			if b >= w.to {
-				break
-			}
+// narrow drops the candidates outside the windows, or begins with those in
+// them. It reports whether they are not too many.
+func (e *epoch) narrow() bool {
+	e.drop(func(c candidate) bool { return !inAny(e.windows, c.bias) })
+	if len(e.left) > 0 {
+		return true
+	}
+	e.counted, e.asked = 0, 0
+	n := e.places()
+	if n > maxBiases || !e.keep(n*candidateSize) {
+		return false
+	}
+	all := make([]candidate, 0, n)
+	for _, w := range e.windows {
+		for i := range (w.to-w.from)/page + 1 {
+			all = append(all, candidate{bias: w.from + i*page})
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return compare(a.bias, b.bias) })
-	return slices.CompactFunc(all, func(a, b candidate) bool { return a.bias == b.bias }), true
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.bias, b.bias) })
+	e.left = slices.CompactFunc(all, func(a, b candidate) bool { return a.bias == b.bias })
+	e.keep((len(e.left) - n) * candidateSize)
+	return true
 }
 
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// places returns how many biases an epoch may have.
+func (e *epoch) places() (n int) {
+	if len(e.left) > 0 {
+		return len(e.left)
 	}
-	return 0
+	for _, w := range e.windows {
+		n += int(min((w.to-w.from)/page, maxBiases)) + 1
+	}
+	return n
 }
 
 // lead sorts the best to the front, and returns the logarithm to base 2 of how
 // much likelier it is than all others together.
 func lead(all []candidate) float64 {
-	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
 	for _, c := range all[1:] {
 		others += math.Exp2(float64(c.score - all[0].score))
@@ -216,53 +263,56 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// score returns the candidates that are not far behind the best.
-func (s *solver) score(all []candidate, e *epoch, f *file) []candidate {
-	if s.work > maxWork {
-		return all
-	}
-	s.work += len(all) * min(len(e.ips)+len(e.names), 2*stageSize)
-	s.scoreOverlaps(all, e, f)
-	s.scoreData(all, e, f)
-	s.scoreNames(all, e, f)
-	for from := 0; from < len(e.ips); from += stageSize {
-		part := e.ips[from:min(len(e.ips), from+stageSize)]
-		for i := range all {
-			all[i].score += scoreCode(part, f, all[i].bias)
+// score holds the facts against the candidates, and reports whether one is far
+// ahead. Each address is held against each candidate once: those that are far
+// behind by then are dropped.
+func (s *solver) score(e *epoch, f *file) bool {
+	for e.counted < len(e.ips) {
+		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
+		if !s.spend(len(e.left) * len(part)) {
+			return false
 		}
-		lead(all)
-		all = slices.DeleteFunc(all, func(c candidate) bool { return c.score < all[0].score-dropped })
-		if len(all) == 1 {
-			break
+		e.counted += len(part)
+		best := int32(math.MinInt32)
+		for i := range e.left {
+			c := &e.left[i]
+			c.code += scoreCode(part, f, c.bias)
+			best = max(best, c.code)
 		}
+		e.drop(func(c candidate) bool { return c.code < best-dropped })
 	}
-	return all
+	for i := range e.left {
+		e.left[i].score = int(e.left[i].code + e.left[i].lines)
+	}
+	s.work += len(e.left) * e.of.proc.located / 16
+	s.scoreOverlaps(e, f)
+	s.scoreData(e, f)
+	return s.scoreNames(e, f) && lead(e.left) >= margin
 }
 
 // scoreOverlaps asks which candidates leave the other objects where they are.
 // One that was unloaded may lie in the same place.
-func (s *solver) scoreOverlaps(all []candidate, e *epoch, f *file) {
+func (s *solver) scoreOverlaps(e *epoch, f *file) {
 	for _, o := range e.of.proc.order {
 		for _, other := range o.epochs {
 			if !other.located || o == e.of {
 				continue
 			}
-			g := o.file
-			for i := range all {
-				if overlaps(f, all[i].bias, g, other.bias) {
-					all[i].score += overlap
+			for i := range e.left {
+				if c := &e.left[i]; overlaps(f, c.bias, o.file, other.bias) {
+					c.score += overlap
 				}
 			}
 		}
 	}
 }
 
-func (s *solver) scoreData(all []candidate, e *epoch, f *file) {
+func (s *solver) scoreData(e *epoch, f *file) {
 	for _, d := range e.of.proc.data {
-		for _, sym := range f.elf.SymbolsNamed(d.name) {
-			for i := range all {
-				if all[i].bias == d.addr-d.offset-sym.Addr {
-					all[i].score += forData
+		for _, sym := range remembered(&f.variables, d.name, func() []object.Symbol { return f.elf.SymbolsNamed(d.name) }) {
+			for i := range e.left {
+				if c := &e.left[i]; c.bias == d.addr-d.offset-sym.Addr {
+					c.score += forData
 				}
 			}
 		}
@@ -272,13 +322,20 @@ func (s *solver) scoreData(all []candidate, e *epoch, f *file) {
 // scoreNames asks where the functions are that the report names. A name that
 // the file does not have says nothing: inlined, or known from debug
 // information only.
-func (s *solver) scoreNames(all []candidate, e *epoch, f *file) {
+func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // the addresses of a function say the same: they count as one
 	for _, n := range e.names {
 		byName[n.fn] = append(byName[n.fn], n.ip)
 	}
 	for fn, ips := range byName {
-		named := f.named(fn, s.demangle)
+		if !s.spend(len(e.left)) {
+			return false
+		}
+		named := remembered(&f.functions, fn, func() []object.Symbol {
+			all, work := f.find(fn, s.demangle)
+			s.work += work
+			return all
+		})
 		if len(named) == 0 {
 			continue
 		}
@@ -286,14 +343,15 @@ func (s *solver) scoreNames(all []candidate, e *epoch, f *file) {
 		if fn == "(below main)" && !f.hasSymtab() { // it may be another of those that are called so
 			against = 0
 		}
-		for i := range all {
-			if inside(named, ips, all[i].bias) {
-				all[i].score += favour
+		for i := range e.left {
+			if c := &e.left[i]; inside(named, ips, c.bias) {
+				c.score += favour
 			} else {
-				all[i].score += against
+				c.score += against
 			}
 		}
 	}
+	return true
 }
 
 // hasSymtab reports whether the file has the names of all its functions.
@@ -303,24 +361,26 @@ func (f *file) hasSymtab() bool {
 }
 
 // scoreLines asks the symbolizer which functions and lines are at the
-// addresses of which the report says that, until one candidate is ahead.
-func (s *solver) scoreLines(all []candidate, e *epoch, f *file) []candidate {
-	if len(all) > maxAsked {
-		return all
-	}
-	asked := 0
-	for _, n := range e.names {
-		if asked++; asked > maxAsked/16 || lead(all) >= margin {
-			break
+// addresses of which the report says that, until one candidate is far ahead.
+func (s *solver) scoreLines(e *epoch, f *file) bool {
+	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spend(len(e.left)*askedWork) {
+		n := &e.names[e.asked]
+		e.asked++
+		for i := range e.left {
+			c := &e.left[i]
+			frames := s.answers.code(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - c.bias})
+			said := n.agreement(frames)
+			c.lines += int32(said)
+			c.score += said
 		}
-		for i := range all {
-			frames := s.answers.code(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - all[i].bias})
-			all[i].score += n.agreement(frames)
+		sure := lead(e.left) >= margin
+		best := e.left[0].score
+		e.drop(func(c candidate) bool { return c.score < best-2*margin })
+		if sure {
+			return true
 		}
-		lead(all)
-		all = slices.DeleteFunc(all, func(c candidate) bool { return c.score < all[0].score-2*margin })
 	}
-	return all
+	return false
 }
 
 // agreement says how an answer speaks for the fact.
@@ -363,7 +423,7 @@ func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
 }
 
 // scoreCode asks whether calls and functions are where they must be.
-func scoreCode(facts []ipFact, f *file, bias uint64) (score int) {
+func scoreCode(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
 		rel := fact.ip - bias
 		if fact.caller {

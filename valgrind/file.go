@@ -38,15 +38,18 @@ func (fs *files) keep(size int) bool {
 
 // A file is an object file at the place where a report says that it was.
 type file struct {
-	path    string // as opened
-	id      buildid.ID
-	err     error // why it cannot be used
-	opened  *buildid.File
-	elf     *object.File
-	code    []object.Segment // that are executed
-	loads   []object.Segment
-	ours    bool // it is Valgrind's: what it preloads
-	symbols *symbols
+	path     string // as opened
+	id       buildid.ID
+	err      error // why it cannot be used
+	opened   *buildid.File
+	elf      *object.File
+	code     []object.Segment // that are executed
+	loads    []object.Segment
+	from, to uint64 // of the loads, all together
+	ours     bool   // it is Valgrind's: what it preloads
+
+	functions map[string][]object.Symbol // by the name in the report
+	variables map[string][]object.Symbol
 }
 
 // of returns the file of an object by its name in the report.
@@ -106,6 +109,10 @@ func (f *file) open() {
 			if s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr {
 				continue
 			}
+			if len(f.loads) == 0 || s.Addr < f.from {
+				f.from = s.Addr
+			}
+			f.to = max(f.to, s.Addr+s.MemSize)
 			f.loads = append(f.loads, s)
 			if s.Flags&elf.PF_X != 0 {
 				f.code = append(f.code, s)
@@ -151,6 +158,22 @@ func covers(segments []object.Segment, addr uint64) bool {
 	return false
 }
 
+// overlaps reports whether two files lie in the same place at these biases.
+func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
+	if a.from+biasA >= b.to+biasB || b.from+biasB >= a.to+biasA {
+		return false
+	}
+	for i := range a.loads {
+		for j := range b.loads {
+			x, y := &a.loads[i], &b.loads[j]
+			if x.Addr+biasA < y.Addr+biasB+y.MemSize && y.Addr+biasB < x.Addr+biasA+x.MemSize {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Files finds the objects of a report that have no build ID: by their path,
 // which NewMarkup and NewReport give to the symbolizer as their name. It is a
 // finder for Options.Symbolizer.
@@ -169,36 +192,34 @@ func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)
 	return f, err
 }
 
-// symbols are the names of a file that a report speaks of.
-type symbols struct {
-	byName map[string][]object.Symbol
-}
-
-// named returns the symbols that a report calls by this name, and whether their
-// file could be asked.
-func (f *file) named(fn string, demangle func(string) string) []object.Symbol {
-	if f.symbols == nil {
-		f.symbols = &symbols{byName: make(map[string][]object.Symbol)}
+// remembered returns the symbols that a report calls by this name, and looks for
+// them if that was not done.
+func remembered(known *map[string][]object.Symbol, name string, find func() []object.Symbol) []object.Symbol {
+	all, ok := (*known)[name]
+	if ok {
+		return all
 	}
-	all, ok := f.symbols.byName[fn]
-	if !ok {
-		all = f.find(fn, demangle)
-		f.symbols.byName[fn] = all
+	if *known == nil || len(*known) >= maxNames {
+		*known = make(map[string][]object.Symbol)
 	}
+	all = find()
+	(*known)[name] = all
 	return all
 }
 
 // find looks for symbols that Valgrind shows as fn: by their own name, with or
 // without a version, demangled or not, or decoded from that of a replacement.
-func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol) {
+// work is what that took, in units of maxWork.
+func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol, work int) {
 	same := map[string]bool{fn: true}
 	if fn == "(below main)" {
 		same = belowMain
 	}
 	word := []byte(identifier(fn))
 	spaced := closed(fn)
-	tries := 0
+	seen, tries := 0, 0
 	f.each(func(name []byte, s object.Symbol) {
+		seen++
 		if bytes.HasPrefix(name, []byte("_vg")) {
 			if n, ok := replaced(string(name)); ok {
 				name = []byte(n)
@@ -218,9 +239,9 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 		}
 	})
 	if tries == maxDemangled { // there may be more
-		return nil
+		all = nil
 	}
-	return all
+	return all, seen/32 + tries*4
 }
 
 // closed returns a demangled name as newer demanglers write it: without blanks

@@ -116,8 +116,8 @@ func (r *Reader) structural(at int, rest []byte) (is, more bool) {
 type mark int
 
 const (
-	userEnd mark = iota
-	userBehind // with what follows it
+	userEnd    mark = iota
+	userBehind      // with what follows it
 	instructionEnd
 	commentEnd
 	cdataEnd

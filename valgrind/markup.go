@@ -168,18 +168,6 @@ func modeOf(flags uint32) (m markup.Mode) {
 	return m
 }
 
-func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
-	for i := range a.loads {
-		for j := range b.loads {
-			x, y := &a.loads[i], &b.loads[j]
-			if x.Addr+biasA < y.Addr+biasB+y.MemSize && y.Addr+biasB < x.Addr+biasA+x.MemSize {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // stack renders the frames of a stack.
 func (r *renderer) stack(frames []Frame) {
 	r.sites = r.t.sites(r.sites[:0], frames)

@@ -42,11 +42,15 @@ type epoch struct {
 
 	returns [64]returns // that were asked for
 
+	left    []candidate // the best first
+	counted int         // of ips: held against the candidates
+	asked   int         // of names: the symbolizer was asked
+	kept    int         // bytes of all this
+
 	located   bool
 	bias      uint64
 	by        string // how the bias is known
 	stale     bool   // the file is of another build than the one that ran
-	left      int    // candidates, where it is not located
 	tried     int    // facts when it was last looked for,
 	triedWith int    // and places that were known
 	shown     bool   // its maps are at the sink
@@ -257,7 +261,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		return false
 	}
 	e.windows = windows
-	if len(e.ips) < maxAddresses && e.of.proc.keep(factSize) {
+	if len(e.ips) < maxAddresses && e.keep(factSize) {
 		e.ips = append(e.ips, fact)
 		e.seen[fact] = struct{}{}
 	}
@@ -271,7 +275,7 @@ func (e *epoch) learnName(f *Frame) {
 	if _, ok := e.named[nameKey{f.IP, string(f.Fn)}]; ok {
 		return
 	}
-	if len(f.Fn)+len(f.File) > maxPath || !e.of.proc.keep(factSize+len(f.Fn)+len(f.File)) {
+	if len(f.Fn)+len(f.File) > maxPath || !e.keep(factSize+len(f.Fn)+len(f.File)) {
 		return
 	}
 	n := nameFact{f.IP, string(f.Fn), string(f.File[lastSlash(f.File):]), f.Line}

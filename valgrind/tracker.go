@@ -24,7 +24,7 @@ type tracker struct {
 
 func newTracker(o *Options) *tracker {
 	t := &tracker{o: o, files: &files{o: o}, told: make(map[string]bool)}
-	t.solver = solver{maps: o.Maps, demangle: func(s string) string { return s }}
+	t.solver = solver{maps: o.Maps, allowed: maxWork, demangle: func(s string) string { return s }}
 	if o.Symbolizer != nil {
 		t.solver.answers = newAnswerer(o)
 		t.solver.demangle = o.Symbolizer.Demangle
@@ -61,7 +61,7 @@ const (
 func (t *tracker) turn(r *Record) turn {
 	switch r.Name {
 	case document:
-		if len(t.open) == 0 {
+		if n := len(t.open); n == 0 || t.open[n-1] != t.cur {
 			t.forget(t.cur)
 		}
 		t.cur, t.closed = t.process(), false
@@ -93,6 +93,7 @@ func (t *tracker) forget(p *process) {
 // learn takes the facts from a record, and looks for the places of the objects
 // in it.
 func (t *tracker) learn(r *Record) {
+	t.solver.allowed += len(r.Frames) * frameWork
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.unplaced(r) {
 		return // they are known
 	}
@@ -140,7 +141,7 @@ func (t *tracker) tell(p *process) {
 			case e.stale:
 				said = fmt.Sprintf("%s: this is not the file that ran: its code does not fit the addresses in the report", f.path)
 			default:
-				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.left, base(o.name))
+				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.places(), base(o.name))
 			}
 			t.say(said)
 		}
