@@ -54,6 +54,7 @@ type config struct {
 
 	callgrind callgrindFlags
 	rtrace    rtraceFlags
+	follow    followFlags
 
 	closers []io.Closer // of the finders
 }

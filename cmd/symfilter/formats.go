@@ -144,6 +144,7 @@ func (r *reports) before(e engine, format input.Format, at *arrival) engine {
 		flush:       e.flush,
 		unfinished:  func() bool { return w.Format() == input.Markup && e.unfinished() },
 		end:         e.end,
+		input:       w,
 	}
 }
 

@@ -15,6 +15,8 @@ What is printed:
       --style llvm         what llvm-symbolizer --filter-markup prints
 
 How it runs:
+  -F, --follow             go on with what is written to FILEs, across rotation
+      --state FILE         with -F: where to go on when it is started again
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
       --strict             exit with 3 if anything stayed unresolved
       --explain            afterwards: what stayed unresolved, why, what to do
@@ -86,6 +88,19 @@ What is printed:
       --style llvm         what llvm-symbolizer prints, by its own flags
       --filter-markup      the same; --filter-markup --help lists them
       --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
+
+Files that are still written:
+  -F, --follow             go on with what is written to FILEs, by name: across
+                           rename, removal and truncation. A pattern in quotes
+                           is for new files, too
+      --state FILE         checkpoint, from which the next run goes on: no line
+                           is lost, few come twice
+      --start-at WHEN      what is not in it: beginning, end, or DURATION (files
+                           written to that recently, those rotated too)
+      --poll               look again and again, where no events come (found out
+                           where the file system is known)
+  -H, --with-filename      begin each line with its file's name; with
+                           --output=json each object has it
 
 How it runs:
       --process-key KEY    what tells processes of one log apart: a REGEXP with

@@ -15,7 +15,7 @@ const (
 )
 
 // A stopper turns signals into the end of reading. Hang-up and termination
-// stop it at once, interrupt after lastWords; a second signal, or output that
+// stop it at once, interrupt after words; a second signal, or output that
 // blocks, ends the process on the spot.
 type stopper struct {
 	reading chan struct{} // closed when nothing more is to be read
@@ -23,13 +23,21 @@ type stopper struct {
 	signals chan os.Signal
 	ending  chan struct{} // closed when the work is done
 	ended   chan struct{} // closed when listen has returned
+
+	words    time.Duration // that an interrupt leaves the producer
+	patience time.Duration
+	last     atomic.Value // func(): done before the process is ended on the spot
 }
 
 // newStopper starts to listen for signals, in a goroutine that end ends;
-// cancel ends waiting for debug files. Signals that were ignored when the
+// cancel ends waiting for debug files. words is what an interrupt leaves the
+// producer, patience the time for output that blocks. Signals that were ignored when the
 // program started, by nohup or a shell's background, stay so.
-func newStopper(cancel context.CancelFunc) *stopper {
+func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopper {
 	s := &stopper{
+		words:    words,
+		patience: patience,
+
 		reading: make(chan struct{}),
 		signals: make(chan os.Signal, 4),
 		ending:  make(chan struct{}),
@@ -60,20 +68,28 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 			return
 		case sig := <-s.signals:
 			if !s.got.CompareAndSwap(0, number(sig)) {
-				os.Exit(exitSignal + s.signal())
+				s.exit()
 			}
 			cancel() // nobody waits for debug files any more
 			delay := time.Duration(0)
 			if sig == os.Interrupt {
-				delay = lastWords
+				delay = s.words
 			}
-			stop, kill = time.After(delay), time.After(delay+patience)
+			stop, kill = time.After(delay), time.After(delay+s.patience)
 		case <-stop:
 			close(s.reading)
 		case <-kill:
-			os.Exit(exitSignal + s.signal())
+			s.exit()
 		}
 	}
+}
+
+// exit ends the process.
+func (s *stopper) exit() {
+	if last, ok := s.last.Load().(func()); ok {
+		last()
+	}
+	os.Exit(exitSignal + s.signal())
 }
 
 // number returns the system's number of sig.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
 )
 
 const (
@@ -41,6 +42,8 @@ type engine struct {
 	flush      func() error // passes an unfinished line on; nil: never
 	unfinished func() bool  // is there something to flush
 	end        func()       // after Close
+
+	input *input.Writer // recognises the format; nil in the llvm style
 }
 
 // files filters the inputs named, each with a context of its own, and returns

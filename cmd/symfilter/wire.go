@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"runtime/debug"
@@ -35,7 +36,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files)); err != nil {
 		return exitUsage, err
 	}
 	biases, err := c.biases()
@@ -85,9 +86,13 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		dumps = newDumpList(string(c.dumps), diag)
 		options.DumpFile = dumps.add
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel)}
+	words, patience := lastWords, patience
+	if c.follow.on {
+		words, patience = 0, followPatience
+	}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience)}
 	reports := c.reports(ctx, sym, biases, maps, options.Color)
-	s.engine = func(in *os.File, label string, regular bool) engine {
+	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
 		o.Wait, o.WaitPerMinute = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
@@ -104,6 +109,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		}
 		return e
 	}
+	s.engine = func(in *os.File, label string, regular bool) engine { return engineOf(in, label, regular, out) }
 	enlargePipe(stdout)
 
 	if len(files) == 0 {
@@ -112,7 +118,12 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 			diag.printf("reading from the terminal; Ctrl-D ends, --help helps")
 		}
 	}
-	code := s.files(files, stdin)
+	var code int
+	if c.follow.on {
+		code = (&pursuit{stream: s, c: c, w: out, dumps: dumps, engine: engineOf}).follow(files)
+	} else {
+		code = s.files(files, stdin)
+	}
 	status.set("")
 	s.report(c, sym)
 	switch {
@@ -142,6 +153,12 @@ func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
 type passOn struct{ io.Writer }
 
 func (passOn) Close() error { return nil }
+
+// AppendContext appends nothing: there is nothing to be known of the lines before.
+func (passOn) AppendContext(dst []byte) []byte { return dst }
+
+// Restore takes in nothing.
+func (passOn) Restore([]byte) error { return nil }
 
 // isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) (is bool) {

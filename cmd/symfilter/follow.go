@@ -1,0 +1,438 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/input"
+)
+
+// followPatience is how long output that blocks is waited for when files are
+// followed and a signal has come: with the checkpoint behind it the end takes
+// less than a second.
+const followPatience = 700 * time.Millisecond
+
+// followFlags say that and how files are followed.
+type followFlags struct {
+	on       bool
+	state    fileName
+	start    startAt
+	poll     bool
+	withName bool
+}
+
+func (f *followFlags) define(set *pflag.FlagSet) {
+	yesNo := func(p *bool, name, short string) { set.VarPF((*truth)(p), name, short, "").NoOptDefVal = "true" }
+	yesNo(&f.on, "follow", "F")
+	set.Var(&f.state, "state", "")
+	set.Var(&f.start, "start-at", "")
+	yesNo(&f.poll, "poll", "")
+	yesNo(&f.withName, "with-filename", "H")
+}
+
+// check returns what is wrong with the flags, and the files, together.
+func (f *followFlags) check(c *config, files []string) error {
+	if !f.on {
+		for _, flag := range []struct {
+			name string
+			set  bool
+		}{{"--state", f.state != ""}, {"--start-at", f.start.set}, {"--poll", f.poll}, {"--with-filename", f.withName}} {
+			if flag.set {
+				return usageError{fmt.Errorf("%s is for --follow: add that", flag.name)}
+			}
+		}
+		return nil
+	}
+	if len(files) == 0 {
+		return usageError{errors.New("--follow: which file? Name it; standard input is followed without")}
+	}
+	for _, name := range files {
+		if name == "-" {
+			return usageError{errors.New(`--follow follows files; for "-", standard input, leave it out`)}
+		}
+	}
+	switch {
+	case c.output == outputCallgrind || c.output == outputRTrace:
+		return usageError{fmt.Errorf("--output=%s with --follow: a profile has to be whole", c.output)}
+	case f.withName && c.output == outputJSON:
+		f.withName = false // each object has it
+	}
+	return nil
+}
+
+// startAt is the value of --start-at.
+type startAt struct {
+	follow.Start
+	set bool
+}
+
+func (s *startAt) Type() string { return "when" }
+
+func (s *startAt) Set(value string) (err error) {
+	s.Start, err = follow.ParseStart(value)
+	s.set = err == nil
+	return err
+}
+
+// A pursuit follows files and filters each with an engine of its own.
+type pursuit struct {
+	*stream
+	c      *config
+	w      io.Writer // what reaches standard output
+	dumps  *dumpList
+	engine func(in *os.File, label string, regular bool, w io.Writer) engine
+
+	one sync.Mutex // what of the stream the engines share at their end
+	out outlet
+}
+
+// follow follows files until a signal, or the end of who reads the output. It
+// returns the exit code.
+func (p *pursuit) follow(files []string) int {
+	code := p.run(files)
+	if sig := p.stop.end(); sig != 0 {
+		return exitSignal + sig
+	}
+	return code
+}
+
+func (p *pursuit) run(files []string) int {
+	flags := &p.c.follow
+	self, err := p.stream.out.Stat()
+	if err != nil {
+		p.diag.line("standard output: %v", bare(err))
+		return exitIO
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil && self.Mode().IsRegular() && os.SameFile(info, self) {
+			p.diag.line("%s is the output itself", name)
+			return exitIO
+		}
+	}
+	p.out = outlet{w: p.w, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
+	o := follow.Options{
+		Names: files,
+		Open:  p.sink,
+		Start: flags.start.Start,
+		State: string(flags.state),
+		Poll:  flags.poll,
+		Skip: func(info os.FileInfo) bool {
+			return os.SameFile(info, self) || info.Name() == filepath.Base(string(flags.state))
+		},
+		Tell: p.tell,
+	}
+	if p.dumps != nil {
+		o.Workers = 1 // the list is one for all
+	}
+	if flags.state != "" && self.Mode().IsRegular() {
+		o.Sync = p.stream.out.Sync
+		if err := endTornLine(p.stream.out, self.Size()); err != nil {
+			p.diag.line("write standard output: %v", bare(err))
+			return exitIO
+		}
+	}
+	f, err := follow.New(o)
+	if err != nil {
+		p.diag.line("--follow: %v", err)
+		return exitIO
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	p.stop.last.Store(func() { f.Save() })
+	go func() {
+		select {
+		case <-p.stop.reading:
+		case <-ctx.Done():
+		}
+		stop()
+	}()
+	awaitClosed(p.stream.out, stop)
+	err = f.Run(ctx)
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return exitOK // who reads us has enough
+	case p.stop.signal() != 0 && errors.Is(err, context.Canceled):
+		return exitOK
+	}
+	p.unwritten = true
+	p.diag.line("%s", followError(err))
+	return exitIO
+}
+
+// several reports whether names may stand for more than one file.
+func several(names []string) bool { return len(names) > 1 || strings.ContainsAny(names[0], "*?[") }
+
+// followError says what ended the following.
+func followError(err error) string {
+	var path *os.PathError
+	if errors.As(err, &path) && path.Op == "write" {
+		return "write standard output: " + path.Err.Error()
+	}
+	return err.Error()
+}
+
+// tell prints what a user may want to know about the files.
+func (p *pursuit) tell(e follow.Event) {
+	if e.Routine && !p.diag.verbose {
+		return
+	}
+	if e.Name != "" {
+		e.Message = e.Name + ": " + e.Message
+	}
+	p.diag.printf("%s", e.Message)
+}
+
+// sink returns what filters the lines of a file.
+func (p *pursuit) sink(name string) (*follow.Sink, error) {
+	f := &followed{p: p, name: name}
+	f.out = p.out.of(name, p.c)
+	f.begin()
+	return &follow.Sink{
+		WriteCloser: f,
+		Rotated:     f.rotated,
+		Quiet:       f.out.beQuiet,
+		Context:     f.context,
+		Restore:     f.restore,
+		Suspend:     f.suspend,
+	}, nil
+}
+
+// followed filters the lines of one file.
+type followed struct {
+	p    *pursuit
+	name string
+	out  *outletOf
+	engine
+}
+
+func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
+
+// Write filters lines. Those that are not printed are filtered for their context
+// only, as far as the format allows.
+func (f *followed) Write(lines []byte) (int, error) {
+	if !f.out.quiet || f.input.Format() != input.Markup {
+		return f.engine.Write(lines)
+	}
+	n := len(lines)
+	for len(lines) > 0 {
+		i := bytes.Index(lines, []byte("{{{"))
+		if i < 0 {
+			break
+		}
+		start := bytes.LastIndexByte(lines[:i], '\n') + 1
+		end := len(lines)
+		if j := bytes.IndexByte(lines[i:], '\n'); j >= 0 {
+			end = i + j + 1
+		}
+		if line := lines[start:end]; isContext(line) {
+			if _, err := f.engine.Write(line); err != nil {
+				return 0, err
+			}
+		}
+		lines = lines[end:]
+	}
+	return n, nil
+}
+
+// isContext reports whether a line may change what later lines mean.
+func isContext(line []byte) bool {
+	for _, tag := range []string{"{{{reset", "{{{module:", "{{{mmap:"} {
+		if bytes.Contains(line, []byte(tag)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends the lines.
+func (f *followed) Close() error {
+	err := f.engine.Close()
+	f.out.release()
+	f.ended()
+	return err
+}
+
+func (f *followed) ended() {
+	f.p.one.Lock()
+	defer f.p.one.Unlock()
+	if f.end != nil {
+		f.end()
+	}
+}
+
+// rotated returns the sink for another file of the same name. A log goes on in
+// it; what has a beginning and an end begins anew.
+func (f *followed) rotated() (*follow.Sink, error) {
+	switch f.input.Format() {
+	case input.Markup, input.CRI, input.Docker:
+		return nil, nil
+	}
+	return f.p.sink(f.name)
+}
+
+func (f *followed) context(dst []byte) ([]byte, bool) { return f.input.AppendContext(dst) }
+
+func (f *followed) restore(context []byte) error {
+	err := f.input.Restore(context)
+	if err != nil {
+		f.begin() // it is neither new nor restored
+	}
+	return err
+}
+
+// suspend prints what is complete. A line that is held back for what may follow
+// is printed by the run that goes on.
+func (f *followed) suspend() error {
+	err := error(nil)
+	if f.p.dumps != nil {
+		f.p.dumps.saveIfDirty()
+	}
+	if f.input.Format() == input.Markup {
+		err = f.engine.Close()
+	}
+	f.out.release()
+	f.ended()
+	return err
+}
+
+// endTornLine ends the last line of the output, if a run that was killed has
+// left it without an end: its beginning must not become that of another.
+func endTornLine(out *os.File, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	var f *os.File
+	err := errors.ErrUnsupported
+	control(out, func(fd uintptr) { f, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) }) // it may not be open for reading
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], size-1); err != nil || last[0] == '\n' {
+		return nil
+	}
+	_, err = out.Write([]byte{'\n'})
+	return err
+}
+
+// An outlet gives the lines of several files to one output: whole lines, one
+// after the other. Many goroutines may use it.
+type outlet struct {
+	headers bool // say which file the lines are of, as tail does
+
+	mu   sync.Mutex
+	w    io.Writer
+	last *outletOf // whose lines were the last
+	some bool      // anything was written
+}
+
+// of returns what takes the lines of one file.
+func (o *outlet) of(name string, c *config) *outletOf {
+	w := &outletOf{o: o, name: name, start: true}
+	switch {
+	case c.output == outputJSON:
+		if quoted, err := json.Marshal(name); err == nil {
+			w.object = append(append([]byte(`"file":`), quoted...), ',')
+		}
+	case c.follow.withName:
+		w.prefix = []byte(oneLine(name) + ": ")
+	}
+	return w
+}
+
+// outletOf takes the lines of one file.
+type outletOf struct {
+	o      *outlet
+	name   string
+	prefix []byte // of each line
+	object []byte // member of each object
+	quiet  bool   // nothing is printed
+	held   bool   // o.mu is, in the midst of a line
+	start  bool   // of a line comes next
+	buf    []byte
+}
+
+func (w *outletOf) beQuiet(on bool) { w.quiet = on }
+
+// objectHead is what objects begin with.
+const objectHead = `{"v":1,`
+
+// Write prints p. While it ends in the midst of a line nobody else prints.
+func (w *outletOf) Write(p []byte) (int, error) {
+	if w.quiet || len(p) == 0 {
+		return len(p), nil
+	}
+	if !w.held {
+		w.o.mu.Lock()
+		w.held = true
+	}
+	b := p
+	if w.prefix != nil || w.object != nil {
+		b = w.named(p)
+	}
+	if w.o.headers && w.o.last != w {
+		b = append(w.header(), b...)
+	}
+	w.o.last, w.o.some = w, true
+	w.start = p[len(p)-1] == '\n'
+	n, err := w.o.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if w.start || err != nil {
+		w.release()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// named returns lines with what says of which file they are.
+func (w *outletOf) named(p []byte) []byte {
+	w.buf = w.buf[:0]
+	start := w.start
+	for line := range bytes.Lines(p) {
+		if start {
+			w.buf = append(w.buf, w.prefix...)
+			if rest, ok := bytes.CutPrefix(line, []byte(objectHead)); ok && w.object != nil {
+				w.buf = append(append(w.buf, objectHead...), w.object...)
+				line = rest
+			}
+		}
+		w.buf = append(w.buf, line...)
+		start = true
+	}
+	return w.buf
+}
+
+// header returns the line before lines of another file.
+func (w *outletOf) header() []byte {
+	head := "==> " + oneLine(w.name) + " <==\n"
+	if w.o.some {
+		head = "\n" + head
+	}
+	return []byte(head)
+}
+
+// release lets others print.
+func (w *outletOf) release() {
+	if w.held {
+		w.held = false
+		w.o.mu.Unlock()
+	}
+}
