@@ -19,9 +19,10 @@ import (
 // may be in them: then they come out when the line is whole. Parts without any
 // go out at once.
 type Envelope struct {
-	c   container
-	f   *filter.Filter
-	out sealer
+	docker bool // the format is Docker's
+	c      container
+	f      *filter.Filter
+	out    sealer
 
 	every bool // each line is opened, not only those with markup
 	pass  bool // parts without markup go out at once
@@ -63,8 +64,8 @@ var (
 // have been made with the options o, and must print to the writer that Output
 // returns; what comes out goes to w.
 func NewEnvelope(format Format, f *filter.Filter, o filter.Options, w io.Writer) *Envelope {
-	e := &Envelope{c: cri, f: f}
-	if format == Docker {
+	e := &Envelope{c: cri, f: f, docker: format == Docker}
+	if e.docker {
 		e.c = docker
 	}
 	json := o.Output == filter.JSON
@@ -91,6 +92,7 @@ func (e *Envelope) Write(p []byte) (int, error) {
 		p = p[i:]
 	}
 	if len(p) > maxLine {
+		e.passOn(nil, func() {})
 		e.asItCame(p)
 		e.long = true
 	} else {
@@ -115,6 +117,7 @@ func (e *Envelope) finishLine(p []byte) (rest []byte) {
 		e.asItCame(head)
 		e.long = i == 0
 	case len(e.tail)+len(head) > maxLine+1:
+		e.passOn(nil, func() {})
 		e.asItCame(e.tail)
 		e.asItCame(head)
 		e.tail, e.long = nil, i == 0
@@ -191,7 +194,7 @@ func (e *Envelope) block(b []byte) {
 			at += bytes.LastIndexByte(b[at:mark], '\n') + 1
 		}
 		end := at + bytes.IndexByte(b[at:], '\n') + 1
-		if end-at <= maxLine+1 && e.line(b[at:end], flush) {
+		if e.line(b[at:end], flush) {
 			raw = end
 		}
 		at = end
@@ -203,18 +206,21 @@ func (e *Envelope) block(b []byte) {
 // line takes in a line. It reports false if that is to go out as it came;
 // otherwise it has called flush before it changed anything.
 func (e *Envelope) line(line []byte, flush func()) bool {
-	p, text, ok := e.c.open(bytes.TrimSuffix(line, newline), &e.text)
+	var p part
+	var text []byte
+	ok := len(line) <= maxLine+1
+	if ok {
+		p, text, ok = e.c.open(bytes.TrimSuffix(line, newline), &e.text)
+	}
 	if !ok || e.ascii && !ascii(p.tail) {
+		e.passOn(nil, flush)
 		return false
 	}
-	s, other := &e.streams[0], &e.streams[1]
+	s := &e.streams[0]
 	if p.stderr {
-		s, other = other, s
+		s = &e.streams[1]
 	}
-	if len(other.parts) > 0 && e.pass && !e.dict && !bytes.Contains(other.text, markupOpen) {
-		flush()
-		e.passOn(other)
-	}
+	e.passOn(s, flush)
 	marked := e.every || e.dict || bytes.Contains(text, markupOpen)
 	switch {
 	case !s.begun && p.whole, s.long:
@@ -285,10 +291,19 @@ func (e *Envelope) join(s *stream) {
 	e.give(&l)
 }
 
-// passOn prints the held parts of a line without markup as they came.
-func (e *Envelope) passOn(s *stream) {
-	e.asItCame(s.raw)
-	*s = stream{begun: true, out: append(s.out, s.text...)}
+// passOn prints parts of a line as they came that were held for a brace or an
+// ESC at their end, because a line of another stream comes: without markup, the
+// order stays.
+func (e *Envelope) passOn(but *stream, flush func()) {
+	for i := range e.streams {
+		s := &e.streams[i]
+		if s == but || len(s.parts) == 0 || !e.pass || e.dict || bytes.Contains(s.text, markupOpen) {
+			continue
+		}
+		flush()
+		e.asItCame(s.raw)
+		*s = stream{begun: true, out: append(s.out, s.text...)}
+	}
 }
 
 // release makes the held parts of a line that is too long lines of their own.

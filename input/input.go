@@ -112,6 +112,18 @@ func (w *Writer) decide(final bool) error {
 	if w.format == Auto && !final {
 		return nil
 	}
+	w.open()
+	head := w.head
+	w.head = nil
+	if len(head) == 0 {
+		return nil
+	}
+	_, err := w.dst.Write(head)
+	return err
+}
+
+// open makes the translator for the format.
+func (w *Writer) open() {
 	switch w.format {
 	case CRI, Docker:
 		w.dst = w.t.Container(w.format)
@@ -125,13 +137,6 @@ func (w *Writer) decide(final bool) error {
 		w.format = Markup
 		w.dst = w.t.Markup()
 	}
-	head := w.head
-	w.head = nil
-	if len(head) == 0 {
-		return nil
-	}
-	_, err := w.dst.Write(head)
-	return err
 }
 
 // Close translates what was kept, and closes the translator.
