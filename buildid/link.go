@@ -204,6 +204,8 @@ func notPath(name string) string {
 		return fmt.Sprintf("a name of %d bytes is no path", len(name))
 	case strings.ContainsRune(name, 0):
 		return "a name with a NUL is no path"
+	case elsewhere(filepath.FromSlash(name)):
+		return "a path to another machine or a device is not opened"
 	}
 	return ""
 }

@@ -23,6 +23,8 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 		s.tell(s.where, fmt.Sprintf("a name of %d bytes is no path", len(q.Name)))
 	case strings.IndexByte(q.Name, 0) >= 0:
 		s.tell(q.Name, "a name with a NUL is no path")
+	case elsewhere(q.Name):
+		s.tell(q.Name, "a path to another machine or a device is not opened")
 	case !filepath.IsAbs(q.Name):
 		s.tell(q.Name, "not an absolute path")
 	case q.ID.IsZero():
@@ -33,4 +35,10 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 		}
 	}
 	return nil, s.miss()
+}
+
+// elsewhere reports whether the path, which a log or a file names, leads to another machine or to a device: on Windows \\host\share\… does, and asking
+// for it would tell that host the user's name.
+func elsewhere(path string) bool {
+	return strings.HasPrefix(filepath.ToSlash(filepath.VolumeName(path)), "//")
 }

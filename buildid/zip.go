@@ -2,9 +2,11 @@ package buildid
 
 import (
 	"archive/zip"
+	"bytes"
 	"cmp"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -45,6 +47,9 @@ func (d *dearReader) ReadAt(p []byte, off int64) (int, error) {
 
 // openZip reads the directory of the archive of size bytes behind r.
 func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	if err := checkDirectoryEnd(r, size); err != nil {
+		return nil, err
+	}
 	dear := &dearReader{r, maxZipDirectory}
 	z, err := zip.NewReader(dear, size)
 	switch {
@@ -57,6 +62,44 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	}
 	dear.left = -1
 	return z, nil
+}
+
+// checkDirectoryEnd returns an error if a record that may be the end of the archive's directory claims more members than are read: archive/zip takes
+// memory for as many as the file, which may be sparse, has room for.
+func checkDirectoryEnd(r io.ReaderAt, size int64) error {
+	const (
+		record     = "PK\x06\x06" // of ZIP64, the only one with room for so many
+		recordLen  = 56
+		members    = 32 // where it says how many
+		locator    = "PK\x06\x07"
+		locatorLen = 20
+		most       = 65<<10 + locatorLen // bytes: archive/zip looks for the end in the last 65 KiB
+	)
+	tail := make([]byte, min(size, most))
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for i := 0; ; i++ {
+		next := bytes.Index(tail[min(i, len(tail)):], []byte(locator))
+		if next < 0 {
+			return nil // without it there are at most 65,535
+		}
+		if i += next; len(tail)-i < locatorLen {
+			return nil
+		}
+		at := binary.LittleEndian.Uint64(tail[i+8:])
+		var b [recordLen]byte
+		if at > uint64(size) {
+			continue
+		}
+		n, err := r.ReadAt(b[:], int64(at))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == recordLen && string(b[:4]) == record && binary.LittleEndian.Uint64(b[members:]) > maxZipMembers {
+			return fmt.Errorf("%w: it has more than %d members", errBadZip, maxZipMembers)
+		}
+	}
 }
 
 // checkMember returns an error if m is larger than it may be, packed in an unknown way, or none of the archive's bytes.

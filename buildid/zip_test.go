@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -455,5 +456,34 @@ func TestNoNameOfATempFileStays(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("closed: %v", left)
+	}
+}
+
+// A small file, which is sparse, can claim members without number.
+func TestZipClaimsOfMembers(t *testing.T) {
+	const size, members = 8 << 40, 200 << 30
+	end64 := binary.LittleEndian.AppendUint64([]byte("PK\x06\x06"), 44)
+	end64 = append(end64, 45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	for _, n := range []uint64{members, members, 100, 104} {
+		end64 = binary.LittleEndian.AppendUint64(end64, n)
+	}
+	locator := binary.LittleEndian.AppendUint64([]byte("PK\x06\x07\x00\x00\x00\x00"), size-22-20-56)
+	locator = append(locator, 1, 0, 0, 0)
+	end := append([]byte("PK\x05\x06\x00\x00\x00\x00"), bytes.Repeat([]byte{0xff}, 12)...)
+	tail := slices.Concat(end64, locator, end, []byte{0, 0})
+	path := filepath.Join(t.TempDir(), "x.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		t.Skip("no sparse files here: ", err)
+	}
+	if _, err := f.WriteAt(tail, size-int64(len(tail))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openZip(f, size); !errors.Is(err, errBadZip) {
+		t.Errorf("got %v, want %v", err, errBadZip)
 	}
 }

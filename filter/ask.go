@@ -140,7 +140,7 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 		r.patience.settled(m)
 		return frames, err
 	}
-	r.patience.wait(r.opt, m, func(ctx context.Context) error {
+	r.patience.wait(r.opt, m, l, func(ctx context.Context) error {
 		frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
 		return err
 	})
@@ -153,7 +153,7 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 func (r *asker) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
-		r.patience.wait(r.opt, m, func(ctx context.Context) error {
+		r.patience.wait(r.opt, m, l, func(ctx context.Context) error {
 			v, err = r.opt.Symbolizer.Data(ctx, l)
 			return err
 		})

@@ -17,11 +17,14 @@ const maxAwaited = 65536
 // patience is what a stream still has of it: how long lines may wait for debug
 // files. The time of a build ID runs from the first line that names it, so
 // those that are missing together are waited for together, and once.
-// When a wait has been in vain, there are no others until one of the files is
-// there, or known to be nowhere: what hangs, a server or a network, holds a stream up once.
+// When a wait has been in vain, nobody waits for servers until one of the files
+// is there, or known to be nowhere: what hangs holds a stream up once. On this
+// machine the files of other modules are still waited for, until that is in
+// vain, too.
 type patience struct {
 	files  map[buildid.ID]*awaited
 	vain   bool    // the last wait was
+	stuck  bool    // the last wait for a search on this machine was
 	waited []pause // in the last minute
 }
 
@@ -55,13 +58,13 @@ func (p *patience) of(id buildid.ID, now time.Time) *awaited {
 // settled notes that m's file is there, or known to be nowhere.
 func (p *patience) settled(m *module) {
 	if m.awaited.pending {
-		m.awaited.pending, p.vain = false, false
+		m.awaited.pending, p.vain, p.stuck = false, false, false
 	}
 }
 
 // left returns how long a line may wait now for the file of m.
 func (p *patience) left(o *Options, m *module, now time.Time) time.Duration {
-	if p.vain {
+	if p.stuck {
 		return 0
 	}
 	left := o.Wait - now.Sub(m.awaited.since)
@@ -81,9 +84,9 @@ func (p *patience) spent(now time.Time) (sum time.Duration) {
 	return sum
 }
 
-// wait calls ask with the time that the stream still has for m's file, if it
-// has any. The error of ask says whether that was long enough.
-func (p *patience) wait(o *Options, m *module, ask func(context.Context) error) {
+// wait calls ask with the time that the stream still has for m's file, in which l
+// is, if it has any. The error of ask says whether that was long enough.
+func (p *patience) wait(o *Options, m *module, l symbolize.Location, ask func(context.Context) error) {
 	m.awaited.pending = true
 	now := time.Now()
 	left := p.left(o, m, now)
@@ -96,9 +99,14 @@ func (p *patience) wait(o *Options, m *module, ask func(context.Context) error) 
 	}
 	ctx, cancel := context.WithTimeout(parent, left)
 	defer cancel()
+	if p.vain {
+		o.Symbolizer.AwaitLocal(ctx, l)
+		p.stuck = ctx.Err() != nil
+		cancel() // for servers nobody waits
+	}
 	err := ask(ctx)
-	p.vain = errors.Is(err, symbolize.ErrPending)
-	m.awaited.pending = p.vain
+	m.awaited.pending = errors.Is(err, symbolize.ErrPending)
+	p.vain = m.awaited.pending
 	if o.WaitPerMinute > 0 {
 		p.waited = append(p.waited, pause{time.Now(), time.Since(now)})
 	}

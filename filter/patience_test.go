@@ -43,9 +43,10 @@ func TestPatience(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name   string
-		finder slowFinder
-		steps  []string // written one after the other; "+3s" sleeps
-		want   []string // how long each step took
+		finder slowFinder // a server
+		local  slowFinder // nil: there is none
+		steps  []string   // written one after the other; "+3s" sleeps
+		want   []string   // how long each step took
 	}{
 		{
 			name:  "missing together, one wait",
@@ -79,10 +80,26 @@ func TestPatience(t *testing.T) {
 			steps:  []string{first, "{{{pc:0x1000}}}\n", other, "{{{pc:0x2000}}}\n", "+1500ms", "{{{pc:0x2000}}}\n", third, "{{{pc:0x3000}}}\n"},
 			want:   []string{"0s", "2s", "0s", "0s", "0s", "0s", "1s"},
 		},
+		{
+			name:  "after a wait in vain for a server, this machine is waited for",
+			local: slowFinder{"aa00": time.Millisecond, "bb00": 20 * time.Millisecond, "cc00": 30 * time.Millisecond},
+			steps: []string{first, "{{{pc:0x1000}}}\n", other, "{{{pc:0x2000}}}\n", third, "{{{pc:0x3000}}}\n", "{{{pc:0x3004}}}\n"},
+			want:  []string{"0s", "2s", "0s", "20ms", "0s", "30ms", "0s"},
+		},
+		{
+			name:  "after a wait in vain for this machine, there is no other",
+			local: slowFinder{"aa00": time.Millisecond},
+			steps: []string{first, "{{{pc:0x1000}}}\n", other, "{{{pc:0x2000}}}\n", third, "{{{pc:0x3000}}}\n"},
+			want:  []string{"0s", "2s", "0s", "2s", "0s", "0s"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{test.finder}})
+				o := symbolize.Options{Servers: []symbolize.Finder{test.finder}}
+				if test.local != nil {
+					o.Finders = []symbolize.Finder{test.local}
+				}
+				s := symbolize.New(o)
 				defer s.Close()
 				var out strings.Builder
 				f := New(&out, Options{Symbolizer: s, Wait: 2 * time.Second, WaitPerMinute: 10 * time.Second})

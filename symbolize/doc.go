@@ -46,7 +46,7 @@ const (
 	entryCost     = 512      // bytes that a module remembered takes, beside what is of variable length
 	attemptCost   = 64       // and one remembered attempt
 	maxEntries    = 131072   // build IDs remembered: two processes' worth of the filter's module limit
-	maxFinding    = 64       // files looked for at once: enough to hide a server's latency, few enough descriptors
+	maxFinding    = 64       // files looked for on this machine at once: enough to hide a disk's latency, few enough descriptors
 	maxOpenFiles  = 512      // files kept by descriptor because they cannot be mapped: half of the usual descriptor limit
 	maxNames      = 4        // module names tried for one build ID
 	maxAttempts   = 64       // attempts remembered for one build ID

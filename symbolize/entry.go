@@ -38,6 +38,7 @@ type entry struct {
 	finding bool
 	first   bool          // finding began without a module: questions wait for its end
 	done    chan struct{} // closed when finding ends
+	local   chan struct{} // closed when it ends, or only servers are left to be asked
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 
 	unindexed bool      // no index could be made

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -26,18 +27,25 @@ func (s *Symbolizer) find(e *entry) bool {
 		return false
 	}
 	e.finding, e.first = true, e.module == nil
-	e.done = make(chan struct{})
+	e.done, e.local = make(chan struct{}), make(chan struct{})
+	reached := e.local
+	local := sync.OnceFunc(func() { close(reached) })
+	free := sync.OnceFunc(func() { <-s.slots })
 	names, avoid := slices.Clone(e.names), e.broken
 	s.finding.Go(func() {
 		s.slots <- struct{}{}
-		f := s.search(e, names, avoid)
-		<-s.slots
+		f := s.search(e, names, avoid, func() {
+			free() // servers may hang: they keep nobody from looking on this machine
+			local()
+		})
+		free()
 		<-s.queue
 
 		e.mu.Lock()
 		f.publish(s, e)
 		e.finding, e.first = false, false
 		close(e.done)
+		local()
 		e.mu.Unlock()
 		s.relieve()
 	})
@@ -137,9 +145,9 @@ func (f *found) lend(s *Symbolizer, e *entry) (has bool) {
 }
 
 // search asks the finders for e's file in order, then follows a debug link, then
-// asks the servers, and keeps the best. It leaves
-// alone the debug information of the file to avoid.
-func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
+// asks the servers, and keeps the best. It leaves alone the debug information of
+// the file to avoid, and calls servers before it asks the first of those.
+func (s *Symbolizer) search(e *entry, names []string, avoid broken, servers func()) (f found) {
 	if len(names) == 0 {
 		names = []string{""}
 	}
@@ -169,6 +177,9 @@ func (s *Symbolizer) search(e *entry, names []string, avoid broken) (f found) {
 			return f
 		}
 		has := f.lend(s, e)
+		if i >= len(s.o.Finders) {
+			servers()
+		}
 		for _, name := range names {
 			if s.ctx.Err() != nil {
 				break

@@ -312,6 +312,28 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 	return dst, pending
 }
 
+// AwaitLocal waits until a location's file has been looked for everywhere but on
+// servers, or ctx is done. It begins no search.
+func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
+	s.mu.RLock()
+	e := s.entries[keyOf(l.ID, l.Name)]
+	s.mu.RUnlock()
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	finding, local := e.finding, e.local
+	e.mu.Unlock()
+	if !finding {
+		return
+	}
+	select {
+	case <-local:
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+}
+
 // Data returns the variable at a location, or the function. It waits like
 // Code. Nothing known: ErrNoSymbol. Nothing is claimed beyond a symbol's size;
 // a symbol without a size names the one address it stands at, unless

@@ -72,6 +72,8 @@ func because(u filter.Unresolved, r symbolize.Report) string {
 func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
 	switch {
+	case errors.Is(u.Err, symbolize.ErrPending):
+		return "give it more time: --wait 90s"
 	case r.Path != "" && r.Holds < symbolize.DebugInfo && r.Package.Name != "":
 		return "install the debug symbols of " + packageName(r.Package)
 	case r.Path != "" && r.Holds < symbolize.DebugInfo:
@@ -80,8 +82,6 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 		return ""
 	case u.ID.IsZero():
 		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"
-	case errors.Is(u.Err, symbolize.ErrPending):
-		return "give it more time: --wait 90s"
 	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:
 		return "something above is out of order; symfilter doctor " + u.ID.String() + " tries again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
