@@ -1,7 +1,9 @@
 package rtrace
 
 import (
+	"bytes"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -108,15 +110,13 @@ func (j *jsonPrinter) other(rec *Record) {
 		j.begun = true
 		j.process++
 		j.object("header", func(b []byte) []byte {
-			b = append(b, `,"fields":[`...)
-			for i, f := range rec.Fields {
-				if i > 0 {
-					b = append(b, ',')
+			b = append(b, `,"fields":{`...)
+			for i := range rec.Fields {
+				if f := &rec.Fields[i]; !hasField(rec.Fields[:i], f.Key) {
+					b = appendMember(b, string(f.Key), f.Value)
 				}
-				b = appendMember(append(b, '{'), "key", f.Key)
-				b = append(appendMember(b, "value", f.Value), '}')
 			}
-			return append(b, ']')
+			return append(b, '}')
 		})
 		return
 	}
@@ -337,6 +337,11 @@ func (j *jsonPrinter) reported(b []byte, rec *Record, source *string) []byte {
 		return b[:start]
 	}
 	return append(b, ']')
+}
+
+// hasField reports whether there is a field of this key.
+func hasField(fields []Field, key []byte) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return bytes.Equal(f.Key, key) })
 }
 
 // parseSummary reads what stands behind grouped calls.

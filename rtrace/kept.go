@@ -24,16 +24,17 @@ type kept struct {
 
 // A call is one of a report, with its arguments.
 type call struct {
-	lines  string
-	trace  *trace
-	index  uint64
-	time   uint64
-	id     uint64
-	size   int64
-	kind   string // of the resource
-	alloc  bool
-	counts bool
-	count  int // how often it was allocated, less how often it was freed
+	lines   string
+	trace   *trace
+	index   uint64
+	time    uint64
+	id      uint64
+	size    int64
+	kind    string // of the resource
+	alloc   bool
+	counts  bool
+	dropped bool
+	count   int // how often it was allocated, less how often it was freed
 
 	next, before *call
 }
@@ -93,21 +94,36 @@ func (k *kept) comment(p *processor, rec *Record) {
 	}
 }
 
-// add keeps the calls of a group with their backtrace.
+// add keeps the calls of a group with their backtrace, if that fits.
 func (k *kept) add(p *processor, g *group) {
+	if p.Leaks && !k.later {
+		n := 0
+		for _, c := range g.calls {
+			if k.pair(c) {
+				g.calls[n] = c
+				n++
+			} else {
+				k.used -= c.cost()
+			}
+		}
+		clear(g.calls[n:])
+		g.calls = g.calls[:n]
+	}
+	g.calls = slices.DeleteFunc(g.calls, func(c *call) bool {
+		if c.dropped {
+			k.used -= c.cost()
+		}
+		return c.dropped
+	})
+	if len(g.calls) == 0 {
+		return
+	}
 	key := traceKey{sums: [2]uint64{g.sums[0].Sum64(), g.sums[1].Sum64()}, frames: g.frames, epoch: g.epoch}
 	if g.frames == 0 {
 		key.epoch = 0
 	}
 	t := k.traces[key]
 	if t == nil {
-		if size := int64(len(g.lines)) + traceOverhead; !k.fits(size) {
-			for _, c := range g.calls {
-				k.used -= c.cost()
-			}
-			k.leftOut += len(g.calls)
-			return
-		}
 		t = &trace{lines: string(g.lines), key: key}
 		k.used += t.cost()
 		k.traces[key] = t
@@ -116,9 +132,6 @@ func (k *kept) add(p *processor, g *group) {
 		c.trace = t
 		t.uses++
 		k.link(c)
-		if p.Leaks && !k.later {
-			k.pair(c)
-		}
 	}
 }
 
@@ -132,8 +145,13 @@ func (k *kept) link(c *call) {
 	k.end = c
 }
 
-// drop forgets a call.
+// drop forgets a call. One that is freed by another of its own group has no
+// place yet.
 func (k *kept) drop(c *call) {
+	if c.trace == nil {
+		c.dropped = true
+		return
+	}
 	if c.before != nil {
 		c.before.next = c.next
 	} else {
@@ -145,35 +163,34 @@ func (k *kept) drop(c *call) {
 		k.end = c.before
 	}
 	k.used -= c.cost()
-	if t := c.trace; t != nil {
-		if t.uses--; t.uses == 0 {
-			delete(k.traces, t.key)
-			k.used -= t.cost()
-		}
+	if t := c.trace; t.uses == 1 {
+		delete(k.traces, t.key)
+		k.used -= t.cost()
 	}
+	c.trace.uses--
 }
 
-// pair drops what a call frees, and the call itself if it frees, or counts as
-// another allocation of what is allocated.
-func (k *kept) pair(c *call) {
+// pair reports whether a call is left when it is held against those before it:
+// one that frees is not, nor one that allocates again what counts. It drops what
+// the call frees.
+func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]
 	switch {
 	case c.alloc && known != nil && c.counts:
 		known.count++
-		k.drop(c)
+		return false
 	case c.alloc:
 		c.count = 1
 		k.table[key] = c
-	default:
-		if known != nil {
-			if known.count--; known.count <= 0 || !c.counts {
-				delete(k.table, key)
-				k.drop(known)
-			}
+		return true
+	case known != nil:
+		if known.count--; known.count <= 0 || !c.counts {
+			delete(k.table, key)
+			k.drop(known)
 		}
-		k.drop(c)
 	}
+	return false
 }
 
 // sort brings calls into the order of their times and indexes.
@@ -198,7 +215,9 @@ func (k *kept) print(p *processor) error {
 		if p.Leaks {
 			for c := k.first; c != nil; {
 				next := c.next
-				k.pair(c)
+				if !k.pair(c) {
+					k.drop(c)
+				}
 				c = next
 			}
 		}

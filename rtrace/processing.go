@@ -108,6 +108,7 @@ type processor struct {
 	space  *space  // of the process
 	teller *teller
 
+	begun   bool           // a record has come
 	lineEnd string         // of the report: "\n" or "\r\n"
 	types   []resourceType // of the report, in its order
 
@@ -155,10 +156,14 @@ func (p *processor) collects() bool { return p.keeps() || p.Addresses != nil }
 
 // record takes a record of the report.
 func (p *processor) record(rec *Record) error {
+	begun := p.begun
+	p.begun = true
 	switch rec.Kind {
 	case Header:
-		if err := p.end(); err != nil {
-			return err
+		if begun {
+			if err := p.end(); err != nil {
+				return err
+			}
 		}
 		p.types = p.types[:0]
 		p.header(rec)
@@ -346,7 +351,8 @@ func (p *processor) blank(rec *Record) error {
 
 // collect adds a call to the group.
 func (p *processor) collect(rec *Record) {
-	if !p.kept.fits(int64(len(rec.Raw)) + callOverhead) {
+	passes := rec.Kind == Free && p.Leaks && !p.kept.later // it is not kept
+	if !passes && !p.kept.fits(int64(len(rec.Raw))+callOverhead) {
 		p.last = false
 		p.kept.leftOut++
 		return

@@ -20,8 +20,8 @@ type Reader struct {
 	ends       ends // what ends a call in this report
 	number     uint64
 
-	// Frames at one address that say something: inlined calls, or a function
-	// that calls itself.
+	// Frames at one address that have names: inlined calls, or a function that
+	// calls itself.
 	run     []byte
 	lines   []int // where each ends in run
 	runAddr uint64
@@ -152,9 +152,13 @@ func (r *Reader) close() { r.open, r.framed, r.number = false, false, 0 }
 // frame reads a line of a frame.
 func (r *Reader) frame(line []byte, addr uint64, said []byte) {
 	r.headed, r.framed = true, true
-	if len(said) == 0 {
+	if s := parseSaid(said); s.function == nil && s.file == nil { // nothing is inlined into it
 		r.endRun()
 		r.rec = Record{Kind: Frame, Raw: line, Addr: addr, Fields: r.rec.Fields[:0]}
+		if len(said) > 0 {
+			r.said = append(r.said[:0], said)
+			r.rec.Said = r.said
+		}
 		r.count()
 		return
 	}

@@ -226,14 +226,15 @@ func (s *space) site(rec *Record) site {
 		return site{}
 	}
 	m := s.find(rec.Addr-1, rec.epoch)
-	if m == nil || m.file == nil {
+	switch {
+	case m == nil:
 		return site{}
-	}
-	if m.file.err != nil {
+	case m.file == nil:
+		return site{at: m}
+	case m.file.err != nil:
 		s.teller.tell(m.file.err.Error() + "; its frames stay as they are")
 		return site{at: m}
-	}
-	if !m.placed {
+	case !m.placed:
 		s.teller.tell(fmt.Sprintf("%s: this is not the file that ran: %d bytes of it were mapped as code, and it has %d; its frames stay as they are", m.file.path, m.to-m.from, m.file.size()))
 		return site{at: m}
 	}
