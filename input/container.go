@@ -27,9 +27,9 @@ type container struct {
 	// given colours as it understands them.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
-	// unfinished returns where the first line begins in b, which begins with a
-	// line, that may not be whole; len(b) if there is none. It may err: open
-	// says.
+	// unfinished returns where the first line begins in b, which holds whole
+	// lines, that may be a part; len(b) if there is none. It costs little, and may
+	// err: open says.
 	unfinished func(b []byte, hint *int) int
 
 	// fields appends what JSON has of a line's envelope: members of an object,
@@ -125,21 +125,31 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI looks for the tag. Of all that a line must have, capital letters
-// are what logs hold least of.
-func unfinishedCRI(b []byte, _ *int) int {
-	const before = len("0000-00-00T00:00:00Z stdout ")
-	for at := 0; at < len(b); at++ {
-		i := bytes.IndexByte(b[at:], 'P')
+// unfinishedCRI looks at each line's tag. hint is where that ended in the line
+// before: mostly it ends there again.
+func unfinishedCRI(b []byte, hint *int) int {
+	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
+	n := *hint // where " F " ends
+	for at := 0; at < len(b); {
+		next := at + n
+		if n < end || next >= len(b) || b[at+len("0000-00-00")] != 'T' || string(b[next-end:next]) != stdout && string(b[next-end:next]) != stderr {
+			line := b[at:]
+			if i := bytes.IndexByte(line, '\n'); i >= 0 {
+				line = line[:i]
+			}
+			p, _, ok := openCRI(line, nil)
+			if ok && !p.whole {
+				return at
+			}
+			n = len(p.head)
+			*hint = n
+			next = at + n
+		}
+		i := bytes.IndexByte(b[next:], '\n')
 		if i < 0 {
 			break
 		}
-		at += i
-		if at >= before && at+1 < len(b) && (b[at+1] == ' ' || b[at+1] == ':') && b[at-1] == ' ' && b[at-8] == ' ' {
-			if s := string(b[at-7 : at-1]); s == "stdout" || s == "stderr" {
-				return bytes.LastIndexByte(b[:at], '\n') + 1
-			}
-		}
+		at = next + i + 1
 	}
 	return len(b)
 }

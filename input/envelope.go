@@ -168,30 +168,22 @@ func (e *Envelope) quick() bool {
 
 // block filters b, which ends with a line end.
 func (e *Envelope) block(b []byte) {
-	open, unfinished := -1, -1
-	raw := 0 // b[raw:at] goes out as it came
-	at := 0
+	unfinished := -1
+	raw, at := 0, 0 // b[raw:at] goes out as it came
 	flush := func() {
 		e.asItCame(b[raw:at])
 		raw = at
 	}
 	for at < len(b) {
 		if e.quick() {
-			if open < at {
-				if open = bytes.Index(b[at:], markupOpen); open < 0 {
-					open = len(b)
-				} else {
-					open += at
-				}
-			}
+			flush()
 			if unfinished < at {
 				unfinished = at + e.c.unfinished(b[at:], &e.hint)
 			}
-			mark := min(open, unfinished)
-			if mark == len(b) {
-				break
+			at += e.plain(b[at:unfinished])
+			if raw = at; at == len(b) {
+				return
 			}
-			at += bytes.LastIndexByte(b[at:mark], '\n') + 1
 		}
 		end := at + bytes.IndexByte(b[at:], '\n') + 1
 		if e.line(b[at:end], flush) {
@@ -199,8 +191,19 @@ func (e *Envelope) block(b []byte) {
 		}
 		at = end
 	}
-	at = len(b)
 	flush()
+}
+
+// plain gives the lines that b begins with to the filter, up to the first with
+// markup, and returns how many bytes they are.
+func (e *Envelope) plain(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	e.out.cur = nil
+	n, _ := e.f.WritePlain(b) // its error is that of the writer, which e.out keeps
+	e.out.left, e.dict = e.f.Pending()
+	return n
 }
 
 // line takes in a line. It reports false if that is to go out as it came;
