@@ -1,19 +1,130 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/callgrind"
+	"github.com/symfilter/symfilter/markup"
 )
 
 // callgrindFlags are the flags of symfilter callgrind.
-type callgrindFlags struct{}
+type callgrindFlags struct {
+	tree      string
+	sort      string
+	show      string
+	threshold percentage
+	inclusive bool
+	source    bool
+}
 
-func (f *callgrindFlags) define(set *pflag.FlagSet) {}
+// trees are the values of --tree.
+func trees() []string { return []string{"none", "caller", "calling", "both"} }
+
+func (f *callgrindFlags) define(set *pflag.FlagSet) {
+	set.Var(&choice{&f.tree, trees()}, "tree", "")
+	set.StringVar(&f.sort, "sort", "", "")
+	set.StringVar(&f.show, "show", "", "")
+	set.Var(&f.threshold, "threshold", "")
+	set.VarPF((*truth)(&f.inclusive), "inclusive", "", "").NoOptDefVal = "true"
+	set.VarPF((*truth)(&f.source), "source", "", "").NoOptDefVal = "true"
+}
 
 // callgrind returns what translates a profile of Callgrind.
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
-	return passOn{at.batch.w}
+	f := &r.c.callgrind
+	o := callgrind.Options{
+		Symbolizer: r.sym,
+		Elements:   r.output == outputMarkup,
+		Sysroot:    r.c.sysroot,
+		Basenames:  r.c.basenames,
+		Wait:       at.wait,
+		Context:    r.ctx,
+		Diagnose:   at.diagnose,
+		Label:      at.label,
+		Tree:       map[string]callgrind.Tree{"caller": callgrind.Callers, "calling": callgrind.Calling, "both": callgrind.Callers | callgrind.Calling}[f.tree],
+		Inclusive:  f.inclusive,
+		Show:       splitWords(f.show),
+		Sort:       splitWords(f.sort),
+		Threshold:  -1,
+		Source:     f.source,
+		Color:      r.color,
+	}
+	if f.threshold.set {
+		o.Threshold = f.threshold.n
+	}
+	for _, p := range r.prefixes {
+		o.PrefixMap = append(o.PrefixMap, callgrind.PrefixMap(p))
+	}
+	switch r.output {
+	case outputMarkup:
+		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, o) })
+	case outputJSON:
+		o.Output = callgrind.JSON
+	case outputCallgrind:
+		o.Output = callgrind.Profile
+	}
+	return callgrind.NewReport(at.batch.w, r.sym, o)
 }
 
-const callgrindHelp = help
+// splitWords returns what commas separate.
+func splitWords(s string) (words []string) {
+	for w := range strings.SplitSeq(s, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// A percentage is a number from 0 to 100.
+type percentage struct {
+	n   float64
+	set bool
+}
+
+func (p *percentage) String() string { return strconv.FormatFloat(p.n, 'g', -1, 64) }
+func (p *percentage) Type() string   { return "percent" }
+
+func (p *percentage) Set(s string) (err error) {
+	p.n, err = strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+	if err != nil || !(p.n >= 0 && p.n <= 100) {
+		return fmt.Errorf("not a number from 0 to 100")
+	}
+	p.set = true
+	return nil
+}
+
+const callgrindHelp = `symfilter callgrind [flags] [FILE...]
+
+Prints what a profile of Callgrind, Cachegrind or another producer of the format
+says: its functions and what they cost, those of stripped programs by name.
+
+  symfilter callgrind -s /srv/symbols callgrind.out.4711
+  symfilter callgrind --inclusive --tree=both callgrind.out.* | less
+  symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
+
+Its own flags:
+      --inclusive          order by what functions and all that they called cost
+      --tree=WHOM          under and above each function: caller, calling, both
+      --threshold=PERCENT  functions that cost so much together (99); with
+                           --inclusive: that cost more than the rest each
+      --show=EVENTS        columns: events of the profile, calculated ones, and
+                           such as Sum=Ir+10*D1mr; separated by commas
+      --sort=EVENTS        order by these; otherwise as shown
+      --source             also lines of source files, with their costs
+
+Those of symfilter that count here most:
+      --output FORM        text (the table), json, markup, or callgrind: the
+                           profile with names, for KCachegrind
+  -s, --symbol-path PATH   debug files, or folders of them (repeatable)
+      --sysroot DIR        where the objects of the profile are, if not at /
+      --prefix-map OLD=NEW where objects and sources are that begin with OLD
+All of them: symfilter --help, and symfilter man | man -l -
+
+To filter a log with the name callgrind, write ./callgrind.
+`

@@ -110,6 +110,7 @@ func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []
 // An arrival is an input whose format is being recognised.
 type arrival struct {
 	in       *os.File
+	label    string
 	wait     time.Duration
 	diagnose func(string)
 	filter   *filter.Filter // of markup; it writes to batch

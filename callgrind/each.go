@@ -1,0 +1,79 @@
+package callgrind
+
+import (
+	"cmp"
+	"slices"
+)
+
+// eachPlace calls visit for each place: those that are one address, or one line
+// where there are no addresses, in one function together. They come by object
+// and address.
+func (g *graph) eachPlace(visit func(same []uint32)) {
+	keys := g.m.costs.keys
+	object := func(i uint32) Name { return g.m.functions[keys[i].from].object }
+	order := make([]uint32, len(keys))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	compare := func(a, b uint32) int {
+		c := cmp.Or(cmp.Compare(object(a), object(b)), cmp.Compare(keys[a].addr, keys[b].addr), cmp.Compare(g.ofPlace[a], g.ofPlace[b]))
+		if c == 0 {
+			c = cmp.Or(cmp.Compare(g.file[a], g.file[b]), cmp.Compare(g.line[a], g.line[b]))
+		}
+		return c
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
+	for len(order) > 0 {
+		n := 1
+		for n < len(order) && compare(order[0], order[n]) == 0 {
+			n++
+		}
+		visit(order[:n])
+		order = order[n:]
+	}
+}
+
+// A fileCost is what a function costs in one source file: its own, or that of
+// what was inlined.
+type fileCost struct {
+	name  Name
+	costs []int64
+}
+
+// filesOf returns what a function costs in each file, in the order of their
+// first lines.
+func (g *graph) filesOf(n uint32) (all []fileCost) {
+	if g.placesOf == nil {
+		g.placesOf = make([]uint32, len(g.ofPlace))
+		g.firstPlace = make([]uint32, len(g.all)+1)
+		for _, at := range g.ofPlace {
+			g.firstPlace[at+1]++
+		}
+		for i := range g.all {
+			g.firstPlace[i+1] += g.firstPlace[i]
+		}
+		next := slices.Clone(g.firstPlace)
+		for i, at := range g.ofPlace {
+			g.placesOf[next[at]] = uint32(i)
+			next[at]++
+		}
+	}
+	for _, i := range g.placesOf[g.firstPlace[n]:g.firstPlace[n+1]] {
+		file := g.file[i]
+		at := slices.IndexFunc(all, func(f fileCost) bool { return f.name == file })
+		if at < 0 {
+			if len(all) == maxFiles {
+				all[maxFiles-1].name = 0
+				at = maxFiles - 1
+			} else {
+				at = len(all)
+				all = append(all, fileCost{file, make([]int64, g.width)})
+			}
+		}
+		add(all[at].costs, g.m.costs.of(int(i)))
+	}
+	return all
+}
+
+// maxFiles is how many files of one function are told apart.
+const maxFiles = 256

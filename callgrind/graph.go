@@ -1,0 +1,328 @@
+package callgrind
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A graph is the functions of a profile with their costs, and who calls whom.
+type graph struct {
+	*resolution
+	width int
+	total []int64
+
+	self, inclusive []int64 // by node
+	calls           []int64 // how often each was called
+	approximate     []bool  // inclusive and calls are: a stripped tail call hides how it was called
+	edges           []edge  // by caller, then by function called
+	costs           []int64 // of the edges
+	callers         []uint32
+	firstCallee     []uint32 // of each node, in edges; one more at the end
+	firstCaller     []uint32 // likewise, in callers
+	placesOf        []uint32 // the places of each node, when they were asked for
+	firstPlace      []uint32
+}
+
+// An edge is all calls from one function to another.
+type edge struct {
+	from, to uint32
+	count    int64
+	implied  bool // the profile does not have it: the code of one is in the other
+}
+
+func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.width] }
+func (g *graph) inclOf(n uint32) []int64   { return g.inclusive[int(n)*g.width:][:g.width] }
+func (g *graph) edgeCost(e uint32) []int64 { return g.costs[int(e)*g.width:][:g.width] }
+
+// callees returns the edges from a node.
+func (g *graph) callees(n uint32) (first, end uint32) { return g.firstCallee[n], g.firstCallee[n+1] }
+
+// callersOf returns the edges to a node.
+func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]:g.firstCaller[n+1]] }
+
+// A part is what an edge is summed of: a call, or a place that was jumped into.
+type part struct {
+	from, to uint32
+	index    uint32 // of the call, or of the place
+	place    bool
+	called   bool // the call was made from a place that was jumped into
+}
+
+// newGraph sums up what v has resolved.
+func newGraph(v *resolution, total []int64) *graph {
+	m := v.m
+	g := &graph{resolution: v, width: m.costs.width, total: total}
+	v.unite()
+	n := len(v.all)
+	g.self = make([]int64, n*g.width)
+	g.approximate = make([]bool, n)
+	addresses := false
+	var parts []part
+	for i := range m.costs.keys {
+		k := &m.costs.keys[i]
+		addresses = addresses || k.addr != 0
+		at, fn := v.ofPlace[i], v.ofFunction[k.from]
+		add(g.selfOf(at), m.costs.of(i))
+		if at != fn {
+			g.approximate[at] = true
+			parts = append(parts, part{from: fn, to: at, index: uint32(i), place: true})
+		}
+	}
+	for i, f := range m.functions {
+		if _, _, hex := entry(m.r.Text(f.name)); hex && v.needy[i] && !addresses {
+			g.approximate[v.ofFunction[i]] = true
+		}
+	}
+	for i := range m.calls.keys {
+		k := &m.calls.keys[i]
+		at, fn := v.ofPlace[k.from], v.ofFunction[m.costs.keys[k.from].from]
+		parts = append(parts, part{from: at, to: v.ofFunction[k.to], index: uint32(i)})
+		if at != fn {
+			parts = append(parts, part{from: fn, to: at, index: uint32(i), called: true})
+		}
+	}
+	g.connect(parts)
+	g.include()
+	return g
+}
+
+// connect makes edges of their parts.
+func (g *graph) connect(parts []part) {
+	m := g.m
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.index, b.index))
+	})
+	entered := make(map[uint32]uint64) // by edge: the first address of what was jumped into
+	for i := range parts {
+		p := &parts[i]
+		if i == 0 || parts[i-1].from != p.from || parts[i-1].to != p.to {
+			g.edges = append(g.edges, edge{from: p.from, to: p.to})
+			g.costs = append(g.costs, make([]int64, g.width)...)
+		}
+		e := uint32(len(g.edges) - 1)
+		switch {
+		case p.place:
+			add(g.edgeCost(e), m.costs.of(int(p.index)))
+			g.edges[e].implied = true
+			addr := m.costs.keys[p.index].addr
+			if first, ok := entered[e]; !ok || addr < first {
+				entered[e] = addr
+			}
+		case p.called:
+			add(g.edgeCost(e), m.calls.of(int(p.index))[1:])
+			g.edges[e].implied = true
+		default:
+			c := m.calls.of(int(p.index))
+			g.edges[e].count = plus(g.edges[e].count, c[0])
+			add(g.edgeCost(e), c[1:])
+		}
+	}
+	// What was jumped into was entered as often as its first instruction ran.
+	if events := m.r.Events(); len(events) > 0 && events[0].Name == "Ir" {
+		for i := range parts {
+			p := &parts[i]
+			if !p.place {
+				continue
+			}
+			e, _ := slices.BinarySearchFunc(g.edges, p, func(e edge, p *part) int {
+				return cmp.Or(cmp.Compare(e.from, p.from), cmp.Compare(e.to, p.to))
+			})
+			if m.costs.keys[p.index].addr == entered[uint32(e)] {
+				g.edges[e].count = plus(g.edges[e].count, m.costs.of(int(p.index))[0])
+			}
+		}
+	}
+	n := len(g.all)
+	g.calls = make([]int64, n)
+	g.firstCallee, g.firstCaller = make([]uint32, n+1), make([]uint32, n+1)
+	for _, e := range g.edges {
+		g.firstCallee[e.from+1]++
+		g.firstCaller[e.to+1]++
+		g.calls[e.to] = plus(g.calls[e.to], e.count)
+	}
+	for i := range n {
+		g.firstCallee[i+1] += g.firstCallee[i]
+		g.firstCaller[i+1] += g.firstCaller[i]
+	}
+	g.callers = make([]uint32, len(g.edges))
+	next := slices.Clone(g.firstCaller)
+	for i, e := range g.edges {
+		g.callers[next[e.to]] = uint32(i)
+		next[e.to]++
+	}
+}
+
+// unite puts functions together that were called, but cost nothing, with those
+// of their name that did: some producers do not say in which object or file a
+// function is that is called.
+func (v *resolution) unite() {
+	costs := make([]bool, len(v.all))
+	for _, at := range v.ofPlace {
+		costs[at] = true
+	}
+	for _, at := range v.ofFunction { // what has code in others is there, too
+		costs[at] = costs[at] || v.all[at].merged
+	}
+	type place struct{ where, fn Name }
+	inObject, inFile := make(map[place]uint32), make(map[place]uint32) // 0: several
+	note := func(m map[place]uint32, p place, n uint32) {
+		if _, ok := m[p]; ok {
+			n = 0
+		}
+		m[p] = n
+	}
+	for n, is := range costs {
+		if is && n > 0 {
+			note(inObject, place{v.all[n].object, v.all[n].fn}, uint32(n))
+			note(inFile, place{v.all[n].file, v.all[n].fn}, uint32(n))
+		}
+	}
+	for i, at := range v.ofFunction {
+		if i == 0 || costs[at] {
+			continue
+		}
+		n := v.all[at]
+		if to := inObject[place{n.object, n.fn}]; to != 0 {
+			v.ofFunction[i] = to
+		} else if to := inFile[place{n.file, n.fn}]; to != 0 {
+			v.ofFunction[i] = to
+		}
+	}
+}
+
+// include sums what each function cost with all that it called. The cost of a
+// function that calls itself, by others or not, is in that of its callers many
+// times; of it, no more counts than the whole cycle costs.
+func (g *graph) include() {
+	n := uint32(len(g.all))
+	g.inclusive = make([]int64, int(n)*g.width)
+	cycle, count := g.cycles()
+	members := make([]uint32, count)
+	for i := range n {
+		members[cycle[i]]++
+	}
+	whole := make([]int64, int(count)*g.width) // of the cycles: their functions, and what these call outside
+	for i := range n {
+		if members[cycle[i]] < 2 {
+			continue
+		}
+		w := whole[int(cycle[i])*g.width:][:g.width]
+		add(w, g.selfOf(i))
+		first, end := g.callees(i)
+		for e := first; e < end; e++ {
+			if cycle[g.edges[e].to] != cycle[i] {
+				add(w, g.edgeCost(e))
+			}
+		}
+	}
+	limit := slices.Clone(g.total) // no function costs more than all do
+	all := make([]int64, g.width)
+	for i := range n {
+		add(all, g.selfOf(i))
+	}
+	for e := range limit {
+		limit[e] = max(limit[e], all[e])
+	}
+	called := make([]int64, g.width)
+	for i := range n {
+		incl := g.inclOf(i)
+		clear(called)
+		some := false
+		for _, e := range g.callersOf(i) {
+			if g.edges[e].from != i {
+				some = true
+				add(called, g.edgeCost(e))
+			}
+		}
+		copy(incl, g.selfOf(i))
+		first, end := g.callees(i)
+		for e := first; e < end; e++ {
+			if g.edges[e].to != i {
+				add(incl, g.edgeCost(e))
+			}
+		}
+		if some && (g.m.head.parts == 1 || members[cycle[i]] > 1) {
+			copy(incl, called) // as callgrind_annotate counts
+		} else if some {
+			for e := range incl { // calls that one part begins and another ends are in neither
+				incl[e] = max(incl[e], called[e])
+			}
+		}
+		if members[cycle[i]] > 1 {
+			w := whole[int(cycle[i])*g.width:][:g.width]
+			for e := range incl {
+				incl[e] = min(incl[e], w[e])
+			}
+		}
+		for e := range incl {
+			incl[e] = min(incl[e], limit[e])
+		}
+	}
+	// Nor does what a cycle calls of itself.
+	for i := range g.edges {
+		if e := &g.edges[i]; cycle[e.from] == cycle[e.to] {
+			c, from, to := g.edgeCost(uint32(i)), g.inclOf(e.from), g.inclOf(e.to)
+			for j := range c {
+				c[j] = min(c[j], max(from[j], 0), max(to[j], 0))
+			}
+		}
+	}
+}
+
+// cycles returns of each node which cycle it is in, and how many there are; one
+// that is in none is one alone (Tarjan's algorithm).
+func (g *graph) cycles() (of []uint32, count uint32) {
+	n := uint32(len(g.all))
+	of = make([]uint32, n)
+	number, low := make([]uint32, n), make([]uint32, n) // 1 and up; 0: not seen
+	on := make([]bool, n)
+	type visit struct{ node, edge uint32 }
+	var stack []uint32
+	var path []visit
+	seen := uint32(0)
+	for root := range n {
+		if number[root] != 0 {
+			continue
+		}
+		path = append(path[:0], visit{root, g.firstCallee[root]})
+		for len(path) > 0 {
+			at := &path[len(path)-1]
+			v := at.node
+			if number[v] == 0 {
+				seen++
+				number[v], low[v] = seen, seen
+				stack = append(stack, v)
+				on[v] = true
+			}
+			if at.edge < g.firstCallee[v+1] {
+				w := g.edges[at.edge].to
+				at.edge++
+				if number[w] == 0 {
+					path = append(path, visit{w, g.firstCallee[w]})
+				} else if on[w] {
+					low[v] = min(low[v], number[w])
+				}
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				up := path[len(path)-1].node
+				low[up] = min(low[up], low[v])
+			}
+			if low[v] != number[v] {
+				continue
+			}
+			for {
+				w := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				on[w] = false
+				of[w] = count
+				if w == v {
+					break
+				}
+			}
+			count++
+		}
+	}
+	return of, count
+}

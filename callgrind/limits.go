@@ -1,0 +1,29 @@
+package callgrind
+
+// Limits, one a line, with unit and reason.
+const (
+	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
+	maxName      = 64 << 10 // bytes of a name that are kept: ten times what the longest C++ name takes
+	maxNames     = 4 << 20  // names of objects, files and functions, all together
+	maxNameBytes = 96 << 20 // bytes of them
+	maxIDs       = 1 << 22  // numbers of one table of names that go up: each takes 4 bytes
+	maxSparse    = 1 << 18  // others
+	maxEvents    = 64       // kinds of events; Callgrind has 19
+	maxTerms     = 64       // terms of a derived event
+	maxPositions = 4        // numbers that say where: address, block, line
+	maxValue     = 4 << 10  // bytes of a header line that are kept
+
+	maxModel     = 384 << 20 // bytes of places, calls and jumps that are told apart; 9 million places
+	maxFunctions = 1 << 20   // functions, with their objects and files
+	maxObjects   = 4096      // files of objects that are opened
+	maxPath      = 4096      // bytes of a file's name
+	maxTold      = 50        // diagnostics of one kind
+	maxThreads   = 1 << 12   // names of threads that are counted
+
+	maxDescriptions = 64 // lines of "desc:" that are shown
+
+	maxInline     = 128      // inlined calls at one address
+	maxSource     = 64 << 20 // bytes of a source file that is shown
+	maxSources    = 1000     // source files that are shown
+	maxSourceLine = 4 << 10  // bytes of a line of one
+)

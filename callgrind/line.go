@@ -1,0 +1,283 @@
+package callgrind
+
+import "math"
+
+// numbers reads a line of numbers: where, and costs.
+func (r *Reader) numbers(b []byte) error {
+	if r.columns == nil {
+		if err := r.assume(); err != nil {
+			return err
+		}
+	}
+	r.body = true
+	pos, i, ok := r.position(b, 0)
+	if !ok {
+		r.bad(b)
+		return nil
+	}
+	r.last = pos
+	r.rec.Position = pos
+	costs := r.costs
+	clear(costs)
+	some := false
+	for column := 0; ; column++ {
+		for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+			i++
+		}
+		if i == len(b) {
+			break
+		}
+		var n int64
+		start := i
+		if c := b[i] - '0'; c < 10 { // as a rule
+			n = int64(c)
+			for i++; i < len(b) && b[i]-'0' < 10; i++ {
+				n = n*10 + int64(b[i]-'0')
+			}
+		}
+		if i-start == 0 || i-start > 18 || i < len(b) && b[i] != ' ' && b[i] != '\t' {
+			if n, i, ok = number(b, start); !ok {
+				r.complain("number", "has %q, which is no cost; it counts 0", word(b, start))
+			}
+		}
+		if column >= len(r.columns) {
+			r.complain("extra", "has more costs than there are events; they do not count")
+			break
+		}
+		some = true
+		if c := r.columns[column]; c >= 0 {
+			costs[c] = plus(costs[c], n)
+		}
+	}
+	r.rec.Costs = costs
+	switch r.next {
+	case aCall:
+		r.next = aCost
+		return r.give(Call)
+	case aJump:
+		r.next = aCost
+		if err := r.give(Jump); err != nil || !some {
+			return err
+		}
+		return r.give(Cost) // by the format's description nothing more belongs to a jump
+	}
+	return r.give(Cost)
+}
+
+// number reads a cost that is more than a few digits: hexadecimal, below zero,
+// a fraction, "." for none, or larger than a number can be.
+func number(b []byte, i int) (n int64, end int, ok bool) {
+	w := word(b, i)
+	end = i + len(w)
+	negative := false
+	if w[0] == '-' || w[0] == '+' {
+		negative = w[0] == '-'
+		w = w[1:]
+	}
+	if len(w) == 1 && w[0] == '.' && !negative {
+		return 0, end, true
+	}
+	v, used := digits(w)
+	rest := w[used:]
+	if used > 0 && len(rest) > 0 && rest[0] == '.' { // of the fraction nothing is kept
+		rest = rest[1:]
+		for len(rest) > 0 && rest[0]-'0' < 10 {
+			rest = rest[1:]
+		}
+	}
+	if used == 0 || len(rest) > 0 {
+		return 0, end, false
+	}
+	n = int64(min(v, math.MaxInt64))
+	if negative {
+		n = -n
+	}
+	return n, end, true
+}
+
+// word returns what stands at i up to a blank.
+func word(b []byte, i int) []byte {
+	end := i
+	for end < len(b) && b[end] != ' ' && b[end] != '\t' {
+		end++
+	}
+	return b[i:end]
+}
+
+// digits reads a number, decimal or hexadecimal, and returns how many bytes it
+// is. What is larger than there is, is the largest.
+func digits(b []byte) (v uint64, used int) {
+	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
+		for used = 2; used < len(b); used++ {
+			d, ok := hexDigit(b[used])
+			if !ok {
+				break
+			}
+			if v>>60 != 0 {
+				v = math.MaxUint64
+				continue
+			}
+			v = v<<4 | uint64(d)
+		}
+		if used == 2 {
+			return 0, 0
+		}
+		return v, used
+	}
+	for used < len(b) && b[used]-'0' < 10 {
+		d := uint64(b[used] - '0')
+		if v > (math.MaxUint64-d)/10 {
+			v = math.MaxUint64
+		} else {
+			v = v*10 + d
+		}
+		used++
+	}
+	return v, used
+}
+
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case c-'0' < 10:
+		return c - '0', true
+	case c|0x20-'a' < 6:
+		return c | 0x20 - 'a' + 10, true
+	}
+	return 0, false
+}
+
+// position reads a place, from i on.
+func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
+	for n := range r.positions {
+		for n > 0 && i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+			i++
+		}
+		if i == len(b) {
+			return pos, i, n > 0 // Xdebug's calls have more, others less
+		}
+		base := r.last.Line
+		if n == r.addr {
+			base = r.last.Addr
+		} else if n != r.at {
+			base = 0
+		}
+		var v uint64
+		switch c := b[i]; {
+		case c-'0' < 10:
+			var used int
+			if v, used = digits(b[i:]); used == 0 {
+				return pos, i, false
+			}
+			i += used
+		case c == '*':
+			v = base
+			i++
+		case c == '+' || c == '-':
+			d, used := digits(b[i+1:])
+			if used == 0 {
+				return pos, i, false
+			}
+			i += 1 + used
+			v = base + d
+			if c == '-' {
+				v = base - d
+				if d > base && n == r.at {
+					r.complain("number", "goes back behind the first line of a file")
+					v = 0
+				}
+			} else if v < base && n == r.at {
+				v = math.MaxUint64
+			}
+		case c == '?':
+			i++
+		default:
+			return pos, i, false
+		}
+		if i < len(b) && b[i] != ' ' && b[i] != '\t' {
+			return pos, i, false
+		}
+		if n == r.addr {
+			pos.Addr = v
+		} else if n == r.at {
+			pos.Line = v
+		}
+	}
+	return pos, i, true
+}
+
+// call reads "COUNT TARGET" behind "calls=".
+func (r *Reader) call(b []byte) error {
+	r.begin()
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	count, used := digits(b[i:])
+	if used == 0 {
+		r.complain("number", "has no number of calls")
+	}
+	r.rec.Count = int64(min(count, math.MaxInt64))
+	r.target(b, i+used)
+	if r.calledOb || r.calledFile || r.calledFn { // otherwise what was called before is called again
+		if !r.calledOb {
+			r.callee.Object = r.rec.Object
+		}
+		if !r.calledFile {
+			r.callee.File = r.rec.Source
+		}
+		r.callee.Source = r.callee.File
+		r.calledOb, r.calledFile, r.calledFn = false, false, false
+	}
+	to := r.rec.To.Position
+	r.rec.To = r.callee
+	r.rec.To.Position = to
+	r.next = aCall
+	return nil
+}
+
+// target reads where a call or a jump goes.
+func (r *Reader) target(b []byte, i int) {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	r.rec.To.Position, _, _ = r.position(b, i)
+}
+
+// jump reads "COUNT TARGET", or "FOLLOWED/EXECUTED TARGET" or "EXECUTED FOLLOWED
+// TARGET" of a conditional one.
+func (r *Reader) jump(b []byte, conditional bool) error {
+	r.begin()
+	i := 0
+	next := func() int64 {
+		for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+			i++
+		}
+		n, used := digits(b[i:])
+		i += used
+		return int64(min(n, math.MaxInt64))
+	}
+	r.rec.Count, r.rec.Executed, r.rec.Conditional = next(), 0, conditional
+	if conditional {
+		if i < len(b) && b[i] == '/' {
+			i++
+			r.rec.Executed = next()
+		} else {
+			r.rec.Executed, r.rec.Count = r.rec.Count, next()
+		}
+	}
+	r.target(b, i)
+	r.rec.To.Object, r.rec.To.File, r.rec.To.Function = r.rec.Object, r.rec.File, r.rec.Function
+	r.rec.To.Source = r.rec.Source
+	if r.jumpFile != 0 {
+		r.rec.To.Source = r.jumpFile
+	}
+	if r.jumpFn != 0 {
+		r.rec.To.Function = r.jumpFn
+		if r.jumpFile != 0 {
+			r.rec.To.File = r.jumpFile
+		}
+	}
+	r.jumpFile, r.jumpFn = 0, 0
+	r.next = aJump
+	return nil
+}

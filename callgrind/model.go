@@ -1,0 +1,298 @@
+package callgrind
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A model is what a profile, or a part of one, sums up to: each place once, as
+// the profile names it.
+type model struct {
+	r *Reader
+
+	functions []function // 0: those that were too many
+	index     map[function]uint32
+	current   function // the function of the last line, and its number
+	number    uint32
+
+	costs sums // by function and source file
+	calls sums // by place and function: the count, and the costs
+	jumps sums // by place and function: followed, and executed
+	jumpy bool // jumps are kept
+	full  bool // places are no longer told apart
+
+	head headings
+	sums partSums
+}
+
+// A function is one as the profile names it.
+type function struct{ object, file, name Name }
+
+// headings are what the lines of a header say that a report shows.
+type headings struct {
+	creator, command, pid, version string
+	parts, documents               int
+	threads                        map[string]bool
+	descriptions                   []string
+	thread, trigger                string // of the part
+}
+
+// partSums are the costs of a part, and those of all parts that have ended.
+type partSums struct {
+	begun           bool
+	self            []int64 // of its lines
+	summary, totals []int64 // as it says; nil: it does not
+	line            int     // where totals: is
+	total           []int64 // of all parts that have ended
+	ended, lines    []int64 // of the part that ended last, as it says, and as its lines are
+	calculated      bool    // one of them does not say
+}
+
+func newModel(r *Reader) *model {
+	m := &model{r: r, functions: make([]function, 1), index: make(map[function]uint32)}
+	m.calls.width, m.jumps.width = 1, 2
+	m.head.threads = make(map[string]bool)
+	return m
+}
+
+// take adds a record.
+func (m *model) take(rec *Record) error {
+	switch rec.Kind {
+	case Document, Part:
+		m.endPart()
+		if rec.Kind == Document {
+			m.head.documents++
+		}
+	case Header:
+		m.header(rec)
+	case Cost:
+		m.sums.begun = true
+		i := m.place(rec)
+		c := m.costs.counts[i*m.costs.width:]
+		s := m.sums.self[:len(rec.Costs)]
+		for e, n := range rec.Costs {
+			c[e] = plus(c[e], n)
+			s[e] = plus(s[e], n)
+		}
+	case Call:
+		m.sums.begun = true
+		from := m.place(rec)
+		to := m.of(function{rec.To.Object, rec.To.File, rec.To.Function})
+		k := key{addr: rec.To.Addr, from: uint32(from), to: to, line: line32(rec.To.Line)}
+		i := m.calls.find(k)
+		if i < 0 {
+			if m.isFull(&m.calls) {
+				k.addr, k.line = 0, 0
+				if i = m.calls.find(k); i < 0 && m.isTooFull() {
+					return nil
+				}
+			}
+			if i < 0 {
+				i = m.calls.add(k)
+			}
+		}
+		c := m.calls.of(i)
+		c[0] = plus(c[0], rec.Count)
+		add(c[1:], rec.Costs)
+	case Jump:
+		if m.jumpy {
+			m.jump(rec)
+		}
+	}
+	return nil
+}
+
+func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+// place returns where the costs of a record's place are summed.
+func (m *model) place(rec *Record) int {
+	if len(rec.Costs) > m.costs.width {
+		m.widen(len(rec.Costs))
+	}
+	fn := function{rec.Object, rec.File, rec.Function}
+	if fn != m.current || m.number == 0 {
+		m.current, m.number = fn, m.of(fn)
+	}
+	k := key{addr: rec.Addr, from: m.number, to: uint32(rec.Source), line: line32(rec.Position.Line)}
+	i := m.costs.find(k)
+	if i >= 0 {
+		return i
+	}
+	if m.isFull(&m.costs) { // it counts for its function
+		k.addr, k.line, k.to = 0, 0, 0
+		if m.isTooFull() {
+			k.from = 0
+		}
+		if i = m.costs.find(k); i >= 0 {
+			return i
+		}
+	}
+	return m.costs.add(k)
+}
+
+// of returns the number of a function.
+func (m *model) of(fn function) uint32 {
+	n, ok := m.index[fn]
+	switch {
+	case ok:
+	case len(m.functions) >= maxFunctions:
+		m.r.complain("model", "has a function too many; there are %d, and what others cost is put together", maxFunctions)
+	default:
+		n = uint32(len(m.functions))
+		m.functions = append(m.functions, fn)
+		m.index[fn] = n
+	}
+	return n
+}
+
+// isFull reports whether there is no room for another key.
+func (m *model) isFull(s *sums) bool {
+	if m.full {
+		return true
+	}
+	if m.size()+keySize+8*s.width > maxModel || len(s.keys) >= math.MaxInt32 {
+		m.full = true
+		m.r.complain("model", "has a place too many: more than %d MiB are told apart; others count for their functions", maxModel>>20)
+	}
+	return m.full
+}
+
+func (m *model) isTooFull() bool { return m.size() > maxModel/4*5 }
+
+func (m *model) size() int { return m.costs.size() + m.calls.size() + m.jumps.size() }
+
+// widen makes room for the costs of more events.
+func (m *model) widen(events int) {
+	m.costs.widen(events)
+	m.calls.widen(events + 1)
+	m.sums.widen(events)
+}
+
+func (p *partSums) widen(events int) {
+	for _, s := range []*[]int64{&p.self, &p.summary, &p.totals, &p.total} {
+		if *s != nil || s == &p.self || s == &p.total {
+			*s = append(*s, make([]int64, events-len(*s))...)
+		}
+	}
+}
+
+// jump adds a jump.
+func (m *model) jump(rec *Record) {
+	costs := rec.Costs
+	from := m.place(rec)
+	rec.Costs = costs
+	to := m.of(function{rec.To.Object, rec.To.Source, rec.To.Function})
+	k := key{addr: rec.To.Addr, from: uint32(from), to: to << 1, line: line32(rec.To.Line)}
+	if rec.Conditional {
+		k.to |= 1
+	}
+	i := m.jumps.find(k)
+	if i < 0 {
+		if m.isFull(&m.jumps) {
+			return
+		}
+		i = m.jumps.add(k)
+	}
+	c := m.jumps.of(i)
+	c[0] = plus(c[0], rec.Count)
+	c[1] = plus(c[1], rec.Executed)
+}
+
+// header takes what a report shows of a header.
+func (m *model) header(rec *Record) {
+	h := &m.head
+	value := string(rec.Value)
+	set := func(s *string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	switch string(rec.Key) {
+	case "version":
+		set(&h.version)
+	case "creator":
+		set(&h.creator)
+	case "cmd":
+		set(&h.command)
+	case "pid":
+		set(&h.pid)
+	case "thread":
+		h.thread = value
+		if len(h.threads) < maxThreads {
+			h.threads[value] = true
+		}
+	case "desc":
+		if t, ok := strings.CutPrefix(value, "Trigger:"); ok {
+			h.trigger = strings.TrimSpace(t)
+		} else if len(h.descriptions) < maxDescriptions && !strings.HasPrefix(value, "Timerange") && !strings.HasSuffix(value, ":") {
+			h.descriptions = append(h.descriptions, value)
+		}
+	case "summary", "totals":
+		if len(rec.Costs) > m.costs.width {
+			m.widen(len(rec.Costs))
+		}
+		m.sums.begun = true
+		s := &m.sums.summary
+		if string(rec.Key) == "totals" {
+			s = &m.sums.totals
+			m.sums.line = rec.Line
+		}
+		*s = make([]int64, m.costs.width)
+		copy(*s, rec.Costs)
+	}
+}
+
+// endPart adds up a part: what it says that it costs, or what its lines do.
+func (m *model) endPart() {
+	p := &m.sums
+	if !p.begun {
+		return
+	}
+	m.head.parts++
+	for e := range p.totals {
+		if p.totals[e] != p.self[e] {
+			m.r.complain("sums", "is in part %d, whose lines do not add up to totals: of line %d: %d %s, not %d",
+				m.head.parts, p.line, p.self[e], m.r.Events()[e].Name, p.totals[e])
+			break
+		}
+	}
+	all := p.summary
+	if isZero(all) {
+		all = p.totals
+	}
+	if isZero(all) {
+		all = p.self
+		p.calculated = p.calculated || !isZero(all)
+	}
+	p.total = append(p.total, make([]int64, m.costs.width-len(p.total))...)
+	add(p.total, all)
+	p.ended, p.lines = append(p.ended[:0], all...), append(p.lines[:0], p.self...)
+	clear(p.self)
+	p.begun, p.summary, p.totals = false, nil, nil
+}
+
+func isZero(costs []int64) bool {
+	for _, n := range costs {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// addresses reports whether any place has an address.
+func (m *model) addresses() bool {
+	for i := range m.costs.keys {
+		if m.costs.keys[i].addr != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// describe names a function of the profile, for a diagnostic.
+func (m *model) describe(n uint32) string {
+	f := m.functions[n]
+	return fmt.Sprintf("%s in %s", m.r.Text(f.name), m.r.Text(f.object))
+}

@@ -1,0 +1,103 @@
+package callgrind
+
+import (
+	"context"
+	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Output is what a report is printed as.
+type Output uint8
+
+// The outputs.
+const (
+	Table   Output = iota // functions and their costs, for people
+	JSON                  // objects of report.schema.json, one a line
+	Profile               // the profile again, with names
+)
+
+// Tree says which neighbours of a function a table shows.
+type Tree uint8
+
+// Callers and Calling may be combined.
+const (
+	Callers Tree = 1 << iota // who called it
+	Calling                  // whom it called
+)
+
+// Options say where the files of a profile's objects are, and what a report
+// shows.
+type Options struct {
+	// Symbolizer answers locations. It may be nil. Objects without a build ID
+	// are asked for by their path: Options.Finders of it must know such.
+	Symbolizer *symbolize.Symbolizer
+
+	// Elements is for NewMarkup: only what another program can answer becomes
+	// an element, that is addresses in files with a build ID.
+	Elements bool
+
+	// Sysroot is the folder below which the objects' files are, if it is not the
+	// root. PrefixMap replaces the first prefix that matches of a file's name,
+	// of objects and of sources; that is then its place.
+	Sysroot   string
+	PrefixMap []PrefixMap
+
+	// Basenames shows source files without their folders.
+	Basenames bool
+
+	// Wait is how long the report may wait for the debug file of an object,
+	// counted from the object's first line. Context ends all waiting; nil never
+	// does.
+	Wait    time.Duration
+	Context context.Context
+
+	// Diagnose is told, in one line each, what is wrong with the profile, and
+	// which objects' files are not there. Nil: nobody is.
+	Diagnose func(string)
+
+	// Label is the profile's name, for the heading of a table.
+	Label string
+
+	// Output is what NewReport prints. The rest is for a Table.
+	Output Output
+
+	// Tree adds callers and called functions to each function. Inclusive orders
+	// functions by what they and all that they called cost, not by their own
+	// cost.
+	Tree      Tree
+	Inclusive bool
+
+	// Show lists the events that have columns, by name or by definition
+	// (Name = 2 Ir + Dr); none: the profile's, as many as fit. Sort lists those
+	// by which functions are ordered; none: as shown.
+	Show, Sort []string
+
+	// Threshold is how many percent of the costs the functions that are shown
+	// account for; with Inclusive, functions below 100 - Threshold percent are
+	// not shown. Negative: the default, 99.
+	Threshold float64
+
+	// Source shows the costs of lines beside the lines, of files that are there.
+	Source bool
+
+	// Color marks up the table for a terminal. Unresolved is called at the end
+	// with the objects whose functions have no name, and how many.
+	Color bool
+}
+
+// PrefixMap replaces the prefix Old of a file's name by New.
+type PrefixMap struct{ Old, New string }
+
+func (o *Options) diagnose(s string) {
+	if o.Diagnose != nil {
+		o.Diagnose(s)
+	}
+}
+
+func (o *Options) context() context.Context {
+	if o.Context != nil {
+		return o.Context
+	}
+	return context.Background()
+}

@@ -1,0 +1,114 @@
+package callgrind
+
+// A key tells places apart, and what happens between places: of a place the
+// function and the source file, of a call or a jump the place it comes from and
+// the function it goes to, with the position there.
+type key struct {
+	addr uint64
+	from uint32
+	to   uint32
+	line uint32
+}
+
+func (k *key) hash() uint64 {
+	const a, b = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
+	h := (k.addr + uint64(k.from)<<40 ^ uint64(k.from)) * a
+	h ^= h >> 29
+	h = (h + uint64(k.to)<<32 + uint64(k.line)) * b
+	return h ^ h>>32
+}
+
+// sums are counts by key, as many for each as their width says.
+type sums struct {
+	width  int
+	keys   []key
+	counts []int64
+	slots  []uint32 // by hash: 1 + the place of a key; 0: none
+	last   int      // the key that was asked for
+}
+
+// each key takes so many bytes, without its counts.
+const keySize = 24 + 12
+
+func (s *sums) size() int { return len(s.keys) * (keySize + 8*s.width) }
+
+func (s *sums) of(i int) []int64 { return s.counts[i*s.width : (i+1)*s.width : (i+1)*s.width] }
+
+// find returns the place of a key, or -1. As a rule it is asked for what comes
+// behind what was asked before: the parts of a profile are alike.
+func (s *sums) find(k key) int {
+	if i := s.last + 1; i < len(s.keys) && s.keys[i] == k {
+		s.last = i
+		return i
+	}
+	if i := s.last; i < len(s.keys) && s.keys[i] == k {
+		return i
+	}
+	if len(s.slots) == 0 {
+		return -1
+	}
+	mask := uint64(len(s.slots) - 1)
+	for h := k.hash() & mask; s.slots[h] != 0; h = (h + 1) & mask {
+		if i := int(s.slots[h] - 1); s.keys[i] == k {
+			s.last = i
+			return i
+		}
+	}
+	return -1
+}
+
+// add adds a key that is not there.
+func (s *sums) add(k key) int {
+	if 4*(len(s.keys)+1) > 3*len(s.slots) {
+		s.grow()
+	}
+	i := len(s.keys)
+	s.keys = append(s.keys, k)
+	for range s.width {
+		s.counts = append(s.counts, 0)
+	}
+	s.place(i)
+	s.last = i
+	return i
+}
+
+func (s *sums) place(i int) {
+	mask := uint64(len(s.slots) - 1)
+	h := s.keys[i].hash() & mask
+	for s.slots[h] != 0 {
+		h = (h + 1) & mask
+	}
+	s.slots[h] = uint32(i + 1)
+}
+
+func (s *sums) grow() {
+	s.slots = make([]uint32, max(64, 2*len(s.slots)))
+	for i := range s.keys {
+		s.place(i)
+	}
+}
+
+// widen makes room for more counts of each key, behind those there are.
+func (s *sums) widen(width int) {
+	counts := make([]int64, 0, len(s.keys)*width)
+	for i := range s.keys {
+		counts = append(counts, s.of(i)...)
+		counts = append(counts, make([]int64, width-s.width)...)
+	}
+	s.width, s.counts = width, counts
+}
+
+// clear forgets all keys; it takes as long as there are keys.
+func (s *sums) clear() {
+	if len(s.keys)*8 > len(s.slots) {
+		clear(s.slots)
+	} else {
+		mask := uint64(len(s.slots) - 1)
+		for i := range s.keys {
+			for h := s.keys[i].hash() & mask; s.slots[h] != 0; h = (h + 1) & mask {
+				s.slots[h] = 0
+			}
+		}
+	}
+	s.keys, s.counts, s.last = s.keys[:0], s.counts[:0], 0
+}

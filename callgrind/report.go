@@ -1,0 +1,159 @@
+package callgrind
+
+import (
+	"io"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// NewReport returns a writer that sums the profile written to it, and prints the
+// report of it to w as Options.Output says, its locations answered by s. A table
+// and the functions of JSON are printed by Close, a profile part by part.
+func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) *Report {
+	o.Symbolizer = s
+	r := &Report{o: &o}
+	r.Reader = NewReader(r.record, o.diagnose)
+	r.m = newModel(r.Reader)
+	r.s = newSymbols(r.Reader, &o)
+	r.out = printer{w: w}
+	switch o.Output {
+	case Profile:
+		r.m.jumpy = true
+		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s}
+	}
+	return r
+}
+
+// A Report sums a profile.
+type Report struct {
+	*Reader
+	o     *Options
+	m     *model
+	s     *symbols
+	out   printer
+	again *rewriter
+
+	unresolved []Unresolved
+	failed     error
+}
+
+// Unresolved is an object some of whose functions have no names.
+type Unresolved struct {
+	ID        buildid.ID // of its file, if that is there
+	Path      string     // of it on this machine
+	Functions int
+	Err       error // why; nil: no symbol covers them
+}
+
+// record adds a record.
+func (r *Report) record(rec *Record) error {
+	if rec.Kind <= Part && r.m.sums.begun {
+		r.endPart()
+	}
+	if rec.Kind == Header && r.again != nil {
+		r.again.header(rec)
+	}
+	if rec.Kind == Cost && r.m.head.parts == 0 { // files are looked for while the rest is read
+		r.s.objects.of(rec.Object)
+	}
+	if err := r.m.take(rec); err != nil {
+		return err
+	}
+	return r.out.err
+}
+
+// endPart ends a part.
+func (r *Report) endPart() {
+	r.m.endPart()
+	if r.again != nil {
+		r.again.part()
+	} else if r.o.Output == JSON {
+		r.jsonPart()
+	}
+	r.m.head.thread, r.m.head.trigger = "", ""
+}
+
+// Close prints the report. It does not close the writer.
+func (r *Report) Close() error {
+	err := r.Reader.Close()
+	if r.m.sums.begun {
+		r.endPart()
+	}
+	switch {
+	case r.m.head.documents == 0:
+		r.o.diagnose("it is no profile: it is empty (with --separate-threads=yes, Callgrind writes one a thread, FILE-01 and so on)")
+	case len(r.Events()) == 0:
+		r.o.diagnose("it is no profile: it has no events: line, and no costs")
+	case r.again == nil:
+		v := resolve(r.m, r.s)
+		g := newGraph(v, r.m.sums.total)
+		if r.o.Output == JSON {
+			r.json(g)
+		} else {
+			r.table(g)
+		}
+		r.note(v)
+	}
+	r.out.flush()
+	r.s.objects.tell(r.unresolved)
+	switch {
+	case err == nil && r.out.err != nil:
+		err = r.out.err
+	case err == nil:
+		err = r.failed
+	}
+	return err
+}
+
+// Unresolved returns, after Close, the objects of functions without names.
+func (r *Report) Unresolved() []Unresolved { return r.unresolved }
+
+// note keeps what stayed without a name.
+func (r *Report) note(v *resolution) {
+	for n := range r.Reader.names.text {
+		count := v.needed[Name(n)]
+		f := r.s.objects.byName[Name(n)]
+		if count == 0 || f == nil {
+			continue
+		}
+		err := f.err
+		if err == nil {
+			err = f.failed
+		}
+		i := slices.IndexFunc(r.unresolved, func(u Unresolved) bool { return u.Path == f.path })
+		if i < 0 && len(r.unresolved) < maxObjects {
+			i = len(r.unresolved)
+			r.unresolved = append(r.unresolved, Unresolved{ID: f.id, Path: f.path})
+		}
+		if i >= 0 {
+			r.unresolved[i].Functions += count
+			r.unresolved[i].Err = err
+		}
+	}
+}
+
+// A printer collects what is printed, until there is enough to be written.
+type printer struct {
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+// sendSize is how many bytes are collected.
+const sendSize = 256 << 10
+
+// send writes what was collected, if that is enough.
+func (p *printer) send() {
+	if len(p.b) >= sendSize {
+		p.flush()
+	}
+}
+
+func (p *printer) flush() {
+	if p.err == nil && len(p.b) > 0 {
+		_, p.err = p.w.Write(p.b)
+	}
+	p.b = p.b[:0]
+}

@@ -1,0 +1,291 @@
+package callgrind
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A node is a function of a report: all code of one name in an object.
+type node struct {
+	object, file, fn Name
+	link             Name // as the linker knows it, where that was looked up
+	line             uint32
+	addr             uint64 // of its entry; 0: not known
+
+	unknown bool // it is an address still
+	merged  bool // it is known only by code that others jumped into
+}
+
+// nodeKey tells nodes apart.
+type nodeKey struct{ object, file, fn Name }
+
+// A resolution says of what functions and lines the places of a model are.
+type resolution struct {
+	m   *model
+	s   *symbols
+	all []node
+	by  map[nodeKey]uint32
+
+	ofFunction []uint32 // the node of each function of the profile
+	ofPlace    []uint32 // of each place; it is the function's as a rule
+	file       []Name   // of each place
+	line       []uint32
+
+	needy  []bool // functions of which the profile does not say all
+	needed map[Name]int
+	hex    map[string]Name // objects of functions that are addresses; 0: several
+	order  []uint32        // places, by object and address
+}
+
+// resolve asks what the functions and places of m are.
+func resolve(m *model, s *symbols) *resolution {
+	v := &resolution{m: m, s: s, all: make([]node, 1), by: make(map[nodeKey]uint32), needed: make(map[Name]int)}
+	v.all[0] = node{fn: m.r.text([]byte("(other functions)"))}
+	s.mangled = mangledNames(m)
+	v.want()
+	v.places()
+	return v
+}
+
+// of returns the node of a function.
+func (v *resolution) of(n node) uint32 {
+	k := nodeKey{n.object, n.file, n.fn}
+	i, ok := v.by[k]
+	if !ok {
+		i = uint32(len(v.all))
+		v.all = append(v.all, n)
+		v.by[k] = i
+		return i
+	}
+	have := &v.all[i]
+	if have.line == 0 {
+		have.line = n.line
+	}
+	if have.addr == 0 {
+		have.addr = n.addr
+	}
+	if have.link == 0 {
+		have.link = n.link
+	}
+	have.merged = have.merged && n.merged
+	return i
+}
+
+// isUnknown reports whether a profile does not know a file's name.
+func (v *resolution) isUnknown(file Name) bool {
+	return file == 0 || v.m.r.Text(file) == unknown
+}
+
+// want finds the functions of which the profile does not say all.
+func (v *resolution) want() {
+	m := v.m
+	v.needy = make([]bool, len(m.functions))
+	for i, f := range m.functions {
+		if i == 0 {
+			continue
+		}
+		_, _, hex := entry(m.r.Text(f.name))
+		if !hex && !v.isUnknown(f.file) {
+			continue
+		}
+		file := v.s.objects.of(f.object)
+		if hex && file != nil {
+			v.needed[f.object]++
+		}
+		v.needy[i] = file != nil && file.err == nil && v.s.o.Symbolizer != nil
+	}
+}
+
+// places asks what is at each place, and makes the nodes.
+func (v *resolution) places() {
+	m, keys := v.m, v.m.costs.keys
+	v.ofFunction = make([]uint32, len(m.functions))
+	v.ofPlace = make([]uint32, len(keys))
+	v.file, v.line = make([]Name, len(keys)), make([]uint32, len(keys))
+	codes := make([]uint32, len(keys)) // the physical function of each place
+	for i := range keys {
+		v.file[i], v.line[i] = Name(keys[i].to), keys[i].line
+		if v.needy[keys[i].from] && keys[i].addr != 0 {
+			v.order = append(v.order, uint32(i))
+		}
+	}
+	slices.SortFunc(v.order, func(a, b uint32) int {
+		x, y := &keys[a], &keys[b]
+		return cmp.Or(cmp.Compare(m.functions[x.from].object, m.functions[y.from].object), cmp.Compare(x.addr, y.addr), cmp.Compare(a, b))
+	})
+	pairs := make(map[uint64]uint64) // functions, and the physical ones in them: the first address
+	for _, i := range v.order {
+		k := &keys[i]
+		c := v.s.at(location{m.functions[k.from].object, k.addr})
+		if c.line != 0 {
+			v.file[i], v.line[i] = c.file, c.line
+		}
+		codes[i] = c.fn
+		if c.fn != 0 {
+			pair := uint64(k.from)<<32 | uint64(c.fn)
+			if _, ok := pairs[pair]; !ok {
+				pairs[pair] = k.addr
+			}
+		}
+	}
+	homes := v.homes(pairs)
+	v.functions(homes, pairs)
+	for i := range keys {
+		from := keys[i].from
+		v.ofPlace[i] = v.ofFunction[from]
+		if c := codes[i]; c != 0 && c != homes[from] {
+			pair := uint64(from)<<32 | uint64(c)
+			v.ofPlace[i] = uint32(pairs[pair])
+		}
+	}
+}
+
+// homes returns of each function of the profile which physical one it is, as
+// its number plus 1; 0: not known. Of pairs it takes out those, and puts the
+// nodes of the others, which it jumped into, in place of their addresses.
+func (v *resolution) homes(pairs map[uint64]uint64) []uint32 {
+	m := v.m
+	homes := make([]uint32, len(m.functions))
+	for i, f := range m.functions {
+		if !v.needy[i] {
+			continue
+		}
+		if addr, _, ok := entry(m.r.Text(f.name)); ok {
+			homes[i] = v.s.at(location{f.object, addr}).fn
+		}
+	}
+	targets := make(map[uint32]uint32)
+	for i := range m.calls.keys {
+		k := &m.calls.keys[i]
+		if v.needy[k.to] && homes[k.to] == 0 && k.addr != 0 && targets[k.to] == 0 {
+			targets[k.to] = v.s.at(location{m.functions[k.to].object, k.addr}).fn
+		}
+	}
+	count, only := make(map[uint32]int), make(map[uint32]uint32)
+	sorted := make([]uint64, 0, len(pairs))
+	for pair := range pairs {
+		sorted = append(sorted, pair)
+	}
+	slices.Sort(sorted)
+	for _, pair := range sorted {
+		from, c := uint32(pair>>32), uint32(pair)
+		count[from]++
+		only[from] = c
+		if homes[from] == 0 && v.s.isCalled(m.r.Text(m.functions[from].name), &v.s.physical[c-1]) {
+			homes[from] = c
+		}
+	}
+	for i := range m.functions {
+		if homes[i] == 0 && v.needy[i] {
+			homes[i] = targets[uint32(i)]
+			if _, _, hex := entry(m.r.Text(m.functions[i].name)); homes[i] == 0 && count[uint32(i)] == 1 && !hex {
+				homes[i] = only[uint32(i)]
+			}
+		}
+	}
+	for _, pair := range sorted {
+		if from, c := uint32(pair>>32), uint32(pair); homes[from] != c {
+			p := &v.s.physical[c-1]
+			addr := pairs[pair]
+			line := v.s.at(location{p.object, addr}).caller
+			pairs[pair] = uint64(v.of(node{object: p.object, file: v.known(p.file), fn: p.shown, link: p.link, line: line, addr: addr, merged: true}))
+		}
+	}
+	return homes
+}
+
+// known returns the name of a file, or that of one that is not known.
+func (v *resolution) known(file Name) Name {
+	if file == 0 {
+		return v.m.r.text([]byte(unknown))
+	}
+	return file
+}
+
+// functions makes the nodes of the profile's functions.
+func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
+	m := v.m
+	entries := make([]Position, len(m.functions)) // where they are called
+	for i := range m.calls.keys {
+		k := &m.calls.keys[i]
+		e := &entries[k.to]
+		if e.Addr == 0 {
+			e.Addr = k.addr
+		}
+		if k.line != 0 && (e.Line == 0 || uint64(k.line) < e.Line) {
+			e.Line = uint64(k.line)
+		}
+	}
+	for i := range m.costs.keys {
+		k := &m.costs.keys[i]
+		if e := &entries[k.from]; e.Line == 0 && k.line != 0 && Name(k.to) == m.functions[k.from].file {
+			e.Line = uint64(k.line) // the first is as good as any
+		}
+	}
+	for i, f := range m.functions {
+		if i == 0 {
+			continue
+		}
+		n := node{object: f.object, file: f.file, fn: f.name, line: uint32(entries[i].Line), addr: entries[i].Addr}
+		name := m.r.Text(f.name)
+		addr, rest, hex := entry(name)
+		if hex {
+			n.addr = addr
+			n.unknown = homes[i] == 0
+		}
+		if home := homes[i]; home != 0 {
+			p := &v.s.physical[home-1]
+			n.link = p.link
+			if hex {
+				n.fn = m.r.text([]byte(m.r.Text(p.shown) + v.levels(rest)))
+				v.needed[f.object]--
+			}
+			if v.isUnknown(f.file) {
+				n.file = v.known(p.file)
+			}
+			if n.addr == 0 {
+				n.addr = pairs[uint64(i)<<32|uint64(home)]
+			}
+			if line := v.s.at(location{f.object, n.addr}).caller; line != 0 {
+				n.line = line
+			}
+		}
+		v.ofFunction[i] = v.of(n)
+	}
+}
+
+// levels returns what stands behind the address of a function, its level of
+// recursion or its callers, with the names of those that are addresses, too.
+func (v *resolution) levels(rest string) string {
+	if !strings.HasPrefix(rest, "'0x") && !strings.Contains(rest, "'0x") {
+		if strings.HasPrefix(rest, " [") { // the section of what has a name now
+			if i := strings.IndexByte(rest, '\''); i >= 0 {
+				return rest[i:]
+			}
+			return ""
+		}
+		return rest
+	}
+	if v.hex == nil {
+		v.hex = make(map[string]Name)
+		for _, f := range v.m.functions {
+			if name, _, _ := strings.Cut(v.m.r.Text(f.name), "'"); strings.HasPrefix(name, "0x") {
+				if ob, ok := v.hex[name]; ok && ob != f.object {
+					v.hex[name] = 0
+				} else if !ok {
+					v.hex[name] = f.object
+				}
+			}
+		}
+	}
+	parts := strings.Split(rest, "'")
+	for i, part := range parts {
+		if addr, _, ok := entry(part); ok && v.hex[part] != 0 {
+			if c := v.s.at(location{v.hex[part], addr}); c.fn != 0 {
+				parts[i] = v.m.r.Text(v.s.physical[c.fn-1].shown)
+			}
+		}
+	}
+	return strings.Join(parts, "'")
+}

@@ -1,0 +1,216 @@
+package callgrind
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A physical is a function as a debug file has it.
+type physical struct {
+	object Name
+	shown  Name // as the output spells names
+	link   Name // as the linker knows it
+	file   Name
+}
+
+// A code is what is at an address.
+type code struct {
+	fn     uint32 // 1 + the number of the physical function; 0: not known
+	file   Name   // of the line, in what was inlined
+	line   uint32
+	caller uint32 // the line in the function itself
+}
+
+// A location is an address in an object.
+type location struct {
+	object Name
+	addr   uint64
+}
+
+// symbols answers locations, and remembers the answers.
+type symbols struct {
+	r       *Reader
+	o       *Options
+	objects objects
+	mangled bool // names are as the linker knows them
+
+	physical []physical
+	index    map[physical]uint32
+	known    map[location]code
+	frames   []symbolize.Frame
+}
+
+func newSymbols(r *Reader, o *Options) *symbols {
+	return &symbols{r: r, o: o, objects: objects{o: o, r: r}, index: make(map[physical]uint32), known: make(map[location]code)}
+}
+
+// maxKnown is how many answers are remembered.
+const maxKnown = 1 << 20
+
+// at returns what is at an address.
+func (s *symbols) at(l location) code {
+	if c, ok := s.known[l]; ok {
+		return c
+	}
+	c := s.ask(l)
+	if len(s.known) >= maxKnown {
+		clear(s.known)
+	}
+	s.known[l] = c
+	return c
+}
+
+func (s *symbols) ask(l location) (c code) {
+	s.frames = s.objects.frames(s.frames[:0], s.objects.of(l.object), l.addr)
+	if len(s.frames) == 0 {
+		return code{}
+	}
+	inner, outer := &s.frames[0], &s.frames[len(s.frames)-1]
+	if inner.HasLine {
+		c.file, c.line = s.r.text([]byte(inner.File)), inner.Line
+	}
+	if outer.HasLine {
+		c.caller = outer.Line
+	}
+	if outer.Func == "" {
+		return c
+	}
+	p := physical{object: l.object, shown: s.r.text([]byte(s.spell(outer))), link: s.r.text([]byte(unversioned(outer))), file: s.r.text([]byte(outer.File))}
+	n, ok := s.index[p]
+	if !ok {
+		if len(s.physical) >= maxFunctions {
+			return c
+		}
+		s.physical = append(s.physical, p)
+		n = uint32(len(s.physical))
+		s.index[p] = n
+	}
+	c.fn = n
+	return c
+}
+
+// unversioned returns the name that the linker knows, without the version of a
+// library's function.
+func unversioned(f *symbolize.Frame) string {
+	name := f.Linkage
+	if i := strings.IndexByte(name, '@'); i > 0 && f.FromSymbol && name[0] != '?' {
+		return name[:i]
+	}
+	return name
+}
+
+// spell returns the name of a function as the output has names: in a profile, as
+// Valgrind writes them.
+func (s *symbols) spell(f *symbolize.Frame) string {
+	link := unversioned(f)
+	switch {
+	case s.o.Output != Profile:
+		if link != f.Linkage {
+			return s.o.Symbolizer.Demangle(link)
+		}
+		return f.Func
+	case s.mangled || f.Func == f.Linkage: // nothing to demangle, or it shall not be
+		return link
+	}
+	return demangled(link)
+}
+
+// demangled returns a name as Valgrind and GNU's tools show it.
+func demangled(link string) (shown string) {
+	if len(link) > 4<<10 {
+		return link
+	}
+	defer func() {
+		if recover() != nil { // a demangler is no place to end for
+			shown = link
+		}
+	}()
+	s, err := demangle.ToString(link, demangle.MaxLength(14)) // 16 KiB
+	if err != nil {
+		return link
+	}
+	return s
+}
+
+// entry returns the address that Callgrind gives a function as its name, where
+// it knows none; and what stands behind it.
+func entry(name string) (addr uint64, rest string, ok bool) {
+	if !strings.HasPrefix(name, "0x") {
+		return 0, "", false
+	}
+	end := 2
+	for end < len(name) {
+		if _, hex := hexDigit(name[end]); !hex {
+			break
+		}
+		end++
+	}
+	addr, err := strconv.ParseUint(name[2:end], 16, 64)
+	rest = name[end:]
+	return addr, rest, err == nil && (rest == "" || rest[0] == '\'' || strings.HasPrefix(rest, " ["))
+}
+
+// isCalled reports whether a function that is called name in a profile may be p:
+// behind the name a profile has versions, and levels of recursion.
+func (s *symbols) isCalled(name string, p *physical) bool {
+	for _, n := range []Name{p.link, p.shown} {
+		own := s.r.Text(n)
+		if own == "" {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(name, own); ok && (rest == "" || rest[0] == '\'' || rest[0] == '@') {
+			return true
+		}
+	}
+	shown := closed(s.r.Text(p.shown))
+	rest, ok := strings.CutPrefix(closed(name), shown)
+	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
+}
+
+// closed returns a demangled name as newer demanglers write it: without blanks
+// between the ends of templates, and with the mark of a clone in one way.
+func closed(fn string) string {
+	for strings.Contains(fn, "> >") {
+		fn = strings.ReplaceAll(fn, "> >", ">>")
+	}
+	if i := strings.Index(fn, " [clone ."); i >= 0 {
+		fn = fn[:i] + strings.ReplaceAll(strings.ReplaceAll(fn[i:], " [clone .", " (."), "]", ")")
+	}
+	return fn
+}
+
+// isMangled reports whether names of C++ are as the linker knows them.
+func isMangled(name string) bool {
+	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
+}
+
+// mangledNames reports whether a profile was made with --demangle=no.
+func mangledNames(m *model) bool {
+	return slices.ContainsFunc(m.functions, func(f function) bool { return isMangled(m.r.Text(f.name)) })
+}
+
+// file returns the name of a source file as it is shown.
+func (s *symbols) file(n Name) string { return s.shown(s.r.Text(n)) }
+
+func (s *symbols) shown(name string) string {
+	name = s.o.mapped(name)
+	if s.o.Basenames {
+		name = name[strings.LastIndexAny(name, `/\\`)+1:]
+	}
+	return name
+}
+
+// mapped returns a name with its prefix replaced.
+func (o *Options) mapped(name string) string {
+	for _, m := range o.PrefixMap {
+		if rest, ok := strings.CutPrefix(name, m.Old); ok {
+			return m.New + rest
+		}
+	}
+	return name
+}

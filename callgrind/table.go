@@ -1,0 +1,498 @@
+package callgrind
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	tableWidth   = 100 // columns of a line: what terminals show
+	numbersWidth = 60  // of these, for numbers, where nobody says which events are shown
+	shareWidth   = len(" 100.0%")
+)
+
+// A measure is an event of which a table shows costs.
+type measure struct {
+	name, long string
+	weights    []int64 // of the events that were counted
+}
+
+// of returns what costs are in this measure.
+func (m *measure) of(costs []int64) (n int64) {
+	for i, w := range m.weights {
+		if w != 0 {
+			n = plus(n, times(w, costs[i]))
+		}
+	}
+	return n
+}
+
+// A column is the costs of functions by a measure.
+type column struct {
+	measure
+	inclusive bool
+	width     int // of the numbers
+	total     int64
+}
+
+// A listing is the table that a report prints for people.
+type listing struct {
+	*printer
+	o       *Options
+	g       *graph
+	columns []column
+	calls   int // width of the number of calls
+	order   []uint32
+	sorting []measure
+	left    []string // events without a column
+	marked  bool     // an approximate function was shown
+}
+
+// table prints the functions of g.
+func (r *Report) table(g *graph) {
+	t := &listing{printer: &r.out, o: r.o, g: g}
+	if err := t.choose(); err != nil {
+		r.failed = err
+		return
+	}
+	t.heading(&r.m.head)
+	t.list()
+	if r.o.Source {
+		t.sources()
+	}
+}
+
+// measures returns the events that names name, or define.
+func (g *graph) measures(names []string) (all []measure, err error) {
+	ev := &g.m.r.ev
+	for _, name := range names {
+		e, ok := ev.find(strings.TrimSpace(name))
+		if !ok {
+			e = Event{Name: name}
+			if strings.Contains(name, "=") {
+				if e, err = parseEvent(name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		w, err := ev.weights(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, measure{e.Name, e.Long, w})
+	}
+	return all, nil
+}
+
+// choose decides on the columns, and on the order of the functions.
+func (t *listing) choose() (err error) {
+	g := t.g
+	names := t.o.Show
+	if len(names) == 0 {
+		for _, e := range g.m.r.Events() {
+			names = append(names, e.Name)
+		}
+	}
+	shown, err := g.measures(names)
+	if err != nil {
+		return err
+	}
+	t.sorting = shown
+	if len(t.o.Sort) > 0 {
+		if t.sorting, err = g.measures(t.o.Sort); err != nil {
+			return err
+		}
+	}
+	t.sort()
+	for _, n := range g.calls {
+		t.calls = max(t.calls, numberWidth(n))
+	}
+	t.calls = max(t.calls, len("calls"))
+	used := t.calls
+	for i, m := range shown {
+		kinds := []bool{t.o.Inclusive}
+		if i == 0 {
+			kinds = []bool{true, false}
+		}
+		var added []column
+		need := 0
+		for _, inclusive := range kinds {
+			c := column{measure: m, inclusive: inclusive, total: m.of(g.total)}
+			c.width = max(numberWidth(c.total), utf8.RuneCountInString(c.heading())-shareWidth)
+			for _, n := range t.order {
+				c.width = max(c.width, numberWidth(t.cost(&c, n)))
+			}
+			added = append(added, c)
+			need += c.width + shareWidth + 2
+		}
+		if i > 0 && len(t.o.Show) == 0 && used+need > numbersWidth {
+			t.left = append(t.left, m.name)
+			continue
+		}
+		used += need
+		t.columns = append(t.columns, added...)
+	}
+	if len(t.o.Show) == 0 {
+		for _, e := range g.m.r.Derived() {
+			t.left = append(t.left, e.Name)
+		}
+	}
+	return nil
+}
+
+func (c *column) heading() string {
+	if c.inclusive {
+		return c.name + " incl"
+	}
+	return c.name + " self"
+}
+
+// cost returns what stands in a column for a function.
+func (t *listing) cost(c *column, n uint32) int64 {
+	if c.inclusive {
+		return c.of(t.g.inclOf(n))
+	}
+	return c.of(t.g.selfOf(n))
+}
+
+// sort orders the functions, the costly ones first.
+func (t *listing) sort() {
+	g := t.g
+	costs := func(n uint32) []int64 {
+		if t.o.Inclusive {
+			return g.inclOf(n)
+		}
+		return g.selfOf(n)
+	}
+	keys := make([]int64, len(g.all))
+	for n := range g.all {
+		if g.isThere(uint32(n)) {
+			t.order = append(t.order, uint32(n))
+		}
+		if len(t.sorting) > 0 {
+			keys[n] = t.sorting[0].of(costs(uint32(n)))
+		}
+	}
+	slices.SortFunc(t.order, func(a, b uint32) int {
+		if c := cmp.Compare(keys[b], keys[a]); c != 0 {
+			return c
+		}
+		for i := range t.sorting[min(1, len(t.sorting)):] {
+			if c := cmp.Compare(t.sorting[i+1].of(costs(b)), t.sorting[i+1].of(costs(a))); c != 0 {
+				return c
+			}
+		}
+		return g.compare(a, b)
+	})
+}
+
+// isThere reports whether a function cost anything, or was called.
+func (g *graph) isThere(n uint32) bool {
+	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.firstCallee[n] != g.firstCallee[n+1]
+}
+
+// compare orders functions by name.
+func (g *graph) compare(a, b uint32) int {
+	x, y := &g.all[a], &g.all[b]
+	text := g.m.r.Text
+	return cmp.Or(cmp.Compare(text(x.fn), text(y.fn)), cmp.Compare(text(x.file), text(y.file)), cmp.Compare(text(x.object), text(y.object)))
+}
+
+// A style is how text is marked on a terminal.
+type style string
+
+const (
+	plain style = ""
+	bold  style = "\x1b[1m"
+	faint style = "\x1b[2m"
+	hot   style = "\x1b[1;31m"
+	warm  style = "\x1b[33m"
+)
+
+// put appends text in a style.
+func (t *listing) put(s style, text string) {
+	if !t.o.Color || s == plain || text == "" {
+		t.b = append(t.b, text...)
+		return
+	}
+	t.b = append(append(append(t.b, s...), text...), "\x1b[0m"...)
+}
+
+func (t *listing) pad(n int) {
+	for range n {
+		t.b = append(t.b, ' ')
+	}
+}
+
+// heading prints what was profiled, and what it cost in all.
+func (t *listing) heading(h *headings) {
+	line := func(name, value string) {
+		if value != "" {
+			t.put(faint, (name + strings.Repeat(" ", 10))[:10])
+			t.b = append(appendClean(t.b, value), '\n')
+		}
+	}
+	from := []string{t.o.Label}
+	if h.creator != "" {
+		from = append(from, h.creator)
+	}
+	if h.parts > 1 {
+		from = append(from, strconv.Itoa(h.parts)+" parts")
+	}
+	if n := len(h.threads); n > 1 {
+		from = append(from, strconv.Itoa(n)+" threads")
+	}
+	line("Profile", strings.Join(slices.DeleteFunc(from, func(s string) bool { return s == "" }), ", "))
+	command := h.command
+	if h.pid != "" {
+		command = strings.TrimSpace(command + "  (PID " + h.pid + ")")
+	}
+	line("Command", command)
+	for _, d := range h.descriptions {
+		if name, value, _ := strings.Cut(d, ":"); strings.HasSuffix(name, "cache") {
+			line(name, strings.TrimSpace(value))
+		}
+	}
+	for i := range t.columns {
+		c := &t.columns[i]
+		if i == 1 {
+			continue // the first measure has two columns
+		}
+		name := ""
+		if i == 0 {
+			name = "Total"
+		}
+		t.put(faint, (name + strings.Repeat(" ", 10))[:10])
+		t.put(bold, commas(c.total))
+		t.b = appendClean(append(t.b, ' '), c.name)
+		if c.long != "" {
+			t.put(faint, " ("+string(appendClean(nil, c.long))+")")
+		}
+		t.b = append(t.b, '\n')
+	}
+	if len(t.left) > 0 {
+		line("Also", strings.Join(t.left, ", ")+"  (--show="+t.left[0]+",… shows them)")
+	}
+	t.b = append(t.b, '\n')
+	for i := range t.columns {
+		c := &t.columns[i]
+		text := string(appendClean(nil, c.heading()))
+		t.pad(c.width + shareWidth - utf8.RuneCountInString(text))
+		t.put(bold, text)
+		t.b = append(t.b, "  "...)
+	}
+	t.pad(t.calls - len("calls"))
+	t.put(bold, "calls")
+	t.put(bold, "  function")
+	t.put(faint, "  file:line [object]")
+	t.b = append(t.b, '\n')
+}
+
+// list prints the functions that account for most of the costs.
+func (t *listing) list() {
+	g := t.g
+	threshold := t.o.Threshold
+	if threshold < 0 {
+		threshold = defaultThreshold
+	}
+	var total, sum int64
+	if len(t.sorting) > 0 {
+		total = t.sorting[0].of(g.total)
+	}
+	shown := 0
+	for _, n := range t.order {
+		if threshold < 100 && len(t.sorting) > 0 {
+			if t.o.Inclusive {
+				if shown > 0 && float64(t.sorting[0].of(g.inclOf(n)))*100 < float64(total)*(100-threshold) {
+					break
+				}
+			} else if float64(sum)*100 >= float64(total)*threshold {
+				break
+			}
+			sum = plus(sum, t.sorting[0].of(g.selfOf(n)))
+		}
+		shown++
+		if t.o.Tree != 0 {
+			t.b = append(t.b, '\n')
+		}
+		if t.o.Tree&Callers != 0 {
+			t.neighbours(n, slices.Clone(g.callersOf(n)), "<  ", func(e edge) uint32 { return e.from })
+		}
+		mark := ""
+		if t.o.Tree != 0 {
+			mark = "*  "
+		}
+		t.function(n, mark)
+		if t.o.Tree&Calling != 0 {
+			first, end := g.callees(n)
+			var edges []uint32
+			for e := first; e < end; e++ {
+				edges = append(edges, e)
+			}
+			t.neighbours(n, edges, "  >  ", func(e edge) uint32 { return e.to })
+		}
+		t.send()
+	}
+	t.b = append(t.b, '\n')
+	if rest := len(t.order) - shown; rest > 0 {
+		t.put(faint, "and "+functions(rest)+" more (--threshold=100 shows all)\n")
+	}
+	if t.marked {
+		t.put(faint, "~ stripped code jumped into it: how often, and for whom, is not exactly known\n")
+	}
+}
+
+// defaultThreshold is as callgrind_annotate's.
+const defaultThreshold = 99 // percent
+
+// neighbours prints edges of a function, the costly ones first.
+func (t *listing) neighbours(n uint32, edges []uint32, mark string, other func(edge) uint32) {
+	g := t.g
+	slices.SortFunc(edges, func(a, b uint32) int {
+		for i := range t.sorting {
+			if c := cmp.Compare(t.sorting[i].of(g.edgeCost(b)), t.sorting[i].of(g.edgeCost(a))); c != 0 {
+				return c
+			}
+		}
+		return g.compare(other(g.edges[a]), other(g.edges[b]))
+	})
+	for _, e := range edges {
+		for i := range t.columns {
+			c := &t.columns[i]
+			if c.inclusive || i > 1 {
+				t.number(c, c.of(g.edgeCost(e)), faint)
+			} else {
+				t.pad(c.width + shareWidth)
+			}
+			t.b = append(t.b, "  "...)
+		}
+		at := other(g.edges[e])
+		t.name(at, g.edges[e].count, mark, g.edges[e].implied, faint)
+	}
+}
+
+// function prints the line of a function.
+func (t *listing) function(n uint32, mark string) {
+	for i := range t.columns {
+		c := &t.columns[i]
+		t.number(c, t.cost(c, n), plain)
+		t.b = append(t.b, "  "...)
+	}
+	t.name(n, t.g.calls[n], mark, t.g.approximate[n], bold)
+}
+
+// number prints a cost and its share.
+func (t *listing) number(c *column, n int64, s style) {
+	text := commas(n)
+	t.pad(c.width - len(text))
+	part := share(n, c.total)
+	if s == plain && c.total > 0 {
+		switch p := float64(n) / float64(c.total); {
+		case p >= 0.1:
+			s = hot
+		case p >= 0.02:
+			s = warm
+		}
+	}
+	t.put(s, text)
+	t.pad(shareWidth - len(part))
+	t.put(s, part)
+}
+
+// name prints the rest of a line: how often, and what it is. What does not fit
+// goes to a line of its own.
+func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
+	g := t.g
+	text := commas(calls)
+	if calls == 0 {
+		text = "-"
+	}
+	indent := t.calls + 2 + len(mark)
+	for i := range t.columns {
+		indent += t.columns[i].width + shareWidth + 2
+	}
+	t.pad(t.calls - len(text))
+	t.b = append(append(append(t.b, text...), "  "...), mark...)
+	name := string(appendClean(nil, g.title(n)))
+	if approximate {
+		name = "~" + name
+		t.marked = true
+	}
+	t.put(s, name)
+	if at := g.location(n); at != "" {
+		if at = string(appendClean(nil, at)); indent+utf8.RuneCountInString(name)+2+utf8.RuneCountInString(at) > tableWidth {
+			t.b = append(t.b, '\n')
+			t.pad(min(indent, tableWidth-utf8.RuneCountInString(at)))
+		} else {
+			t.b = append(t.b, "  "...)
+		}
+		t.put(faint, at)
+	}
+	t.b = append(t.b, '\n')
+}
+
+// title returns the name of a function as people know it.
+func (g *graph) title(n uint32) string {
+	name := g.m.r.Text(g.all[n].fn)
+	if isMangled(name) && g.s.o.Symbolizer != nil {
+		end := strings.IndexAny(name, "'@")
+		if end < 0 {
+			end = len(name)
+		}
+		return g.s.o.Symbolizer.Demangle(name[:end]) + name[end:]
+	}
+	if name == "" {
+		return unknown
+	}
+	return name
+}
+
+// location returns where a function is: file:line [object].
+func (g *graph) location(n uint32) string {
+	var b []byte
+	if at := &g.all[n]; !g.isUnknown(at.file) {
+		b = append(b, g.s.file(at.file)...)
+		if at.line != 0 {
+			b = strconv.AppendUint(append(b, ':'), uint64(at.line), 10)
+		}
+	}
+	if ob := g.m.r.Text(g.all[n].object); ob != "" && ob != unknown {
+		if len(b) > 0 {
+			b = append(b, ' ')
+		}
+		b = append(append(append(b, '['), path.Base(ob)...), ']')
+	}
+	return string(b)
+}
+
+// share returns what part n is of total, as a percentage.
+func share(n, total int64) string {
+	if total == 0 {
+		return ""
+	}
+	return " " + strconv.FormatFloat(float64(n)*100/float64(total), 'f', 1, 64) + "%"
+}
+
+// commas writes a number with its thousands apart.
+func commas(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	b.WriteString(sign)
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func numberWidth(n int64) int { return len(commas(n)) }
