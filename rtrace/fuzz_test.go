@@ -1,0 +1,162 @@
+package rtrace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// forms are what FuzzRtrace makes of each input.
+var forms = []string{
+	"rtrace", "json", "markup", "elements",
+	"rtrace --leaks", "json --compress --sort=count", "markup --leaks --compress --depth=2",
+	"rtrace --context=1 --resource=3 --exclude=3 --call-address=0x1000-0x7fffffffffff",
+	"rtrace --compress --max-memory=4000",
+}
+
+// Whatever a report holds, it makes nothing panic, hang or take memory; how it
+// is cut into blocks does not matter; what is not resolved comes out as it was;
+// no line of it becomes an element; and of what is left out, the rest stays in its
+// order.
+func FuzzRtrace(f *testing.F) {
+	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("%d seeds, %v", len(names), err)
+	}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range a.Files {
+			if !strings.HasPrefix(file.Name, "json") {
+				f.Add(file.Data)
+			}
+		}
+	}
+	f.Add([]byte("version=1,filter=compress\n" + strings.Repeat("1. a(1) = 0x1\n", 100) + strings.Repeat("\t0x1 f()\n\t0x1 g()\n", 50)))
+	f.Add([]byte(strings.Repeat(": /lib/prog64.so => 0x1000-0x2000\n: /lib/prog64.so => 0x2000-0x3000\n", 30)))
+	o := Options{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}
+	f.Fuzz(func(t *testing.T, report []byte) {
+		defer fuzztest.Watch(t, report)()
+		for _, form := range forms {
+			whole := translated(t, form, report, len(report)+1, o)
+			if blocks := translated(t, form, report, 7, o); blocks != whole {
+				t.Errorf("%s in blocks of 7 bytes:\n%q\nwhole:\n%q", form, blocks, whole)
+			}
+			switch strings.Fields(form)[0] {
+			case "json":
+				for line := range strings.Lines(whole) {
+					if !strings.HasPrefix(line, "said: ") && !json.Valid([]byte(line)) {
+						t.Errorf("%s: no JSON: %s", form, line)
+					}
+				}
+			case "markup", "elements":
+				if n, headers := resets(whole), countHeaders(report); n > headers {
+					t.Errorf("%s: %d resets of %d headers in\n%q", form, n, headers, whole)
+				}
+			}
+		}
+		untouched(t, report)
+		var out bytes.Buffer
+		w := translation(t, "rtrace --context=1 --resource=3 --depth=3 --exclude=3", &out, Options{})
+		w.Write(report)
+		w.Close()
+		for line := range bytes.Lines(out.Bytes()) {
+			if bytes.Contains(line, []byte("depth=")) { // a header that was changed
+				continue
+			}
+			i := bytes.Index(report, line)
+			if i < 0 {
+				t.Errorf("%q is not in the report, or not in this order, of\n%q", line, out.Bytes())
+				break
+			}
+			report = report[i+len(line):]
+		}
+	})
+}
+
+// untouched checks that a report comes out as it is where there are no symbols,
+// and that its records are all of it.
+func untouched(t *testing.T, report []byte) {
+	var out bytes.Buffer
+	w := NewReport(&out, nil, Options{})
+	w.Write(report)
+	w.Close()
+	if !bytes.Equal(out.Bytes(), report) {
+		t.Errorf("got %q, want what it was, %q", out.Bytes(), report)
+	}
+	var all []byte
+	r := NewReader(func(rec *Record) error {
+		all = append(all, rec.Raw...)
+		return nil
+	})
+	r.Write(report)
+	r.Close()
+	if !bytes.Equal(all, report) {
+		t.Errorf("records of %q, want %q", all, report)
+	}
+}
+
+func countHeaders(report []byte) (n int) {
+	r := NewReader(func(rec *Record) error {
+		if rec.Kind == Header {
+			n++
+		}
+		return nil
+	})
+	r.Write(report)
+	r.Close()
+	return n
+}
+
+// resets counts the elements that begin a process.
+func resets(text string) (n int) {
+	var s markup.Scanner
+	for line := range strings.Lines(text) {
+		s.Reset([]byte(line))
+		for {
+			tok, ok := s.Next()
+			if !ok {
+				break
+			}
+			if tok.Kind == markup.Elem && tok.Tag == markup.TagReset {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// failing fails after some bytes.
+type failing struct{ left int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// What the writer of the output says comes back.
+func TestErrorsOfTheWriterComeBack(t *testing.T) {
+	report := []byte("version=2.0, pid=1\n1. malloc(1) = 0x1\n\t0x1234\n\n")
+	for _, form := range forms {
+		for _, left := range []int{0, 10} {
+			w := translation(t, form, &failing{left}, Options{})
+			_, err := w.Write(report)
+			if err = errors.Join(err, w.Close()); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%s, %d bytes: got %v, want %v", form, left, err, io.ErrClosedPipe)
+			}
+		}
+	}
+}
