@@ -13,7 +13,7 @@ import (
 // A writerContext is what a Writer knows.
 type writerContext struct {
 	Input string `json:"input"`          // the format
-	Head  []byte `json:"head,omitempty"` // the input so far, while the format is not known
+	Head  []byte `json:"head,omitempty"` // the input so far, while it is not known what it is
 }
 
 // AppendContext appends what the Writer knows of the input so far; see
@@ -50,11 +50,11 @@ func (w *Writer) Restore(context []byte) error {
 		}
 	}
 	switch {
-	case format.String() != of.Input, format == Auto && len(of.Head) > headSize, format != Auto && len(of.Head) > 0:
+	case format.String() != of.Input, len(of.Head) > headSize, len(rest) > 0 && (format == Auto || len(of.Head) > 0):
 		return fmt.Errorf("restore the context of an input: %w", errNoContext)
 	case w.format != Auto && w.format != format:
 		return fmt.Errorf("restore the context of an input: it is of %v, not of %v", format, w.format)
-	case format == Auto:
+	case len(rest) == 0:
 		w.head = of.Head
 		return nil
 	}
