@@ -45,7 +45,7 @@ static NOINLINE __attribute__((noreturn)) void finish(void) { last(); }
 
 int main(int argc, char **argv) {
 	trace_begin(argv[0]);
-	printf("# a comment that does not stay\n## one that does {{{reset}}}\n");
+	printf("# a comment that does not stay\n## one that does {{{reset}}} \033[31m\n");
 	trace_context = 1;
 	struct item *list = NULL;
 	for (int i = 1; i < 4; i++)
