@@ -40,46 +40,42 @@ func (g *graph) callees(n uint32) (first, end uint32) { return g.firstCallee[n],
 // callersOf returns the edges to a node.
 func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]:g.firstCaller[n+1]] }
 
-// A part is what an edge is summed of: a call, or a place that was jumped into.
+// A part is what an edge is summed of: calls from a place, or code of one
+// function that is in another.
 type part struct {
 	from, to uint32
-	index    uint32 // of the call, or of the place
-	place    bool
-	called   bool // the call was made from a place that was jumped into
+	index    uint32 // of the call, or of what is implied
+	implied  bool
 }
 
 // newGraph sums up what v has resolved.
 func newGraph(v *resolution, total []int64) *graph {
 	m := v.m
 	g := &graph{resolution: v, width: m.costs.width, total: total}
-	v.unite()
 	n := len(v.all)
 	g.self = make([]int64, n*g.width)
 	g.approximate = make([]bool, n)
 	addresses := false
-	var parts []part
 	for i := range m.costs.keys {
-		k := &m.costs.keys[i]
-		addresses = addresses || k.addr != 0
-		at, fn := v.ofPlace[i], v.ofFunction[k.from]
-		add(g.selfOf(at), m.costs.of(i))
-		if at != fn {
-			g.approximate[at] = true
-			parts = append(parts, part{from: fn, to: at, index: uint32(i), place: true})
+		addresses = addresses || m.costs.keys[i].addr != 0
+		add(g.selfOf(v.ofPlace[i]), m.costs.of(i))
+	}
+	if !addresses { // any code may be in what was entered before it
+		for i, f := range m.functions {
+			if _, _, hex := entry(m.r.Text(f.name)); hex && v.needy[i] {
+				g.approximate[v.ofFunction[i]] = true
+			}
 		}
 	}
-	for i, f := range m.functions {
-		if _, _, hex := entry(m.r.Text(f.name)); hex && v.needy[i] && !addresses {
-			g.approximate[v.ofFunction[i]] = true
-		}
-	}
+	parts := make([]part, 0, len(m.calls.keys))
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
-		at, fn := v.ofPlace[k.from], v.ofFunction[m.costs.keys[k.from].from]
-		parts = append(parts, part{from: at, to: v.ofFunction[k.to], index: uint32(i)})
-		if at != fn {
-			parts = append(parts, part{from: fn, to: at, index: uint32(i), called: true})
-		}
+		parts = append(parts, part{from: v.ofPlace[k.from], to: v.ofFunction[k.to], index: uint32(i)})
+	}
+	for i := range v.implied {
+		c := &v.implied[i]
+		g.approximate[c.to] = true
+		parts = append(parts, part{from: c.from, to: c.to, index: uint32(i), implied: true})
 	}
 	g.connect(parts)
 	g.include()
@@ -88,49 +84,27 @@ func newGraph(v *resolution, total []int64) *graph {
 
 // connect makes edges of their parts.
 func (g *graph) connect(parts []part) {
-	m := g.m
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.index, b.index))
 	})
-	entered := make(map[uint32]uint64) // by edge: the first address of what was jumped into
 	for i := range parts {
 		p := &parts[i]
 		if i == 0 || parts[i-1].from != p.from || parts[i-1].to != p.to {
 			g.edges = append(g.edges, edge{from: p.from, to: p.to})
 			g.costs = append(g.costs, make([]int64, g.width)...)
 		}
-		e := uint32(len(g.edges) - 1)
-		switch {
-		case p.place:
-			add(g.edgeCost(e), m.costs.of(int(p.index)))
-			g.edges[e].implied = true
-			addr := m.costs.keys[p.index].addr
-			if first, ok := entered[e]; !ok || addr < first {
-				entered[e] = addr
-			}
-		case p.called:
-			add(g.edgeCost(e), m.calls.of(int(p.index))[1:])
-			g.edges[e].implied = true
-		default:
-			c := m.calls.of(int(p.index))
-			g.edges[e].count = plus(g.edges[e].count, c[0])
-			add(g.edgeCost(e), c[1:])
+		at := len(g.edges) - 1
+		e := &g.edges[at]
+		if p.implied {
+			c := &g.implied[p.index]
+			add(g.edgeCost(uint32(at)), c.costs)
+			e.implied = true
+			e.count = plus(e.count, c.count)
+			continue
 		}
-	}
-	// What was jumped into was entered as often as its first instruction ran.
-	if events := m.r.Events(); len(events) > 0 && events[0].Name == "Ir" {
-		for i := range parts {
-			p := &parts[i]
-			if !p.place {
-				continue
-			}
-			e, _ := slices.BinarySearchFunc(g.edges, p, func(e edge, p *part) int {
-				return cmp.Or(cmp.Compare(e.from, p.from), cmp.Compare(e.to, p.to))
-			})
-			if m.costs.keys[p.index].addr == entered[uint32(e)] {
-				g.edges[e].count = plus(g.edges[e].count, m.costs.of(int(p.index))[0])
-			}
-		}
+		c := g.m.calls.of(int(p.index))
+		e.count = plus(e.count, c[0])
+		add(g.edgeCost(uint32(at)), c[1:])
 	}
 	n := len(g.all)
 	g.calls = make([]int64, n)
@@ -149,44 +123,6 @@ func (g *graph) connect(parts []part) {
 	for i, e := range g.edges {
 		g.callers[next[e.to]] = uint32(i)
 		next[e.to]++
-	}
-}
-
-// unite puts functions together that were called, but cost nothing, with those
-// of their name that did: some producers do not say in which object or file a
-// function is that is called.
-func (v *resolution) unite() {
-	costs := make([]bool, len(v.all))
-	for _, at := range v.ofPlace {
-		costs[at] = true
-	}
-	for _, at := range v.ofFunction { // what has code in others is there, too
-		costs[at] = costs[at] || v.all[at].merged
-	}
-	type place struct{ where, fn Name }
-	inObject, inFile := make(map[place]uint32), make(map[place]uint32) // 0: several
-	note := func(m map[place]uint32, p place, n uint32) {
-		if _, ok := m[p]; ok {
-			n = 0
-		}
-		m[p] = n
-	}
-	for n, is := range costs {
-		if is && n > 0 {
-			note(inObject, place{v.all[n].object, v.all[n].fn}, uint32(n))
-			note(inFile, place{v.all[n].file, v.all[n].fn}, uint32(n))
-		}
-	}
-	for i, at := range v.ofFunction {
-		if i == 0 || costs[at] {
-			continue
-		}
-		n := v.all[at]
-		if to := inObject[place{n.object, n.fn}]; to != 0 {
-			v.ofFunction[i] = to
-		} else if to := inFile[place{n.file, n.fn}]; to != 0 {
-			v.ofFunction[i] = to
-		}
 	}
 }
 

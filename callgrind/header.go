@@ -10,7 +10,7 @@ import (
 // it; sums belong to the part at work.
 func (r *Reader) header(line, key, value []byte) error {
 	k := string(key)
-	value = bytes.TrimSpace(value)
+	value = bytes.TrimLeft(value, " \t")
 	if len(value) > maxValue && k != "events" {
 		r.complain("is too long", "is longer than the %d bytes of a header that are kept", maxValue)
 		value = value[:maxValue]

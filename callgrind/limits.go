@@ -11,6 +11,7 @@ const (
 	maxEvents    = 64       // kinds of events; Callgrind has 19
 	maxTerms     = 64       // terms of a derived event
 	maxPositions = 4        // numbers that say where: address, block, line
+	maxHeader    = 1 << 12  // lines of the header of a part that are kept
 	maxValue     = 4 << 10  // bytes of a header line that are kept
 
 	maxModel     = 384 << 20 // bytes of places, calls and jumps that are told apart; 9 million places

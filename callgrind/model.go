@@ -1,7 +1,6 @@
 package callgrind
 
 import (
-	"fmt"
 	"math"
 	"strings"
 )
@@ -46,6 +45,7 @@ type partSums struct {
 	line            int     // where totals: is
 	total           []int64 // of all parts that have ended
 	ended, lines    []int64 // of the part that ended last, as it says, and as its lines are
+	said, added     []int64 // its summary and its totals; nil: it has none
 	calculated      bool    // one of them does not say
 }
 
@@ -179,10 +179,8 @@ func (p *partSums) widen(events int) {
 
 // jump adds a jump.
 func (m *model) jump(rec *Record) {
-	costs := rec.Costs
 	from := m.place(rec)
-	rec.Costs = costs
-	to := m.of(function{rec.To.Object, rec.To.Source, rec.To.Function})
+	to := m.of(function{rec.To.Object, rec.To.File, rec.To.Function})
 	k := key{addr: rec.To.Addr, from: uint32(from), to: to << 1, line: line32(rec.To.Line)}
 	if rec.Conditional {
 		k.to |= 1
@@ -202,7 +200,7 @@ func (m *model) jump(rec *Record) {
 // header takes what a report shows of a header.
 func (m *model) header(rec *Record) {
 	h := &m.head
-	value := string(rec.Value)
+	value := strings.TrimRight(string(rec.Value), " \t")
 	set := func(s *string) {
 		if *s == "" {
 			*s = value
@@ -268,6 +266,7 @@ func (m *model) endPart() {
 	p.total = append(p.total, make([]int64, m.costs.width-len(p.total))...)
 	add(p.total, all)
 	p.ended, p.lines = append(p.ended[:0], all...), append(p.lines[:0], p.self...)
+	p.said, p.added = p.summary, p.totals
 	clear(p.self)
 	p.begun, p.summary, p.totals = false, nil, nil
 }
@@ -291,8 +290,16 @@ func (m *model) addresses() bool {
 	return false
 }
 
-// describe names a function of the profile, for a diagnostic.
-func (m *model) describe(n uint32) string {
-	f := m.functions[n]
-	return fmt.Sprintf("%s in %s", m.r.Text(f.name), m.r.Text(f.object))
+// forget forgets what a part summed up to, in as much time as there was of it.
+func (m *model) forget() {
+	m.costs.clear()
+	m.calls.clear()
+	m.jumps.clear()
+	if len(m.functions) > 64 {
+		m.index = make(map[function]uint32)
+	} else {
+		clear(m.index)
+	}
+	m.functions = m.functions[:1]
+	m.number, m.full = 0, false
 }

@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -21,7 +22,7 @@ func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) *Report {
 	switch o.Output {
 	case Profile:
 		r.m.jumpy = true
-		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s}
+		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int)}
 	}
 	return r
 }
@@ -68,7 +69,7 @@ func (r *Report) record(rec *Record) error {
 func (r *Report) endPart() {
 	r.m.endPart()
 	if r.again != nil {
-		r.again.part()
+		r.again.part(r.m.sums.said, r.m.sums.added)
 	} else if r.o.Output == JSON {
 		r.jsonPart()
 	}
@@ -94,7 +95,9 @@ func (r *Report) Close() error {
 		} else {
 			r.table(g)
 		}
-		r.note(v)
+		r.note(v.needed)
+	default:
+		r.note(r.again.unresolved)
 	}
 	r.out.flush()
 	r.s.objects.tell(r.unresolved)
@@ -111,10 +114,10 @@ func (r *Report) Close() error {
 func (r *Report) Unresolved() []Unresolved { return r.unresolved }
 
 // note keeps what stayed without a name.
-func (r *Report) note(v *resolution) {
-	for n := range r.Reader.names.text {
-		count := v.needed[Name(n)]
-		f := r.s.objects.byName[Name(n)]
+func (r *Report) note(needed map[Name]int) {
+	for _, n := range slices.Sorted(maps.Keys(needed)) {
+		count := needed[n]
+		f := r.s.objects.byName[n]
 		if count == 0 || f == nil {
 			continue
 		}

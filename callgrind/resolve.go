@@ -35,16 +35,25 @@ type resolution struct {
 	needy  []bool // functions of which the profile does not say all
 	needed map[Name]int
 	hex    map[string]Name // objects of functions that are addresses; 0: several
-	order  []uint32        // places, by object and address
+	homes  []uint32        // of each function, 1 + the physical one that it is; 0: not known
+	pairs  map[uint64]uint64
+
+	implied []impliedCall
+	order   []uint32 // places, by object and address
 }
 
 // resolve asks what the functions and places of m are.
 func resolve(m *model, s *symbols) *resolution {
 	v := &resolution{m: m, s: s, all: make([]node, 1), by: make(map[nodeKey]uint32), needed: make(map[Name]int)}
 	v.all[0] = node{fn: m.r.text([]byte("(other functions)"))}
-	s.mangled = mangledNames(m)
+	s.style(m)
 	v.want()
 	v.places()
+	v.unite()
+	v.imply()
+	if s.o.Output == Profile {
+		v.asValgrind()
+	}
 	return v
 }
 
@@ -129,7 +138,8 @@ func (v *resolution) places() {
 			}
 		}
 	}
-	homes := v.homes(pairs)
+	homes := v.findHomes(pairs)
+	v.homes, v.pairs = homes, pairs
 	v.functions(homes, pairs)
 	for i := range keys {
 		from := keys[i].from
@@ -141,10 +151,10 @@ func (v *resolution) places() {
 	}
 }
 
-// homes returns of each function of the profile which physical one it is, as
-// its number plus 1; 0: not known. Of pairs it takes out those, and puts the
-// nodes of the others, which it jumped into, in place of their addresses.
-func (v *resolution) homes(pairs map[uint64]uint64) []uint32 {
+// findHomes returns of each function of the profile which physical one it is.
+// In pairs it puts the nodes of the others, which it jumped into, in place of
+// their addresses.
+func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
 	for i, f := range m.functions {
@@ -255,6 +265,18 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
+// asValgrind gives functions the source file that Valgrind gives them: that of
+// the first instruction, which may be inlined from another.
+func (v *resolution) asValgrind() {
+	for i := range v.all {
+		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
+			if c := v.s.at(location{n.object, n.addr}); c.line != 0 {
+				n.file = c.file
+			}
+		}
+	}
+}
+
 // levels returns what stands behind the address of a function, its level of
 // recursion or its callers, with the names of those that are addresses, too.
 func (v *resolution) levels(rest string) string {
@@ -288,4 +310,88 @@ func (v *resolution) levels(rest string) string {
 		}
 	}
 	return strings.Join(parts, "'")
+}
+
+// An impliedCall is that the code of one function is in another of the profile:
+// it was jumped into, which is a call where Callgrind knows the functions.
+type impliedCall struct {
+	from, to uint32
+	count    int64
+	costs    []int64 // of the code, and of what it called
+	addr     uint64  // where it begins
+}
+
+// imply finds the calls that the profile does not have.
+func (v *resolution) imply() {
+	m := v.m
+	index := make(map[[2]uint32]int)
+	of := func(from, to uint32) *impliedCall {
+		i, ok := index[[2]uint32{from, to}]
+		if !ok {
+			i = len(v.implied)
+			index[[2]uint32{from, to}] = i
+			v.implied = append(v.implied, impliedCall{from: from, to: to, costs: make([]int64, m.costs.width)})
+		}
+		return &v.implied[i]
+	}
+	counts := len(m.r.Events()) > 0 && m.r.Events()[0].Name == "Ir"
+	for _, i := range v.order {
+		k := &m.costs.keys[i]
+		at, fn := v.ofPlace[i], v.ofFunction[k.from]
+		if at == fn {
+			continue
+		}
+		c := of(fn, at)
+		add(c.costs, m.costs.of(int(i)))
+		if c.addr == 0 || c.addr == k.addr {
+			c.addr = k.addr
+			if counts { // it was entered as often as its first instruction ran
+				c.count = plus(c.count, m.costs.of(int(i))[0])
+			}
+		}
+	}
+	for i := range m.calls.keys {
+		k := &m.calls.keys[i]
+		if at, fn := v.ofPlace[k.from], v.ofFunction[m.costs.keys[k.from].from]; at != fn {
+			add(of(fn, at).costs, m.calls.of(i)[1:])
+		}
+	}
+}
+
+// unite puts functions together that were called, but cost nothing, with those
+// of their name that did: some producers do not say in which object or file a
+// function is that is called.
+func (v *resolution) unite() {
+	costs := make([]bool, len(v.all))
+	for _, at := range v.ofPlace {
+		costs[at] = true
+	}
+	for _, at := range v.ofFunction { // what has code in others is there, too
+		costs[at] = costs[at] || v.all[at].merged
+	}
+	type place struct{ where, fn Name }
+	inObject, inFile := make(map[place]uint32), make(map[place]uint32) // 0: several
+	note := func(m map[place]uint32, p place, n uint32) {
+		if _, ok := m[p]; ok {
+			n = 0
+		}
+		m[p] = n
+	}
+	for n, is := range costs {
+		if is && n > 0 {
+			note(inObject, place{v.all[n].object, v.all[n].fn}, uint32(n))
+			note(inFile, place{v.all[n].file, v.all[n].fn}, uint32(n))
+		}
+	}
+	for i, at := range v.ofFunction {
+		if i == 0 || costs[at] {
+			continue
+		}
+		n := v.all[at]
+		if to := inObject[place{n.object, n.fn}]; to != 0 {
+			v.ofFunction[i] = to
+		} else if to := inFile[place{n.file, n.fn}]; to != 0 {
+			v.ofFunction[i] = to
+		}
+	}
 }

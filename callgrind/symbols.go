@@ -1,7 +1,6 @@
 package callgrind
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +36,8 @@ type symbols struct {
 	r       *Reader
 	o       *Options
 	objects objects
-	mangled bool // names are as the linker knows them
+	mangled bool // names of the profile are as the linker knows them
+	below   bool // it calls what calls main as one
 
 	physical []physical
 	index    map[physical]uint32
@@ -109,6 +109,8 @@ func unversioned(f *symbolize.Frame) string {
 func (s *symbols) spell(f *symbolize.Frame) string {
 	link := unversioned(f)
 	switch {
+	case s.below && isBelowMain(link):
+		return belowMain
 	case s.o.Output != Profile:
 		if link != f.Linkage {
 			return s.o.Symbolizer.Demangle(link)
@@ -189,9 +191,23 @@ func isMangled(name string) bool {
 	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
 }
 
-// mangledNames reports whether a profile was made with --demangle=no.
-func mangledNames(m *model) bool {
-	return slices.ContainsFunc(m.functions, func(f function) bool { return isMangled(m.r.Text(f.name)) })
+// style finds out how Valgrind was told to show names: as the linker knows them
+// (--demangle=no), and those of what calls main as one (unless
+// --show-below-main=yes).
+func (s *symbols) style(m *model) {
+	for _, f := range m.functions[1:] {
+		name := m.r.Text(f.name)
+		s.mangled = s.mangled || isMangled(name)
+		s.below = s.below || name == belowMain
+	}
+}
+
+// belowMain is what Valgrind calls all functions that call main.
+const belowMain = "(below main)"
+
+// isBelowMain reports whether it calls so a function of this name.
+func isBelowMain(link string) bool {
+	return link == "_start" || link == "__libc_start_main" || link == "generic_start_main"
 }
 
 // file returns the name of a source file as it is shown.

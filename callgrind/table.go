@@ -295,10 +295,7 @@ func (t *listing) heading(h *headings) {
 // list prints the functions that account for most of the costs.
 func (t *listing) list() {
 	g := t.g
-	threshold := t.o.Threshold
-	if threshold < 0 {
-		threshold = defaultThreshold
-	}
+	threshold := t.threshold()
 	var total, sum int64
 	if len(t.sorting) > 0 {
 		total = t.sorting[0].of(g.total)
@@ -344,6 +341,14 @@ func (t *listing) list() {
 	if t.marked {
 		t.put(faint, "~ stripped code jumped into it: how often, and for whom, is not exactly known\n")
 	}
+}
+
+// threshold returns how many percent of the costs are shown.
+func (t *listing) threshold() float64 {
+	if t.o.Threshold < 0 {
+		return defaultThreshold
+	}
+	return t.o.Threshold
 }
 
 // defaultThreshold is as callgrind_annotate's.

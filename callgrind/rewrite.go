@@ -1,0 +1,336 @@
+package callgrind
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// A rewriter prints parts of a profile again, with names.
+type rewriter struct {
+	*printer
+	m *model
+	s *symbols
+
+	lines   []headerLine // of the part's header
+	written [3]map[Name]int
+	last    Position
+	object  Name // at which what is printed is
+	file    Name
+	begun   bool
+
+	unresolved map[Name]int
+}
+
+// A headerLine is one as it was.
+type headerLine struct{ key, value string }
+
+// The tables of names.
+const (
+	obTable = iota
+	flTable
+	fnTable
+)
+
+// header keeps a line of a header, but for those that are made anew.
+func (w *rewriter) header(rec *Record) {
+	switch string(rec.Key) {
+	case "positions", "events", "summary", "totals":
+	default:
+		if len(w.lines) < maxHeader {
+			w.lines = append(w.lines, headerLine{string(rec.Key), string(rec.Value)})
+		}
+	}
+}
+
+// part prints the part that has ended, and forgets it.
+func (w *rewriter) part(summary, totals []int64) {
+	v := resolve(w.m, w.s)
+	for n, count := range v.needed {
+		if count > 0 {
+			w.unresolved[n] = max(w.unresolved[n], count)
+		}
+	}
+	addresses := w.m.addresses()
+	w.head(addresses, summary)
+	w.body(v, addresses)
+	if totals != nil {
+		w.b = append(w.b, "\ntotals:"...)
+		w.b = append(w.appendCosts(w.b, totals), '\n')
+	}
+	w.send()
+	w.lines = w.lines[:0]
+	w.m.forget()
+}
+
+// head prints the header of a part.
+func (w *rewriter) head(addresses bool, summary []int64) {
+	if !w.begun {
+		w.b = append(w.b, "# callgrind format\n"...)
+		w.begun = true
+	} else {
+		w.b = append(w.b, '\n')
+	}
+	if !slices.ContainsFunc(w.lines, func(l headerLine) bool { return l.key == "version" }) && w.m.head.parts == 1 {
+		w.b = append(w.b, "version: 1\n"...)
+	}
+	for _, l := range w.lines {
+		w.b = append(append(append(append(w.b, l.key...), ": "...), l.value...), '\n')
+	}
+	w.b = append(w.b, "positions: "...)
+	if addresses {
+		w.b = append(w.b, "instr "...)
+	}
+	w.b = append(w.b, "line\nevents:"...)
+	for _, e := range w.m.r.Events() {
+		w.b = append(append(w.b, ' '), e.Name...)
+	}
+	w.b = append(w.b, '\n')
+	if summary != nil {
+		w.b = append(w.b, "summary:"...)
+		w.b = append(w.appendCosts(w.b, summary), '\n')
+	}
+}
+
+// body prints the functions with their costs, calls and jumps.
+func (w *rewriter) body(v *resolution, addresses bool) {
+	m := w.m
+	places := make([]uint32, len(m.costs.keys))
+	for i := range places {
+		places[i] = uint32(i)
+	}
+	order := make([]uint32, len(v.all)) // of functions: as they come last in the profile, for who takes the last
+	for i, n := range v.ofPlace {
+		order[n] = uint32(i)
+	}
+	at := func(i uint32) *node { return &v.all[v.ofPlace[i]] }
+	slices.SortFunc(places, func(a, b uint32) int {
+		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
+			return cmp.Compare(order[x], order[y])
+		}
+		if x, y := v.file[a] == at(a).file, v.file[b] == at(b).file; x != y { // its own file first
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(v.file[a], v.file[b]), cmp.Compare(m.costs.keys[a].addr, m.costs.keys[b].addr), cmp.Compare(v.line[a], v.line[b]), cmp.Compare(a, b))
+	})
+	calls, jumps := byPlace(&m.calls, len(places)), byPlace(&m.jumps, len(places))
+	implied := make(map[uint32][]int)
+	for i, c := range v.implied {
+		implied[c.from] = append(implied[c.from], i)
+	}
+	w.last = Position{}
+	function := uint32(0)
+	begin := func(n uint32) {
+		if n == function && n != 0 {
+			return
+		}
+		function = n
+		w.begin(&v.all[n])
+		for _, i := range implied[n] {
+			w.implied(v, &v.implied[i], addresses)
+		}
+		delete(implied, n)
+	}
+	for _, i := range places {
+		begin(v.ofPlace[i])
+		k := &m.costs.keys[i]
+		if v.file[i] != w.file {
+			spec := "fi="
+			if v.file[i] == at(i).file {
+				spec = "fe="
+			}
+			w.name(spec, flTable, v.file[i])
+			w.file = v.file[i]
+		}
+		pos := Position{k.addr, uint64(v.line[i])}
+		if costs := m.costs.of(int(i)); !isZero(costs) || len(calls[i])+len(jumps[i]) == 0 {
+			w.cost(pos, costs, addresses)
+		}
+		for _, c := range calls[i] {
+			k := &m.calls.keys[c]
+			to := Position{k.addr, uint64(k.line)}
+			if v.needy[k.to] && k.addr != 0 {
+				if code := v.s.at(location{m.functions[k.to].object, k.addr}); code.line != 0 {
+					to.Line = uint64(code.line)
+				}
+			}
+			counts := m.calls.of(int(c))
+			w.call(&v.all[v.ofFunction[k.to]], counts[0], to, pos, counts[1:], addresses)
+		}
+		for _, j := range jumps[i] {
+			w.jump(v, i, int(j), pos, addresses)
+		}
+		w.send()
+	}
+	rest := make([]uint32, 0, len(implied))
+	for n := range implied { // functions all of whose code is others'
+		rest = append(rest, n)
+	}
+	slices.Sort(rest)
+	for _, n := range rest {
+		begin(n)
+	}
+}
+
+// byPlace returns the keys that come from each place.
+func byPlace(s *sums, places int) [][]uint32 {
+	all := make([][]uint32, places)
+	for i := range s.keys {
+		from := s.keys[i].from
+		all[from] = append(all[from], uint32(i))
+	}
+	return all
+}
+
+// begin begins a function.
+func (w *rewriter) begin(n *node) {
+	w.b = append(w.b, '\n')
+	if n.object != w.object {
+		w.name("ob=", obTable, n.object)
+		w.object = n.object
+	}
+	w.name("fl=", flTable, n.file)
+	w.file = n.file
+	w.name("fn=", fnTable, n.fn)
+}
+
+// name prints a name: all of it where it comes first, its number afterwards.
+func (w *rewriter) name(spec string, table int, n Name) {
+	w.b = append(w.b, spec...)
+	w.b = append(w.b, '(')
+	known := w.written[table]
+	if known == nil {
+		known = make(map[Name]int)
+		w.written[table] = known
+	}
+	id, ok := known[n]
+	if !ok {
+		id = len(known) + 1
+		known[n] = id
+	}
+	w.b = append(strconv.AppendInt(w.b, int64(id), 10), ')')
+	if !ok {
+		text := w.m.r.Text(n)
+		switch {
+		case n == 0:
+			text = unknown
+		case table == flTable:
+			text = w.s.file(n)
+		}
+		w.b = append(append(w.b, ' '), text...)
+	}
+	w.b = append(w.b, '\n')
+}
+
+// position prints a place as what it is behind the last one.
+func (w *rewriter) position(p Position, addresses bool) {
+	if addresses {
+		w.b = appendPosition(w.b, p.Addr, w.last.Addr, 16)
+		w.b = append(w.b, ' ')
+	}
+	w.b = appendPosition(w.b, p.Line, w.last.Line, 10)
+}
+
+// appendPosition appends a number, relative where that is shorter.
+func appendPosition(b []byte, n, last uint64, base int) []byte {
+	const near = 10_000
+	switch {
+	case n == last:
+		return append(b, '*')
+	case n > last && n-last < near && last != 0:
+		return strconv.AppendUint(append(b, '+'), n-last, 10)
+	case n < last && last-n < near && n != 0:
+		return strconv.AppendUint(append(b, '-'), last-n, 10)
+	case base == 16:
+		b = append(b, "0x"...)
+	}
+	return strconv.AppendUint(b, n, base)
+}
+
+// appendCosts appends costs, each behind a blank, without those at the end that
+// are 0.
+func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
+	for len(costs) > 1 && costs[len(costs)-1] == 0 {
+		costs = costs[:len(costs)-1]
+	}
+	for _, n := range costs {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	return b
+}
+
+// cost prints the cost of a place.
+func (w *rewriter) cost(p Position, costs []int64, addresses bool) {
+	w.position(p, addresses)
+	w.b = append(w.appendCosts(w.b, costs), '\n')
+	w.last = p
+}
+
+// call prints calls from a place.
+func (w *rewriter) call(to *node, count int64, target, from Position, costs []int64, addresses bool) {
+	if to.object != w.object {
+		w.name("cob=", obTable, to.object)
+	}
+	if to.file != w.file {
+		w.name("cfi=", flTable, to.file)
+	}
+	w.name("cfn=", fnTable, to.fn)
+	w.b = strconv.AppendInt(append(w.b, "calls="...), count, 10)
+	w.b = append(w.b, ' ')
+	w.position(target, addresses)
+	w.b = append(w.b, '\n')
+	w.cost(from, costs, addresses)
+}
+
+// implied prints a call that the profile does not have.
+func (w *rewriter) implied(v *resolution, c *impliedCall, addresses bool) {
+	from, to := &v.all[c.from], &v.all[c.to]
+	w.call(to, max(c.count, 1), Position{c.addr, uint64(to.line)}, Position{from.addr, uint64(from.line)}, c.costs, addresses)
+}
+
+// jump prints a jump from a place.
+func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addresses bool) {
+	m := w.m
+	k := &m.jumps.keys[j]
+	fn := k.to >> 1
+	to := Position{k.addr, uint64(k.line)}
+	file, n := m.functions[fn].file, v.ofPlace[place]
+	if f := m.functions[fn]; f != m.functions[m.costs.keys[place].from] {
+		n = v.ofFunction[fn]
+	}
+	if v.needy[fn] && k.addr != 0 {
+		if c := v.s.at(location{m.functions[fn].object, k.addr}); c.fn != 0 {
+			if c.line != 0 {
+				file, to.Line = c.file, uint64(c.line)
+			}
+			n = v.ofFunction[fn]
+			if c.fn != v.homes[fn] {
+				if at, ok := v.pairs[uint64(fn)<<32|uint64(c.fn)]; ok {
+					n = uint32(at)
+				}
+			}
+		}
+	}
+	if file != w.file {
+		w.name("jfi=", flTable, file)
+	}
+	if n != v.ofPlace[place] {
+		w.name("jfn=", fnTable, v.all[n].fn)
+	}
+	counts := m.jumps.of(j)
+	if k.to&1 != 0 {
+		w.b = strconv.AppendInt(append(w.b, "jcnd="...), counts[0], 10)
+		w.b = strconv.AppendInt(append(w.b, '/'), counts[1], 10)
+	} else {
+		w.b = strconv.AppendInt(append(w.b, "jump="...), counts[0], 10)
+	}
+	w.b = append(w.b, ' ')
+	w.position(to, addresses)
+	w.b = append(w.b, '\n')
+	w.position(from, addresses)
+	w.b = append(w.b, '\n')
+	w.last = from
+}

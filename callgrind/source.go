@@ -1,0 +1,241 @@
+package callgrind
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const around = 3 // lines around those that cost something
+
+// A sourceLine is a line of a source file that cost something.
+type sourceLine struct {
+	line  uint32
+	costs []int64
+	calls []uint32 // numbers of calls
+}
+
+// sources prints the lines of source files beside what they cost, those files
+// first that cost most.
+func (t *listing) sources() {
+	g, m := t.g, t.g.m
+	lines := make(map[Name]map[uint32]*sourceLine)
+	totals := make(map[Name]int64)
+	at := func(i uint32) *sourceLine {
+		file, line := g.file[i], g.line[i]
+		if g.isUnknown(file) {
+			return nil
+		}
+		of := lines[file]
+		if of == nil {
+			of = make(map[uint32]*sourceLine)
+			lines[file] = of
+		}
+		l := of[line]
+		if l == nil {
+			l = &sourceLine{line: line, costs: make([]int64, g.width)}
+			of[line] = l
+		}
+		return l
+	}
+	for i := range m.costs.keys {
+		if l := at(uint32(i)); l != nil {
+			add(l.costs, m.costs.of(i))
+			if len(t.sorting) > 0 {
+				totals[g.file[i]] = plus(totals[g.file[i]], t.sorting[0].of(m.costs.of(i)))
+			}
+		}
+	}
+	for i := range m.calls.keys {
+		if l := at(m.calls.keys[i].from); l != nil {
+			l.calls = append(l.calls, uint32(i))
+		}
+	}
+	files := make([]Name, 0, len(lines))
+	for f := range lines {
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(m.r.Text(a), m.r.Text(b)))
+	})
+	var missing []Name
+	shown := 0
+	var all, sum int64
+	for _, n := range totals {
+		all = plus(all, n)
+	}
+	for _, f := range files {
+		if float64(sum)*100 >= float64(all)*t.threshold() && t.threshold() < 100 {
+			break
+		}
+		sum = plus(sum, totals[f])
+		text, err := t.read(f)
+		if err != nil || shown == maxSources {
+			if !errors.Is(err, fs.ErrNotExist) && err != nil {
+				t.o.diagnose("--source: " + err.Error())
+			}
+			missing = append(missing, f)
+			continue
+		}
+		shown++
+		t.source(f, text, lines[f], totals[f])
+		t.send()
+	}
+	if len(missing) > 0 {
+		t.b = append(t.b, '\n')
+		t.put(faint, "Source files that are not there:\n")
+		for _, f := range missing {
+			t.b = append(appendClean(append(t.b, "  "...), g.s.shown(m.r.Text(f))), share(totals[f], all)...)
+			t.b = append(t.b, '\n')
+			t.send()
+		}
+	}
+}
+
+// read returns what is in a source file, if that is there and not too large.
+func (t *listing) read(f Name) ([]byte, error) {
+	name := t.o.located(t.g.m.r.Text(f))
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	file, err := buildid.OpenRegular(name, "the profile")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if file.Size() > maxSource {
+		return nil, errors.New(name + ": too large to be shown")
+	}
+	b := make([]byte, file.Size())
+	n, err := file.ReadAt(b, 0)
+	if n < len(b) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// source prints a file.
+func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, total int64) {
+	t.b = append(t.b, '\n')
+	t.put(bold, string(appendClean(nil, t.g.s.shown(t.g.m.r.Text(f)))))
+	if len(t.sorting) > 0 {
+		t.put(faint, "  "+commas(total)+" "+string(appendClean(nil, t.sorting[0].name))+share(total, t.sorting[0].of(t.g.total)))
+	}
+	t.b = append(t.b, '\n')
+	last := uint32(0)
+	number := uint32(0)
+	for line := range bytes.Lines(text) {
+		number++
+		near := costs[number] != nil
+		for d := uint32(1); d <= around && !near; d++ {
+			near = costs[number-d] != nil && number > d || costs[number+d] != nil
+		}
+		if !near {
+			continue
+		}
+		if last+1 != number {
+			t.put(faint, "-- line "+strconv.FormatUint(uint64(number), 10)+"\n")
+		}
+		last = number
+		t.line(number, costs[number], bytes.TrimRight(line, "\r\n"))
+	}
+	beyond := make([]int64, t.g.width)
+	for line, c := range costs {
+		if line > number || line == 0 {
+			add(beyond, c.costs)
+		}
+	}
+	if !isZero(beyond) {
+		t.costs(beyond)
+		t.put(faint, "       (lines that are not known, or not in the file: it may have changed)\n")
+	}
+}
+
+// costs prints the columns of a line, or room for them.
+func (t *listing) costs(costs []int64) {
+	for i := range t.columns {
+		c := &t.columns[i]
+		if c.inclusive && i == 0 {
+			continue
+		}
+		if costs == nil || c.of(costs) == 0 {
+			t.pad(c.width + shareWidth)
+		} else {
+			t.number(c, c.of(costs), plain)
+		}
+		t.b = append(t.b, "  "...)
+	}
+}
+
+// line prints a line, and the functions that are called there.
+func (t *listing) line(number uint32, l *sourceLine, text []byte) {
+	if l == nil {
+		t.costs(nil)
+	} else {
+		t.costs(l.costs)
+	}
+	digits := strconv.FormatUint(uint64(number), 10)
+	t.pad(6 - len(digits))
+	t.put(faint, digits+" ")
+	if len(text) > maxSourceLine {
+		text = text[:maxSourceLine]
+	}
+	t.b = append(appendClean(t.b, string(expand(text))), '\n')
+	if l == nil {
+		return
+	}
+	g, m := t.g, t.g.m
+	to := make(map[uint32]int)
+	type called struct {
+		node  uint32
+		count int64
+		costs []int64
+	}
+	var all []called
+	for _, i := range l.calls {
+		n := g.ofFunction[m.calls.keys[i].to]
+		at, ok := to[n]
+		if !ok {
+			at = len(all)
+			to[n] = at
+			all = append(all, called{node: n, costs: make([]int64, g.width)})
+		}
+		c := m.calls.of(int(i))
+		all[at].count = plus(all[at].count, c[0])
+		add(all[at].costs, c[1:])
+	}
+	slices.SortFunc(all, func(a, b called) int {
+		if len(t.sorting) > 0 {
+			if c := cmp.Compare(t.sorting[0].of(b.costs), t.sorting[0].of(a.costs)); c != 0 {
+				return c
+			}
+		}
+		return g.compare(a.node, b.node)
+	})
+	for _, c := range all {
+		t.costs(c.costs)
+		t.put(faint, "       => "+string(appendClean(nil, g.title(c.node)))+"  ("+commas(c.count)+"×)\n")
+	}
+}
+
+// expand replaces tabs by blanks.
+func expand(line []byte) []byte {
+	if bytes.IndexByte(line, '\t') < 0 {
+		return line
+	}
+	var b []byte
+	for _, c := range line {
+		if c != '\t' {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, "        "[len(b)%8:]...)
+	}
+	return b
+}
