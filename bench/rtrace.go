@@ -1,0 +1,69 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// countAddresses reads a report of sp-rtrace as its own scripts do: line by line, for the addresses.
+var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
+
+// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed, in callers in a library, at so many places.
+func trace(size int64, distinct int) func(b *binaries, path string) error {
+	return func(_ *binaries, path string) error {
+		names, err := filepath.Glob(reported)
+		if err != nil || len(names) == 0 {
+			return fmt.Errorf("no %s, %v", reported, err)
+		}
+		name := names[0]
+		calls, err := callsIn(name, distinct)
+		if err != nil {
+			return err
+		}
+		from, to, bias, err := codeIn(name)
+		if err != nil {
+			return err
+		}
+		return create(path, func(w *bufio.Writer) {
+			n, _ := fmt.Fprintf(w, "version=2.0, arch=x86_64, timestamp=2011.6.16 15:49:48, process=/bin/prog, pid=312, backtrace depth=%d, origin=sp-rtrace 1.6, \n"+
+				"<1> : memory (memory allocation in heap)\n: %s => %#x-%#x\n", depth, name, from, to)
+			for i, written := 0, int64(n); written < size; i++ {
+				block := 0x55d0_0000_0000 + uint64(i/2%4096)*64
+				if i%2 == 0 {
+					n, _ = fmt.Fprintf(w, "%d. [14:54:%02d.%03d] malloc(%d) = %#x\n", i+1, i/1000%60, i%1000, i%100+1, block)
+				} else {
+					n, _ = fmt.Fprintf(w, "%d. [14:54:%02d.%03d] free(%#x)\n", i+1, i/1000%60, i%1000, block)
+				}
+				written += int64(n)
+				for j := range depth {
+					n, _ := fmt.Fprintf(w, "\t%#x\n", calls[(i*7+j)%len(calls)]+bias)
+					written += int64(n)
+				}
+				w.WriteByte('\n')
+				written++
+			}
+		})
+	}
+}
+
+// codeIn returns where a library's code would be mapped, and by how much its addresses differ from those in the file.
+func codeIn(path string) (from, to, bias uint64, err error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer f.Close()
+	const page = 4096
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			bias = 0x7f00_0000_0000
+			return bias + p.Vaddr&^(page-1), bias + (p.Vaddr+p.Filesz+page-1)&^(page-1), bias, nil
+		}
+	}
+	return 0, 0, 0, errors.New(path + ": no code")
+}
