@@ -121,7 +121,7 @@ func (m *mask) String() string { return strconv.FormatUint(m.bits, 16) }
 func (m *mask) Type() string   { return "mask" }
 
 func (m *mask) Set(s string) (err error) {
-	if m.bits, err = parseHex(s); err != nil {
+	if m.bits, err = parseHex(strings.TrimPrefix(s, "@")); err != nil {
 		return fmt.Errorf("not a mask: write the sum of the bits that the report lists, in hex")
 	}
 	m.set = true
