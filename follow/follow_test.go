@@ -3,7 +3,7 @@ package follow
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +57,37 @@ func (l *log) open(name string) (*Sink, error) {
 	}
 	r := &recorder{l: l, name: name}
 	return &Sink{WriteCloser: r, Quiet: func(on bool) { r.quiet = on }}, nil
+}
+
+// A gate holds writing up until it is opened.
+type gate struct {
+	opened  chan struct{}
+	waiting chan struct{} // closed when somebody does
+	once    sync.Once
+}
+
+func newGate() *gate { return &gate{opened: make(chan struct{}), waiting: make(chan struct{})} }
+
+func (g *gate) open() { close(g.opened) }
+
+// gated is open with sinks that wait for the gate.
+func (l *log) gated(g *gate) func(string) (*Sink, error) {
+	return func(name string) (*Sink, error) {
+		sink, err := l.open(name)
+		sink.WriteCloser = gatedWriter{sink.WriteCloser, g}
+		return sink, err
+	}
+}
+
+type gatedWriter struct {
+	io.WriteCloser
+	*gate
+}
+
+func (w gatedWriter) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.waiting) })
+	<-w.opened
+	return w.WriteCloser.Write(p)
 }
 
 func (l *log) tell(e Event) {
@@ -140,9 +171,16 @@ func (r *running) until(what string, ok func() bool) {
 // expect waits until so much was printed of a name as want has, and compares.
 func (r *running) expect(name, want string) {
 	r.t.Helper()
-	r.until(fmt.Sprintf("%d bytes of %s", len(want), name), func() bool { return len(r.of(name)) >= len(want) })
+	end := time.Now().Add(patience)
+	for len(r.of(name)) < len(want) && time.Now().Before(end) {
+		time.Sleep(time.Millisecond)
+	}
 	if got := r.of(name); got != want {
-		r.t.Fatalf("%s: got\n%s\nwant\n%s", name, got, want)
+		i := 0
+		for i < min(len(got), len(want)) && got[i] == want[i] {
+			i++
+		}
+		r.t.Fatalf("%s: got %d bytes, want %d; from byte %d on got\n%.300s\nwant\n%.300s\ntold: %s", name, len(got), len(want), i, got[i:], want[i:], r.told())
 	}
 }
 

@@ -330,7 +330,7 @@ func (s *source) unseen(all []sibling, before predecessor, now *generation) (uns
 		if err != nil {
 			continue
 		}
-		if _, known := s.f.files.get(g); known || g.id != c.id || before.g != nil && g.copies(before.g) {
+		if _, known := s.f.files.get(g); known || g.id != c.id || s.isCopy(g, before.g) {
 			g.close()
 			continue
 		}
@@ -422,6 +422,12 @@ func (g *generation) copies(old *generation) bool {
 		}
 	}
 	return false
+}
+
+// isCopy reports whether g is a copy of before, or of another file that was read
+// just now.
+func (s *source) isCopy(g, before *generation) bool {
+	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
 }
 
 // copyOf returns a copy of g, which was truncated since, open behind what was
