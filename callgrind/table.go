@@ -66,6 +66,15 @@ func (r *Report) table(g *graph) {
 	}
 }
 
+// An EventError says that Options.Show or Sort name an event that the profile
+// does not have.
+type EventError struct{ Err error }
+
+func (e *EventError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *EventError) Unwrap() error { return e.Err }
+
 // measures returns the events that names name, or define.
 func (g *graph) measures(names []string) (all []measure, err error) {
 	ev := &g.m.r.ev
@@ -75,13 +84,13 @@ func (g *graph) measures(names []string) (all []measure, err error) {
 			e = Event{Name: name}
 			if strings.Contains(name, "=") {
 				if e, err = parseEvent(name); err != nil {
-					return nil, err
+					return nil, &EventError{err}
 				}
 			}
 		}
 		w, err := ev.weights(e)
 		if err != nil {
-			return nil, err
+			return nil, &EventError{err}
 		}
 		all = append(all, measure{e.Name, e.Long, w})
 	}

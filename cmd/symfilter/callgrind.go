@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/callgrind"
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -68,7 +70,29 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	case outputCallgrind:
 		o.Output = callgrind.Profile
 	}
-	return callgrind.NewReport(at.batch.w, r.sym, o)
+	return profileReport{callgrind.NewReport(at.batch.w, r.sym, o), at}
+}
+
+// A profileReport tells at its end what stayed unresolved.
+type profileReport struct {
+	*callgrind.Report
+	at *arrival
+}
+
+func (p profileReport) Close() error {
+	err := p.Report.Close()
+	var modules []filter.Unresolved
+	var total int64
+	for _, u := range p.Unresolved() {
+		modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: int64(u.Functions), Err: u.Err})
+		total += int64(u.Functions)
+	}
+	p.at.add(modules, total)
+	var event *callgrind.EventError
+	if errors.As(err, &event) {
+		return usageError{err}
+	}
+	return err
 }
 
 // splitWords returns what commas separate.
@@ -124,7 +148,7 @@ Those of symfilter that count here most:
   -s, --symbol-path PATH   debug files, or folders of them (repeatable)
       --sysroot DIR        where the objects of the profile are, if not at /
       --prefix-map OLD=NEW where objects and sources are that begin with OLD
-All of them: symfilter --help, and symfilter man | man -l -
+All of them: symfilter --help
 
 To filter a log with the name callgrind, write ./callgrind.
 `

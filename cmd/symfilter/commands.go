@@ -39,7 +39,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 	completing := len(args) > 0 && strings.HasPrefix(args[0], "__complete")
 	if completing {
 		describe(root.Flags())
-		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "input": input.Names(), "output": outputs(), "style": {styleOurs, styleLLVM}, "process-key": {"fuchsia", "logcat", "syslog"}} {
+		for name, words := range map[string][]string{"color": {"auto", "always", "never"}, "input": input.Names(), "output": outputs(), "style": {styleOurs, styleLLVM}, "tree": trees(), "process-key": {"fuchsia", "logcat", "syslog"}} {
 			root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 		args = args[1:]
@@ -166,7 +166,14 @@ func splitFlag(line string) (names, text string) {
 
 // describe gives the flags the descriptions that the help has.
 func describe(flags *pflag.FlagSet) {
-	for line := range strings.Lines(reference) {
+	text := reference
+	switch {
+	case flags.Lookup("tree") != nil:
+		text += callgrindHelp
+	case flags.Lookup("leaks") != nil:
+		text += rtraceHelp
+	}
+	for line := range strings.Lines(text) {
 		names, text := splitFlag(strings.TrimSuffix(line, "\n"))
 		for _, word := range strings.FieldsFunc(names, func(r rune) bool { return strings.ContainsRune(" ,[=", r) }) {
 			if f := flags.Lookup(strings.TrimPrefix(word, "--")); f != nil && strings.HasPrefix(word, "--") {

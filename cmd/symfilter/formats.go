@@ -116,6 +116,7 @@ type arrival struct {
 	filter   *filter.Filter // of markup; it writes to batch
 	options  filter.Options // its
 	batch    *batch
+	add      func(modules []filter.Unresolved, elements int64) // what stayed unresolved without the filter
 }
 
 // before returns an engine that recognises the format of one input when its

@@ -24,6 +24,11 @@ func manPage(reference, version, date string) string {
 	for _, paragraph := range paragraphs[3:] {
 		manOptions(&b, paragraph)
 	}
+	for _, command := range []string{callgrindHelp, rtraceHelp} {
+		paragraphs := strings.Split(command, "\n\n")
+		b.WriteString(".SH OPTIONS OF " + strings.ToUpper(troff(strings.Join(strings.Fields(command)[:2], " "))) + "\n" + troff(paragraphs[1]) + "\n")
+		manOptions(&b, paragraphs[3])
+	}
 	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
 		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
 	}

@@ -74,9 +74,13 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		if in != stdin {
 			in.Close()
 		}
+		var usage usageError
 		switch {
 		case errors.Is(writeErr, syscall.EPIPE):
 			return exitOK // who reads us has enough
+		case errors.As(writeErr, &usage):
+			s.diag.line("%s: %v", label, usage)
+			code = exitUsage
 		case writeErr != nil:
 			s.unwritten = true
 			s.diag.line("write standard output: %v", bare(writeErr))
@@ -145,7 +149,11 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 
 // remember adds what stayed unresolved in an input.
 func (s *stream) remember(f *filter.Filter) {
-	modules, elements := f.Unresolved()
+	s.add(f.Unresolved())
+}
+
+// add adds modules and elements that stayed unresolved.
+func (s *stream) add(modules []filter.Unresolved, elements int64) {
 	s.elements += elements
 	for _, u := range modules {
 		if i := s.index(u); i >= 0 {

@@ -101,7 +101,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		batch := &batch{w: out}
 		f := filter.New(batch, o)
 		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
-		e = reports.before(e, c.inputFormat(), &arrival{in: in, label: label, wait: o.Wait, filter: f, options: o, batch: batch,
+		e = reports.before(e, c.inputFormat(), &arrival{in: in, label: label, wait: o.Wait, filter: f, options: o, batch: batch, add: s.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		})
 		if dumps != nil {
