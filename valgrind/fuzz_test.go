@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -70,20 +71,32 @@ func FuzzValgrind(f *testing.F) {
 				t.Errorf("%s is lost in\n%s", number, out.String())
 			}
 		}
-		turns := 0
+		turns, frames := 0, 0
+		tracker := newTracker(&Options{})
 		r := NewReader(func(rec *Record) error {
 			if rec.Name == document || rec.Name == "/"+document {
 				turns++
+			}
+			for _, it := range rec.Items {
+				if it.Name == "stack" && !it.Leaf {
+					frames += len(tracker.sites(nil, rec.Frames[it.First:it.Last]))
+				}
 			}
 			return nil
 		})
 		r.Write(report)
 		r.Close()
+		if n := len(frameLine.FindAllString(text, -1)); n < frames {
+			t.Errorf("%d of %d frames are in\n%s", n, frames, text)
+		}
 		if n := resets(text); n > turns {
 			t.Errorf("%d resets of %d documents in\n%s", n, turns, text)
 		}
 	})
 }
+
+// frameLine is a function in a stack, which calls may have been inlined into.
+var frameLine = regexp.MustCompile(`(?m)^ *#\d+    |\{\{\{bt:\d+:0x`)
 
 // opens reports whether data may begin something that what follows is a part
 // of.

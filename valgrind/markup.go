@@ -217,13 +217,17 @@ func (r *renderer) frameText(s *site) {
 		} else {
 			b = append(b, "   "...)
 		}
-		b = append(b, " 0x"...)
-		const hex = "0123456789abcdef"
-		for shift := 60; shift >= 0; shift -= 4 {
-			b = append(b, hex[f.IP>>shift&15])
-		}
 		b = append(b, ' ')
-		r.line = b
+		if f.RawIP != nil {
+			b = appendClean(b, f.RawIP, false)
+		} else {
+			b = append(b, "0x"...)
+			const hex = "0123456789abcdef"
+			for shift := 60; shift >= 0; shift -= 4 {
+				b = append(b, hex[f.IP>>shift&15])
+			}
+		}
+		r.line = append(b, ' ')
 		r.function(f.Fn)
 		r.position(f)
 		if f.Obj != nil {

@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,4 +112,44 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 			t.Errorf("got another script (-want +got):\n%s", cmp.Diff(string(txtar.Format(a)), string(out)))
 		})
 	}
+}
+
+// What is in a report is in its text, but for what another part of the text
+// holds: every address, and every line of every text.
+func TestTextLosesNothing(t *testing.T) {
+	scripts(t, func(t *testing.T, report []byte) {
+		text := markupOf(t, report, len(report), Options{})
+		plain := strings.ReplaceAll(text, ",", "") // of separators
+		needs := func(in string, what []byte) {
+			for line := range bytes.Lines(what) {
+				line = appendClean(nil, bytes.TrimSpace(line), false)
+				if line := strings.ReplaceAll(string(line), "{{{", "{{{symbol:{{{}}}"); !strings.Contains(text, line) && !strings.Contains(plain, line) {
+					t.Errorf("%s: %q is missing in\n%s", in, line, text)
+				}
+			}
+		}
+		r := NewReader(func(rec *Record) error {
+			switch rec.Name {
+			case "protocolversion", "protocoltool", document, "/" + document:
+				return nil
+			}
+			needs(rec.Name, rec.Text)
+			for i, it := range rec.Items {
+				if it.Name != "exe" || rec.Items[max(0, i-1)].Name != "vargv" {
+					needs(rec.Name+" "+it.Name, it.Text)
+				}
+			}
+			for _, f := range rec.Frames {
+				if f.RawIP == nil {
+					needs("ip", fmt.Appendf(nil, " 0x%016x ", f.IP))
+				}
+				for _, what := range [][]byte{f.RawIP, f.Obj[lastSlash(f.Obj):], f.Fn, f.Dir, f.File} {
+					needs("frame", what)
+				}
+			}
+			return nil
+		})
+		r.Write(report)
+		r.Close()
+	})
 }

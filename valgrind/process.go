@@ -191,7 +191,7 @@ func (p *process) learn(r *Record) {
 func (p *process) learnStack(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
-		if f.Obj == nil || i+1 < len(frames) && frames[i+1].IP == f.IP {
+		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && together(&frames[i+1], f) {
 			continue // of several at one address the last is the function itself
 		}
 		o := p.object(f.Obj)
@@ -199,11 +199,11 @@ func (p *process) learnStack(frames []Frame) {
 			continue
 		}
 		first := i
-		for first > 0 && frames[first-1].IP == f.IP {
+		for first > 0 && together(&frames[first-1], f) {
 			first--
 		}
 		fact := ipFact{ip: f.IP, caller: first > 0}
-		if fact.caller && bytes.Equal(frames[first-1].Obj, f.Obj) {
+		if fact.caller && frames[first-1].RawIP == nil && bytes.Equal(frames[first-1].Obj, f.Obj) {
 			fact.inner = frames[first-1].IP
 		}
 		if e := o.epoch(fact); e != nil && f.Fn != nil {

@@ -62,7 +62,8 @@ type rawItem struct {
 
 type rawFrame struct {
 	ip, line           uint64
-	is                 bool // it has an ip
+	is                 bool // it has an ip,
+	raw                span // which is no number
 	obj, fn, dir, file span
 }
 
@@ -135,6 +136,7 @@ func (r *Reader) shift(by int32) {
 	}
 	for i := range r.frames {
 		f := &r.frames[i]
+		move(&f.raw)
 		move(&f.obj)
 		move(&f.fn)
 		move(&f.dir)
@@ -578,8 +580,10 @@ func (r *Reader) frameLeaf(name string, s span) bool {
 	switch name {
 	case "ip":
 		n, ok := number(r.buf[s.from:s.to])
-		f.ip, f.is = n, ok
-		return ok
+		f.ip, f.is = n, true
+		if !ok {
+			f.raw = s
+		}
 	case "line":
 		n, ok := number(r.buf[s.from:s.to])
 		f.line = n
@@ -642,7 +646,11 @@ func (r *Reader) emit(cut bool) {
 	items, frames := r.outItems[:0], r.outFrames[:0]
 	for i := range r.frames {
 		f := &r.frames[i]
-		frames = append(frames, Frame{IP: f.ip, Line: f.line, Obj: r.bytes(f.obj), Fn: r.bytes(f.fn), Dir: r.bytes(f.dir), File: r.bytes(f.file)})
+		raw := r.bytes(f.raw)
+		if !f.is {
+			raw = []byte{}
+		}
+		frames = append(frames, Frame{IP: f.ip, RawIP: raw, Line: f.line, Obj: r.bytes(f.obj), Fn: r.bytes(f.fn), Dir: r.bytes(f.dir), File: r.bytes(f.file)})
 	}
 	for i := range r.items {
 		it := &r.items[i]

@@ -38,7 +38,11 @@ func show(b *strings.Builder, r *Record) {
 		}
 		for _, f := range r.Frames[it.First:it.Last] {
 			b.WriteString(strings.Repeat("  ", it.Depth+2))
-			fmt.Fprintf(b, "%#x", f.IP)
+			if f.RawIP != nil {
+				fmt.Fprintf(b, "%q", f.RawIP)
+			} else {
+				fmt.Fprintf(b, "%#x", f.IP)
+			}
 			for _, s := range [][]byte{f.Obj, f.Fn, f.Dir, f.File} {
 				if s != nil {
 					fmt.Fprintf(b, " %s", s)

@@ -33,6 +33,7 @@ type Item struct {
 // A Frame is one line of a stack.
 type Frame struct {
 	IP                 uint64 // where the instruction is: of callers, one byte before the return address
+	RawIP              []byte // what stands in place of a number; nil where IP is one
 	Obj, Fn, Dir, File []byte // nil where the report has none
 	Line               uint64 // 0 where the report has none
 }

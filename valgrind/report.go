@@ -166,7 +166,7 @@ func (r *reporter) members(rec *Record) {
 	rest := 0
 	for i := range rec.Items {
 		it := &rec.Items[i]
-		if it.Depth > 0 || !it.Leaf || !said(it.Name) || r.isMember(it.Name) {
+		if it.Depth > 0 || !it.Leaf || !isMember(it.Name) || slices.Contains(r.named, it.Name) {
 			rest++
 			continue
 		}
@@ -186,8 +186,15 @@ func (r *reporter) members(rec *Record) {
 	r.items(rec, 0, len(rec.Items), true)
 }
 
-// isMember reports whether the object has a member of this name already.
-func (r *reporter) isMember(name string) bool { return slices.Contains(r.named, name) }
+// isMember reports whether an item of this name is a member of its record's
+// object: the first is.
+func isMember(name string) bool {
+	switch name {
+	case "unique", "tid", "threadname", "kind", "signo", "signame", "sicode", "event", "siaddr", "isrootthread":
+		return true
+	}
+	return false
+}
 
 // items prints the items from i to end as an array.
 func (r *reporter) items(rec *Record, i, end int, top bool) {
@@ -249,7 +256,11 @@ func (r *reporter) frames(frames []Frame) {
 func (r *reporter) frame(s *site) {
 	last := &s.frames[len(s.frames)-1]
 	b := strconv.AppendUint(append(r.out, `{"frame":`...), s.number, 10)
-	b = appendHex(b, "ip", last.IP)
+	if last.RawIP != nil {
+		b = appendMember(b, "raw_ip", string(last.RawIP))
+	} else {
+		b = appendHex(b, "ip", last.IP)
+	}
 	if last.Obj != nil {
 		b = appendMember(b, "object", string(last.Obj))
 	}

@@ -72,8 +72,10 @@ func TestReportLosesNothing(t *testing.T) {
 				texts = append(texts, string(text.Text))
 			}
 			for _, f := range rec.Frames {
-				ips = append(ips, string(appendHex([]byte("{"), "ip", f.IP)[1:]))
-				for _, s := range [][]byte{f.Obj, f.Fn, f.Dir, f.File} {
+				if f.RawIP == nil {
+					ips = append(ips, string(appendHex([]byte("{"), "ip", f.IP)[1:]))
+				}
+				for _, s := range [][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
 					texts = append(texts, string(s))
 				}
 			}

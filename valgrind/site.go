@@ -30,22 +30,23 @@ func (t *tracker) sites(dst []site, frames []Frame) []site {
 	number := uint64(0)
 	for i := 0; i < len(frames); {
 		n := 1
-		for i+n < len(frames) && frames[i+n].IP == frames[i].IP && n < maxItems {
+		for i+n < len(frames) && together(&frames[i], &frames[i+n]) && n < maxItems {
 			n++
 		}
-		p := period(frames[i : i+n])
+		p := min(period(frames[i:i+n]), maxInline) // nothing inlines that deep
 		for end := i + n; i < end; i += p {
-			s := site{number: number, frames: frames[i : i+p]}
-			if p > maxInline { // nothing inlines that deep
-				s.frames = frames[i : i+maxInline]
-			}
+			s := site{number: number, frames: frames[i:min(end, i+p)]}
 			t.locate(&s, dst, number)
 			dst = append(dst, s)
 			number++
 		}
+		i = min(i, len(frames))
 	}
 	return dst
 }
+
+// together reports whether frames in a row are at one address.
+func together(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil && b.RawIP == nil }
 
 // period returns the length of the shortest piece that frames are repetitions
 // of.

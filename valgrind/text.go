@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -16,7 +17,19 @@ func (r *renderer) render(rec *Record) {
 	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
 		return
 	case "args":
+		if r.headed {
+			r.line = append(r.line, "==="...)
+			r.call()
+		}
 		r.head()
+		r.valgrindOptions(rec)
+		return
+	case "usercomment":
+		r.lines("", textOf(rec))
+		return
+	case "logfilequalifier":
+		r.line = append(r.line, "Log file qualifier:\n"...)
+		r.items(rec)
 		return
 	case "preamble":
 		for i := range rec.Items {
@@ -44,17 +57,16 @@ func (r *renderer) render(rec *Record) {
 		r.line = append(appendClean(r.line, rec.Get("state"), false), ' ')
 		r.line = appendClean(r.line, bytes.TrimSpace(rec.Get("time")), false)
 		r.line = append(r.line, '\n')
-	case "usercomment":
-		r.lines("", rec.Text)
+		r.items(rec, "state", "time")
 	case "error":
-		r.items(rec, r.heading(rec))
+		r.items(rec, "unique", "tid", "threadname", "kind", r.heading(rec))
 	case "announcethread":
 		r.thread(rec)
 	case "clientmsg":
 		r.line = append(r.line, "Message of the program"...)
 		r.tags(rec, "")
 		r.line = append(r.line, '\n')
-		r.items(rec, "")
+		r.items(rec, "tid", "threadname")
 	case "fatal_signal":
 		r.signal(rec)
 	case "errorcounts":
@@ -62,19 +74,22 @@ func (r *renderer) render(rec *Record) {
 	case "suppcounts":
 		r.pairs(rec, "Suppressions that were used:", "name")
 	case "suppression":
-		r.suppression(rec.Items)
+		r.suppression(rec, 0, len(rec.Items))
+	case "trace", "stack", "frame":
+		r.items(rec)
 	default:
-		if rec.Text != nil && len(rec.Items) == 0 {
+		switch {
+		case rec.Text != nil && len(rec.Items) == 0:
 			r.field(rec.Name, rec.Text, "")
-		} else if rec.Name == "trace" || rec.Name == "stack" || rec.Name == "frame" || rec.Continued {
-			r.items(rec, "")
-		} else {
+		case rec.Continued:
+			r.items(rec)
+		default:
 			r.line = append(r.line, title(rec.Name)...)
 			if len(rec.Items) > 0 {
 				r.line = append(r.line, ':')
 			}
 			r.line = append(r.line, '\n')
-			r.items(rec, "")
+			r.items(rec)
 		}
 	}
 	if rec.Cut {
@@ -100,15 +115,55 @@ func (r *renderer) head() {
 		return
 	}
 	b := append(r.line, "==="...)
-	for _, part := range []struct{ before, text string }{{" ", p.tool}, {" process ", p.pid}, {", parent ", p.ppid}, {": ", p.exe}} {
+	for _, part := range []struct{ before, text string }{{" ", p.tool}, {" process ", p.pid}, {", parent ", p.ppid}} {
 		if part.text != "" {
 			b = appendClean(append(b, part.before...), []byte(part.text), false)
 		}
+	}
+	if p.exe != "" {
+		b = append(b, ':')
+	}
+	r.line = b
+	r.call()
+}
+
+// call ends a line with how the program was called.
+func (r *renderer) call() {
+	p := r.t.cur
+	b := r.line
+	if p.exe != "" {
+		b = appendClean(append(b, ' '), []byte(p.exe), false)
 	}
 	for _, arg := range p.args {
 		b = appendClean(append(b, ' '), []byte(arg), false)
 	}
 	r.line = append(b, '\n')
+}
+
+// valgrindOptions renders with which options Valgrind ran, and what else is
+// beside the arguments of the program, which are in the head.
+func (r *renderer) valgrindOptions(rec *Record) {
+	in, options := "", 0
+	for i := 0; i < len(rec.Items); {
+		it := &rec.Items[i]
+		switch {
+		case it.Depth == 0 && !it.Leaf:
+			in = it.Name
+		case in == "vargv" && it.Name == "exe", in == "argv" && (it.Name == "exe" || it.Name == "arg"):
+		case in == "vargv" && it.Name == "arg":
+			if options++; options == 1 {
+				r.line = append(r.line, "=== Valgrind's options:"...)
+			}
+			r.line = appendClean(append(r.line, ' '), it.Text, false)
+			if i+1 == len(rec.Items) || rec.Items[i+1].Name != "arg" {
+				r.line = append(r.line, '\n')
+			}
+		default:
+			i = r.item(rec, i)
+			continue
+		}
+		i++
+	}
 }
 
 // heading renders the first line of an error, and returns the name of the item
@@ -125,15 +180,12 @@ func (r *renderer) heading(rec *Record) (took string) {
 			}
 			continue
 		}
+		took = it.Name
 		text := it.Text
-		for j := i + 1; !it.Leaf && j < len(rec.Items) && rec.Items[j].Depth > 0; j++ {
-			if rec.Items[j].Name == "text" {
-				text = rec.Items[j].Text
-				break
-			}
+		if !it.Leaf {
+			text = child(rec, i, "text")
 		}
 		r.prose(text)
-		took = it.Name
 		break
 	}
 	if took == "" {
@@ -142,6 +194,20 @@ func (r *renderer) heading(rec *Record) (took string) {
 	r.tags(rec, string(rec.Get("kind")))
 	r.line = append(r.line, '\n')
 	return took
+}
+
+// child returns the text of the first child of this name of an item.
+func child(rec *Record, i int, name string) []byte {
+	depth := rec.Items[i].Depth + 1
+	for _, it := range rec.Items[i+1:] {
+		if it.Depth < depth {
+			break
+		}
+		if it.Depth == depth && it.Name == name {
+			return it.Text
+		}
+	}
+	return nil
 }
 
 // tags renders what kind of error this is, its number, and whose it is:
@@ -173,106 +239,132 @@ func (r *renderer) tags(rec *Record, kind string) {
 	r.line = append(b, ']')
 }
 
-// said are the items that the heading of their record says.
-func said(name string) bool {
-	switch name {
-	case "unique", "tid", "threadname", "kind", "signo", "signame", "sicode", "event", "siaddr", "isrootthread":
-		return true
-	}
-	return false
-}
-
 // items renders what is in a record, but for what its heading said: the first
-// item called took, and what said knows.
-func (r *renderer) items(rec *Record, took string) {
+// item of each of these names.
+func (r *renderer) items(rec *Record, said ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
-		end := i + 1
-		for end < len(rec.Items) && rec.Items[end].Depth > it.Depth {
-			end++
-		}
-		switch {
-		case it.Depth == 0 && it.Leaf && said(it.Name) && rec.Name != "trace":
-		case it.Depth == 0 && it.Name == took:
-			took = "" // only the first
-			r.unsaid(rec.Items[i+1 : end])
-		default:
-			i = r.item(rec, i, end)
+		j := slices.Index(said, it.Name)
+		if it.Depth > 0 || j < 0 || it.Name == "" {
+			i = r.item(rec, i)
 			continue
 		}
-		i = end
+		said[j] = "" // only the first
+		i++
+		if !it.Leaf {
+			i = r.fields(rec, i-1)
+		}
 	}
 }
 
-// item renders the item at i, whose children end at end, and returns where to
-// go on.
-func (r *renderer) item(rec *Record, i, end int) int {
+// item renders the item at i, with its children or as far as these go on by
+// themselves, and returns where to go on.
+func (r *renderer) item(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)
-	switch {
-	case it.Leaf && (it.Name == "what" || it.Name == "auxwhat" || it.Name == "text" || it.Name == ""):
-		r.lines(indent, it.Text)
-	case it.Leaf:
-		r.field(it.Name, it.Text, indent)
-	case it.Name == "stack":
-		r.stack(rec.Frames[it.First:it.Last])
-		return i + 1
-	case it.Name == "xwhat" || it.Name == "xauxwhat":
-		for j := i + 1; j < end; j++ {
-			if rec.Items[j].Name == "text" {
-				r.lines(indent, rec.Items[j].Text)
-			}
+	switch it.Name {
+	case "what", "auxwhat", "text", "":
+		if it.Leaf {
+			r.lines(indent, it.Text)
+			return i + 1
 		}
-		r.unsaid(rec.Items[i+1 : end])
-		return end
-	case it.Name == "origin":
-		return i + 1
-	case it.Name == "suppression":
-		r.suppression(rec.Items[i+1 : end])
-		return end
-	case it.Name == "first_observed_at" && i+2 < end && rec.Items[i+1].Name == "what" && rec.Items[i+2].Name == "address":
-		r.line = append(r.line, indent...)
-		r.prose(rec.Items[i+1].Text)
-		r.line = append(r.line, ' ')
-		r.prose(rec.Items[i+2].Text)
-		r.line = append(r.line, " was first observed at:\n"...)
-		return i + 3
-	default:
-		return r.group(rec, i, end, indent)
+	case "stack":
+		if !it.Leaf {
+			r.stack(rec.Frames[it.First:it.Last])
+			return i + 1
+		}
+	case "xwhat", "xauxwhat":
+		if !it.Leaf {
+			r.lines(indent, child(rec, i, "text"))
+			return r.fields(rec, i)
+		}
+	case "origin":
+		if !it.Leaf {
+			return i + 1
+		}
+	case "suppression":
+		if !it.Leaf {
+			end := i + 1
+			for end < len(rec.Items) && rec.Items[end].Depth > it.Depth {
+				end++
+			}
+			return r.suppression(rec, i+1, end)
+		}
+	case "first_observed_at":
+		if rest := rec.Items[i+1:]; len(rest) > 1 && rest[0].Name == "what" && rest[1].Name == "address" && rest[0].Leaf && rest[1].Leaf {
+			r.line = append(r.line, indent...)
+			r.prose(rest[0].Text)
+			r.line = append(r.line, ' ')
+			r.prose(rest[1].Text)
+			r.line = append(r.line, " was first observed at:\n"...)
+			return i + 3
+		}
 	}
-	return end
+	switch {
+	case !it.Leaf:
+		return r.group(rec, i, indent)
+	case it.Depth == 0 && r.holds(rec, it):
+	default:
+		r.field(it.Name, it.Text, indent)
+	}
+	return i + 1
 }
 
-// unsaid renders the fields of an xwhat that its text does not hold already.
-func (r *renderer) unsaid(items []Item) {
-	for i := range items {
-		switch it := &items[i]; it.Name {
-		case "text", "leakedbytes", "leakedblocks", "hthreadid", "threadid", "file", "line", "dir":
+// holds reports whether the heading of an error says already how much leaked:
+// protocols 1 to 3 have that beside it.
+func (r *renderer) holds(rec *Record, it *Item) bool {
+	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && contains(rec.Get("what"), it.Text)
+}
+
+// contains reports whether text says the value of a field, with or without
+// thousands separators.
+func contains(text, value []byte) bool {
+	return len(value) > 0 && (bytes.Contains(text, value) || bytes.Contains(bytes.ReplaceAll(text, []byte(","), nil), value))
+}
+
+// fields renders the children of the xwhat at i, but for its text and what that
+// holds already, and returns where to go on.
+func (r *renderer) fields(rec *Record, i int) int {
+	depth := rec.Items[i].Depth
+	text := child(rec, i, "text")
+	first := true
+	for i++; i < len(rec.Items) && rec.Items[i].Depth > depth; {
+		switch it := &rec.Items[i]; {
+		case it.Leaf && it.Name == "text" && first:
+			first = false
+			i++
+		case it.Leaf && it.Name != "" && contains(text, it.Text):
+			i++
 		default:
-			if it.Leaf {
-				r.field(it.Name, it.Text, "  ")
-			}
+			i = r.item(rec, i)
 		}
 	}
+	return i
 }
 
 // group renders an element that holds others, on one line if these are few
-// and short: "definitely lost: 48 bytes, 1 blocks".
-func (r *renderer) group(rec *Record, i, end int, indent string) int {
+// and short: "definitely lost: 48 bytes in 1 blocks".
+func (r *renderer) group(rec *Record, i int, indent string) int {
+	depth := rec.Items[i].Depth
 	r.line = append(append(r.line, indent...), title(rec.Items[i].Name)...)
 	r.line = append(r.line, ':')
-	for j := i + 1; j < end; j++ {
-		if it := &rec.Items[j]; !it.Leaf || it.Name == "" || len(it.Text) > 32 || it.Depth != rec.Items[i].Depth+1 || j > i+4 {
+	end := i + 1
+	for ; end < len(rec.Items) && rec.Items[end].Depth > depth; end++ {
+		if it := &rec.Items[end]; !it.Leaf || it.Name == "" || len(it.Text) > 32 || it.Depth != depth+1 || end > i+4 {
 			r.line = append(r.line, '\n')
 			return i + 1
 		}
 	}
 	for j := i + 1; j < end; j++ {
-		if j > i+1 {
-			r.line = append(r.line, ',')
-		}
-		r.line = append(r.line, ' ')
 		it := &rec.Items[j]
+		switch {
+		case j == i+1:
+			r.line = append(r.line, ' ')
+		case it.Name == "blocks" && rec.Items[j-1].Name == "bytes":
+			r.line = append(r.line, " in "...)
+		default:
+			r.line = append(r.line, ", "...)
+		}
 		if _, ok := number(it.Text); ok {
 			r.line = append(appendClean(r.line, it.Text, false), ' ')
 			r.line = append(r.line, plain(it.Name)...)
@@ -308,98 +400,106 @@ func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // thread renders the record of a thread that errors speak of.
 func (r *renderer) thread(rec *Record) {
+	if rec.Continued {
+		r.items(rec)
+		return
+	}
 	b := append(r.line, "Thread #"...)
 	b = appendClean(b, rec.Get("hthreadid"), false)
 	said := " was created"
-	for i := range rec.Items {
-		if rec.Items[i].Name == "isrootthread" {
-			said = " is the program's root thread"
-		}
+	if slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Depth == 0 && it.Name == "isrootthread" }) {
+		said = " is the program's root thread"
 	}
 	r.line = append(append(b, said...), '\n')
-	for i := 0; i < len(rec.Items); {
-		end := i + 1
-		for end < len(rec.Items) && rec.Items[end].Depth > rec.Items[i].Depth {
-			end++
-		}
-		if n := rec.Items[i].Name; n == "hthreadid" || n == "isrootthread" {
-			i = end
-		} else {
-			i = r.item(rec, i, end)
-		}
-	}
+	r.items(rec, "hthreadid", "isrootthread")
 }
 
 // signal renders the record of what ended a process.
 func (r *renderer) signal(rec *Record) {
-	b := append(r.line, "Process terminating with signal "...)
+	if rec.Continued {
+		r.items(rec)
+		return
+	}
+	b := append(r.line, "Process terminating with default action of signal "...)
 	b = appendClean(b, rec.Get("signo"), false)
-	b = append(b, " ("...)
-	r.line = append(appendClean(b, rec.Get("signame"), false), ')')
+	if name := rec.Get("signame"); len(name) > 0 {
+		b = append(appendClean(append(b, " ("...), name, false), ')')
+	}
+	if code := rec.Get("sicode"); len(code) > 0 {
+		b = appendClean(append(b, ", code "...), code, false)
+	}
+	r.line = b
 	r.tags(rec, "")
 	r.line = append(r.line, '\n')
 	event, addr := rec.Get("event"), rec.Get("siaddr")
-	if event == nil && addr == nil {
-		r.items(rec, "")
-		return
-	}
-	r.line = append(r.line, ' ')
-	if event != nil {
+	if event != nil || addr != nil {
+		r.line = append(r.line, ' ')
 		r.prose(event)
-	}
-	if addr != nil {
-		if event != nil {
-			r.line = append(r.line, ' ')
+		if addr != nil {
+			if event != nil {
+				r.line = append(r.line, ' ')
+			}
+			r.line = append(r.line, "at address "...)
+			r.prose(addr)
 		}
-		r.line = append(r.line, "at address "...)
-		r.prose(addr)
+		r.line = append(r.line, '\n')
 	}
-	r.line = append(r.line, '\n')
-	r.items(rec, "")
+	r.items(rec, "tid", "threadname", "signo", "signame", "sicode", "event", "siaddr")
 }
 
 // pairs renders counts.
 func (r *renderer) pairs(rec *Record, heading, what string) {
+	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
+		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // nothing was counted
+	} else if !rec.Continued {
+		r.line = append(append(r.line, heading...), '\n')
+	}
 	count := []byte(nil)
-	for i := range rec.Items {
-		switch it := &rec.Items[i]; it.Name {
-		case "pair":
-			if heading != "" {
-				r.line = append(append(r.line, heading...), '\n')
-				heading = ""
-			}
-		case "count":
+	for i := 0; i < len(rec.Items); {
+		switch it := &rec.Items[i]; {
+		case it.Name == "pair" && !it.Leaf:
+		case it.Name == "count" && it.Leaf && count == nil:
 			count = it.Text
-		case what:
+		case it.Name == what && it.Leaf:
 			for n := len(count); n < 7; n++ {
 				r.line = append(r.line, ' ')
 			}
 			r.line = append(appendClean(r.line, count, false), "  "...)
 			r.line = append(appendClean(r.line, it.Text, false), '\n')
+			count = nil
 		default:
-			r.field(it.Name, it.Text, "  ")
+			i = r.item(rec, i)
+			continue
 		}
+		i++
 	}
-	if heading != "" && len(r.line) > 0 { // nothing was counted
-		r.line = r.line[:len(r.line)-1]
+	if count != nil {
+		r.field("count", count, "  ")
 	}
 }
 
-// suppression renders what would suppress an error, to be copied.
-func (r *renderer) suppression(items []Item) {
-	for i := range items {
-		if it := &items[i]; it.Name == "rawtext" {
-			r.repeat = append(r.repeat[:0], it.Text...)
-			r.line = append(appendClean(r.line, it.Text, true), '\n')
-			return
+// suppression renders what would suppress an error, to be copied: the items
+// from i to end. It returns end.
+func (r *renderer) suppression(rec *Record, i, end int) int {
+	raw := i
+	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {
+		raw++
+	}
+	if raw < end {
+		r.repeat = append(r.repeat[:0], rec.Items[raw].Text...)
+		r.line = append(appendClean(r.line, r.repeat, true), '\n')
+	} else {
+		r.line = append(r.line, " Suppression:\n"...)
+	}
+	for i < end {
+		it := &rec.Items[i]
+		if raw < end && (i == raw || it.Name == "sframe" || it.Leaf && bytes.Contains(r.repeat, it.Text)) {
+			i++
+		} else {
+			i = r.item(rec, i)
 		}
 	}
-	r.line = append(r.line, " Suppression:\n"...)
-	for i := range items {
-		if it := &items[i]; it.Leaf {
-			r.field(it.Name, it.Text, "  ")
-		}
-	}
+	return end
 }
 
 // lines renders text of one or several lines.

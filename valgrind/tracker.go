@@ -105,7 +105,7 @@ func (t *tracker) learn(r *Record) {
 // known: the report may have grown since it was looked through.
 func (t *tracker) unplaced(r *Record) bool {
 	for i := range r.Frames {
-		if f := &r.Frames[i]; f.Obj != nil && t.place(f) == nil {
+		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.place(f) == nil {
 			return true
 		}
 	}
@@ -114,7 +114,7 @@ func (t *tracker) unplaced(r *Record) bool {
 
 // place returns where the object of a frame is; nil if that is not known.
 func (t *tracker) place(f *Frame) *epoch {
-	if f.Obj == nil {
+	if f.Obj == nil || f.RawIP != nil {
 		return nil
 	}
 	o := t.cur.known(f.Obj)
