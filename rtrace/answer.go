@@ -16,6 +16,7 @@ import (
 type answerer struct {
 	o       *Options
 	known   map[place]*answer
+	none    answer
 	expired context.Context
 	began   map[*file]time.Time // when it was first asked for
 }
@@ -48,7 +49,7 @@ func (a *answerer) ask(s site) *answer {
 		return known
 	}
 	if a.o.Symbolizer == nil {
-		return &answer{}
+		return &a.none
 	}
 	l := symbolize.Location{ID: k.file.id, Name: k.file.path, Addr: k.rel}
 	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
