@@ -32,8 +32,13 @@ func (r *renderer) render(rec *Record) {
 		r.items(rec)
 		return
 	case "preamble":
-		for i := range rec.Items {
-			r.lines("", rec.Items[i].Text)
+		for i := 0; i < len(rec.Items); {
+			if it := &rec.Items[i]; it.Leaf && it.Name == "line" {
+				r.lines("", it.Text)
+				i++
+			} else {
+				i = r.item(rec, i)
+			}
 		}
 		return
 	case "":
@@ -147,8 +152,15 @@ func (r *renderer) valgrindOptions(rec *Record) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
 		switch {
-		case it.Depth == 0 && !it.Leaf:
+		case it.Depth == 0 && (it.Name == "vargv" || it.Name == "argv"):
 			in = it.Name
+			if it.Leaf {
+				r.lines(" ", it.Text)
+			}
+		case it.Depth == 0:
+			in = ""
+			i = r.item(rec, i)
+			continue
 		case in == "vargv" && it.Name == "exe", in == "argv" && (it.Name == "exe" || it.Name == "arg"):
 		case in == "vargv" && it.Name == "arg":
 			if options++; options == 1 {
