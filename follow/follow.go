@@ -184,6 +184,7 @@ type Follower struct {
 	queue   []*source          // that wait for a worker
 	busy    int                // workers at work
 	ran     bool
+	began   time.Time // when Run was called
 }
 
 // New returns a Follower, which goes on where the checkpoint says. The error is

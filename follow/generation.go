@@ -96,7 +96,8 @@ func openGeneration(path string) (*generation, error) {
 	return g, nil
 }
 
-// readHead reads more of the head if there is more.
+// readHead reads more of the head if there is more. It returns errTruncated if
+// what was there is not there any more.
 func (g *generation) readHead() error {
 	if len(g.head) == headSize {
 		return nil
@@ -106,9 +107,10 @@ func (g *generation) readHead() error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	if n > len(g.head) {
-		g.head = bytes.Clone(b[:n])
+	if !bytes.HasPrefix(b[:n], g.head) {
+		return errTruncated
 	}
+	g.head = bytes.Clone(b[:n])
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("a Follower runs once")
 	}
-	f.ran = true
+	f.ran, f.began = true, time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.watcher = newWatcher(f.open, f.tell)

@@ -293,10 +293,11 @@ func (s *source) begin() (bool, error) {
 		return s.resume()
 	}
 	before := predecessor{}
-	if s.out == nil && s.start > 0 {
-		before.seen = time.Now().Add(-time.Duration(s.start))
-	}
 	if s.out == nil {
+		before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
+		if s.start > 0 {
+			before.seen = time.Now().Add(-time.Duration(s.start))
+		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
 		s.f.files.ignore(s, before.seen)
 	} else {
