@@ -18,7 +18,8 @@ type answerer struct {
 	known   map[place]*answer
 	none    answer
 	expired context.Context
-	began   map[*file]time.Time // when it was first asked for
+	began   map[*file]time.Time // when it was named first
+	now     time.Time           // as of the block at work
 }
 
 // place is a place in the code of a file.
@@ -31,6 +32,7 @@ type place struct {
 type answer struct {
 	frames []symbolize.Frame
 	err    error
+	until  time.Time // the end of its use; zero: none
 
 	text [][]byte // what stands behind the address in a report, a line for each frame
 	json []byte   // the members of a site
@@ -45,7 +47,7 @@ func newAnswerer(o *Options) *answerer {
 // ask returns the frames of a site whose place is known.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
-	if known := a.known[k]; known != nil {
+	if known := a.known[k]; known != nil && (known.until.IsZero() || a.now.Before(known.until)) {
 		return known
 	}
 	if a.o.Symbolizer == nil {
@@ -57,13 +59,15 @@ func (a *answerer) ask(s site) *answer {
 		frames, err = a.wait(k.file, l, frames)
 	}
 	keep := err == nil
-	for i := range frames {
-		keep = keep && frames[i].Until.IsZero()
-	}
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
 		err = nil
 	}
 	got := &answer{frames: frames, err: err}
+	for i := range frames {
+		if until := frames[i].Until; !until.IsZero() && (got.until.IsZero() || until.Before(got.until)) {
+			got.until = until
+		}
+	}
 	if keep {
 		if len(a.known) >= maxAnswers {
 			clear(a.known)
@@ -73,14 +77,20 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
+// begin starts to look for the debug file of a file, once: the patience with it
+// counts from here, so that waiting for several costs the time of one.
+func (a *answerer) begin(f *file) {
+	if _, ok := a.began[f]; ok || a.o.Symbolizer == nil {
+		return
+	}
+	a.began[f] = time.Now()
+	a.o.Symbolizer.Prefetch(f.id, f.path)
+}
+
 // wait asks until the patience with the file is over.
 func (a *answerer) wait(f *file, l symbolize.Location, frames []symbolize.Frame) ([]symbolize.Frame, error) {
-	began, ok := a.began[f]
-	if !ok {
-		began = time.Now()
-		a.began[f] = began
-	}
-	ctx, cancel := context.WithDeadline(a.o.context(), began.Add(a.o.Wait))
+	a.begin(f)
+	ctx, cancel := context.WithDeadline(a.o.context(), a.began[f].Add(a.o.Wait))
 	defer cancel()
 	if ctx.Err() != nil {
 		return frames, symbolize.ErrPending

@@ -230,7 +230,7 @@ func (j *jsonPrinter) finish(continues bool) {
 func (j *jsonPrinter) mapped(b []byte, rec *Record) []byte {
 	b = appendMember(b, "path", rec.Path)
 	b = appendHex(appendHex(b, "from", rec.From), "to", rec.To)
-	m := j.space.add(string(rec.Path), rec.From, rec.To)
+	m := j.translator.mapped(rec)
 	if m == nil || m.file == nil {
 		return b
 	}

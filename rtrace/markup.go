@@ -2,6 +2,7 @@ package rtrace
 
 import (
 	"io"
+	"time"
 
 	"github.com/symfilter/symfilter/markup"
 )
@@ -39,8 +40,22 @@ func newTranslator(o *Options, use func(*Record) error) *translator {
 	return t
 }
 
-// Close uses what is left. A report that could not be used whole stays as it
-// is.
+// Write uses what p completes.
+func (t *translator) Write(p []byte) (int, error) {
+	t.answers.now = time.Now()
+	return t.Reader.Write(p)
+}
+
+// mapped takes a map, and starts to look for the debug file of what was mapped.
+func (t *translator) mapped(rec *Record) *mapping {
+	m := t.space.add(string(rec.Path), rec.From, rec.To)
+	if m != nil && m.placed {
+		t.answers.begin(m.file)
+	}
+	return m
+}
+
+// Close uses what is left.
 func (t *translator) Close() error {
 	err := t.Reader.Close()
 	if t.processor != nil && err == nil {
@@ -87,7 +102,7 @@ var newline = []byte{'\n'}
 // mapped renders a map: as elements where it is known what was mapped.
 func (r *renderer) mapped(rec *Record) error {
 	r.begun = true
-	m := r.space.add(string(rec.Path), rec.From, rec.To)
+	m := r.translator.mapped(rec) // the symbolizer may know the file by its path only
 	if m == nil || !m.placed || r.o.Elements && m.file.id.IsZero() {
 		return r.dst.Text(rec.Raw)
 	}
@@ -99,9 +114,6 @@ func (r *renderer) mapped(rec *Record) error {
 		name := f.path
 		if !f.id.IsZero() {
 			name = base(f.name)
-		}
-		if r.o.Symbolizer != nil { // which may know it by its path only
-			r.o.Symbolizer.Prefetch(f.id, f.path)
 		}
 		if err := r.line(markup.Module{ID: f.number, Name: name, BuildID: f.id}); err != nil {
 			return err

@@ -38,7 +38,7 @@ type printer struct {
 
 // Write prints what p completes.
 func (p *printer) Write(b []byte) (int, error) {
-	n, err := p.Reader.Write(b)
+	n, err := p.translator.Write(b)
 	if e := p.send(); err == nil {
 		err = e
 	}
@@ -66,7 +66,7 @@ type reporter struct {
 
 // Write prints what p completes.
 func (r *reporter) Write(b []byte) (int, error) {
-	n, err := r.Reader.Write(b)
+	n, err := r.translator.Write(b)
 	if e := r.flush(); err == nil {
 		err = e
 	}
@@ -127,7 +127,7 @@ func (r *reporter) print(rec *Record) error {
 		}
 		return nil
 	case Map:
-		r.space.add(string(rec.Path), rec.From, rec.To)
+		r.mapped(rec)
 	case Frame:
 		return r.frame(rec)
 	}
