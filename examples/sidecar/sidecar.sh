@@ -13,7 +13,7 @@ trap 'if [ -n "$pid" ]; then kill "$pid" 2>/dev/null || :; fi; rm -rf "$shared"'
 mkdir "$shared/logs" "$shared/state"
 
 start() {
-	symfilter --follow --state "$shared/state/checkpoint" --debug-file-directory "$root/testdata/debug" "$shared/logs/*.log" >>"$shared/printed" &
+	symfilter --follow --state "$shared/state/checkpoint" --start-at 1h --debug-file-directory "$root/testdata/debug" "$shared/logs/*.log" >>"$shared/printed" &
 	pid=$!
 }
 
