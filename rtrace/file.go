@@ -70,7 +70,10 @@ func (f *file) read() error {
 	opened, err := buildid.OpenRegular(f.path, "the report")
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: there is no such file here; --sysroot says where files of another machine are", f.path)
+			if f.path == f.name {
+				return fmt.Errorf("%s: there is no such file here; --sysroot says where files of another machine are", f.path)
+			}
+			return fmt.Errorf("%s: there is no such file", f.path)
 		}
 		return err
 	}

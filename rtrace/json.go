@@ -255,6 +255,7 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 		reason = "the file cannot be used"
 	}
 	source := ""
+	var err error
 	if s.usable() {
 		a := j.answers.ask(s)
 		if !s.at.file.id.IsZero() {
@@ -262,8 +263,8 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 		}
 		b = appendHex(b, "offset", s.rel)
 		reason = "no symbol covers the address"
-		if a.err != nil {
-			reason = a.err.Error()
+		if err = a.err; err != nil {
+			reason = err.Error()
 		}
 		if a.better(rec) {
 			source = "symbols"
@@ -292,6 +293,7 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 		b = append(b, ']')
 	}
 	if source == "" {
+		j.miss(rec, s, err)
 		b = appendMember(b, "reason", []byte(reason))
 	}
 	return b

@@ -25,12 +25,13 @@ type translator struct {
 	teller    *teller
 	space     *space
 	answers   *answerer
+	missing   missing
 	processor *processor // nil: there is nothing to do
 }
 
 // newTranslator returns a translator that hands to use what is left of a report.
 func newTranslator(o *Options, use func(*Record) error) *translator {
-	t := &translator{o: o, teller: &teller{to: o.Diagnose}, answers: newAnswerer(o)}
+	t := &translator{o: o, teller: &teller{to: o.Diagnose}, answers: newAnswerer(o), missing: make(missing)}
 	t.space = newSpace(o, t.teller)
 	if o.Processing.active() {
 		t.processor = newProcessor(&o.Processing, t.space, t.teller, use)
@@ -63,7 +64,20 @@ func (t *translator) Close() error {
 			err = t.processor.again.Close()
 		}
 	}
+	if t.o.Unresolved != nil {
+		t.o.Unresolved(t.missing.list())
+	}
 	return err
+}
+
+// miss counts a frame that gets no name, if the report has none either.
+func (t *translator) miss(rec *Record, s site, err error) {
+	for _, text := range rec.Said {
+		if parseSaid(text).function != nil {
+			return
+		}
+	}
+	t.missing.add(s, err)
 }
 
 // renderer makes text and elements of records.
@@ -133,7 +147,9 @@ func (r *renderer) line(e markup.Element) error {
 // frame renders a frame: as an element, or as it is where the report knows
 // better.
 func (r *renderer) frame(rec *Record) error {
-	if !r.isElement(rec) {
+	s := r.space.site(rec)
+	if !r.isElement(rec, s) {
+		r.miss(rec, s, nil)
 		return r.dst.Text(rec.Raw)
 	}
 	if err := r.dst.Text(rec.Raw[:indent(rec.Raw)]); err != nil {
@@ -147,8 +163,7 @@ func (r *renderer) frame(rec *Record) error {
 
 // isElement reports whether a frame becomes an element: its place is known, and
 // the report does not know better.
-func (r *renderer) isElement(rec *Record) bool {
-	s := r.space.site(rec)
+func (r *renderer) isElement(rec *Record, s site) bool {
 	if !s.usable() {
 		return false
 	}

@@ -2,8 +2,12 @@ package rtrace
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -49,13 +53,72 @@ type Options struct {
 	Wait    time.Duration
 	Context context.Context
 
+	// Unresolved is told at the end which frames got no name, by what was mapped
+	// there; those that became elements are not among them. Nil: nobody is.
+	Unresolved func([]Unresolved)
+
 	// Diagnose is told, in one line each, of files whose frames stay as they
 	// are, and of what did not fit the limits. Nil: nobody is.
 	Diagnose func(string)
 }
 
+// Unresolved are frames of one mapped file that got no name.
+type Unresolved struct {
+	ID     buildid.ID // of the file, if it is here and has one
+	Path   string     // of it on this machine, or what the report calls it; empty: nothing was mapped there
+	Frames int64
+	Err    error // why; nil: no symbol covers the addresses
+}
+
 // PrefixMap replaces the prefix Old of a file's name by New.
 type PrefixMap struct{ Old, New string }
+
+// missing counts frames that got no name.
+type missing map[string]*Unresolved
+
+// add counts a frame.
+func (m missing) add(s site, err error) {
+	u := Unresolved{}
+	if s.at != nil {
+		u.Path, u.Err = s.at.path, err
+		if f := s.at.file; f == nil {
+			u.Err = errNoFile
+		} else {
+			u.ID, u.Path = f.id, f.path
+			switch {
+			case f.err != nil:
+				u.Err = f.err
+			case !s.at.placed:
+				u.Err = errOtherFile
+			}
+		}
+	}
+	known := m[u.Path]
+	if known == nil {
+		if len(m) >= maxFiles {
+			u = Unresolved{}
+		}
+		if known = m[u.Path]; known == nil {
+			known = &u
+			m[u.Path] = known
+		}
+	}
+	known.Frames++
+	known.Err = u.Err
+}
+
+// list returns what was counted, by path.
+func (m missing) list() (all []Unresolved) {
+	for _, path := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, *m[path])
+	}
+	return all
+}
+
+var (
+	errNoFile    = errors.New("what is mapped there is no file")
+	errOtherFile = errors.New("the file is not the one that ran: another part of it was mapped as code")
+)
 
 func (o *Options) context() context.Context {
 	if o.Context != nil {

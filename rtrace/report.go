@@ -154,10 +154,12 @@ func (r *reporter) frame(rec *Record) error {
 	r.begun = true
 	s := r.space.site(rec)
 	if !s.usable() {
+		r.miss(rec, s, nil)
 		return r.add(rec.Raw)
 	}
 	a := r.answers.ask(s)
 	if !a.better(rec) {
+		r.miss(rec, s, a.err)
 		return r.add(rec.Raw)
 	}
 	r.release(true)

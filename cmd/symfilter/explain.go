@@ -58,6 +58,8 @@ func because(u filter.Unresolved, r symbolize.Report) string {
 		return fmt.Sprintf("no symbol covers %s in %s (%s)", them, r.Path, r.Holds)
 	case r.Fault != "":
 		return r.Fault
+	case u.ID.IsZero() && isReason(u.Err):
+		return u.Err.Error()
 	case u.ID.IsZero():
 		return "the log gives no build ID for it"
 	case errors.Is(u.Err, symbolize.ErrPending):
@@ -66,6 +68,12 @@ func because(u filter.Unresolved, r symbolize.Report) string {
 		return u.Err.Error()
 	}
 	return "no debug file; looked for at:"
+}
+
+// isReason reports whether err says more than that no finder has a file.
+func isReason(err error) bool {
+	var missing *symbolize.NotFoundError
+	return err != nil && !errors.As(err, &missing)
 }
 
 // next says what the user can do about a module that stayed unresolved.
@@ -79,6 +87,8 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	case r.Path != "" && r.Holds < symbolize.DebugInfo:
 		return "that file is stripped; " + c.elsewhere(u.ID)
 	case r.Path != "" || r.Fault != "":
+		return ""
+	case u.ID.IsZero() && isReason(u.Err):
 		return ""
 	case u.ID.IsZero():
 		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"

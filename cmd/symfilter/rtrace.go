@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
@@ -96,6 +97,17 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 		Wait:       at.wait,
 		Context:    r.ctx,
 		Diagnose:   at.diagnose,
+		Unresolved: func(all []rtrace.Unresolved) {
+			var modules []filter.Unresolved
+			var total int64
+			for _, u := range all {
+				total += u.Frames
+				if u.Path != "" {
+					modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: u.Frames, Err: u.Err})
+				}
+			}
+			at.add(modules, total)
+		},
 	}
 	o.Processing.MaxMemory = int64(r.c.maxMemory) / 2
 	for _, p := range r.prefixes {
@@ -185,16 +197,16 @@ standard input without FILE, or for "-".
 
 What is left of a report, in this order:
       --depth N            so many frames of each backtrace
-      --resource MASK      calls of these types of resources: <1>, <2>, ... in hex
+      --resource MASK      calls of these types of resources: <1>, <2>, ... (hex)
       --call-address ADDR  calls from there, or from a range 0x...-0x...
                            (repeatable)
       --include FILE       calls whose indexes are in a file, one a line
       --exclude FILE       calls whose indexes are not
-      --context MASK       calls within these contexts: @1, @2, ... in hex; 0:
-                           within none
+      --context MASK       calls within these contexts: @1, @2, ... (hex);
+                           0: within none
       --leaks              what was allocated and not freed, with totals
       --compress           calls with the same backtrace together
-      --sort ORDER         of those: size-asc (default), size, count or count-asc
+      --sort ORDER         of these: size-asc (default), size, count, count-asc
 
 What is printed:
       --output FORM        text, rtrace (the report with names), json (an object
