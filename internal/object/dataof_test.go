@@ -1,6 +1,8 @@
 package object
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,5 +54,26 @@ func TestSectionsOfOneName(t *testing.T) {
 	slices.Sort(got)
 	if want := []string{"one", "two", "why"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Each section of a file is had in a time that does not grow with their number.
+func TestDataOfManySections(t *testing.T) {
+	watch(t)
+	const n = 65000 // as many as the ELF header can count
+	var m image
+	one := imageSection{Section: Section{Name: ".debug_types", Type: elf.SHT_PROGBITS}, data: "x"}
+	m.sections = slices.Repeat([]imageSection{one}, n)
+	data := m.bytes(t)
+	binary.LittleEndian.PutUint16(data[16:], uint16(elf.ET_REL))
+	f, err := openBytes(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i := 1; i <= n; i++ {
+		if data, err := f.DataOf(i); string(data) != "x" || err != nil {
+			t.Fatalf("section %d: %q, %v", i, data, err)
+		}
 	}
 }

@@ -27,7 +27,9 @@ type File struct {
 	closed   bool
 	damage   error
 	sections []Section
-	names    int // bytes of section names on the heap
+	byName   map[string]*Section   // the first section of each name; nil: they are few
+	relocs   map[*Section]*Section // the first with relocations for each, of an object file that was not linked
+	names    int                   // bytes of section names on the heap
 	segments []Segment
 	kept     map[string]kept // sections on the heap, by the name asked for
 	symbols  symbols         // .symtab, or .dynsym where that is missing or empty
@@ -95,6 +97,7 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	var segmentsErr, sectionsErr error
 	f.segments, segmentsErr = h.readSegments(r, f.size)
 	sectionsErr = f.readSections()
+	f.listSections()
 	f.damage = both(sectionsErr, segmentsErr)
 	if f.damage != nil && len(f.segments) == 0 && len(f.sections) == 0 {
 		return nil, f.damage
@@ -201,19 +204,47 @@ func (f *File) section(name string) *Section {
 	if name == "" {
 		return nil
 	}
+	if s := f.exactly(name); s != nil {
+		return s
+	}
+	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
+		return f.exactly(zdebug + rest)
+	}
+	return nil
+}
+
+func (f *File) exactly(name string) *Section {
+	if f.byName != nil {
+		return f.byName[name]
+	}
 	for i := range f.sections {
 		if f.sections[i].Name == name {
 			return &f.sections[i]
 		}
 	}
-	if rest, ok := strings.CutPrefix(name, ".debug_"); ok {
-		for i := range f.sections {
-			if z, ok := strings.CutPrefix(f.sections[i].Name, zdebug); ok && z == rest {
-				return &f.sections[i]
+	return nil
+}
+
+// listSections makes what finds one section among many: files that were not linked have it asked for each of them.
+func (f *File) listSections() {
+	many := len(f.sections) >= manySections
+	if many {
+		f.byName = make(map[string]*Section)
+	}
+	if f.Type == elf.ET_REL {
+		f.relocs = make(map[*Section]*Section)
+	}
+	for i := range f.sections {
+		s := &f.sections[i]
+		if many && f.byName[s.Name] == nil {
+			f.byName[s.Name] = s
+		}
+		if f.relocs != nil && (s.Type == elf.SHT_RELA || s.Type == elf.SHT_REL) && uint64(s.Info) < uint64(len(f.sections)) {
+			if to := &f.sections[s.Info]; f.relocs[to] == nil {
+				f.relocs[to] = s
 			}
 		}
 	}
-	return nil
 }
 
 // zdebug begins the names of compressed sections from before SHF_COMPRESSED.
@@ -246,7 +277,7 @@ func (f *File) ExecCovers(addr uint64) bool {
 // Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the symbol table.
 // Mapped pages are the system's and are not counted.
 func (f *File) Footprint() int64 {
-	n := int64(unsafe.Sizeof(*f)) + int64(f.names) +
+	n := int64(unsafe.Sizeof(*f)) + int64(f.names) + int64(len(f.byName))*32 + int64(len(f.relocs))*32 +
 		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +
 		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{}))
 	for _, k := range f.kept {

@@ -7,10 +7,11 @@ import (
 
 // The limits on what a file may make this package do. Each is far above what compilers and linkers write.
 const (
-	maxSections = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
-	maxSegments = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
-	maxNames    = 16 << 20 // bytes of section names read
-	maxName     = 4 << 10  // bytes of one section name; longer ones are cut: they are nothing that is looked up
+	maxSections  = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
+	manySections = 256      // from which on they are found by a map
+	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
+	maxNames     = 16 << 20 // bytes of section names read
+	maxName      = 4 << 10  // bytes of one section name; longer ones are cut: they are nothing that is looked up
 
 	maxNotes = 1 << 20 // bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
 	maxID    = 64      // bytes of a build ID: a SHA-512

@@ -18,13 +18,7 @@ func (f *File) relocates(name string, s *Section) bool {
 
 // relocations returns the first section of relocations for s, or nil. Compilers write one.
 func (f *File) relocations(s *Section) *Section {
-	for i := range f.sections {
-		r := &f.sections[i]
-		if (r.Type == elf.SHT_RELA || r.Type == elf.SHT_REL) && uint64(r.Info) < uint64(len(f.sections)) && &f.sections[r.Info] == s {
-			return r
-		}
-	}
-	return nil
+	return f.relocs[s]
 }
 
 // relocated returns the bytes of s, on the heap, with relocations applied. Those of unknown kinds, to no symbol or outside of the section
