@@ -173,10 +173,7 @@ func hasParameters(name string) bool {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
 	if i := strings.LastIndex(name, "operator"); i >= 0 {
 		rest := name[i+len("operator"):]
-		if strings.HasPrefix(rest, "()") {
-			rest = rest[2:]
-		}
-		return strings.Contains(rest, "(")
+		return strings.Contains(strings.TrimPrefix(rest, "()"), "(")
 	}
 	depth := 0
 	for i := range len(name) {

@@ -13,14 +13,14 @@ func largeReport(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString("version=2.0, arch=x86_64, process=/bin/a, pid=312, backtrace depth=16, origin=sp-rtrace 1.6, \n<1> : memory (memory in heap)\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")
 	for i := 0; b.Len() < size; i++ {
-		block := 0x55d000000000 + i/2%4096*64
+		block := 0x55d000000000 + uint64(i/2%4096*64)
 		if i%2 == 0 {
 			fmt.Fprintf(&b, "%d. [14:54:%02d.%03d] malloc(%d) = %#x\n", i+1, i/1000%60, i%1000, i%100+1, block)
 		} else {
 			fmt.Fprintf(&b, "%d. [14:54:%02d.%03d] free(%#x)\n", i+1, i/1000%60, i%1000, block)
 		}
 		for j := range 16 {
-			fmt.Fprintf(&b, "\t%#x\n", 0x7f0000001371+(i*7+j*5)%0x50)
+			fmt.Fprintf(&b, "\t%#x\n", 0x7f0000001371+uint64(i*7+j*5)%0x50)
 		}
 		b.WriteByte('\n')
 	}
