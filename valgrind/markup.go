@@ -219,7 +219,7 @@ func (r *renderer) frameText(s *site) {
 		}
 		b = append(b, ' ')
 		if f.RawIP != nil {
-			b = appendClean(b, f.RawIP, false)
+			b = appendClean(b, f.RawIP)
 		} else {
 			b = append(b, "0x"...)
 			const hex = "0123456789abcdef"
@@ -232,7 +232,7 @@ func (r *renderer) frameText(s *site) {
 		r.position(f)
 		if f.Obj != nil {
 			r.line = append(r.line, '(')
-			r.line = appendClean(r.line, f.Obj[lastSlash(f.Obj):], false)
+			r.line = appendClean(r.line, f.Obj[lastSlash(f.Obj):])
 			if s.at != nil {
 				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
 			}
@@ -256,7 +256,7 @@ func (r *renderer) function(fn []byte) {
 	case isMangled(fn):
 		r.element(markup.Symbol{Name: string(fn)})
 	default:
-		r.line = appendClean(r.line, fn, false)
+		r.line = appendClean(r.line, fn)
 	}
 	r.line = append(r.line, ' ')
 }
@@ -279,9 +279,9 @@ func (r *renderer) position(f *Frame) {
 		return
 	}
 	if len(f.Dir) > 0 {
-		r.line = append(appendClean(r.line, f.Dir, false), '/')
+		r.line = append(appendClean(r.line, f.Dir), '/')
 	}
-	r.line = appendClean(r.line, f.File, false)
+	r.line = appendClean(r.line, f.File)
 	if f.Line != 0 {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}

@@ -122,7 +122,7 @@ func TestTextLosesNothing(t *testing.T) {
 		plain := strings.ReplaceAll(text, ",", "") // of separators
 		needs := func(in string, what []byte) {
 			for line := range bytes.Lines(what) {
-				line = appendClean(nil, bytes.TrimSpace(line), false)
+				line = appendClean(nil, bytes.TrimSpace(line))
 				if line := strings.ReplaceAll(string(line), "{{{", "{{{symbol:{{{}}}"); !strings.Contains(text, line) && !strings.Contains(plain, line) {
 					t.Errorf("%s: %q is missing in\n%s", in, line, text)
 				}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -96,7 +97,7 @@ func (r *reporter) record(rec *Record) error {
 		r.introduce(rec)
 	}
 	r.begin(p)
-	b := appendMember(r.out, "record", rec.Name)
+	b := escape.AppendMember(r.out, "record", rec.Name)
 	if rec.Text != nil {
 		b = appendContent(b, rec.Text)
 	}
@@ -147,14 +148,14 @@ func (r *reporter) introduce(rec *Record) {
 		r.known = append(r.known, e)
 		f := e.of.file
 		r.begin(r.t.cur)
-		b := appendMember(r.out, "record", "object")
-		b = appendMember(b, "object", e.of.name)
-		b = appendMember(b, "path", f.path)
+		b := escape.AppendMember(r.out, "record", "object")
+		b = escape.AppendMember(b, "object", e.of.name)
+		b = escape.AppendMember(b, "path", f.path)
 		if !f.id.IsZero() {
-			b = appendMember(b, "build_id", f.id.String())
+			b = escape.AppendMember(b, "build_id", f.id.String())
 		}
-		b = appendHex(b, "bias", e.bias)
-		b = appendMember(b, "by", e.by)
+		b = escape.AppendHex(b, "bias", e.bias)
+		b = escape.AppendMember(b, "by", e.by)
 		r.out = append(b, "}\n"...)
 	}
 }
@@ -172,11 +173,11 @@ func (r *reporter) members(rec *Record) {
 		}
 		r.named = append(r.named, it.Name)
 		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
-			r.out = strconv.AppendUint(appendKey(r.out, it.Name), n, 10)
+			r.out = strconv.AppendUint(escape.AppendKey(r.out, it.Name), n, 10)
 		} else if it.Name == "isrootthread" {
-			r.out = append(appendKey(r.out, it.Name), "true"...)
+			r.out = append(escape.AppendKey(r.out, it.Name), "true"...)
 		} else {
-			r.out = appendMember(r.out, it.Name, string(it.Text))
+			r.out = escape.AppendMember(r.out, it.Name, it.Text)
 		}
 	}
 	if rest == 0 {
@@ -215,7 +216,7 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 			r.out = append(r.out, ',')
 		}
 		first = false
-		r.out = appendMember(append(r.out, '{'), "name", it.Name)
+		r.out = escape.AppendMember(append(r.out, '{'), "name", it.Name)
 		switch {
 		case it.Leaf:
 			r.out = appendContent(r.out, it.Text)
@@ -257,12 +258,12 @@ func (r *reporter) frame(s *site) {
 	last := &s.frames[len(s.frames)-1]
 	b := strconv.AppendUint(append(r.out, `{"frame":`...), s.number, 10)
 	if last.RawIP != nil {
-		b = appendMember(b, "raw_ip", string(last.RawIP))
+		b = escape.AppendMember(b, "raw_ip", last.RawIP)
 	} else {
-		b = appendHex(b, "ip", last.IP)
+		b = escape.AppendHex(b, "ip", last.IP)
 	}
 	if last.Obj != nil {
-		b = appendMember(b, "object", string(last.Obj))
+		b = escape.AppendMember(b, "object", last.Obj)
 	}
 	reason := "the report has no object for the address"
 	if last.Obj != nil {
@@ -272,9 +273,9 @@ func (r *reporter) frame(s *site) {
 	if s.at != nil {
 		f := s.at.of.file
 		if !f.id.IsZero() {
-			b = appendMember(b, "build_id", f.id.String())
+			b = escape.AppendMember(b, "build_id", f.id.String())
 		}
-		b = appendHex(b, "offset", s.rel)
+		b = escape.AppendHex(b, "offset", s.rel)
 		got = r.answers.ask(r.t, s)
 		reason = "no symbol covers the address"
 		if got.err != nil {
@@ -288,7 +289,7 @@ func (r *reporter) frame(s *site) {
 		}
 		b = append(b, got.json...)
 	case last.Fn != nil || last.File != nil:
-		b = append(appendMember(b, "source", "report"), `,"frames":[`...)
+		b = append(escape.AppendMember(b, "source", "report"), `,"frames":[`...)
 		for i := range s.frames {
 			if i > 0 {
 				b = append(b, ',')
@@ -297,7 +298,7 @@ func (r *reporter) frame(s *site) {
 		}
 		b = append(b, ']')
 	default:
-		b = appendMember(b, "reason", reason)
+		b = escape.AppendMember(b, "reason", reason)
 	}
 	if last.Fn != nil || last.File != nil {
 		b = append(b, `,"reported":[`...)
@@ -347,16 +348,16 @@ func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
 			}
 		}
 	}
-	b = appendMember(append(b, '{'), "function", name)
+	b = escape.AppendMember(append(b, '{'), "function", name)
 	if f.Linkage != "" && f.Linkage != name {
-		b = appendMember(b, "linkage", f.Linkage)
+		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = appendMember(b, "file", f.File)
+		b = escape.AppendMember(b, "file", f.File)
 		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
 		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
 	} else {
-		b = appendHex(b, "offset", f.Offset)
+		b = escape.AppendHex(b, "offset", f.Offset)
 	}
 	return append(strconv.AppendBool(append(b, `,"inlined":`...), f.Inlined), '}')
 }
@@ -370,16 +371,16 @@ func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string)
 			name = r.o.Symbolizer.Demangle(name)
 		}
 	}
-	b = appendMember(append(b, '{'), "function", name)
+	b = escape.AppendMember(append(b, '{'), "function", name)
 	if linkage != "" && linkage != name {
-		b = appendMember(b, "linkage", linkage)
+		b = escape.AppendMember(b, "linkage", linkage)
 	}
 	if f.File != nil {
 		file := string(f.File)
 		if len(f.Dir) > 0 {
 			file = string(f.Dir) + "/" + file
 		}
-		b = appendMember(b, "file", file)
+		b = escape.AppendMember(b, "file", file)
 		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
 	}
 	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')
@@ -393,11 +394,11 @@ func reported(b []byte, f *Frame) []byte {
 		text []byte
 	}{{"fn", f.Fn}, {"dir", f.Dir}, {"file", f.File}} {
 		if m.text != nil {
-			b = appendMember(b, m.name, string(m.text))
+			b = escape.AppendMember(b, m.name, m.text)
 		}
 	}
 	if f.Line != 0 {
-		b = strconv.AppendUint(appendKey(b, "line"), f.Line, 10)
+		b = strconv.AppendUint(escape.AppendKey(b, "line"), f.Line, 10)
 	}
 	return append(b, '}')
 }
@@ -416,15 +417,15 @@ func (r *reporter) variables(text []byte) {
 			r.out = append(r.out, ',')
 		}
 		first = false
-		b := appendHex(append(r.out, '{'), "address", addr)
-		b = appendMember(b, "name", v.Name)
+		b := escape.AppendHex(append(r.out, '{'), "address", addr)
+		b = escape.AppendMember(b, "name", v.Name)
 		if v.Linkage != v.Name {
-			b = appendMember(b, "linkage", v.Linkage)
+			b = escape.AppendMember(b, "linkage", v.Linkage)
 		}
 		if v.Member != "" {
-			b = appendMember(b, "member", v.Member)
+			b = escape.AppendMember(b, "member", v.Member)
 		}
-		b = appendHex(b, "offset", v.Offset)
+		b = escape.AppendHex(b, "offset", v.Offset)
 		r.out = append(b, '}')
 	})
 	if !first {
@@ -459,61 +460,10 @@ func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok b
 // appendContent appends the text of an element, and its bytes where they are
 // no text.
 func appendContent(b, text []byte) []byte {
-	b = appendMember(b, "text", string(text))
+	b = escape.AppendMember(b, "text", text)
 	if !utf8.Valid(text) {
 		b = append(b, `,"raw":"`...)
 		b = append(base64.StdEncoding.AppendEncode(b, text), '"')
 	}
 	return b
-}
-
-func appendKey(b []byte, name string) []byte {
-	if b[len(b)-1] != '{' {
-		b = append(b, ',')
-	}
-	return append(strconv.AppendQuote(b, name), ':')
-}
-
-// appendHex appends a number as a hex string: JSON's own lose bits beyond 2^53.
-func appendHex(b []byte, name string, n uint64) []byte {
-	return append(strconv.AppendUint(append(appendKey(b, name), `"0x`...), n, 16), '"')
-}
-
-// appendMember appends a member with a string.
-func appendMember(b []byte, name, value string) []byte {
-	const digits = "0123456789abcdef"
-	b = append(appendKey(b, name), '"')
-	from := 0
-	for i := 0; i < len(value); {
-		c := value[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(value[i:])
-			if !(r == utf8.RuneError && n == 1) && r >= 0xa0 && r != 0x2028 && r != 0x2029 {
-				i += n
-				continue
-			}
-		}
-		b = append(b, value[from:i]...)
-		switch {
-		case r == utf8.RuneError:
-			b = append(b, "\ufffd"...)
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '\t':
-			b = append(b, `\t`...)
-		default:
-			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		}
-		i += n
-		from = i
-	}
-	return append(append(b, value[from:]...), '"')
 }

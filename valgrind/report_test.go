@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // reportOf returns the JSON of a report, each line of which must be as the
@@ -73,7 +75,7 @@ func TestReportLosesNothing(t *testing.T) {
 			}
 			for _, f := range rec.Frames {
 				if f.RawIP == nil {
-					ips = append(ips, string(appendHex([]byte("{"), "ip", f.IP)[1:]))
+					ips = append(ips, string(escape.AppendHex([]byte("{"), "ip", f.IP)[1:]))
 				}
 				for _, s := range [][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
 					texts = append(texts, string(s))
@@ -84,7 +86,7 @@ func TestReportLosesNothing(t *testing.T) {
 		r.Write(report)
 		r.Close()
 		for _, text := range texts {
-			quoted := string(appendMember([]byte("{"), "x", text)[len(`{"x":"`):])
+			quoted := string(escape.AppendMember([]byte("{"), "x", text)[len(`{"x":"`):])
 			if number, _ := json.Marshal(text); text != "" && !strings.Contains(out, strings.TrimSuffix(quoted, `"`)) {
 				t.Errorf("%s is missing in\n%s", number, out)
 			}

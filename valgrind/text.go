@@ -3,11 +3,9 @@ package valgrind
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -59,8 +57,8 @@ func (r *renderer) render(rec *Record) {
 	switch rec.Name {
 	case "status":
 		r.line = append(r.line, "--- "...)
-		r.line = append(appendClean(r.line, rec.Get("state"), false), ' ')
-		r.line = appendClean(r.line, bytes.TrimSpace(rec.Get("time")), false)
+		r.line = append(appendClean(r.line, rec.Get("state")), ' ')
+		r.line = appendClean(r.line, bytes.TrimSpace(rec.Get("time")))
 		r.line = append(r.line, '\n')
 		r.items(rec, "state", "time")
 	case "error":
@@ -122,7 +120,7 @@ func (r *renderer) head() {
 	b := append(r.line, "==="...)
 	for _, part := range []struct{ before, text string }{{" ", p.tool}, {" process ", p.pid}, {", parent ", p.ppid}} {
 		if part.text != "" {
-			b = appendClean(append(b, part.before...), []byte(part.text), false)
+			b = appendClean(append(b, part.before...), []byte(part.text))
 		}
 	}
 	if p.exe != "" {
@@ -137,10 +135,10 @@ func (r *renderer) call() {
 	p := r.t.cur
 	b := r.line
 	if p.exe != "" {
-		b = appendClean(append(b, ' '), []byte(p.exe), false)
+		b = appendClean(append(b, ' '), []byte(p.exe))
 	}
 	for _, arg := range p.args {
-		b = appendClean(append(b, ' '), []byte(arg), false)
+		b = appendClean(append(b, ' '), []byte(arg))
 	}
 	r.line = append(b, '\n')
 }
@@ -166,7 +164,7 @@ func (r *renderer) valgrindOptions(rec *Record) {
 			if options++; options == 1 {
 				r.line = append(r.line, "=== Valgrind's options:"...)
 			}
-			r.line = appendClean(append(r.line, ' '), it.Text, false)
+			r.line = appendClean(append(r.line, ' '), it.Text)
 			if i+1 == len(rec.Items) || rec.Items[i+1].Name != "arg" {
 				r.line = append(r.line, '\n')
 			}
@@ -228,21 +226,21 @@ func child(rec *Record, i int, name string) []byte {
 func (r *renderer) tags(rec *Record, kind string) {
 	b := append(r.line, " ["...)
 	start := len(b)
-	b = appendClean(b, []byte(kind), false)
+	b = appendClean(b, []byte(kind))
 	if unique := rec.Get("unique"); len(unique) > 0 {
 		if len(b) > start {
 			b = append(b, ' ')
 		}
-		b = appendClean(b, unique, false)
+		b = appendClean(b, unique)
 	}
 	if tid := rec.Get("tid"); len(tid) > 0 {
 		if len(b) > start {
 			b = append(b, ", "...)
 		}
-		b = appendClean(append(b, "thread "...), tid, false)
+		b = appendClean(append(b, "thread "...), tid)
 		if name := rec.Get("threadname"); len(name) > 0 {
 			b = append(b, ` "`...)
-			b = append(appendClean(b, name, false), '"')
+			b = append(appendClean(b, name), '"')
 		}
 	}
 	if len(b) == start {
@@ -378,11 +376,11 @@ func (r *renderer) group(rec *Record, i int, indent string) int {
 			r.line = append(r.line, ", "...)
 		}
 		if _, ok := number(it.Text); ok {
-			r.line = append(appendClean(r.line, it.Text, false), ' ')
+			r.line = append(appendClean(r.line, it.Text), ' ')
 			r.line = append(r.line, plain(it.Name)...)
 		} else {
 			r.line = append(append(r.line, plain(it.Name)...), ' ')
-			r.line = appendClean(r.line, it.Text, false)
+			r.line = appendClean(r.line, it.Text)
 		}
 	}
 	r.line = append(r.line, '\n')
@@ -417,7 +415,7 @@ func (r *renderer) thread(rec *Record) {
 		return
 	}
 	b := append(r.line, "Thread #"...)
-	b = appendClean(b, rec.Get("hthreadid"), false)
+	b = appendClean(b, rec.Get("hthreadid"))
 	said := " was created"
 	if slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Depth == 0 && it.Name == "isrootthread" }) {
 		said = " is the program's root thread"
@@ -433,12 +431,12 @@ func (r *renderer) signal(rec *Record) {
 		return
 	}
 	b := append(r.line, "Process terminating with default action of signal "...)
-	b = appendClean(b, rec.Get("signo"), false)
+	b = appendClean(b, rec.Get("signo"))
 	if name := rec.Get("signame"); len(name) > 0 {
-		b = append(appendClean(append(b, " ("...), name, false), ')')
+		b = append(appendClean(append(b, " ("...), name), ')')
 	}
 	if code := rec.Get("sicode"); len(code) > 0 {
-		b = appendClean(append(b, ", code "...), code, false)
+		b = appendClean(append(b, ", code "...), code)
 	}
 	r.line = b
 	r.tags(rec, "")
@@ -476,8 +474,8 @@ func (r *renderer) pairs(rec *Record, heading, what string) {
 			for n := len(count); n < 7; n++ {
 				r.line = append(r.line, ' ')
 			}
-			r.line = append(appendClean(r.line, count, false), "  "...)
-			r.line = append(appendClean(r.line, it.Text, false), '\n')
+			r.line = append(appendClean(r.line, count), "  "...)
+			r.line = append(appendClean(r.line, it.Text), '\n')
 			count = nil
 		default:
 			i = r.item(rec, i)
@@ -499,7 +497,7 @@ func (r *renderer) suppression(rec *Record, i, end int) int {
 	}
 	if raw < end {
 		r.repeat = append(r.repeat[:0], rec.Items[raw].Text...)
-		r.line = append(appendClean(r.line, r.repeat, true), '\n')
+		r.line = append(escape.AppendText(r.line, r.repeat, "\t\n"), '\n')
 	} else {
 		r.line = append(r.line, " Suppression:\n"...)
 	}
@@ -534,12 +532,12 @@ func (r *renderer) prose(text []byte) {
 		if !r.isVariable(addr) {
 			return
 		}
-		r.line = append(appendClean(r.line, text[from:end], false), " ("...)
+		r.line = append(appendClean(r.line, text[from:end]), " ("...)
 		r.element(markup.Data{Addr: addr})
 		r.line = append(r.line, ')')
 		from = end
 	})
-	r.line = appendClean(r.line, text[from:], false)
+	r.line = appendClean(r.line, text[from:])
 }
 
 // addresses calls visit for each hex number in text, and where it ends.
@@ -604,36 +602,5 @@ func (r *renderer) presentBefore(e *epoch) {
 	r.line = append(r.line, part...)
 }
 
-// appendClean appends text with its control characters made visible, as \x1b or
-// \u202e, and so are bytes that are no UTF-8: a report is made of what the
-// program said. TAB stays, and with lines the ends of lines.
-func appendClean(dst, text []byte, lines bool) []byte {
-	const digits = "0123456789abcdef"
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c < 0x7f || c == '\t' || c == '\n' && lines {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(text[i:])
-			if !(r == utf8.RuneError && n == 1) && unicode.IsPrint(r) {
-				i += n
-				continue
-			}
-		}
-		dst = append(dst, text[from:i]...)
-		if c < utf8.RuneSelf || n == 1 {
-			dst = append(dst, '\\', 'x', digits[c>>4], digits[c&15])
-		} else {
-			dst = append(dst, `\u`...)
-			dst = append(dst, strconv.FormatUint(1<<16|uint64(r), 16)[1:]...)
-		}
-		i += n
-		from = i
-	}
-	return append(dst, text[from:]...)
-}
+// appendClean appends a line of text that a terminal may show: TAB stays.
+func appendClean(dst, text []byte) []byte { return escape.AppendText(dst, text, "\t") }

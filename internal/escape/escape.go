@@ -1,0 +1,114 @@
+// Package escape writes text of unknown origin so that it does no harm: names
+// and messages in reports and ELF files are whatever their author wrote. For
+// people, what a terminal would obey is made visible; for programs, the text
+// becomes a string of JSON.
+package escape
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const digits = "0123456789abcdef"
+
+// AppendText appends text with what is not printable made visible, as \x1b or
+// \u202e, and so are bytes that are no UTF-8. The ASCII characters in keep stay.
+func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < 0x7f || c < utf8.RuneSelf && strings.IndexByte(keep, c) >= 0 {
+			i++
+			continue
+		}
+		r, n := decode(text, i)
+		if n > 1 && unicode.IsPrint(r) {
+			i += n
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case n == 1:
+			dst = append(dst, '\\', 'x', digits[c>>4], digits[c&15])
+		case r <= 0xffff:
+			dst = append4(append(dst, '\\', 'u'), r)
+		default:
+			dst = append4(append4(append(dst, '\\', 'U'), r>>16), r)
+		}
+		i += n
+		from = i
+	}
+	return append(dst, text[from:]...)
+}
+
+// AppendString appends text as a string of JSON. What is no UTF-8 becomes
+// U+FFFD.
+func AppendString[S []byte | string](dst []byte, text S) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		r, n := decode(text, i)
+		if n > 1 && r >= 0xa0 && r != '\u2028' && r != '\u2029' {
+			i += n
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case r == utf8.RuneError:
+			dst = append(dst, "\ufffd"...)
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append4(append(dst, '\\', 'u'), r)
+		}
+		i += n
+		from = i
+	}
+	return append(append(dst, text[from:]...), '"')
+}
+
+// decode returns the character of text at i, and its length: 1 also where it
+// is none.
+func decode[S []byte | string](text S, i int) (r rune, n int) {
+	if c := text[i]; c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	return utf8.DecodeRuneInString(string(text[i:min(len(text), i+utf8.UTFMax)]))
+}
+
+// append4 appends the last four hex digits of r.
+func append4(dst []byte, r rune) []byte {
+	return append(dst, digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}
+
+// AppendKey appends the name of a member of a JSON object, behind a comma where
+// another is before it. The name is the caller's: it needs no escapes.
+func AppendKey(dst []byte, name string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, '"'), name...), '"', ':')
+}
+
+// AppendMember appends a member with a string.
+func AppendMember[S []byte | string](dst []byte, name string, value S) []byte {
+	return AppendString(AppendKey(dst, name), value)
+}
+
+// AppendHex appends a member with a number as a hex string: JSON's own numbers
+// lose bits beyond 2^53.
+func AppendHex(dst []byte, name string, n uint64) []byte {
+	dst = append(AppendKey(dst, name), `"0x`...)
+	return append(strconv.AppendUint(dst, n, 16), '"')
+}
