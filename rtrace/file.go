@@ -1,12 +1,14 @@
 package rtrace
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -19,7 +21,7 @@ type file struct {
 	name   string // in the report
 	id     buildid.ID
 	err    error            // why it cannot be used
-	code   []object.Segment // that is executed
+	loads  []object.Segment // that are loaded, by address
 	fixed  bool             // it is loaded where it was linked
 	shown  bool             // as a module
 	number uint64           // of the module
@@ -86,33 +88,39 @@ func (f *file) read() error {
 	f.id, _ = buildid.Read(opened, opened.Size())
 	f.fixed = obj.Type == elf.ET_EXEC
 	for _, s := range obj.Segments() {
-		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.FileSize != 0 && s.MemSize >= s.FileSize && max(s.Addr, s.MemSize) < 1<<62 {
-			f.code = append(f.code, s)
+		if s.Type == elf.PT_LOAD && s.FileSize != 0 && s.MemSize >= s.FileSize && max(s.Addr, s.Offset, s.MemSize) < 1<<62 && len(f.loads) < maxSegments {
+			f.loads = append(f.loads, s)
 		}
 	}
-	if len(f.code) == 0 {
+	if !slices.ContainsFunc(f.loads, isCode) {
 		return fmt.Errorf("%s: it has no code", f.path)
 	}
+	slices.SortFunc(f.loads, func(a, b object.Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 	return nil
 }
 
+func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
+
 // fits returns the link-time addresses that the start of a mapping may have, one
 // for each segment that it may be of. The kernel maps whole pages; of which size
-// they were, the report does not say.
+// they were, the report does not say. Where all that can be read can be executed,
+// segments that follow each other in the file are one mapping.
 func (f *file) fits(from, to uint64) (all []uint64) {
+	size := (to - from + pages[0] - 1) &^ (pages[0] - 1) // some write the last address instead of the end
 	for _, page := range pages {
 		if from%page != 0 {
 			break
 		}
-		size := (to - from + pages[0] - 1) &^ (pages[0] - 1) // some write the last address instead of the end
-		for i := range f.code {
-			s := &f.code[i]
-			rel := s.Addr &^ (page - 1)
-			if f.fixed && rel != from {
-				continue
-			}
-			if size == (s.Addr+s.FileSize+page-1)&^(page-1)-rel || size == (s.Addr+s.MemSize+page-1)&^(page-1)-rel {
-				all = append(all, rel)
+		for n := 1; n <= len(f.loads) && len(all) == 0; n++ {
+			for i := range f.loads[n-1:] {
+				first, last := &f.loads[i], &f.loads[i+n-1]
+				rel := first.Addr &^ (page - 1)
+				if f.fixed && rel != from || !slices.ContainsFunc(f.loads[i:i+n], isCode) || last.Addr-first.Addr != last.Offset-first.Offset {
+					continue
+				}
+				if size == (last.Addr+last.FileSize+page-1)&^(page-1)-rel || size == (last.Addr+last.MemSize+page-1)&^(page-1)-rel {
+					all = append(all, rel)
+				}
 			}
 		}
 		if len(all) > 0 {
@@ -124,6 +132,6 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 
 // size returns how many bytes a mapping of the file's code has, for people.
 func (f *file) size() uint64 {
-	s := &f.code[0]
+	s := &f.loads[slices.IndexFunc(f.loads, isCode)]
 	return (s.Addr+s.FileSize+pages[0]-1)&^(pages[0]-1) - s.Addr&^(pages[0]-1)
 }

@@ -188,7 +188,7 @@ func (s *space) find(addr uint64, epoch int) *mapping {
 
 // findThen is find for an epoch that is over.
 func (s *space) findThen(addr uint64, epoch int) *mapping {
-	for _, m := range s.gone {
+	for _, m := range slices.Backward(s.gone) { // the last that held then: a piece may have become a whole
 		if addr-m.from < m.to-m.from && m.since <= epoch && epoch <= m.until {
 			return m
 		}
