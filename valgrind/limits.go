@@ -10,6 +10,7 @@ const (
 	maxNesting = 64      // documents within a document: processes that share a file
 	threadName = 32      // bytes: a thread's name, 16 at most, and its end tag
 
+	maxProcesses = 4096     // of a report known ahead
 	maxObjects   = 4096     // files of a process
 	maxPath      = 4096     // bytes of a file's name
 	maxAddresses = 4096     // of an object in a process kept as facts; 16 are enough as a rule

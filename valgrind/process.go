@@ -9,6 +9,7 @@ import (
 // A process is one of those that a report is of: an address space.
 type process struct {
 	files     *files
+	number    int // of its document, from 1; 0 is what stands before the first
 	pid, ppid string
 	tool      string
 	exe       string // as it was called
@@ -86,7 +87,9 @@ type dataFact struct {
 	name         string
 }
 
-func newProcess(fs *files) *process { return &process{files: fs, objects: make(map[string]*loaded)} }
+func newProcess(fs *files, number int) *process {
+	return &process{files: fs, number: number, objects: make(map[string]*loaded)}
+}
 
 // known returns the object of this name; nil if nothing was said of it.
 func (p *process) known(name []byte) *loaded {

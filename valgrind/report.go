@@ -36,11 +36,10 @@ type reporter struct {
 	t       *tracker
 	answers *answerer
 
-	out    []byte
-	sites  []site
-	number map[*process]int // of the processes, in the order in which they begin
-	known  []*epoch         // that have their object
-	named  []string         // the items that are members of the object at work
+	out   []byte
+	sites []site
+	known []*epoch // that have their object
+	named []string // the items that are members of the object at work
 }
 
 // Write prints the records that p completes.
@@ -118,19 +117,8 @@ func (r *reporter) record(rec *Record) error {
 
 // begin begins an object of a process.
 func (r *reporter) begin(p *process) {
-	if r.number == nil {
-		r.number = make(map[*process]int)
-	}
-	n, ok := r.number[p]
-	if !ok {
-		n = r.t.begun - 1
-		if len(r.number) >= maxProcesses {
-			clear(r.number)
-		}
-		r.number[p] = n
-	}
 	b := append(r.out, reportVersion...)
-	b = strconv.AppendInt(append(b, `,"process":`...), int64(n), 10)
+	b = strconv.AppendInt(append(b, `,"process":`...), int64(p.number), 10)
 	if pid, ok := number([]byte(p.pid)); ok {
 		b = strconv.AppendUint(append(b, `,"pid":`...), pid, 10)
 	}

@@ -107,105 +107,6 @@ func textOf(rec *Record) []byte {
 	return rec.Items[0].Text
 }
 
-// head says once which process speaks.
-func (r *renderer) head() {
-	p := r.t.cur
-	if r.headed {
-		return
-	}
-	r.headed = true
-	if p.pid == "" && p.tool == "" && p.exe == "" {
-		return
-	}
-	b := append(r.line, "==="...)
-	for _, part := range []struct{ before, text string }{{" ", p.tool}, {" process ", p.pid}, {", parent ", p.ppid}} {
-		if part.text != "" {
-			b = appendClean(append(b, part.before...), []byte(part.text))
-		}
-	}
-	if p.exe != "" {
-		b = append(b, ':')
-	}
-	r.line = b
-	r.call()
-}
-
-// call ends a line with how the program was called.
-func (r *renderer) call() {
-	p := r.t.cur
-	b := r.line
-	if p.exe != "" {
-		b = appendClean(append(b, ' '), []byte(p.exe))
-	}
-	for _, arg := range p.args {
-		b = appendClean(append(b, ' '), []byte(arg))
-	}
-	r.line = append(b, '\n')
-}
-
-// valgrindOptions renders with which options Valgrind ran, and what else is
-// beside the arguments of the program, which are in the head.
-func (r *renderer) valgrindOptions(rec *Record) {
-	in, options := "", 0
-	for i := 0; i < len(rec.Items); {
-		it := &rec.Items[i]
-		switch {
-		case it.Depth == 0 && (it.Name == "vargv" || it.Name == "argv"):
-			in = it.Name
-			if it.Leaf {
-				r.lines(" ", it.Text)
-			}
-		case it.Depth == 0:
-			in = ""
-			i = r.item(rec, i)
-			continue
-		case in == "vargv" && it.Name == "exe", in == "argv" && (it.Name == "exe" || it.Name == "arg"):
-		case in == "vargv" && it.Name == "arg":
-			if options++; options == 1 {
-				r.line = append(r.line, "=== Valgrind's options:"...)
-			}
-			r.line = appendClean(append(r.line, ' '), it.Text)
-			if i+1 == len(rec.Items) || rec.Items[i+1].Name != "arg" {
-				r.line = append(r.line, '\n')
-			}
-		default:
-			i = r.item(rec, i)
-			continue
-		}
-		i++
-	}
-}
-
-// heading renders the first line of an error, and returns the name of the item
-// that it took.
-func (r *renderer) heading(rec *Record) (took string) {
-	if rec.Continued {
-		return ""
-	}
-	for i := range rec.Items {
-		it := &rec.Items[i]
-		if it.Depth > 0 || it.Name != "what" && it.Name != "xwhat" {
-			if it.Name == "stack" {
-				break
-			}
-			continue
-		}
-		took = it.Name
-		text := it.Text
-		if !it.Leaf {
-			text = child(rec, i, "text")
-		}
-		r.prose(text)
-		break
-	}
-	if took == "" {
-		r.line = append(r.line, "Error"...)
-	}
-	r.tags(rec, string(rec.Get("kind")))
-	r.line = append(r.line, '\n')
-	return took
-}
-
 // child returns the text of the first child of this name of an item.
 func child(rec *Record, i int, name string) []byte {
 	depth := rec.Items[i].Depth + 1
@@ -218,35 +119,6 @@ func child(rec *Record, i int, name string) []byte {
 		}
 	}
 	return nil
-}
-
-// tags renders what kind of error this is, its number, and whose it is:
-//
-//	[InvalidRead 0x2, thread 1 "worker"]
-func (r *renderer) tags(rec *Record, kind string) {
-	b := append(r.line, " ["...)
-	start := len(b)
-	b = appendClean(b, []byte(kind))
-	if unique := rec.Get("unique"); len(unique) > 0 {
-		if len(b) > start {
-			b = append(b, ' ')
-		}
-		b = appendClean(b, unique)
-	}
-	if tid := rec.Get("tid"); len(tid) > 0 {
-		if len(b) > start {
-			b = append(b, ", "...)
-		}
-		b = appendClean(append(b, "thread "...), tid)
-		if name := rec.Get("threadname"); len(name) > 0 {
-			b = append(b, ` "`...)
-			b = append(appendClean(b, name), '"')
-		}
-	}
-	if len(b) == start {
-		return
-	}
-	r.line = append(b, ']')
 }
 
 // items renders what is in a record, but for what its heading said: the first
@@ -407,55 +279,6 @@ func title(name string) string {
 }
 
 func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
-// thread renders the record of a thread that errors speak of.
-func (r *renderer) thread(rec *Record) {
-	if rec.Continued {
-		r.items(rec)
-		return
-	}
-	b := append(r.line, "Thread #"...)
-	b = appendClean(b, rec.Get("hthreadid"))
-	said := " was created"
-	if slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Depth == 0 && it.Name == "isrootthread" }) {
-		said = " is the program's root thread"
-	}
-	r.line = append(append(b, said...), '\n')
-	r.items(rec, "hthreadid", "isrootthread")
-}
-
-// signal renders the record of what ended a process.
-func (r *renderer) signal(rec *Record) {
-	if rec.Continued {
-		r.items(rec)
-		return
-	}
-	b := append(r.line, "Process terminating with default action of signal "...)
-	b = appendClean(b, rec.Get("signo"))
-	if name := rec.Get("signame"); len(name) > 0 {
-		b = append(appendClean(append(b, " ("...), name), ')')
-	}
-	if code := rec.Get("sicode"); len(code) > 0 {
-		b = appendClean(append(b, ", code "...), code)
-	}
-	r.line = b
-	r.tags(rec, "")
-	r.line = append(r.line, '\n')
-	event, addr := rec.Get("event"), rec.Get("siaddr")
-	if event != nil || addr != nil {
-		r.line = append(r.line, ' ')
-		r.prose(event)
-		if addr != nil {
-			if event != nil {
-				r.line = append(r.line, ' ')
-			}
-			r.line = append(r.line, "at address "...)
-			r.prose(addr)
-		}
-		r.line = append(r.line, '\n')
-	}
-	r.items(rec, "tid", "threadname", "signo", "signame", "sicode", "event", "siaddr")
-}
 
 // pairs renders counts.
 func (r *renderer) pairs(rec *Record, heading, what string) {

@@ -5,9 +5,6 @@ import (
 	"io"
 )
 
-// maxProcesses is how many processes of a report are known ahead.
-const maxProcesses = 4096
-
 // A tracker knows the processes of a report, and which of them speaks.
 type tracker struct {
 	o      *Options
@@ -38,7 +35,7 @@ func newTracker(o *Options) *tracker {
 
 // process returns the process of the document that begins.
 func (t *tracker) process() *process {
-	p := newProcess(t.files)
+	p := newProcess(t.files, t.begun)
 	if t.begun < len(t.ahead) {
 		p, t.ahead[t.begun] = t.ahead[t.begun], nil
 		t.solver.solveAll(p)
