@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -130,7 +129,7 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 //	memcpy() from /lib/libc.so.6
 func (o *Options) line(f *symbolize.Frame, module string) []byte {
 	name := o.name(f)
-	b := appendClean(nil, name)
+	b := escape.AppendText(nil, name, "")
 	switch {
 	case name == "":
 		b = append(b, "??"...)
@@ -138,10 +137,10 @@ func (o *Options) line(f *symbolize.Frame, module string) []byte {
 		b = append(b, "()"...)
 	}
 	if f.File != "" {
-		b = appendClean(append(b, " at "...), o.source(f.File))
+		b = escape.AppendText(append(b, " at "...), o.source(f.File), "")
 		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
 	}
-	return appendClean(append(b, " from "...), module)
+	return escape.AppendText(append(b, " from "...), module, "")
 }
 
 // name returns the name of a function as it is shown: without the version that
@@ -189,40 +188,4 @@ func hasParameters(name string) bool {
 		}
 	}
 	return false
-}
-
-// appendClean appends text with its control characters made visible, as \x1b or
-// \u202e, and so are bytes that are no UTF-8: names are what their author
-// wrote, and must not end a line.
-func appendClean(dst []byte, text string) []byte {
-	const digits = "0123456789abcdef"
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c < 0x7f {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(text[i:])
-			if !(r == utf8.RuneError && n == 1) && unicode.IsPrint(r) {
-				i += n
-				continue
-			}
-		}
-		dst = append(dst, text[from:i]...)
-		switch {
-		case c < utf8.RuneSelf || n == 1:
-			dst = append(dst, '\\', 'x', digits[c>>4], digits[c&15])
-		case r <= 0xffff:
-			dst = append(dst, '\\', 'u', digits[r>>12], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		default:
-			dst = append(dst, '\\', 'U', '0', '0', digits[r>>20&15], digits[r>>16&15], digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		}
-		i += n
-		from = i
-	}
-	return append(dst, text[from:]...)
 }

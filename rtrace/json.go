@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -113,7 +114,7 @@ func (j *jsonPrinter) other(rec *Record) {
 			b = append(b, `,"fields":{`...)
 			for i := range rec.Fields {
 				if f := &rec.Fields[i]; !hasField(rec.Fields[:i], f.Key) {
-					b = appendMember(b, string(f.Key), f.Value)
+					b = escape.AppendMember(b, string(f.Key), f.Value)
 				}
 			}
 			return append(b, '}')
@@ -127,18 +128,18 @@ func (j *jsonPrinter) other(rec *Record) {
 		case Map:
 			return j.mapped(b, rec)
 		case Context:
-			return appendMember(appendHex(b, "mask", rec.Mask), "name", rec.Name)
+			return escape.AppendMember(escape.AppendHex(b, "mask", rec.Mask), "name", rec.Name)
 		case Resource:
-			b = appendMember(appendHex(b, "mask", rec.Mask), "name", rec.Name)
+			b = escape.AppendMember(escape.AppendHex(b, "mask", rec.Mask), "name", rec.Name)
 			if rec.Description != nil {
-				b = appendMember(b, "description", rec.Description)
+				b = escape.AppendMember(b, "description", rec.Description)
 			}
 			if rec.Flags != nil {
-				b = appendMember(b, "flags", rec.Flags)
+				b = escape.AppendMember(b, "flags", rec.Flags)
 			}
 			return b
 		}
-		return appendMember(appendMember(b, "name", rec.Name), "path", rec.Path)
+		return escape.AppendMember(escape.AppendMember(b, "name", rec.Name), "path", rec.Path)
 	})
 }
 
@@ -151,28 +152,28 @@ func (j *jsonPrinter) object(kind string, members func([]byte) []byte) {
 func (j *jsonPrinter) begin(kind string) []byte {
 	b := append(j.out, jsonVersion...)
 	b = strconv.AppendInt(append(b, `,"process":`...), int64(j.process), 10)
-	return appendMember(b, "record", []byte(kind))
+	return escape.AppendMember(b, "record", kind)
 }
 
 // addCall adds a call to the object at work.
 func (j *jsonPrinter) addCall(rec *Record) {
 	j.endCall()
-	b := appendMember(append(j.call, '{'), "call", []byte(rec.Kind.String()))
-	b = strconv.AppendUint(appendKey(b, "index"), rec.Index, 10)
+	b := escape.AppendMember(append(j.call, '{'), "call", rec.Kind.String())
+	b = strconv.AppendUint(escape.AppendKey(b, "index"), rec.Index, 10)
 	if rec.Contexts != 0 {
-		b = appendHex(b, "contexts", rec.Contexts)
+		b = escape.AppendHex(b, "contexts", rec.Contexts)
 	}
 	if rec.Time != nil {
-		b = appendMember(b, "time", rec.Time)
+		b = escape.AppendMember(b, "time", rec.Time)
 	}
-	b = appendMember(b, "function", rec.Function)
+	b = escape.AppendMember(b, "function", rec.Function)
 	if rec.Type != nil {
-		b = appendMember(b, "type", rec.Type)
+		b = escape.AppendMember(b, "type", rec.Type)
 	}
 	if rec.Kind == Alloc {
-		b = strconv.AppendInt(appendKey(b, "size"), rec.Size, 10)
+		b = strconv.AppendInt(escape.AppendKey(b, "size"), rec.Size, 10)
 	}
-	j.call = appendHex(b, "id", rec.ID)
+	j.call = escape.AppendHex(b, "id", rec.ID)
 	j.inCall = true
 	j.number++
 }
@@ -205,8 +206,8 @@ func (j *jsonPrinter) finish(continues bool) {
 		b = append(b, `,"continued":true`...)
 	}
 	if j.grouped {
-		b = strconv.AppendInt(appendKey(b, "blocks"), j.blocks, 10)
-		b = strconv.AppendInt(appendKey(b, "size"), j.size, 10)
+		b = strconv.AppendInt(escape.AppendKey(b, "blocks"), j.blocks, 10)
+		b = strconv.AppendInt(escape.AppendKey(b, "size"), j.size, 10)
 	}
 	b = append(append(append(b, `,"calls":[`...), j.calls...), ']')
 	if len(j.frames) > 0 {
@@ -228,30 +229,30 @@ func (j *jsonPrinter) finish(continues bool) {
 
 // mapped appends a map, and what is known of its file.
 func (j *jsonPrinter) mapped(b []byte, rec *Record) []byte {
-	b = appendMember(b, "path", rec.Path)
-	b = appendHex(appendHex(b, "from", rec.From), "to", rec.To)
+	b = escape.AppendMember(b, "path", rec.Path)
+	b = escape.AppendHex(escape.AppendHex(b, "from", rec.From), "to", rec.To)
 	m := j.translator.mapped(rec)
 	if m == nil || m.file == nil {
 		return b
 	}
-	b = appendMember(b, "file", []byte(m.file.path))
+	b = escape.AppendMember(b, "file", m.file.path)
 	if !m.file.id.IsZero() {
-		b = appendMember(b, "build_id", []byte(m.file.id.String()))
+		b = escape.AppendMember(b, "build_id", m.file.id.String())
 	}
 	if m.placed {
-		b = appendHex(b, "bias", m.bias())
+		b = escape.AppendHex(b, "bias", m.bias())
 	}
 	return b
 }
 
 // site appends the members of a frame.
 func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
-	b = strconv.AppendUint(appendKey(b, "frame"), rec.Frame, 10)
-	b = appendHex(b, "address", rec.Addr)
+	b = strconv.AppendUint(escape.AppendKey(b, "frame"), rec.Frame, 10)
+	b = escape.AppendHex(b, "address", rec.Addr)
 	s := j.space.site(rec)
 	reason := "no mapped file has the address"
 	if s.at != nil {
-		b = appendMember(b, "module", []byte(s.at.path))
+		b = escape.AppendMember(b, "module", s.at.path)
 		reason = "the file cannot be used"
 	}
 	source := ""
@@ -259,9 +260,9 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 	if s.usable() {
 		a := j.answers.ask(s)
 		if !s.at.file.id.IsZero() {
-			b = appendMember(b, "build_id", []byte(s.at.file.id.String()))
+			b = escape.AppendMember(b, "build_id", s.at.file.id.String())
 		}
-		b = appendHex(b, "offset", s.rel)
+		b = escape.AppendHex(b, "offset", s.rel)
 		reason = "no symbol covers the address"
 		if err = a.err; err != nil {
 			reason = err.Error()
@@ -288,13 +289,13 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, text)
+			b = escape.AppendString(b, text)
 		}
 		b = append(b, ']')
 	}
 	if source == "" {
 		j.miss(rec, s, err)
-		b = appendMember(b, "reason", []byte(reason))
+		b = escape.AppendMember(b, "reason", reason)
 	}
 	return b
 }
@@ -302,18 +303,18 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 // frame appends a frame of an answer.
 func (j *jsonPrinter) frame(b []byte, f *symbolize.Frame) []byte {
 	name := j.o.name(f)
-	b = appendMember(append(b, '{'), "function", []byte(name))
+	b = escape.AppendMember(append(b, '{'), "function", name)
 	if f.Linkage != "" && f.Linkage != name {
-		b = appendMember(b, "linkage", []byte(f.Linkage))
+		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = appendMember(b, "file", []byte(j.o.source(f.File)))
-		b = strconv.AppendUint(appendKey(b, "line"), uint64(f.Line), 10)
-		b = strconv.AppendUint(appendKey(b, "column"), uint64(f.Column), 10)
+		b = escape.AppendMember(b, "file", j.o.source(f.File))
+		b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
+		b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
 	} else {
-		b = appendHex(b, "offset", f.Offset)
+		b = escape.AppendHex(b, "offset", f.Offset)
 	}
-	return append(strconv.AppendBool(appendKey(b, "inlined"), f.Inlined), '}')
+	return append(strconv.AppendBool(escape.AppendKey(b, "inlined"), f.Inlined), '}')
 }
 
 // reported appends the frames that the report has, if it names any.
@@ -328,12 +329,12 @@ func (j *jsonPrinter) reported(b []byte, rec *Record, source *string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendMember(append(b, '{'), "function", s.function)
+		b = escape.AppendMember(append(b, '{'), "function", s.function)
 		if s.file != nil {
-			b = appendMember(b, "file", s.file)
-			b = strconv.AppendUint(appendKey(b, "line"), s.line, 10)
+			b = escape.AppendMember(b, "file", s.file)
+			b = strconv.AppendUint(escape.AppendKey(b, "line"), s.line, 10)
 		}
-		b = append(strconv.AppendBool(appendKey(b, "inlined"), i < len(rec.Said)-1), '}')
+		b = append(strconv.AppendBool(escape.AppendKey(b, "inlined"), i < len(rec.Said)-1), '}')
 	}
 	if *source == "" {
 		return b[:start]
@@ -363,68 +364,15 @@ func parseSummary(line []byte) (blocks, size int64, ok bool) {
 }
 
 func appendArgument(b []byte, rec *Record) []byte {
-	return appendMember(appendMember(b, "name", rec.Name), "value", rec.Value)
+	return escape.AppendMember(escape.AppendMember(b, "name", rec.Name), "value", rec.Value)
 }
 
 // appendText appends a line, and its bytes where they are no text.
 func appendText(b, text []byte) []byte {
-	b = appendMember(b, "text", text)
+	b = escape.AppendMember(b, "text", text)
 	if !utf8.Valid(text) {
 		b = append(b, `,"raw":"`...)
 		b = append(base64.StdEncoding.AppendEncode(b, text), '"')
 	}
 	return b
-}
-
-func appendKey(b []byte, name string) []byte {
-	if b[len(b)-1] != '{' {
-		b = append(b, ',')
-	}
-	return append(strconv.AppendQuote(b, name), ':')
-}
-
-// appendHex appends a number as a hex string: JSON's own lose bits beyond 2^53.
-func appendHex(b []byte, name string, n uint64) []byte {
-	return append(strconv.AppendUint(append(appendKey(b, name), `"0x`...), n, 16), '"')
-}
-
-// appendMember appends a member with a string.
-func appendMember(b []byte, name string, value []byte) []byte {
-	return appendString(appendKey(b, name), value)
-}
-
-func appendString(b, value []byte) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(value); {
-		c := value[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(value[i:])
-			if !(r == utf8.RuneError && n == 1) && r >= 0xa0 && r != 0x2028 && r != 0x2029 {
-				i += n
-				continue
-			}
-		}
-		b = append(b, value[from:i]...)
-		switch {
-		case r == utf8.RuneError:
-			b = append(b, "\ufffd"...)
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\t':
-			b = append(b, `\t`...)
-		default:
-			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		}
-		i += n
-		from = i
-	}
-	return append(append(b, value[from:]...), '"')
 }
