@@ -192,9 +192,7 @@ func TestContainerLogsAreFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(r.text(t, string(got)), golden); d != "" {
-				t.Errorf("(-got +want)\n%s", d)
-			}
+			wantOnce(t, r.text(t, string(got)), golden)
 		})
 	}
 }
