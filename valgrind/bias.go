@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -47,9 +48,11 @@ const (
 )
 
 const (
-	stageSize = 16  // addresses, after which candidates are dropped
-	dropped   = 40  // behind the best
-	askedWork = 128 // what a question to the symbolizer costs more than an address
+	stageSize    = 16  // addresses, after which candidates are dropped
+	dropped      = 40  // behind the best
+	askedWork    = 128 // times an address: what a question to the symbolizer takes
+	demangleWork = 4   // times an address
+	symbolSize   = 512 // bytes of symbol tables that take as long as an address
 )
 
 // A candidate is a bias that an epoch may have.
@@ -78,6 +81,12 @@ func (s *solver) spend(n int) bool {
 	}
 	s.work += n
 	return true
+}
+
+// demangled returns a symbol's name as reports have it.
+func (s *solver) demangled(name string) string {
+	s.work += demangleWork
+	return s.demangle(name)
 }
 
 // solve looks for the place of an epoch. It reports whether it is known.
@@ -135,8 +144,11 @@ func (s *solver) choose(e *epoch, f *file) {
 	if !e.narrow() {
 		return
 	}
-	sure := s.score(e, f)
+	if !s.score(e, f) {
+		return
+	}
 	by := byFacts
+	sure := lead(e.left) >= margin
 	if !sure && s.answers != nil {
 		sure = s.scoreLines(e, f)
 	}
@@ -263,9 +275,9 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// score holds the facts against the candidates, and reports whether one is far
-// ahead. Each address is held against each candidate once: those that are far
-// behind by then are dropped.
+// score holds the facts against the candidates. Each address is held against
+// each candidate once: those that are far behind by then are dropped. It
+// reports whether that is not too much work.
 func (s *solver) score(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
@@ -284,15 +296,12 @@ func (s *solver) score(e *epoch, f *file) bool {
 	for i := range e.left {
 		e.left[i].score = int(e.left[i].code + e.left[i].lines)
 	}
-	s.work += len(e.left) * e.of.proc.located / 16
-	s.scoreOverlaps(e, f)
-	s.scoreData(e, f)
-	return s.scoreNames(e, f) && lead(e.left) >= margin
+	return s.spend(len(e.left)*e.of.proc.located/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
 // scoreOverlaps asks which candidates leave the other objects where they are.
 // One that was unloaded may lie in the same place.
-func (s *solver) scoreOverlaps(e *epoch, f *file) {
+func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, o := range e.of.proc.order {
 		for _, other := range o.epochs {
 			if !other.located || o == e.of {
@@ -305,11 +314,16 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) {
 			}
 		}
 	}
+	return true
 }
 
-func (s *solver) scoreData(e *epoch, f *file) {
+func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
-		for _, sym := range remembered(&f.variables, d.name, func() []object.Symbol { return f.elf.SymbolsNamed(d.name) }) {
+		named, ok := s.symbols(f, &f.variables, d.name, func() []object.Symbol { return f.elf.SymbolsNamed(d.name) })
+		if !ok {
+			return false
+		}
+		for _, sym := range named {
 			for i := range e.left {
 				if c := &e.left[i]; c.bias == d.addr-d.offset-sym.Addr {
 					c.score += forData
@@ -317,6 +331,7 @@ func (s *solver) scoreData(e *epoch, f *file) {
 			}
 		}
 	}
+	return true
 }
 
 // scoreNames asks where the functions are that the report names. A name that
@@ -324,19 +339,20 @@ func (s *solver) scoreData(e *epoch, f *file) {
 // information only.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // the addresses of a function say the same: they count as one
+	var names []string
 	for _, n := range e.names {
-		byName[n.fn] = append(byName[n.fn], n.ip)
-	}
-	for fn, ips := range byName {
-		if !s.spend(len(e.left)) {
-			return false
+		ips := byName[n.fn]
+		if ips == nil {
+			names = append(names, n.fn)
 		}
-		named := remembered(&f.functions, fn, func() []object.Symbol {
-			all, work := f.find(fn, s.demangle)
-			s.work += work
-			return all
-		})
-		if len(named) == 0 {
+		byName[n.fn] = append(ips, n.ip)
+	}
+	for _, fn := range names {
+		named, ok := s.symbols(f, &f.functions, fn, func() []object.Symbol { return f.find(fn, s.demangled) })
+		switch {
+		case !ok || !s.spend(len(e.left)):
+			return false
+		case len(named) == 0:
 			continue
 		}
 		favour, against := nameBits(named), againstName
@@ -344,7 +360,7 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			against = 0
 		}
 		for i := range e.left {
-			if c := &e.left[i]; inside(named, ips, c.bias) {
+			if c := &e.left[i]; inside(named, byName[fn], c.bias) {
 				c.score += favour
 			} else {
 				c.score += against
@@ -354,6 +370,23 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
+// symbols returns the symbols of this name, which find finds if they are not
+// known; ok is false where that is too much work.
+func (s *solver) symbols(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
+	if all, ok = (*known)[name]; ok {
+		return all, true
+	}
+	if !s.spend(f.size/symbolSize + 1) {
+		return nil, false
+	}
+	if *known == nil || len(*known) >= maxNames {
+		*known = make(map[string][]object.Symbol)
+	}
+	all = find()
+	(*known)[name] = all
+	return all, true
+}
+
 // hasSymtab reports whether the file has the names of all its functions.
 func (f *file) hasSymtab() bool {
 	_, ok := f.elf.Section(".symtab")
@@ -361,17 +394,23 @@ func (f *file) hasSymtab() bool {
 }
 
 // scoreLines asks the symbolizer which functions and lines are at the
-// addresses of which the report says that, until one candidate is far ahead.
+// addresses of which the report says that, until one candidate is far ahead:
+// whether one is.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
+	said := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spend(len(e.left)*askedWork) {
 		n := &e.names[e.asked]
+		for i := range e.left {
+			frames, err := s.answers.frames(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - e.left[i].bias})
+			if errors.Is(err, symbolize.ErrPending) {
+				return false // another time
+			}
+			said[i] = int32(n.agreement(frames))
+		}
 		e.asked++
 		for i := range e.left {
-			c := &e.left[i]
-			frames := s.answers.code(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - c.bias})
-			said := n.agreement(frames)
-			c.lines += int32(said)
-			c.score += said
+			e.left[i].lines += said[i]
+			e.left[i].score += int(said[i])
 		}
 		sure := lead(e.left) >= margin
 		best := e.left[0].score

@@ -2,7 +2,12 @@ package valgrind
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,4 +145,54 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	if all := windowsOf(f, 0x4853376+0x800); len(all) != 0 {
 		t.Errorf("got %v for an address that no page can hold", all)
 	}
+}
+
+// writeLarge writes an ELF file with so many bytes of code, all zero, that is a
+// hole.
+func writeLarge(t *testing.T, size uint64) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "large.so")
+	var b bytes.Buffer
+	err := errors.Join(
+		binary.Write(&b, binary.LittleEndian, elf.Header64{
+			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:  uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+		}),
+		binary.Write(&b, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: size, Memsz: size, Align: page}),
+		os.WriteFile(name, b.Bytes(), 0o644),
+		os.Truncate(name, int64(size)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// What it takes to look for places grows as the report does, whatever files it
+// names: each process may begin anew with a hundred thousand candidates.
+func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
+	large := writeLarge(t, 256<<20)
+	const processes = 500
+	o := Options{PrefixMap: []PrefixMap{{"/lib/prog.so", large}}}
+	tr := newTracker(&o)
+	tr.solver.allowed = maxWork >> 4
+	r := NewReader(func(rec *Record) error {
+		if tr.turn(rec) == same && !tr.cur.header(rec) {
+			tr.learn(rec)
+		}
+		return nil
+	})
+	for i := range uint64(processes) {
+		r.Write(reportWith(0x5000_0000+i, 0x5100_0000+i*7, 0x5200_0000+i*13))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if most := maxWork>>4 + 3*processes*frameWork + maxBiases*stageSize; tr.solver.work > most {
+		t.Errorf("facts were held against candidates %d times, want %d at most", tr.solver.work, most)
+	}
+	if tr.files.kept > maxFacts {
+		t.Errorf("%d bytes are kept", tr.files.kept)
+	}
+	tr.files.close()
 }

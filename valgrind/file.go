@@ -48,6 +48,7 @@ type file struct {
 	from, to uint64 // of the loads, all together
 	ours     bool   // it is Valgrind's: what it preloads
 
+	size      int                        // bytes of its symbol tables
 	functions map[string][]object.Symbol // by the name in the report
 	variables map[string][]object.Symbol
 }
@@ -116,6 +117,11 @@ func (f *file) open() {
 			f.loads = append(f.loads, s)
 			if s.Flags&elf.PF_X != 0 {
 				f.code = append(f.code, s)
+			}
+		}
+		for _, s := range f.elf.Sections() {
+			if s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM {
+				f.size += int(min(s.Size, maxSymbols*24))
 			}
 		}
 		if len(f.code) == 0 {
@@ -192,34 +198,17 @@ func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)
 	return f, err
 }
 
-// remembered returns the symbols that a report calls by this name, and looks for
-// them if that was not done.
-func remembered(known *map[string][]object.Symbol, name string, find func() []object.Symbol) []object.Symbol {
-	all, ok := (*known)[name]
-	if ok {
-		return all
-	}
-	if *known == nil || len(*known) >= maxNames {
-		*known = make(map[string][]object.Symbol)
-	}
-	all = find()
-	(*known)[name] = all
-	return all
-}
-
 // find looks for symbols that Valgrind shows as fn: by their own name, with or
 // without a version, demangled or not, or decoded from that of a replacement.
-// work is what that took, in units of maxWork.
-func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol, work int) {
+func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := map[string]bool{fn: true}
 	if fn == "(below main)" {
 		same = belowMain
 	}
 	word := []byte(identifier(fn))
 	spaced := closed(fn)
-	seen, tries := 0, 0
+	tries := 0
 	f.each(func(name []byte, s object.Symbol) {
-		seen++
 		if bytes.HasPrefix(name, []byte("_vg")) {
 			if n, ok := replaced(string(name)); ok {
 				name = []byte(n)
@@ -241,7 +230,7 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 	if tries == maxDemangled { // there may be more
 		all = nil
 	}
-	return all, seen/32 + tries*4
+	return all
 }
 
 // closed returns a demangled name as newer demanglers write it: without blanks

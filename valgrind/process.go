@@ -37,11 +37,11 @@ type epoch struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
 	seen    map[ipFact]struct{}
-	recent  [64]ipFact // of seen
+	recent  [16]ipFact // of seen
 	names   []nameFact
 	named   map[nameKey]struct{}
 
-	returns [64]returns // that were asked for
+	returns [16]returns // that were asked for
 
 	left    []candidate // the best first
 	counted int         // of ips: held against the candidates
@@ -237,7 +237,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 			return e
 		}
 	}
-	if len(o.epochs) >= maxEpochs {
+	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
 		return nil
 	}
 	e := &epoch{of: o, seen: make(map[ipFact]struct{}), named: make(map[nameKey]struct{})}

@@ -194,12 +194,8 @@ func (a *answerer) ask(t *tracker, s *site) *answer {
 	return got
 }
 
-// code returns the frames at a place that an object may have.
-func (a *answerer) code(e *epoch, l symbolize.Location) []symbolize.Frame {
-	frames, _ := a.frames(e, l)
-	return frames
-}
-
+// frames returns what the symbolizer says of a place, without waiting longer
+// than is left of the patience with the object.
 func (a *answerer) frames(e *epoch, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
 	if errors.Is(err, symbolize.ErrPending) {
