@@ -94,7 +94,7 @@ func (l *log) tell(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !e.Routine {
-		l.events = append(l.events, filepath.Base(e.Name)+": "+e.Message)
+		l.events = append(l.events, strings.TrimPrefix(filepath.Base(e.Name)+": "+e.Message, ".: "))
 	}
 }
 

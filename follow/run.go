@@ -57,8 +57,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	r.loop(n)
 	cancel()
-	f.watcher.Close()
 	r.settle()
+	f.watcher.Close()
 	close(r.work)
 	pool.Wait()
 	return r.end()

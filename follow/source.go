@@ -123,7 +123,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	switch {
 	case there:
 	case noStat == nil:
-		s.trouble("is now %v; waiting for a regular file", irregular(info))
+		s.trouble("is %v; waiting for a regular file", irregular(info))
 	default:
 		s.absent(noStat)
 	}

@@ -106,7 +106,7 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 
 // noEvents says that there are no events, and why.
 func (w *watcher) noEvents(err error) {
-	if !w.told && !errors.Is(err, fsnotify.ErrClosed) { // the end is near
+	if !w.told {
 		w.told = true
 		what := "no events on files: " + bare(err).Error()
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {

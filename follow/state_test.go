@@ -1,0 +1,433 @@
+package follow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// again follows with a checkpoint until all of want was printed, in this run and
+// those before, and ends.
+func again(t *testing.T, l *log, o Options, name, want string) *running {
+	t.Helper()
+	r := begin(t, l, o)
+	r.expect(name, want)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestNextRunsGoOn(t *testing.T) {
+	bothWays(t, func(t *testing.T, o Options) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "app.log")
+		o.Names, o.State = []string{path}, filepath.Join(dir, "state")
+		l := newLog()
+		write(t, path, "one\n")
+		again(t, l, o, path, "one\n")
+		write(t, path, "two\nunfin")
+		again(t, l, o, path, "one\ntwo\n")
+		again(t, l, o, path, "one\ntwo\n")
+		write(t, path, "ished\n")
+		again(t, l, o, path, "one\ntwo\nunfinished\n")
+		rename(t, path, path+".1") // while nobody looks, several times
+		write(t, path+".1", "three\n")
+		write(t, path, "four\n")
+		rename(t, path+".1", path+".2")
+		rename(t, path, path+".1")
+		write(t, path, "five\n")
+		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
+		rename(t, path, path+".0") // and is not there now
+		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
+		write(t, path+".0", "six\n")
+		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\nsix\n")
+		write(t, path, "seven\n")
+		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\nsix\nseven\n")
+		if told := strings.TrimPrefix(l.told(), "app.log: is not there yet; waiting for it"); told != "" {
+			t.Errorf("told %s", told)
+		}
+	})
+}
+
+// A file that was truncated, or replaced, since the checkpoint is read from its
+// beginning; what is lost is told.
+func TestNextRunsFindAnotherFile(t *testing.T) {
+	const first = "the first line\nthe second line\n"
+	for name, test := range map[string]struct {
+		change func(t *testing.T, path string)
+		want   string
+		told   string
+	}{
+		"truncated":           {func(t *testing.T, path string) { truncate(t, path); write(t, path, "new\n") }, "new\n", "app.log: holds less.*"},
+		"truncated and grown": {func(t *testing.T, path string) { truncate(t, path); write(t, path, strings.Repeat("new\n", 100)) }, strings.Repeat("new\n", 100), "app.log: holds less.*"},
+		"copied and truncated": {func(t *testing.T, path string) {
+			write(t, path, "third\n")
+			copyTruncate(t, path, path+".1")
+			write(t, path, "new\n")
+		}, "third\nnew\n", "app.log: holds less.*"},
+		"removed": {func(t *testing.T, path string) {
+			os.Link(path, path+"-keeps-its-inode")
+			os.Remove(path)
+			os.Rename(path+"-keeps-its-inode", filepath.Join(filepath.Dir(path), "other"))
+			write(t, path, "new\n")
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; what was written to it since .* is lost"},
+		"packed": {func(t *testing.T, path string) {
+			os.Rename(path, path+".1.gz")
+			write(t, path, "new\n")
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; what was written to it since .* is lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+			write(t, path, first)
+			again(t, newLog(), o, path, first)
+			test.change(t, path)
+			again(t, newLog(), o, path, test.want).expectTold(test.told)
+		})
+	}
+}
+
+// A checkpoint that is torn, of another version or of another machine is told
+// and not used: reading begins where Start says.
+func TestCheckpointsThatAreNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	o := Options{Names: []string{path}, State: state}
+	write(t, path, "one\n")
+	again(t, newLog(), o, path, "one\n")
+	good, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(c *checkpoint)) []byte {
+		t.Helper()
+		c, err := readCheckpoint(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&c)
+		w := saver{path: filepath.Join(dir, "other")}
+		if err := w.write(c); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(w.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	const torn = `the checkpoint .*state is not used: it is torn, or no checkpoint`
+	tests := map[string]struct {
+		data []byte
+		told string
+	}{
+		"empty":         {nil, torn},
+		"no checkpoint": {[]byte("{}\n"), torn},
+		"zeros":         {make([]byte, len(good)), torn},
+		"a bit":         {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
+		"version":       {with(func(c *checkpoint) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1`},
+	}
+	if hostID() != "" {
+		tests["another machine"] = struct {
+			data []byte
+			told string
+		}{with(func(c *checkpoint) { c.Host = "another" }), `the checkpoint .*state is not used: it was written on another machine`}
+	}
+	for n := 0; n < len(good); n += 1 + len(good)/20 {
+		tests[fmt.Sprintf("first %d bytes", n)] = struct {
+			data []byte
+			told string
+		}{good[:n], torn}
+	}
+	for name, test := range tests {
+		for _, start := range []Start{Beginning, End} {
+			if err := os.WriteFile(state, test.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o.Start = start
+			l := newLog()
+			r := begin(t, l, o)
+			r.until("it is open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.out[path] != nil })
+			want := "one\n"
+			if start == End {
+				want = ""
+			}
+			r.expect(path, want)
+			if err := r.end(); err != nil {
+				t.Error(err)
+			}
+			if got := r.of(path); got != want {
+				t.Errorf("%s, from the %v: got %q, want %q", name, start, got, want)
+			}
+			r.expectTold(test.told)
+			if now, err := os.ReadFile(state); err != nil || string(now[:len(stateMagic)]) != stateMagic {
+				t.Errorf("%s: no checkpoint afterwards: %q, %v", name, now, err)
+			}
+		}
+	}
+}
+
+// Entries of a checkpoint may say anything.
+func FuzzCheckpoint(f *testing.F) {
+	dir := f.TempDir()
+	path := filepath.Join(dir, "app.log")
+	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
+		f.Fatal(err)
+	}
+	g, err := openGeneration(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	g.seek(4)
+	m, _ := g.mark()
+	g.close()
+	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, true, int64(0), "context")
+	f.Add(m.Ino, m.Head, m.Len, m.Off, m.Before, false, int64(8), "")
+	f.Add(m.Ino, hash(nil), 0, int64(0), hash(nil), false, int64(-1), "")
+	f.Add(m.Ino, hash(nil), -1, int64(-5), hash(nil), true, int64(1<<62), "\xff")
+	f.Fuzz(func(t *testing.T, ino uint64, head string, n int, off int64, before string, replay bool, quiet int64, context string) {
+		m := mark{Dev: m.Dev, Ino: ino, Head: head, Len: n, Off: off, Before: before}
+		fl, err := New(Options{Names: []string{path}, Open: newLog().open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fl.watcher = newWatcher(nil, fl.tell)
+		s := fl.sources[path]
+		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{m, replay, quiet}, {m, replay, quiet}}, Read: []mark{m, m}}
+		buf := make([]byte, readSize)
+		for range 10 {
+			if more, err := s.turn(t.Context(), buf); err != nil {
+				t.Fatal(err)
+			} else if !more {
+				break
+			}
+		}
+		s.snapshot()
+		s.close()
+	})
+}
+
+// What a sink knows is given to that of the next run; one that cannot say it, or
+// does not understand it, gets the lines again, quietly.
+func TestSinksGetTheirContextBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		say        bool
+		understand bool
+		want       string // that the second sink has got, quiet lines in brackets
+	}{
+		"context":        {true, true, "<context of 8>three\n"},
+		"not understood": {true, false, "[one\ntwo\n]three\n"},
+		"none":           {false, true, "[one\ntwo\n]three\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			var got []string
+			open := func(string) (*Sink, error) {
+				i, n := len(got), 0
+				got = append(got, "")
+				return &Sink{
+					WriteCloser: writerFunc(func(p []byte) (int, error) { got[i] += string(p); n += len(p); return len(p), nil }),
+					Quiet: func(on bool) {
+						if on {
+							got[i] += "["
+						} else {
+							got[i] += "]"
+						}
+					},
+					Context: func(dst []byte) ([]byte, bool) { return fmt.Appendf(dst, "context of %d", n), test.say },
+					Restore: func(context []byte) error {
+						if !test.understand {
+							return errors.New("what?")
+						}
+						got[i] += "<" + string(context) + ">"
+						return nil
+					},
+				}, nil
+			}
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Open: open}
+			l := newLog()
+			run := func(text string) {
+				t.Helper()
+				write(t, path, text)
+				r := begin(t, l, o)
+				r.until("it is read", func() bool {
+					c, err := readCheckpoint(o.State)
+					return err == nil && len(c.Files) == 1 && bytes.Contains(c.Files[0], []byte(fmt.Sprintf(`"off":%d`, mustSize(path))))
+				})
+				if err := r.end(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run("one\ntwo\n")
+			run("three\n")
+			if len(got) != 2 || got[0] != "one\ntwo\n" || got[1] != test.want {
+				t.Errorf("got %q, want the second to be %q", got, test.want)
+			}
+		})
+	}
+}
+
+func mustSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+// While a sink is held up, checkpoints go on: they say what was printed before.
+func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
+	o := Options{Names: []string{a, b}, State: filepath.Join(dir, "state")}
+	write(t, a, "a1\n")
+	write(t, b, "b1\n")
+	l := newLog()
+	r := begin(t, l, o)
+	r.expect(a, "a1\n")
+	r.expect(b, "b1\n")
+	r.end()
+
+	write(t, a, "a2\n")
+	g := newGate()
+	held := newLog()
+	o.Open = func(name string) (*Sink, error) {
+		if name == a {
+			return held.gated(g)(name)
+		}
+		return held.open(name)
+	}
+	r = begin(t, held, o)
+	<-g.waiting
+	write(t, b, "b2\n")
+	r.expect(b, "b2\n")
+	r.cancel()
+	// Nobody reads a's lines: its sink does not return, Run neither. What ends the process saves before.
+	r.until("b is saved", func() bool {
+		r.f.Save()
+		c, err := readCheckpoint(o.State)
+		return err == nil && bytes.Contains(bytes.Join(rawBytes(c), nil), []byte(`b.log","reading":[{`)) && strings.Contains(string(bytes.Join(rawBytes(c), nil)), `"off":6`)
+	})
+	data, _ := os.ReadFile(o.State)
+	g.open()
+	r.end()
+	if err := os.WriteFile(o.State, data, 0o600); err != nil { // as if it had been killed
+		t.Fatal(err)
+	}
+	o.Open = nil
+	last := newLog()
+	again(t, last, o, a, "a2\n")
+	if got := last.of(b); got != "" {
+		t.Errorf("%q came twice", got)
+	}
+}
+
+func rawBytes(c checkpoint) (all [][]byte) {
+	for _, f := range c.Files {
+		all = append(all, f)
+	}
+	return all
+}
+
+// What is not in the checkpoint begins where Start says; what was in none of the
+// patterns' folders then is new.
+func TestStarts(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-time.Hour)
+	file := func(name, text string, changed time.Time) string {
+		path := filepath.Join(dir, name)
+		write(t, path, text)
+		if err := os.Chtimes(path, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file("busy.log.2", "b1\n", old)
+	file("busy.log.1", "b2\n", time.Now().Add(-time.Minute))
+	busy := file("busy.log", "b3\n", time.Now())
+	idle := file("idle.log", "i1\ni2", old)
+	for start, want := range map[Start][2]string{
+		Beginning:            {"b3\n", "i1\ni2"},
+		End:                  {"", "i2"},
+		Start(time.Second):   {"b3\n", "i2"},
+		Start(time.Hour / 2): {"b2\nb3\n", "i2"},
+		Start(2 * time.Hour): {"b1\nb2\nb3\n", "i1\ni2"},
+	} {
+		t.Run(start.String(), func(t *testing.T) {
+			l := newLog()
+			r := begin(t, l, Options{Names: []string{busy, idle}, Start: start, Open: func(name string) (*Sink, error) {
+				sink, err := l.open(name)
+				sink.Quiet = nil
+				return sink, err
+			}})
+			r.until("both are open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.out) == 2 })
+			r.expect(busy, want[0])
+			r.end()
+			for i, path := range []string{busy, idle} {
+				want := want[i]
+				if path == idle {
+					want += "\n"
+				}
+				if got := r.of(path); got != want {
+					t.Errorf("%s: got %q, want %q", filepath.Base(path), got, want)
+				}
+			}
+		})
+	}
+}
+
+// What stands before the end is read for its context.
+func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	write(t, path, "one\ntwo\nunfin")
+	var whole bytes.Buffer
+	l := newLog()
+	r := begin(t, l, Options{Names: []string{path}, Start: End, Open: func(name string) (*Sink, error) {
+		sink, err := l.open(name)
+		inner := sink.WriteCloser
+		sink.WriteCloser = writerFunc(func(p []byte) (int, error) {
+			l.mu.Lock()
+			whole.Write(p)
+			l.mu.Unlock()
+			return inner.Write(p)
+		})
+		return sink, err
+	}})
+	r.until("they are read", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return whole.String() == "one\ntwo\n" })
+	write(t, path, "ished\n")
+	r.expect(path, "unfinished\n")
+}
+
+func TestParseStart(t *testing.T) {
+	for s, want := range map[string]string{"beginning": "beginning", "end": "end", "90m": "1h30m0s"} {
+		if got, err := ParseStart(s); err != nil || got.String() != want {
+			t.Errorf("%s: got %v, %v; want %s", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "begin", "-1h", "0s", "1"} {
+		if got, err := ParseStart(s); err == nil {
+			t.Errorf("%q: got %v, want an error", s, got)
+		}
+	}
+}
+
+func TestStateFilesThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	for _, state := range []string{filepath.Join(dir, "none", "state"), dir} {
+		if _, err := New(Options{Names: []string{filepath.Join(dir, "app.log")}, State: state}); err == nil {
+			t.Errorf("%s: no error", state)
+		}
+	}
+	if _, err := New(Options{Names: []string{filepath.Join(dir, "[a")}}); err == nil {
+		t.Error("no error of a pattern that is none")
+	}
+}
