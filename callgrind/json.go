@@ -3,8 +3,8 @@ package callgrind
 import (
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -14,7 +14,7 @@ const reportVersion = `{"v":1`
 
 // object begins an object.
 func (p *printer) object(record string) {
-	p.b = appendMember(append(p.b, reportVersion...), "record", record)
+	p.b = escape.AppendMember(append(p.b, reportVersion...), "record", record)
 }
 
 // end ends one.
@@ -27,10 +27,10 @@ func (p *printer) end() {
 func (r *Report) jsonPart() {
 	p := &r.out
 	p.object("part")
-	p.b = strconv.AppendInt(appendKey(p.b, "part"), int64(r.m.head.parts), 10)
+	p.b = strconv.AppendInt(escape.AppendKey(p.b, "part"), int64(r.m.head.parts), 10)
 	for _, m := range []struct{ name, value string }{{"thread", r.m.head.thread}, {"trigger", r.m.head.trigger}} {
 		if m.value != "" {
-			p.b = appendMember(p.b, m.name, m.value)
+			p.b = escape.AppendMember(p.b, m.name, m.value)
 		}
 	}
 	p.b = appendCosts(p.b, "total", counted(r.Events()), r.m.sums.ended)
@@ -51,9 +51,9 @@ func counted(events []Event) []measure {
 
 // appendCosts appends a member that says what something cost.
 func appendCosts(b []byte, name string, measures []measure, costs []int64) []byte {
-	b = append(appendKey(b, name), '{')
+	b = append(escape.AppendKey(b, name), '{')
 	for i := range measures {
-		b = strconv.AppendInt(appendKey(b, measures[i].name), measures[i].of(costs), 10)
+		b = strconv.AppendInt(appendName(b, measures[i].name), measures[i].of(costs), 10)
 	}
 	return append(b, '}')
 }
@@ -93,22 +93,22 @@ func (j *objectPrinter) profile(r *Report) {
 	j.object("profile")
 	for _, m := range []struct{ name, value string }{{"name", r.o.Label}, {"creator", h.creator}, {"command", h.command}, {"pid", h.pid}} {
 		if m.value != "" {
-			j.b = appendMember(j.b, m.name, m.value)
+			j.b = escape.AppendMember(j.b, m.name, m.value)
 		}
 	}
-	j.b = strconv.AppendInt(appendKey(j.b, "parts"), int64(h.parts), 10)
-	j.b = strconv.AppendInt(appendKey(j.b, "threads"), int64(max(1, len(h.threads))), 10)
-	j.b = append(appendKey(j.b, "events"), '[')
+	j.b = strconv.AppendInt(escape.AppendKey(j.b, "parts"), int64(h.parts), 10)
+	j.b = strconv.AppendInt(escape.AppendKey(j.b, "threads"), int64(max(1, len(h.threads))), 10)
+	j.b = append(escape.AppendKey(j.b, "events"), '[')
 	for i, e := range append(slices.Clone(r.Events()), r.Derived()...) {
 		if i > 0 {
 			j.b = append(j.b, ',')
 		}
-		j.b = appendMember(append(j.b, '{'), "name", e.Name)
+		j.b = escape.AppendMember(append(j.b, '{'), "name", e.Name)
 		if e.Long != "" {
-			j.b = appendMember(j.b, "long", e.Long)
+			j.b = escape.AppendMember(j.b, "long", e.Long)
 		}
 		if e.Terms != nil {
-			j.b = appendMember(j.b, "formula", e.Formula)
+			j.b = escape.AppendMember(j.b, "formula", e.Formula)
 		}
 		j.b = append(j.b, '}')
 	}
@@ -132,17 +132,17 @@ func (j *objectPrinter) objects() {
 			continue
 		}
 		j.object("object")
-		j.b = appendMember(j.b, "object", f.name)
-		j.b = appendMember(j.b, "path", f.path)
+		j.b = escape.AppendMember(j.b, "object", f.name)
+		j.b = escape.AppendMember(j.b, "path", f.path)
 		if !f.id.IsZero() {
-			j.b = appendMember(j.b, "build_id", f.id.String())
+			j.b = escape.AppendMember(j.b, "build_id", f.id.String())
 		}
 		err := f.err
 		if err == nil {
 			err = f.failed
 		}
 		if err != nil {
-			j.b = appendMember(j.b, "reason", err.Error())
+			j.b = escape.AppendMember(j.b, "reason", err.Error())
 		}
 		j.end()
 	}
@@ -161,29 +161,29 @@ func (j *objectPrinter) places() {
 		ob := m.functions[k.from].object
 		j.object("location")
 		if text := j.text(ob); text != "" {
-			j.b = appendMember(j.b, "object", text)
+			j.b = escape.AppendMember(j.b, "object", text)
 		}
 		if k.addr != 0 {
-			j.b = appendHex(j.b, "address", k.addr)
+			j.b = escape.AppendHex(j.b, "address", k.addr)
 		}
 		n := j.g.ofPlace[same[0]]
-		j.b = strconv.AppendUint(appendKey(j.b, "function"), uint64(n), 10)
+		j.b = strconv.AppendUint(escape.AppendKey(j.b, "function"), uint64(n), 10)
 		j.frames = j.frames[:0]
 		if j.g.needy[k.from] && k.addr != 0 {
 			j.frames = j.g.s.objects.frames(j.frames, j.g.s.objects.of(ob), k.addr)
 		}
 		switch {
 		case len(j.frames) > 0:
-			j.b = appendMember(j.b, "source", "symbols")
+			j.b = escape.AppendMember(j.b, "source", "symbols")
 			j.b = j.appendFrames(j.b)
 		case j.g.all[n].unknown:
 		default:
-			j.b = appendMember(j.b, "source", "profile")
-			j.b = append(appendKey(j.b, "frames"), '[', '{')
-			j.b = appendMember(j.b, "function", j.g.title(n))
+			j.b = escape.AppendMember(j.b, "source", "profile")
+			j.b = append(escape.AppendKey(j.b, "frames"), '[', '{')
+			j.b = escape.AppendMember(j.b, "function", j.g.title(n))
 			if at := j.g.file[same[0]]; !j.g.isUnknown(at) {
-				j.b = appendMember(j.b, "file", j.g.s.file(at))
-				j.b = strconv.AppendUint(appendKey(j.b, "line"), uint64(j.g.line[same[0]]), 10)
+				j.b = escape.AppendMember(j.b, "file", j.g.s.file(at))
+				j.b = strconv.AppendUint(escape.AppendKey(j.b, "line"), uint64(j.g.line[same[0]]), 10)
 			}
 			j.b = append(j.b, `,"inlined":false}]`...)
 		}
@@ -194,24 +194,24 @@ func (j *objectPrinter) places() {
 
 // appendFrames appends the frames of a place.
 func (j *objectPrinter) appendFrames(b []byte) []byte {
-	b = append(appendKey(b, "frames"), '[')
+	b = append(escape.AppendKey(b, "frames"), '[')
 	for i := range j.frames {
 		f := &j.frames[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendMember(append(b, '{'), "function", f.Func)
+		b = escape.AppendMember(append(b, '{'), "function", f.Func)
 		if f.Linkage != "" && f.Linkage != f.Func {
-			b = appendMember(b, "linkage", f.Linkage)
+			b = escape.AppendMember(b, "linkage", f.Linkage)
 		}
 		if f.HasLine {
-			b = appendMember(b, "file", j.g.s.shown(f.File))
-			b = strconv.AppendUint(appendKey(b, "line"), uint64(f.Line), 10)
-			b = strconv.AppendUint(appendKey(b, "column"), uint64(f.Column), 10)
+			b = escape.AppendMember(b, "file", j.g.s.shown(f.File))
+			b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
+			b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
 		} else {
-			b = appendHex(b, "offset", f.Offset)
+			b = escape.AppendHex(b, "offset", f.Offset)
 		}
-		b = append(strconv.AppendBool(appendKey(b, "inlined"), f.Inlined), '}')
+		b = append(strconv.AppendBool(escape.AppendKey(b, "inlined"), f.Inlined), '}')
 	}
 	return append(b, ']')
 }
@@ -221,24 +221,24 @@ func (j *objectPrinter) function(n uint32) {
 	g := j.g
 	at := &g.all[n]
 	j.object("function")
-	j.b = strconv.AppendUint(appendKey(j.b, "id"), uint64(n), 10)
-	j.b = appendMember(j.b, "function", g.title(n))
+	j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(n), 10)
+	j.b = escape.AppendMember(j.b, "function", g.title(n))
 	if link := j.text(at.link); link != "" {
-		j.b = appendMember(j.b, "linkage", link)
+		j.b = escape.AppendMember(j.b, "linkage", link)
 	} else if name := j.text(at.fn); name != g.title(n) && name != "" {
-		j.b = appendMember(j.b, "linkage", name)
+		j.b = escape.AppendMember(j.b, "linkage", name)
 	}
 	if text := j.text(at.object); text != "" {
-		j.b = appendMember(j.b, "object", text)
+		j.b = escape.AppendMember(j.b, "object", text)
 	}
 	if !g.isUnknown(at.file) {
-		j.b = appendMember(j.b, "file", g.s.file(at.file))
+		j.b = escape.AppendMember(j.b, "file", g.s.file(at.file))
 		if at.line != 0 {
-			j.b = strconv.AppendUint(appendKey(j.b, "line"), uint64(at.line), 10)
+			j.b = strconv.AppendUint(escape.AppendKey(j.b, "line"), uint64(at.line), 10)
 		}
 	}
 	if at.addr != 0 {
-		j.b = appendHex(j.b, "address", at.addr)
+		j.b = escape.AppendHex(j.b, "address", at.addr)
 	}
 	if at.unknown {
 		j.b = append(j.b, `,"unknown":true`...)
@@ -246,15 +246,15 @@ func (j *objectPrinter) function(n uint32) {
 	if g.approximate[n] {
 		j.b = append(j.b, `,"approximate":true`...)
 	}
-	j.b = strconv.AppendInt(appendKey(j.b, "calls"), g.calls[n], 10)
+	j.b = strconv.AppendInt(escape.AppendKey(j.b, "calls"), g.calls[n], 10)
 	j.b = appendCosts(j.b, "self", j.measures, g.selfOf(n))
 	j.b = appendCosts(j.b, "inclusive", j.measures, g.inclOf(n))
-	j.b = append(appendKey(j.b, "files"), '[')
+	j.b = append(escape.AppendKey(j.b, "files"), '[')
 	for i, f := range g.filesOf(n) {
 		if i > 0 {
 			j.b = append(j.b, ',')
 		}
-		j.b = appendMember(append(j.b, '{'), "file", g.s.file(f.name))
+		j.b = escape.AppendMember(append(j.b, '{'), "file", g.s.file(f.name))
 		j.b = append(appendCosts(j.b, "self", j.measures, f.costs), '}')
 	}
 	j.b = append(j.b, ']')
@@ -269,16 +269,16 @@ func (j *objectPrinter) function(n uint32) {
 }
 
 func (j *objectPrinter) edges(name string, edges []uint32, other func(edge) uint32) {
-	j.b = append(appendKey(j.b, name), '[')
+	j.b = append(escape.AppendKey(j.b, name), '[')
 	for i, at := range edges {
 		if i > 0 {
 			j.b = append(j.b, ',')
 		}
 		e := j.g.edges[at]
 		j.b = append(j.b, '{')
-		j.b = strconv.AppendUint(appendKey(j.b, "id"), uint64(other(e)), 10)
-		j.b = appendMember(j.b, "function", j.g.title(other(e)))
-		j.b = strconv.AppendInt(appendKey(j.b, "calls"), e.count, 10)
+		j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(other(e)), 10)
+		j.b = escape.AppendMember(j.b, "function", j.g.title(other(e)))
+		j.b = strconv.AppendInt(escape.AppendKey(j.b, "calls"), e.count, 10)
 		if e.implied {
 			j.b = append(j.b, `,"approximate":true`...)
 		}
@@ -287,55 +287,10 @@ func (j *objectPrinter) edges(name string, edges []uint32, other func(edge) uint
 	j.b = append(j.b, ']')
 }
 
-func appendKey(b []byte, name string) []byte {
-	if c := b[len(b)-1]; c != '{' {
+// appendName appends the name of a member that a profile chose.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
-	return append(appendString(b, name), ':')
-}
-
-// appendMember appends a member with a string.
-func appendMember(b []byte, name, value string) []byte {
-	return appendString(appendKey(b, name), value)
-}
-
-// appendHex appends an address as a hex string: JSON's numbers lose bits beyond
-// 2^53.
-func appendHex(b []byte, name string, n uint64) []byte {
-	return append(strconv.AppendUint(append(appendKey(b, name), `"0x`...), n, 16), '"')
-}
-
-// appendString appends a string; what is no text becomes U+FFFD.
-func appendString(b []byte, s string) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
-			if !(r == utf8.RuneError && n == 1) && r >= 0xa0 && r != 0x2028 && r != 0x2029 {
-				i += n
-				continue
-			}
-		}
-		b = append(b, s[from:i]...)
-		switch {
-		case r == utf8.RuneError:
-			b = append(b, "\ufffd"...)
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		default:
-			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		}
-		i += n
-		from = i
-	}
-	return append(append(b, s[from:]...), '"')
+	return append(escape.AppendString(b, name), ':')
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -76,7 +77,7 @@ func (r *renderer) element(e markup.Element) {
 
 func (r *renderer) text(s string) { r.line = append(r.line, s...) }
 
-func (r *renderer) clean(s string) { r.line = appendClean(r.line, s) }
+func (r *renderer) clean(s string) { r.line = escape.AppendText(r.line, s, "") }
 
 func (r *renderer) end() error {
 	r.line = append(r.line, '\n')

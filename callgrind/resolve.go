@@ -3,6 +3,7 @@ package callgrind
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,11 +33,11 @@ type resolution struct {
 	file       []Name   // of each place
 	line       []uint32
 
-	needy  []bool // functions of which the profile does not say all
-	needed map[Name]int
-	hex    map[string]Name // objects of functions that are addresses; 0: several
-	homes  []uint32        // of each function, 1 + the physical one that it is; 0: not known
-	pairs  map[uint64]uint64
+	needy   []bool // functions of which the profile does not say all
+	needed  map[Name]int
+	callers map[uint32][]uint32 // of functions of the profile
+	homes   []uint32            // of each function, 1 + the physical one that it is; 0: not known
+	pairs   map[uint64]uint64
 
 	implied []impliedCall
 	order   []uint32 // places, by object and address
@@ -127,7 +128,7 @@ func (v *resolution) places() {
 	for _, i := range v.order {
 		k := &keys[i]
 		c := v.s.at(location{m.functions[k.from].object, k.addr})
-		if c.line != 0 {
+		if c.file != 0 {
 			v.file[i], v.line[i] = c.file, c.line
 		}
 		codes[i] = c.fn
@@ -248,7 +249,7 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 			p := &v.s.physical[home-1]
 			n.link = p.link
 			if hex {
-				n.fn = m.r.text([]byte(m.r.Text(p.shown) + v.levels(rest)))
+				n.fn = m.r.text([]byte(m.r.Text(p.shown) + v.levels(uint32(i), rest)))
 				v.needed[f.object]--
 			}
 			if v.isUnknown(f.file) {
@@ -261,6 +262,9 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 				n.line = line
 			}
 		}
+		if base, rest, ok := strings.Cut(name, "'"); ok && n.fn == f.name && strings.Contains(rest, "0x") {
+			n.fn = m.r.text([]byte(base + v.levels(uint32(i), "'"+rest)))
+		}
 		v.ofFunction[i] = v.of(n)
 	}
 }
@@ -270,7 +274,7 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
-			if c := v.s.at(location{n.object, n.addr}); c.line != 0 {
+			if c := v.s.at(location{n.object, n.addr}); c.file != 0 {
 				n.file = c.file
 			}
 		}
@@ -279,37 +283,74 @@ func (v *resolution) asValgrind() {
 
 // levels returns what stands behind the address of a function, its level of
 // recursion or its callers, with the names of those that are addresses, too.
-func (v *resolution) levels(rest string) string {
-	if !strings.HasPrefix(rest, "'0x") && !strings.Contains(rest, "'0x") {
-		if strings.HasPrefix(rest, " [") { // the section of what has a name now
-			if i := strings.IndexByte(rest, '\''); i >= 0 {
-				return rest[i:]
-			}
-			return ""
+func (v *resolution) levels(fn uint32, rest string) string {
+	if strings.HasPrefix(rest, " [") { // the section of what has a name now
+		if i := strings.IndexByte(rest, '\''); i >= 0 {
+			return v.levels(fn, rest[i:])
 		}
+		return ""
+	}
+	if !strings.Contains(rest, "'0x") {
 		return rest
 	}
-	if v.hex == nil {
-		v.hex = make(map[string]Name)
-		for _, f := range v.m.functions {
-			if name, _, _ := strings.Cut(v.m.r.Text(f.name), "'"); strings.HasPrefix(name, "0x") {
-				if ob, ok := v.hex[name]; ok && ob != f.object {
-					v.hex[name] = 0
-				} else if !ok {
-					v.hex[name] = f.object
+	v.findCallers()
+	parts := strings.Split(rest, "'")
+	at := []uint32{fn}
+	for i := 1; i < len(parts) && len(at) > 0; i++ {
+		if _, err := strconv.ParseUint(parts[i], 10, 64); err == nil {
+			continue // a level of recursion
+		}
+		var next []uint32 // the callers of that name
+		for j := 0; j < len(at); j++ {
+			for _, c := range v.callers[at[j]] {
+				switch v.base(c) {
+				case parts[i]:
+					if len(next) < maxCallers && !slices.Contains(next, c) {
+						next = append(next, c)
+					}
+				case v.base(at[j]): // it calls itself: who called it first is behind that
+					if len(at) < maxCallers && !slices.Contains(at, c) {
+						at = append(at, c)
+					}
 				}
 			}
 		}
-	}
-	parts := strings.Split(rest, "'")
-	for i, part := range parts {
-		if addr, _, ok := entry(part); ok && v.hex[part] != 0 {
-			if c := v.s.at(location{v.hex[part], addr}); c.fn != 0 {
+		if at = next; len(at) == 0 {
+			break
+		}
+		if addr, _, ok := entry(parts[i]); ok {
+			if c := v.s.at(location{v.m.functions[at[0]].object, addr}); c.fn != 0 {
 				parts[i] = v.m.r.Text(v.s.physical[c.fn-1].shown)
 			}
 		}
 	}
 	return strings.Join(parts, "'")
+}
+
+// base returns the name of a function without what stands behind it.
+func (v *resolution) base(fn uint32) string {
+	name, _, _ := strings.Cut(v.m.r.Text(v.m.functions[fn].name), "'")
+	return name
+}
+
+// maxCallers is how many functions of one name are followed to find out which
+// one a caller is.
+const maxCallers = 16
+
+// findCallers finds the functions that call each function.
+func (v *resolution) findCallers() {
+	if v.callers != nil {
+		return
+	}
+	m := v.m
+	v.callers = make(map[uint32][]uint32)
+	for i := range m.calls.keys {
+		k := &m.calls.keys[i]
+		from := m.costs.keys[k.from].from
+		if all := v.callers[k.to]; len(all) < maxCallers && !slices.Contains(all, from) {
+			v.callers[k.to] = append(all, from)
+		}
+	}
 }
 
 // An impliedCall is that the code of one function is in another of the profile:

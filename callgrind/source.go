@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 const around = 3 // lines around those that cost something
@@ -91,7 +92,7 @@ func (t *listing) sources() {
 		t.b = append(t.b, '\n')
 		t.put(faint, "Source files that are not there:\n")
 		for _, f := range missing {
-			t.b = append(appendClean(append(t.b, "  "...), g.s.shown(m.r.Text(f))), share(totals[f], all)...)
+			t.b = append(escape.AppendText(append(t.b, "  "...), g.s.shown(m.r.Text(f)), ""), share(totals[f], all)...)
 			t.b = append(t.b, '\n')
 			t.send()
 		}
@@ -123,9 +124,9 @@ func (t *listing) read(f Name) ([]byte, error) {
 // source prints a file.
 func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, total int64) {
 	t.b = append(t.b, '\n')
-	t.put(bold, string(appendClean(nil, t.g.s.shown(t.g.m.r.Text(f)))))
+	t.put(bold, string(escape.AppendText(nil, t.g.s.shown(t.g.m.r.Text(f)), "")))
 	if len(t.sorting) > 0 {
-		t.put(faint, "  "+commas(total)+" "+string(appendClean(nil, t.sorting[0].name))+share(total, t.sorting[0].of(t.g.total)))
+		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].of(t.g.total)))
 	}
 	t.b = append(t.b, '\n')
 	last := uint32(0)
@@ -186,7 +187,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	if len(text) > maxSourceLine {
 		text = text[:maxSourceLine]
 	}
-	t.b = append(appendClean(t.b, string(expand(text))), '\n')
+	t.b = append(escape.AppendText(t.b, string(expand(text)), ""), '\n')
 	if l == nil {
 		return
 	}
@@ -220,7 +221,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	})
 	for _, c := range all {
 		t.costs(c.costs)
-		t.put(faint, "       => "+string(appendClean(nil, g.title(c.node)))+"  ("+commas(c.count)+"×)\n")
+		t.put(faint, "       => "+string(escape.AppendText(nil, g.title(c.node), ""))+"  ("+commas(c.count)+"×)\n")
 	}
 }
 

@@ -104,18 +104,13 @@ func unversioned(f *symbolize.Frame) string {
 	return name
 }
 
-// spell returns the name of a function as the output has names: in a profile, as
-// Valgrind writes them.
+// spell returns the name of a function as Valgrind writes it, which is how the
+// profile has others.
 func (s *symbols) spell(f *symbolize.Frame) string {
 	link := unversioned(f)
 	switch {
 	case s.below && isBelowMain(link):
 		return belowMain
-	case s.o.Output != Profile:
-		if link != f.Linkage {
-			return s.o.Symbolizer.Demangle(link)
-		}
-		return f.Func
 	case s.mangled || f.Func == f.Linkage: // nothing to demangle, or it shall not be
 		return link
 	}
@@ -198,7 +193,7 @@ func (s *symbols) style(m *model) {
 	for _, f := range m.functions[1:] {
 		name := m.r.Text(f.name)
 		s.mangled = s.mangled || isMangled(name)
-		s.below = s.below || name == belowMain
+		s.below = s.below || strings.HasPrefix(name, belowMain)
 	}
 }
 

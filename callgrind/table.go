@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 const (
@@ -242,7 +244,7 @@ func (t *listing) heading(h *headings) {
 	line := func(name, value string) {
 		if value != "" {
 			t.put(faint, (name + strings.Repeat(" ", 10))[:10])
-			t.b = append(appendClean(t.b, value), '\n')
+			t.b = append(escape.AppendText(t.b, value, ""), '\n')
 		}
 	}
 	from := []string{t.o.Label}
@@ -277,9 +279,9 @@ func (t *listing) heading(h *headings) {
 		}
 		t.put(faint, (name + strings.Repeat(" ", 10))[:10])
 		t.put(bold, commas(c.total))
-		t.b = appendClean(append(t.b, ' '), c.name)
+		t.b = escape.AppendText(append(t.b, ' '), c.name, "")
 		if c.long != "" {
-			t.put(faint, " ("+string(appendClean(nil, c.long))+")")
+			t.put(faint, " ("+string(escape.AppendText(nil, c.long, ""))+")")
 		}
 		t.b = append(t.b, '\n')
 	}
@@ -289,7 +291,7 @@ func (t *listing) heading(h *headings) {
 	t.b = append(t.b, '\n')
 	for i := range t.columns {
 		c := &t.columns[i]
-		text := string(appendClean(nil, c.heading()))
+		text := string(escape.AppendText(nil, c.heading(), ""))
 		t.pad(c.width + shareWidth - utf8.RuneCountInString(text))
 		t.put(bold, text)
 		t.b = append(t.b, "  "...)
@@ -431,16 +433,16 @@ func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s s
 	}
 	t.pad(t.calls - len(text))
 	t.b = append(append(append(t.b, text...), "  "...), mark...)
-	name := string(appendClean(nil, g.title(n)))
+	name := string(escape.AppendText(nil, g.title(n), ""))
 	if approximate {
 		name = "~" + name
 		t.marked = true
 	}
 	t.put(s, name)
 	if at := g.location(n); at != "" {
-		if at = string(appendClean(nil, at)); indent+utf8.RuneCountInString(name)+2+utf8.RuneCountInString(at) > tableWidth {
+		if at = string(escape.AppendText(nil, at, "")); indent+utf8.RuneCountInString(name)+2+utf8.RuneCountInString(at) > tableWidth {
 			t.b = append(t.b, '\n')
-			t.pad(min(indent, tableWidth-utf8.RuneCountInString(at)))
+			t.pad(max(4, min(indent, tableWidth-utf8.RuneCountInString(at))))
 		} else {
 			t.b = append(t.b, "  "...)
 		}
