@@ -24,7 +24,6 @@ type log struct {
 	mu     sync.Mutex
 	out    map[string]*bytes.Buffer // by name
 	events []string
-	calls  []string
 }
 
 // A recorder is the sink of one name.

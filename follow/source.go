@@ -99,9 +99,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	if s.cur == nil {
 		begun, err := s.begin()
 		s.watch()
-		if err != nil || !begun {
-			return more, err
-		}
+		return more || begun, err // what the name stands for was looked at before
 	}
 	g := s.cur
 	again, err := g.lines(ctx, buf, s.emit(g))
@@ -238,7 +236,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool, info fs.Fi
 		return false, s.failed(ctx, g, err)
 	}
 	s.old = append(s.old, g)
-	s.routine("goes on as another file, %s", next.name)
+	s.tell(Event{Message: "goes on as another file, " + next.name, Routine: true})
 	s.cur = nil
 	if err := s.take(next); err != nil {
 		return false, err
@@ -251,6 +249,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool, info fs.Fi
 
 // take makes g the current file.
 func (s *source) take(g *generation) error {
+	s.told = ""
 	if s.out == nil {
 		sink, err := s.f.o.Open(s.name)
 		if err != nil {
@@ -318,7 +317,7 @@ func (s *source) begin() (bool, error) {
 		return false, err
 	}
 	if again {
-		s.routine("is there again")
+		s.tell(Event{Message: "is there again", Routine: true})
 		return true, s.nextSink()
 	}
 	return true, nil
