@@ -51,8 +51,9 @@ type stream struct {
 }
 
 const (
-	maxLine = 1 << 20 // bytes of a line that is opened, and of the text of one that is joined
-	maxHeld = 2 << 20 // bytes of the parts of a line, as they came
+	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of one that is joined
+	maxHeld    = 2 << 20   // bytes of the parts of a line, as they came
+	maxScratch = 128 << 10 // bytes of a buffer that is kept for other lines
 )
 
 var (
@@ -125,7 +126,9 @@ func (e *Envelope) finishLine(p []byte) (rest []byte) {
 		e.tail = append(e.tail, head...)
 		if i > 0 {
 			e.block(e.tail)
-			e.tail = e.tail[:0]
+			if e.tail = e.tail[:0]; cap(e.tail) > maxScratch {
+				e.tail = nil
+			}
 		}
 	}
 	return p[len(head):]
@@ -265,6 +268,9 @@ func (e *Envelope) give(l *seal) {
 	lines, dict := e.f.Pending()
 	e.out.end(lines)
 	e.dict = dict
+	if cap(e.given) > maxScratch { // there may be a thousand of us
+		e.given, e.text = nil, nil
+	}
 }
 
 // hold keeps a part of a line until the line is whole.

@@ -89,7 +89,7 @@ func (s *sealer) print(b []byte) {
 func (s *sealer) flush() {
 	s.write(s.buf)
 	s.buf = s.buf[:0]
-	if cap(s.buf) > 4*bufSize {
+	if cap(s.buf) > 2*bufSize {
 		s.buf = nil
 	}
 }
@@ -134,7 +134,7 @@ func (s *sealer) end(holds int) {
 	default:
 		s.seal(l, s.got[min(len(l.out), len(s.got)):], true)
 	}
-	if cap(s.got) > 2*gotSize {
+	if cap(s.got) > maxScratch {
 		s.got = nil
 	}
 }
@@ -151,7 +151,9 @@ func (s *sealer) endHeld() {
 	default:
 		s.seal(l, s.kept, true)
 	}
-	s.kept = s.kept[:0]
+	if s.kept = s.kept[:0]; cap(s.kept) > maxScratch {
+		s.kept = nil
+	}
 }
 
 // spill prints what there is of a line that comes to much.
