@@ -20,7 +20,7 @@ import (
 // A runtime writes lines as container runtimes keep them.
 type runtime struct {
 	seal  func(stream, text string, whole bool) string
-	open  func(t *testing.T, line string) (text string, whole bool)
+	open  func(line string) (text string, whole, ok bool)
 	clock time.Time
 }
 
@@ -41,13 +41,12 @@ func runtimes() map[string]*runtime {
 		return cri.tick() + " " + stream + " " + tag + " " + text + "\n"
 	}
 	line := regexp.MustCompile(`^\S+Z std(?:out|err) ([PF]) ([^\n]*)\n$`)
-	cri.open = func(t *testing.T, s string) (string, bool) {
-		t.Helper()
+	cri.open = func(s string) (text string, whole, ok bool) {
 		m := line.FindStringSubmatch(s)
 		if m == nil {
-			t.Fatalf("%q is no line of CRI", s)
+			return "", false, false
 		}
-		return m[2], m[1] == "F"
+		return m[2], m[1] == "F", true
 	}
 	type object struct {
 		Log    string          `json:"log"`
@@ -65,13 +64,13 @@ func runtimes() map[string]*runtime {
 		}
 		return string(b) + "\n"
 	}
-	docker.open = func(t *testing.T, s string) (string, bool) {
-		t.Helper()
+	docker.open = func(s string) (text string, whole, ok bool) {
 		var o object
 		if err := json.Unmarshal([]byte(s), &o); err != nil || string(o.Attrs) != `{"tag":"x"}` || o.Time == "" {
-			t.Fatalf("%v: %q is no line of Docker", err, s)
+			return "", false, false
 		}
-		return strings.CutSuffix(o.Log, "\n")
+		text, whole = strings.CutSuffix(o.Log, "\n")
+		return text, whole, true
 	}
 	return map[string]*runtime{"cri": cri, "docker": docker}
 }
@@ -96,7 +95,10 @@ func (r *runtime) text(t *testing.T, log string) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(log) {
-		text, whole := r.open(t, line)
+		text, whole, ok := r.open(line)
+		if !ok {
+			t.Fatalf("%q is in no envelope", line)
+		}
 		b.WriteString(text)
 		if whole {
 			b.WriteByte('\n')
@@ -116,7 +118,7 @@ func TestContainerLogs(t *testing.T) {
 				t.Errorf("(-got +want)\n%s", d)
 			}
 			for line := range strings.Lines(in) {
-				if text, _ := r.open(t, line); !strings.Contains(line, "{{{") && strings.Contains(text, "INFO") && !strings.Contains(out, line) {
+				if text, _, _ := r.open(line); !strings.Contains(line, "{{{") && strings.Contains(text, "INFO") && !strings.Contains(out, line) {
 					t.Errorf("a line without markup has changed: %s", line)
 				}
 			}

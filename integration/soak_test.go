@@ -3,25 +3,53 @@
 package integration
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// Ordinary, broken and marked-up input through one process for as long as TEST_SOAK says (make soak): its memory stays
-// where it was when everything had been seen once.
+// TestSoak runs for as long as TEST_SOAK says (make soak), and then writes its report, docs/soak.md; else for some seconds.
 func TestSoak(t *testing.T) {
 	asked := os.Getenv("TEST_SOAK")
 	if asked == "" {
-		t.Skip("make soak runs it")
+		soakFiles(t, 6*time.Second)
+		return
 	}
 	duration, err := time.ParseDuration(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("pipe", func(t *testing.T) { soakPipe(t, duration/10) })
+	t.Run("files", func(t *testing.T) {
+		report := soakFiles(t, duration)
+		if t.Failed() {
+			return
+		}
+		if err := os.MkdirAll("../docs", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("../docs/soak.md", []byte(report), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// soakPipe gives one process ordinary, broken and marked-up input: its memory stays where it was when everything had been
+// seen once.
+func soakPipe(t *testing.T, duration time.Duration) {
 	var input []byte
 	for _, name := range []string{"crash.log", "clang-crash.log"} {
 		log, err := os.ReadFile(filepath.Join("..", "testdata", name))
@@ -64,4 +92,425 @@ func TestSoak(t *testing.T) {
 	if end > begin+margin {
 		t.Errorf("memory grew from %d to %d KiB", begin>>10, end>>10)
 	}
+}
+
+// What the files of soakFiles hold.
+const (
+	soakCount   = 64                     // files
+	soakRate    = 20 * time.Millisecond  // between two lines of a file
+	soakRotate  = time.Second            // between two rotations of a file
+	soakKeep    = 10                     // rotated files that are kept, longer if they have not been read
+	soakMarkup  = 5                      // % of the lines
+	soakHostile = 1                      // %
+	soakSample  = 250 * time.Millisecond // between two looks at memory and descriptors
+)
+
+// kind is what a line of a soaked file is.
+type kind uint8
+
+const (
+	ordinary kind = iota
+	hostile
+	frames  // a backtrace element
+	modules // what it is resolved with
+)
+
+// A soaked file is written, rotated, and its lines are looked for in the output.
+type soaked struct {
+	number  int
+	path    string
+	runtime *runtime // nil: a plain log
+
+	written, rotations int
+	rotated            []int        // the last lines of the rotated files that are kept
+	seen               atomic.Int64 // lines in the output
+
+	part     string // of a line of the output
+	resolved atomic.Bool
+}
+
+// line returns a line of a file: always the same.
+func (s *soaked) line(n int) (kind, string) {
+	r := rand.New(rand.NewPCG(uint64(s.number), uint64(n)))
+	head := fmt.Sprintf("f%02d %08d ", s.number, n)
+	switch p := r.IntN(100); {
+	case n%400 == 1:
+		return modules, head + "{{{reset}}}{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}{{{mmap:0x0000555555554000:0x5000:load:0:rx:0x0}}}" +
+			"{{{module:2:libledger.so:elf:eecd138796b4297ca7ee7bb08854e1173fee4bff}}}{{{mmap:0x00007ffff7fbc000:0x4000:load:2:rx:0x0}}}"
+	case p < soakMarkup:
+		return frames, head + fmt.Sprintf("{{{bt:%d:%#016x:ra}}}", r.IntN(30), []uint64{0x00007ffff7fbd917, 0x0000555555555ac1, 0x0000555555555e19, 0x00007ffff7fbda26, 0x00007ffff7df324a}[r.IntN(5)])
+	case p < soakMarkup+soakHostile:
+		text := []string{
+			"{{{bt:0:zz}}}", "{{{mmap:0x1000:0x10:load:9:r:0x0}}}", "{{{hexdict: A: 0x", "{{{module:7:x:elf:g}}}", strings.Repeat("{{{", 500), "\x00\x01\xff\xfe{{",
+			"\x1b[31m{{{\x1b]0;t\a", "{{{dumpfile:a}}}", "2016-10-06T00:17:09Z stdout P {{{", `{"log":"{{{\\u00", "stream"`, "é\u202e\r", strings.Repeat("x", 70_000),
+		}[r.IntN(12)]
+		if r.IntN(20) == 0 {
+			text = strings.Repeat("{{{pc:0x1", 150_000)
+		}
+		if s.runtime != nil {
+			text = strings.ToValidUTF8(text, "?") // else JSON cannot say it
+		}
+		return hostile, head + text + "."
+	default:
+		return ordinary, head + strings.Repeat("an ordinary line {of} a log, ", r.IntN(8)) + "."
+	}
+}
+
+// write writes so many lines, one in some way that container runtimes do.
+func (s *soaked) write(lines int) error {
+	var b strings.Builder
+	for range lines {
+		s.written++
+		k, line := s.line(s.written)
+		if s.runtime == nil {
+			b.WriteString(line + "\n")
+			continue
+		}
+		for size := 16 << 10; len(line) > size; line = line[size:] {
+			b.WriteString(s.runtime.seal("stdout", line[:size], false))
+		}
+		if n := len(line) / 2; k == frames && s.written%3 == 0 {
+			b.WriteString(s.runtime.seal("stdout", line[:n], false))
+			line = line[n:]
+		}
+		b.WriteString(s.runtime.seal("stdout", line, true))
+	}
+	f, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(b.String())
+	return err
+}
+
+// rotate renames the file and those rotated before. The oldest goes when all of it was seen.
+func (s *soaked) rotate() error {
+	s.rotations++
+	s.rotated = append(s.rotated, s.written)
+	for len(s.rotated) > soakKeep && int64(s.rotated[0]) <= s.seen.Load() {
+		if err := os.Remove(fmt.Sprintf("%s.%d", s.path, len(s.rotated)-1)); err != nil {
+			return err
+		}
+		s.rotated = s.rotated[1:]
+	}
+	for i := len(s.rotated) - 1; i > 0; i-- {
+		if err := os.Rename(fmt.Sprintf("%s.%d", s.path, i), fmt.Sprintf("%s.%d", s.path, i+1)); err != nil {
+			return err
+		}
+	}
+	return os.Rename(s.path, s.path+".1")
+}
+
+// A tally is what was counted in the output.
+type tally struct {
+	lines, more, markup, hostile int64
+	lost, again, changed         int64
+	first                        string // of what is wrong
+}
+
+func (c *tally) wrong(of *int64, n int64, line string) {
+	if *of += n; c.first == "" {
+		c.first = fmt.Sprintf("%.300q", line)
+	}
+}
+
+// take looks at a line of the output of s.
+func (c *tally) take(s *soaked, line string) {
+	if s.runtime != nil {
+		text, whole, ok := s.runtime.open(line)
+		if !ok {
+			c.wrong(&c.changed, 1, line)
+			return
+		}
+		if s.part += text; !whole {
+			return
+		}
+		line, s.part = s.part, ""
+	} else {
+		line = strings.TrimSuffix(line, "\n")
+	}
+	var number, n int
+	if _, err := fmt.Sscanf(line, "f%d %d ", &number, &n); err != nil || number != s.number {
+		c.wrong(&c.changed, 1, line)
+		return
+	}
+	seen := int(s.seen.Load())
+	k, want := s.line(n)
+	switch {
+	case n == seen && k == frames && strings.Contains(line, "    #"):
+		c.more++ // another call that was inlined
+		return
+	case n <= seen:
+		c.wrong(&c.again, 1, line)
+		return
+	case n > seen+1:
+		c.wrong(&c.lost, int64(n-seen-1), line)
+	}
+	c.lines++
+	switch k {
+	case hostile:
+		c.hostile++
+	case frames, modules:
+		c.markup++
+	}
+	switch {
+	case k == frames && strings.Contains(line, "    #"):
+		if strings.Contains(line, "/src/inventory/") {
+			s.resolved.Store(true)
+		}
+	case k == modules && strings.Contains(line, "[[[ELF module #0x0"):
+		s.resolved.Store(false)
+	case k != frames && k != modules && line == want:
+	default:
+		c.wrong(&c.changed, 1, line)
+	}
+	s.seen.Store(int64(n))
+}
+
+// soakFiles has 64 files followed that are written and rotated, plain and of containers, while the debug files of what they
+// log come one after the other. It returns a report.
+func soakFiles(t *testing.T, duration time.Duration) string {
+	dir := t.TempDir()
+	tree := filepath.Join(dir, "debug")
+	if err := os.Mkdir(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]*soaked)
+	var all []*soaked
+	for i := range soakCount {
+		s := &soaked{number: i, path: filepath.Join(dir, fmt.Sprintf("%02d.log", i))}
+		switch i % 4 {
+		case 2:
+			s.runtime = runtimes()["cri"]
+		case 3:
+			s.runtime = runtimes()["docker"]
+		}
+		if i%2 == 1 { // the others are not there yet
+			if err := s.write(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files[s.path] = s
+		all = append(all, s)
+	}
+	p := start(t, "--follow", "--with-filename", "--state="+filepath.Join(dir, "state"), "--debug-file-directory="+tree, filepath.Join(dir, "*.log"))
+	done := make(chan tally, 1)
+	go func() { done <- takeAll(files, p.out) }()
+	usage := watchUsage(p.cmd.Process.Pid)
+
+	// Each file has its own times, so that not all are rotated at once.
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	failed := make(chan error, 3*soakCount)
+	for i, s := range all {
+		writers.Go(func() { failed <- s.writeAndRotate(stop, time.Duration(i)*soakRotate/soakCount) })
+	}
+	for i, name := range []string{"ee/cd138796b4297ca7ee7bb08854e1173fee4bff.debug", "77/9e1ed32e11627838c3d1658cabab0af2a008bd.debug"} {
+		time.Sleep(duration / 12)
+		if err := placeFile(filepath.Join("..", "testdata", "debug", ".build-id", name), filepath.Join(tree, ".build-id", name)); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("debug file %d is there", i+1)
+	}
+	time.Sleep(duration / 12 * 10)
+	close(stop)
+	writers.Wait()
+	steady := usage.end()
+	for i := range soakCount {
+		if err := <-failed; err != nil {
+			t.Errorf("file %d: %v", i, err)
+		}
+	}
+
+	// All that was written comes, and what is written from now on is resolved after a while.
+	patience := time.Now().Add(2 * time.Minute)
+	waiting := all
+	for {
+		waiting = slices.DeleteFunc(slices.Clone(waiting), func(s *soaked) bool { return s.resolved.Load() && s.seen.Load() == int64(s.written) })
+		if len(waiting) == 0 || time.Now().After(patience) {
+			break
+		}
+		for _, s := range waiting {
+			if s.seen.Load() == int64(s.written) {
+				if err := s.write(40); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if len(waiting) > 0 {
+		t.Errorf("%d files are behind, or stay unresolved: of file %d %d of %d lines were seen", len(waiting), waiting[0].number, waiting[0].seen.Load(), waiting[0].written)
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	var exit *exec.ExitError
+	err := p.cmd.Wait()
+	if !errors.As(err, &exit) || exit.ExitCode() != 143 {
+		t.Errorf("it ended with %v\n%s", err, p.stderr.Bytes())
+	}
+	c := <-done
+	written, rotations := 0, 0
+	for _, s := range all {
+		written += s.written
+		rotations += s.rotations
+	}
+	c.lost += int64(written) - c.lines - c.lost
+	if c.lost != 0 || c.again != 0 || c.changed != 0 {
+		t.Errorf("%d lines lost, %d again or out of order, %d changed, of %d; the first: %s\n%.2000s", c.lost, c.again, c.changed, written, c.first, p.stderr.Bytes())
+	}
+	const (
+		maxMemory = 384 << 20 // bytes resident
+		maxFiles  = 6*soakCount + 64
+	)
+	if steady.memory > maxMemory || steady.files > maxFiles {
+		t.Errorf("at most %d MiB and %d descriptors were in use, want at most %d and %d", steady.memory>>20, steady.files, maxMemory>>20, maxFiles)
+	}
+	if duration >= 5*time.Minute && (steady.memoryRatio > 1.15 || steady.filesRatio > 1.15) {
+		t.Errorf("memory grew to %.2f of what it was, descriptors to %.2f", steady.memoryRatio, steady.filesRatio)
+	}
+	t.Logf("%d lines, %d rotations; memory %d MiB, ratio %.2f; descriptors %d, ratio %.2f", written, rotations, steady.memory>>20, steady.memoryRatio, steady.files, steady.filesRatio)
+	return fmt.Sprintf(soakReport, duration, soakCount, soakCount/4, soakCount/4, soakMarkup, soakHostile, rotations, written, c.more, c.markup, c.hostile, c.lost, c.again, c.changed, steady.memoryRatio, steady.filesRatio, float64(steady.files)/soakCount)
+}
+
+const soakReport = `# Soak
+
+` + "`make soak`" + ` follows files that are written and rotated, and looks for each of their lines in the output. This is what its last
+committed run has said; every run writes this file anew.
+
+For %v, %d files were followed with ` + "`symfilter --follow --state`" + `: half of them logs as programs write them, %d in the format of CRI, %d in
+that of Docker's json-file. A line came to each every 20 ms, and each was rotated every second, up to ten generations. %d %% of the lines held
+markup, %d %% were hostile: broken elements, braces without end, control characters, bytes that are no UTF-8, lines of up to 1.3 MiB. The files of
+half of the logs were not there at the start, the debug files came after a twelfth and a sixth of the time.
+
+| | |
+|---|---|
+| rotations | %d |
+| lines written | %d |
+| further lines, of inlined calls | %d |
+| lines with markup | %d |
+| hostile lines | %d |
+| **lines lost** | **%d** |
+| **lines doubled or out of order** | **%d** |
+| **lines without markup that were changed** | **%d** |
+| resident memory, mean of the last quarter to that of the second | %.2f |
+| open descriptors, mean of the last quarter to that of the second | %.2f |
+| open descriptors at most, for each file | %.1f |
+
+At the end, frames in each file were resolved with debug files that had come late.
+`
+
+// takeAll looks at all of the output.
+func takeAll(files map[string]*soaked, out io.Reader) (c tally) {
+	r := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return c
+		}
+		path, line, ok := strings.Cut(line, ": ")
+		s := files[path]
+		if !ok || s == nil {
+			c.wrong(&c.changed, 1, path)
+			continue
+		}
+		c.take(s, line)
+	}
+}
+
+// writeAndRotate writes lines until stop.
+func (s *soaked) writeAndRotate(stop <-chan struct{}, begin time.Duration) error {
+	time.Sleep(begin)
+	line := time.NewTicker(soakRate)
+	defer line.Stop()
+	rotate := time.NewTicker(soakRotate)
+	defer rotate.Stop()
+	for {
+		var err error
+		select {
+		case <-stop:
+			return nil
+		case <-line.C:
+			err = s.write(1)
+		case <-rotate.C:
+			if err = s.rotate(); errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("rotated before it was there: %w", err)
+			}
+			if err == nil {
+				err = s.write(1)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// placeFile copies a file as an installer does: it is there when it is whole.
+func placeFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(to+".new", b, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// usage samples what a process uses.
+type usage struct {
+	stop chan struct{}
+	done chan used
+}
+
+type used struct {
+	memory, files           int64 // at most
+	memoryRatio, filesRatio float64
+}
+
+func watchUsage(pid int) *usage {
+	u := &usage{make(chan struct{}), make(chan used, 1)}
+	go func() {
+		var memory, files []int64
+		tick := time.NewTicker(soakSample)
+		defer tick.Stop()
+		for {
+			select {
+			case <-u.stop:
+				u.done <- used{slices.Max(memory), slices.Max(files), growth(memory), growth(files)}
+				return
+			case <-tick.C:
+			}
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			_, value, found := strings.Cut(string(status), "VmRSS:")
+			fds, err2 := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+			var kib int64
+			if _, err3 := fmt.Sscan(value, &kib); err == nil && err2 == nil && err3 == nil && found {
+				memory = append(memory, kib<<10)
+				files = append(files, int64(len(fds)))
+			}
+		}
+	}()
+	return u
+}
+
+func (u *usage) end() used {
+	close(u.stop)
+	return <-u.done
+}
+
+// growth returns the mean of the last quarter of the samples, to that of the second.
+func growth(samples []int64) float64 {
+	mean := func(s []int64) (sum float64) {
+		for _, v := range s {
+			sum += float64(v)
+		}
+		return sum / float64(max(1, len(s)))
+	}
+	n := len(samples)
+	return mean(samples[n-n/4:]) / max(1, mean(samples[n/4:n/2]))
 }
