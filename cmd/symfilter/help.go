@@ -67,7 +67,9 @@ Servers of debug files:
       --cache-max SIZE     of the cache; what was longest unread goes first
 
 What is read, plain or packed with gzip:
-      --input FORMAT       markup, valgrind (XML), callgrind (profiles), rtrace
+      --input FORMAT       markup; cri or docker (logs of containers, as
+                           Kubernetes and json-file keep them; so they come
+                           out); valgrind (XML); callgrind (profiles); rtrace
                            (of sp-rtrace); auto recognises which
       --sysroot DIR        where the files are that a report of Valgrind names
       --map FILE           where they were loaded: /proc/PID/maps, or the log of
