@@ -39,6 +39,15 @@ func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	return s, !set.bad, true
 }
 
+// nextListed is nextArangeSet within what the present lookup may cost.
+func (d *Data) nextListed(c *cursor) (s arangeSet, ok, more bool) {
+	s, ok, more = nextArangeSet(c)
+	if more && !d.spend(1+len(s.pairs)/arangeCost) {
+		return arangeSet{}, false, false
+	}
+	return s, ok, more
+}
+
 // pair returns the i-th range.
 func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 	if s.size == 8 {
@@ -81,7 +90,7 @@ func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	claims := 0
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
-		s, ok, more := nextArangeSet(&c)
+		s, ok, more := d.nextListed(&c)
 		if !more {
 			break
 		}
@@ -127,7 +136,7 @@ func (d *Data) eachListed() iter.Seq[unitRange] {
 	return func(yield func(unitRange) bool) {
 		c := cursor{buf: d.sec.get(secAranges), big: d.big}
 		for {
-			s, ok, more := nextArangeSet(&c)
+			s, ok, more := d.nextListed(&c)
 			if !more {
 				return
 			}
@@ -192,7 +201,7 @@ func (d *Data) readRoots() []unitRange {
 	var mentioned []uint64
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
-		s, ok, more := nextArangeSet(&c)
+		s, ok, more := d.nextListed(&c)
 		if !more {
 			break
 		}

@@ -3,6 +3,7 @@ package dwarf
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -398,5 +399,24 @@ func TestWorkIsBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A look at tables of the whole file costs no more than a lookup may.
+func TestTablesOfTheFileAreBounded(t *testing.T) {
+	zeros := make([]byte, 1<<30) // sets of no bytes, and units of none
+	for _, name := range []string{".debug_aranges", ".debug_info"} {
+		d := newData(sections{load: func(section string) ([]byte, error) {
+			if section == name {
+				return zeros, nil
+			}
+			return nil, nil
+		}})
+		if _, err := d.Lookup(nil, 0x1000); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v, want %v", name, err, ErrDamaged)
+		}
+		if n := d.Footprint(); n > 64<<20 {
+			t.Errorf("%s: %d bytes are held", name, n)
+		}
 	}
 }

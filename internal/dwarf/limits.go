@@ -4,6 +4,8 @@ package dwarf
 const (
 	maxWork        = 1 << 25   // steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
 	maxUnitBytes   = 1<<32 - 1 // entries are told apart by 32-bit offsets in their unit
+	arangeCost     = 1 << 7    // bytes of .debug_aranges that count as a step
+	maxUnits       = 4 << 20   // units of a file: 32 MiB of offsets. A browser with type units has 1 million
 	maxDIEs        = 4 << 20   // entries visited in one walk over a unit
 	maxDepth       = 256       // entries nested in each other below a function
 	maxFrames      = 128       // frames returned for one address

@@ -269,6 +269,10 @@ func (d *Data) unitOffsets() []uint64 {
 			d.damaged("unit at %#x: header", off)
 			break
 		}
+		if len(d.offsets) == maxUnits {
+			d.damaged("more than %d units", maxUnits)
+			break
+		}
 		d.offsets = append(d.offsets, off)
 		off = end
 	}
