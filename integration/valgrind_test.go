@@ -90,8 +90,11 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 		}
 	})
 	t.Log(all)
-	if all.right*1000 < all.frames*995 {
-		t.Errorf("%d of %d frames are right, want 99.5 %%", all.right, all.frames)
+	if all.right*1000 < (all.frames+all.alone)*995 {
+		t.Errorf("%d of %d frames are right, want 99.5 %%", all.right, all.frames+all.alone)
+	}
+	if all.right+all.explained < all.frames {
+		t.Errorf("%d frames are neither right nor explained", all.frames-all.right-all.explained)
 	}
 	if all.wrong+all.bareWrong > 0 {
 		t.Errorf("%d biases are wrong, and %d without names", all.wrong, all.bareWrong)
@@ -104,6 +107,8 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 // score is how a report was answered.
 type score struct {
 	frames, right, lines, inlined int // compared; as their twin; with lines; of several functions
+	explained                     int // not as their twin, but as another reader of the debug information has them
+	alone                         int // where the twin was not
 	pairs, known, wrong           int // biases of objects in processes
 	bareKnown, bareWrong          int // where the report has no names
 }
@@ -113,6 +118,8 @@ func (s *score) add(o score) {
 	s.right += o.right
 	s.lines += o.lines
 	s.inlined += o.inlined
+	s.explained += o.explained
+	s.alone += o.alone
 	s.pairs += o.pairs
 	s.known += o.known
 	s.wrong += o.wrong
@@ -121,8 +128,8 @@ func (s *score) add(o score) {
 }
 
 func (s score) String() string {
-	return fmt.Sprintf("%d of %d frames right (%d with lines, %d with inlined calls); biases: %d of %d known, %d wrong; without names: %d known, %d wrong",
-		s.right, s.frames, s.lines, s.inlined, s.known, s.pairs, s.wrong, s.bareKnown, s.bareWrong)
+	return fmt.Sprintf("%d of %d frames right (%d with lines, %d with inlined calls), %d explained, %d without twin; biases: %d of %d known, %d wrong; without names: %d known, %d wrong",
+		s.right, s.frames, s.lines, s.inlined, s.explained, s.alone, s.known, s.pairs, s.wrong, s.bareKnown, s.bareWrong)
 }
 
 func (tw *twin) run(t *testing.T) (s score) {
@@ -168,6 +175,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 		t.Errorf("%d errors, want %d", got, want)
 	}
 	s.pairs, s.known, s.wrong = tw.biases(t, records, truth)
+	byLLVM := llvmFrames(t, run(t, nil, command, "--output=markup", "-s", full, name), tree)
+	compareLLVM(t, records, byLLVM)
 	for site := range sites(records) {
 		bias, ok := truth[site.Object]
 		if !ok {
@@ -175,12 +184,24 @@ func (tw *twin) run(t *testing.T) (s score) {
 		}
 		key := codePlace{path.Base(site.Object), site.IP - address(bias)}
 		expect, ok := want[key]
-		if !ok {
+		switch {
+		case ok && expect[0].Fn == "": // Valgrind has no name for it
+			continue
+		case !ok && site.isBelowMain(): // Valgrind shows it only where it has no name for main
+			continue
+		case !ok:
+			t.Logf("%s+%#x is not in the twin's report: %+v", key.object, key.rel, site.Frames)
+			if tw.source != "race.cpp" { // threads may have raced elsewhere
+				s.alone++
+			}
 			continue
 		}
 		s.frames++
 		if said := site.differs(expect); said != "" && !aliases.explain(&site, expect) {
 			t.Logf("%s+%#x: %s\n got %+v\nwant %+v", key.object, key.rel, said, site.Frames, expect)
+			if site.isAs(byLLVM[codePlace{key.object, site.Offset}]) {
+				s.explained++ // Valgrind leaves calls out that are inlined at several ranges of addresses
+			}
 			continue
 		}
 		s.right++
@@ -193,7 +214,6 @@ func (tw *twin) run(t *testing.T) (s score) {
 	}
 
 	compareText(t, records, run(t, nil, command, "-s", full, name))
-	compareLLVM(t, records, run(t, nil, command, "--output=markup", "-s", full, name), tree)
 
 	names := regexp.MustCompile(`(?s)\s*<(fn|dir|file|line|fun)>[^<]*</\w+>|<suppression>.*?</suppression>`)
 	anonymous := names.ReplaceAll(report, nil)
@@ -405,7 +425,7 @@ func twinFrames(t *testing.T, report []byte, biases map[string]address) map[code
 			f := group[0]
 			ip, err := strconv.ParseUint(f.IP, 0, 64)
 			bias, ok := biases[f.Obj]
-			if err != nil || !ok || f.Fn == "" {
+			if err != nil || !ok {
 				continue
 			}
 			all[codePlace{path.Base(f.Obj), address(ip) - bias}] = group
@@ -428,12 +448,13 @@ func plainName(s string) string {
 
 // bareName returns a function's name without what is around it.
 func bareName(s string) string {
+	if strings.Contains(s, "operator") {
+		return "operator"
+	}
 	depth := 0
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case strings.HasPrefix(s[i:], "operator"):
-			return "operator"
 		case c == '<':
 			depth++
 		case c == '>':
@@ -471,6 +492,15 @@ func (s *jsonSite) differs(want []xmlFrame) string {
 		}
 	}
 	return ""
+}
+
+// isBelowMain reports whether a site is what calls main, or has no name.
+func (s *jsonSite) isBelowMain() bool {
+	if len(s.Frames) == 0 {
+		return true
+	}
+	fn := s.Frames[0].Function
+	return fn == "(below main)" || fn == "_start" || strings.HasPrefix(fn, "__libc_start_")
 }
 
 // aliases are the names of symbols by address.
@@ -546,29 +576,44 @@ func compareText(t *testing.T, records []jsonRecord, text string) {
 	}
 }
 
-// compareLLVM compares the functions that llvm-symbolizer finds for the markup
-// of a report with those of the JSON.
-func compareLLVM(t *testing.T, records []jsonRecord, markup, tree string) {
+// llvmFrames returns what llvm-symbolizer says of each place in the markup of a report: inlined calls first.
+func llvmFrames(t *testing.T, markup, tree string) map[codePlace][]frame {
 	t.Helper()
 	out := run(t, []byte(markup), "sh", "-c", `llvm-symbolizer-19 --filter-markup --debug-file-directory="$0" --debug-file-directory=/usr/lib/debug 2>/dev/null`, tree)
-	got := make(map[codePlace]string)
+	all := make(map[codePlace][]frame)
+	var calls []frame
 	for _, f := range parseFrames(t, out) {
+		calls = append(calls, f)
 		if f.Inline == 0 {
-			got[codePlace{f.Module, address(f.Rel)}] = f.Func
+			all[codePlace{f.Module, address(f.Rel)}] = calls
+			calls = nil
 		}
 	}
+	return all
+}
+
+// isAs reports whether a site has the functions and lines that llvm-symbolizer has.
+func (s *jsonSite) isAs(frames []frame) bool {
+	return slices.EqualFunc(s.Frames, frames, func(g jsonFrame, w frame) bool {
+		return plainName(g.Function) == plainName(w.Func) && g.Line == w.Line
+	})
+}
+
+// compareLLVM compares the functions that llvm-symbolizer finds with those of the JSON.
+func compareLLVM(t *testing.T, records []jsonRecord, got map[codePlace][]frame) {
+	t.Helper()
 	compared := 0
 	for s := range sites(records) {
 		if s.Source != "symbols" {
 			continue
 		}
 		want := s.Frames[len(s.Frames)-1]
-		fn, ok := got[codePlace{path.Base(s.Object), s.Offset}]
-		if !ok || want.Function == "" {
+		calls := got[codePlace{path.Base(s.Object), s.Offset}]
+		if calls == nil || want.Function == "" {
 			continue
 		}
 		compared++
-		if plainName(fn) != plainName(want.Function) && fn != want.Linkage {
+		if fn := calls[len(calls)-1].Func; plainName(fn) != plainName(want.Function) && fn != want.Linkage {
 			t.Errorf("%s+%#x: llvm-symbolizer has %q, want %q", s.Object, uint64(s.Offset), fn, want.Function)
 		}
 	}
