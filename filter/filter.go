@@ -258,7 +258,7 @@ func (f *Filter) block(b []byte) {
 // nextEscape returns where ESC stands in b at or behind at; len(b) when it
 // does not.
 func nextEscape(b []byte, at int) int {
-	if i := bytes.IndexByte(b[at:], escape[0]); i >= 0 {
+	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
 		return at + i
 	}
 	return len(b)
@@ -354,7 +354,7 @@ func (f *Filter) oneFrame(text []byte) bool {
 		return false
 	}
 	open := bytes.Index(text, markupOpen)
-	if open < 0 || bytes.IndexByte(text[:open], escape[0]) >= 0 {
+	if open < 0 || bytes.IndexByte(text[:open], esc) >= 0 {
 		return false
 	}
 	frame, n := markup.LeadingBT(text[open:])
@@ -397,7 +397,7 @@ func (f *Filter) addPiece() *piece {
 // literal reports whether a symbol with these fields is a [markup.Writer]'s
 // form of text that looks like markup.
 func literal(fields []byte) bool {
-	return len(fields) > 0 && (fields[0] == '{' || fields[0] == escape[0]) && markup.Symbol{Name: string(fields)}.Literal()
+	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
 // splitLine returns a line's text and its line end: "\n", "\r\n" or nothing.

@@ -2,9 +2,10 @@ package filter
 
 import "bytes"
 
+const esc = 0x1b
+
 var (
 	markupOpen = []byte("{{{")
-	escape     = []byte{0x1b}
 	newline    = []byte{'\n'}
 )
 

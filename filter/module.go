@@ -235,7 +235,7 @@ func (m *moduleLine) mayContinue(text []byte) bool {
 func equalButDigits(a, b []byte) bool {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
-		case a[0] == escape[0]:
+		case a[0] == esc:
 			n := bytes.IndexByte(a, 'm') + 1
 			if n == 0 || len(b) < n || !bytes.Equal(a[:n], b[:n]) {
 				return false

@@ -1,6 +1,10 @@
 package filter
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
 
 // visible makes control characters of the log's text visible, for a terminal
 // that would obey them: as \x1b or \u202e. TAB stays. Colour sequences are not
@@ -21,27 +25,7 @@ func (v *visible) append(dst, text []byte, whole bool) []byte {
 		v.cut = append([]byte(nil), text[len(text)-n:]...)
 		text = text[:len(text)-n]
 	}
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= ' ' && c < 0x7f || c == '\t' {
-			i++
-			continue
-		}
-		n := 1
-		if c >= utf8.RuneSelf {
-			var r rune
-			if r, n = utf8.DecodeRune(text[i:]); !(r == utf8.RuneError && n == 1) && !hidden(r) {
-				i += n
-				continue
-			}
-		}
-		dst = append(dst, text[from:i]...)
-		dst = appendClean(dst, string(text[i:i+n]))
-		i += n
-		from = i
-	}
-	return append(dst, text[from:]...)
+	return escape.AppendText(dst, text, "\t")
 }
 
 // cutRune returns the length of the unfinished rune that b ends with.

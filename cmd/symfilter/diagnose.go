@@ -3,11 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // diagnosticsASecond bounds what a broken or hostile log can make of standard
@@ -67,27 +66,4 @@ func (d *diagnostics) tellSuppressed() {
 
 // oneLine escapes what would end the line or steer a terminal: messages quote
 // logs and files. What is escaped looks as in the filter's output.
-func oneLine(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, unsafeRune) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		_, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r < utf8.RuneSelf && unsafeRune(r), r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, "\\x%02x", s[i])
-		case r > 0xffff && unsafeRune(r):
-			fmt.Fprintf(&b, "\\U%08x", r)
-		case unsafeRune(r):
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func unsafeRune(r rune) bool {
-	return !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
+func oneLine(s string) string { return string(escape.AppendText(nil, s, "")) }

@@ -13,8 +13,9 @@ import (
 
 const digits = "0123456789abcdef"
 
-// AppendText appends text with what is not printable made visible, as \x1b or
-// \u202e, and so are bytes that are no UTF-8. The ASCII characters in keep stay.
+// AppendText appends text with control characters made visible, as \x1b or
+// \u202e, and so is what has no width, separates lines, changes the direction of
+// its neighbours, or is no UTF-8. The ASCII characters in keep stay.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -24,7 +25,7 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 			continue
 		}
 		r, n := decode(text, i)
-		if n > 1 && unicode.IsPrint(r) {
+		if n > 1 && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			i += n
 			continue
 		}

@@ -21,7 +21,7 @@ const module = "github.com/symfilter/symfilter"
 // programs of the house itself may import everything.
 var direction = map[string][]string{
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace"},
-	"filter":              {"markup", "sgr", "symbolize", "buildid"},
+	"filter":              {"markup", "sgr", "symbolize", "buildid", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid"},
 	"valgrind":            {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
 	"callgrind":           {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
