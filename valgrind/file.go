@@ -73,13 +73,7 @@ func (fs *files) of(name string) *file {
 
 // located returns where the file of this name is on this machine.
 func (o *Options) located(name string) string {
-	mapped := false
-	for _, m := range o.PrefixMap {
-		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			name, mapped = m.New+rest, true
-			break
-		}
-	}
+	name, mapped := o.mapped(name)
 	if o.Sysroot != "" && !mapped {
 		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -39,11 +40,7 @@ type renderer struct {
 func (r *renderer) Close() error {
 	err := r.Reader.Close()
 	r.flush()
-	for _, p := range r.t.open {
-		r.t.tell(p)
-	}
-	r.t.tell(r.t.cur)
-	r.t.files.close()
+	r.t.end()
 	if err == nil {
 		err = r.err
 	}
@@ -202,6 +199,9 @@ func (r *renderer) isElement(s *site) bool {
 // frameText renders a site by what the report says, in the layout of package
 // filter.
 func (r *renderer) frameText(s *site) {
+	if last := &s.frames[len(s.frames)-1]; last.Fn == nil && last.File == nil {
+		r.t.miss(s, nil)
+	}
 	for i := range s.frames {
 		f := &s.frames[i]
 		b := r.line
@@ -278,10 +278,7 @@ func (r *renderer) position(f *Frame) {
 	if len(f.File) == 0 {
 		return
 	}
-	if len(f.Dir) > 0 {
-		r.line = append(appendClean(r.line, f.Dir), '/')
-	}
-	r.line = appendClean(r.line, f.File)
+	r.line = escape.AppendText(r.line, r.o.source(f.source()), "\t")
 	if f.Line != 0 {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}

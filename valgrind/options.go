@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/symbolize"
@@ -22,9 +23,11 @@ type Options struct {
 
 	// Sysroot is the folder below which the files are that a report names, if
 	// it is not the root. PrefixMap replaces the first prefix that matches of
-	// such a name; that is then its place.
+	// such a name; that is then its place. It does the same for source files,
+	// and Basenames takes their folders away, where they do not become elements.
 	Sysroot   string
 	PrefixMap []PrefixMap
+	Basenames bool
 
 	// Maps says exactly where files were loaded. Without it, or for files that
 	// are not in it, the bias is inferred.
@@ -41,6 +44,10 @@ type Options struct {
 	Wait    time.Duration
 	Context context.Context
 
+	// Unresolved is told at the end which frames got no name, by their object;
+	// those that became elements are not among them. Nil: nobody is.
+	Unresolved func([]Unresolved)
+
 	// Diagnose is told, in one line each, of objects whose place is not known,
 	// and of files that are of another build than the one that ran. Nil: nobody
 	// is.
@@ -54,6 +61,25 @@ func (o *Options) diagnose(s string) {
 	if o.Diagnose != nil {
 		o.Diagnose(s)
 	}
+}
+
+// source returns the name of a source file to be shown.
+func (o *Options) source(name string) string {
+	if o.Basenames {
+		return base(name)
+	}
+	name, _ = o.mapped(name)
+	return name
+}
+
+// mapped returns a name as the prefix map has it, and whether that has it.
+func (o *Options) mapped(name string) (string, bool) {
+	for _, m := range o.PrefixMap {
+		if rest, ok := strings.CutPrefix(name, m.Old); ok {
+			return m.New + rest, true
+		}
+	}
+	return name, false
 }
 
 func (o *Options) context() context.Context {

@@ -38,6 +38,14 @@ type Frame struct {
 	Line               uint64 // 0 where the report has none
 }
 
+// source returns the name of the source file.
+func (f *Frame) source() string {
+	if len(f.Dir) == 0 {
+		return string(f.File)
+	}
+	return string(f.Dir) + "/" + string(f.File)
+}
+
 // Get returns the text of the first item at depth 0 of this name.
 func (r *Record) Get(name string) []byte {
 	for i := range r.Items {

@@ -54,14 +54,10 @@ func (r *reporter) Write(p []byte) (int, error) {
 // Close prints what is left. It does not close the writer.
 func (r *reporter) Close() error {
 	err := r.Reader.Close()
-	for _, p := range r.t.open {
-		r.t.tell(p)
-	}
-	r.t.tell(r.t.cur)
+	r.t.end()
 	if e := r.send(); err == nil {
 		err = e
 	}
-	r.t.files.close()
 	return err
 }
 
@@ -253,11 +249,8 @@ func (r *reporter) frame(s *site) {
 	if last.Obj != nil {
 		b = escape.AppendMember(b, "object", last.Obj)
 	}
-	reason := "the report has no object for the address"
-	if last.Obj != nil {
-		reason = "it is not known where the object was loaded"
-	}
 	var got *answer
+	var why error
 	if s.at != nil {
 		f := s.at.of.file
 		if !f.id.IsZero() {
@@ -265,10 +258,9 @@ func (r *reporter) frame(s *site) {
 		}
 		b = escape.AppendHex(b, "offset", s.rel)
 		got = r.answers.ask(r.t, s)
-		reason = "no symbol covers the address"
-		if got.err != nil {
-			reason = got.err.Error()
-		}
+		why = got.err
+	} else {
+		_, why = r.t.cur.placeless(last)
 	}
 	switch {
 	case got != nil && got.better(s):
@@ -286,6 +278,11 @@ func (r *reporter) frame(s *site) {
 		}
 		b = append(b, ']')
 	default:
+		r.t.miss(s, why)
+		reason := "no symbol covers the address"
+		if why != nil {
+			reason = why.Error()
+		}
 		b = escape.AppendMember(b, "reason", reason)
 	}
 	if last.Fn != nil || last.File != nil {
@@ -341,7 +338,7 @@ func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
 		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = escape.AppendMember(b, "file", f.File)
+		b = escape.AppendMember(b, "file", r.o.source(f.File))
 		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
 		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
 	} else {
@@ -364,11 +361,7 @@ func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string)
 		b = escape.AppendMember(b, "linkage", linkage)
 	}
 	if f.File != nil {
-		file := string(f.File)
-		if len(f.Dir) > 0 {
-			file = string(f.Dir) + "/" + file
-		}
-		b = escape.AppendMember(b, "file", file)
+		b = escape.AppendMember(b, "file", r.o.source(f.source()))
 		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
 	}
 	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')

@@ -7,20 +7,21 @@ import (
 
 // A tracker knows the processes of a report, and which of them speaks.
 type tracker struct {
-	o      *Options
-	files  *files
-	solver solver
-	begun  int        // documents
-	open   []*process // that have begun and not ended; the innermost speaks
-	closed bool       // the document of the process that speaks has ended: a forked child goes on
-	ahead  []*process // by the number of their document; 0 is what stands before the first
-	cur    *process
-	told   map[string]bool
-	looks  bool // ahead: no process is forgotten
+	o       *Options
+	files   *files
+	solver  solver
+	begun   int        // documents
+	open    []*process // that have begun and not ended; the innermost speaks
+	closed  bool       // the document of the process that speaks has ended: a forked child goes on
+	ahead   []*process // by the number of their document; 0 is what stands before the first
+	cur     *process
+	told    map[string]bool
+	missing missing
+	looks   bool // ahead: no process is forgotten
 }
 
 func newTracker(o *Options) *tracker {
-	t := &tracker{o: o, files: &files{o: o}, told: make(map[string]bool)}
+	t := &tracker{o: o, files: &files{o: o}, told: make(map[string]bool), missing: make(missing)}
 	t.solver = solver{maps: o.Maps, allowed: maxWork, demangle: func(s string) string { return s }}
 	if o.Symbolizer != nil {
 		t.solver.answers = newAnswerer(o)
@@ -136,7 +137,7 @@ func (t *tracker) tell(p *process) {
 			switch {
 			case e.located || f.err != nil:
 			case e.stale:
-				said = fmt.Sprintf("%s: this is not the file that ran: its code does not fit the addresses in the report", f.path)
+				said = fmt.Sprintf("%s: %v", f.path, errOtherFile)
 			default:
 				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.places(), base(o.name))
 			}
@@ -146,6 +147,18 @@ func (t *tracker) tell(p *process) {
 			t.say(f.err.Error() + "; its frames stay as they are")
 		}
 	}
+}
+
+// end says what is to be said at the end of the report, and closes the files.
+func (t *tracker) end() {
+	for _, p := range t.open {
+		t.tell(p)
+	}
+	t.tell(t.cur)
+	if t.o.Unresolved != nil {
+		t.o.Unresolved(t.missing.list())
+	}
+	t.files.close()
 }
 
 func (t *tracker) say(s string) {

@@ -52,6 +52,8 @@ func (c *config) defineFormat(set *pflag.FlagSet, command string) {
 // helpOf returns what --help prints.
 func helpOf(command string) string {
 	switch command {
+	case input.Valgrind.String():
+		return valgrindHelp
 	case input.Callgrind.String():
 		return callgrindHelp
 	case input.RTrace.String():
