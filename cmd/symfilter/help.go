@@ -71,7 +71,7 @@ What is read, plain or packed with gzip:
                            Kubernetes and json-file keep them; so they come
                            out); valgrind (XML); callgrind (profiles); rtrace
                            (of sp-rtrace); auto recognises which
-      --sysroot DIR        where the files are that a report of Valgrind names
+      --sysroot DIR        where the files are that a report or profile names
       --map FILE           where they were loaded: /proc/PID/maps, or the log of
                            valgrind -v -v (repeatable)
       --bias OBJ=0xADDR    where one was loaded, less where it was linked
