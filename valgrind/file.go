@@ -63,7 +63,7 @@ func (fs *files) of(name string) *file {
 		fs.byName = make(map[string]*file)
 	}
 	if len(fs.byName) >= maxOpen {
-		f.err = fmt.Errorf("%s: not opened: the report names more than %d files", f.path, maxOpen)
+		f.err = fmt.Errorf("not opened: the report names more than %d files", maxOpen)
 		return f
 	}
 	fs.byName[name] = f
@@ -87,16 +87,15 @@ func (o *Options) located(name string) string {
 
 func (f *file) open() {
 	if !filepath.IsAbs(f.path) || len(f.path) > maxPath {
-		f.err = fmt.Errorf("%.200q is no absolute path", f.path)
+		f.err = errors.New("this is no absolute path")
 		return
 	}
-	f.opened, f.err = buildid.OpenRegular(f.path, "the report")
-	if f.err != nil {
+	if f.opened, f.err = buildid.OpenRegular(f.path, "the report"); f.err != nil {
+		f.err = withoutPath(f.err)
 		return
 	}
 	f.safely(func() {
 		if f.elf, f.err = object.Open(f.opened, f.opened.Size(), f.opened.OS()); f.err != nil {
-			f.err = fmt.Errorf("%s: %w", f.path, f.err)
 			return
 		}
 		f.id, _ = buildid.Read(f.opened, f.opened.Size())
@@ -119,9 +118,21 @@ func (f *file) open() {
 			}
 		}
 		if len(f.code) == 0 {
-			f.err = fmt.Errorf("%s: it has no code", f.path)
+			f.err = errors.New("it has no code")
 		}
 	})
+}
+
+// withoutPath says why a file could not be opened.
+func withoutPath(err error) error {
+	var system *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errNoFile
+	case errors.As(err, &system):
+		return system.Err
+	}
+	return err
 }
 
 // safely calls use, which reads from the mapping: another process may cut the
@@ -130,7 +141,7 @@ func (f *file) safely(use func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if e, ok := recover().(runtime.Error); ok {
-			f.err = fmt.Errorf("%s: it changed while it was read: %w", f.path, e)
+			f.err = fmt.Errorf("it changed while it was read: %w", e)
 		}
 	}()
 	use()

@@ -18,6 +18,7 @@ type Unresolved struct {
 
 // Why a frame has no place in a file.
 var (
+	errNoFile    = errors.New("there is no such file here; --sysroot says where files of another machine are")
 	errNoObject  = errors.New("the report has no object for the address")
 	errNoPlace   = errors.New("it is not known where the object was loaded; --bias or --map says so")
 	errOtherFile = errors.New("this is not the file that ran: its code does not fit the addresses in the report")

@@ -144,7 +144,7 @@ func (t *tracker) tell(p *process) {
 			t.say(said)
 		}
 		if f.err != nil {
-			t.say(f.err.Error() + "; its frames stay as they are")
+			t.say(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.path, f.err))
 		}
 	}
 }
