@@ -223,10 +223,12 @@ func (j *objectPrinter) function(n uint32) {
 	j.object("function")
 	j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(n), 10)
 	j.b = escape.AppendMember(j.b, "function", g.title(n))
-	if link := j.text(at.link); link != "" {
+	link := j.text(at.link)
+	if link == "" && isMangled(j.text(at.fn)) {
+		link = j.text(at.fn)
+	}
+	if link != "" && link != g.title(n) {
 		j.b = escape.AppendMember(j.b, "linkage", link)
-	} else if name := j.text(at.fn); name != g.title(n) && name != "" {
-		j.b = escape.AppendMember(j.b, "linkage", name)
 	}
 	if text := j.text(at.object); text != "" {
 		j.b = escape.AppendMember(j.b, "object", text)
@@ -254,7 +256,10 @@ func (j *objectPrinter) function(n uint32) {
 		if i > 0 {
 			j.b = append(j.b, ',')
 		}
-		j.b = escape.AppendMember(append(j.b, '{'), "file", g.s.file(f.name))
+		j.b = append(j.b, '{')
+		if !g.isUnknown(f.name) {
+			j.b = escape.AppendMember(j.b, "file", g.s.file(f.name))
+		}
 		j.b = append(appendCosts(j.b, "self", j.measures, f.costs), '}')
 	}
 	j.b = append(j.b, ']')

@@ -2,7 +2,9 @@ package callgrind
 
 import (
 	"io"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +19,7 @@ import (
 // the addresses of the objects' files. What is written is rendered as far as its
 // lines are whole; Close renders the rest.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
-	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64)}
+	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
 	r.Reader = NewReader(r.record, o.diagnose)
 	r.objects = objects{o: &o, r: r.Reader}
 	return r
@@ -37,6 +39,8 @@ type renderer struct {
 	at     Place           // the function under whose heading we are
 	source Name            // the file of the lines
 	began  bool            // a document has begun
+
+	missing map[Name]bool // objects with addresses that are no elements
 }
 
 // moduleShift says how far apart modules are: farther than any object is large.
@@ -46,14 +50,12 @@ const moduleShift = 40
 func (r *renderer) Close() error {
 	err := r.Reader.Close()
 	r.flush()
-	var missing []Unresolved
-	for n, base := range r.shown {
-		if f := r.objects.of(n); f != nil && base == 0 && f.err != nil {
-			missing = append(missing, Unresolved{Path: f.path, Err: f.err})
+	told := 0
+	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
+		if f := r.objects.of(n); told < maxTold && f != nil && f.err != nil {
+			told++
+			r.o.diagnose(f.err.Error() + "; the addresses in it stay as they are")
 		}
-	}
-	for _, u := range missing[:min(len(missing), maxTold)] {
-		r.o.diagnose(u.Err.Error() + "; the addresses in it stay as they are")
 	}
 	if err == nil {
 		err = r.err
@@ -125,7 +127,7 @@ func (r *renderer) record(rec *Record) error {
 		r.text(" -> ")
 		r.target(&rec.To)
 		r.line = strconv.AppendInt(append(r.line, "  "...), rec.Count, 10)
-		r.text(" calls,")
+		r.text(" calls, incl")
 		r.costs(rec.Costs)
 	case Jump:
 		r.present(rec.Object)
@@ -237,6 +239,9 @@ func (r *renderer) place(at *Place) {
 func (r *renderer) address(object Name, addr uint64) bool {
 	base := r.base(object)
 	if base == 0 || addr>>moduleShift != 0 {
+		if len(r.missing) < maxFunctions {
+			r.missing[object] = true
+		}
 		return false
 	}
 	r.element(markup.PC{Addr: base + addr, Kind: markup.Precise})

@@ -96,6 +96,7 @@ func (m *model) take(rec *Record) error {
 		c[0] = plus(c[0], rec.Count)
 		add(c[1:], rec.Costs)
 	case Jump:
+		m.sums.begun = true
 		if m.jumpy {
 			m.jump(rec)
 		}
@@ -164,6 +165,9 @@ func (m *model) size() int { return m.costs.size() + m.calls.size() + m.jumps.si
 
 // widen makes room for the costs of more events.
 func (m *model) widen(events int) {
+	if events <= m.costs.width && events <= len(m.sums.total) {
+		return
+	}
 	m.costs.widen(events)
 	m.calls.widen(events + 1)
 	m.sums.widen(events)
@@ -172,7 +176,7 @@ func (m *model) widen(events int) {
 func (p *partSums) widen(events int) {
 	for _, s := range []*[]int64{&p.self, &p.summary, &p.totals, &p.total} {
 		if *s != nil || s == &p.self || s == &p.total {
-			*s = append(*s, make([]int64, events-len(*s))...)
+			*s = append(*s, make([]int64, max(0, events-len(*s)))...)
 		}
 	}
 }
@@ -247,11 +251,12 @@ func (m *model) endPart() {
 	if !p.begun {
 		return
 	}
+	m.widen(len(m.r.Events()))
 	m.head.parts++
 	for e := range p.totals {
 		if p.totals[e] != p.self[e] {
-			m.r.complain("sums", "is in part %d, whose lines do not add up to totals: of line %d: %d %s, not %d",
-				m.head.parts, p.line, p.self[e], m.r.Events()[e].Name, p.totals[e])
+			m.r.complainOf(p.line, "sums", "says that part %d cost %d %s; its lines add up to %d",
+				m.head.parts, p.totals[e], m.r.Events()[e].Name, p.self[e])
 			break
 		}
 	}

@@ -3,9 +3,13 @@ package callgrind
 import (
 	"context"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +73,9 @@ func (all *objects) open(f *objectFile) error {
 	all.opened++
 	file, err := buildid.OpenRegular(f.path, "the profile")
 	if err != nil {
+		if e := (*fs.PathError)(nil); errors.As(err, &e) {
+			err = fmt.Errorf("%s: %w", f.path, e.Err)
+		}
 		return err
 	}
 	defer file.Close()
@@ -160,8 +167,8 @@ func (all *objects) tell(unresolved []Unresolved) {
 		}
 	}
 	told := 0
-	for _, f := range all.byName {
-		if f != nil && f.outside > 0 && told < maxTold {
+	for _, n := range slices.Sorted(maps.Keys(all.byName)) {
+		if f := all.byName[n]; f != nil && f.outside > 0 && told < maxTold {
 			told++
 			all.o.diagnose(fmt.Sprintf("%s: %d of %d addresses are not in its code; it is another build than the one that ran", f.path, f.outside, f.asked))
 		}

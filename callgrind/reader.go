@@ -174,9 +174,13 @@ func (r *Reader) Close() error {
 
 // complain tells of the line at work, unless it was told of many of that kind.
 func (r *Reader) complain(kind, format string, args ...any) {
+	r.complainOf(r.number, kind, format, args...)
+}
+
+func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 	r.told[kind]++
 	if r.diagnose != nil && r.told[kind] <= maxTold {
-		r.diagnose(fmt.Sprintf("line %d ", r.number) + fmt.Sprintf(format, args...))
+		r.diagnose(fmt.Sprintf("line %d ", line) + fmt.Sprintf(format, args...))
 	}
 }
 

@@ -53,8 +53,8 @@ func (r *Report) record(rec *Record) error {
 	if rec.Kind <= Part && r.m.sums.begun {
 		r.endPart()
 	}
-	if rec.Kind == Header && r.again != nil {
-		r.again.header(rec)
+	if r.again != nil {
+		r.again.record(rec)
 	}
 	if rec.Kind == Cost && r.m.head.parts == 0 { // files are looked for while the rest is read
 		r.s.objects.of(rec.Object)
@@ -83,11 +83,12 @@ func (r *Report) Close() error {
 		r.endPart()
 	}
 	switch {
-	case r.m.head.documents == 0:
+	case r.Reader.number == 0:
 		r.o.diagnose("it is no profile: it is empty (with --separate-threads=yes, Callgrind writes one a thread, FILE-01 and so on)")
 	case len(r.Events()) == 0:
 		r.o.diagnose("it is no profile: it has no events: line, and no costs")
 	case r.again == nil:
+		r.m.widen(len(r.Events())) // the last ones may have been named without costs
 		v := resolve(r.m, r.s)
 		g := newGraph(v, r.m.sums.total)
 		if r.o.Output == JSON {

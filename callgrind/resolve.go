@@ -55,6 +55,11 @@ func resolve(m *model, s *symbols) *resolution {
 	if s.o.Output == Profile {
 		v.asValgrind()
 	}
+	for i, n := range v.ofPlace { // what has no line is at least in the function's file
+		if v.line[i] == 0 && v.all[n].link != 0 && v.isUnknown(v.file[i]) {
+			v.file[i] = v.all[n].file
+		}
+	}
 	return v
 }
 

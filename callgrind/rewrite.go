@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // A rewriter prints parts of a profile again, with names.
@@ -18,6 +20,7 @@ type rewriter struct {
 	object  Name // at which what is printed is
 	file    Name
 	begun   bool
+	anew    bool // a document begins, and no line of its header says so
 
 	unresolved map[Name]int
 }
@@ -32,13 +35,21 @@ const (
 	fnTable
 )
 
-// header keeps a line of a header, but for those that are made anew.
-func (w *rewriter) header(rec *Record) {
-	switch string(rec.Key) {
-	case "positions", "events", "summary", "totals":
+// record keeps a line of a header, but for those that are made anew. Another
+// document has names of its own.
+func (w *rewriter) record(rec *Record) {
+	switch {
+	case rec.Kind == Document:
+		w.written, w.object, w.anew = [3]map[Name]int{}, 0, true
+	case rec.Kind != Header || len(w.lines) == maxHeader:
 	default:
-		if len(w.lines) < maxHeader {
-			w.lines = append(w.lines, headerLine{string(rec.Key), string(rec.Value)})
+		switch key := string(rec.Key); key {
+		case "positions", "events", "summary", "totals":
+		case "version", "creator":
+			w.anew = false
+			fallthrough
+		default:
+			w.lines = append(w.lines, headerLine{key, string(rec.Value)})
 		}
 	}
 }
@@ -71,11 +82,12 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	} else {
 		w.b = append(w.b, '\n')
 	}
-	if !slices.ContainsFunc(w.lines, func(l headerLine) bool { return l.key == "version" }) && w.m.head.parts == 1 {
+	if w.anew {
 		w.b = append(w.b, "version: 1\n"...)
+		w.anew = false
 	}
 	for _, l := range w.lines {
-		w.b = append(append(append(append(w.b, l.key...), ": "...), l.value...), '\n')
+		w.b = append(escape.AppendText(append(append(w.b, l.key...), ": "...), l.value, "\t"), '\n')
 	}
 	w.b = append(w.b, "positions: "...)
 	if addresses {
@@ -83,7 +95,7 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	}
 	w.b = append(w.b, "line\nevents:"...)
 	for _, e := range w.m.r.Events() {
-		w.b = append(append(w.b, ' '), e.Name...)
+		w.b = escape.AppendText(append(w.b, ' '), e.Name, "")
 	}
 	w.b = append(w.b, '\n')
 	if summary != nil {
@@ -220,7 +232,7 @@ func (w *rewriter) name(spec string, table int, n Name) {
 		case table == flTable:
 			text = w.s.file(n)
 		}
-		w.b = append(append(w.b, ' '), text...)
+		w.b = escape.AppendText(append(w.b, ' '), text, "\t")
 	}
 	w.b = append(w.b, '\n')
 }

@@ -243,7 +243,9 @@ func (t *listing) pad(n int) {
 func (t *listing) heading(h *headings) {
 	line := func(name, value string) {
 		if value != "" {
-			t.put(faint, (name + strings.Repeat(" ", 10))[:10])
+			name = string(escape.AppendText(nil, name, ""))
+			t.put(faint, name)
+			t.pad(max(1, 10-len(name)))
 			t.b = append(escape.AppendText(t.b, value, ""), '\n')
 		}
 	}

@@ -1,0 +1,105 @@
+package callgrind
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// records reads a profile in blocks of so many bytes and prints its records, a
+// line each, with what the Reader complains of between them.
+func records(profile []byte, block int) string {
+	var b strings.Builder
+	var r *Reader
+	place := func(p *Place) {
+		fmt.Fprintf(&b, " %s|%s|%s", r.Text(p.Object), r.Text(p.File), r.Text(p.Function))
+		if p.Source != p.File {
+			fmt.Fprintf(&b, " in %s", r.Text(p.Source))
+		}
+		if p.Addr != 0 {
+			fmt.Fprintf(&b, " %#x", p.Addr)
+		}
+		fmt.Fprintf(&b, ":%d", p.Position.Line)
+	}
+	costs := func(rec *Record) {
+		for i, n := range rec.Costs {
+			fmt.Fprintf(&b, " %s=%d", r.Events()[i].Name, n)
+		}
+		b.WriteByte('\n')
+	}
+	r = NewReader(func(rec *Record) error {
+		switch rec.Kind {
+		case Document:
+			b.WriteString("document\n")
+		case Part:
+			b.WriteString("part\n")
+		case Header:
+			fmt.Fprintf(&b, "header %s: %s\n", rec.Key, rec.Value)
+		case Cost:
+			b.WriteString("cost")
+			place(&rec.Place)
+			costs(rec)
+		case Call:
+			b.WriteString("call")
+			place(&rec.Place)
+			fmt.Fprintf(&b, " -> %d×", rec.Count)
+			place(&rec.To)
+			costs(rec)
+		case Jump:
+			b.WriteString("jump")
+			place(&rec.Place)
+			fmt.Fprintf(&b, " -> %d", rec.Count)
+			if rec.Conditional {
+				fmt.Fprintf(&b, "/%d", rec.Executed)
+			}
+			b.WriteString("×")
+			place(&rec.To)
+			b.WriteByte('\n')
+		}
+		return nil
+	}, func(s string) { b.WriteString("! " + s + "\n") })
+	for len(profile) > 0 {
+		n := min(len(profile), block)
+		r.Write(profile[:n])
+		profile = profile[n:]
+	}
+	r.Close()
+	for _, e := range r.Derived() {
+		fmt.Fprintf(&b, "event %s = %s (%s)\n", e.Name, e.Formula, e.Long)
+	}
+	return b.String()
+}
+
+// The scripts in testdata/records hold a profile and its records.
+func TestProfilesAreReadWhole(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
+	if err != nil || len(names) < 15 {
+		t.Fatalf("%d scripts, %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			profile, want := a.Files[0].Data, string(a.Files[1].Data)
+			if a.Files[0].Name == "cut" { // its last line has no end
+				profile = profile[:len(profile)-1]
+			}
+			for _, block := range []int{1, 7, len(profile)} {
+				got := records(profile, block)
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("in blocks of %d (-want, +got):\n%s", block, d)
+				}
+			}
+			withCR := strings.ReplaceAll(string(profile), "\n", "\r\n")
+			if d := cmp.Diff(want, records([]byte(withCR), 100)); d != "" && a.Files[0].Name != "cut" {
+				t.Errorf("with carriage returns (-want, +got):\n%s", d)
+			}
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package callgrind
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// program is the ELF file of the scripts' /lib/prog.so, with its source beside
+// it. It has outer at 0x1370, and local at 0x13b0.
+const program = "../symbolize/testdata/arch/x86_64.elf"
+
+// testOptions are those of the scripts: they know program.
+func testOptions(t testing.TB) Options {
+	t.Helper()
+	path, err := filepath.Abs(filepath.FromSlash(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(path)}})
+	t.Cleanup(func() { s.Close() })
+	return Options{
+		Symbolizer: s,
+		PrefixMap:  []PrefixMap{{"/lib/prog.so", path}},
+		Wait:       time.Minute,
+		Threshold:  -1,
+		Label:      "profile",
+	}
+}
+
+// printed returns what becomes of a profile that is written in blocks of this
+// size, and what is said of it.
+func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	var said strings.Builder
+	o.Diagnose = func(s string) { said.WriteString("! " + s + "\n") }
+	write := func(w interface {
+		Write([]byte) (int, error)
+		Close() error
+	}) {
+		for p := profile; len(p) > 0; {
+			n := min(block, len(p))
+			if _, err := w.Write(p[:n]); err != nil {
+				t.Fatal(err)
+			}
+			p = p[n:]
+		}
+		if err := w.Close(); err != nil {
+			said.WriteString("error: " + err.Error() + "\n")
+		}
+	}
+	if asMarkup {
+		dst := markup.NewWriter(&out)
+		write(NewMarkup(dst, o))
+		dst.Close()
+	} else {
+		write(NewReport(&out, o.Symbolizer, o))
+	}
+	dir, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(out.String()+said.String(), filepath.ToSlash(dir), "ROOT")
+}
+
+// A script in testdata/reports has a profile, and what becomes of it: files
+// whose names are outputs and flags of the command.
+func TestReports(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join("testdata", "reports", "*.txtar"))
+	if err != nil || len(names) < 5 {
+		t.Fatalf("%d scripts, %v", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range a.Files[1:] {
+				for _, block := range []int{1 << 20, 13} {
+					got := scripted(t, a.Files[0].Data, f.Name, block)
+					if d := cmp.Diff(string(f.Data), got); d != "" {
+						t.Errorf("%s, in blocks of %d (-want, +got):\n%s", f.Name, block, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+// scripted returns what becomes of a profile by a line of words.
+func scripted(t *testing.T, profile []byte, words string, block int) string {
+	t.Helper()
+	o := testOptions(t)
+	all := strings.Fields(words)
+	for _, w := range all[1:] {
+		name, value, _ := strings.Cut(w, "=")
+		switch name {
+		case "--threshold":
+			fmt.Sscan(value, &o.Threshold)
+		case "--inclusive":
+			o.Inclusive = true
+		case "--source":
+			o.Source = true
+			path, _ := filepath.Abs(filepath.FromSlash("../symbolize/testdata/arch"))
+			o.PrefixMap = append(o.PrefixMap, PrefixMap{"/src", path})
+		case "--tree":
+			o.Tree = map[string]Tree{"caller": Callers, "calling": Calling, "both": Callers | Calling}[value]
+		case "--show":
+			o.Show = strings.Split(value, ",")
+		case "--sort":
+			o.Sort = strings.Split(value, ",")
+		case "--basenames":
+			o.Basenames = true
+		case "--color":
+			o.Color = true
+		case "--no-symbols":
+			o.Symbolizer = nil
+		case "--elements":
+			o.Elements = true
+		default:
+			t.Fatalf("no such flag: %s", w)
+		}
+	}
+	switch all[0] {
+	case "table":
+	case "json":
+		o.Output = JSON
+		out := printed(t, profile, block, false, o)
+		checkSchema(t, out)
+		return out
+	case "callgrind":
+		o.Output = Profile
+		out := printed(t, profile, block, false, o)
+		if again := printed(t, []byte(out), 1<<20, false, o); !strings.Contains(out, "!") && again != out {
+			t.Errorf("printed again, it is\n%s\nnot\n%s", again, out)
+		}
+		return out
+	case "markup":
+		return printed(t, profile, block, true, o)
+	}
+	out := printed(t, profile, block, false, o)
+	return strings.ReplaceAll(out, "\x1b", "^")
+}
+
+// checkSchema holds lines of JSON against the published schema.
+func checkSchema(t testing.TB, out string) {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "!") || strings.HasPrefix(line, "error:") {
+			continue
+		}
+		object, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if err := schema.Validate(object); err != nil {
+			t.Errorf("%v in %s", err, line)
+		}
+	}
+}
+
+// Whatever calls whatever, no function costs more than all do, and what is in no
+// cycle costs what its calls say.
+func TestNoFunctionCostsMoreThanAll(t *testing.T) {
+	// main calls a, which calls itself and b, which calls a: the costs of calls
+	// within the cycle are in those of others, again and again.
+	profile := "events: Ir\nfn=main\n1 10\ncfn=a\ncalls=1 1\n2 90\nfn=a\n1 20\ncfn=a\ncalls=5 1\n2 300\ncfn=b\ncalls=5 1\n3 400\ncfn=leaf\ncalls=1 1\n4 7\n" +
+		"fn=b\n1 30\ncfn=a\ncalls=4 1\n2 350\ncfn=leaf\ncalls=1 1\n3 3\nfn=leaf\n1 10\nfn=self\n1 30\ncfn=self\ncalls=100 1\n2 5000\n"
+	o := testOptions(t)
+	o.Output = JSON
+	want := map[string][2]int64{"main": {10, 100}, "a": {20, 60}, "b": {30, 60}, "leaf": {10, 10}, "self": {30, 30}}
+	got := map[string][2]int64{}
+	for line := range strings.Lines(printed(t, []byte(profile), 1<<20, false, o)) {
+		var r struct {
+			Record, Function string
+			Self, Inclusive  map[string]int64
+		}
+		if strings.Contains(line, `"function"`) && strings.Contains(line, `"inclusive"`) {
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			got[r.Function] = [2]int64{r.Self["Ir"], r.Inclusive["Ir"]}
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("self and inclusive costs (-want, +got):\n%s", d)
+	}
+}
