@@ -124,13 +124,17 @@ func (s *Symbolizer) index(e *entry) {
 // adopt makes e's module answer from the index that was made; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
-	if m.useIndex(&s.o); m.index == nil {
+	guard(func() error { // a fault in the mapped index would end the program
+		m.useIndex(&s.o)
+		return nil
+	})
+	if m.index == nil {
 		e.unindexed = true
 		return
 	}
 	m.known, m.symbols = knownNames{}, knownNames{}
 	if m.inflated { // the next question opens the file anew, and inflates nothing
-		s.shut(e)
+		s.suspend(e)
 		return
 	}
 	m.dw.Shrink(0)

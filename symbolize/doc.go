@@ -58,11 +58,12 @@ const (
 	accountEvery  = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
 	nameOverhead  = 128      // bytes a remembered name costs beside its text
 
-	retryMiss = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
-	betterMin = 5 * time.Second  // after which a file better than one without debug information is looked for, doubling
-	betterMax = time.Minute      // what doubles ends here
-	asideMin  = 10 * time.Minute // a file that broke its reader twice is left alone
-	asideMax  = 24 * time.Hour
+	retryMiss  = 2 * time.Second  // after which a missing file is looked for again: about what a person waits after adding it
+	betterMin  = 5 * time.Second  // after which a file better than one without debug information is looked for, doubling
+	betterMax  = time.Minute      // what doubles ends here
+	reopenWait = time.Second      // for a file that was closed to save memory, however impatient who asks is
+	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
+	asideMax   = 24 * time.Hour
 
 	accountSpent   = 2 * time.Millisecond   // of lookups, after which it is taken too: what they can have parsed is some megabytes
 	hopelessLookup = 200 * time.Millisecond // one that fails after this has used up the reader's own budget; the largest good units take a tenth

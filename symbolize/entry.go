@@ -40,6 +40,7 @@ type entry struct {
 	done    chan struct{} // closed when finding ends
 	local   chan struct{} // closed when it ends, or only servers are left to be asked
 	gone    bool          // no longer in the Symbolizer's map: ask there again
+	reopens bool          // module was closed though it is good: questions wait until it is open again
 
 	unindexed bool      // no index could be made
 	heap      int64     // bytes of module that are in the Symbolizer's sum
@@ -168,7 +169,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			}
 			continue
 		}
-		done := e.done
+		done, reopens := e.done, e.reopens
 		e.mu.Unlock()
 
 		select {
@@ -179,7 +180,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			if s.provisional(e) {
+			if s.provisional(e) || reopens && s.reopened(e, done) {
 				continue
 			}
 			return nil, ErrPending
@@ -187,6 +188,23 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (*entry, error) {
 			return nil, ErrClosed
 		}
 	}
+}
+
+// reopened waits until e's file, which was closed to save memory, is open again:
+// nobody's patience is meant for that, which takes milliseconds. It reports whether it is.
+func (s *Symbolizer) reopened(e *entry, done <-chan struct{}) bool {
+	t := time.NewTimer(reopenWait)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-s.ctx.Done():
+	case <-t.C:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reopens = false
+	return false
 }
 
 // provisional reports whether e has a file to answer from while its first
@@ -313,6 +331,13 @@ func (e *entry) strike() time.Duration {
 		aside *= 2
 	}
 	return min(aside, asideMax)
+}
+
+// suspend closes e's file to save memory; e.mu is held. The next question opens
+// it again.
+func (s *Symbolizer) suspend(e *entry) {
+	e.reopens = e.module != nil && !e.first
+	s.shut(e)
 }
 
 // shut closes e's file, if it is open; e.mu is held. The next question opens

@@ -43,7 +43,7 @@ func (s *Symbolizer) find(e *entry) bool {
 
 		e.mu.Lock()
 		f.publish(s, e)
-		e.finding, e.first = false, false
+		e.finding, e.first, e.reopens = false, false, false
 		close(e.done)
 		local()
 		e.mu.Unlock()

@@ -123,7 +123,7 @@ func (s *Symbolizer) trim() {
 			break
 		}
 		e.mu.Lock()
-		s.shut(e.entry)
+		s.suspend(e.entry)
 		e.mu.Unlock()
 	}
 	m.enough.Store(s.held() + m.budget/8)

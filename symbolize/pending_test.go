@@ -115,3 +115,23 @@ func TestAFileAtHandThatWasClosedIsLookedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// Who has no patience left still gets the answer of a file that was closed to save memory.
+func TestReopeningCostsNoPatience(t *testing.T) {
+	f := build(t, "shop", source)
+	s := open(t, Options{}, oneFile{f, "here"})
+	l := f.at(f.symbols(t)["entry"].Value)
+	want := code(s, l)
+	e, err := s.entry(f.id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mu.Lock()
+	s.suspend(e)
+	e.mu.Unlock()
+	expired, cancel := context.WithCancel(context.Background())
+	cancel()
+	if frames, err := s.Code(expired, nil, l); err != nil || text(frames) != want {
+		t.Fatalf("got %q, %v, want %q", text(frames), err, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -160,10 +161,10 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 // llvmFinders returns where LLVM looks for debug files, and what was named
 // besides: never the module's own path.
 func (c *config) llvmFinders() (finders []symbolize.Finder) {
-	if paths := append(c.objects, c.symbolPaths...); len(paths) > 0 {
+	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
 		finders = append(finders, c.symbolPath(paths))
 	}
-	for _, dir := range append(c.trees, c.debugDirs...) {
+	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))
 	}
 	return finders
