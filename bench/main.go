@@ -68,6 +68,7 @@ var workloads = []workload{
 	{name: "index, radosgw", commands: indexing(radosgw), bar: "wall 0.5, 600 MiB, file 3.0"},
 	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
 	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},
+	{name: "Callgrind profile, 256 MiB", log: profile(256 << 20), debug: plainTree, other: annotate, bar: "wall 0.1"},
 	{name: "sp-rtrace report, 256 MiB", log: trace(256<<20, 64), debug: plainTree, other: countAddresses, bar: "64 MiB"},
 	{name: "plain text, 1 GiB", log: plain(1 << 30), debug: plainTree},
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},

@@ -14,8 +14,8 @@ const (
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
 	maxValue     = 4 << 10  // bytes of a header line that are kept
 
-	maxModel     = 384 << 20 // bytes of places, calls and jumps that are told apart; 9 million places
-	maxFunctions = 1 << 20   // functions, with their objects and files
+	maxModel     = 256 << 20 // bytes of places, calls and jumps that are told apart; 5 million places
+	maxFunctions = 1 << 19   // functions, with their objects and files
 	maxObjects   = 4096      // files of objects that are opened
 	maxPath      = 4096      // bytes of a file's name
 	maxTold      = 50        // diagnostics of one kind
@@ -23,6 +23,7 @@ const (
 
 	maxDescriptions = 64 // lines of "desc:" that are shown
 
+	maxCompared   = 4 << 10  // bytes of a name that is compared with a demangled one, or has callers behind it
 	maxInline     = 128      // inlined calls at one address
 	maxSource     = 64 << 20 // bytes of a source file that is shown
 	maxSources    = 1000     // source files that are shown

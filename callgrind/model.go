@@ -69,9 +69,10 @@ func (m *model) take(rec *Record) error {
 	case Cost:
 		m.sums.begun = true
 		i := m.place(rec)
+		costs := rec.Costs[:min(len(rec.Costs), m.costs.width)]
 		c := m.costs.counts[i*m.costs.width:]
-		s := m.sums.self[:len(rec.Costs)]
-		for e, n := range rec.Costs {
+		s := m.sums.self[:len(costs)]
+		for e, n := range costs {
 			c[e] = plus(c[e], n)
 			s[e] = plus(s[e], n)
 		}
@@ -94,7 +95,7 @@ func (m *model) take(rec *Record) error {
 		}
 		c := m.calls.of(i)
 		c[0] = plus(c[0], rec.Count)
-		add(c[1:], rec.Costs)
+		add(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
 	case Jump:
 		m.sums.begun = true
 		if m.jumpy {
@@ -166,6 +167,10 @@ func (m *model) size() int { return m.costs.size() + m.calls.size() + m.jumps.si
 // widen makes room for the costs of more events.
 func (m *model) widen(events int) {
 	if events <= m.costs.width && events <= len(m.sums.total) {
+		return
+	}
+	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && m.size()+more > maxModel/4*5 {
+		m.r.complain("model", "has an event too many: there is no room for its costs")
 		return
 	}
 	m.costs.widen(events)
@@ -241,7 +246,7 @@ func (m *model) header(rec *Record) {
 			m.sums.line = rec.Line
 		}
 		*s = make([]int64, m.costs.width)
-		copy(*s, rec.Costs)
+		copy(*s, rec.Costs) // as many as there is room for
 	}
 }
 

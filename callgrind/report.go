@@ -36,6 +36,7 @@ type Report struct {
 	out   printer
 	again *rewriter
 
+	object     Name // of the last line
 	unresolved []Unresolved
 	failed     error
 }
@@ -56,7 +57,8 @@ func (r *Report) record(rec *Record) error {
 	if r.again != nil {
 		r.again.record(rec)
 	}
-	if rec.Kind == Cost && r.m.head.parts == 0 { // files are looked for while the rest is read
+	if rec.Kind == Cost && rec.Object != r.object { // files are looked for while the rest is read
+		r.object = rec.Object
 		r.s.objects.of(rec.Object)
 	}
 	if err := r.m.take(rec); err != nil {

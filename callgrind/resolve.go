@@ -295,7 +295,7 @@ func (v *resolution) levels(fn uint32, rest string) string {
 		}
 		return ""
 	}
-	if !strings.Contains(rest, "'0x") {
+	if len(rest) > maxCompared || !strings.Contains(rest, "'0x") {
 		return rest
 	}
 	v.findCallers()

@@ -164,6 +164,9 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 			return true
 		}
 	}
+	if len(name) > maxCompared {
+		return false
+	}
 	shown := closed(s.r.Text(p.shown))
 	rest, ok := strings.CutPrefix(closed(name), shown)
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')

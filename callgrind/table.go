@@ -25,7 +25,7 @@ type measure struct {
 
 // of returns what costs are in this measure.
 func (m *measure) of(costs []int64) (n int64) {
-	for i, w := range m.weights {
+	for i, w := range m.weights[:min(len(m.weights), len(costs))] {
 		if w != 0 {
 			n = plus(n, times(w, costs[i]))
 		}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// annotate is what reads profiles of Callgrind otherwise.
+var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
+
+// profile writes a profile of Callgrind of about size bytes: parts, each of which is that of a real, stripped program.
+func profile(size int64) func(b *binaries, path string) error {
+	return func(_ *binaries, path string) error {
+		dir, err := os.MkdirTemp("", "symfilter-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		name := filepath.Join(dir, "out")
+		cmd := exec.Command("valgrind", "--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file="+name, "ls", "-lR", "/usr/lib/debug", "/usr/share/doc")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("valgrind: %w\n%s", err, out)
+		}
+		one, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		head, body, ok := bytes.Cut(one, []byte("part: 1\n"))
+		if !ok {
+			return errors.New("a profile of Callgrind without a part")
+		}
+		return create(path, func(w *bufio.Writer) {
+			w.Write(head)
+			for i, written := 1, int64(0); written < size; i++ {
+				n, _ := fmt.Fprintf(w, "part: %d\n%s\n", i, body)
+				written += int64(n)
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package callgrind
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"runtime/metrics"
+	"strings"
+	"testing"
+)
+
+// many returns how many of something a test makes: a hundredth, unless TEST_LONG=1.
+func many(n int) int {
+	if os.Getenv("TEST_LONG") == "1" {
+		return n
+	}
+	return n / 100
+}
+
+// Profiles that are made to cost much cost no more than bounds say, lose
+// nothing of what lines cost, and say what they are.
+func TestHostileProfilesAreBounded(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(w io.Writer)
+		says  string // among the diagnostics
+		cost  int64  // of the lines; 0: it does not matter
+	}{
+		{"a million parts", func(w io.Writer) {
+			for i := range many(1_000_000) {
+				fmt.Fprintf(w, "part: %d\nevents: Ir\nfn=f%d\n1 1\ntotals: 1\n", i, i%7)
+			}
+		}, "", int64(many(1_000_000))},
+		{"functions without end", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\n")
+			for i := range many(10_000_000) {
+				fmt.Fprintf(w, "fn=(%d) f%d\n1 1\n", i, i)
+			}
+		}, "", int64(many(10_000_000))},
+		{"functions of few names", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\n")
+			for i := range many(10_000_000) {
+				fmt.Fprintf(w, "ob=%d\nfl=%d\nfn=%d\n1 1\n", i%100, i/100%100, i/10_000)
+			}
+		}, "a function too many", int64(many(10_000_000))},
+		{"places without end", func(w io.Writer) {
+			io.WriteString(w, "positions: instr line\nevents: Ir\nfn=f\n0x1 1 1\n")
+			for range many(100_000_000) {
+				io.WriteString(w, "+1 * 1\n")
+			}
+		}, "", int64(many(100_000_000)) + 1},
+		{"positions beyond all numbers", func(w io.Writer) {
+			io.WriteString(w, "positions: instr line\nevents: Ir\nfn=f\n")
+			for range 1000 {
+				io.WriteString(w, "+18446744073709551615 +18446744073709551615 1\n-99999999999999999999 -99999999999999999999 1\n")
+			}
+		}, "goes back behind the first line", 2000},
+		{"a name without end", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\nfn=")
+			for range many(20_000) {
+				io.WriteString(w, strings.Repeat("x", 10_000))
+			}
+			io.WriteString(w, "\n1 1\n")
+		}, "longer than", 1},
+		{"long names", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\n")
+			for i := range many(20_000) {
+				fmt.Fprintf(w, "fn=%d%s\n1 1\n", i, strings.Repeat("x", 30_000))
+			}
+		}, "", int64(many(20_000))},
+		{"numbers of names far apart", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\n")
+			for i := range many(3_000_000) {
+				fmt.Fprintf(w, "fn=(%d) f\n1 1\n", i*1_000_003)
+			}
+		}, "", int64(many(3_000_000))},
+		{"events without end", func(w io.Writer) {
+			for i := range many(100_000) {
+				fmt.Fprintf(w, "event: E%d = E%d + E%d + E%[3]d\nevents: I%[1]d\nfn=f\n1 1\n", i, i/2, i+1)
+			}
+		}, "too many", 0},
+		{"calls in circles", func(w io.Writer) {
+			io.WriteString(w, "events: Ir\n")
+			n := many(200_000)
+			for i := range n {
+				fmt.Fprintf(w, "fn=f%d\n1 1\ncfn=f%d\ncalls=1 1\n1 %d\ncfn=f%d\ncalls=1 1\n1 9\n", i, (i+1)%n, n, i/2)
+			}
+		}, "", int64(many(200_000))},
+		{"what is no line", func(w io.Writer) {
+			for range many(10_000_000) {
+				io.WriteString(w, "not a line\n")
+			}
+		}, "more lines are like", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, output := range []Output{Table, JSON, Profile} {
+				var said strings.Builder
+				o := Options{Threshold: -1, Output: output, Diagnose: func(s string) {
+					if said.Len() < 1<<20 {
+						said.WriteString(s + "\n")
+					}
+				}}
+				total := &totalOf{}
+				r := NewReport(total, nil, o)
+				w := &inBlocks{w: r}
+				tt.write(w)
+				if _, err := r.Write(w.b); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(said.String(), tt.says) && os.Getenv("TEST_LONG") == "1" {
+					t.Errorf("nothing is said of %q:\n%.2000s", tt.says, said.String())
+				}
+				if n := strings.Count(said.String(), "\n"); n > 300 {
+					t.Errorf("%d diagnostics", n)
+				}
+				if output == JSON && tt.cost != 0 && total.self != tt.cost {
+					t.Errorf("functions cost %d, lines %d", total.self, tt.cost)
+				}
+			}
+			if most := peak(); most > 1500<<20 {
+				t.Errorf("%d MiB were taken", most>>20)
+			}
+		})
+	}
+}
+
+// inBlocks collects what is written into blocks.
+type inBlocks struct {
+	w io.Writer
+	b []byte
+}
+
+func (w *inBlocks) Write(p []byte) (int, error) {
+	w.b = append(w.b, p...)
+	if len(w.b) > 64<<10 {
+		if _, err := w.w.Write(w.b); err != nil {
+			return 0, err
+		}
+		w.b = w.b[:0]
+	}
+	return len(p), nil
+}
+
+// totalOf adds up what functions cost themselves, in JSON of one event.
+type totalOf struct {
+	rest []byte
+	self int64
+}
+
+func (s *totalOf) Write(p []byte) (int, error) {
+	s.rest = append(s.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(s.rest, []byte("\n"))
+		if !ok {
+			s.rest = bytes.Clone(s.rest)
+			return len(p), nil
+		}
+		s.rest = rest
+		if bytes.Contains(line, []byte(`"record":"function"`)) {
+			_, after, _ := bytes.Cut(line, []byte(`"self":{"`))
+			_, after, _ = bytes.Cut(after, []byte(`:`))
+			var n int64
+			fmt.Sscan(string(after[:bytes.IndexAny(after, ",}")]), &n)
+			s.self += n
+		}
+	}
+}
+
+// peak returns how many bytes the process has from the system.
+func peak() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
