@@ -28,6 +28,9 @@ type run struct {
 	done  chan result
 	ticks int
 	err   error // of a sink
+
+	opening int      // sources that have not had their first turn, in which files are opened
+	held    []result // of the others, until the first checkpoint is written
 }
 
 // vanish is how long a file that a pattern matched must be gone before it is
@@ -86,6 +89,7 @@ func (r *run) loop(n int) {
 		r.ready(s)
 	}
 	r.match(true)
+	r.opening = len(r.sources)
 	ticker := time.NewTicker(r.interval())
 	defer ticker.Stop()
 	rest := time.NewTimer(0) // runs out when events may be looked at again
@@ -135,6 +139,25 @@ func (r *run) ready(s *source) {
 // finished takes in what a turn came to.
 func (r *run) finished(d result) {
 	r.busy--
+	if r.opening > 0 { // nothing is printed before a checkpoint says where that begins
+		r.held = append(r.held, d)
+		if r.opening--; r.opening > 0 {
+			return
+		}
+		held := r.held
+		r.held = nil
+		if r.o.State != "" {
+			for _, d := range held {
+				d.s.snapshot()
+			}
+			r.saver.save() // it tells what is wrong
+		}
+		r.busy += len(held)
+		for _, d := range held {
+			r.finished(d)
+		}
+		return
+	}
 	s := d.s
 	s.running = false
 	if d.err != nil {
@@ -211,6 +234,8 @@ func (r *run) match(atStart bool) {
 			s := &source{f: r.Follower, name: path, path: path, matched: true}
 			if atStart && !r.saver.knows(pattern) {
 				s.start = r.o.Start
+			} else {
+				s.since = r.saver.since
 			}
 			r.sources[path] = s
 			r.saver.restore(s)

@@ -25,9 +25,10 @@ type source struct {
 	seen time.Time // last change of cur when path was known to stand for it
 	read time.Time // when cur was read to its end last
 
-	anew fileID    // was truncated, while a copy of it is read
-	done []mark    // files that were read and are there still
-	scan time.Time // when its siblings were looked at last, while its name stands for nothing
+	since time.Time // of the checkpoint that has not known a file: what was written to later is new, rotated or not
+	anew  fileID    // was truncated, while a copy of it is read
+	done  []mark    // files that were read and are there still
+	scan  time.Time // when its siblings were looked at last, while its name stands for nothing
 
 	saved       *savedSource // of a checkpoint, until its files are found
 	told        string       // trouble that was told last
@@ -291,16 +292,18 @@ func (s *source) begin() (bool, error) {
 	if s.saved != nil {
 		return s.resume()
 	}
-	before := predecessor{}
+	before := predecessor{seen: s.seen}
 	if s.out == nil {
-		before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
-		if s.start > 0 {
+		switch {
+		case s.start > 0:
 			before.seen = time.Now().Add(-time.Duration(s.start))
+		case !s.since.IsZero():
+			before.seen = s.since
+		default:
+			before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
 		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
 		s.f.files.ignore(s, before.seen)
-	} else {
-		before.seen = s.seen
 	}
 	g, err := s.next(before)
 	if g == nil {

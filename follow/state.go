@@ -23,6 +23,7 @@ import (
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
+	clockStep    = 20 * time.Millisecond
 	stateNames   = 100                // names tried for a temporary file
 	stateMode    = fs.FileMode(0o600) // it tells names of files and programs
 )
@@ -31,6 +32,7 @@ const (
 type checkpoint struct {
 	Version int               `json:"v"`
 	Host    string            `json:"host,omitempty"` // hash of the machine's ID
+	Time    time.Time         `json:"time"`           // when it was written
 	Names   []string          `json:"names"`          // patterns that were followed
 	Files   []json.RawMessage `json:"files"`
 }
@@ -60,6 +62,7 @@ type saver struct {
 
 	loaded map[string]savedSource // by path, until restored
 	known  []string               // patterns that the loaded checkpoint has followed
+	since  time.Time              // when it was written, give or take the steps of file systems' clocks
 
 	mu      sync.Mutex
 	sources map[string]json.RawMessage // what was printed, by path
@@ -146,6 +149,7 @@ func stateHead(body []byte) string { return stateMagic + hash(body) }
 func (w *saver) load(c checkpoint) {
 	w.loaded = make(map[string]savedSource)
 	w.known = c.Names
+	w.since = c.Time.Add(-clockStep)
 	for _, raw := range c.Files {
 		var s savedSource
 		if json.Unmarshal(raw, &s) != nil {
@@ -238,7 +242,7 @@ func (w *saver) save() error {
 		w.mu.Unlock()
 		return nil
 	}
-	c := checkpoint{Version: stateVersion, Host: w.host, Names: w.patterns}
+	c := checkpoint{Version: stateVersion, Host: w.host, Time: time.Now(), Names: w.patterns}
 	for _, path := range slices.Sorted(maps.Keys(w.sources)) {
 		c.Files = append(c.Files, w.sources[path])
 	}
@@ -360,7 +364,7 @@ func (s *source) reading() []*generation {
 func (s *source) resume() (bool, error) {
 	saved := *s.saved
 	if len(saved.Reading) == 0 && saved.Context == "" {
-		s.saved, s.start = nil, Beginning
+		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}
 	now, all, err := s.present()

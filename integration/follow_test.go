@@ -1,0 +1,717 @@
+//go:build linux
+
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not in a minute", what)
+		}
+	}
+}
+
+// A checkpoint is what a state file says.
+type checkpoint struct {
+	Files []struct {
+		Path    string
+		Reading []struct {
+			Ino uint64
+			Off int64
+		}
+	}
+}
+
+func readCheckpoint(t *testing.T, name string) (c checkpoint) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
+		return c
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(data, []byte{'\n'})
+	if err := json.Unmarshal(body, &c); err != nil {
+		t.Fatalf("%v in %q", err, data)
+	}
+	return c
+}
+
+// saved reports whether the checkpoint says that all of a file was printed.
+func saved(t *testing.T, state, name string) bool {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range readCheckpoint(t, state).Files {
+		if n := len(f.Reading); f.Path == name && n > 0 && f.Reading[n-1].Off == info.Size() {
+			return true
+		}
+	}
+	return false
+}
+
+const numberedSize = 40 // bytes of a numbered line
+
+// numbered is a writer of numbered lines that rotates its file.
+type numbered struct {
+	mu    sync.Mutex
+	path  string
+	f     *os.File
+	n     int
+	first map[uint64]int // line of each file, by inode
+	end   map[uint64]int // of those that were rotated
+}
+
+func (w *numbered) inode() uint64 {
+	info, err := w.f.Stat()
+	if err != nil {
+		panic(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+func (w *numbered) create() {
+	var err error
+	if w.f, err = os.OpenFile(w.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+		panic(err)
+	}
+	w.first[w.inode()] = w.n
+}
+
+// write writes lines and rotates until stop is closed.
+func (w *numbered) write(stop chan struct{}) {
+	random := rand.New(rand.NewPCG(1, 8))
+	for i := 1; ; i++ {
+		select {
+		case <-stop:
+			w.f.Close()
+			return
+		case <-time.After(time.Duration(random.IntN(10)) * time.Millisecond):
+		}
+		w.mu.Lock()
+		for range random.IntN(200) {
+			fmt.Fprintf(w.f, "line %0*d\n", numberedSize-6, w.n)
+			w.n++
+		}
+		if i%30 == 0 {
+			w.end[w.inode()] = w.n
+			w.f.Close()
+			if err := os.Rename(w.path, fmt.Sprintf("%s.%d", w.path, i)); err != nil {
+				panic(err)
+			}
+			w.create()
+		}
+		w.mu.Unlock()
+	}
+}
+
+// from returns the line at which a checkpoint goes on.
+func (w *numbered) from(t *testing.T, c checkpoint) int {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := 0
+	for _, f := range c.Files {
+		for _, r := range f.Reading {
+			at = w.first[r.Ino] + int(r.Off/numberedSize)
+			if end, rotated := w.end[r.Ino]; r.Off%numberedSize != 0 || !rotated || at < end {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// Killed at any moment, a follower with a checkpoint loses nothing, and prints twice only what it had printed since the
+// checkpoint.
+func TestKilledFollowersLoseNothing(t *testing.T) {
+	kills := 20
+	if long() {
+		kills = 200
+	}
+	dir := t.TempDir()
+	w := &numbered{path: filepath.Join(dir, "app.log"), first: map[uint64]int{}, end: map[uint64]int{}}
+	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+	w.create()
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	writing.Go(func() { w.write(stop) })
+	end := sync.OnceFunc(func() { close(stop); writing.Wait() })
+	defer end()
+	random := rand.New(rand.NewPCG(2, 9))
+	next := 0 // line
+	for kill := range kills + 1 {
+		args := []string{"-F", w.path, "--state=" + state}
+		if kill%3 == 2 {
+			args = append(args, "--poll")
+		}
+		from := w.from(t, readCheckpoint(t, state))
+		if from > next {
+			t.Fatalf("kill %d: the checkpoint goes on at line %d, but line %d was not printed", kill, from, next)
+		}
+		begin := int64(0)
+		if info, err := os.Stat(out); err == nil {
+			begin = info.Size()
+		}
+		p := startFollowing(t, out, nil, args...)
+		if kill < kills {
+			time.Sleep(time.Duration(random.IntN(1200)) * time.Millisecond)
+		} else {
+			end()
+			last := fmt.Sprintf("line %0*d\n", numberedSize-6, w.n-1)
+			until(t, "the last line", func() bool { return strings.HasSuffix(lastBytes(t, out), last) })
+		}
+		p.cmd.Process.Kill()
+		<-p.ended
+		if p.stderr.Len() > 0 {
+			t.Fatalf("kill %d: %s", kill, p.stderr.Bytes())
+		}
+		if again := next - from; again > 0 {
+			t.Logf("kill %d: %d lines were printed behind the checkpoint", kill, again)
+		}
+		next = checkRun(t, out, begin, from, next)
+	}
+	if next != w.n {
+		t.Errorf("%d lines of %d came out", next, w.n)
+	}
+}
+
+// lastBytes returns the end of a file.
+func lastBytes(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, min(info.Size(), 2*numberedSize))
+	f.ReadAt(b, info.Size()-int64(len(b)))
+	return string(b)
+}
+
+// checkRun checks what one run has printed behind begin: lines from a number on. It returns which line comes next, at least
+// the one that was next before.
+func checkRun(t *testing.T, out string, begin int64, from, next int) int {
+	t.Helper()
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Seek(begin, io.SeekStart)
+	lines := bufio.NewScanner(f)
+	first := true
+	at := from
+	for lines.Scan() {
+		line := lines.Text()
+		want := fmt.Sprintf("line %0*d", numberedSize-6, at)
+		if first && line == "" { // ends the line that the run before was killed in
+			first = false
+			continue
+		}
+		first = false
+		if line != want {
+			if strings.HasPrefix(want, line) && !lines.Scan() { // killed in the midst of it
+				break
+			}
+			t.Fatalf("got %q, want %q", line, want)
+		}
+		at++
+	}
+	return max(at, next)
+}
+
+// A frame after a restart is resolved although its module came before it.
+func TestFramesAfterARestartAreResolved(t *testing.T) {
+	log, golden := fixture(t)
+	lines := strings.SplitAfter(log, "\n")
+	frame := 0
+	for !strings.Contains(lines[frame], "{{{bt:") {
+		frame++
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			name, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+			args := []string{"-F", name, "--state=" + state, "--debug-file-directory=../testdata/debug"}
+			appendTo(t, name, strings.Join(lines[:frame], ""))
+			p := startFollowing(t, out, nil, args...)
+			until(t, "a checkpoint", func() bool { return saved(t, state, name) })
+			p.cmd.Process.Signal(sig)
+			<-p.ended
+			if want := 128 + int(sig); sig != syscall.SIGKILL && p.cmd.ProcessState.ExitCode() != want {
+				t.Errorf("exit code %d, want %d", p.cmd.ProcessState.ExitCode(), want)
+			}
+			appendTo(t, name, strings.Join(lines[frame:], ""))
+			p = startFollowing(t, out, nil, args...)
+			p.wait(t, func(printed string) bool { return strings.HasSuffix(printed, "restarting in 5 s\n") })
+			p.stop(t)
+			if got := p.printed(t); got != golden {
+				t.Errorf("got\n%s\nwant\n%s", got, golden)
+			}
+		})
+	}
+}
+
+// A signal ends it within a second, whatever holds it up: a server that does not answer, or an output that nobody reads.
+// What was printed is in the checkpoint.
+func TestSignalsEndFollowersSoon(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for name, args := range map[string][]string{
+		"idle":            nil,
+		"silent server":   {"--debuginfod-urls=http://" + server.Addr().String(), "--wait=1h"},
+		"blocked output":  nil,
+		"many checkpoint": {"--poll"},
+	} {
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			t.Run(name+" "+sig.String(), func(t *testing.T) {
+				dir := t.TempDir()
+				log, other, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "other.log"), filepath.Join(dir, "state")
+				appendTo(t, log, "one\n")
+				appendTo(t, other, "two\n")
+				p := start(t, append([]string{"-F", log, other, "--state=" + state}, args...)...)
+				readLines(t, p.out, 2)
+				until(t, "a checkpoint", func() bool { return saved(t, state, log) && saved(t, state, other) })
+				switch name {
+				case "silent server":
+					appendTo(t, log, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7a8a9}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1010}}}\n")
+					appendTo(t, other, "three\n")
+					readLines(t, p.out, 1) // the other does not wait
+				case "blocked output":
+					appendTo(t, log, strings.Repeat("a line that nobody reads\n", 200000))
+					until(t, "the pipe is full", func() bool { return unread(t, p.out) > 1<<19 })
+				}
+				begin := time.Now()
+				p.cmd.Process.Signal(sig)
+				if name == "silent server" {
+					go io.Copy(io.Discard, p.out)
+				}
+				p.cmd.Wait()
+				if took := time.Since(begin); took > time.Second {
+					if took > 5*time.Second {
+						t.Errorf("took %v, want at most a second", took)
+					} else {
+						t.Logf("took %v: a busy machine?", took)
+					}
+				}
+				if got, want := p.cmd.ProcessState.ExitCode(), 128+int(sig); got != want {
+					t.Errorf("exit code %d, want %d\n%s", got, want, p.stderr.Bytes())
+				}
+				if name != "blocked output" && !saved(t, state, log) || !saved(t, state, other) {
+					t.Errorf("the checkpoint does not say what was printed: %+v", readCheckpoint(t, state))
+				}
+			})
+		}
+	}
+}
+
+// readLines reads n lines.
+func readLines(t *testing.T, r *os.File, n int) (got string) {
+	t.Helper()
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	var b [1]byte
+	for n > 0 {
+		if _, err := r.Read(b[:]); err != nil {
+			t.Fatalf("%v behind %q", err, got)
+		}
+		got += string(b[:])
+		if b[0] == '\n' {
+			n--
+		}
+	}
+	return got
+}
+
+// unread returns how many bytes are in a pipe.
+func unread(t *testing.T, f *os.File) (n int) {
+	t.Helper()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Control(func(fd uintptr) { n = inPipe(fd) })
+	return n
+}
+
+// Who does not read stops the reading: nothing is collected meanwhile, and nothing lost.
+func TestStoppedReadersStopTheReading(t *testing.T) {
+	stopped := 2 * time.Second
+	if long() {
+		stopped = time.Minute
+	}
+	dir := t.TempDir()
+	log, other := filepath.Join(dir, "app.log"), filepath.Join(dir, "other.log")
+	appendTo(t, log, "first\n")
+	p := start(t, "-F", log, other)
+	readLines(t, p.out, 1)
+	line := strings.Repeat("x", 99) + "\n"
+	block := strings.Repeat(line, 10000)
+	var before int64
+	lines := 0
+	for end := time.Now().Add(stopped); time.Now().Before(end); {
+		appendTo(t, log, block)
+		appendTo(t, other, line)
+		lines += 10001
+		if before == 0 && unread(t, p.out) > 1<<19 {
+			before = p.peak(t)
+		}
+		time.Sleep(stopped / 200)
+	}
+	if after := p.peak(t); before == 0 || after > before+16<<20 {
+		t.Errorf("memory grew from %d to %d KiB", before>>10, after>>10)
+	}
+	p.out.SetReadDeadline(time.Now().Add(time.Minute))
+	r := bufio.NewReader(p.out)
+	for i := range lines {
+		got, err := r.ReadString('\n')
+		if err != nil || got != line {
+			t.Fatalf("line %d of %d: %q, %v", i, lines, got, err)
+		}
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.cmd.Wait()
+}
+
+// Who closes the output has had enough: it ends at once, and quietly, also when there is nothing to be printed.
+func TestAClosedOutputEndsTheFollowing(t *testing.T) {
+	dir := t.TempDir()
+	log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	appendTo(t, log, "one\n")
+	p := start(t, "-F", log, "--state="+state)
+	readLines(t, p.out, 1)
+	p.out.Close()
+	if err := p.cmd.Wait(); err != nil || p.stderr.Len() > 0 {
+		t.Errorf("%v, %q; want nothing", err, p.stderr.Bytes())
+	}
+	if !saved(t, state, log) {
+		t.Error("no checkpoint")
+	}
+}
+
+// Stopped for several rotations, it catches up.
+func TestStoppedFollowersCatchUp(t *testing.T) {
+	dir := t.TempDir()
+	log, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "printed")
+	want := "0\n"
+	appendTo(t, log, want)
+	p := startFollowing(t, out, nil, "-F", log)
+	p.wait(t, func(printed string) bool { return printed == want })
+	p.cmd.Process.Signal(syscall.SIGSTOP)
+	until(t, "it is stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	})
+	for i := range 5 {
+		text := fmt.Sprintf("%d\n", i+1)
+		appendTo(t, log, text)
+		want += text
+		for n := i + 1; n > 0; n-- {
+			from := log
+			if n > 1 {
+				from = fmt.Sprintf("%s.%d", log, n-1)
+			}
+			if err := os.Rename(from, fmt.Sprintf("%s.%d", log, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	appendTo(t, log, "last\n")
+	want += "last\n"
+	p.cmd.Process.Signal(syscall.SIGCONT)
+	p.wait(t, func(printed string) bool { return len(printed) >= len(want) })
+	p.stop(t)
+	if got := p.printed(t); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A thousand files take little memory, one instance of inotify, no processor while nothing happens, and each line is out
+// at once.
+func TestAThousandFiles(t *testing.T) {
+	idle := 5 * time.Second
+	if long() {
+		idle = time.Minute
+	}
+	const files, maxPeak, instances = 1000, 64 << 20, 1
+	dir := t.TempDir()
+	for i := range files {
+		sub := filepath.Join(dir, strconv.Itoa(i%50))
+		if err := os.MkdirAll(sub, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, filepath.Join(sub, strconv.Itoa(i)+".log"), fmt.Sprintf("{{{module:0:a%d.out:elf:%08x}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\nfirst\n", i, i))
+	}
+	p := start(t, "-F", filepath.Join(dir, "*", "*.log"), "--state="+filepath.Join(dir, "state"))
+	readLines(t, p.out, 2*files)
+	line := func(i int) time.Duration {
+		t.Helper()
+		begin := time.Now()
+		appendTo(t, filepath.Join(dir, strconv.Itoa(i%50), strconv.Itoa(i)+".log"), "line\n")
+		if got := readLines(t, p.out, 1); got != "line\n" {
+			t.Fatalf("got %q", got)
+		}
+		return time.Since(begin)
+	}
+	var within int
+	for i := range 50 {
+		if line(i*19%files) < 50*time.Millisecond {
+			within++
+		}
+	}
+	if within < 25 { // the machine may be busy
+		t.Errorf("only %d of 50 lines were out within 50 ms", within)
+	}
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, link := range links {
+		if target, _ := os.Readlink(link); target == "anon_inode:inotify" {
+			n++
+		}
+	}
+	if n != instances {
+		t.Errorf("%d instances of inotify, want %d", n, instances)
+	}
+	until(t, "the last checkpoint", func() bool { return saved(t, filepath.Join(dir, "state"), filepath.Join(dir, "31", "931.log")) })
+	before := processorTime(t, p.cmd.Process.Pid)
+	time.Sleep(idle) // nothing happens: that is what is measured
+	if used := processorTime(t, p.cmd.Process.Pid) - before; used > idle/100+20*time.Millisecond {
+		t.Errorf("used %v of the processor in %v of nothing", used, idle)
+	} else {
+		t.Logf("used %v of the processor in %v of nothing, peak memory %d MiB", used, idle, p.peak(t)>>20)
+	}
+	if peak := p.peak(t); peak > maxPeak {
+		t.Errorf("got a peak of %d MiB, want at most %d", peak>>20, maxPeak>>20)
+	}
+}
+
+// processorTime returns what a process has used.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * (time.Second / 100) // in ticks of 1/100 s
+}
+
+// A line of any length comes out as it is, in constant memory, and none of another file within it.
+func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
+	size := int64(64 << 20)
+	if long() {
+		size = 2 << 30
+	}
+	const maxPeak = 64 << 20
+	dir := t.TempDir()
+	long, other, out := filepath.Join(dir, "long.log"), filepath.Join(dir, "other.log"), filepath.Join(dir, "printed")
+	appendTo(t, long, "first\n")
+	p := startFollowing(t, out, nil, "-F", long, other)
+	p.wait(t, func(printed string) bool { return printed != "" })
+	f, err := os.OpenFile(long, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := bytes.Repeat([]byte("{{{"), 1<<20/3)
+	for n := int64(0); n < size; n += int64(len(block)) {
+		if _, err := f.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrote := size + int64(len(block)) - 1 - (size+int64(len(block))-1)%int64(len(block))
+	io.WriteString(f, "\n")
+	appended := 0
+	fileSize := func() int64 {
+		info, err := os.Stat(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	until(t, "the long line", func() bool {
+		appendTo(t, other, "other\n")
+		appended++
+		return fileSize() >= wrote
+	})
+	until(t, "all lines", func() bool { return fileSize() == int64(len("first\n\n"))+wrote+int64(appended*len("other\n")) })
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int64
+	fmt.Sscan(peak, &kib)
+	if kib<<10 > maxPeak {
+		t.Errorf("got a peak of %d MiB, want at most %d", kib>>10, maxPeak>>20)
+	}
+	p.stop(t)
+	got, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	r := bufio.NewReader(got)
+	for {
+		part, err := r.ReadSlice('\n')
+		switch {
+		case err == io.EOF:
+			return
+		case string(part) == "other\n" || string(part) == "first\n":
+		case len(part) > 10 && strings.HasPrefix(string(part), "{{{"):
+			n := int64(len(part))
+			for err == bufio.ErrBufferFull {
+				part, err = r.ReadSlice('\n')
+				if n += int64(len(part)); len(bytes.TrimLeft(bytes.TrimSuffix(part, []byte{'\n'}), "{")) > 0 {
+					t.Fatalf("%q in the long line", part)
+				}
+			}
+			if n != wrote+1 {
+				t.Errorf("the long line has %d bytes, want %d", n, wrote+1)
+			}
+		default:
+			t.Fatalf("got %.100q", part)
+		}
+	}
+}
+
+// A report of Valgrind is followed while it is written: each error is out when it is whole, and none twice behind a restart.
+// The next report under the same name is another.
+func TestReportsOfValgrindAreFollowed(t *testing.T) {
+	need(t, "valgrind", "gcc")
+	dir := t.TempDir()
+	program, xml := filepath.Join(dir, "mem"), filepath.Join(dir, "whole.xml")
+	run(t, nil, "gcc", "-g", "-o", program, filepath.Join("testdata", "valgrind", "mem.c"))
+	exec.Command("valgrind", "--xml=yes", "--xml-file="+xml, program).Run() // its exit code is the program's
+	report, err := os.ReadFile(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := run(t, nil, command, xml)
+	if n := bytes.Count(report, []byte("</error>")); n < 3 {
+		t.Fatalf("only %d errors in %s", n, report)
+	}
+	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+	parts := bytes.SplitAfter(report, []byte("</error>\n"))
+	last := parts[len(parts)-1]
+	parts = append(parts[:len(parts)-1], last[:len(last)/2], last[len(last)/2:])
+	var whole []byte
+	for i, part := range parts { // each by a run of its own
+		whole = append(whole, part...)
+		appendTo(t, name, string(part))
+		p := startFollowing(t, out, nil, "-F", name, "--state="+state)
+		if i < len(parts)-2 {
+			errors := bytes.Count(whole, []byte("</error>"))
+			until(t, fmt.Sprintf("error %d", errors), func() bool {
+				return strings.Count(p.printed(t), "\n   at ")+strings.Count(p.printed(t), "\n    at ") >= 0 && errorsIn(p.printed(t)) >= errors
+			})
+		}
+		upTo := bytes.LastIndexByte(whole, '\n') + 1
+		until(t, "a checkpoint", func() bool {
+			c := readCheckpoint(t, state)
+			return len(c.Files) == 1 && len(c.Files[0].Reading) == 1 && c.Files[0].Reading[0].Off == int64(upTo)
+		})
+		p.stop(t)
+	}
+	if got := readFile(t, out); !strings.HasPrefix(want, got) && got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+
+	os.Remove(out)
+	p := startFollowing(t, out, nil, "-F", name)
+	p.wait(t, func(printed string) bool { return errorsIn(printed) == errorsIn(want) })
+	if err := os.Rename(name, name+".1"); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, name, string(report))
+	p.wait(t, func(printed string) bool { return errorsIn(printed) == 2*errorsIn(want) })
+	p.stop(t)
+	if got := p.printed(t); len(got) < 2*len(want)-200 {
+		t.Errorf("got\n%s\nwant twice\n%s", got, want)
+	}
+}
+
+// errorsIn counts the errors in a report as it is printed.
+func errorsIn(printed string) int {
+	return strings.Count(printed, "definitely lost") + strings.Count(printed, "Invalid ")
+}
+
+// Objects say of which file they are; lines do if that is asked for.
+func TestLinesSayTheirFile(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
+	appendTo(t, a, "one {{{symbol:_Z1fv}}}\ntwo\n")
+	for flag, want := range map[string]string{
+		"--output=json": `{"v":1,"file":"` + a + `","text":"one f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n" +
+			`{"v":1,"file":"` + a + `","text":"two"}` + "\n" + `{"v":1,"file":"` + b + `","text":"three"}` + "\n",
+		"-H":            a + ": one f()\n" + a + ": two\n" + b + ": three\n",
+		"--output=text": "one f()\ntwo\nthree\n",
+	} {
+		os.Remove(b)
+		p := start(t, "-F", flag, a, b)
+		got := readLines(t, p.out, 2)
+		appendTo(t, b, "three\n")
+		got += readLines(t, p.out, 1)
+		if got != want {
+			t.Errorf("%s: got\n%swant\n%s", flag, got, want)
+		}
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	}
+}
+
+// What it prints is not followed.
+func TestTheOutputIsNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "all.log")
+	appendTo(t, filepath.Join(dir, "a.log"), "one\n")
+	p := startFollowing(t, out, nil, "-F", filepath.Join(dir, "*"), "--state="+filepath.Join(dir, "state.log"))
+	p.wait(t, func(printed string) bool { return printed == "one\n" })
+	appendTo(t, filepath.Join(dir, "b.log"), "two\n")
+	p.wait(t, func(printed string) bool { return printed == "one\ntwo\n" })
+	until(t, "a checkpoint", func() bool { return saved(t, filepath.Join(dir, "state.log"), filepath.Join(dir, "b.log")) })
+	p.stop(t)
+	if got := p.printed(t); got != "one\ntwo\n" {
+		t.Errorf("got %q", got)
+	}
+	p = startFollowing(t, out, nil, "-F", out)
+	if <-p.ended; p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(p.stderr.String(), "is the output itself") {
+		t.Errorf("exit code %d, %q", p.cmd.ProcessState.ExitCode(), p.stderr.String())
+	}
+}

@@ -1,0 +1,14 @@
+//go:build linux
+
+package integration
+
+import "golang.org/x/sys/unix"
+
+// inPipe returns how many bytes are in a pipe.
+func inPipe(fd uintptr) int {
+	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	if err != nil {
+		return -1
+	}
+	return n
+}
