@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -351,9 +352,32 @@ func (t *listing) list() {
 	if rest := len(t.order) - shown; rest > 0 {
 		t.put(faint, "and "+functions(rest)+" more (--threshold=100 shows all)\n")
 	}
+	t.nameless()
 	if t.marked {
 		t.put(faint, "~ stripped code jumped into it: how often, and for whom, is not exactly known\n")
 	}
+}
+
+// nameless prints how many functions are addresses still, and where.
+func (t *listing) nameless() {
+	needed := t.g.needed
+	var where []string
+	for _, n := range slices.SortedFunc(maps.Keys(needed), func(a, b Name) int {
+		return cmp.Or(cmp.Compare(needed[b], needed[a]), cmp.Compare(a, b))
+	}) {
+		if needed[n] > 0 {
+			where = append(where, commas(int64(needed[n]))+" in "+path.Base(t.g.m.r.Text(n)))
+		}
+	}
+	if len(where) == 0 {
+		return
+	}
+	const most = 4
+	if len(where) > most {
+		where = append(where[:most], "others")
+	}
+	t.put(faint, string(escape.AppendText(nil, "functions without names: "+strings.Join(where, ", ")+" (--explain says why)", "")))
+	t.b = append(t.b, '\n')
 }
 
 // threshold returns how many percent of the costs are shown.

@@ -92,7 +92,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	cmd.SetErr(stderr)
 	cmd.SetVersionTemplate("symfilter {{.Version}}\n")
 	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, helpOf(command)) })
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{formatFlag(err)} })
 	c.define(cmd.Flags())
 	c.defineFormat(cmd.Flags(), command)
 	addCommands(cmd, &c, &code, args)

@@ -49,6 +49,24 @@ func (c *config) defineFormat(set *pflag.FlagSet, command string) {
 	}
 }
 
+// formatFlag says of a flag that is unknown, if it is one, of which format's
+// command.
+func formatFlag(err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	for _, command := range formatCommands() {
+		var c config
+		set := pflag.NewFlagSet(command, pflag.ContinueOnError)
+		c.defineFormat(set, command)
+		if set.Lookup(unknown.GetSpecifiedName()) != nil {
+			return fmt.Errorf("--%s is a flag of symfilter %s", unknown.GetSpecifiedName(), command)
+		}
+	}
+	return err
+}
+
 // helpOf returns what --help prints.
 func helpOf(command string) string {
 	switch command {
