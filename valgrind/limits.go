@@ -25,7 +25,7 @@ const (
 	maxDemangled = 1 << 16  // names of a file that are demangled to find one, 2 µs each
 	maxFacts     = 64 << 20 // bytes of what a report says of its objects, all processes together
 	factSize     = 128      // bytes that a fact takes, with its place in a map
-	epochSize    = 1 << 10  // bytes of an object at a place, without facts
+	epochSize    = 3 << 10  // bytes of an object at a place, without facts
 	maxWork      = 1 << 24  // facts held against candidates, 0.5 µs each, and besides
 	frameWork    = 32       // for each frame of the report
 	maxAsked     = 1024     // candidates for which the symbolizer is asked, 0.1 ms each at first

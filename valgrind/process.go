@@ -37,11 +37,11 @@ type epoch struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
 	seen    map[ipFact]struct{}
-	recent  [16]ipFact // of seen
+	recent  [64]ipFact // of seen
 	names   []nameFact
 	named   map[nameKey]struct{}
 
-	returns [16]returns // that were asked for
+	returns [64]returns // that were asked for
 
 	left    []candidate // the best first
 	counted int         // of ips: held against the candidates
