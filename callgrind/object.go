@@ -39,7 +39,6 @@ type objectFile struct {
 	asked   int // addresses
 	outside int // of them, not in its code
 	failed  error
-	pending bool
 }
 
 // of returns the file of an object; nil if it can have none.

@@ -105,8 +105,16 @@ func (t *listing) choose() (err error) {
 	g := t.g
 	names := t.o.Show
 	if len(names) == 0 {
-		for _, e := range g.m.r.Events() {
+		first := 0 // that of which there are any
+		for i, e := range g.m.r.Events() {
 			names = append(names, e.Name)
+			if first == i && i+1 < len(g.total) && g.total[i] == 0 {
+				first++
+			}
+		}
+		if first < len(names) && g.total[first] != 0 {
+			name := names[first]
+			names = slices.Insert(slices.Delete(names, first, first+1), 0, name)
 		}
 	}
 	shown, err := g.measures(names)
