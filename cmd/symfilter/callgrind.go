@@ -59,9 +59,7 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	if f.threshold.set {
 		o.Threshold = f.threshold.n
 	}
-	for _, p := range r.prefixes {
-		o.PrefixMap = append(o.PrefixMap, callgrind.PrefixMap(p))
-	}
+	o.PrefixMap = r.prefixes
 	switch r.output {
 	case outputMarkup:
 		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, o) })

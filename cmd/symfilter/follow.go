@@ -203,7 +203,7 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 	return &follow.Sink{
 		WriteCloser: f,
 		Rotated:     f.rotated,
-		Quiet:       f.out.beQuiet,
+		Quiet:       f.beQuiet,
 		Context:     f.context,
 		Restore:     f.restore,
 		Suspend:     f.suspend,
@@ -245,6 +245,15 @@ func (f *followed) Write(lines []byte) (int, error) {
 		lines = lines[end:]
 	}
 	return n, nil
+}
+
+// beQuiet says whether what comes is printed. A module line that still collects
+// its maps is of the time before.
+func (f *followed) beQuiet(on bool) {
+	if f.out.quiet && !on && f.input.Format() == input.Markup {
+		f.engine.Close() // prints nothing: no error
+	}
+	f.out.quiet = on
 }
 
 // isContext reports whether a line may change what later lines mean.
@@ -365,8 +374,6 @@ type outletOf struct {
 	start  bool   // of a line comes next
 	buf    []byte
 }
-
-func (w *outletOf) beQuiet(on bool) { w.quiet = on }
 
 // objectHead is what objects begin with.
 const objectHead = `{"v":1,`

@@ -120,10 +120,7 @@ type reports struct {
 
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
 	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, c: c}
-	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, Maps: maps, Context: ctx}
-	for _, p := range prefixes {
-		r.valgrindOptions.PrefixMap = append(r.valgrindOptions.PrefixMap, valgrind.PrefixMap(p))
-	}
+	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, PrefixMap: prefixes, Maps: maps, Context: ctx}
 	return r
 }
 

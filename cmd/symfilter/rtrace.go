@@ -110,9 +110,7 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 		},
 	}
 	o.Processing.MaxMemory = int64(r.c.maxMemory) / 2
-	for _, p := range r.prefixes {
-		o.PrefixMap = append(o.PrefixMap, rtrace.PrefixMap(p))
-	}
+	o.PrefixMap = r.prefixes
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON

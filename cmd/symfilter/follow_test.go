@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
+)
+
+// Lines of several files are printed one after the other, whole, however they
+// come; where a person reads them, with what says whose they are.
+func TestLinesOfSeveralFiles(t *testing.T) {
+	type lines struct{ file, text string }
+	for name, test := range map[string]struct {
+		c       config
+		headers bool
+		in      []lines
+		want    string
+	}{
+		"as they are": {in: []lines{{"a", "one\n"}, {"b", "two\n"}, {"a", "three\nfour\n"}}, want: "one\ntwo\nthree\nfour\n"},
+		"headers":     {headers: true, in: []lines{{"a", "one\n"}, {"a", "two\n"}, {"b\x1b", "three\n"}, {"a", "four\n"}}, want: "==> a <==\none\ntwo\n\n==> b\\x1b <==\nthree\n\n==> a <==\nfour\n"},
+		"names":       {c: config{follow: followFlags{withName: true}}, in: []lines{{"a", "one\ntwo\n"}, {"b", "in "}, {"b", "parts\n"}, {"a", "\n"}}, want: "a: one\na: two\nb: in parts\na: \n"},
+		"objects":     {c: config{output: outputJSON}, in: []lines{{`"`, `{"v":1,"text":"x"}` + "\n" + `{"v":1,"te`}, {`"`, `xt":"y"}` + "\n"}}, want: `{"v":1,"file":"\"","text":"x"}` + "\n" + `{"v":1,"file":"\"","text":"y"}` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			o := &outlet{w: &out, headers: test.headers}
+			files := map[string]*outletOf{}
+			for _, l := range test.in {
+				if files[l.file] == nil {
+					files[l.file] = o.of(l.file, &test.c)
+				}
+				if n, err := io.WriteString(files[l.file], l.text); n != len(l.text) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if d := cmp.Diff(out.String(), test.want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+		})
+	}
+}
+
+// Nobody prints in the midst of another's line.
+func TestLinesAreNotInterleaved(t *testing.T) {
+	var out bytes.Buffer
+	o := &outlet{w: &out}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			w := o.of("", &config{})
+			for range 200 {
+				for range 4 {
+					io.WriteString(w, strings.Repeat(string(rune('a'+i)), 10))
+				}
+				io.WriteString(w, "\n")
+			}
+			io.WriteString(w, "unfinished")
+			w.release()
+		})
+	}
+	all.Wait()
+	n := 0
+	for line := range strings.Lines(strings.ReplaceAll(out.String(), "unfinished", "")) {
+		if n++; strings.Trim(line, line[:1]) != "\n" || len(line) != 41 {
+			t.Fatalf("got %q", line)
+		}
+	}
+	if n != 1600 {
+		t.Errorf("%d lines, want 1600", n)
+	}
+}
+
+// A run that was killed may have left a line without its end: what follows does
+// not become its rest.
+func TestTornLinesAreEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	for text, want := range map[string]string{"": "", "whole\n": "whole\n", "whole\nto": "whole\nto\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		if err := endTornLine(out, int64(len(text))); err != nil {
+			t.Error(err)
+		}
+		if got, _ := os.ReadFile(path); string(got) != want && string(got) != text { // where the system has no /dev/fd
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Lines that are read for their context are not symbolized: only those that may
+// change what others mean are looked at.
+func TestQuietLines(t *testing.T) {
+	var out bytes.Buffer
+	c := config{}
+	p := &pursuit{stream: &stream{}, c: &c}
+	p.out = outlet{w: &out}
+	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
+		f := filter.New(w, filter.Options{})
+		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return f }})
+		return engine{WriteCloser: in, input: in}
+	}
+	sink, err := p.sink("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(sink, "loud\n")
+	sink.Quiet(true)
+	io.WriteString(sink, "quiet\n{{{module:0:a.so:elf:aabb}}}\nquiet {{{pc:0x1004}}}\nx {{{mmap:0x1000:0x1000:load:0:rx:0}}}\nquiet\n{{{bt:0:0x1004}}} {{{mm")
+	sink.Quiet(false)
+	io.WriteString(sink, "{{{pc:0x1004:pc}}}\n")
+	context, ok := sink.Context(nil)
+	if !ok {
+		t.Error("no context")
+	}
+	next, err := p.sink("log")
+	if err == nil {
+		err = next.Restore(context)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(next, "{{{pc:0x1008:pc}}}\n")
+	const want = "loud\na.so+0x4 (BuildId: aabb)\na.so+0x8 (BuildId: aabb)\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	if err := next.Restore([]byte("nonsense")); err == nil {
+		t.Error("nonsense is restored")
+	}
+	fmt.Fprintln(next, "as new {{{pc:0x1008:pc}}}")
+	if got := strings.TrimPrefix(out.String(), want); got != "as new [[[pc:0x1008:pc]]]\n" {
+		t.Errorf("behind nonsense got %q", got)
+	}
+}
