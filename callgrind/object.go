@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -104,22 +102,7 @@ func (all *objects) open(f *objectFile) error {
 
 // located returns where the file of this name is on this machine.
 func (o *Options) located(name string) string {
-	mapped := false
-	for _, m := range o.PrefixMap {
-		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			name, mapped = m.New+rest, true
-			break
-		}
-	}
-	if o.Sysroot != "" && !mapped {
-		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
-	}
-	if mapped { // it is the operator who says what a relative one is relative to
-		if abs, err := filepath.Abs(name); err == nil {
-			return abs
-		}
-	}
-	return name
+	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
 // covers reports whether addr is in the file's code.

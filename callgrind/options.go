@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -87,7 +88,7 @@ type Options struct {
 }
 
 // PrefixMap replaces the prefix Old of a file's name by New.
-type PrefixMap struct{ Old, New string }
+type PrefixMap = buildid.PrefixMap
 
 func (o *Options) diagnose(s string) {
 	if o.Diagnose != nil {

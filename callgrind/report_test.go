@@ -33,7 +33,7 @@ func testOptions(t testing.TB) Options {
 	t.Cleanup(func() { s.Close() })
 	return Options{
 		Symbolizer: s,
-		PrefixMap:  []PrefixMap{{"/lib/prog.so", path}},
+		PrefixMap:  []PrefixMap{{Old: "/lib/prog.so", New: path}},
 		Wait:       time.Minute,
 		Threshold:  -1,
 		Label:      "profile",
@@ -116,7 +116,7 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 		case "--source":
 			o.Source = true
 			path, _ := filepath.Abs(filepath.FromSlash("../symbolize/testdata/arch"))
-			o.PrefixMap = append(o.PrefixMap, PrefixMap{"/src", path})
+			o.PrefixMap = append(o.PrefixMap, PrefixMap{Old: "/src", New: path})
 		case "--tree":
 			o.Tree = map[string]Tree{"caller": Callers, "calling": Calling, "both": Callers | Calling}[value]
 		case "--show":

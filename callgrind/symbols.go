@@ -6,6 +6,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -221,10 +222,6 @@ func (s *symbols) shown(name string) string {
 
 // mapped returns a name with its prefix replaced.
 func (o *Options) mapped(name string) string {
-	for _, m := range o.PrefixMap {
-		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			return m.New + rest
-		}
-	}
+	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
 	return name
 }
