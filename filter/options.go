@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -111,16 +112,11 @@ type Paths struct {
 }
 
 // PrefixMap replaces the prefix Old of a path by New.
-type PrefixMap struct{ Old, New string }
+type PrefixMap = buildid.PrefixMap
 
 // shown returns path as Paths says.
 func (p *Paths) shown(path string) string {
-	for _, m := range p.Map {
-		if rest, ok := strings.CutPrefix(path, m.Old); ok {
-			path = m.New + rest
-			break
-		}
-	}
+	path, _ = buildid.PrefixMaps(p.Map).Replace(path)
 	if p.Basenames {
 		path = path[strings.LastIndexByte(path, '/')+1:]
 	}

@@ -125,7 +125,7 @@ func scriptOptions(t *testing.T, comment string) Options {
 			o.Paths.Basenames = true
 		case "prefix-map":
 			from, to, _ := strings.Cut(value, ":")
-			o.Paths.Map = append(o.Paths.Map, PrefixMap{from, to})
+			o.Paths.Map = append(o.Paths.Map, PrefixMap{Old: from, New: to})
 		default:
 			t.Fatalf("option %q?", word)
 		}

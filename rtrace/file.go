@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,28 +28,12 @@ type file struct {
 
 // located returns where the file of this name is on this machine.
 func (o *Options) located(name string) string {
-	mapped := false
-	if m, ok := o.mapped(name); ok {
-		name, mapped = m, true
-	} else if o.Sysroot != "" {
-		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
-	}
-	if mapped { // it is the operator who says what a relative one is relative to
-		if abs, err := filepath.Abs(name); err == nil {
-			return abs
-		}
-	}
-	return name
+	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
 // mapped returns a name as the prefix map has it.
 func (o *Options) mapped(name string) (string, bool) {
-	for _, m := range o.PrefixMap {
-		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			return m.New + rest, true
-		}
-	}
-	return name, false
+	return buildid.PrefixMaps(o.PrefixMap).Replace(name)
 }
 
 // open looks at the file that a report calls name: its ID, and where its code

@@ -71,7 +71,7 @@ type Unresolved struct {
 }
 
 // PrefixMap replaces the prefix Old of a file's name by New.
-type PrefixMap struct{ Old, New string }
+type PrefixMap = buildid.PrefixMap
 
 // missing counts frames that got no name.
 type missing map[string]*Unresolved

@@ -173,7 +173,7 @@ func writeLarge(t *testing.T, size uint64) string {
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeLarge(t, 256<<20)
 	const processes = 500
-	o := Options{PrefixMap: []PrefixMap{{"/lib/prog.so", large}}}
+	o := Options{PrefixMap: []PrefixMap{{Old: "/lib/prog.so", New: large}}}
 	tr := newTracker(&o)
 	tr.solver.allowed = maxWork >> 4
 	r := NewReader(func(rec *Record) error {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -73,16 +72,7 @@ func (fs *files) of(name string) *file {
 
 // located returns where the file of this name is on this machine.
 func (o *Options) located(name string) string {
-	name, mapped := o.mapped(name)
-	if o.Sysroot != "" && !mapped {
-		name, mapped = filepath.Join(o.Sysroot, filepath.FromSlash(path.Clean("/"+name))), true
-	}
-	if mapped { // it is the operator who says what a relative one is relative to
-		if abs, err := filepath.Abs(name); err == nil {
-			return abs
-		}
-	}
-	return name
+	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
 func (f *file) open() {

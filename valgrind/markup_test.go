@@ -31,7 +31,7 @@ func fixtures(t testing.TB) []PrefixMap {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatal(err)
 		}
-		maps = append(maps, PrefixMap{old, path})
+		maps = append(maps, PrefixMap{Old: old, New: path})
 	}
 	return maps
 }

@@ -2,9 +2,9 @@ package valgrind
 
 import (
 	"context"
-	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -55,7 +55,7 @@ type Options struct {
 }
 
 // PrefixMap replaces the prefix Old of a file's name by New.
-type PrefixMap struct{ Old, New string }
+type PrefixMap = buildid.PrefixMap
 
 func (o *Options) diagnose(s string) {
 	if o.Diagnose != nil {
@@ -68,18 +68,8 @@ func (o *Options) source(name string) string {
 	if o.Basenames {
 		return base(name)
 	}
-	name, _ = o.mapped(name)
+	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
 	return name
-}
-
-// mapped returns a name as the prefix map has it, and whether that has it.
-func (o *Options) mapped(name string) (string, bool) {
-	for _, m := range o.PrefixMap {
-		if rest, ok := strings.CutPrefix(name, m.Old); ok {
-			return m.New + rest, true
-		}
-	}
-	return name, false
 }
 
 func (o *Options) context() context.Context {

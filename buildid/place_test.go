@@ -1,0 +1,24 @@
+package buildid
+
+import "testing"
+
+func TestPlace(t *testing.T) {
+	maps := PrefixMaps{{"/build/", "/srv/"}, {"/build/lib", "/never"}, {"/out", "/here"}}
+	for _, tt := range []struct {
+		name, sysroot string
+		want          string
+	}{
+		{"/lib/a.so", "", "/lib/a.so"},
+		{"/build/lib/a.so", "", "/srv/lib/a.so"},
+		{"/output/a.so", "", "/hereput/a.so"},
+		{"/lib/a.so", "/root", "/root/lib/a.so"},
+		{"/../../etc/a.so", "/root", "/root/etc/a.so"},
+		{"lib/a.so", "/root", "/root/lib/a.so"},
+		{"/build/lib/a.so", "/root", "/srv/lib/a.so"},
+		{"a.so", "", "a.so"},
+	} {
+		if got := maps.Place(tt.name, tt.sysroot); got != tt.want {
+			t.Errorf("%s below %q: got %s, want %s", tt.name, tt.sysroot, got, tt.want)
+		}
+	}
+}
