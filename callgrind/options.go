@@ -82,8 +82,7 @@ type Options struct {
 	// Source shows the costs of lines beside the lines, of files that are there.
 	Source bool
 
-	// Color marks up the table for a terminal. Unresolved is called at the end
-	// with the objects whose functions have no name, and how many.
+	// Color marks up the table for a terminal.
 	Color bool
 }
 

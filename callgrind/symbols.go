@@ -213,15 +213,9 @@ func isBelowMain(link string) bool {
 func (s *symbols) file(n Name) string { return s.shown(s.r.Text(n)) }
 
 func (s *symbols) shown(name string) string {
-	name = s.o.mapped(name)
+	name, _ = buildid.PrefixMaps(s.o.PrefixMap).Replace(name)
 	if s.o.Basenames {
 		name = name[strings.LastIndexAny(name, `/\\`)+1:]
 	}
-	return name
-}
-
-// mapped returns a name with its prefix replaced.
-func (o *Options) mapped(name string) string {
-	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
 	return name
 }
