@@ -215,7 +215,7 @@ func (s *symbols) file(n Name) string { return s.shown(s.r.Text(n)) }
 func (s *symbols) shown(name string) string {
 	name, _ = buildid.PrefixMaps(s.o.PrefixMap).Replace(name)
 	if s.o.Basenames {
-		name = name[strings.LastIndexAny(name, `/\\`)+1:]
+		name = name[strings.LastIndexAny(name, `/\`)+1:]
 	}
 	return name
 }
