@@ -288,10 +288,16 @@ func (s *solver) score(e *epoch, f *file) bool {
 		best := int32(math.MinInt32)
 		for i := range e.left {
 			c := &e.left[i]
-			c.code += scoreCode(part, f, c.bias)
+			c.code += scoreCalls(part, f, c.bias)
 			best = max(best, c.code)
 		}
 		e.drop(func(c candidate) bool { return c.code < best-dropped })
+		if f.unwinds() { // which takes longer to ask
+			for i := range e.left {
+				c := &e.left[i]
+				c.code += scoreGaps(part, f, c.bias)
+			}
+		}
 	}
 	for i := range e.left {
 		e.left[i].score = int(e.left[i].code + e.left[i].lines)
@@ -461,8 +467,8 @@ func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCode asks whether calls and functions are where they must be.
-func scoreCode(facts []ipFact, f *file, bias uint64) (score int32) {
+// scoreCalls asks whether calls are where they must be.
+func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
 		rel := fact.ip - bias
 		if fact.caller {
@@ -483,7 +489,14 @@ func scoreCode(facts []ipFact, f *file, bias uint64) (score int32) {
 		if !fact.caller && f.asks(rel) {
 			score += forRequest
 		}
-		if _, _, ok := f.elf.UnwindRange(rel); !ok && f.unwinds() {
+	}
+	return score
+}
+
+// scoreGaps asks whether functions are where they must be.
+func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
+	for _, fact := range facts {
+		if _, _, ok := f.elf.UnwindRange(fact.ip - bias); !ok {
 			score += againstGap
 		}
 	}

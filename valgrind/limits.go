@@ -1,5 +1,7 @@
 package valgrind
 
+import "time"
+
 // Limits, one a line, with unit and reason.
 const (
 	maxRecord  = 4 << 20 // bytes of an element of the report kept at once; 500 callers in five stacks take 1 MiB
@@ -29,4 +31,6 @@ const (
 	maxWork      = 1 << 24  // facts held against candidates, 0.5 µs each, and besides
 	frameWork    = 32       // for each frame of the report
 	maxAsked     = 1024     // candidates for which the symbolizer is asked, 0.1 ms each at first
+
+	nothingHolds = time.Second // that no symbol covers an address: a debug file may come
 )

@@ -2,7 +2,9 @@ package valgrind
 
 import (
 	"io"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
@@ -29,7 +31,8 @@ type renderer struct {
 	err     error
 
 	line    []byte // text that is not at dst yet
-	sites   []site
+	sites   []site // of the record at work
+	stacks  []stackSites
 	headed  bool     // what the process is has been said
 	modules uint64   // numbers given
 	shown   []*epoch // whose maps hold
@@ -63,6 +66,7 @@ func (r *renderer) element(e markup.Element) {
 
 // record renders a record.
 func (r *renderer) record(rec *Record) error {
+	r.answers.time = time.Time{}
 	switch r.t.turn(rec) {
 	case begins, resumes:
 		r.reset()
@@ -79,15 +83,19 @@ func (r *renderer) record(rec *Record) error {
 	return r.err
 }
 
-// introduce shows the modules that the stacks of a record need, before it.
+// introduce finds the sites of a record, and shows the modules that they need
+// before it.
 func (r *renderer) introduce(rec *Record) {
+	r.sites, r.stacks = r.sites[:0], r.stacks[:0]
 	for i := range rec.Items {
 		it := &rec.Items[i]
-		if it.Name != "stack" || it.Leaf || !r.news(rec.Frames[it.First:it.Last]) {
+		if it.Name != "stack" || it.Leaf || it.First == it.Last {
 			continue
 		}
-		r.sites = r.t.sites(r.sites[:0], rec.Frames[it.First:it.Last])
-		for i := range r.sites {
+		from := len(r.sites)
+		r.sites = r.t.sites(r.sites, rec.Frames[it.First:it.Last])
+		r.stacks = append(r.stacks, stackSites{it.First, from, len(r.sites)})
+		for i := from; i < len(r.sites); i++ {
 			if s := &r.sites[i]; s.at != nil && !s.at.shown && r.isElement(s) {
 				r.head()
 				r.present(s.at)
@@ -96,15 +104,8 @@ func (r *renderer) introduce(rec *Record) {
 	}
 }
 
-// news reports whether an object is in frames whose maps are not shown.
-func (r *renderer) news(frames []Frame) bool {
-	for i := range frames {
-		if e := r.t.place(&frames[i]); e != nil && !e.shown {
-			return true
-		}
-	}
-	return false
-}
+// stackSites are the sites of the stack that begins with this frame.
+type stackSites struct{ frame, from, to int }
 
 // reset begins the part of a process.
 func (r *renderer) reset() {
@@ -166,10 +167,14 @@ func modeOf(flags uint32) (m markup.Mode) {
 }
 
 // stack renders the frames of a stack.
-func (r *renderer) stack(frames []Frame) {
-	r.sites = r.t.sites(r.sites[:0], frames)
-	for i := range r.sites {
-		s := &r.sites[i]
+func (r *renderer) stack(it *Item) {
+	if it.First == it.Last {
+		return
+	}
+	n, _ := slices.BinarySearchFunc(r.stacks, it.First, func(s stackSites, first int) int { return s.frame - first })
+	sites := r.sites[r.stacks[n].from:r.stacks[n].to]
+	for i := range sites {
+		s := &sites[i]
 		if s.at == nil || !s.at.shown || !r.isElement(s) {
 			r.frameText(s)
 			continue
@@ -191,9 +196,9 @@ func (r *renderer) isElement(s *site) bool {
 	}
 	last := &s.frames[len(s.frames)-1]
 	if last.Fn == nil && last.File == nil {
-		return true // it knows nothing
+		return !r.answers.knowsNothing(s)
 	}
-	return r.answers.ask(r.t, s).better(s)
+	return r.answers.ask(s).better(s)
 }
 
 // frameText renders a site by what the report says, in the layout of package
@@ -237,6 +242,9 @@ func (r *renderer) frameText(s *site) {
 				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
 			}
 			r.line = append(r.line, ')')
+			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.id.IsZero() { // other tools can finish it
+				r.line = append(s.at.of.file.id.AppendHex(append(r.line, " (BuildId: "...)), ')')
+			}
 		} else if f.Fn == nil {
 			r.line = append(r.line, "(no module)"...)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
@@ -75,6 +76,7 @@ const sendSize = 256 << 10
 
 // record prints a record.
 func (r *reporter) record(rec *Record) error {
+	r.answers.time = time.Time{}
 	p := r.t.cur
 	switch r.t.turn(rec) {
 	case begins, resumes:
@@ -257,7 +259,7 @@ func (r *reporter) frame(s *site) {
 			b = escape.AppendMember(b, "build_id", f.id.String())
 		}
 		b = escape.AppendHex(b, "offset", s.rel)
-		got = r.answers.ask(r.t, s)
+		got = r.answers.ask(s)
 		why = got.err
 	} else {
 		_, why = r.t.cur.placeless(last)

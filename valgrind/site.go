@@ -136,12 +136,14 @@ type answerer struct {
 	variables map[symbolize.Location]symbolize.Variable
 	expired   context.Context
 	began     map[*epoch]time.Time // when its object was first asked for
+	time      time.Time            // of the record at work; zero: not asked for yet
 }
 
 // answer is what a site is, by the symbolizer.
 type answer struct {
 	frames []symbolize.Frame
 	err    error
+	until  time.Time // it holds till then; zero: for good
 
 	compared Frame // the last function that it was compared with,
 	depth    int   // and its inlined calls, as many,
@@ -168,30 +170,72 @@ func (s *site) location() symbolize.Location {
 }
 
 // ask returns the frames of a site that has a place.
-func (a *answerer) ask(t *tracker, s *site) *answer {
-	k := placeKey{s.at, s.rel}
-	if known := a.known[k]; known != nil {
+func (a *answerer) ask(s *site) *answer {
+	if known := a.remembered(s); known != nil {
 		return known
 	}
 	if a.o.Symbolizer == nil {
 		return &answer{}
 	}
 	frames, err := a.frames(s.at, s.location())
-	keep := err == nil
-	for i := range frames {
-		keep = keep && frames[i].Until.IsZero()
-	}
-	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil
-	}
-	got := &answer{frames: frames, err: err}
-	if keep {
-		if len(a.known) >= maxAnswers {
-			clear(a.known)
+	return a.remember(s, frames, err)
+}
+
+// knowsNothing reports whether no symbol covers a site that has a place, as far
+// as can be said without waiting.
+func (a *answerer) knowsNothing(s *site) bool {
+	known := a.remembered(s)
+	if known == nil {
+		frames, err := a.o.Symbolizer.Code(a.expired, nil, s.location())
+		if err != nil {
+			return false
 		}
-		a.known[k] = got
+		known = a.remember(s, frames, nil)
 	}
+	return len(known.frames) == 0
+}
+
+// remembered returns the answer for a site that was given before and holds; nil
+// if there is none.
+func (a *answerer) remembered(s *site) *answer {
+	known := a.known[placeKey{s.at, s.rel}]
+	if known != nil && !known.until.IsZero() && a.now().After(known.until) {
+		return nil
+	}
+	return known
+}
+
+// remember keeps an answer, if it is one. That no symbol covers a site holds for
+// a while: a debug file may come.
+func (a *answerer) remember(s *site, frames []symbolize.Frame, err error) *answer {
+	got := &answer{frames: frames, err: err}
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		got.err = nil
+	}
+	if err != nil {
+		return got
+	}
+	if len(frames) == 0 {
+		got.until = a.now().Add(nothingHolds)
+	}
+	for i := range frames {
+		if t := frames[i].Until; !t.IsZero() && (got.until.IsZero() || t.Before(got.until)) {
+			got.until = t
+		}
+	}
+	if len(a.known) >= maxAnswers {
+		clear(a.known)
+	}
+	a.known[placeKey{s.at, s.rel}] = got
 	return got
+}
+
+// now returns the time, which is asked for once in a record.
+func (a *answerer) now() time.Time {
+	if a.time.IsZero() {
+		a.time = time.Now()
+	}
+	return a.time
 }
 
 // frames returns what the symbolizer says of a place, without waiting longer

@@ -152,7 +152,7 @@ func (r *renderer) item(rec *Record, i int) int {
 		}
 	case "stack":
 		if !it.Leaf {
-			r.stack(rec.Frames[it.First:it.Last])
+			r.stack(it)
 			return i + 1
 		}
 	case "xwhat", "xauxwhat":
