@@ -244,14 +244,14 @@ func (s *source) next(before predecessor) (*generation, error) {
 	for try := 0; ; try++ {
 		g, err := openGeneration(s.path)
 		all := s.siblings()
-		if try < maxTries && !s.settled(g, all) {
-			if g != nil {
-				g.close()
+		unseen := s.unseen(all, before, g)
+		if !s.settled(g, all) { // a file that was renamed just now is none of those opened
+			if closeAll(append(unseen, g)); try < maxTries {
+				continue
 			}
-			continue
+			return nil, nil // to be looked at again
 		}
 		s.f.files.prune(s, all, g)
-		unseen := s.unseen(all, before, g)
 		for i, u := range unseen {
 			if s.f.files.claim(u, s) == nil {
 				unseen[i] = nil
