@@ -11,10 +11,10 @@ func TestPlace(t *testing.T) {
 		{"/lib/a.so", "", "/lib/a.so"},
 		{"/build/lib/a.so", "", "/srv/lib/a.so"},
 		{"/output/a.so", "", "/hereput/a.so"},
-		{"/lib/a.so", "/root", "/root/lib/a.so"},
-		{"/../../etc/a.so", "/root", "/root/etc/a.so"},
-		{"lib/a.so", "/root", "/root/lib/a.so"},
-		{"/build/lib/a.so", "/root", "/srv/lib/a.so"},
+		{"/lib/a.so", "/tree", "/tree/lib/a.so"},
+		{"/../../etc/a.so", "/tree", "/tree/etc/a.so"},
+		{"lib/a.so", "/tree", "/tree/lib/a.so"},
+		{"/build/lib/a.so", "/tree", "/srv/lib/a.so"},
 		{"a.so", "", "a.so"},
 	} {
 		if got := maps.Place(tt.name, tt.sysroot); got != tt.want {
