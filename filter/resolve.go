@@ -87,7 +87,7 @@ type answer struct {
 type recent struct {
 	epoch uint32
 	turns uint32 // of the Cache that the answers are in
-	slots [1 << recentBits]recentSlot
+	slots *[1 << recentBits]recentSlot // nil: no address was looked up, as in most of a thousand logs
 }
 
 type recentSlot struct {
@@ -101,6 +101,9 @@ const recentBits = 10 // 1,024 slots, 150 KiB
 
 func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	const golden = 0x9e3779b97f4a7c15 // spreads addresses that differ in few bits
+	if c.slots == nil {
+		c.slots = new([1 << recentBits]recentSlot)
+	}
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
