@@ -68,17 +68,17 @@ func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, 
 }
 
 // TestContextGoesOnAsIfUninterrupted: generated logs, cut behind every line and
-// in the midst of lines. 5 of them; 100 with TEST_LONG=1.
+// in the midst of lines. 3 of them; 100 with TEST_LONG=1.
 func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	for name, o := range contextOptions(t) {
 		t.Run(name, func(t *testing.T) {
 			o.Cache = NewCache(0)
-			for seed := range longOr[uint64](100, 5) {
+			for seed := range longOr[uint64](100, 3) {
 				g := newGenerator(seed)
 				in := contextLog(g)
 				cuts := []int{0, len(in)}
 				for i := range in {
-					if in[i] == '\n' || g.IntN(80) == 0 {
+					if in[i] == '\n' || g.IntN(200) == 0 {
 						cuts = append(cuts, i+1)
 					}
 				}
@@ -228,11 +228,11 @@ func TestContextIsBounded(t *testing.T) {
 // TestContextLeavesOutIdleProcesses: those idle longest, beyond the budget.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
+	name := strings.Repeat("n", maxName)
 	for p := range 20 {
 		var log strings.Builder
-		fmt.Fprintf(&log, "%d {{{module:0:a:elf:aa}}}\n", p)
-		for i := range 40000 {
-			fmt.Fprintf(&log, "%d {{{mmap:%#x:0x10:load:0:r:0x0}}}\n", p, 0x1000+i*0x20)
+		for i := range 500 {
+			fmt.Fprintf(&log, "%d {{{module:%d:%s:elf:aa}}}\n", p, i, name)
 		}
 		io.WriteString(f, log.String())
 	}

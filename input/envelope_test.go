@@ -134,7 +134,7 @@ func runEnvelope(t *testing.T, file string) {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(got, out))
 		}
 	}
-	step := 1 + len(in)/300
+	step := 1 + len(in)/120
 	if os.Getenv("TEST_LONG") == "1" {
 		step = 1
 	}
@@ -271,7 +271,7 @@ const maps = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:l
 // lines that are none.
 func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	for _, format := range []Format{CRI, Docker} {
-		for seed := range uint64(200) {
+		for seed := range uint64(80) {
 			g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: format}
 			var lines []string
 			for range 1 + g.IntN(30) {
@@ -418,7 +418,7 @@ func TestPartsWithoutEndAreBounded(t *testing.T) {
 			var out bytes.Buffer
 			w := newWriter(format, filter.Options{}, &out)
 			io.WriteString(w, line)
-			for size < 8<<20 {
+			for size < 5<<20 {
 				io.WriteString(w, line)
 				size += len(line)
 			}
