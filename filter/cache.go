@@ -43,7 +43,7 @@ type generation struct {
 type kept struct {
 	text, cuts span
 	until      int64
-	back       bool
+	none, back bool
 }
 
 // newGeneration returns a generation with room for so many answers.
@@ -64,6 +64,7 @@ func (g *generation) answer(i uint32) rendered {
 		text:    unsafe.String(unsafe.SliceData(text), len(text)), // no byte of it changes any more
 		cuts:    g.cuts.at(p.cuts),
 		until:   p.until,
+		none:    p.none,
 		back:    p.back,
 		sources: g.json[i],
 	}
@@ -72,7 +73,7 @@ func (g *generation) answer(i uint32) rendered {
 // put keeps a copy of r, and returns that.
 func (g *generation) put(k cacheKey, r *rendered) rendered {
 	i := uint32(len(g.answers))
-	g.answers = append(g.answers, kept{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.back})
+	g.answers = append(g.answers, kept{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.none, r.back})
 	g.frames[k] = i
 	if r.sources != nil {
 		if g.json == nil {

@@ -22,7 +22,8 @@ const (
 	maxUnresolved = 1024     // distinct modules remembered for Unresolved
 	directWrite   = 32 << 10 // bytes; a longer span of plain text is written from the caller's block, not copied
 	outputChunk   = 256 << 10
-	readBlock     = 256 << 10 // bytes a read; with a 1 MiB pipe larger blocks only leave the L2 cache
+	noneFor       = 2 * time.Second // that no symbol covers an address is remembered; a file that comes late serves later lines
+	readBlock     = 256 << 10       // bytes a read; with a 1 MiB pipe larger blocks only leave the L2 cache
 )
 
 // Color says what becomes of colour: of the log's own SGR sequences, and

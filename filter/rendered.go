@@ -15,6 +15,7 @@ type rendered struct {
 	text     string      // of all frames of a code address, innermost first: what stands behind the address of a backtrace line, without colour; of a data address: name, name+0x18
 	cuts     []frameCuts // where in text the frames and their parts are; none: of a data address
 	until    int64       // Unix nanoseconds, when a better debug file may be there; 0: never
+	none     bool        // no symbol covers the address: there is no text
 	back     bool        // of a form that leaves the choice: one byte before the logged address was looked up
 	*sources             // for JSON; else nil
 }

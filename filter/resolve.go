@@ -86,7 +86,7 @@ type answer struct {
 // change of the space empties it.
 type recent struct {
 	epoch uint32
-	turns uint32 // of the Cache that the answers are in
+	turns uint32                       // of the Cache that the answers are in
 	slots *[1 << recentBits]recentSlot // nil: no address was looked up, as in most of a thousand logs
 }
 
@@ -200,12 +200,14 @@ func (f *Filter) data(addr uint64) *answer {
 func (r *resolver) answer(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
-	if a.text, a.knows = r.cached.get(key); a.knows && r.good(&a.text) && (r.opt.Output != JSON || a.text.sources != nil) {
-		return
-	}
-	if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
+	if text, ok := r.cached.get(key); ok && r.good(&text) && (r.opt.Output != JSON || text.none || text.sources != nil) {
+		a.text, a.knows = text, !text.none
+	} else if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
 		a.text = r.cached.put(key, a.text)
-	} else {
+	} else if a.err == nil && r.now != 0 {
+		r.cached.put(key, rendered{none: true, until: r.now + int64(noneFor)})
+	}
+	if !a.knows {
 		r.note(m, a.err)
 	}
 }
