@@ -32,7 +32,7 @@ const (
 	recentSize   = 64                     // bytes before the place of reading that are compared at each read: a file truncated and written anew has others
 	keepSize     = 4 << 10                // bytes of an unfinished line that are kept, in case that the file is truncated
 	rereadSize   = 64 << 10               // bytes of an unfinished line that are read again with what comes; of a longer one only what comes is searched for its end
-	lookBack     = 256 << 20              // bytes before the start that are read for the context, and not printed
+	lookBack     = 256 << 20              // bytes before the start that are read for their context and not printed
 	pollInterval = 250 * time.Millisecond // between looks where no events come
 	safetyPolls  = 8                      // every so many of them all files are looked at, events or not
 	pace         = 2 * time.Millisecond   // between two rounds of looks that events ask for: a writer of many short lines must not cost a look for each

@@ -38,6 +38,7 @@ type generation struct {
 	recent []byte // what stood before look: recentSize bytes, or the unfinished line if that has keepSize at most
 
 	silent int64     // lines that end up to here are quiet
+	skips  bool      // if these are many, the first of them need not be read
 	hole   bool      // the file began anew: zero bytes at its beginning are none of the log
 	moved  time.Time // when it grew last
 }
@@ -282,6 +283,15 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 		at += int64(n)
 	}
 	return g.seek(end)
+}
+
+// skip leaves out quiet lines, if there are more than lookBack bytes of them.
+func (g *generation) skip() error {
+	g.skips = false
+	if from := g.silent - lookBack; from > g.off {
+		return g.seek(from) // in the midst of a line, whose rest is quiet
+	}
+	return nil
 }
 
 // endLine gives the unfinished line, and end behind it: nothing more is to come.

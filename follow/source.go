@@ -110,7 +110,10 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	case err != nil:
 		return more, s.failed(ctx, g, err)
 	case again:
-		return true, nil
+		if g.skips && g.off > 0 && s.knowsContext() {
+			err = g.skip()
+		}
+		return true, s.failed(ctx, g, err)
 	}
 	s.read = time.Now()
 	if there && id == g.id {
@@ -147,6 +150,8 @@ func (s *source) absent(err error) {
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	var sink sinkError
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &sink), ctx.Err() != nil:
 		return err
 	case errors.Is(err, syscall.ESTALE): // its server has another one
@@ -155,6 +160,15 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	s.attention = true
 	s.trouble("read: %v; it is tried again", bare(err))
 	return nil
+}
+
+// knowsContext reports whether the sink can do without the lines before.
+func (s *source) knowsContext() bool {
+	if s.out.Context == nil {
+		return true
+	}
+	_, ok := s.out.Context(nil)
+	return ok
 }
 
 // retire closes g, of which nothing is left to be read.
@@ -312,7 +326,7 @@ func (s *source) begin() (bool, error) {
 		return false, nil
 	}
 	if s.start == End || s.start > 0 && g.mtime.Before(before.seen) {
-		g.silent = g.size
+		g.silent, g.skips = g.size, true
 	}
 	s.start = Beginning // of those that come later
 	again := s.out != nil

@@ -31,9 +31,9 @@ const (
 // checkpoint is the content of the state file.
 type checkpoint struct {
 	Version int               `json:"v"`
-	Host    string            `json:"host,omitempty"` // hash of the machine's ID
-	Time    time.Time         `json:"time"`           // when it was written
-	Names   []string          `json:"names"`          // patterns that were followed
+	Host    string            `json:"host,omitempty"`  // hash of the machine's ID
+	Time    time.Time         `json:"time"`            // when it was written
+	Names   []string          `json:"names,omitempty"` // patterns that were followed
 	Files   []json.RawMessage `json:"files"`
 }
 

@@ -407,6 +407,54 @@ func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	r.expect(path, "unfinished\n")
 }
 
+// Of very much only what is near the end is read, as far as the sink can do
+// without the rest.
+func TestLittleIsReadBeforeTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "beginning\n")
+	const size = lookBack + 64<<20
+	if err := os.Truncate(path, size); err != nil { // a hole: no disk is that patient
+		t.Fatal(err)
+	}
+	write(t, path, "\nend\n")
+	for _, knows := range []bool{true, false} {
+		var quiet, loud int64
+		l := newLog()
+		r := begin(t, l, Options{Names: []string{path}, Start: End, Open: func(name string) (*Sink, error) {
+			on := false
+			return &Sink{
+				WriteCloser: writerFunc(func(p []byte) (int, error) {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					if on {
+						quiet += int64(len(p))
+					} else {
+						loud += int64(len(p))
+					}
+					return len(p), nil
+				}),
+				Quiet:   func(q bool) { on = q },
+				Context: func(dst []byte) ([]byte, bool) { return dst, knows },
+			}, nil
+		}})
+		want := int64(size + len("beginning\n"))
+		if knows {
+			want = lookBack + 2*readSize
+		}
+		r.until("all is read", func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return quiet > lookBack
+		})
+		write(t, path, "next\n")
+		r.until("the next line", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return loud > 0 })
+		r.end()
+		if quiet > want || loud != int64(len("next\n")) || !knows && quiet < size {
+			t.Errorf("%v: %d quiet bytes, %d others; want at most %d, and 5", knows, quiet, loud, want)
+		}
+	}
+}
+
 func TestParseStart(t *testing.T) {
 	for s, want := range map[string]string{"beginning": "beginning", "end": "end", "90m": "1h30m0s"} {
 		if got, err := ParseStart(s); err != nil || got.String() != want {

@@ -5,7 +5,6 @@ package integration
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,254 +25,6 @@ func until(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not in a minute", what)
 		}
-	}
-}
-
-// A checkpoint is what a state file says.
-type checkpoint struct {
-	Files []struct {
-		Path    string
-		Reading []struct {
-			Ino uint64
-			Off int64
-		}
-	}
-}
-
-func readCheckpoint(t *testing.T, name string) (c checkpoint) {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if os.IsNotExist(err) {
-		return c
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	_, body, _ := bytes.Cut(data, []byte{'\n'})
-	if err := json.Unmarshal(body, &c); err != nil {
-		t.Fatalf("%v in %q", err, data)
-	}
-	return c
-}
-
-// saved reports whether the checkpoint says that all of a file was printed.
-func saved(t *testing.T, state, name string) bool {
-	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range readCheckpoint(t, state).Files {
-		if n := len(f.Reading); f.Path == name && n > 0 && f.Reading[n-1].Off == info.Size() {
-			return true
-		}
-	}
-	return false
-}
-
-const numberedSize = 40 // bytes of a numbered line
-
-// numbered is a writer of numbered lines that rotates its file.
-type numbered struct {
-	mu    sync.Mutex
-	path  string
-	f     *os.File
-	n     int
-	first map[uint64]int // line of each file, by inode
-	end   map[uint64]int // of those that were rotated
-}
-
-func (w *numbered) inode() uint64 {
-	info, err := w.f.Stat()
-	if err != nil {
-		panic(err)
-	}
-	return info.Sys().(*syscall.Stat_t).Ino
-}
-
-func (w *numbered) create() {
-	var err error
-	if w.f, err = os.OpenFile(w.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
-		panic(err)
-	}
-	w.first[w.inode()] = w.n
-}
-
-// write writes lines and rotates until stop is closed.
-func (w *numbered) write(stop chan struct{}) {
-	random := rand.New(rand.NewPCG(1, 8))
-	for i := 1; ; i++ {
-		select {
-		case <-stop:
-			w.f.Close()
-			return
-		case <-time.After(time.Duration(random.IntN(10)) * time.Millisecond):
-		}
-		w.mu.Lock()
-		for range random.IntN(200) {
-			fmt.Fprintf(w.f, "line %0*d\n", numberedSize-6, w.n)
-			w.n++
-		}
-		if i%30 == 0 {
-			w.end[w.inode()] = w.n
-			w.f.Close()
-			if err := os.Rename(w.path, fmt.Sprintf("%s.%d", w.path, i)); err != nil {
-				panic(err)
-			}
-			w.create()
-		}
-		w.mu.Unlock()
-	}
-}
-
-// from returns the line at which a checkpoint goes on.
-func (w *numbered) from(t *testing.T, c checkpoint) int {
-	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at := 0
-	for _, f := range c.Files {
-		for _, r := range f.Reading {
-			at = w.first[r.Ino] + int(r.Off/numberedSize)
-			if end, rotated := w.end[r.Ino]; r.Off%numberedSize != 0 || !rotated || at < end {
-				return at
-			}
-		}
-	}
-	return at
-}
-
-// Killed at any moment, a follower with a checkpoint loses nothing, and prints twice only what it had printed since the
-// checkpoint.
-func TestKilledFollowersLoseNothing(t *testing.T) {
-	kills := 20
-	if long() {
-		kills = 200
-	}
-	dir := t.TempDir()
-	w := &numbered{path: filepath.Join(dir, "app.log"), first: map[uint64]int{}, end: map[uint64]int{}}
-	state, out := filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	w.create()
-	stop := make(chan struct{})
-	var writing sync.WaitGroup
-	writing.Go(func() { w.write(stop) })
-	end := sync.OnceFunc(func() { close(stop); writing.Wait() })
-	defer end()
-	random := rand.New(rand.NewPCG(2, 9))
-	next := 0 // line
-	for kill := range kills + 1 {
-		args := []string{"-F", w.path, "--state=" + state}
-		if kill%3 == 2 {
-			args = append(args, "--poll")
-		}
-		from := w.from(t, readCheckpoint(t, state))
-		if from > next {
-			t.Fatalf("kill %d: the checkpoint goes on at line %d, but line %d was not printed", kill, from, next)
-		}
-		begin := int64(0)
-		if info, err := os.Stat(out); err == nil {
-			begin = info.Size()
-		}
-		p := startFollowing(t, out, nil, args...)
-		if kill < kills {
-			time.Sleep(time.Duration(random.IntN(1200)) * time.Millisecond)
-		} else {
-			end()
-			last := fmt.Sprintf("line %0*d\n", numberedSize-6, w.n-1)
-			until(t, "the last line", func() bool { return strings.HasSuffix(lastBytes(t, out), last) })
-		}
-		p.cmd.Process.Kill()
-		<-p.ended
-		if p.stderr.Len() > 0 {
-			t.Fatalf("kill %d: %s", kill, p.stderr.Bytes())
-		}
-		if again := next - from; again > 0 {
-			t.Logf("kill %d: %d lines were printed behind the checkpoint", kill, again)
-		}
-		next = checkRun(t, out, begin, from, next)
-	}
-	if next != w.n {
-		t.Errorf("%d lines of %d came out", next, w.n)
-	}
-}
-
-// lastBytes returns the end of a file.
-func lastBytes(t *testing.T, name string) string {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := make([]byte, min(info.Size(), 2*numberedSize))
-	f.ReadAt(b, info.Size()-int64(len(b)))
-	return string(b)
-}
-
-// checkRun checks what one run has printed behind begin: lines from a number on. It returns which line comes next, at least
-// the one that was next before.
-func checkRun(t *testing.T, out string, begin int64, from, next int) int {
-	t.Helper()
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	f.Seek(begin, io.SeekStart)
-	lines := bufio.NewScanner(f)
-	first := true
-	at := from
-	for lines.Scan() {
-		line := lines.Text()
-		want := fmt.Sprintf("line %0*d", numberedSize-6, at)
-		if first && line == "" { // ends the line that the run before was killed in
-			first = false
-			continue
-		}
-		first = false
-		if line != want {
-			if strings.HasPrefix(want, line) && !lines.Scan() { // killed in the midst of it
-				break
-			}
-			t.Fatalf("got %q, want %q", line, want)
-		}
-		at++
-	}
-	return max(at, next)
-}
-
-// A frame after a restart is resolved although its module came before it.
-func TestFramesAfterARestartAreResolved(t *testing.T) {
-	log, golden := fixture(t)
-	lines := strings.SplitAfter(log, "\n")
-	frame := 0
-	for !strings.Contains(lines[frame], "{{{bt:") {
-		frame++
-	}
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
-		t.Run(sig.String(), func(t *testing.T) {
-			dir := t.TempDir()
-			name, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-			args := []string{"-F", name, "--state=" + state, "--debug-file-directory=../testdata/debug"}
-			appendTo(t, name, strings.Join(lines[:frame], ""))
-			p := startFollowing(t, out, nil, args...)
-			until(t, "a checkpoint", func() bool { return saved(t, state, name) })
-			p.cmd.Process.Signal(sig)
-			<-p.ended
-			if want := 128 + int(sig); sig != syscall.SIGKILL && p.cmd.ProcessState.ExitCode() != want {
-				t.Errorf("exit code %d, want %d", p.cmd.ProcessState.ExitCode(), want)
-			}
-			appendTo(t, name, strings.Join(lines[frame:], ""))
-			p = startFollowing(t, out, nil, args...)
-			p.wait(t, func(printed string) bool { return strings.HasSuffix(printed, "restarting in 5 s\n") })
-			p.stop(t)
-			if got := p.printed(t); got != golden {
-				t.Errorf("got\n%s\nwant\n%s", got, golden)
-			}
-		})
 	}
 }
 
@@ -660,6 +410,42 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	p.stop(t)
 	if got := p.printed(t); got != want+want {
 		t.Errorf("got\n%s\nwant twice\n%s", got, want)
+	}
+}
+
+// A log without markup comes out byte for byte, however it is written and rotated.
+func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
+	want := oddities(4 << 20)
+	dir := t.TempDir()
+	name, out := filepath.Join(dir, "odd.log"), filepath.Join(dir, "printed")
+	random := rand.New(rand.NewPCG(5, 6))
+	written := 0
+	add := func(n int) {
+		appendTo(t, name, string(want[written:written+n]))
+		written += n
+	}
+	add(bytes.IndexByte(want, '\n') + 1)
+	p := startFollowing(t, out, nil, "-q", "-F", name)
+	p.wait(t, func(printed string) bool { return printed != "" })
+	for i := 0; written < len(want); i++ {
+		if i%20 == 19 && want[written-1] == '\n' {
+			if err := os.Rename(name, fmt.Sprintf("%s.%d", name, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := min(len(want)-written, 1+random.IntN(100000))
+		if i%20 == 18 {
+			if j := bytes.IndexByte(want[written:], '\n'); j >= 0 {
+				n = j + 1
+			}
+		}
+		add(n)
+	}
+	whole := bytes.LastIndexByte(want, '\n') + 1
+	p.wait(t, func(printed string) bool { return len(printed) >= whole })
+	p.stop(t)
+	if got := p.printed(t); got != string(want) {
+		t.Error(firstDifference([]byte(got), want))
 	}
 }
 

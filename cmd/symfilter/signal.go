@@ -12,6 +12,8 @@ import (
 const (
 	lastWords = time.Second // that Ctrl-C leaves the producer of the log for its last words
 	patience  = time.Second // for output that blocks when reading has ended
+
+	lastPatience = 2 * time.Second // for a checkpoint, then
 )
 
 // A stopper turns signals into the end of reading. Hang-up and termination
@@ -87,7 +89,12 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 // exit ends the process.
 func (s *stopper) exit() {
 	if last, ok := s.last.Load().(func()); ok {
-		last()
+		done := make(chan struct{})
+		go func() { last(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(lastPatience):
+		}
 	}
 	os.Exit(exitSignal + s.signal())
 }
