@@ -210,7 +210,7 @@ func (p *following) waitState(t *testing.T, state string) {
 
 // A part without end, and a line of any length, take no memory, and nothing of them is lost.
 func TestEndlessContainerLines(t *testing.T) {
-	size := 64 << 20
+	size := int64(64 << 20)
 	if long() {
 		size = 2 << 30
 	}
@@ -230,7 +230,7 @@ func TestEndlessContainerLines(t *testing.T) {
 				}()
 				wrote := int64(0)
 				block := []byte(strings.Repeat(line, max(1, 256<<10/len(line))))
-				for wrote < int64(size) {
+				for wrote < size {
 					n, err := p.in.Write(block)
 					if wrote += int64(n); err != nil {
 						t.Fatalf("%v\n%s", err, p.stderr.Bytes())
