@@ -235,6 +235,40 @@ func TestPatternsMatchNewFiles(t *testing.T) {
 	})
 }
 
+// Where a pattern matches rotated files too, they are what came before; each is
+// read once, also by the next run.
+func TestPatternsOfRotatedFiles(t *testing.T) {
+	for _, test := range []struct{ base, first, second, third string }{
+		{"app.log", "app.log.2", "app.log.1", "app.log.3"},
+		{"app.log", "app-20261119.log", "app-20261120.log", "app-20261121.log"},
+	} {
+		dir := t.TempDir()
+		file := func(name string) string { return filepath.Join(dir, name) }
+		for i, name := range []string{test.first, test.second, test.base} {
+			write(t, file(name), fmt.Sprintf("%d\n", i+1))
+			changed := time.Now().Add(time.Duration(i-10) * time.Minute)
+			os.Chtimes(file(name), changed, changed)
+		}
+		o := Options{Names: []string{file("app*")}, State: filepath.Join(dir, "state")}
+		l := newLog()
+		again(t, l, o, file(test.base), "1\n2\n3\n")
+		rename(t, file(test.base), file(test.third))
+		write(t, file(test.third), "4\n")
+		write(t, file(test.base), "5\n")
+		again(t, l, o, file(test.base), "1\n2\n3\n4\n5\n")
+		again(t, l, o, file(test.base), "1\n2\n3\n4\n5\n")
+		if len(l.out) != 1 || l.told() != "" {
+			t.Errorf("followed %d files, told %s", len(l.out), l.told())
+		}
+		o.State, o.Start = "", End
+		l = newLog()
+		r := begin(t, l, o)
+		r.until("it is open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.out) == 1 })
+		write(t, file(test.base), "6\n")
+		r.expect(file(test.base), "6\n")
+	}
+}
+
 // A file with two names is followed once.
 func TestAFileIsReadOnce(t *testing.T) {
 	dir := t.TempDir()

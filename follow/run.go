@@ -214,32 +214,46 @@ func (r *run) tick() {
 	}
 }
 
-// match follows the files that patterns match by now. atStart says that nothing
-// is followed yet.
+// match follows the files that patterns match by now, but not those that
+// rotation has made of others. atStart says that nothing is followed yet: then
+// these are read first, as what came before.
 func (r *run) match(atStart bool) {
 	dirs := make(map[string]bool)
-	for _, pattern := range r.patterns {
-		for _, dir := range patternDirs(pattern) {
+	pattern := make(map[string]string) // by path
+	for _, p := range r.patterns {
+		for _, dir := range patternDirs(p) {
 			dirs[dir] = true
 		}
-		paths, _ := filepath.Glob(pattern) // the pattern was checked
+		paths, _ := filepath.Glob(p) // the pattern was checked
 		for _, path := range paths {
-			if r.sources[path] != nil || isPacked(path) || r.ofAnother(path, atStart) {
-				continue
+			if r.sources[path] == nil && !isPacked(path) {
+				pattern[path] = p
 			}
-			info, err := os.Stat(path)
-			if err != nil || !info.Mode().IsRegular() || r.o.Skip != nil && r.o.Skip(info) {
-				continue
-			}
-			s := &source{f: r.Follower, name: path, path: path, matched: true}
-			if atStart && !r.saver.knows(pattern) {
-				s.start = r.o.Start
-			} else {
-				s.since = r.saver.since
-			}
-			r.sources[path] = s
-			r.saver.restore(s)
-			r.ready(s)
+		}
+	}
+	var before []string // bases of what rotation has made
+	for _, path := range slices.Sorted(maps.Keys(pattern)) {
+		if base := rotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
+			before = append(before, base)
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || r.o.Skip != nil && r.o.Skip(info) {
+			continue
+		}
+		s := &source{f: r.Follower, name: path, path: path, matched: true}
+		if atStart && !r.saver.knows(pattern[path]) {
+			s.start = r.o.Start
+		} else {
+			s.since = r.saver.since
+		}
+		r.sources[path] = s
+		r.saver.restore(s)
+		r.ready(s)
+	}
+	for _, base := range before {
+		if s := r.sources[base]; s != nil && atStart && s.start == Beginning && s.saved == nil && s.since.IsZero() {
+			s.whole = true
 		}
 	}
 	if len(r.patterns) > 0 {
@@ -247,25 +261,22 @@ func (r *run) match(atStart bool) {
 	}
 }
 
-// ofAnother reports whether path is what rotation has made of a file that is
-// followed: that file's lines are read already.
-func (r *run) ofAnother(path string, atStart bool) bool {
-	if atStart {
-		return false
-	}
+// rotatedBase returns the path of the file that rotation has made the one at path
+// of, if followed says that it is; "" if there is none.
+func rotatedBase(path string, followed func(base string) bool) string {
 	dir, name := filepath.Split(path)
+	ext := filepath.Ext(name)
 	for i := range name {
-		if i > 0 && strings.ContainsRune(".-_", rune(name[i])) {
-			if s := r.sources[dir+name[:i]]; s != nil && isRotated(name[:i], name) {
-				return true
-			}
-			ext := filepath.Ext(name)
-			if base := name[:i] + ext; len(base) < len(name) && r.sources[dir+base] != nil && isRotated(base, name) {
-				return true
+		if i == 0 || !strings.ContainsRune(".-_", rune(name[i])) {
+			continue
+		}
+		for _, base := range []string{name[:i], name[:i] + ext} {
+			if base != name && isRotated(base, name) && followed(dir+base) {
+				return dir + base
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // patternDirs returns the folders in which a name may appear that makes pattern
@@ -303,6 +314,7 @@ func (r *run) forget() {
 		case time.Since(s.lost) > vanish:
 			delete(r.sources, path)
 			r.watcher.watch(s, nil)
+			r.files.drop(s)
 			r.saver.drop(s)
 			if err := s.finish(nil, false, nil); err != nil {
 				r.err = err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,13 @@ type record struct {
 // is reports whether g is the file of the record. One that is not open any more
 // may be gone, and its inode another's by now.
 func (r *record) is(g *generation) bool {
-	return r.active || r.mark.sameBeginning(g) && (r.mark.Len > 0 || g.size == 0)
+	switch {
+	case r.active:
+		return true
+	case r.read:
+		return r.mark.holds(g) && (r.mark.Off > 0 || g.size == 0)
+	}
+	return r.mark.sameBeginning(g) && (r.mark.Len > 0 || g.size == 0)
 }
 
 // claim says that s reads g, unless another does, or did.
@@ -74,6 +81,13 @@ func (f *files) add(s *source, m mark, read bool) {
 	if id := (fileID{m.Dev, m.Ino}); f.byID[id] == nil {
 		f.byID[id] = &record{owner: s, read: read, mark: m}
 	}
+}
+
+// drop forgets all files of s.
+func (f *files) drop(s *source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.byID, func(_ fileID, r *record) bool { return r.owner == s })
 }
 
 // get returns what is known of g.
@@ -298,6 +312,10 @@ func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil
 	}
+	if s.cur != nil && s.cur.id == g.id { // it has its name again, just now
+		g.close()
+		return nil
+	}
 	for i, old := range s.old {
 		if old.id == g.id {
 			g.close()
@@ -311,7 +329,7 @@ func (s *source) fresh(g *generation) *generation {
 		s.trouble("is the file that is followed as %s", other.name)
 		return nil
 	}
-	if known && r.read && r.mark.holds(g) && g.seek(r.mark.Off) != nil {
+	if known && r.read && g.seek(r.mark.Off) != nil {
 		g.close()
 		return nil
 	}

@@ -40,6 +40,7 @@ type source struct {
 	wanted                 bool      // a snapshot is
 	dirty                  bool      // there is something that the snapshot does not say
 	matched                bool      // by a pattern
+	whole                  bool      // rotated files that are there already are to be read, too
 	lost                   time.Time // since when it is gone, if a pattern has matched it
 	attention              bool      // it has to be looked at although nothing happens
 	silentFS               bool      // the system tells nothing of its folder
@@ -309,6 +310,8 @@ func (s *source) begin() (bool, error) {
 	before := predecessor{seen: s.seen}
 	if s.out == nil {
 		switch {
+		case s.whole:
+			before.seen = time.Time{}
 		case s.start > 0:
 			before.seen = time.Now().Add(-time.Duration(s.start))
 		case !s.since.IsZero():
@@ -317,7 +320,9 @@ func (s *source) begin() (bool, error) {
 			before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
 		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
-		s.f.files.ignore(s, before.seen)
+		if !s.whole {
+			s.f.files.ignore(s, before.seen)
+		}
 	}
 	g, err := s.next(before)
 	if g == nil {

@@ -167,6 +167,9 @@ func (w *saver) restore(s *source) {
 	if saved, ok := w.loaded[s.path]; ok {
 		delete(w.loaded, s.path)
 		s.saved = &saved
+		for _, r := range saved.Reading {
+			s.f.files.add(s, r.mark, true) // no other source may read it
+		}
 	}
 	s.dirty = true
 }
