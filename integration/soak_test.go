@@ -373,7 +373,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		t.Errorf("memory grew to %.2f of what it was, descriptors to %.2f", steady.memoryRatio, steady.filesRatio)
 	}
 	t.Logf("%d lines, %d rotations; memory %d MiB, ratio %.2f; descriptors %d, ratio %.2f", written, rotations, steady.memory>>20, steady.memoryRatio, steady.files, steady.filesRatio)
-	return fmt.Sprintf(soakReport, duration, soakCount, soakCount/4, soakCount/4, soakMarkup, soakHostile, rotations, written, c.more, c.markup, c.hostile, c.lost, c.again, c.changed, steady.memoryRatio, steady.filesRatio, float64(steady.files)/soakCount)
+	return fmt.Sprintf(soakReport, strings.TrimSuffix(duration.String(), "0s"), soakCount, soakCount/4, soakCount/4, soakMarkup, soakHostile, rotations, written, c.more, c.markup, c.hostile, c.lost, c.again, c.changed, steady.memoryRatio, steady.filesRatio, float64(steady.files)/soakCount)
 }
 
 const soakReport = `# Soak
@@ -381,7 +381,7 @@ const soakReport = `# Soak
 ` + "`make soak`" + ` follows files that are written and rotated, and looks for each of their lines in the output. This is what its last
 committed run has said; every run writes this file anew.
 
-For %v, %d files were followed with ` + "`symfilter --follow --state`" + `: half of them logs as programs write them, %d in the format of CRI, %d in
+For %s, %d files were followed with ` + "`symfilter --follow --state`" + `: half of them logs as programs write them, %d in the format of CRI, %d in
 that of Docker's json-file. A line came to each every 20 ms, and each was rotated every second, up to ten generations. %d %% of the lines held
 markup, %d %% were hostile: broken elements, braces without end, control characters, bytes that are no UTF-8, lines of up to 1.3 MiB. The files of
 half of the logs were not there at the start, the debug files came after a twelfth and a sixth of the time.
