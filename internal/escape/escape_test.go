@@ -38,12 +38,14 @@ func TestObjectsAreOfJSON(t *testing.T) {
 // Whatever the bytes are, the text for people has nothing that a terminal
 // obeys, and the string for programs says the same as encoding/json's.
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", `"\`, "\x00\x7f\t\n"} {
+	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", "\u038d\u00a0\ue000", `"\`, "\x00\x7f\t\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		shown := string(AppendText(nil, text, ""))
-		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(r rune) bool {
+			return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+		}) {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 		var got, want string
