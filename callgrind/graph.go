@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -10,6 +11,8 @@ type graph struct {
 	*resolution
 	width int
 	total []int64
+
+	signed []bool // events some of whose costs are below zero: a part may be more than the whole
 
 	self, inclusive []int64 // by node
 	calls           []int64 // how often each was called
@@ -54,6 +57,9 @@ func newGraph(v *resolution, total []int64) *graph {
 	g := &graph{resolution: v, width: m.costs.width, total: total}
 	n := len(v.all)
 	g.self = make([]int64, n*g.width)
+	g.signed = make([]bool, g.width)
+	g.sign(m.costs.counts, g.width)
+	g.sign(m.calls.counts, g.width+1)
 	g.approximate = make([]bool, n)
 	addresses := false
 	for i := range m.costs.keys {
@@ -80,6 +86,16 @@ func newGraph(v *resolution, total []int64) *graph {
 	g.connect(parts)
 	g.include()
 	return g
+}
+
+// sign notes which events have costs below zero in rows, of which the last
+// numbers are costs.
+func (g *graph) sign(rows []int64, width int) {
+	for i, n := range rows {
+		if e := i%width - (width - g.width); n < 0 && e >= 0 {
+			g.signed[e] = true
+		}
+	}
 }
 
 // connect makes edges of their parts.
@@ -137,28 +153,8 @@ func (g *graph) include() {
 	for i := range n {
 		members[cycle[i]]++
 	}
-	whole := make([]int64, int(count)*g.width) // of the cycles: their functions, and what these call outside
-	for i := range n {
-		if members[cycle[i]] < 2 {
-			continue
-		}
-		w := whole[int(cycle[i])*g.width:][:g.width]
-		add(w, g.selfOf(i))
-		first, end := g.callees(i)
-		for e := first; e < end; e++ {
-			if cycle[g.edges[e].to] != cycle[i] {
-				add(w, g.edgeCost(e))
-			}
-		}
-	}
-	limit := slices.Clone(g.total) // no function costs more than all do
-	all := make([]int64, g.width)
-	for i := range n {
-		add(all, g.selfOf(i))
-	}
-	for e := range limit {
-		limit[e] = max(limit[e], all[e])
-	}
+	whole := g.wholes(cycle, members)
+	limit := g.limits()
 	called := make([]int64, g.width)
 	for i := range n {
 		incl := g.inclOf(i)
@@ -187,7 +183,9 @@ func (g *graph) include() {
 		if members[cycle[i]] > 1 {
 			w := whole[int(cycle[i])*g.width:][:g.width]
 			for e := range incl {
-				incl[e] = min(incl[e], w[e])
+				if !g.signed[e] {
+					incl[e] = min(incl[e], w[e])
+				}
 			}
 		}
 		for e := range incl {
@@ -199,10 +197,47 @@ func (g *graph) include() {
 		if e := &g.edges[i]; cycle[e.from] == cycle[e.to] {
 			c, from, to := g.edgeCost(uint32(i)), g.inclOf(e.from), g.inclOf(e.to)
 			for j := range c {
-				c[j] = min(c[j], max(from[j], 0), max(to[j], 0))
+				if !g.signed[j] {
+					c[j] = min(c[j], from[j], to[j])
+				}
 			}
 		}
 	}
+}
+
+// wholes returns what each cycle costs: its functions, and what these call
+// outside.
+func (g *graph) wholes(cycle, members []uint32) []int64 {
+	whole := make([]int64, len(members)*g.width)
+	for i := range uint32(len(g.all)) {
+		if members[cycle[i]] < 2 {
+			continue
+		}
+		w := whole[int(cycle[i])*g.width:][:g.width]
+		add(w, g.selfOf(i))
+		first, end := g.callees(i)
+		for e := first; e < end; e++ {
+			if cycle[g.edges[e].to] != cycle[i] {
+				add(w, g.edgeCost(e))
+			}
+		}
+	}
+	return whole
+}
+
+// limits returns what a function may cost at most: as much as all do.
+func (g *graph) limits() []int64 {
+	all := make([]int64, g.width)
+	for i := range g.all {
+		add(all, g.selfOf(uint32(i)))
+	}
+	for e := range all {
+		all[e] = max(all[e], g.total[e])
+		if g.signed[e] {
+			all[e] = math.MaxInt64
+		}
+	}
+	return all
 }
 
 // cycles returns of each node which cycle it is in, and how many there are; one

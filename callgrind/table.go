@@ -48,7 +48,7 @@ type listing struct {
 	o       *Options
 	g       *graph
 	columns []column
-	calls   int // width of the number of calls
+	calls   int // width of the number of calls; 0: the profile has none
 	order   []uint32
 	sorting []measure
 	left    []string // events without a column
@@ -128,14 +128,17 @@ func (t *listing) choose() (err error) {
 		}
 	}
 	t.sort()
-	for _, n := range g.calls {
-		t.calls = max(t.calls, numberWidth(n))
+	called := len(g.edges) > 0 // otherwise inclusive costs are those of the functions themselves
+	if called {
+		t.calls = len("calls")
+		for _, n := range g.calls {
+			t.calls = max(t.calls, numberWidth(n))
+		}
 	}
-	t.calls = max(t.calls, len("calls"))
 	used := t.calls
 	for i, m := range shown {
-		kinds := []bool{t.o.Inclusive}
-		if i == 0 {
+		kinds := []bool{t.o.Inclusive && called}
+		if i == 0 && called {
 			kinds = []bool{true, false}
 		}
 		var added []column
@@ -281,7 +284,7 @@ func (t *listing) heading(h *headings) {
 	}
 	for i := range t.columns {
 		c := &t.columns[i]
-		if i == 1 {
+		if i == 1 && t.columns[0].inclusive {
 			continue // the first measure has two columns
 		}
 		name := ""
@@ -307,9 +310,12 @@ func (t *listing) heading(h *headings) {
 		t.put(bold, text)
 		t.b = append(t.b, "  "...)
 	}
-	t.pad(t.calls - len("calls"))
-	t.put(bold, "calls")
-	t.put(bold, "  function")
+	if t.calls > 0 {
+		t.pad(t.calls - len("calls"))
+		t.put(bold, "calls")
+		t.b = append(t.b, "  "...)
+	}
+	t.put(bold, "function")
 	t.put(faint, "  file:line [object]")
 	t.b = append(t.b, '\n')
 }
@@ -388,8 +394,24 @@ func (t *listing) nameless() {
 	t.b = append(t.b, '\n')
 }
 
+// isSigned reports whether costs by which functions are ordered are below zero.
+func (t *listing) isSigned() bool {
+	if len(t.sorting) == 0 {
+		return false
+	}
+	for e, w := range t.sorting[0].weights {
+		if w != 0 && e < len(t.g.signed) && t.g.signed[e] {
+			return true
+		}
+	}
+	return false
+}
+
 // threshold returns how many percent of the costs are shown.
 func (t *listing) threshold() float64 {
+	if t.isSigned() {
+		return 100 // no part of the functions accounts for a part of the total
+	}
 	if t.o.Threshold < 0 {
 		return defaultThreshold
 	}
@@ -457,16 +479,20 @@ func (t *listing) number(c *column, n int64, s style) {
 // goes to a line of its own.
 func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
 	g := t.g
-	text := commas(calls)
-	if calls == 0 {
-		text = "-"
+	indent := len(mark)
+	if t.calls > 0 {
+		text := commas(calls)
+		if calls == 0 {
+			text = "-"
+		}
+		t.pad(t.calls - len(text))
+		t.b = append(append(t.b, text...), "  "...)
+		indent += t.calls + 2
 	}
-	indent := t.calls + 2 + len(mark)
+	t.b = append(t.b, mark...)
 	for i := range t.columns {
 		indent += t.columns[i].width + shareWidth + 2
 	}
-	t.pad(t.calls - len(text))
-	t.b = append(append(append(t.b, text...), "  "...), mark...)
 	name := string(escape.AppendText(nil, g.title(n), ""))
 	if approximate {
 		name = "~" + name
@@ -519,9 +545,10 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns what part n is of total, as a percentage.
+// share returns what part n is of total, as a percentage; nothing where it is
+// none of it, as there are costs below zero.
 func share(n, total int64) string {
-	if total == 0 {
+	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
 	}
 	return " " + strconv.FormatFloat(float64(n)*100/float64(total), 'f', 1, 64) + "%"
