@@ -1,6 +1,9 @@
 package callgrind
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // numbers reads a line of numbers: where, and costs.
 func (r *Reader) numbers(b []byte) error {
@@ -38,6 +41,8 @@ func (r *Reader) numbers(b []byte) error {
 		if i-start == 0 || i-start > 18 || i < len(b) && b[i] != ' ' && b[i] != '\t' {
 			if n, i, ok = number(b, start); !ok {
 				r.complain("number", "has %q, which is no cost; it counts 0", word(b, start))
+			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
+				r.complain("fraction", "has %q; of fractions, the whole numbers count", b[start:i])
 			}
 		}
 		if column >= len(r.columns) {

@@ -163,7 +163,7 @@ func (r *Reader) Close() error {
 	if r.next == aCall {
 		r.complain("cut", "is the last one; the call before it has no cost")
 	}
-	for _, kind := range []string{"cut", "is too long", "none", "undefined", "number", "extra", "names", "call", "sums", "model"} {
+	for _, kind := range []string{"cut", "is too long", "none", "undefined", "number", "fraction", "extra", "names", "call", "sums", "model"} {
 		if n := r.told[kind] - maxTold; n > 0 && r.diagnose != nil {
 			r.diagnose(fmt.Sprintf("%d more lines are like the last of these", n))
 		}

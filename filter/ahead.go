@@ -11,17 +11,25 @@ import (
 
 // An ahead resolves the frames of a block on another processor: from its end
 // on backwards, while the Filter filters it from its beginning, until they
-// meet. It prints nothing; what it finds out is in the Cache when the Filter
-// comes to ask for it. It asks only what the symbolizer answers at once, and
-// leaves the module to the Filter that this asks about: debug information is
-// read by one goroutine at a time.
+// meet. It prints nothing; the Filter finds the answers here when it comes to
+// ask for them. It asks only what the symbolizer answers at once, and leaves
+// the module to the Filter that this asks about: debug information is read by
+// one goroutine at a time.
+//
+// The two share nothing that they write to until they meet: a lock at each
+// frame would cost more than the second processor gains.
 type ahead struct {
 	asker // its own
 	space *space
 	near  interval // the last one found
 
+	found generation // the answers of the block
+	keys  []cacheKey // of found, in its order
+	size  int64      // bytes of found
+
 	at    atomic.Int64 // of the block: how far the Filter is
 	stop  atomic.Bool
+	met   atomic.Bool // found changes no more
 	ended sync.WaitGroup
 
 	before int // answers that were new until the block at work, of the Filter and of the ahead
@@ -33,6 +41,7 @@ const (
 	aheadNew    = 256      // new answers in a block, after which the next is expected to have many, too
 	aheadVain   = 32       // addresses in a part, or more, of which none is new: it is in vain
 	aheadWorker = 2        // processors there must be
+	aheadShare  = 4        // of the Cache's budget a block may have one part in so many
 )
 
 // errNotAtOnce says that an answer would have to be waited for.
@@ -56,9 +65,27 @@ func (f *Filter) lookAhead(b []byte) {
 		return
 	}
 	a.space, a.near = &f.process.space, interval{}
+	a.found, a.keys, a.size = newGeneration(len(a.keys)), a.keys[:0], 0
 	a.at.Store(0)
 	a.stop.Store(false)
-	a.ended.Go(func() { a.run(b) })
+	a.met.Store(false)
+	a.ended.Go(func() {
+		a.run(b)
+		a.met.Store(true)
+		a.cached.adopt(a.keys, &a.found, a.size)
+	})
+}
+
+// take returns what was found out ahead.
+func (a *ahead) take(k cacheKey) (r rendered, ok bool) {
+	if a == nil || !a.met.Load() {
+		return r, false
+	}
+	i, ok := a.found.frames[k]
+	if ok {
+		r = a.found.answer(i)
+	}
+	return r, ok
 }
 
 // endAhead waits until nothing is resolved ahead: before what that reads
@@ -84,7 +111,7 @@ func (a *ahead) run(b []byte) {
 			if n == 0 {
 				continue
 			}
-			if a.stop.Load() || a.at.Load() >= int64(hi) {
+			if a.stop.Load() || a.at.Load() >= int64(hi) || a.size > a.cached.budget/aheadShare {
 				return
 			}
 			a.resolve(e)
@@ -109,11 +136,13 @@ func (a *ahead) resolve(e markup.BT) {
 		return
 	}
 	key := a.key(at.mod, at.rel, form)
-	if a.cached.has(key) {
+	if _, ok := a.found.frames[key]; ok || a.cached.mayHave(key) {
 		return
 	}
 	if text, ok, _ := a.render(at.mod, at.rel, form); ok {
-		a.cached.put(key, text)
+		a.found.put(key, &text)
+		a.keys = append(a.keys, key)
+		a.size += text.size()
 	}
 }
 

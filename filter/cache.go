@@ -19,7 +19,7 @@ const DefaultCacheSize = 32 << 20
 type Cache struct {
 	budget int64 // bytes for the two generations together
 
-	mu         sync.RWMutex
+	mu         sync.Mutex // held for less time than a reader would need to say that it reads
 	young, old generation // what is found in old moves to young
 	size       int64      // bytes of young
 	numbers    uint32     // modules that were given one; none is given twice
@@ -82,6 +82,27 @@ func (g *generation) put(k cacheKey, r *rendered) rendered {
 		g.json[i] = r.sources
 	}
 	return g.answer(i)
+}
+
+// adopt takes over the answers of o, to these keys, and the memory they are in:
+// nothing may be put into o any more.
+func (g *generation) adopt(keys []cacheKey, o *generation) {
+	n, text, cuts := uint32(len(g.answers)), uint32(len(g.text.pieces)), uint32(len(g.cuts.pieces))
+	g.text.pieces = append(g.text.pieces, o.text.pieces...)
+	g.cuts.pieces = append(g.cuts.pieces, o.cuts.pieces...)
+	for i, k := range keys {
+		p := o.answers[i]
+		p.text.piece += text
+		p.cuts.piece += cuts
+		g.answers = append(g.answers, p)
+		g.frames[k] = n + uint32(i)
+	}
+	if g.json == nil && o.json != nil {
+		g.json = make(map[uint32]*sources, len(o.json))
+	}
+	for i, s := range o.json {
+		g.json[n+i] = s
+	}
 }
 
 // arena holds slices of many lengths in few pieces of memory. What was added
@@ -165,24 +186,27 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 
 // get returns what k was rendered as.
 func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
-	c.mu.RLock()
+	c.mu.Lock()
 	i, isYoung := c.young.frames[k]
 	if isYoung {
 		r, ok = c.young.answer(i), true
 	} else if i, ok = c.old.frames[k]; ok {
 		r = c.old.answer(i)
 	}
-	c.mu.RUnlock()
+	c.mu.Unlock()
 	if ok && !isYoung {
 		return c.put(k, r), true
 	}
 	return r, ok
 }
 
-// has reports whether k was rendered.
-func (c *Cache) has(k cacheKey) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
+// mayHave reports whether k was rendered; false as well where that cannot be
+// seen without waiting.
+func (c *Cache) mayHave(k cacheKey) bool {
+	if !c.mu.TryLock() {
+		return false
+	}
+	defer c.mu.Unlock()
 	_, ok := c.young.frames[k]
 	if !ok {
 		_, ok = c.old.frames[k]
@@ -197,6 +221,14 @@ func (c *Cache) put(k cacheKey, r rendered) rendered {
 	defer c.mu.Unlock()
 	c.grow(r.size())
 	return c.young.put(k, &r)
+}
+
+// adopt takes over the answers of g, of so many bytes.
+func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.grow(size)
+	c.young.adopt(keys, g)
 }
 
 // grow makes room for n bytes: when the young generation has its half of the

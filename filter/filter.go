@@ -44,8 +44,6 @@ type Filter struct {
 	sunkSize int
 	sunkPart bool // a part of the line was laid out before: it is too long
 
-	ahead *ahead // nil: not needed so far
-
 	line   int64 // 1-based number of the line at work
 	pieces []piece
 	scan   markup.Scanner

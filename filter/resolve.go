@@ -41,7 +41,8 @@ func lookupOfFrame(e markup.BT) lookup {
 // symbolizer, with the stream's patience.
 type resolver struct {
 	asker
-	now     int64 // Unix nanoseconds, when the block at work came
+	ahead   *ahead // nil: not needed so far
+	now     int64  // Unix nanoseconds, when the block at work came
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	recent  recent
@@ -200,7 +201,9 @@ func (f *Filter) data(addr uint64) *answer {
 func (r *resolver) answer(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
-	if text, ok := r.cached.get(key); ok && r.good(&text) && (r.opt.Output != JSON || text.none || text.sources != nil) {
+	if text, ok := r.ahead.take(key); ok {
+		a.text, a.knows = text, true
+	} else if text, ok := r.cached.get(key); ok && r.good(&text) && (r.opt.Output != JSON || text.none || text.sources != nil) {
 		a.text, a.knows = text, !text.none
 	} else if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
 		a.text = r.cached.put(key, a.text)
