@@ -170,10 +170,6 @@ func (o *Options) source(path string) string {
 // namespace)::f", nor "call<(A,)>".
 func hasParameters(name string) bool {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
-	if i := strings.LastIndex(name, "operator"); i >= 0 {
-		rest := name[i+len("operator"):]
-		return strings.Contains(strings.TrimPrefix(rest, "()"), "(")
-	}
 	depth := 0
 	for i := range len(name) {
 		switch name[i] {
@@ -185,7 +181,19 @@ func hasParameters(name string) bool {
 			if depth <= 0 {
 				return true
 			}
+		case 'o':
+			if rest, ok := strings.CutPrefix(name[i:], "operator"); ok && depth <= 0 && isWordAt(name, i, len(name)-len(rest)) {
+				return strings.Contains(strings.TrimPrefix(rest, "()"), "(")
+			}
 		}
 	}
 	return false
+}
+
+// isWordAt reports whether text[from:to] is no part of a longer word.
+func isWordAt(text string, from, to int) bool {
+	inWord := func(c byte) bool {
+		return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c >= 0x80
+	}
+	return (from == 0 || !inWord(text[from-1])) && (to == len(text) || !inWord(text[to]))
 }

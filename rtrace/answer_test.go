@@ -1,0 +1,35 @@
+package rtrace
+
+import "testing"
+
+// What is behind a function's name in a report is its parameters, if a debug file
+// has them, and "()" if it has not.
+func TestParametersAreAppendedOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		has  bool
+	}{
+		{"main", false},
+		{"operator_init", false},
+		{"f(int) const", true},
+		{"f(int) (.isra.0)", true},
+		{"take(operator_base*)", true},
+		{"ns::my_operator(int)", true},
+		{"(anonymous namespace)::f", false},
+		{"(anonymous namespace)::f(int)", true},
+		{"call<(A)1>", false},
+		{"S::operator()", false},
+		{"S::operator()(int) const", true},
+		{"S::operator int", false},
+		{"S::operator int() const", true},
+		{"operator<", false},
+		{"operator<(A const&, operator_base)", true},
+		{"f<&A::operator()>(A)", true},
+		{"main::{lambda(int)#1}::operator()", false},
+		{"main::{lambda(int)#1}::operator()(int) const", true},
+	} {
+		if got := hasParameters(c.name); got != c.has {
+			t.Errorf("hasParameters(%q) = %v, want %v", c.name, got, c.has)
+		}
+	}
+}
