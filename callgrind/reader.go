@@ -23,7 +23,7 @@ type Reader struct {
 
 	// The part.
 	rec        Record
-	body       bool // lines behind its header have come
+	body       bool // lines of numbers have come: its header has ended
 	summed     bool // its totals have come
 	numbered   bool // its number has come
 	placed     bool // what its places are has come
@@ -187,6 +187,9 @@ func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 // read reads a line.
 func (r *Reader) read(b []byte) error {
 	r.number++
+	if r.number == 1 {
+		b = bytes.TrimPrefix(b, []byte(byteOrderMark))
+	}
 	if len(b) > 0 && b[len(b)-1] == '\r' {
 		b = b[:len(b)-1]
 	}
@@ -220,6 +223,9 @@ func (r *Reader) read(b []byte) error {
 	r.bad(b)
 	return nil
 }
+
+// byteOrderMark may begin a file of Windows.
+const byteOrderMark = "\xef\xbb\xbf"
 
 // maxKey is the longest word before a '=' or a ':', in bytes.
 const maxKey = 32
@@ -277,9 +283,8 @@ func (r *Reader) spec(line, key, value []byte) error {
 	return nil
 }
 
-// begin is called for lines of the body: what is expected is no longer.
+// begin is called for lines that say where: what is expected is no longer.
 func (r *Reader) begin() {
-	r.body = true
 	if r.next == aCall {
 		r.complain("call", "comes where the place and the cost of a call should be")
 	}
