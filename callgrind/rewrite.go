@@ -107,27 +107,8 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 // body prints the functions with their costs, calls and jumps.
 func (w *rewriter) body(v *resolution, addresses bool) {
 	m := w.m
-	places := make([]uint32, len(m.costs.keys))
-	for i := range places {
-		places[i] = uint32(i)
-	}
-	order := make([]uint32, len(v.all)) // of functions: as they come last in the profile, for who takes the last
-	for i, n := range v.ofPlace {
-		order[n] = uint32(i)
-	}
+	places := v.inOrder()
 	at := func(i uint32) *node { return &v.all[v.ofPlace[i]] }
-	slices.SortFunc(places, func(a, b uint32) int {
-		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
-			return cmp.Compare(order[x], order[y])
-		}
-		if x, y := v.file[a] == at(a).file, v.file[b] == at(b).file; x != y { // its own file first
-			if x {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(v.file[a], v.file[b]), cmp.Compare(m.costs.keys[a].addr, m.costs.keys[b].addr), cmp.Compare(v.line[a], v.line[b]), cmp.Compare(a, b))
-	})
 	calls, jumps := byPlace(&m.calls, len(places)), byPlace(&m.jumps, len(places))
 	implied := make(map[uint32][]int)
 	for i, c := range v.implied {
@@ -185,6 +166,32 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 	for _, n := range rest {
 		begin(n)
 	}
+}
+
+// inOrder returns the places as they are printed: by function, those in its own
+// file first, and by address.
+func (v *resolution) inOrder() []uint32 {
+	places := make([]uint32, len(v.m.costs.keys))
+	for i := range places {
+		places[i] = uint32(i)
+	}
+	order := make([]uint32, len(v.all)) // of functions: as they come last in the profile, since of several in one file callgrind_annotate shows the last one's object
+	for i, n := range v.ofPlace {
+		order[n] = uint32(i)
+	}
+	slices.SortFunc(places, func(a, b uint32) int {
+		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
+			return cmp.Compare(order[x], order[y])
+		}
+		if x, y := v.file[a] == v.all[v.ofPlace[a]].file, v.file[b] == v.all[v.ofPlace[b]].file; x != y { // its own file first
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(v.file[a], v.file[b]), cmp.Compare(v.m.costs.keys[a].addr, v.m.costs.keys[b].addr), cmp.Compare(v.line[a], v.line[b]), cmp.Compare(a, b))
+	})
+	return places
 }
 
 // byPlace returns the keys that come from each place.
