@@ -101,7 +101,11 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "symfilter: %s; see symfilter --help\n", oneLine(usage.Error()))
+		see := "symfilter --help"
+		if helpOf(command) != help {
+			see = "symfilter " + command + " --help"
+		}
+		fmt.Fprintf(stderr, "symfilter: %s; see %s\n", oneLine(usage.Error()), see)
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(err.Error()))
