@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,8 +96,23 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	f.Write([]byte(blocks[0]))
 	f.lookAhead([]byte(blocks[1]))
 	f.ahead.ended.Wait() // on a busy machine the filter may be faster, else
-	if f.ahead.rendered == 0 {
+	if len(f.ahead.keys) == 0 {
 		t.Error("nothing was resolved ahead")
+	}
+	for _, k := range f.ahead.keys {
+		ahead, _ := f.ahead.take(k)
+		if kept, ok := f.cache.get(k); !ok || kept.text != ahead.text || !slices.Equal(kept.cuts, ahead.cuts) {
+			t.Fatalf("%v: kept is %q, %v, found out ahead %q", k, kept.text, ok, ahead.text)
+		}
+	}
+}
+
+// However much there is to find out ahead, it stays a part of the Cache's budget.
+func TestWhatIsFoundAheadIsBounded(t *testing.T) {
+	a := ahead{asker: asker{cached: NewCache(4000)}, size: 1001}
+	a.run([]byte("{{{bt:0:0x5ffff0:pc}}}\n"))
+	if len(a.keys) != 0 {
+		t.Errorf("got %v", a.keys)
 	}
 }
 
