@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -41,6 +40,7 @@ type Filter struct {
 	long     bool    // it is longer than maxLine: what comes goes out uninterpreted
 	passed   int     // bytes of tail that Flush has passed on
 	sunk     []piece // the unfinished line of the Sink methods
+	sunkText []byte  // of its pieces
 	sunkSize int
 	sunkPart bool // a part of the line was laid out before: it is too long
 
@@ -73,7 +73,7 @@ func New(w io.Writer, o Options) *Filter {
 // the writer's; what a log holds never is one.
 func (f *Filter) Write(p []byte) (int, error) {
 	n := len(p)
-	f.now = time.Now().UnixNano()
+	f.now = 0
 	if len(f.tail) > 0 || f.long {
 		p = f.finishLine(p)
 	}

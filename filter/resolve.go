@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"time"
+
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -128,7 +130,15 @@ func (f *Filter) code(addr uint64, form lookup) *answer {
 
 // good reports whether an answer is still the best there is to know.
 func (r *resolver) good(text *rendered) bool {
-	return text.until == 0 || r.now < text.until
+	return text.until == 0 || r.clock() < text.until
+}
+
+// clock returns now.
+func (r *resolver) clock() int64 {
+	if r.now == 0 {
+		r.now = time.Now().UnixNano()
+	}
+	return r.now
 }
 
 // forgetRecent is called when the space changes.
@@ -207,8 +217,8 @@ func (r *resolver) answer(a *answer, form lookup) {
 		a.text, a.knows = text, !text.none
 	} else if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
 		a.text = r.cached.put(key, a.text)
-	} else if a.err == nil && r.now != 0 {
-		r.cached.put(key, rendered{none: true, until: r.now + int64(noneFor)})
+	} else if a.err == nil {
+		r.cached.put(key, rendered{none: true, until: r.clock() + int64(noneFor)})
 	}
 	if !a.knows {
 		r.note(m, a.err)

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"bytes"
-	"time"
 
 	"github.com/symfilter/symfilter/markup"
 )
@@ -48,7 +47,9 @@ const minPiece = 16
 // in parts.
 func (f *Filter) sink(p []byte) {
 	if len(p) > 0 {
-		f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Text, Raw: bytes.Clone(p)}})
+		n := len(f.sunkText)
+		f.sunkText = append(f.sunkText, p...)
+		f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Text, Raw: f.sunkText[n:len(f.sunkText):len(f.sunkText)]}})
 	}
 	if f.sunkSize += len(p); f.sunkSize > maxLine {
 		f.endSunk(nil)
@@ -63,11 +64,14 @@ func (f *Filter) endSunk(eol []byte) {
 	if !f.sunkPart {
 		f.line++
 	}
-	f.now = time.Now().UnixNano()
+	f.now = 0
 	f.sunkPart = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk...)
 	clear(f.sunk)
 	f.sunk, f.sunkSize = f.sunk[:0], 0
 	f.linePieces(eol)
+	if f.sunkText = f.sunkText[:0]; cap(f.sunkText) > outputChunk {
+		f.sunkText = nil
+	}
 	f.sendLarge()
 }
