@@ -281,7 +281,7 @@ func (c *cursor) folder() *folder {
 		}
 		d.files = append(d.files, r)
 	}
-	if d.rel != "" && (!filepath.IsLocal(d.rel) || filepath.Clean(d.rel) != d.rel) {
+	if d.rel != "" && (strings.ContainsRune(d.rel, 0) || !filepath.IsLocal(d.rel) || filepath.Clean(d.rel) != d.rel) {
 		c.bad = true
 	}
 	return d

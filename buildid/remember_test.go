@@ -260,6 +260,7 @@ func FuzzIndexFile(f *testing.F) {
 	f.Add(encodeFolders(root, someFolders(f)))
 	f.Add(encodeFolders(root, nil))
 	f.Add(encodeFolders(root, []*folder{{rel: "../up"}, {files: []record{{name: "../x"}, {name: "y\x00"}}}}))
+	f.Add(encodeFolders(root, []*folder{{rel: "nul\x00", files: []record{{name: "x"}}}}))
 	f.Add(resum(append([]byte(memoryMagic+"\x05/root\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), 0, 0, 0, 0)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzztest.Watch(t, data)()

@@ -2,8 +2,10 @@ package callgrind
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -202,5 +204,51 @@ func TestNoFunctionCostsMoreThanAll(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("self and inclusive costs (-want, +got):\n%s", d)
+	}
+}
+
+// byPath finds files without an ID.
+type byPath struct{}
+
+func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
+	if !q.ID.IsZero() {
+		return nil, fs.ErrNotExist
+	}
+	return buildid.OpenRegular(q.Name, "test")
+}
+
+// What calls main has one name in Callgrind's profiles, in parts without such a
+// function too, unless they show that it was told to keep the names.
+func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
+	path, err := filepath.Abs(filepath.FromSlash("../internal/dwarf/testdata/tiny/gcc2.elf")) // it has no ID
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}}})
+	t.Cleanup(func() { s.Close() })
+	o := Options{Symbolizer: s, PrefixMap: []PrefixMap{{Old: "/bin/fixed", New: path}}, Wait: time.Minute, Output: Profile}
+	const nameless = "events: Ir\nob=/bin/fixed\nfl=???\nfn=0x00000000004010b0\n0 1\n"
+	for _, c := range []struct{ name, profile, want string }{
+		{"of Callgrind", "creator: callgrind-3.19.0\n" + nameless, "(below main)"},
+		{"with the name in a later part", "creator: callgrind-3.19.0\n" + nameless + "part: 2\n" + nameless + "fn=(below main)\n0 1\n", "(below main)"},
+		{"with --show-below-main=yes", "creator: callgrind-3.19.0\n" + nameless + "fn=__libc_start_main'2\n0 1\n", "_start"},
+		{"of another", "creator: perf\n" + nameless, "_start"},
+	} {
+		out := printed(t, []byte(c.profile), 1<<20, false, o)
+		_, rest, _ := strings.Cut(out, "fn=(1) ")
+		if got, _, _ := strings.Cut(rest, "\n"); got != c.want {
+			t.Errorf("%s: the function is %q, want %q in\n%s", c.name, got, c.want, out)
+		}
+	}
+}
+
+// Functions of stripped programs have their lines where they are called, also
+// where the places have neither lines nor addresses.
+func TestCallsOfLinelessProfilesHaveTheLineOfTheFunction(t *testing.T) {
+	o := testOptions(t)
+	o.Output = Profile
+	out := printed(t, []byte("events: Ir\nob=/lib/prog.so\nfl=???\nfn=0x1370\n0 1\ncfn=0x13b0\ncalls=3 0\n0 9\nfn=0x13b0\n0 9\n"), 1<<20, false, o)
+	if !strings.Contains(out, "\ncalls=3 +18\n") {
+		t.Errorf("no call of line 18 in\n%s", out)
 	}
 }
