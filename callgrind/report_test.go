@@ -248,7 +248,7 @@ func TestCallsOfLinelessProfilesHaveTheLineOfTheFunction(t *testing.T) {
 	o := testOptions(t)
 	o.Output = Profile
 	out := printed(t, []byte("events: Ir\nob=/lib/prog.so\nfl=???\nfn=0x1370\n0 1\ncfn=0x13b0\ncalls=3 0\n0 9\nfn=0x13b0\n0 9\n"), 1<<20, false, o)
-	if !strings.Contains(out, "\ncalls=3 +18\n") {
+	if !strings.Contains(out, "\ncalls=3 18\n") {
 		t.Errorf("no call of line 18 in\n%s", out)
 	}
 }

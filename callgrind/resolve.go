@@ -274,13 +274,13 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
-// asValgrind gives functions the source file that Valgrind gives them: that of
-// the first instruction, which may be inlined from another.
+// asValgrind gives functions the source file and the line that Valgrind gives
+// them: those of the first instruction, which may be inlined from another.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
 			if c := v.s.at(location{n.object, n.addr}); c.file != 0 {
-				n.file = c.file
+				n.file, n.line = c.file, c.line
 			}
 		}
 	}

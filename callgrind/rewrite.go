@@ -145,13 +145,18 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 		for _, c := range calls[i] {
 			k := &m.calls.keys[c]
 			to := Position{k.addr, uint64(k.line)}
-			if v.needy[k.to] && k.addr != 0 {
+			callee := &v.all[v.ofFunction[k.to]]
+			switch {
+			case !v.needy[k.to]:
+			case k.addr != 0:
 				if code := v.s.at(location{m.functions[k.to].object, k.addr}); code.line != 0 {
 					to.Line = uint64(code.line)
 				}
+			case to.Line == 0:
+				to.Line = uint64(callee.line)
 			}
 			counts := m.calls.of(int(c))
-			w.call(&v.all[v.ofFunction[k.to]], counts[0], to, pos, counts[1:], addresses)
+			w.call(callee, counts[0], to, pos, counts[1:], addresses)
 		}
 		for _, j := range jumps[i] {
 			w.jump(v, i, int(j), pos, addresses)
@@ -257,7 +262,7 @@ func (w *rewriter) position(p Position, addresses bool) {
 func appendPosition(b []byte, n, last uint64, base int) []byte {
 	const near = 10_000
 	switch {
-	case n == last:
+	case n == last && n != 0: // the first one of a part is behind none
 		return append(b, '*')
 	case n > last && n-last < near && last != 0:
 		return strconv.AppendUint(append(b, '+'), n-last, 10)

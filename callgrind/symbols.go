@@ -38,7 +38,7 @@ type symbols struct {
 	o       *Options
 	objects objects
 	mangled bool // names of the profile are as the linker knows them
-	below   bool // it calls what calls main as one
+	below   bool // it calls what calls main by one name
 
 	physical []physical
 	index    map[physical]uint32
@@ -192,13 +192,16 @@ func isMangled(name string) bool {
 
 // style finds out how Valgrind was told to show names: as the linker knows them
 // (--demangle=no), and those of what calls main as one (unless
-// --show-below-main=yes).
+// --show-below-main=yes). A part may have no such name.
 func (s *symbols) style(m *model) {
+	plain := false
 	for _, f := range m.functions[1:] {
-		name := m.r.Text(f.name)
+		name, _, _ := strings.Cut(m.r.Text(f.name), "'")
 		s.mangled = s.mangled || isMangled(name)
-		s.below = s.below || strings.HasPrefix(name, belowMain)
+		s.below = s.below || name == belowMain
+		plain = plain || isBelowMain(name)
 	}
+	s.below = s.below || !plain && strings.HasPrefix(m.head.creator, "callgrind")
 }
 
 // belowMain is what Valgrind calls all functions that call main.
