@@ -265,6 +265,15 @@ func (m *model) endPart() {
 			break
 		}
 	}
+	if p.totals == nil && strings.HasPrefix(m.head.creator, "callgrind-") { // which writes them at the end of each part
+		for e, n := range p.summary {
+			if n > p.self[e] {
+				m.r.complain("cut", "ends part %d, which has no totals: it is cut; its lines add up to %d of %d %s",
+					m.head.parts, p.self[e], n, m.r.Events()[e].Name)
+				break
+			}
+		}
+	}
 	all := p.summary
 	if isZero(all) {
 		all = p.totals
