@@ -347,8 +347,7 @@ func (g *generation) mark() (mark, error) {
 			return mark{}, err
 		}
 	}
-	head := g.head[:min(int64(len(g.head)), g.off)]
-	return mark{g.id.dev, g.id.ino, hash(head), len(head), g.off, hash(before), g.mtime}, nil
+	return mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.off, hash(before), g.mtime}, nil
 }
 
 // hash tells bytes of a log apart without showing them.

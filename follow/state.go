@@ -413,7 +413,7 @@ func (s *source) resume() (bool, error) {
 		}
 		return true, s.take(found)
 	}
-	if len(saved.Reading) > 0 {
+	if last.Len > 0 {
 		s.lostTrack(now, last)
 		if copied := claimCopy(all, last.mark); copied != nil && s.f.files.claim(copied, s) == nil {
 			if now != nil && now.id.ino == last.Ino {
@@ -430,8 +430,8 @@ func (s *source) resume() (bool, error) {
 		s.noFile(err)
 		return false, nil
 	}
-	if err := s.take(g); err != nil {
-		return false, err
+	if err := s.take(g); err != nil || last.Len == 0 && len(saved.Reading) > 0 {
+		return err == nil, err // the first lines of a file that was empty
 	}
 	return true, s.nextSink()
 }
@@ -462,10 +462,11 @@ func (s *source) present() (now *generation, all []*generation, err error) {
 }
 
 // claim takes the file of m out of all. A device may have another number since
-// the machine was started again.
+// the machine was started again. One that was empty is not found: nothing tells
+// it from a later one that was given its inode.
 func claim(all []*generation, m mark) *generation {
 	for i, g := range all {
-		if g != nil && m.Head != "" && g.id.ino == m.Ino && m.holds(g) {
+		if g != nil && m.Len > 0 && g.id.ino == m.Ino && m.holds(g) {
 			all[i] = nil
 			return g
 		}

@@ -94,6 +94,30 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
+// Of a file of which nothing was printed a checkpoint knows little: its inode may
+// be that of a later one by now, before which others came.
+func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
+	for name, first := range map[string]string{"empty": "", "unfinished": "unfin"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "app.log")
+			o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+			write(t, path, first)
+			r := begin(t, newLog(), o)
+			r.until("its checkpoint", func() bool { _, err := os.Stat(o.State); return err == nil })
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			rename(t, path, filepath.Join(dir, "kept")) // the inode
+			write(t, path+".1", "one\n")
+			rename(t, filepath.Join(dir, "kept"), path)
+			truncate(t, path)
+			write(t, path, "two\n")
+			again(t, newLog(), o, path, "one\ntwo\n")
+		})
+	}
+}
+
 // A checkpoint that is torn, of another version or of another machine is told
 // and not used: reading begins where Start says.
 func TestCheckpointsThatAreNotUsed(t *testing.T) {
