@@ -135,7 +135,8 @@ func (s *solver) choose(e *epoch, f *file) {
 		}
 		return
 	}
-	if w := e.windows; len(w) == 1 && w[0].from == w[0].to {
+	doubtful := e.mayBeData(f)
+	if w := e.windows; len(w) == 1 && w[0].from == w[0].to && !doubtful {
 		if e.stale = stale(e, f, w[0].from); !e.stale {
 			e.locate(w[0].from, bySegments)
 		}
@@ -164,7 +165,7 @@ func (s *solver) choose(e *epoch, f *file) {
 	}
 	best := e.left[0].bias
 	switch {
-	case !sure:
+	case !sure, doubtful && e.left[0].score < margin:
 	case stale(e, f, best):
 		e.stale = true
 	default:
@@ -213,7 +214,7 @@ func (e *epoch) drop(out func(candidate) bool) {
 // given returns the bias that a map says, if the epoch's addresses agree.
 func (s *solver) given(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
-		if bias, ok := s.maps[i].bias(e.of.name, f); ok && inAny(e.windows, bias) {
+		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (inAny(e.windows, bias) || e.loadedAt(f, bias)) {
 			return bias, true
 		}
 	}

@@ -138,11 +138,11 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	if f.err != nil {
 		t.Fatal(f.err)
 	}
-	all := windowsOf(f, 0x4853376)
+	all := windowsOf(f, f.code, 0x4853376)
 	if want := []window{{0x4852000, 0x4852000}}; !slices.Equal(all, want) {
 		t.Error(cmp.Diff(want, all, cmp.AllowUnexported(window{})))
 	}
-	if all := windowsOf(f, 0x4853376+0x800); len(all) != 0 {
+	if all := windowsOf(f, f.code, 0x4853376+0x800); len(all) != 0 {
 		t.Errorf("got %v for an address that no page can hold", all)
 	}
 }

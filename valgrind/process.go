@@ -3,7 +3,10 @@ package valgrind
 import (
 	"bytes"
 	"debug/elf"
+	"slices"
 	"strings"
+
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A process is one of those that a report is of: an address space.
@@ -237,6 +240,9 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 			return e
 		}
 	}
+	if f.elf.Type == elf.ET_EXEC && !covers(f.code, fact.ip) && covers(f.loads, fact.ip) {
+		return nil // data
+	}
 	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
 		return nil
 	}
@@ -256,7 +262,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		*slot = fact
 		return true
 	}
-	windows := windowsOf(f, fact.ip)
+	windows := windowsOf(f, f.code, fact.ip)
 	if e.windows != nil {
 		windows = intersect(e.windows, windows)
 	}
@@ -269,6 +275,50 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		e.seen[fact] = struct{}{}
 	}
 	return true
+}
+
+// isData reports whether the addresses of an epoch are those of data at a place
+// where its object is known to be. Valgrind names the object of every address
+// in a mapping of its file: one of data that was jumped to, or that unwinding
+// found on a broken stack.
+func (e *epoch) isData(f *file) bool {
+	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
+}
+
+// mayBeData reports whether isData may be true yet, since the object is where
+// Valgrind loads such objects, or where more callers say.
+func (e *epoch) mayBeData(f *file) bool {
+	if usual := e.of.usual(); usual%page == 0 && !inAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
+		return true
+	}
+	for _, other := range e.of.epochs {
+		if other == e || other.located || other.callers() <= e.callers() {
+			continue
+		}
+		windows := other.windows
+		for _, fact := range e.ips {
+			windows = intersect(windows, windowsOf(f, f.loads, fact.ip))
+		}
+		if len(windows) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loadedAt reports whether every address of an epoch is in its object, if that
+// has this bias.
+func (e *epoch) loadedAt(f *file, bias uint64) bool {
+	return len(e.ips) > 0 && !slices.ContainsFunc(e.ips, func(fact ipFact) bool { return !covers(f.loads, fact.ip-bias) })
+}
+
+func (e *epoch) callers() (n int) {
+	for i := range e.ips {
+		if e.ips[i].caller {
+			n++
+		}
+	}
+	return n
 }
 
 func (e *epoch) learnName(f *Frame) {
@@ -286,16 +336,16 @@ func (e *epoch) learnName(f *Frame) {
 	e.names = append(e.names, n)
 }
 
-// windowsOf returns the biases that put ip into the code of f.
-func windowsOf(f *file, ip uint64) (all []window) {
+// windowsOf returns the biases that put ip into these segments of f.
+func windowsOf(f *file, segments []object.Segment, ip uint64) (all []window) {
 	if f.elf.Type == elf.ET_EXEC { // it says itself where it is
-		if covers(f.code, ip) {
+		if covers(segments, ip) {
 			all = append(all, window{})
 		}
 		return all
 	}
-	for i := range f.code {
-		s := &f.code[i]
+	for i := range segments {
+		s := &segments[i]
 		if ip < s.Addr {
 			continue
 		}

@@ -120,12 +120,21 @@ func (t *tracker) place(f *Frame) *epoch {
 		return nil
 	}
 	file := o.file
+	if file.err != nil {
+		return nil
+	}
+	var data *epoch
 	for i := len(o.epochs) - 1; i >= 0; i-- {
-		if e := o.epochs[i]; e.located && covers(file.code, f.IP-e.bias) && file.err == nil {
+		e := o.epochs[i]
+		switch {
+		case !e.located:
+		case covers(file.code, f.IP-e.bias):
 			return e
+		case data == nil && covers(file.loads, f.IP-e.bias):
+			data = e
 		}
 	}
-	return nil
+	return data
 }
 
 // tell says which objects stayed without a place, each once.
@@ -135,9 +144,11 @@ func (t *tracker) tell(p *process) {
 		for _, e := range o.epochs {
 			said := ""
 			switch {
-			case e.located || f.err != nil:
+			case e.located || f.err != nil || e.isData(f):
 			case e.stale:
 				said = fmt.Sprintf("%s: %v", f.path, errOtherFile)
+			case e.mayBeData(f):
+				said = fmt.Sprintf("%s: it is not known where it was loaded; --bias %s=0x… or --map says where", f.path, base(o.name))
 			default:
 				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.places(), base(o.name))
 			}
