@@ -96,6 +96,26 @@ func TestPeriodOfRepeatedFrames(t *testing.T) {
 	}
 }
 
+// However many frames are at one address, each is in a site, and so are those
+// behind them.
+func TestEveryFrameIsInASite(t *testing.T) {
+	tr := newTracker(&Options{})
+	for _, n := range []int{1, maxInline, maxInline + 1, 2*maxInline - 1, 3 * maxInline} {
+		var frames []Frame
+		for i := range n {
+			frames = append(frames, Frame{IP: 1, Line: uint64(i)})
+		}
+		frames = append(frames, slices.Repeat([]Frame{{IP: 2}}, n)...)
+		var got []Frame
+		for _, s := range tr.sites(nil, frames) {
+			got = append(got, s.frames...)
+		}
+		if diff := cmp.Diff(frames, got); diff != "" {
+			t.Errorf("%d frames (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
 // The names of replacements are decoded as pub_tool_redir.h encodes them.
 func TestReplacementsHaveTheNameOfWhatTheyReplace(t *testing.T) {
 	for name, want := range map[string]string{

@@ -33,14 +33,14 @@ func (t *tracker) sites(dst []site, frames []Frame) []site {
 		for i+n < len(frames) && together(&frames[i], &frames[i+n]) && n < maxItems {
 			n++
 		}
-		p := min(period(frames[i:i+n]), maxInline) // nothing inlines that deep
-		for end := i + n; i < end; i += p {
+		end := i + n
+		p := min(period(frames[i:end]), maxInline) // nothing inlines that deep
+		for ; i < end; i = min(end, i+p) {
 			s := site{number: number, frames: frames[i:min(end, i+p)]}
 			t.locate(&s, dst, number)
 			dst = append(dst, s)
 			number++
 		}
-		i = min(i, len(frames))
 	}
 	return dst
 }
