@@ -14,6 +14,7 @@ type Reader struct {
 	view []byte // buf as far as the token at pos may reach
 	seek int    // in buf: how far the token at pos was searched for its end
 	word int    // in buf: from pos to this are blanks
+	hole bool   // nothing has come since zeros but blanks
 
 	none [len(marks)]int // in buf: each mark is nowhere before this, behind where it was looked for
 
@@ -142,6 +143,11 @@ func (r *Reader) parse(final bool) {
 		}
 		r.view = r.buf[:min(len(r.buf), i+maxLeaf)]
 		force := final && len(r.view) == len(r.buf) || len(r.view) == i+maxLeaf
+		if r.buf[i] == 0 && !r.working {
+			r.zeros(i)
+			continue
+		}
+		r.hole = false
 		if r.buf[i] != '<' {
 			if !r.text(force) {
 				return
@@ -153,6 +159,22 @@ func (r *Reader) parse(final bool) {
 		if !r.tag(force) {
 			return
 		}
+	}
+}
+
+// zeros takes zeros between records: one process cut the file short that another
+// goes on to write to. They say once that something is missing.
+func (r *Reader) zeros(from int) {
+	end := from
+	for end < len(r.buf) && r.buf[end] == 0 {
+		end++
+	}
+	r.work += end - from
+	r.pos, r.seek, r.word = end, end, end
+	if !r.hole {
+		r.hole = true
+		r.begin("", from)
+		r.emit(true)
 	}
 }
 

@@ -13,7 +13,8 @@ type Record struct {
 	Frames []Frame // of its stacks, in the document's order
 
 	// Continued: the beginning of the element was so long that it has come as a
-	// Record already. Cut: the rest of it is missing, or comes as another.
+	// Record already. Cut: the rest of it is missing, or comes as another. One
+	// without a name and text says that zeros stand in place of what is missing.
 	Continued, Cut bool
 }
 

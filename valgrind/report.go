@@ -160,6 +160,8 @@ func (r *reporter) members(rec *Record) {
 		r.named = append(r.named, it.Name)
 		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out = strconv.AppendUint(escape.AppendKey(r.out, it.Name), n, 10)
+		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // of signals that programs send
+			r.out = strconv.AppendInt(escape.AppendKey(r.out, it.Name), code, 10)
 		} else if it.Name == "isrootthread" {
 			r.out = append(escape.AppendKey(r.out, it.Name), "true"...)
 		} else {

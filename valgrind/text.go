@@ -41,6 +41,9 @@ func (r *renderer) render(rec *Record) {
 		return
 	case "":
 		r.lines("", textOf(rec))
+		if rec.Text == nil && rec.Cut {
+			r.line = append(r.line, "--- zeros: what stood here was lost as processes wrote to the same file\n"...)
+		}
 		return
 	}
 	if raw := rec.Get("rawtext"); rec.Name == "suppression" && raw != nil && bytes.Equal(raw, r.repeat) {
@@ -57,8 +60,10 @@ func (r *renderer) render(rec *Record) {
 	switch rec.Name {
 	case "status":
 		r.line = append(r.line, "--- "...)
-		r.line = append(appendClean(r.line, rec.Get("state")), ' ')
-		r.line = appendClean(r.line, bytes.TrimSpace(rec.Get("time")))
+		r.line = appendClean(r.line, rec.Get("state"))
+		if time := bytes.TrimSpace(rec.Get("time")); len(time) > 0 {
+			r.line = appendClean(append(r.line, ' '), time)
+		}
 		r.line = append(r.line, '\n')
 		r.items(rec, "state", "time")
 	case "error":
