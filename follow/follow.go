@@ -208,6 +208,9 @@ func New(o Options) (*Follower, error) {
 			f.patterns = append(f.patterns, path)
 			continue
 		}
+		if o.State != "" && resolved(path) == resolved(o.State) {
+			return nil, fmt.Errorf("%s is to be followed: give the checkpoint another name", o.State)
+		}
 		if f.sources[path] == nil {
 			f.sources[path] = &source{f: f, name: name, path: path, start: o.Start}
 		}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // identify returns which file info is of; f is not used.
@@ -37,3 +39,12 @@ func lookAt(path string) (fileID, fs.FileInfo, error) {
 // openFlags keep what is no regular file from holding up its opening, and from
 // becoming the terminal that controls the process.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// locks says that a file can be locked.
+const locks = true
+
+// lockFile locks f until it is closed. It reports false if another has locked
+// it; a file system that has no locks has none that could be in the way.
+func lockFile(f *os.File) bool {
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
+}

@@ -238,7 +238,7 @@ func (r *run) match(atStart bool) {
 			continue
 		}
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || r.o.Skip != nil && r.o.Skip(info) {
+		if err != nil || !info.Mode().IsRegular() || r.saver.is(path) || r.o.Skip != nil && r.o.Skip(info) {
 			continue
 		}
 		s := &source{f: r.Follower, name: path, path: path, matched: true}

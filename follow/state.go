@@ -23,7 +23,10 @@ import (
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
+	unusedEnd    = ".unused" // of the name under which what stood in the checkpoint's place is kept
 	clockStep    = 20 * time.Millisecond
+	lockPatience = 2 * time.Second // for a process that is just ending
+	lockPause    = 20 * time.Millisecond
 	stateNames   = 100                // names tried for a temporary file
 	stateMode    = fs.FileMode(0o600) // it tells names of files and programs
 )
@@ -72,6 +75,7 @@ type saver struct {
 	next    time.Time                  // when the file may be written again
 
 	writing sync.Mutex // held while the file is being written
+	locked  *os.File   // the state file, which no other process may use; nil: it is not there, or cannot be locked
 	ended   sync.WaitGroup
 }
 
@@ -91,18 +95,92 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	}
 	f.Close()
 	os.Remove(f.Name())
-	switch c, err := readCheckpoint(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, errIrregular):
+	if err := w.lock(); err != nil {
 		return nil, fmt.Errorf("%s is %w", path, err)
-	case err != nil:
-		w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %v", path, bare(err))})
-	case c.Host != "" && w.host != "" && c.Host != w.host:
-		w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is not used: it was written on another machine", path)})
-	default:
-		w.load(c)
+	}
+	if err := w.read(); err != nil {
+		w.unlock()
+		return nil, err
 	}
 	return w, nil
+}
+
+// read takes in the checkpoint that is there. The error says that another must
+// not take its place.
+func (w *saver) read() error {
+	unused := ""
+	c, err := readCheckpoint(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, errIrregular):
+		return fmt.Errorf("%s is %w", w.path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
+	case errors.Is(err, errForeign):
+		path := resolved(w.path)
+		if err := os.Rename(path, path+unusedEnd); err != nil {
+			return fmt.Errorf("%s is no checkpoint, and cannot be renamed: %w", w.path, bare(err))
+		}
+		unused = fmt.Sprintf("it is torn, or no checkpoint; what it held is in %s now", path+unusedEnd)
+	case err != nil:
+		unused = bare(err).Error()
+	case c.Host != "" && w.host != "" && c.Host != w.host:
+		unused = "it was written on another machine"
+	default:
+		w.load(c)
+		return nil
+	}
+	w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %s", w.path, unused)})
+	return nil
+}
+
+var errInUse = errors.New("in use: another process writes its checkpoint there")
+
+// lock keeps other processes from using the state file, if it is there. Each
+// file that takes its place is locked, too.
+func (w *saver) lock() error {
+	for begin := time.Now(); ; time.Sleep(lockPause) {
+		f, info, err := openRegular(w.path)
+		if err != nil {
+			return nil // it is not there, or whoever reads it says what is wrong
+		}
+		free := lockFile(f)
+		if id, _, err := lookAt(w.path); free && err == nil && id == identify(f, info) {
+			w.locked = f
+			return nil
+		}
+		f.Close() // another file has taken its place, perhaps
+		if time.Since(begin) > lockPatience {
+			return errInUse
+		}
+	}
+}
+
+func (w *saver) unlock() {
+	if w.locked != nil {
+		w.locked.Close()
+		w.locked = nil
+	}
+}
+
+// is reports whether path is that of the state file.
+func (w *saver) is(path string) bool {
+	return w.path != "" && filepath.Base(path) == filepath.Base(w.path) && resolved(path) == resolved(w.path)
+}
+
+// resolved returns the path of what path stands for.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
 }
 
 // hostID returns what tells this machine from others; empty where nothing does.
@@ -115,7 +193,10 @@ func hostID() string {
 	return ""
 }
 
-var errTorn = errors.New("it is torn, or no checkpoint")
+var (
+	errTorn    = errors.New("it is torn, or no checkpoint")
+	errForeign = errors.New("it is no checkpoint") // but something that somebody may want to keep
+)
 
 // readCheckpoint reads a state file.
 func readCheckpoint(path string) (c checkpoint, err error) {
@@ -132,6 +213,9 @@ func readCheckpoint(path string) (c checkpoint, err error) {
 		return c, err
 	}
 	head, body, _ := bytes.Cut(data, []byte{'\n'})
+	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
+		return c, errForeign
+	}
 	if string(head) != stateHead(body) || json.Unmarshal(body, &c) != nil {
 		return c, errTorn
 	}
@@ -229,7 +313,11 @@ func (w *saver) due() bool {
 // end writes the last checkpoint, and waits for what is being written.
 func (w *saver) end() error {
 	w.ended.Wait()
-	return w.save()
+	err := w.save()
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.unlock()
+	return err
 }
 
 // save writes a checkpoint if there is anything new to say. It tells what is
@@ -295,22 +383,20 @@ func (w *saver) write(c checkpoint) (err error) {
 	if err = f.Sync(); err != nil {
 		return err
 	}
-	if err = f.Close(); err != nil {
-		return err
+	keeps := locks && lockFile(f)
+	if !keeps {
+		f.Close() // all of it is written
 	}
-	path := w.path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if err = os.Rename(f.Name(), resolved(w.path)); err == nil && keeps {
+		w.unlock()
+		w.locked = f
 	}
-	return os.Rename(f.Name(), path)
+	return err
 }
 
 // createBeside creates a file in the folder of path, which may be a link.
 func createBeside(path string) (f *os.File, err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	dir, name := filepath.Split(path)
+	dir, name := filepath.Split(resolved(path))
 	for i := range stateNames {
 		temporary := dir + "." + name + "." + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i) + ".tmp"
 		f, err = os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, stateMode)

@@ -153,7 +153,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		told string
 	}{
 		"empty":         {nil, torn},
-		"no checkpoint": {[]byte("{}\n"), torn},
+		"no checkpoint": {[]byte("{}\n"), torn + `; what it held is in .*state\.unused now`},
 		"zeros":         {make([]byte, len(good)), torn},
 		"a bit":         {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
 		"version":       {with(func(c *checkpoint) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1`},
@@ -490,6 +490,64 @@ func TestParseStart(t *testing.T) {
 			t.Errorf("%q: got %v, want an error", s, got)
 		}
 	}
+}
+
+// A state file that is no checkpoint is somebody's: it is kept.
+func TestWhatIsNoCheckpointIsKept(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "other.log")
+	write(t, path, "one\n")
+	write(t, state, "somebody's\n")
+	for _, names := range [][]string{{state}, {path, state}} {
+		if _, err := New(Options{Names: names, State: state}); err == nil || !strings.Contains(err.Error(), "is to be followed") {
+			t.Errorf("a checkpoint in a log's place: %v", err)
+		}
+	}
+	again(t, newLog(), Options{Names: []string{filepath.Join(dir, "*.log")}, State: state}, path, "one\n")
+	if got, err := os.ReadFile(state + unusedEnd); err != nil || string(got) != "somebody's\n" {
+		t.Errorf("kept is %q, %v", got, err)
+	}
+	if _, err := readCheckpoint(state); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two followers must not write one state file: each would undo what the other
+// says. One that is just ending is waited for.
+func TestStateFilesAreOfOneFollower(t *testing.T) {
+	if !locks {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+	write(t, path, "one\n")
+	r := begin(t, newLog(), o)
+	r.until("its checkpoint", func() bool { _, err := os.Stat(o.State); return err == nil })
+	if _, err := New(o); !errors.Is(err, errInUse) {
+		t.Errorf("the second follower: %v", err)
+	}
+	go func() {
+		time.Sleep(lockPause)
+		r.cancel()
+	}()
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.saver.unlock()
+	r.end()
+}
+
+// A file that only has the name of the state file, elsewhere, is followed.
+func TestFilesCalledAsTheStateFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "logs", "app.log")
+	if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "one\n")
+	again(t, newLog(), Options{Names: []string{filepath.Join(dir, "logs", "*")}, State: filepath.Join(dir, "app.log")}, path, "one\n")
 }
 
 func TestStateFilesThatCannotBeWritten(t *testing.T) {

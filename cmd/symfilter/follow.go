@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -129,10 +128,8 @@ func (p *pursuit) run(files []string) int {
 		Start: flags.start.Start,
 		State: string(flags.state),
 		Poll:  flags.poll,
-		Skip: func(info os.FileInfo) bool {
-			return os.SameFile(info, self) || info.Name() == filepath.Base(string(flags.state))
-		},
-		Tell: p.tell,
+		Skip:  func(info os.FileInfo) bool { return os.SameFile(info, self) },
+		Tell:  p.tell,
 	}
 	if p.dumps != nil {
 		o.Workers = 1 // the list is one for all
