@@ -175,6 +175,11 @@ func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	return false
 }
 
+// overlaps reports whether two objects cannot have been at their places at once.
+func (e *epoch) overlaps(other *epoch) bool {
+	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
+}
+
 // Files finds the objects of a report that have no build ID: by their path,
 // which NewMarkup and NewReport give to the symbolizer as their name. It is a
 // finder for Options.Symbolizer.

@@ -69,6 +69,7 @@ func (r *renderer) record(rec *Record) error {
 	r.answers.time = time.Time{}
 	switch r.t.turn(rec) {
 	case begins, resumes:
+		r.headed, r.repeat = false, nil
 		r.reset()
 	case ends:
 		r.t.tell(r.t.cur)
@@ -95,45 +96,62 @@ func (r *renderer) introduce(rec *Record) {
 		from := len(r.sites)
 		r.sites = r.t.sites(r.sites, rec.Frames[it.First:it.Last])
 		r.stacks = append(r.stacks, stackSites{it.First, from, len(r.sites)})
-		for i := from; i < len(r.sites); i++ {
-			if s := &r.sites[i]; s.at != nil && !s.at.shown && r.isElement(s) {
-				r.head()
-				r.present(s.at)
-			}
-		}
 	}
+	r.need(r.sites)
+}
+
+// need shows the maps that these sites need. Where two objects lay in the same
+// place, one after the other, it is those of the first: the stack that has the
+// other needs them again.
+func (r *renderer) need(sites []site) {
+	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
+	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
+		return
+	}
+	var needed []*epoch
+	for i := range sites {
+		e := sites[i].at
+		if e == nil || slices.Contains(needed, e) || !e.shown && !missing(&sites[i]) || slices.ContainsFunc(needed, e.overlaps) {
+			continue
+		}
+		needed = append(needed, e)
+	}
+	r.head()
+	r.present(needed...)
 }
 
 // stackSites are the sites of the stack that begins with this frame.
 type stackSites struct{ frame, from, to int }
 
-// reset begins the part of a process.
+// reset forgets all maps.
 func (r *renderer) reset() {
 	for _, e := range r.shown {
 		e.shown = false
 	}
-	r.shown = r.shown[:0]
-	r.modules, r.headed, r.repeat = 0, false, nil
+	r.shown, r.modules = r.shown[:0], 0
 	r.element(markup.Reset{})
 	r.line = append(r.line, '\n')
 	r.flush()
 }
 
-// present shows the module and the maps of an object, unless they hold already.
-func (r *renderer) present(e *epoch) {
-	if e.shown {
-		return
+// present shows the modules and the maps of objects that do not lie in the same
+// place, unless they hold already. Others that do are there no more: other
+// filters take no map over one that they have, and so all begin anew.
+func (r *renderer) present(all ...*epoch) {
+	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
+		r.reset()
 	}
-	f := e.of.file
-	kept := r.shown[:0]
-	for _, other := range r.shown { // what lies there now is no longer what it was
-		if overlaps(f, e.bias, other.of.file, other.bias) {
-			other.shown = false
-		} else {
-			kept = append(kept, other)
+	for _, e := range all {
+		if !e.shown {
+			r.module(e)
 		}
 	}
-	r.shown = append(kept, e)
+}
+
+// module shows the module and the maps of an object.
+func (r *renderer) module(e *epoch) {
+	f := e.of.file
+	r.shown = append(r.shown, e)
 	e.shown = true
 	e.number = r.modules
 	r.modules++
@@ -173,6 +191,7 @@ func (r *renderer) stack(it *Item) {
 	}
 	n, _ := slices.BinarySearchFunc(r.stacks, it.First, func(s stackSites, first int) int { return s.frame - first })
 	sites := r.sites[r.stacks[n].from:r.stacks[n].to]
+	r.need(sites)
 	for i := range sites {
 		s := &sites[i]
 		if s.at == nil || !s.at.shown || !r.isElement(s) {

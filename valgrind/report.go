@@ -420,10 +420,11 @@ func (r *reporter) variables(text []byte) {
 
 // variable returns the variable at addr in the process that speaks.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
-	e, f := t.covering(addr)
+	e := t.covering(addr)
 	if e == nil || a.o.Symbolizer == nil {
 		return v, false
 	}
+	f := e.of.file
 	l := symbolize.Location{ID: f.id, Name: f.path, Addr: addr - e.bias}
 	if known, ok := a.variables[l]; ok {
 		return known, known.Name != ""

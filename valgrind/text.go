@@ -389,27 +389,31 @@ func addresses(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// covering returns the object at addr, whose place is known.
-func (t *tracker) covering(addr uint64) (*epoch, *file) {
+// covering returns the object at addr; nil if that is not known, or another was
+// there, too.
+func (t *tracker) covering(addr uint64) (at *epoch) {
 	for _, o := range t.cur.order {
 		for _, e := range o.epochs {
 			if f := o.file; e.located && f.err == nil && covers(f.loads, addr-e.bias) {
-				return e, f
+				if at != nil && (at.of != o || at.bias != e.bias) {
+					return nil
+				}
+				at = e
 			}
 		}
 	}
-	return nil, nil
+	return at
 }
 
 // isVariable reports whether addr becomes an element, and shows the maps of the
 // object that it is in.
 func (r *renderer) isVariable(addr uint64) bool {
-	e, f := r.t.covering(addr)
+	e := r.t.covering(addr)
 	if e == nil {
 		return false
 	}
 	if r.o.Symbolizer == nil || r.o.Elements {
-		if f.id.IsZero() {
+		if e.of.file.id.IsZero() {
 			return false
 		}
 	} else if _, ok := r.answers.variable(r.t, addr); !ok {
