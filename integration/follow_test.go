@@ -28,6 +28,24 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// timeout(1) sends its signal to the process and to its group: that is one
+// signal, not somebody's impatience.
+func TestASignalThatComesTwiceIsOne(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "app.log")
+	appendTo(t, log, "one\nunfinished")
+	for range 10 {
+		p := start(t, "-F", log)
+		readLines(t, p.out, 1)
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		time.Sleep(time.Millisecond) // two at the same moment are one for the system, too
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		rest, err := io.ReadAll(p.out)
+		if p.cmd.Wait(); err != nil || string(rest) != "unfinished" {
+			t.Fatalf("got %q, %v at the end", rest, err)
+		}
+	}
+}
+
 // A signal ends it within a second, whatever holds it up: a server that does not answer, or an output that nobody reads.
 // What was printed is in the checkpoint.
 func TestSignalsEndFollowersSoon(t *testing.T) {

@@ -14,6 +14,8 @@ const (
 	patience  = time.Second // for output that blocks when reading has ended
 
 	lastPatience = 2 * time.Second // for a checkpoint, then
+
+	echo = 200 * time.Millisecond // after a signal, in which another is the same once more: timeout(1) and shells tell a process and its group
 )
 
 // A stopper turns signals into the end of reading. Hang-up and termination
@@ -59,6 +61,7 @@ func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopp
 func (s *stopper) listen(cancel context.CancelFunc) {
 	defer close(s.ended)
 	var stop, kill <-chan time.Time
+	var first time.Time
 	for {
 		select {
 		case <-s.ending:
@@ -70,8 +73,12 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 			return
 		case sig := <-s.signals:
 			if !s.got.CompareAndSwap(0, number(sig)) {
+				if time.Since(first) < echo {
+					continue
+				}
 				s.exit()
 			}
+			first = time.Now()
 			cancel() // nobody waits for debug files any more
 			delay := time.Duration(0)
 			if sig == os.Interrupt {
