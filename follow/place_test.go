@@ -235,6 +235,15 @@ func TestPatternsMatchNewFiles(t *testing.T) {
 	})
 }
 
+func TestPatternsWithoutFilesAreTold(t *testing.T) {
+	dir := t.TempDir()
+	r := begin(t, newLog(), Options{Names: []string{filepath.Join(dir, "*.log")}})
+	r.expectTold(`\*\.log: matches no file yet; waiting for one`)
+	path := filepath.Join(dir, "app.log")
+	write(t, path, "one\n")
+	r.expect(path, "one\n")
+}
+
 // Where a pattern matches rotated files too, they are what came before; each is
 // read once, also by the next run.
 func TestPatternsOfRotatedFiles(t *testing.T) {

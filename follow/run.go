@@ -225,6 +225,9 @@ func (r *run) match(atStart bool) {
 			dirs[dir] = true
 		}
 		paths, _ := filepath.Glob(p) // the pattern was checked
+		if atStart && len(paths) == 0 {
+			r.tell(Event{Name: p, Message: "matches no file yet; waiting for one"})
+		}
 		for _, path := range paths {
 			if r.sources[path] == nil && !isPacked(path) {
 				pattern[path] = p
