@@ -109,9 +109,10 @@ func opens(data []byte) bool {
 	return false
 }
 
-// resets counts the elements that begin a process.
+// resets counts the elements that begin a process; others come before maps.
 func resets(text string) (n int) {
 	var s markup.Scanner
+	text = strings.ReplaceAll(text, "{{{reset}}}\n{{{module", "{{{module")
 	for line := range strings.Lines(text) {
 		s.Reset([]byte(line))
 		for {

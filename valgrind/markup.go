@@ -302,7 +302,7 @@ func isMangled(fn []byte) bool {
 }
 
 func (r *renderer) position(f *Frame) {
-	if len(f.File) == 0 {
+	if len(f.File)+len(f.Dir) == 0 && f.Line == 0 {
 		return
 	}
 	r.line = escape.AppendText(r.line, r.o.source(f.source()), "\t")

@@ -289,7 +289,7 @@ func (r *reporter) frame(s *site) {
 		}
 		b = escape.AppendMember(b, "reason", reason)
 	}
-	if last.Fn != nil || last.File != nil {
+	if last.Fn != nil || last.File != nil || last.Dir != nil || last.Line != 0 {
 		b = append(b, `,"reported":[`...)
 		for i := range s.frames {
 			if i > 0 {

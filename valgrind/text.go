@@ -204,10 +204,44 @@ func (r *renderer) holds(rec *Record, it *Item) bool {
 }
 
 // contains reports whether text says the value of a field, with or without
-// thousands separators.
+// thousands separators: the value, not a number or name that it is a part of.
 func contains(text, value []byte) bool {
-	return len(value) > 0 && (bytes.Contains(text, value) || bytes.Contains(bytes.ReplaceAll(text, []byte(","), nil), value))
+	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
+
+// hasWord reports whether word stands in text, and is no part of a longer word
+// or number there.
+func hasWord(text, word []byte) bool {
+	for from := 0; len(word) > 0; from++ {
+		i := bytes.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		from += i
+		if !goesOn(text, from-1, -1, word[0]) && !goesOn(text, from+len(word), 1, word[len(word)-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOn reports whether the word that ends with c, in the direction of step,
+// goes on at i.
+func goesOn(text []byte, i, step int, c byte) bool {
+	at := func(i int) byte {
+		if i < 0 || i >= len(text) {
+			return ' '
+		}
+		return text[i]
+	}
+	if at(i) == ',' && isHex(c) { // it may separate thousands
+		i += step
+		return '0' <= at(i) && at(i) <= '9'
+	}
+	return isWord(c) && isWord(at(i))
+}
+
+func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
 // fields renders the children of the xwhat at i, but for its text and what that
 // holds already, and returns where to go on.
