@@ -379,11 +379,11 @@ func TestStarts(t *testing.T) {
 	busy := file("busy.log", "b3\n", time.Now())
 	idle := file("idle.log", "i1\ni2", old)
 	for start, want := range map[Start][2]string{
-		Beginning:            {"b3\n", "i1\ni2"},
-		End:                  {"", "i2"},
-		Start(time.Second):   {"b3\n", "i2"},
-		Start(time.Hour / 2): {"b2\nb3\n", "i2"},
-		Start(2 * time.Hour): {"b1\nb2\nb3\n", "i1\ni2"},
+		Beginning:              {"b3\n", "i1\ni2"},
+		End:                    {"", "i2"},
+		Start(time.Minute / 2): {"b3\n", "i2"},
+		Start(time.Hour / 2):   {"b2\nb3\n", "i2"},
+		Start(2 * time.Hour):   {"b1\nb2\nb3\n", "i1\ni2"},
 	} {
 		t.Run(start.String(), func(t *testing.T) {
 			l := newLog()

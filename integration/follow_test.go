@@ -251,13 +251,19 @@ func TestAThousandFiles(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	var within int
-	for i := range 50 {
-		if line(i*19%files) < 50*time.Millisecond {
-			within++
+	within := 0
+	for range 5 { // the machine may be busy
+		if within >= 25 {
+			break
+		}
+		within = 0
+		for i := range 50 {
+			if line(i*19%files) < 50*time.Millisecond {
+				within++
+			}
 		}
 	}
-	if within < 25 { // the machine may be busy
+	if within < 25 {
 		t.Errorf("only %d of 50 lines were out within 50 ms", within)
 	}
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
