@@ -194,6 +194,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{closed.URL, closed.URL, "refuses connections"},
 		{"file:///usr/lib/debug", "file:///usr/lib/debug", `refused: "file:" is no URL of http or https`},
 		{"ftp://me:secret@h/", "ftp://me:xxxxx@h", `refused: "ftp:" is no URL of http or https`},
+		{"nonsense", "nonsense", "refused: it does not begin with http:// or https://"},
 		{"localhost:8002", "localhost:8002", `refused: "localhost:" is no URL of http or https`},
 		{"http://", "http:", "refused: its URL names no host"},
 		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: it is no URL"},

@@ -195,6 +195,8 @@ func newServer(prefix string) *server {
 	switch {
 	case err != nil: // the error holds the URL, which may hold a password
 		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: it is no URL"
+	case u.Scheme == "":
+		s.name, s.refused = u.Redacted(), "refused: it does not begin with http:// or https://"
 	case u.Scheme != "http" && u.Scheme != "https":
 		s.name, s.refused = u.Redacted(), fmt.Sprintf("refused: %q is no URL of http or https", u.Scheme+":")
 	case u.Host == "" || u.Opaque != "":
