@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -64,6 +66,9 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	if inStyle(args, os.LookupEnv) {
 		return runLLVM(args, stdin, stdout, stderr)
 	}
+	if of, yes := wantsHelp(args); yes {
+		args = append(given(of), "--help")
+	}
 	var c config
 	args, command := withInput(args)
 	code := exitOK
@@ -88,21 +93,31 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		},
 	}
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	out := &lastError{w: stdout}
+	cmd.SetOut(out)
 	cmd.SetErr(stderr)
 	cmd.SetVersionTemplate("symfilter {{.Version}}\n")
-	cmd.SetHelpFunc(func(*cobra.Command, []string) { io.WriteString(stdout, helpOf(command)) })
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{formatFlag(err)} })
+	cmd.SetHelpFunc(printHelp(helpOf(command)))
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{formatFlag(err, cmd.Flags())} })
 	c.define(cmd.Flags())
 	c.defineFormat(cmd.Flags(), command)
 	addCommands(cmd, &c, &code, args)
 
 	err := cmd.Execute()
+	if errors.Is(out.err, syscall.EPIPE) {
+		return exitOK // who reads us has enough
+	}
+	if out.err != nil {
+		err = fmt.Errorf("write standard output: %w", bare(out.err))
+	}
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
 		see := "symfilter --help"
-		if helpOf(command) != help {
+		if len(args) > 0 && commandHelp[args[0]] != "" {
+			command = args[0]
+		}
+		if command != "" {
 			see = "symfilter " + command + " --help"
 		}
 		fmt.Fprintf(stderr, "symfilter: %s; see %s\n", oneLine(usage.Error()), see)
@@ -112,6 +127,21 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		return exitIO
 	}
 	return code
+}
+
+// A lastError is a writer that keeps the error of what could not be written:
+// help and the doctor's findings are printed without looking.
+type lastError struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lastError) Write(b []byte) (int, error) {
+	n, err := l.w.Write(b)
+	if err != nil {
+		l.err = err
+	}
+	return n, err
 }
 
 // A usageError is a mistake in how the program was called.
@@ -129,7 +159,7 @@ func version() string {
 	v := info.Main.Version
 	for _, s := range info.Settings {
 		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+		case s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]):
 			v += " " + s.Value[:12]
 		case s.Key == "vcs.modified" && s.Value == "true":
 			v += " (modified)"

@@ -24,7 +24,7 @@ func completeCommand(_ *cobra.Command, args []string, word string) (offered []st
 		slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), word) }) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	for _, name := range append(formatCommands(), commands...) {
+	for _, name := range append(append(formatCommands(), commands...), "help") {
 		if strings.HasPrefix(name, word) {
 			offered, how = append(offered, name), cobra.ShellCompDirectiveNoFileComp
 		}
@@ -65,7 +65,7 @@ func addCommands(root *cobra.Command, c *config, code *int, args []string) {
 
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), manPage(reference, version(), builtAt()))
+			_, err := io.WriteString(cmd.OutOrStdout(), manPage(reference, release(version()), builtAt()))
 			return err
 		},
 	}
@@ -127,6 +127,9 @@ Its date is SOURCE_DATE_EPOCH, or that of the commit it was built from.
 To filter a log with the name man, write ./man.
 `
 )
+
+// commandHelp is what --help prints behind each of commands.
+var commandHelp = map[string]string{"completion": completionHelp, "man": manHelp, "doctor": doctorHelp, "index": indexHelp}
 
 func printHelp(text string) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), text) }

@@ -51,7 +51,7 @@ func (c *config) defineFormat(set *pflag.FlagSet, command string) {
 
 // formatFlag says of a flag that is unknown, if it is one, of which format's
 // command.
-func formatFlag(err error) error {
+func formatFlag(err error, known *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
@@ -64,7 +64,7 @@ func formatFlag(err error) error {
 			return fmt.Errorf("--%s is a flag of symfilter %s", unknown.GetSpecifiedName(), command)
 		}
 	}
-	return err
+	return flagHint(err, known)
 }
 
 // helpOf returns what --help prints.

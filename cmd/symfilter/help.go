@@ -34,7 +34,8 @@ symfilter valgrind|callgrind|rtrace [flags] [FILE...]  the same, of that format
 symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
 symfilter index PATH...               make indexes of debug files beforehand
 symfilter completion bash|zsh|fish|powershell
-symfilter man
+symfilter man                         the manual page, with all flags
+symfilter help [COMMAND]              what --help behind it prints
 
 Prints logs that hold symbolizer markup with every address turned into
 function, file and line. Reads standard input without FILE, or for "-".

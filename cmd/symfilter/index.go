@@ -68,6 +68,9 @@ func indexCommand(code *int) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return fmt.Errorf("index: indexes cannot be kept in %s: %w; XDG_CACHE_HOME names another place", dir, bare(err))
+			}
 			x.dir, x.out, x.errs = dir, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if f, ok := x.errs.(*os.File); ok && isTerminal(f) && !x.quiet {
 				x.status.w = f

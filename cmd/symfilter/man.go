@@ -56,6 +56,13 @@ func manOptions(b *strings.Builder, group string) {
 	}
 }
 
+// release returns the first word of a version: the rest does not fit the foot
+// of a page.
+func release(version string) string {
+	word, _, _ := strings.Cut(version, " ")
+	return word
+}
+
 func unindent(s string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(s, "  "), "\n  ", "\n")
 }

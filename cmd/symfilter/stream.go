@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -27,6 +26,7 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // for one input
+	hints  bool                                                 // are wanted, for inputs that nothing can be made of
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
@@ -86,7 +86,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 			s.diag.line("write standard output: %v", bare(writeErr))
 			return exitIO
 		case readErr != nil:
-			s.diag.line("read %s: %v", label, bare(readErr))
+			s.diag.line("%s", readError(label, readErr))
 			code = exitIO
 		}
 		if s.stop.signal() != 0 {
@@ -94,20 +94,6 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		}
 	}
 	return code
-}
-
-// openError says why name could not be opened, and what may have been meant.
-func openError(name string, err error) string {
-	msg := "open " + name + ": " + bare(err).Error()
-	if errors.Is(err, fs.ErrNotExist) {
-		switch name {
-		case "auto", "always", "never":
-			msg += "; write --color=" + name
-		case "help":
-			msg += "; there is no such command, see symfilter --help"
-		}
-	}
-	return msg
 }
 
 // bare returns the system's error alone: the file has been named.
@@ -144,6 +130,9 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	case <-s.stop.reading:
 	}
 	p.stop()
+	if said := p.sniffer.hint(label); said != "" && s.hints && p.writeErr == nil {
+		s.diag.printf("%s: %s", label, said)
+	}
 	return p.readErr, p.writeErr
 }
 
@@ -184,6 +173,7 @@ func (s *stream) unresolved() int64 { return s.elements }
 type pass struct {
 	mu sync.Mutex
 	engine
+	sniffer  sniffer
 	ended    bool
 	readErr  error
 	writeErr error
@@ -213,6 +203,7 @@ func (p *pass) write(b []byte, err error) bool {
 		return false
 	}
 	if len(b) > 0 {
+		p.sniffer.look(b)
 		if _, p.writeErr = p.Write(b); p.writeErr != nil {
 			return false
 		}

@@ -90,7 +90,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if c.follow.on {
 		words, patience = 0, followPatience
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience)}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup}
 	reports := c.reports(ctx, sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
@@ -245,12 +245,22 @@ func (c *config) places() (places []place) {
 		{"--build-id-dir", c.trees},
 		{"--ids-txt", c.idsFiles},
 		{"--debug-file-directory", c.debugDirs},
+		{"--dwp", given(string(c.dwp))},
+		{"--sysroot", given(c.sysroot)},
 	} {
 		for _, path := range flag.paths {
 			places = append(places, place{flag.name, path})
 		}
 	}
 	return places
+}
+
+// given returns the values of a flag that takes one.
+func given(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
 }
 
 // warnOfMissing says which of the places that the user named are not there.

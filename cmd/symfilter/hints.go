@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// What people try who know addr2line and llvm-symbolizer, and what to write.
+var habits = map[string]string{
+	"e": aboutPrograms, "exe": aboutPrograms,
+	"f": aboutFunctions, "functions": aboutFunctions,
+	"C": aboutNames, "demangle": aboutNames,
+	"i": aboutInlines, "inlines": aboutInlines, "inlining": aboutInlines,
+	"p": "frames are printed that way always", "pretty-print": "frames are printed that way always",
+	"a": "addresses are printed always", "addresses": "addresses are printed always",
+	"V": "write --version",
+}
+
+const (
+	aboutPrograms  = "a log says by itself which programs it is about; write --symbol-path FILE for where one is, or ask addr2line for single addresses"
+	aboutFunctions = "functions are printed always"
+	aboutNames     = "names are demangled unless --no-demangle"
+	aboutInlines   = "inlined calls are printed unless --no-inlines"
+)
+
+// flagHint says of a flag that is unknown what may have been meant.
+func flagHint(err error, set *pflag.FlagSet) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	hint := habits[name]
+	if _, isLLVMs := llvmAlone["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
+		hint = "llvm-symbolizer's flags stand behind --filter-markup"
+	}
+	if hint == "" && len(name) > 1 {
+		if near := nearFlag(name, set); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+	}
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, hint)
+}
+
+func llvmTakes(flag string) bool { _, ok := llvmValued[flag]; return ok }
+
+// nearFlag returns the flag of set that name is the head of, or one letter or
+// one exchange of neighbours away from; "" if there is none, or more than one.
+func nearFlag(name string, set *pflag.FlagSet) string {
+	var heads, apart []string
+	set.VisitAll(func(f *pflag.Flag) {
+		if strings.HasPrefix(f.Name, name) {
+			heads = append(heads, f.Name)
+		}
+		if oneApart(f.Name, name) || exchanged(f.Name, name) {
+			apart = append(apart, f.Name)
+		}
+	})
+	for _, found := range [][]string{heads, apart} {
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// exchanged reports whether two neighbours exchanged make a of b.
+func exchanged(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+// singleAddress matches what addr2line takes behind its flags.
+var singleAddress = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`)
+
+// openError says why name could not be opened, and what may have been meant.
+func openError(name string, err error) string {
+	msg := "open " + name + ": " + bare(err).Error()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return msg
+	}
+	switch {
+	case slices.Contains([]string{"auto", "always", "never"}, name):
+		return msg + "; write --color=" + name
+	case name == "version":
+		return msg + "; write --version"
+	case slices.Contains(append(formatCommands(), commands...), name):
+		return msg + "; the command " + name + " goes before its flags"
+	case singleAddress.MatchString(name):
+		return msg + "; files are logs: for a single address, ask addr2line or llvm-symbolizer"
+	}
+	return msg
+}
+
+// readError says why name could not be read, and what may have been meant.
+func readError(name string, err error) string {
+	msg := "read " + name + ": " + bare(err).Error()
+	if errors.Is(err, syscall.EISDIR) {
+		msg += "; name the logs in it, or write --symbol-path " + name + " if it holds debug files"
+	}
+	return msg
+}
+
+// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain
+// text is to cost nothing.
+const maxSniffed = 8 << 20
+
+// A sniffer looks whether an input is what symfilter can do something with.
+type sniffer struct {
+	seen   int
+	kind   string // what it is instead of a log: an ELF file, a core file
+	markup bool   // an element begins in it
+	frames bool   // addresses of a backtrace are in it, as others print them
+}
+
+// look takes in the next bytes of the input.
+func (s *sniffer) look(b []byte) {
+	if s.seen == 0 && len(b) > 18 && string(b[:4]) == "\x7fELF" {
+		s.kind = "an ELF file"
+		if b[16] == 4 || b[17] == 4 { // ET_CORE, of either byte order
+			s.kind = "a core file"
+		}
+	}
+	if s.seen += len(b); s.markup || s.kind != "" || s.seen > maxSniffed {
+		return
+	}
+	s.markup = bytes.Contains(b, []byte("{{{"))
+	s.frames = s.frames || hasPlainFrame(b)
+}
+
+// hint says what to do with an input out of which nothing could be made; ""
+// when there is nothing to say.
+func (s *sniffer) hint(name string) string {
+	switch {
+	case s.kind == "a core file":
+		return "is a core file, no log, and was printed as it is; gdb reads such files"
+	case s.kind != "":
+		if name == standardName {
+			name = "FILE"
+		}
+		return "is an ELF file, no log, and was printed as it is; for the symbols in it, write --symbol-path " + name
+	case s.frames && !s.markup && s.seen <= maxSniffed:
+		return "has addresses of a backtrace, but none in symbolizer markup, so nothing was resolved; sanitizers print markup with enable_symbolizer_markup=1 (in ASAN_OPTIONS), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1"
+	}
+	return ""
+}
+
+// plainFrames are how the frames of backtraces begin that lack functions, and
+// what else their lines have.
+var plainFrames = []struct{ begins, has, hasNot string }{
+	{"#0 0x", "+0x", " in "},  // sanitizers
+	{"#1 0x", "+0x", " in "},  // the first may be an interceptor's, which has a name
+	{"#0  0x", " in ?? ", ""}, // gdb
+	{"#1  0x", " in ?? ", ""}, // gdb
+	{"#00 pc ", "", "+"},      // Android
+	{"(+0x", "[0x", ""},       // backtrace_symbols of glibc
+}
+
+// hasPlainFrame reports whether a line of b is such a frame.
+func hasPlainFrame(b []byte) bool {
+	for _, frame := range plainFrames {
+		for rest := b; ; {
+			i := bytes.Index(rest, []byte(frame.begins))
+			if i < 0 {
+				break
+			}
+			line, more, _ := bytes.Cut(rest[i:], []byte("\n"))
+			if bytes.Contains(line, []byte(frame.has)) && (frame.hasNot == "" || !bytes.Contains(line, []byte(frame.hasNot))) {
+				return true
+			}
+			rest = more
+		}
+	}
+	return false
+}
+
+// wantsHelp reports whether args are the command help, and of which command: a
+// FILE of that name is a log.
+func wantsHelp(args []string) (of string, yes bool) {
+	if len(args) == 0 || len(args) > 2 || args[0] != "help" {
+		return "", false
+	}
+	if _, err := os.Lstat("help"); err == nil {
+		return "", false
+	}
+	if len(args) == 2 {
+		of = args[1]
+	}
+	return of, of == "" || helpOf(of) != help || commandHelp[of] != ""
+}
