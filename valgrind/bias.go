@@ -94,7 +94,7 @@ func (s *solver) solve(e *epoch) bool {
 	if e.located {
 		return true
 	}
-	facts, known := len(e.ips)+len(e.names), e.of.proc.located
+	facts, known := len(e.ips)+len(e.names), len(e.of.proc.places)
 	few := e.tried > 8 && facts < e.tried+e.tried/4
 	if e.stale || facts == 0 || known == e.triedWith && (facts == e.tried || few) {
 		return false
@@ -114,8 +114,8 @@ func (s *solver) solve(e *epoch) bool {
 // solveAll looks for the places of all objects of a process. Each that is found
 // is one where others are not.
 func (s *solver) solveAll(p *process) {
-	for before := -1; p.located != before; {
-		before = p.located
+	for before := -1; len(p.places) != before; {
+		before = len(p.places)
 		for _, o := range p.order {
 			for _, e := range o.epochs {
 				s.solve(e)
@@ -189,7 +189,7 @@ func (o *loaded) usual() uint64 {
 // more.
 func (e *epoch) locate(bias uint64, by string) {
 	e.located, e.bias, e.by = true, bias, by
-	e.of.proc.located++
+	e.of.proc.places = append(e.of.proc.places, e)
 	e.seen, e.named, e.ips, e.names, e.left = nil, nil, nil, nil, nil
 	e.of.proc.keep(-e.kept)
 	e.kept = 0
@@ -303,21 +303,19 @@ func (s *solver) score(e *epoch, f *file) bool {
 	for i := range e.left {
 		e.left[i].score = int(e.left[i].code + e.left[i].lines)
 	}
-	return s.spend(len(e.left)*e.of.proc.located/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
+	return s.spend(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
 // scoreOverlaps asks which candidates leave the other objects where they are.
 // One that was unloaded may lie in the same place.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
-	for _, o := range e.of.proc.order {
-		for _, other := range o.epochs {
-			if !other.located || o == e.of {
-				continue
-			}
-			for i := range e.left {
-				if c := &e.left[i]; overlaps(f, c.bias, o.file, other.bias) {
-					c.score += overlap
-				}
+	for _, other := range e.of.proc.places {
+		if other.of == e.of {
+			continue
+		}
+		for i := range e.left {
+			if c := &e.left[i]; overlaps(f, c.bias, other.of.file, other.bias) {
+				c.score += overlap
 			}
 		}
 	}

@@ -21,8 +21,8 @@ type process struct {
 	order     []*loaded // in that of their appearance
 	last      *loaded   // that was asked for
 	data      []dataFact
-	kept      int // bytes of facts
-	located   int // objects whose place is known
+	kept      int      // bytes of facts
+	places    []*epoch // that are located
 }
 
 // loaded is an object in a process.

@@ -426,15 +426,15 @@ func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20
 // covering returns the object at addr; nil if that is not known, or another was
 // there, too.
 func (t *tracker) covering(addr uint64) (at *epoch) {
-	for _, o := range t.cur.order {
-		for _, e := range o.epochs {
-			if f := o.file; e.located && f.err == nil && covers(f.loads, addr-e.bias) {
-				if at != nil && (at.of != o || at.bias != e.bias) {
-					return nil
-				}
-				at = e
-			}
+	for _, e := range t.cur.places {
+		f := e.of.file
+		if addr-e.bias-f.from >= f.to-f.from || f.err != nil || !covers(f.loads, addr-e.bias) {
+			continue
 		}
+		if at != nil && (at.of != e.of || at.bias != e.bias) {
+			return nil
+		}
+		at = e
 	}
 	return at
 }
