@@ -24,143 +24,47 @@ func isLoss(name string) bool {
 	return false
 }
 
+// elements are those that reports have, by kind.
+var elements = [...][]string{
+	leaf: {
+		"ip", "obj", "fn", "dir", "file", "line", "unique", "tid", "kind", "what", "text", "leakedbytes",
+		"leakedblocks", "hthreadid", "auxwhat", "skind", "skaux", "fun", "count", "name", "address", "siaddr",
+		"signo", "signame", "sicode", "event", "arg", "exe", "state", "time", "var", "value", "fd", "path", "pid",
+		"ppid", "tool", "protocolversion", "protocoltool",
+	},
+	rawLeaf: {
+		"threadname", "sname", "rawtext", "usercomment",
+	},
+	container: {
+		"frame", "stack", "xwhat", "xauxwhat", "origin", "suppression", "sframe", "pair", "argv", "vargv",
+	},
+	topLevel: {
+		"error", "announcethread", "clientmsg", "fatal_signal", "trace", "preamble", "args", "status",
+		"errorcounts", "suppcounts", "heap_summary", "leak_summary", "error_summary", document,
+	},
+}
+
+// An element is one of a known name.
+type element struct {
+	name string
+	kind kind
+}
+
+// byName are all of them.
+var byName = func() map[string]element {
+	all := make(map[string]element)
+	for k, names := range elements {
+		for _, name := range names {
+			all[name] = element{name, kind(k)}
+		}
+	}
+	return all
+}()
+
 // known returns the kind and the name of an element.
 func known(name []byte) (string, kind) {
-	switch string(name) {
-	case "frame":
-		return "frame", container
-	case "ip":
-		return "ip", leaf
-	case "obj":
-		return "obj", leaf
-	case "fn":
-		return "fn", leaf
-	case "dir":
-		return "dir", leaf
-	case "file":
-		return "file", leaf
-	case "line":
-		return "line", leaf
-	case "stack":
-		return "stack", container
-	case "error":
-		return "error", topLevel
-	case "unique":
-		return "unique", leaf
-	case "tid":
-		return "tid", leaf
-	case "threadname":
-		return "threadname", rawLeaf
-	case "kind":
-		return "kind", leaf
-	case "what":
-		return "what", leaf
-	case "xwhat":
-		return "xwhat", container
-	case "text":
-		return "text", leaf
-	case "leakedbytes":
-		return "leakedbytes", leaf
-	case "leakedblocks":
-		return "leakedblocks", leaf
-	case "hthreadid":
-		return "hthreadid", leaf
-	case "auxwhat":
-		return "auxwhat", leaf
-	case "xauxwhat":
-		return "xauxwhat", container
-	case "origin":
-		return "origin", container
-	case "suppression":
-		return "suppression", container
-	case "sname":
-		return "sname", rawLeaf
-	case "skind":
-		return "skind", leaf
-	case "skaux":
-		return "skaux", leaf
-	case "sframe":
-		return "sframe", container
-	case "fun":
-		return "fun", leaf
-	case "rawtext":
-		return "rawtext", rawLeaf
-	case "pair":
-		return "pair", container
-	case "count":
-		return "count", leaf
-	case "name":
-		return "name", leaf
-	case "address":
-		return "address", leaf
-	case "siaddr":
-		return "siaddr", leaf
-	case "signo":
-		return "signo", leaf
-	case "signame":
-		return "signame", leaf
-	case "sicode":
-		return "sicode", leaf
-	case "event":
-		return "event", leaf
-	case "arg":
-		return "arg", leaf
-	case "exe":
-		return "exe", leaf
-	case "argv":
-		return "argv", container
-	case "vargv":
-		return "vargv", container
-	case "state":
-		return "state", leaf
-	case "time":
-		return "time", leaf
-	case "var":
-		return "var", leaf
-	case "value":
-		return "value", leaf
-	case "fd":
-		return "fd", leaf
-	case "path":
-		return "path", leaf
-	case "pid":
-		return "pid", leaf
-	case "ppid":
-		return "ppid", leaf
-	case "tool":
-		return "tool", leaf
-	case "protocolversion":
-		return "protocolversion", leaf
-	case "protocoltool":
-		return "protocoltool", leaf
-	case "usercomment":
-		return "usercomment", rawLeaf
-	case "announcethread":
-		return "announcethread", topLevel
-	case "clientmsg":
-		return "clientmsg", topLevel
-	case "fatal_signal":
-		return "fatal_signal", topLevel
-	case "trace":
-		return "trace", topLevel
-	case "preamble":
-		return "preamble", topLevel
-	case "args":
-		return "args", topLevel
-	case "status":
-		return "status", topLevel
-	case "errorcounts":
-		return "errorcounts", topLevel
-	case "suppcounts":
-		return "suppcounts", topLevel
-	case "heap_summary":
-		return "heap_summary", topLevel
-	case "leak_summary":
-		return "leak_summary", topLevel
-	case "error_summary":
-		return "error_summary", topLevel
-	case document:
-		return document, topLevel
+	if e, ok := byName[string(name)]; ok {
+		return e.name, e.kind
 	}
 	return string(name), unknown
 }

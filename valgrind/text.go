@@ -11,39 +11,7 @@ import (
 
 // render renders a record as Valgrind prints it without --xml, where it does.
 func (r *renderer) render(rec *Record) {
-	switch rec.Name {
-	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
-		return
-	case "args":
-		if r.headed {
-			r.line = append(r.line, "==="...)
-			r.call()
-		}
-		r.head()
-		r.valgrindOptions(rec)
-		return
-	case "usercomment":
-		r.lines("", textOf(rec))
-		return
-	case "logfilequalifier":
-		r.line = append(r.line, "Log file qualifier:\n"...)
-		r.items(rec)
-		return
-	case "preamble":
-		for i := 0; i < len(rec.Items); {
-			if it := &rec.Items[i]; it.Leaf && it.Name == "line" {
-				r.lines("", it.Text)
-				i++
-			} else {
-				i = r.item(rec, i)
-			}
-		}
-		return
-	case "":
-		r.lines("", textOf(rec))
-		if rec.Text == nil && rec.Cut {
-			r.line = append(r.line, "--- zeros: what stood here was lost as processes wrote to the same file\n"...)
-		}
+	if r.aboutProcess(rec) {
 		return
 	}
 	if raw := rec.Get("rawtext"); rec.Name == "suppression" && raw != nil && bytes.Equal(raw, r.repeat) {
@@ -103,6 +71,43 @@ func (r *renderer) render(rec *Record) {
 	if rec.Cut {
 		r.line = append(r.line, " (cut off)\n"...)
 	}
+}
+
+// aboutProcess renders a record that says what the process is, or text that is
+// in no element, and reports whether it is such a one.
+func (r *renderer) aboutProcess(rec *Record) bool {
+	switch rec.Name {
+	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
+	case "args":
+		if r.headed {
+			r.line = append(r.line, "==="...)
+			r.call()
+		}
+		r.head()
+		r.valgrindOptions(rec)
+	case "usercomment":
+		r.lines("", textOf(rec))
+	case "logfilequalifier":
+		r.line = append(r.line, "Log file qualifier:\n"...)
+		r.items(rec)
+	case "preamble":
+		for i := 0; i < len(rec.Items); {
+			if it := &rec.Items[i]; it.Leaf && it.Name == "line" {
+				r.lines("", it.Text)
+				i++
+			} else {
+				i = r.item(rec, i)
+			}
+		}
+	case "":
+		r.lines("", textOf(rec))
+		if rec.Text == nil && rec.Cut {
+			r.line = append(r.line, "--- zeros: what stood here was lost as processes wrote to the same file\n"...)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 func textOf(rec *Record) []byte {
