@@ -383,7 +383,7 @@ func (s *source) truncated() error {
 		s.cur = nil
 		return s.take(copied) // the beginning of the file itself follows, as after a rotation
 	}
-	message := fmt.Sprintf("was truncated, for the %s time; what was written to it in the %v before is lost", ordinal(s.truncations), window)
+	message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), window)
 	if lost > 0 {
 		message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
 	}

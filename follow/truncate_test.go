@@ -44,7 +44,7 @@ func TestTruncatedFilesAreReadFromTheirBeginning(t *testing.T) {
 		r := begin(t, newLog(), o)
 		r.expect(path, "one\ntwo\n")
 		truncate(t, path)
-		r.expectTold(`app.log: was truncated, for the 1st time; what was written to it in the [0-9.]+m?s before is lost`)
+		r.expectTold(`app.log: was truncated, for the 1st time; anything written to it in the [0-9.]+m?s before is lost`)
 		write(t, path, "three\n")
 		r.expect(path, "one\ntwo\nthree\n")
 		truncate(t, path)
