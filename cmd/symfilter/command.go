@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -63,6 +64,7 @@ type config struct {
 
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
 	if inStyle(args, os.LookupEnv) {
 		return runLLVM(args, stdin, stdout, stderr)
 	}

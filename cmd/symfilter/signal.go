@@ -47,8 +47,6 @@ func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopp
 		ending:  make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
-	// A write to a closed pipe fails with EPIPE, on standard output too.
-	signal.Ignore(syscall.SIGPIPE)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
 			signal.Notify(s.signals, sig)
