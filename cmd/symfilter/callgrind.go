@@ -146,7 +146,7 @@ Those of symfilter that count here most:
   -s, --symbol-path PATH   debug files, or folders of them (repeatable)
       --sysroot DIR        where the objects of the profile are, if not at /
       --prefix-map OLD=NEW where objects and sources are that begin with OLD
-All of them: symfilter --help
+All of them: symfilter man | man -l -
 
 To filter a log with the name callgrind, write ./callgrind.
 `

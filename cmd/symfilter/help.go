@@ -3,7 +3,7 @@ package main
 // What --help prints: a screen.
 const help = usage + `
 Where debug files are, by build ID; first come, first asked:
-  -s, --symbol-path PATH   ELF file, or folder of them at any depth (repeatable)
+  -s, --symbol-path PATH   ELF file, .zip, or folder at any depth (repeatable)
       --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
   and the module's own name, when it is the path of a file with that build ID;
   then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
@@ -48,8 +48,7 @@ function, file and line. Reads standard input without FILE, or for "-".
 // reference describes all flags, for the manual page and for completion.
 const reference = usage + `
 Where debug files are, by build ID; first come, first asked:
-  -s, --symbol-path PATH   ELF file, .zip of them, or folder at any depth
-                           (repeatable)
+  -s, --symbol-path PATH   ELF file, .zip, or folder at any depth (repeatable)
       --obj FILE           one ELF file (repeatable)
       --build-id-dir DIR   folder with ab/cdef.debug (repeatable)
       --ids-txt FILE       lines of a build ID and a path (repeatable)

@@ -20,7 +20,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 	})
 	for _, want := range []string{
 		".TH SYMFILTER 1 \"2026-11-20\" \"symfilter 1.2.3\"\n",
-		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, .zip of them, or folder at any depth\n(repeatable)\n",
+		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, .zip, or folder at any depth (repeatable)\n",
 		".SS How it runs\n",
 		".SH EXIT STATUS\n",
 	} {

@@ -213,5 +213,5 @@ What is printed:
       --prefix-map OLD=NEW the same, and sources, for paths that begin with OLD
 
 Where debug files are (-s, --debug-file-directory), and all other flags:
-symfilter --help
+symfilter man | man -l -
 `

@@ -114,6 +114,6 @@ Where the files are:
 What is printed:
       --output FORM        text, json (an object a record), or markup
 
-All other flags: symfilter --help
+All other flags: symfilter man | man -l -
 To filter a log with the name valgrind, write ./valgrind.
 `
