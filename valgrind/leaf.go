@@ -121,9 +121,10 @@ const (
 	instructionEnd
 	commentEnd
 	cdataEnd
+	errorBegin // an error, which stands at the beginning of a line
 )
 
-var marks = [...]string{userEnd: "</usercomment>", userBehind: "</usercomment>", instructionEnd: "?>", commentEnd: "-->", cdataEnd: "]]>"}
+var marks = [...]string{userEnd: "</usercomment>", userBehind: "</usercomment>", instructionEnd: "?>", commentEnd: "-->", cdataEnd: "]]>", errorBegin: "\n<error>"}
 
 const cdataBegin = "<![CDATA["
 
@@ -140,6 +141,15 @@ func (r *Reader) find(m mark, from int) int {
 	}
 	r.none[m] = max(r.none[m], len(r.view)-len(marks[m])+1)
 	return -1
+}
+
+// nextError returns where the next error begins, at from or behind; -1 if
+// nowhere in the view.
+func (r *Reader) nextError(from int) int {
+	if r.next <= from {
+		r.next = r.find(errorBegin, from) + 1
+	}
+	return r.next - 1
 }
 
 // userEnd finds the end of --xml-user-comment, which may hold anything: it

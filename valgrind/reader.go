@@ -17,6 +17,7 @@ type Reader struct {
 	hole bool   // nothing has come since zeros but blanks
 
 	none [len(marks)]int // in buf: each mark is nowhere before this, behind where it was looked for
+	next int             // in buf, plus 1: the first error from where it was looked for; 0: not known
 
 	work int // bytes looked at, or moved: a test holds it against what was written
 
@@ -66,7 +67,7 @@ func (r *Reader) Close() error {
 	if r.err == nil && r.working {
 		r.emit(true)
 	}
-	r.buf, r.view, r.pos, r.seek, r.word, r.none = nil, nil, 0, 0, 0, [len(marks)]int{}
+	r.buf, r.view, r.pos, r.seek, r.word, r.none, r.next = nil, nil, 0, 0, 0, [len(marks)]int{}, 0
 	return r.err
 }
 
@@ -89,6 +90,7 @@ func (r *Reader) room(n int) {
 	for m := range r.none {
 		r.none[m] = max(0, r.none[m]-start)
 	}
+	r.next = max(0, r.next-start)
 	if r.working {
 		r.at = 0
 		r.shift(int32(start))
@@ -394,7 +396,13 @@ func (r *Reader) declaration(force bool) bool {
 			continue
 		}
 		end := r.find(d.end, r.pos)
+		next := -1
+		if !r.working || d.end == commentEnd {
+			next = r.nextError(r.pos)
+		}
 		switch {
+		case next >= 0 && (end < 0 || next < end): // the program printed this, and not yet the end
+			return r.notTag(force)
 		case end < 0 && !force:
 			return false
 		case end < 0:
