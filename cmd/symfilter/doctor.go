@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -120,9 +121,32 @@ func (x *examination) cache(client *debuginfod.Client) {
 	case info.Dir == "":
 		x.none("nowhere: neither HOME nor DEBUGINFOD_CACHE_PATH is set")
 	case !info.Exists:
+		if err := creatable(info.Dir); err != nil {
+			say := x.none
+			if len(client.Servers()) > 0 {
+				say = x.wrong
+			}
+			say("%s: not there, and cannot be made: %v; DEBUGINFOD_CACHE_PATH names another place", info.Dir, bare(err))
+			return
+		}
 		x.none("%s: not there yet; the first download makes it", info.Dir)
 	case len(info.Problems) == 0:
 		x.good("%s: %s, %s, and %s known to be nowhere", info.Dir, count(int64(info.Files), "file", "files"), megabytes(info.Size), count(int64(info.Misses), "file", "files"))
+	}
+}
+
+// creatable returns why the folder dir, which is not there, cannot be made.
+func creatable(dir string) error {
+	for {
+		probe, err := os.MkdirTemp(filepath.Dir(dir), ".symfilter-doctor-")
+		if err == nil {
+			return os.Remove(probe)
+		}
+		parent := filepath.Dir(dir)
+		if _, there := os.Lstat(parent); there == nil || parent == dir {
+			return err
+		}
+		dir = parent
 	}
 }
 
