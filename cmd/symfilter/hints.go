@@ -148,8 +148,10 @@ func (s *sniffer) look(b []byte) {
 
 // hint says what to do with an input out of which nothing could be made; ""
 // when there is nothing to say.
-func (s *sniffer) hint(name string) string {
+func (s *sniffer) hint(name, format string) string {
 	switch {
+	case s.markup && slices.Contains(formatCommands(), format):
+		return "has symbolizer markup, which is not resolved when it is read as " + format + "; symfilter alone, or with --input=markup, does"
 	case s.kind == "a core file":
 		return "is a core file, no log, and was printed as it is; gdb reads such files"
 	case s.kind != "":

@@ -18,7 +18,7 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		var s sniffer
 		s.look([]byte(test.begins))
 		s.look([]byte("{{{reset}}}\n"))
-		if got := s.hint("x"); got != test.want {
+		if got := s.hint("x", ""); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -28,11 +28,11 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 func TestSnifferIsBounded(t *testing.T) {
 	var s sniffer
 	s.look([]byte("#0  0x0000555555555139 in ?? ()\n"))
-	if s.hint("x") == "" {
+	if s.hint("x", "") == "" {
 		t.Fatal("no hint")
 	}
 	s.look(make([]byte, maxSniffed))
-	if got := s.hint("x"); got != "" {
+	if got := s.hint("x", ""); got != "" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -26,6 +26,7 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // for one input
+	format string                                               // of all inputs, where a flag says so
 	hints  bool                                                 // are wanted, for inputs that nothing can be made of
 
 	modules  []filter.Unresolved // of the inputs so far
@@ -130,7 +131,7 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	case <-s.stop.reading:
 	}
 	p.stop()
-	if said := p.sniffer.hint(label); said != "" && s.hints && p.writeErr == nil {
+	if said := p.sniffer.hint(label, s.format); said != "" && s.hints && p.writeErr == nil {
 		s.diag.printf("%s: %s", label, said)
 	}
 	return p.readErr, p.writeErr

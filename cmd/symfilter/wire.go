@@ -90,7 +90,7 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if c.follow.on {
 		words, patience = 0, followPatience
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup, format: c.input}
 	reports := c.reports(ctx, sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
