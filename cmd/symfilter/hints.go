@@ -121,7 +121,7 @@ func readError(name string, err error) string {
 
 // maxSniffed bounds how far into an input a sniffer looks, in bytes: plain
 // text is to cost nothing.
-const maxSniffed = 8 << 20
+const maxSniffed = 4 << 20
 
 // A sniffer looks whether an input is what symfilter can do something with.
 type sniffer struct {
