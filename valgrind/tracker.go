@@ -18,6 +18,7 @@ type tracker struct {
 	told    map[string]bool
 	missing missing
 	looks   bool // ahead: no process is forgotten
+	seen    seen
 }
 
 func newTracker(o *Options) *tracker {
@@ -45,6 +46,9 @@ func (t *tracker) process() *process {
 	return p
 }
 
+// seen says what was in the input.
+type seen struct{ text, elements bool }
+
 // A turn says how a record changes which process speaks.
 type turn uint8
 
@@ -57,6 +61,11 @@ const (
 
 // turn notes that a document begins or ends.
 func (t *tracker) turn(r *Record) turn {
+	if r.Name == "" {
+		t.seen.text = true
+	} else {
+		t.seen.elements = true
+	}
 	switch r.Name {
 	case document:
 		if n := len(t.open); n == 0 || t.open[n-1] != t.cur {
@@ -166,6 +175,9 @@ func (t *tracker) end() {
 		t.tell(p)
 	}
 	t.tell(t.cur)
+	if t.seen.text && !t.seen.elements {
+		t.say("there is no report in it: valgrind writes one with --xml=yes --xml-file=FILE")
+	}
 	if t.o.Unresolved != nil {
 		t.o.Unresolved(t.missing.list())
 	}
