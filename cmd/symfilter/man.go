@@ -9,7 +9,12 @@ import (
 const (
 	manEnvironment = `Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of repeatable flags are separated as in PATH. The command line wins.
 
-NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.`
+NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.
+
+DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache; those and others that begin with DEBUGINFOD_ are read as gdb and elfutils read them.`
+	manFiles = `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and what is known of folders.
+
+$XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: what servers sent. /etc/debuginfod: the system's servers.`
 	manExit    = `0: the log was passed on, addresses that stayed unresolved included. 1: an input or output error. 2: called wrongly. 3: with --strict, something stayed unresolved. 128 and the number of the signal that ended it. An output that was closed ends it quietly with 0.`
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )
@@ -29,7 +34,7 @@ func manPage(reference, version, date string) string {
 		b.WriteString(".SH OPTIONS OF " + strings.ToUpper(troff(strings.Join(strings.Fields(command)[:2], " "))) + "\n" + troff(paragraphs[1]) + "\n")
 		manOptions(&b, paragraphs[3])
 	}
-	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
+	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
 		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
 	}
 	b.WriteString(".SH EXAMPLES\n.nf\n" + troff(unindent(paragraphs[2])) + "\n.fi\n.SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")

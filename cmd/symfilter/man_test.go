@@ -22,6 +22,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 		".TH SYMFILTER 1 \"2026-11-20\" \"symfilter 1.2.3\"\n",
 		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, .zip, or folder at any depth (repeatable)\n",
 		".SS How it runs\n",
+		".SH FILES\n",
 		".SH EXIT STATUS\n",
 	} {
 		if !strings.Contains(page, want) {
