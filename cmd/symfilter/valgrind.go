@@ -99,6 +99,7 @@ or for "-"; the reports of running programs, too.
   symfilter -s out/symbols report.xml | less -R
   symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
   symfilter --output=json report.xml | jq 'select(.record == "error") | .kind'
+  valgrind --xml=yes --xml-fd=3 ./program 3>&1 >&2 | symfilter
 
 A report does not say where the files were loaded that it names: that is found
 out. Where it is not, a diagnostic says so, and the frames stay as they are:
