@@ -454,7 +454,7 @@ func isDocker(b []byte, final bool) Format {
 		line, rest, whole := bytes.Cut(b, newline)
 		p, _, ok := openDocker(line, &buf)
 		switch {
-		case ok && p.whole:
+		case ok && p.whole && (whole || final):
 			return Docker
 		case !ok && !whole && final && len(line) > len(headDocker) && stringEnd(line[len(headDocker):]) < 0 && len(line) >= headSize/2:
 			return Docker // a line that was cut at 16 KiB

@@ -136,15 +136,14 @@ func (e *Envelope) finishLine(p []byte) (rest []byte) {
 
 // Close ends the log, and closes the filter.
 func (e *Envelope) Close() error {
-	if len(e.tail) > 0 {
-		if !e.line(e.tail, func() {}) {
-			e.asItCame(e.tail)
-		}
+	if len(e.tail) > 0 && e.line(e.tail, func() {}) {
 		e.tail = nil
 	}
 	for i := range e.streams {
 		e.join(&e.streams[i])
 	}
+	e.asItCame(e.tail) // last: it has no line end
+	e.tail = nil
 	err := e.f.Close()
 	e.out.flush()
 	if e.out.err != nil {

@@ -36,7 +36,8 @@ type sealer struct {
 	held *seal  // of that; nil: it goes out as it is
 	kept []byte // what has been printed of it
 
-	buf []byte // printed, not yet at w
+	buf  []byte // printed, not yet at w
+	bare bool   // the log's last line is in it, without a line end; the line of another stream may follow
 }
 
 const (
@@ -73,8 +74,17 @@ func (s *sealer) Write(p []byte) (int, error) {
 	return n, s.err
 }
 
+// endBare ends the line that has no end, since another follows.
+func (s *sealer) endBare() {
+	if s.bare {
+		s.buf = append(s.buf, '\n')
+		s.bare = false
+	}
+}
+
 // print prints b as it is.
 func (s *sealer) print(b []byte) {
+	s.endBare()
 	if len(b) < directSize {
 		s.buf = append(s.buf, b...)
 		if len(s.buf) >= bufSize {
@@ -125,6 +135,7 @@ func (s *sealer) end(holds int) {
 	case waited, len(s.got) == 0 && len(l.out) == 0:
 	case !s.cut && !s.json && len(s.got) == n+1 && s.got[n] == '\n' && bytes.HasPrefix(s.got, l.text):
 		s.print(l.raw)
+		s.bare = l.noEnd
 	case !s.cut && len(l.out) > 0 && (len(s.got) == 0 || !bytes.HasPrefix(s.got, l.out)):
 		if len(s.got) == 0 { // an elided line: its beginning is out already
 			s.got = append(s.got, '\n')
@@ -180,6 +191,7 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 			s.sealObject(l, text, ended)
 			continue
 		}
+		s.endBare()
 		k := 0
 		for (len(l.parts) > 1 || len(text) > gotSize) && len(text) > chunkSize {
 			n := chunkSize - cutRune(text[:chunkSize])
@@ -191,6 +203,7 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 		s.buf = s.c.seal(s.buf, l.parts[min(k, len(l.parts)-1)], text, ended && !(final && l.open), s.term)
 		if final && l.noEnd {
 			s.buf = s.buf[:len(s.buf)-1]
+			s.bare = true
 		}
 		if len(s.buf) >= bufSize {
 			s.flush()
