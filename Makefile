@@ -1,7 +1,7 @@
 # Targets: build, test, test-long, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
-FUZZTIME  = 3s
+FUZZTIME  = 2s
 SOAKTIME  = 10m
 WITH_PROGRAMS = integration internal/housetest
 

@@ -21,7 +21,7 @@ import (
 const (
 	mutatedFiles     = 100_000
 	mutatedFilesLong = 1_000_000
-	mutationTime     = 20 * time.Second
+	mutationTime     = 10 * time.Second
 )
 
 // A victim is a file to damage.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +164,10 @@ func change(t *testing.T, make func(testing.TB, image) image) {
 		t.Run(m.name(), func(t *testing.T) {
 			whole := make(t, m).bytes(t)
 			for i := range whole {
-				for _, v := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+				for k, v := range []byte{0, 1, 0x7f, 0x80, 0xff} {
+					if (i+k)%3 != 0 && os.Getenv("TEST_LONG") != "1" {
+						continue
+					}
 					b := bytes.Clone(whole)
 					b[i] = v
 					BuildID(bytes.NewReader(b), int64(len(b)))
