@@ -48,7 +48,7 @@ const (
 )
 
 const (
-	stageSize    = 16  // addresses, after which candidates are dropped
+	stageSize    = 8   // addresses, after which candidates are dropped
 	dropped      = 40  // behind the best
 	askedWork    = 128 // times an address: what a question to the symbolizer takes
 	demangleWork = 4   // times an address
