@@ -201,6 +201,9 @@ func (r *run) tick() {
 		r.watcher.verify()
 		r.match(false)
 		r.forget()
+		if r.ticks == safetyPolls { // not at once: it may be started before what writes
+			r.tellUnmatched()
+		}
 	} else {
 		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS) })
 	}
@@ -210,6 +213,15 @@ func (r *run) tick() {
 				s.wanted = true
 				r.ready(s)
 			}
+		}
+	}
+}
+
+// tellUnmatched tells which patterns match nothing.
+func (r *run) tellUnmatched() {
+	for _, p := range r.patterns {
+		if paths, _ := filepath.Glob(p); len(paths) == 0 {
+			r.tell(Event{Name: p, Message: "matches no file yet; waiting for one"})
 		}
 	}
 }
@@ -225,9 +237,6 @@ func (r *run) match(atStart bool) {
 			dirs[dir] = true
 		}
 		paths, _ := filepath.Glob(p) // the pattern was checked
-		if atStart && len(paths) == 0 {
-			r.tell(Event{Name: p, Message: "matches no file yet; waiting for one"})
-		}
 		for _, path := range paths {
 			if r.sources[path] == nil && !isPacked(path) {
 				pattern[path] = p
