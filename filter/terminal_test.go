@@ -11,7 +11,7 @@ import (
 
 // onTerminal is all that may reach a terminal: printable text, TAB, line ends,
 // and colour.
-var onTerminal = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{2066}-\x{2069}\x{feff}\x{61c}\x{fffd}]|\x{fffd}|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
+var onTerminal = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}\x{fffd}]|\x{fffd}|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
 
 func checkTerminal(t *testing.T, s string) {
 	t.Helper()

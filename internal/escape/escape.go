@@ -13,6 +13,8 @@ import (
 
 const digits = "0123456789abcdef"
 
+const reserved = '\u2065' // among the controls of direction, for one that is to come
+
 // AppendText appends text with control characters made visible, as \x1b or
 // \u202e, and so is what has no width, separates lines, changes the direction of
 // its neighbours, or is no UTF-8. The ASCII characters in keep stay.
@@ -25,7 +27,7 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 			continue
 		}
 		r, n := decode(text, i)
-		if n > 1 && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+		if n > 1 && r != reserved && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			i += n
 			continue
 		}
