@@ -5,17 +5,17 @@ FUZZTIME  = 2s
 SOAKTIME  = 10m
 WITH_PROGRAMS = integration internal/housetest
 
-.PHONY: build test test-long soak bench fmt install-deps check-format vet staticcheck unit integration fuzz
+.PHONY: build test test-long soak bench fmt install-deps check-format check-modules vet staticcheck unit integration fuzz
 
 # Static: it runs in any container.
 build:
 	@scripts/build-static symfilter
 
 # Everything a change has to pass.
-test: install-deps check-format vet staticcheck unit integration fuzz
+test: install-deps check-format check-modules vet staticcheck unit integration fuzz
 
 # The full counts where `make test` runs a tenth, and longer fuzzing.
-test-long: install-deps check-format vet staticcheck
+test-long: install-deps check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
 
@@ -34,6 +34,11 @@ install-deps:
 
 check-format:
 	@bad=$$(gofmt -s -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "not formatted, make fmt does it:"; echo "$$bad"; exit 1; fi
+
+# The module file names what is imported, and the sums fit what was downloaded.
+check-modules:
+	go mod tidy -diff
+	go mod verify
 
 vet:
 	@bad=0; for p in $(PLATFORMS); do echo "go vet $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./... || bad=1; done; exit $$bad
