@@ -8,12 +8,54 @@ import (
 	"syscall"
 )
 
-// nat64 holds IPv4 addresses in its last four bytes (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// A scope is how far an address reaches. A redirect may not lead from a wider scope into a narrower one; see [scope.mayLead].
+type scope int
+
+const (
+	public    scope = iota // the Internet
+	private                // the site's own network
+	loopback               // this machine
+	linkLocal              // the link: among others where clouds answer for the credentials of the machine
+)
+
+// mayLead reports whether a server at an address of scope s may redirect to an address of scope to. Servers of one private network
+// may redirect to each other, as a mirror and its store do. Nothing leads to a link-local address.
+func (s scope) mayLead(to scope) bool {
+	switch to {
+	case public:
+		return true
+	case private:
+		return s != public
+	case loopback:
+		return s == loopback
+	}
+	return false
+}
+
+// narrowest returns what two servers of a chain of redirects may both lead to.
+func narrowest(a, b scope) scope {
+	if a == loopback && b == loopback {
+		return loopback
+	}
+	if a == public || b == public {
+		return public
+	}
+	return private
+}
+
+// embedded are the ranges of IPv6 that carry an IPv4 address, which is the one that is reached, and where in the 16 bytes it begins.
+var embedded = []struct {
+	prefix netip.Prefix
+	at     int
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
+	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible, withdrawn; also :: and ::1, which are handled before
+	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4 (RFC 3056)
+}
 
 // reserved are the ranges that are not on the public network and that netip has no method for.
 var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // carriers' own
 	netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
@@ -21,51 +63,84 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"), // site-local, withdrawn
 }
 
-// isPrivate reports whether a is an address of this host, its link or its site: a server of the public network has no business
-// sending us there.
-func isPrivate(a netip.Addr) bool {
+// thisHost reaches this machine, as 0.0.0.0 does.
+var thisHost = netip.MustParsePrefix("0.0.0.0/8")
+
+// scopeOf returns the scope of a. An invalid address has the one that nothing leads to.
+func scopeOf(a netip.Addr) scope {
 	a = a.Unmap().WithZone("")
-	if nat64.Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
+	if !a.IsLoopback() && !a.IsUnspecified() {
+		for _, e := range embedded {
+			if e.prefix.Contains(a) {
+				b := a.As16()
+				a = netip.AddrFrom4([4]byte(b[e.at:]))
+				break
+			}
+		}
+	}
+	switch {
+	case !a.IsValid(), a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast():
+		return linkLocal
+	case a.IsLoopback(), a.IsUnspecified(), thisHost.Contains(a):
+		return loopback
+	case a.IsPrivate(), a.IsMulticast():
+		return private
 	}
 	for _, p := range reserved {
 		if p.Contains(a) {
-			return true
+			return private
 		}
 	}
-	return a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || !a.IsValid()
+	return public
 }
 
-// isPrivateHost is isPrivate for a host that need not be an address: where a proxy looks it up, only its name is known.
-func isPrivateHost(host string) bool {
+// scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its name is known.
+func scopeOfHost(host string) scope {
 	if a, err := netip.ParseAddr(host); err == nil {
-		return isPrivate(a)
+		return scopeOf(a)
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") ||
-		strings.HasSuffix(host, ".internal") || !strings.Contains(host, ".")
-}
-
-// A privateError refuses a redirect from a public server.
-type privateError struct{ host string }
-
-func (e *privateError) Error() string {
-	return fmt.Sprintf("redirects to %s, which is on a private network: refused", e.host)
-}
-
-// refusePrivate is a net.Dialer's Control: it sees the address that a name was resolved to, so a name that changes its
-// address gets no further.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil || isPrivate(ap.Addr()) {
-		return &privateError{address}
+	switch {
+	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
+		return loopback
+	case strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || !strings.Contains(host, "."):
+		return private
 	}
-	return nil
+	return public
 }
 
-// privatePeer reports whether addr is of a private network.
-func privatePeer(addr net.Addr) bool {
+// scopeOfPeer returns the scope of the other end of a connection.
+func scopeOfPeer(addr net.Addr) scope {
 	ap, err := netip.ParseAddrPort(addr.String())
-	return err == nil && isPrivate(ap.Addr())
+	if err != nil {
+		return public // which leads to nothing but the public
+	}
+	return scopeOf(ap.Addr())
+}
+
+// A redirectError refuses a redirect into another scope.
+type redirectError struct {
+	host string
+	to   scope
+}
+
+func (e *redirectError) Error() string {
+	what := map[scope]string{private: "on a private network", loopback: "this machine", linkLocal: "a link-local address"}[e.to]
+	return fmt.Sprintf("redirects to %s, which is %s: refused", e.host, what)
+}
+
+// refuse returns a net.Dialer's Control for redirects from s. It sees the address that a name was resolved to, so a name that
+// changes its address gets no further.
+func (s scope) refuse() dialControl {
+	return func(_, address string, _ syscall.RawConn) error {
+		ap, err := netip.ParseAddrPort(address)
+		to := linkLocal
+		if err == nil {
+			to = scopeOf(ap.Addr())
+		}
+		if !s.mayLead(to) {
+			return &redirectError{address, to}
+		}
+		return nil
+	}
 }

@@ -25,8 +25,8 @@ type Client struct {
 	cache   *Cache
 	headers headersFile
 
-	direct  *http.Transport // to the servers of the operator
-	guarded *http.Transport // to where a public server redirects: never to a private address
+	direct  *http.Transport               // to the servers of the operator
+	guarded [loopback + 1]*http.Transport // to where servers of a scope redirect, by that scope
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -63,12 +63,14 @@ func New(o Options) (*Client, error) {
 		servers: parseURLs(o.URLs),
 		headers: headersFile{path: o.HeadersFile},
 		direct:  newTransport(nil),
-		guarded: newTransport(refusePrivate),
 		slots:   make(chan struct{}, maxFlights),
 		flights: map[key]*flight{},
 	}
 	if c.timeout == 0 {
 		c.timeout = defaultTimeout
+	}
+	for from := range c.guarded {
+		c.guarded[from] = newTransport(scope(from).refuse())
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
@@ -100,7 +102,9 @@ func (c *Client) Close() error {
 	c.cancel(ErrClosed)
 	c.running.Wait()
 	c.direct.CloseIdleConnections()
-	c.guarded.CloseIdleConnections()
+	for _, t := range c.guarded {
+		t.CloseIdleConnections()
+	}
 	return nil
 }
 

@@ -40,7 +40,7 @@ var ErrClosed = errors.New("debuginfod: the client is closed")
 
 // failed puts err of a request under ctx into words.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
-	var private *privateError
+	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError
 	var hostname x509.HostnameError
 	var authority x509.UnknownAuthorityError
@@ -59,8 +59,8 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 		return failuref("was not done after %v", c.o.MaxTime)
 	case cause != nil:
 		return &failure{said: "not waited for", canceled: true}
-	case errors.As(err, &private):
-		return failuref("%v", private)
+	case errors.As(err, &redirect):
+		return failuref("%v", redirect)
 	case errors.As(err, &certificate), errors.As(err, &hostname), errors.As(err, &authority):
 		return failuref("its certificate is not valid for it: %v", lastError(err))
 	case errors.As(err, &record):

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -75,10 +76,16 @@ func (z *zone) use(c *Client, s *httptest.Server) {
 			return peer{conn, net.TCPAddrFromAddrPort(ap)}, err
 		}
 	}
-	c.direct.DialContext, c.guarded.DialContext = dial(nil), dial(refusePrivate)
-	c.direct.TLSClientConfig.RootCAs, c.guarded.TLSClientConfig.RootCAs = pool, pool
-	c.direct.TLSClientConfig.ServerName, c.guarded.TLSClientConfig.ServerName = "example.com", "example.com"
+	c.direct.DialContext = dial(nil)
+	for from, t := range c.guarded {
+		t.DialContext = dial(scope(from).refuse())
+	}
+	for _, t := range transports(c) {
+		t.TLSClientConfig.RootCAs, t.TLSClientConfig.ServerName = pool, "example.com"
+	}
 }
+
+func transports(c *Client) []*http.Transport { return append(c.guarded[:], c.direct) }
 
 func TestRedirectPolicy(t *testing.T) {
 	t.Parallel()
@@ -93,16 +100,32 @@ func TestRedirectPolicy(t *testing.T) {
 		{"public to public", "https://a.test", "https://b.test", nil, ""},
 		{"up to https", "http://a.test", "https://b.test", nil, ""},
 		{"down to http", "https://a.test", "http://b.test", nil, "redirects from https to http: refused"},
-		{"to loopback", "https://a.test", "https://127.0.0.1", nil, "redirects to 127.0.0.1:PORT, which is on a private network: refused"},
-		{"to IPv6 loopback", "https://a.test", "https://[::1]", nil, "redirects to [::1]:PORT, which is on a private network: refused"},
-		{"to a cloud's metadata", "http://a.test", "http://169.254.169.254", nil, "redirects to 169.254.169.254:PORT, which is on a private network: refused"},
+		{"to loopback", "https://a.test", "https://127.0.0.1", nil, "redirects to 127.0.0.1:PORT, which is this machine: refused"},
+		{"to IPv6 loopback", "https://a.test", "https://[::1]", nil, "redirects to [::1]:PORT, which is this machine: refused"},
+		{"to no address", "https://a.test", "https://0.0.0.0", nil, "redirects to 0.0.0.0:PORT, which is this machine: refused"},
+		{"to a cloud's metadata", "http://a.test", "http://169.254.169.254", nil, "redirects to 169.254.169.254:PORT, which is a link-local address: refused"},
 		{"to a private network", "https://a.test", "https://10.1.2.3", nil, "redirects to 10.1.2.3:PORT, which is on a private network: refused"},
 		{"to a unique local address", "https://a.test", "https://[fd00::1]", nil, "redirects to [fd00::1]:PORT, which is on a private network: refused"},
-		{"to loopback in disguise", "https://a.test", "https://[::ffff:127.0.0.1]", nil, "redirects to [::ffff:127.0.0.1]:PORT, which is on a private network: refused"},
+		{"to loopback in disguise", "https://a.test", "https://[::ffff:127.0.0.1]", nil, "redirects to [::ffff:127.0.0.1]:PORT, which is this machine: refused"},
 		{"to a name of a private host", "https://a.test", "https://moves.test", []string{"192.168.0.1"}, "redirects to 192.168.0.1:PORT, which is on a private network: refused"},
 		{"to a name that moves inside", "https://moves.test", "https://moves.test", []string{"203.0.113.7", "192.168.0.1"}, "redirects to 192.168.0.1:PORT, which is on a private network: refused"},
 		{"inside the operator's network", "http://10.0.0.1", "http://10.0.0.2", nil, ""},
 		{"from inside to the public", "http://10.0.0.1", "https://b.test", nil, ""},
+		{"from inside to a unique local address", "http://10.0.0.1", "http://[fd00::1]", nil, ""},
+		{"from inside to loopback", "http://10.0.0.1", "http://127.0.0.1", nil, "redirects to 127.0.0.1:PORT, which is this machine: refused"},
+		{"from inside to a name of loopback", "http://10.0.0.1", "http://moves.test", []string{"127.0.0.1"}, "redirects to 127.0.0.1:PORT, which is this machine: refused"},
+		{"from inside to a cloud's metadata", "http://10.0.0.1", "http://169.254.169.254", nil, "redirects to 169.254.169.254:PORT, which is a link-local address: refused"},
+		{"from inside to a name of metadata", "http://10.0.0.1", "http://moves.test", []string{"169.254.169.254"}, "redirects to 169.254.169.254:PORT, which is a link-local address: refused"},
+		{"from inside to metadata, mapped", "http://10.0.0.1", "http://[::ffff:169.254.169.254]", nil, "redirects to [::ffff:169.254.169.254]:PORT, which is a link-local address: refused"},
+		{"from inside to metadata by NAT64", "http://10.0.0.1", "http://[64:ff9b::169.254.169.254]", nil, "redirects to [64:ff9b::169.254.169.254]:PORT, which is a link-local address: refused"},
+		{"from inside to metadata by the site's NAT64", "http://10.0.0.1", "http://[64:ff9b:1::169.254.169.254]", nil, "redirects to [64:ff9b:1::169.254.169.254]:PORT, which is a link-local address: refused"},
+		{"from inside to metadata by 6to4", "http://10.0.0.1", "http://[2002:a9fe:a9fe::1]", nil, "redirects to [2002:a9fe:a9fe::1]:PORT, which is a link-local address: refused"},
+		{"from inside to IPv6 link-local", "http://10.0.0.1", "http://[fe80::1]", nil, "redirects to [fe80::1]:PORT, which is a link-local address: refused"},
+		{"from loopback to loopback", "http://127.0.0.1", "http://127.0.0.2", nil, ""},
+		{"from loopback to a private network", "http://127.0.0.1", "http://10.0.0.1", nil, ""},
+		{"from loopback to a cloud's metadata", "http://127.0.0.1", "http://169.254.169.254", nil, "redirects to 169.254.169.254:PORT, which is a link-local address: refused"},
+		{"from link-local to loopback", "http://169.254.0.1", "http://127.0.0.1", nil, "redirects to 127.0.0.1:PORT, which is this machine: refused"},
+		{"from link-local to itself", "http://169.254.0.1", "http://169.254.0.1", nil, "redirects to 169.254.0.1:PORT, which is a link-local address: refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,7 +171,7 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 	good := elfFile(id, 0)
 	for to, want := range map[string]string{
 		"http://b.test":    "",
-		"http://127.0.0.1": "redirects to 127.0.0.1, which is on a private network: refused",
+		"http://127.0.0.1": "redirects to 127.0.0.1, which is this machine: refused",
 		"http://intranet":  "redirects to intranet, which is on a private network: refused",
 	} {
 		proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +186,9 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.direct.Proxy, c.guarded.Proxy = http.ProxyURL(u), http.ProxyURL(u)
+		for _, t := range transports(c) {
+			t.Proxy = http.ProxyURL(u)
+		}
 		_, notes, err := find(t, c, buildid.Query{ID: id})
 		var wants []string
 		if want != "" {
@@ -175,53 +200,100 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 	}
 }
 
-// The transport that follows the redirects of public servers dials no private address, whatever the name was.
-func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
-	s := serve(t, status(200))
-	c := newClient(t, Options{})
-	for _, host := range []string{"127.0.0.1", "localhost"} {
-		u, err := url.Parse(s.URL)
-		if err != nil {
-			t.Fatal(err)
+// A chain of redirects may lead where the narrowest of its servers may: one on the public network ends the way into private ones.
+func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
+	t.Parallel()
+	id := testID(1)
+	good := elfFile(id, 0)
+	for _, tt := range []struct {
+		chain []string // hosts: the operator's server, and where each redirects to
+		want  string
+	}{
+		{[]string{"10.0.0.1", "203.0.113.1", "10.0.0.2"}, "redirects to 10.0.0.2:PORT, which is on a private network: refused"},
+		{[]string{"127.0.0.1", "203.0.113.1", "127.0.0.2"}, "redirects to 127.0.0.2:PORT, which is this machine: refused"},
+		{[]string{"127.0.0.1", "10.0.0.1", "127.0.0.2"}, "redirects to 127.0.0.2:PORT, which is this machine: refused"},
+		{[]string{"10.0.0.1", "10.0.0.2", "192.168.0.3", "203.0.113.1"}, ""},
+		{[]string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, ""},
+	} {
+		var port string
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			hop, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/hop"))
+			if hop+1 == len(tt.chain) {
+				sends(good)(w, r)
+				return
+			}
+			sendsTo(fmt.Sprintf("http://%s:%s/hop%d", tt.chain[hop+1], port, hop+1))(w, r)
+		})
+		_, port, _ = net.SplitHostPort(s.Listener.Addr().String())
+		server := "http://" + tt.chain[0] + ":" + port
+		c := newClient(t, Options{}, server)
+		certified := httptest.NewTLSServer(nil)
+		(&zone{}).use(c, certified)
+		certified.Close()
+		got, notes, err := find(t, c, buildid.Query{ID: id}, server, "S", ":"+port, ":PORT")
+		if tt.want == "" {
+			if err != nil || !bytes.Equal(got, good) {
+				t.Errorf("%s: got %d bytes, %v, %q", tt.chain, len(got), err, notes)
+			}
+			continue
 		}
-		u.Host = net.JoinHostPort(host, u.Port())
-		req, err := http.NewRequest("GET", u.String(), nil)
-		if err != nil {
-			t.Fatal(err)
+		if diff := cmp.Diff(notes, []string{"S: " + tt.want}); diff != "" {
+			t.Errorf("%s: %v, notes (-got +want):\n%s", tt.chain, err, diff)
 		}
-		resp, err := c.guarded.RoundTrip(req)
-		if err == nil {
-			resp.Body.Close()
-		}
-		var private *privateError
-		if !errors.As(err, &private) {
-			t.Errorf("%s: got %v, want it refused", host, err)
-		}
-	}
-	if got := s.requests(); got != nil {
-		t.Errorf("requests: %q", got)
 	}
 }
 
-func TestIsPrivate(t *testing.T) {
-	tests := map[string]bool{
-		"127.0.0.1": true, "127.255.0.1": true, "::1": true, "0.0.0.0": true, "::": true, "0.1.2.3": true,
-		"10.0.0.1": true, "172.16.0.1": true, "172.32.0.1": false, "192.168.1.1": true, "100.64.0.1": true, "100.128.0.1": false,
-		"169.254.169.254": true, "fe80::1": true, "fe80::1%eth0": true, "fd12::1": true, "fec0::1": true,
-		"224.0.0.1": true, "ff02::1": true, "255.255.255.255": true,
-		"::ffff:10.0.0.1": true, "64:ff9b::a00:1": true, "64:ff9b::808:808": false,
-		"8.8.8.8": false, "2001:4860:4860::8888": false, "203.0.113.1": false,
-	}
-	for text, want := range tests {
-		if got := isPrivate(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s: got %v, want %v", text, got, want)
+// The transports that follow redirects dial no address of a narrower scope, whatever the name was.
+func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
+	s := serve(t, status(200))
+	c := newClient(t, Options{})
+	for from, guarded := range c.guarded {
+		for _, host := range []string{"127.0.0.1", "localhost"} {
+			u, err := url.Parse(s.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Host = net.JoinHostPort(host, u.Port())
+			req, err := http.NewRequest("GET", u.String(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := guarded.RoundTrip(req)
+			if err == nil {
+				resp.Body.Close()
+			}
+			var refused *redirectError
+			if errors.As(err, &refused) != (scope(from) != loopback) {
+				t.Errorf("%s from scope %d: got %v", host, from, err)
+			}
 		}
 	}
-	if !isPrivate(netip.Addr{}) {
-		t.Error("no address: got false")
+	if got := len(s.requests()); got != 2 {
+		t.Errorf("got %d requests, want the 2 from loopback", got)
 	}
-	for host, want := range map[string]bool{"localhost": true, "a.localhost.": true, "db": true, "printer.local": true, "10.0.0.1": true, "h.example": false, "8.8.8.8": false} {
-		if got := isPrivateHost(host); got != want {
+}
+
+func TestScopeOf(t *testing.T) {
+	for want, all := range map[scope][]string{
+		loopback: {"127.0.0.1", "127.255.0.1", "::1", "0.0.0.0", "::", "0.1.2.3", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "::127.0.0.1", "2002:7f00:1::"},
+		private: {"10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd12::1", "fec0::1", "224.0.1.1", "255.255.255.255", "::ffff:10.0.0.1",
+			"64:ff9b::a00:1", "64:ff9b:1::a00:1", "2002:a00:1::1", "::10.0.0.1", "192.0.0.1", "198.19.0.1", "ff05::1"},
+		linkLocal: {"169.254.169.254", "169.254.0.0", "fe80::1", "fe80::1%eth0", "febf::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe",
+			"2002:a9fe:a9fe::", "::169.254.169.254", "ff02::1", "224.0.0.1"},
+		public: {"8.8.8.8", "2001:4860:4860::8888", "203.0.113.1", "172.32.0.1", "100.128.0.1", "64:ff9b::808:808", "169.253.0.1", "2002:808:808::"},
+	} {
+		for _, text := range all {
+			if got := scopeOf(netip.MustParseAddr(text)); got != want {
+				t.Errorf("%s: got %v, want %v", text, got, want)
+			}
+		}
+	}
+	if got := scopeOf(netip.Addr{}); got != linkLocal {
+		t.Errorf("no address: got %v", got)
+	}
+	for host, want := range map[string]scope{"localhost": loopback, "a.localhost.": loopback, "db": private, "printer.local": private, "10.0.0.1": private,
+		"169.254.169.254": linkLocal, "metadata.google.internal": private, "h.example": public, "8.8.8.8": public} {
+		if got := scopeOfHost(host); got != want {
 			t.Errorf("%s: got %v, want %v", host, got, want)
 		}
 	}
@@ -354,7 +426,9 @@ func TestNoNetworkByDefault(t *testing.T) {
 	for name, c := range map[string]*Client{"no servers": newClient(t, o), "offline": newClient(t, Options{Offline: true}, s.URL)} {
 		control := func(string, string, ...any) { t.Errorf("%s: something is dialed", name) }
 		refuse := func(context.Context, string, string) (net.Conn, error) { control("", ""); return nil, ErrClosed }
-		c.direct.DialContext, c.guarded.DialContext = refuse, refuse
+		for _, t := range transports(c) {
+			t.DialContext = refuse
+		}
 		if _, err := c.Find(t.Context(), buildid.Query{ID: testID(1)}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want a miss", name, err)
 		}

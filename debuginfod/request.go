@@ -84,29 +84,27 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	if u.RawPath != "" {
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
 	}
-	at, trusted, private := &u, true, false
+	at, trusted := &u, true
+	var from scope // of the servers so far: where the next may be
 	for hops := 0; ; hops++ {
-		trace := &httptrace.ClientTrace{}
-		if hops == 0 {
-			trace.GotConn = func(info httptrace.GotConnInfo) { private = privatePeer(info.Conn.RemoteAddr()) }
-		}
+		var peer scope
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { peer = scopeOfPeer(info.Conn.RemoteAddr()) }}
 		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, at.String(), nil)
 		if err != nil {
 			return nil, err
 		}
 		c.dress(req, s, operator, trusted)
 		transport := c.direct
-		if hops > 0 && !private {
-			transport = c.guarded
+		if hops > 0 {
+			transport = c.guarded[from]
 		}
-		if proxy, err := proxyOf(transport, req); err != nil {
+		proxy, err := proxyOf(transport, req)
+		if err != nil {
 			return nil, &failure{said: "the proxy of the environment cannot be used", blameless: true}
-		} else if proxy {
-			if hops == 0 {
-				private = isPrivateHost(at.Hostname())
-				trace.GotConn = nil
-			} else if !private && isPrivateHost(at.Hostname()) {
-				return nil, &privateError{at.Host}
+		}
+		if proxy {
+			if to := scopeOfHost(at.Hostname()); hops > 0 && !from.mayLead(to) {
+				return nil, &redirectError{at.Host, to}
 			}
 			transport = c.direct // the address dialed is the proxy's
 		}
@@ -114,6 +112,13 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		if err != nil {
 			return nil, err
 		}
+		if proxy {
+			peer = scopeOfHost(at.Hostname())
+		}
+		if hops == 0 {
+			from = peer
+		}
+		from = narrowest(from, peer)
 		to := resp.Header.Get("Location")
 		switch resp.StatusCode {
 		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
