@@ -26,8 +26,10 @@ type Filter struct {
 	openDicts int                 // processes in the middle of a hexdict
 	dumped    bool                // Options.DumpFile wants no more
 
-	notes      []note // footnotes of the line at work
-	notePrefix []byte // what stands before each
+	notes      []note // footnotes of the current line
+	notePrefix []byte // printed before each
+	looked     int    // values of hexdicts that the current line has ended
+	first      int    // index in pieces of the first element of the current line; -1 without one
 
 	json *jsonOut // nil: the output is text
 
@@ -43,6 +45,11 @@ type Filter struct {
 	sunkText []byte  // of its pieces
 	sunkSize int
 	sunkPart bool // a part of the line was laid out before: it is too long
+
+	// steps counts the work on lines with marks: bytes scanned, moved and kept, pieces looked at.
+	// Nothing depends on it: tests hold it against the length of the lines. A plain line takes
+	// none.
+	steps int64
 
 	line   int64 // 1-based number of the line at work
 	pieces []piece
@@ -283,6 +290,7 @@ func (f *Filter) plain(b []byte, lines int) {
 // lineOf filters one line, with its line end if it has one.
 func (f *Filter) lineOf(b []byte) {
 	f.line++
+	f.looked = 0
 	text, eol := splitLine(b)
 	f.enter(text)
 	switch {
@@ -302,6 +310,7 @@ func (f *Filter) lineOf(b []byte) {
 // tokens splits text into f.pieces.
 func (f *Filter) tokens(text []byte) {
 	f.pieces = f.pieces[:0]
+	f.steps += int64(len(text))
 	f.scan.Reset(text)
 	for {
 		t, ok := f.scan.Next()
@@ -416,7 +425,7 @@ func (f *Filter) sendLarge() bool {
 	switch {
 	case f.json == nil && len(f.out) >= outputChunk:
 		f.send()
-	case f.json != nil && len(f.out) >= maxObject:
+	case f.json != nil && (len(f.out) >= maxObject || f.json.size >= maxElements):
 		f.emit(true)
 	case f.json != nil && len(f.json.lines) >= outputChunk:
 		f.send()

@@ -21,6 +21,13 @@ const (
 	maxDictLines = 256
 )
 
+// Limits of the hexdicts that end in one line. A register dump of any processor has less than
+// 100 values, after a prefix of less than 100 bytes.
+const (
+	maxNotes      = 4 * maxDictLines // values that are looked up; the others are numbers
+	maxNotePrefix = 64 << 10         // bytes of prefix before all footnotes together; with more, none has it
+)
+
 // findDict begins a hexdict if one opens in the line at work that this line
 // does not end. Nothing behind it is interpreted.
 func (f *Filter) findDict(text []byte) {
@@ -57,14 +64,12 @@ func (f *Filter) prefixOf(to *piece) []byte {
 		if p == to {
 			break
 		}
-		if p.Kind == markup.Elem || len(b) > maxRepeat {
+		if p.Kind == markup.Elem || len(b)+len(p.Raw) > maxRepeat {
 			return nil
 		}
 		b = append(b, p.Raw...)
 	}
-	if len(b) > maxRepeat {
-		return nil
-	}
+	f.steps += int64(len(b))
 	return b
 }
 
@@ -140,8 +145,13 @@ func (f *Filter) footnotes(d *openDict) {
 		object = append(object, `{"tag":"hexdict","values":[`...)
 	}
 	first := true
+	f.steps += int64(len(d.body))
 	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
-		a, known := f.pointed(p.Value)
+		var a *answer
+		known := false
+		if f.looked++; f.looked <= maxNotes {
+			a, known = f.pointed(p.Value)
+		}
 		if known && a.knows {
 			f.notes = append(f.notes, note{p.Key, p.Value, *a})
 		}
@@ -188,12 +198,16 @@ func (f *Filter) printNotes(eol []byte) {
 	if len(eol) == 0 {
 		eol = newline
 	}
-	notes := f.notes
-	f.notes = nil
+	notes, prefix := f.notes, f.notePrefix
+	f.notes, f.notePrefix = nil, nil
+	if len(prefix)*len(notes) > maxNotePrefix {
+		prefix = nil
+	}
+	f.steps += int64(len(notes) + len(prefix)*len(notes))
 	for i := range notes {
 		n := &notes[i]
 		f.nextLine(eol)
-		f.logText(f.notePrefix)
+		f.logText(prefix)
 		f.mark("[")
 		f.value(strconv.Itoa(i + 1))
 		f.mark("] ")

@@ -16,7 +16,8 @@ import (
 // out about the line's elements.
 type jsonOut struct {
 	lines   []byte   // objects, not yet at the writer
-	records []record // of the line at work
+	records []record // of the current line
+	size    int      // bytes of records, about
 }
 
 // record is one element of a line.
@@ -32,6 +33,10 @@ const jsonVersion = `{"v":1`
 // maxObject bounds the text of one object; a longer line is cut into several,
 // all but the last with "continues".
 const maxObject = 1 << 20
+
+// maxElements bounds the elements of one object in bytes, but for the last one, in the same way. An
+// element is some 150 bytes without its names, and may be 10 in the log.
+const maxElements = 4 << 20
 
 // emit makes the line at work an object.
 func (j *jsonOut) emit(text []byte, records []record, process string, continues bool) {
@@ -72,12 +77,14 @@ func (j *jsonOut) emit(text []byte, records []record, process string, continues 
 func (f *Filter) emit(continues bool) {
 	f.json.emit(f.out, f.json.records, f.process.key, continues)
 	f.json.records = f.json.records[:0]
+	f.json.size = 0
 	f.out = f.out[:0]
 }
 
 // record remembers an element of the line at work.
 func (f *Filter) record(object []byte) {
 	f.json.records = append(f.json.records, record{json: object})
+	f.json.size += len(object)
 }
 
 func (f *Filter) recordModule(m *moduleLine) {

@@ -171,6 +171,34 @@ func TestLongLinesAreSeveralObjects(t *testing.T) {
 	}
 }
 
+// TestManyElementsAreSeveralObjects: the log's names are repeated with each element of a module, and
+// a line of elements with the longest ones would be 300 MiB.
+func TestManyElementsAreSeveralObjects(t *testing.T) {
+	path := "/" + strings.Repeat("n", maxName-4) + "/a"
+	head := "{{{module:0:" + path + ":elf:a0}}}\n{{{module:1:" + path + "b:elf:a1}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
+	for name, line := range map[string]string{
+		"addresses": strings.Repeat("{{{pc:0x1000}}}", 4000),
+		"maps":      strings.Repeat("{{{mmap:0x2000:0x1000:load:0:r:0}}}{{{mmap:0x3000:0x1000:load:1:r:0}}}", 2000),
+		"values":    strings.Repeat("{{{hexdict:a:0x1000}}}", 4000),
+	} {
+		want, _ := filterString(t, Options{}, head+line+"\nend\n", nil)
+		out, _ := filterString(t, Options{Output: JSON}, head+line+"\nend\n", nil)
+		var got strings.Builder
+		lines := decodeLines(t, out)
+		for _, l := range lines {
+			got.WriteString(l.shown(t))
+		}
+		if got.String() != want {
+			t.Errorf("%s: the objects hold %d bytes of text, want %d; they differ from byte %d on", name, got.Len(), len(want), firstDifference(got.String(), want))
+		}
+		for o := range strings.Lines(out) {
+			if len(o) > maxElements+2*maxObject {
+				t.Errorf("%s: an object of %d bytes", name, len(o))
+			}
+		}
+	}
+}
+
 // FuzzJSON: whatever the log, the objects are of the schema and hold the text
 // output.
 func FuzzJSON(f *testing.F) {

@@ -3,7 +3,7 @@ package filter
 import (
 	"bytes"
 	"fmt"
-	"slices"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -22,11 +22,13 @@ type moduleLine struct {
 	mod    *module
 	adds   bool // its maps come when the module's own line is out: "adds" instead of the build ID
 	maps   []interval
-	raw    []byte    // what the log had before the line's first element
-	merges bool      // later lines may merge
-	before []byte    // as printed
-	after  []byte    // as printed, line end included
-	state  sgr.State // the log's colour where the brackets stand
+	shown  map[interval]bool // maps, once one of them is repeated
+	at     int               // in Filter.out, where the brackets will be; for as long as its own line is the current one
+	raw    []byte            // what the log had before the line's first element
+	merges bool              // later lines may merge
+	before []byte            // as printed
+	after  []byte            // as printed, line end included
+	state  sgr.State         // the log's colour where the brackets stand
 
 	// For JSON: what the line's object holds besides.
 	process string
@@ -44,8 +46,8 @@ func (f *Filter) contextual(eol []byte) {
 		return
 	}
 	f.closeModule()
-	start := len(f.out) // of the line; behind an open module, of what follows its brackets
-	shown := false      // something but blanks is on the line
+	start := len(f.out) // of the line
+	shown := false      // something other than blanks is on the line
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -55,7 +57,7 @@ func (f *Filter) contextual(eol []byte) {
 		}
 		switch p.Tag {
 		case markup.TagReset:
-			f.settleModule(start)
+			start = f.settleModule(start)
 			if f.process.space.known() {
 				f.bracketed(p)
 				f.recordTag(markup.TagReset)
@@ -64,9 +66,9 @@ func (f *Filter) contextual(eol []byte) {
 			f.process.space.reset()
 			f.forgetRecent()
 		case markup.TagModule:
-			f.settleModule(start)
+			start = f.settleModule(start)
 			if mod, ok := f.define(p); ok {
-				start = f.beginModule(start, mod, false)
+				f.beginModule(mod, false)
 			} else {
 				f.asItCame(p)
 				shown = true
@@ -78,14 +80,14 @@ func (f *Filter) contextual(eol []byte) {
 				shown = true
 				break
 			}
-			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.out[start:], " \t")) > 0 {
-				f.settleModule(start)
-				start = f.beginModule(start, v.mod, true)
+			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.out[f.open.at:], " \t")) > 0 {
+				start = f.settleModule(start)
+				f.beginModule(v.mod, true)
 			}
-			f.out = f.out[:start]
+			f.out = f.out[:f.open.at]
 			f.open.maps = append(f.open.maps, v)
 		default:
-			f.settleModule(start)
+			start = f.settleModule(start)
 			f.presentation(p)
 			shown = true
 		}
@@ -105,13 +107,12 @@ func (f *Filter) endContextual(start int, shown bool, eol []byte) {
 		f.dropLine(start)
 	case m != nil:
 		f.endText(eol)
-		m.after = bytes.Clone(f.out[start:])
+		f.holdModule(m, start)
 		m.process = f.process.key
 		if f.json != nil {
 			m.records = f.json.records
-			f.json.records = nil
+			f.json.records, f.json.size = nil, 0
 		}
-		f.out = f.out[:start]
 		if m.merges = f.passed == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && f.heldBytes(m) <= maxOpenLine; !m.merges {
 			f.closeModule()
 		}
@@ -131,11 +132,14 @@ func (f *Filter) heldBytes(m *moduleLine) int {
 	for _, r := range m.records {
 		n += len(r.json)
 		if r.module != nil && r.module != m {
-			n += 128 + len(r.module.mod.name) + 96*len(r.module.maps)
+			n += r.module.recordSize()
 		}
 	}
 	return n
 }
+
+// recordSize returns about how many bytes of JSON m takes.
+func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.maps) }
 
 // shows reports whether a line without its module lines says anything: text
 // between or behind its elements. A log prefix alone does not.
@@ -165,7 +169,7 @@ func (f *Filter) dropLine(start int) {
 	f.out = f.out[:start]
 	f.state, f.cur = sgr.State{}, sgr.State{}
 	if f.json != nil {
-		f.json.records = f.json.records[:0]
+		f.json.records, f.json.size = f.json.records[:0], 0
 	}
 }
 
@@ -178,6 +182,7 @@ func (f *Filter) merge() bool {
 	}
 	var before []byte
 	seen := false
+	f.steps += int64(len(f.pieces))
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		switch {
@@ -201,8 +206,8 @@ func (f *Filter) merge() bool {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			if v, known, ok := f.load(p); ok && !(known && slices.Contains(m.maps, v)) {
-				m.maps = append(m.maps, v)
+			if v, known, ok := f.load(p); ok {
+				m.add(v, known)
 			}
 		}
 	}
@@ -254,13 +259,52 @@ func equalButDigits(a, b []byte) bool {
 
 func digit(c byte) bool { return c-'0' < 10 }
 
-// beginModule opens a module line behind what is printed of the line at work,
-// out[start:]. It returns where in out that goes on behind the brackets.
-func (f *Filter) beginModule(start int, mod *module, adds bool) int {
+// beginModule opens a module line at the end of what is printed of the current line.
+func (f *Filter) beginModule(mod *module, adds bool) {
 	if f.paint {
 		f.pen(f.state)
 	}
-	m := &moduleLine{mod: mod, adds: adds, state: f.state}
+	m := &moduleLine{mod: mod, adds: adds, state: f.state, at: len(f.out)}
+	f.open = m
+	f.recordModule(m)
+}
+
+// settleModule prints the brackets of a module of the current line, because an element follows
+// that is not one of its maps. Only the text since the module is moved: a line of many modules
+// must not be copied for each. It returns where the current line, out[start:], begins now: what is
+// long goes out.
+func (f *Filter) settleModule(start int) int {
+	m := f.open
+	if m == nil {
+		return start
+	}
+	f.open = nil
+	since := bytes.Clone(f.out[m.at:])
+	f.steps += int64(len(since))
+	f.out = f.out[:m.at]
+	f.printModule(m)
+	f.out = append(f.out, since...)
+	if f.json != nil {
+		f.json.size += m.recordSize()
+	}
+	if f.sendLarge() {
+		return 0
+	}
+	return start
+}
+
+// holdModule takes the current line, out[start:], back until m has all its maps. A long beginning
+// of it stays printed.
+func (f *Filter) holdModule(m *moduleLine, start int) {
+	f.steps += int64(len(f.out) - start)
+	m.after = bytes.Clone(f.out[m.at:])
+	f.out = f.out[:m.at]
+	if m.at-start <= maxRepeat {
+		passed := min(f.skip, m.at-start) // by Flush
+		f.skip -= passed
+		m.before = bytes.Clone(f.out[start+passed:])
+		f.out = f.out[:start]
+	}
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break
@@ -268,30 +312,24 @@ func (f *Filter) beginModule(start int, mod *module, adds bool) int {
 		raw := f.pieces[i].Raw
 		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // enough to know that it does not merge
 	}
-	f.open = m
-	f.recordModule(m)
-	if len(f.out)-start > maxRepeat {
-		return len(f.out) // stays printed: a line of many modules must not be copied for each
-	}
-	passed := min(f.skip, len(f.out)-start) // by Flush
-	f.skip -= passed
-	m.before = bytes.Clone(f.out[start+passed:])
-	f.out = f.out[:start]
-	return start
 }
 
-// settleModule prints the brackets of a module that the line at work holds,
-// because something follows them that is not one of its maps.
-func (f *Filter) settleModule(start int) {
-	m := f.open
-	if m == nil {
+// add adds a map to those that m shows. One that the log repeats is added only if m does not show
+// it yet.
+func (m *moduleLine) add(v interval, repeated bool) {
+	if repeated && m.shown == nil {
+		m.shown = make(map[interval]bool, len(m.maps))
+		for _, old := range m.maps {
+			m.shown[old] = true
+		}
+	}
+	if repeated && m.shown[v] {
 		return
 	}
-	f.open = nil
-	since := bytes.Clone(f.out[start:])
-	f.out = append(f.out[:start], m.before...)
-	f.printModule(m)
-	f.out = append(f.out, since...)
+	m.maps = append(m.maps, v)
+	if m.shown != nil {
+		m.shown[v] = true
+	}
 }
 
 // closeModule prints the open module line, if there is one: something follows
@@ -308,6 +346,7 @@ func (f *Filter) closeModule() {
 	if f.json != nil {
 		f.json.emit(f.out, m.records, m.process, false)
 		f.out = f.out[:0]
+		f.json.size = 0
 	}
 	f.sendLarge()
 }
@@ -331,6 +370,7 @@ func (f *Filter) printModule(m *moduleLine) {
 		f.value(m.mod.buildID.String())
 	}
 	sortMaps(m.maps)
+	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
 	for i, v := range m.maps {
 		if i == 0 {
 			f.mark(" [")

@@ -64,7 +64,7 @@ func (f *Filter) endSunk(eol []byte) {
 	if !f.sunkPart {
 		f.line++
 	}
-	f.now = 0
+	f.now, f.looked = 0, 0
 	f.sunkPart = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk...)
 	clear(f.sunk)

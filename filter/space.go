@@ -43,6 +43,7 @@ type space struct {
 	n       int      // intervals in all runs
 	names   int      // bytes of the names of the modules, and of those that another took the ID of and that are mapped still
 	last    interval // the last one found; its mod is nil when there is none
+	moved   int64    // intervals and runs that changes have moved, ever; for tests
 }
 
 const runLen = 512 // intervals a run; a map moves at most this many
@@ -61,7 +62,7 @@ func (s *space) known() bool { return len(s.modules) > 0 }
 func (s *space) weight() int { return s.n + len(s.modules) + s.names/64 }
 
 // reset forgets all.
-func (s *space) reset() { *s = space{} }
+func (s *space) reset() { *s = space{moved: s.moved} }
 
 // define makes m known. changed says that its ID stood for another binary
 // before: maps of that one keep what they were.
@@ -200,7 +201,7 @@ func (s *space) insert(run, index int, v interval) {
 	}
 	v0 := s.runs[run]
 	v0 = append(v0, interval{})
-	copy(v0[index+1:], v0[index:])
+	s.moved += int64(copy(v0[index+1:], v0[index:]))
 	v0[index] = v
 	if len(v0) <= runLen {
 		s.runs[run] = v0
@@ -210,7 +211,7 @@ func (s *space) insert(run, index int, v interval) {
 	rest := append(make([]interval, 0, runLen+1), v0[half:]...)
 	s.runs[run] = v0[:half]
 	s.runs = append(s.runs, nil)
-	copy(s.runs[run+2:], s.runs[run+1:])
+	s.moved += int64(half + copy(s.runs[run+2:], s.runs[run+1:]))
 	s.runs[run+1] = rest
 }
 
@@ -222,7 +223,9 @@ func (s *space) remove(run, index int) {
 		s.names -= len(mod.name)
 	}
 	v[index].mod.maps--
+	s.moved += int64(len(v) - index)
 	if len(v) == 1 {
+		s.moved += int64(len(s.runs) - run)
 		s.runs = append(s.runs[:run], s.runs[run+1:]...)
 		return
 	}

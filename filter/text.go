@@ -12,6 +12,8 @@ import (
 func (f *Filter) linePieces(eol []byte) {
 	var contextual, presented int
 	var last *piece // the last presentation element
+	f.first = -1
+	f.steps += int64(len(f.pieces))
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Err != nil {
@@ -19,6 +21,9 @@ func (f *Filter) linePieces(eol []byte) {
 		}
 		if p.Kind != markup.Elem {
 			continue
+		}
+		if f.first < 0 {
+			f.first = i
 		}
 		switch p.Tag {
 		case markup.TagReset, markup.TagModule, markup.TagMMap:
@@ -60,6 +65,7 @@ func (f *Filter) standsAlone(element *piece) bool {
 		if p == element {
 			break
 		}
+		f.steps += int64(1 + len(p.Raw))
 		if p.Kind != markup.Text {
 			continue
 		}
@@ -111,7 +117,11 @@ func (f *Filter) presentation(p *piece) {
 		}
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
-			f.footnotes(&openDict{body: []byte(e.Body), prefix: f.prefixOf(p)})
+			d := openDict{body: []byte(e.Body)}
+			if f.first >= 0 && p == &f.pieces[f.first] { // any other has no prefix, and to find that out for each would be quadratic
+				d.prefix = f.prefixOf(p)
+			}
+			f.footnotes(&d)
 		}
 	case markup.TagDumpFile:
 		if e, err := p.dump(); err == nil {

@@ -13,14 +13,15 @@ func (f *Filter) warn(message string, at int) {
 	f.report("warning: ", message, false, at)
 }
 
-// report reports at most maxEcho bytes about a line. Colour is for the
+// report reports at most maxEcho bytes about a line, and maxRepeat times its length. Colour is for the
 // severity or, where whole is set, for all of the message with its line end.
 func (f *Filter) report(severity, message string, whole bool, at int) {
 	size := len(severity) + len(message) + len(f.line) + at + 32
-	if f.echoed > maxEcho {
+	most := maxEcho + maxRepeat*len(f.line)
+	if f.echoed > most {
 		return
 	}
-	if f.echoed += size; f.echoed > maxEcho && f.echoed != size {
+	if f.echoed += size; f.echoed > most && f.echoed != size {
 		f.tell("too many errors in one line; the rest of them are not shown")
 		return
 	}

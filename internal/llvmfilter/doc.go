@@ -38,7 +38,8 @@ package llvmfilter
 // Limits, one a line, with unit and reason.
 const (
 	maxLine    = 64 << 20  // bytes of a line; LLVM takes 1.5 times its length in memory, whatever it is
-	maxEcho    = 64 << 20  // bytes of diagnostics about one line: each error repeats the line, so their sum is its length squared
+	maxEcho    = 64 << 10  // bytes of diagnostics about one line, beside those of maxRepeat
+	maxRepeat  = 16        // times that diagnostics repeat a line: each error does, so their sum would be its length squared
 	maxModules = 65536     // modules known at once: those of a process with every library of a large distribution
 	maxMaps    = 262144    // maps known at once: four for each module; and maps in one module line, where one of size 0 repeats without being new
 	maxContext = 64 << 20  // bytes of module names known at once

@@ -197,7 +197,7 @@ func TestErrorsOfOneLineAreLimited(t *testing.T) {
 		if _, err := io.WriteString(f, in+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		if said.Len() > maxEcho+2*len(in)+100 || said.Len() < maxEcho/2 {
+		if most := maxEcho + maxRepeat*len(in); said.Len() > most+2*len(in)+100 || said.Len() < most/2 {
 			t.Errorf("%d bytes of diagnostics", said.Len())
 		}
 		if !strings.HasSuffix(said.String(), "^\nerror: too many errors in one line; the rest of them are not shown\n") {
