@@ -33,9 +33,10 @@ type Filter struct {
 
 	json *jsonOut // nil: the output is text
 
-	out  []byte // printed, not yet at w
-	skip int    // bytes at the head of out that Flush has passed on already
-	err  error  // the writer's first; nothing is written behind it
+	out   []byte // printed, not yet at w
+	skip  int    // bytes at the head of out that Flush has passed on already
+	sends int    // times that out was written
+	err   error  // the writer's first; nothing is written behind it
 
 	// The unfinished last line.
 	tail     []byte  // its bytes so far
@@ -51,9 +52,10 @@ type Filter struct {
 	// none.
 	steps int64
 
-	line   int64 // 1-based number of the line at work
-	pieces []piece
-	scan   markup.Scanner
+	line    int64 // 1-based number of the line at work
+	current current
+	pieces  []piece
+	scan    markup.Scanner
 	resolver
 	painter
 	visible visible
@@ -86,7 +88,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 	}
 	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
 		f.lookAhead(p[:i+1])
-		f.block(p[:i+1])
+		f.lines(p[:i+1])
 		f.endAhead()
 		p = p[i+1:]
 	}
@@ -167,7 +169,7 @@ func (f *Filter) Flush() error {
 func (f *Filter) Close() error {
 	f.endSunk(nil)
 	if len(f.tail) > 0 {
-		f.lineOf(f.tail)
+		f.oneLine(f.tail)
 		f.endPassed()
 		f.tail = nil
 	}
@@ -196,7 +198,7 @@ func (f *Filter) finishLine(p []byte) (rest []byte) {
 	default:
 		f.tail = append(f.tail, head...)
 		if i >= 0 {
-			f.lineOf(f.tail)
+			f.oneLine(f.tail)
 			f.endPassed()
 			f.tail = f.tail[:0]
 		}
@@ -253,6 +255,7 @@ func (f *Filter) block(b []byte) {
 		if end-start > maxLine+1 {
 			f.plain(b[start:end], 1)
 		} else {
+			f.current.end = end
 			f.lineOf(b[start:end])
 		}
 		lines--
@@ -291,6 +294,7 @@ func (f *Filter) plain(b []byte, lines int) {
 func (f *Filter) lineOf(b []byte) {
 	f.line++
 	f.looked = 0
+	f.current.text, f.current.printed, f.current.sends = b, len(f.out), f.sends
 	text, eol := splitLine(b)
 	f.enter(text)
 	switch {
@@ -305,6 +309,7 @@ func (f *Filter) lineOf(b []byte) {
 	if cap(f.pieces) > 4096 {
 		f.pieces = nil // a line of a million elements must not be paid for ever after
 	}
+	f.current.text = nil
 }
 
 // tokens splits text into f.pieces.
@@ -438,6 +443,7 @@ func (f *Filter) sendLarge() bool {
 
 // send writes what is printed, but for what Flush has passed on already.
 func (f *Filter) send() {
+	f.sends++
 	if f.json != nil {
 		f.write(f.json.lines)
 		f.json.lines = f.json.lines[:0]
