@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -62,6 +63,9 @@ func keys(q buildid.Query) []key {
 // nothing but access times. It may be used by many goroutines.
 type Cache struct {
 	dir string
+
+	mu     sync.Mutex
+	misses missCount // guarded by mu
 }
 
 // NewCache returns the cache in dir, which need not exist.
@@ -71,7 +75,7 @@ func NewCache(dir string) *Cache {
 			dir = abs
 		}
 	}
-	return &Cache{dir: dir}
+	return &Cache{dir: dir, misses: missCount{limits: missLimits{maxMisses, keptMisses, missLook}}}
 }
 
 // Find returns the file that q asks for, verified. A miss wraps [fs.ErrNotExist].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type item struct {
 }
 
 // clean removes, at most once in each clean interval, what nobody has read for max_unused_age_s and directories that have been empty
-// for as long: elfutils' rule. It also removes stale temporary files.
+// for as long: elfutils' rule. It also removes stale temporary files, and the directories that get empty by that.
 func (c *Cache) clean(now time.Time) error {
 	root, err := c.open()
 	if err != nil {
@@ -36,13 +37,14 @@ func (c *Cache) clean(now time.Time) error {
 	root.Chtimes(cleanIntervalFile, now, now) // first, so that others do not start as well
 	unused := c.control(root, maxUnusedFile, defaultMaxUnused, true)
 	return eachDir(root, func(dir string, items []item) {
+		removed := false
 		for _, it := range items {
 			if now.Sub(it.accessed) >= unused {
-				root.Remove(it.name)
+				removed = root.Remove(it.name) == nil || removed
 			}
 		}
-		removeStale(root, dir, now)
-		if info, err := root.Lstat(dir); err == nil && now.Sub(info.ModTime()) >= unused {
+		removed = removeStale(root, dir, now) || removed
+		if info, err := root.Lstat(dir); err == nil && (removed || now.Sub(info.ModTime()) >= unused) {
 			root.Remove(dir) // fails unless it is empty
 		}
 	})
@@ -74,6 +76,7 @@ func (c *Cache) trim(most int64, keep string) error {
 		}
 		if root.Remove(it.name) == nil {
 			sum -= it.size
+			root.Remove(path.Dir(it.name)) // fails unless it is empty
 		}
 	}
 	return err

@@ -24,6 +24,7 @@ type Client struct {
 	servers []*server
 	cache   *Cache
 	headers headersFile
+	rate    askRate
 
 	direct  *http.Transport               // to the servers of the operator
 	guarded [loopback + 1]*http.Transport // to where servers of a scope redirect, by that scope

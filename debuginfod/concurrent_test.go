@@ -65,6 +65,7 @@ func child(task string) int {
 		for i := 0; ; i++ {
 			n := rand.IntN(8)
 			body := elfFile(testID(n), 64<<10+n<<16)
+			fmt.Println("writes")
 			s, err := c.spool(key{testID(n), buildid.Debug})
 			if err != nil {
 				panic(err)
@@ -81,6 +82,7 @@ func child(task string) int {
 				panic(err)
 			}
 			file.close()
+			fmt.Println("wrote")
 			c.rememberMiss(key{testID(n), buildid.Executable})
 			if i%4 == 0 {
 				c.clean(time.Now())
@@ -179,9 +181,12 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	if _, notes, err := find(t, c, buildid.Query{ID: id}); err != nil {
 		t.Errorf("got %v, %q", err, notes)
 	}
-	// What it had begun is removed when it is old.
-	if got := len(leftovers(t, dir)); got != 1 {
-		t.Errorf("got %d temporary files, want that of the killed process", got)
+	// What it had begun is gone, or has a name and is removed when it is old.
+	if got, want := leftovers(t, dir), namesNeeded(t, dir); (got != nil) != want {
+		t.Errorf("got %q of the killed process; want a temporary file: %v", got, want)
+	}
+	if leftovers(t, dir) == nil {
+		put(t, dir, id.String()+"/executable.aB3dE6", make([]byte, 500), 0o600)
 	}
 	removeIn := func(after time.Duration) {
 		root, err := c.cache.open()
@@ -363,8 +368,8 @@ func TestCloseEndsDownloads(t *testing.T) {
 	}
 }
 
-// A process is killed at a random moment, again and again: whatever has its final name in the cache is whole, and what has not is
-// removed when it is old.
+// A process is killed at a random moment, again and again: whatever has its final name in the cache is whole. Nothing else stays, or,
+// where the file system has no files without a name, is removed when it is old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
 	kills, most := 100, 12*time.Second
@@ -373,7 +378,7 @@ func TestCrashConsistency(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "cache")
 	began := time.Now()
-	done := 0
+	done, midway := 0, 0
 	for ; done < kills && time.Since(began) < most; done++ {
 		cmd := self(t, "store", "TASK_CACHE="+dir)
 		out, err := cmd.StdoutPipe()
@@ -386,16 +391,28 @@ func TestCrashConsistency(t *testing.T) {
 		io.ReadFull(out, make([]byte, len("begins")))
 		time.Sleep(rand.N(20 * time.Millisecond))
 		cmd.Process.Kill()
+		if said, _ := io.ReadAll(out); bytes.HasSuffix(said, []byte("writes\n")) {
+			midway++
+		}
 		cmd.Wait()
 		checkWholeCache(t, dir)
 	}
 	files := NewCache(dir).Info()
-	t.Logf("%d kills; %d files, %d temporary files, %d bytes", done, files.Files, files.Temporary, files.Size)
+	t.Logf("%d kills, %d of them midway; %d files, %d temporary files, %d bytes", done, midway, files.Files, files.Temporary, files.Size)
 	if done < 20 {
 		t.Errorf("only %d kills in %v", done, most)
 	}
-	if files.Temporary == 0 && done == kills {
+	if midway == 0 && done == kills {
 		t.Error("no kill came while a file was being written")
+	}
+	if !namesNeeded(t, dir) {
+		for _, name := range leftovers(t, dir) { // killed between its link and the renaming that replaces an older file
+			body, err := os.ReadFile(name)
+			raw, _ := hex.DecodeString(filepath.Base(filepath.Dir(name)))
+			if n := int(binary.BigEndian.Uint64(raw)); err != nil || !bytes.Equal(body, elfFile(testID(n), 64<<10+n<<16)) {
+				t.Errorf("%s: %d bytes, %v; it is not whole", name, len(body), err)
+			}
+		}
 	}
 	c := NewCache(dir)
 	put(t, dir, cleanIntervalFile, []byte("0"), 0o600)

@@ -9,7 +9,8 @@
 // The rules of the cache, which are elfutils':
 //
 //   - Its place is that of [CacheDir]. A file is CACHE/<hex ID>/debuginfo or CACHE/<hex ID>/executable, mode 0400 in a
-//     directory of mode 0700. It is written under a temporary name beside, verified, synced and renamed: what has its final name is whole.
+//     directory of mode 0700. It is written without a name (or, where the file system has no such files, under a temporary one beside),
+//     verified, synced and given its name: what has its final name is whole.
 //   - An empty file is a miss: the servers said that they have no such file. It holds for cache_miss_s seconds after it was made.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of seconds each, and are made with
 //     elfutils' defaults when they are missing. Once in each clean interval files that nobody read for max_unused_age_s are
@@ -22,6 +23,7 @@
 //   - One process at a time fetches a file (on Linux, by a lock on .symfilter-lock); the others wait for it.
 //   - Where the cache cannot be written (it is full, read-only or refused), the file is kept without a name in the system's
 //     directory of temporary files for as long as it is open.
+//   - At most 10,000 misses are kept; the oldest are removed first, and directories that get empty by that.
 //   - Temporary files that a killed process left are removed after [staleTemp].
 //   - Sections are neither kept nor taken from the cache: it does not say which server a section is from.
 package debuginfod
@@ -47,6 +49,13 @@ const (
 	freeInflate   = 16 << 20  // bytes that may come out of any compressed answer
 	maxSection    = 256 << 20 // bytes of one section: it is kept in memory
 	maxVerdicts   = 4096      // remembered answers of one server
+	maxMisses     = 10000     // misses remembered on disk, each 1 or 2 inodes: the oldest go first
+	keptMisses    = 8000      // of them, after they were counted and found to be more
+	missLook      = 1000      // misses of this process between two counts
+	newBurst      = 1000      // new build IDs asked for at once: three big programs, with all their libraries
+	newPerSecond  = 20        // and a second after that
+	newKnown      = 4096      // IDs remembered as not new
+	maxHeld       = 65536     // IDs counted that were not asked for: a person reads the number
 	maxFlights    = 16        // files fetched at a time; more wait for their turn
 	maxCacheFiles = 1 << 20   // files of the cache looked at in one cleaning
 	maxProblems   = 20        // told of a cache: a person reads them

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/newfile"
 )
 
 func TestMain(m *testing.M) {
@@ -180,6 +181,26 @@ func leftovers(t testing.TB, dir string) []string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// namesNeeded reports whether the file system of dir has no files without a name.
+func namesNeeded(t testing.TB, dir string) bool {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	f, err := newfile.Create(root, "probe.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	named, err := filepath.Glob(filepath.Join(dir, "probe.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return named != nil
 }
 
 // self returns the test's own program as a child with a task.

@@ -129,9 +129,12 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.MaxTime, errTotal)
 	defer cancel()
+	all := c.contenders(k)
+	if !c.admit(k.id, all) {
+		return nil, verdicts(all, k, c.cache.missFor()), summary(all)
+	}
 	t := &teller{c: c, p: Progress{ID: k.id, Kind: k.kind, Name: name, Total: -1}}
 	t.tell()
-	all := c.contenders(k)
 	file, notes := c.fetchFrom(ctx, k, all, t)
 	notes = append(notes, verdicts(all, k, c.cache.missFor())...)
 	switch {

@@ -32,6 +32,10 @@ type Options struct {
 	Progress     func(Progress)
 	FirstContact func(server string)
 
+	// Limited is called once, by any goroutine, when more than burst new build IDs were named at once: from then on the servers are
+	// asked for perSecond a second. It must return soon. [Client.Unasked] counts the others.
+	Limited func(burst, perSecond int)
+
 	// Verbose and ShowProgress are DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS, for the command: this package prints nothing.
 	Verbose, ShowProgress bool
 }

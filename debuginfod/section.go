@@ -42,6 +42,9 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 		if c.o.Offline || s.refused != "" {
 			continue
 		}
+		if !c.admitID(id) {
+			return nil, fmt.Errorf("debuginfod: section %s of %s: %w", name, id, errTooMany)
+		}
 		data, err := c.sectionOf(ctx, s, id, name)
 		if err == nil {
 			return data, nil

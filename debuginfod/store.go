@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/newfile"
 )
 
 // create is open, but makes the directory when it is missing.
@@ -50,16 +50,17 @@ func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (releas
 	return func() { f.Close() }, nil
 }
 
-// A spool is a file that is being written: beside its place in the cache or, where that cannot be, without a name elsewhere.
+// A spool is a file that is being written: to its place in the cache or, where that cannot be, without a name elsewhere.
 type spool struct {
 	c     *Cache
 	k     key
 	f     *os.File
-	n     int64    // bytes written
-	sure  int64    // bytes up to which there was room
-	root  *os.Root // nil when the file is not in the cache
-	temp  string   // its name below root, or the path of a loose file where it could not be removed while open
-	loose error    // why it is not in the cache
+	n     int64         // bytes written
+	sure  int64         // bytes up to which there was room
+	root  *os.Root      // nil when the file is not in the cache
+	file  *newfile.File // f in the cache; nil when it is not there
+	temp  string        // the path of a loose file where it could not be removed while open
+	loose error         // why it is not in the cache
 }
 
 // spool begins the file of k.
@@ -79,51 +80,48 @@ func (c *Cache) spool(k key) (*spool, error) {
 	return s, nil
 }
 
-// begin makes the temporary file in the cache.
+// begin makes the file in the cache.
 func (s *spool) begin() error {
-	dir := s.k.id.String()
 	var err error
-	for range 3 { // another process may be removing the directory because it is empty, or just have taken the name
-		if err = s.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	for range 3 { // another process may be removing the directory because it is empty
+		if err = s.makeDir(); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 			return err
 		}
-		var info fs.FileInfo
-		if info, err = s.root.Lstat(dir); err != nil {
-			continue
-		}
-		if err := checkDir(info); err != nil {
-			return err
-		}
-		removeStale(s.root, dir, time.Now())
-		s.temp = s.k.path() + "." + randomName()
-		s.f, err = s.root.OpenFile(s.temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
-		if err == nil {
+		removeStale(s.root, s.k.id.String(), time.Now())
+		if s.file, err = newfile.Create(s.root, s.k.path()+"."); err == nil {
+			s.f = s.file.File
 			return nil
 		}
 	}
 	return err
 }
 
-// randomName is six letters or digits, as mkstemp makes them.
-func randomName() string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	var b [6]byte
-	for i := range b {
-		b[i] = letters[rand.IntN(len(letters))]
+// makeDir makes the directory of the build ID, or checks it.
+func (s *spool) makeDir() error {
+	dir := s.k.id.String()
+	if err := s.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	return string(b[:])
+	info, err := s.root.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	return checkDir(info)
 }
 
 // loosen moves what was written so far into a file without a name outside of the cache, because of err.
 func (s *spool) loosen(err error) error {
-	old, oldRoot, oldTemp := s.f, s.root, s.temp
-	s.loose, s.f, s.root, s.temp, s.sure = err, nil, nil, "", 0
-	if old != nil {
-		defer old.Close()
-	}
+	old, oldRoot := s.file, s.root
+	s.loose, s.f, s.root, s.file, s.sure = err, nil, nil, nil, 0
 	if oldRoot != nil {
 		defer oldRoot.Close()
-		defer oldRoot.Remove(oldTemp)
+		defer oldRoot.Remove(s.k.id.String()) // fails unless it is empty
+	}
+	if old != nil {
+		defer old.Discard()
 	}
 	f, err := os.CreateTemp("", "symfilter-")
 	if err != nil {
@@ -169,26 +167,23 @@ var errNoRoom = fmt.Errorf("nearly full: %w", syscall.ENOSPC)
 
 // abandon removes the file.
 func (s *spool) abandon() {
-	if s.f != nil {
-		s.f.Close()
-	}
 	switch {
 	case s.root != nil:
-		s.root.Remove(s.temp)
+		s.file.Discard()
+		s.root.Remove(s.k.id.String()) // fails unless it is empty
 		s.root.Close()
-	case s.temp != "":
-		os.Remove(s.temp)
+	case s.f != nil:
+		s.f.Close()
+		if s.temp != "" {
+			os.Remove(s.temp)
+		}
 	}
 }
 
 // commit gives the verified file its name and returns it open, to be shared. modified is the server's time of it, if known.
 func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose == nil {
-		err := s.finish(modified)
-		if err == nil {
-			err = s.root.Rename(s.temp, s.k.path())
-		}
-		if err != nil {
+		if err := s.finish(modified); err != nil {
 			if err = s.loosen(err); err != nil {
 				s.abandon()
 				return nil, err
@@ -198,62 +193,23 @@ func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose != nil {
 		return &shared{f: s.f, size: s.n, path: where, where: where, remove: s.temp}, nil
 	}
-	if d, err := s.root.Open(s.k.id.String()); err == nil {
-		d.Sync() // the name; where that cannot be, a crash costs the file
-		d.Close()
-	}
 	s.root.Close()
 	return &shared{f: s.f, size: s.n, path: filepath.Join(s.c.dir, s.k.path()), where: where}, nil
 }
 
-// finish makes the file durable, with the mode and the times that it will have.
+// finish makes the file durable, with the mode and the times that it will have, and gives it its name.
 func (s *spool) finish(modified time.Time) error {
 	if err := s.f.Chmod(0o400); err != nil {
 		return err
 	}
-	s.root.Chtimes(s.temp, time.Now(), modified)
-	return s.f.Sync()
-}
-
-// missFor returns how long a miss holds.
-func (c *Cache) missFor() time.Duration {
-	root, err := c.open()
-	if err != nil {
-		return defaultMiss
-	}
-	defer root.Close()
-	return c.control(root, missFile, defaultMiss, false)
-}
-
-// rememberMiss remembers on disk that there is no k.
-func (c *Cache) rememberMiss(k key) {
-	root, err := c.create()
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	dir := k.id.String()
-	root.Mkdir(dir, 0o700)
-	info, err := root.Lstat(dir)
-	if err != nil || checkDir(info) != nil {
-		return
-	}
-	c.control(root, missFile, defaultMiss, true)
-	if f, info, err := openRegular(root, k.path(), os.O_RDONLY); err == nil {
-		f.Close()
-		if info.Size() == 0 {
-			root.Remove(k.path()) // an expired miss
+	s.file.Chtimes(time.Now(), modified)
+	err := s.file.Publish(s.k.path())
+	if errors.Is(err, fs.ErrNotExist) { // the directory was removed because it was empty
+		if err = s.makeDir(); err == nil {
+			err = s.file.Publish(s.k.path())
 		}
 	}
-	makeFile(root, k.path(), "", 0o644)
-}
-
-// forget removes k's file, which was found to be none.
-func (c *Cache) forget(k key) {
-	if root, err := c.open(); err == nil {
-		defer root.Close()
-		root.Remove(k.path())
-	}
+	return err
 }
 
 // A shared is an open file that several finders' answers read.
@@ -301,19 +257,20 @@ func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewOSFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
-// removeStale removes the temporary files in dir whose writers are gone.
-func removeStale(root *os.Root, dir string, now time.Time) {
+// removeStale removes the temporary files in dir whose writers are gone, and reports whether there were any.
+func removeStale(root *os.Root, dir string, now time.Time) (removed bool) {
 	d, err := root.Open(dir)
 	if err != nil {
-		return
+		return false
 	}
 	defer d.Close()
 	entries, _ := d.ReadDir(maxCacheFiles)
 	for _, e := range entries {
 		if tempName(e.Name()) {
 			if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleTemp {
-				root.Remove(filepath.ToSlash(filepath.Join(dir, e.Name())))
+				removed = root.Remove(filepath.ToSlash(filepath.Join(dir, e.Name()))) == nil || removed
 			}
 		}
 	}
+	return removed
 }

@@ -53,12 +53,30 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
 	o.Progress = r.progress
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
+	o.Limited = func(burst, perSecond int) {
+		diag.printf("the log names more than %d build IDs at once: servers are asked for %d new ones a second from here on; the others stay unresolved for now", burst, perSecond)
+	}
 	client, err := debuginfod.New(o)
 	if err != nil {
 		return nil, err
 	}
-	c.closers = append(c.closers, client)
+	c.closers = append(c.closers, clientEnd{client, diag})
 	return client, nil
+}
+
+// A clientEnd closes a client and tells for how many build IDs its servers were
+// never asked.
+type clientEnd struct {
+	*debuginfod.Client
+	diag *diagnostics
+}
+
+func (e clientEnd) Close() error {
+	err := e.Client.Close()
+	if n := e.Unasked(); n > 0 && !e.diag.quiet {
+		e.diag.line("servers were not asked for %s; another run asks for more, and the cache keeps what came", count(int64(n), "build ID", "build IDs"))
+	}
+	return err
 }
 
 // A progressReport says how far downloads are: in the status line of a

@@ -1,0 +1,174 @@
+package debuginfod
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// fill makes the cache remember misses, of two files of each build ID, the n-th of which is n seconds younger than the first.
+func fill(t *testing.T, c *Cache, from, to int) {
+	t.Helper()
+	for n := from; n < to; n++ {
+		for _, kind := range []buildid.Kind{buildid.Debug, buildid.Executable} {
+			k := key{testID(n), kind}
+			c.rememberMiss(k)
+			then := time.Now().Add(time.Duration(n-100_000) * time.Second)
+			if err := os.Chtimes(filepath.Join(c.dir, k.path()), then, then); err != nil && from == 0 && n == 0 {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// emptyDirs returns the directories of build IDs in which nothing is.
+func emptyDirs(t *testing.T, dir string) (empty []string) {
+	t.Helper()
+	dirs, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		if entries, err := os.ReadDir(filepath.Join(dir, d.Name())); d.IsDir() && err == nil && len(entries) == 0 {
+			empty = append(empty, d.Name())
+		}
+	}
+	return empty
+}
+
+func TestMissesOnDiskAreBounded(t *testing.T) {
+	t.Parallel()
+	limits := missLimits{most: 100, kept: 80, look: 10}
+	ids := 500
+	if long() {
+		limits, ids = missLimits{maxMisses, keptMisses, missLook}, 20_000
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	files := []string{"debuginfo", "executable", "source##a.c"}
+	for i, name := range files { // real files beside the oldest misses
+		put(t, dir, testID(i).String()+"/"+name, elfFile(testID(i), 1000), 0o400)
+	}
+	one, other := NewCache(dir), NewCache(dir) // as two processes have them
+	one.misses.limits, other.misses.limits = limits, limits
+	for n := 0; n < ids; n += 5 {
+		fill(t, one, n, n+3)
+		fill(t, other, n+3, n+5)
+		if n%50 == 0 {
+			if got := one.Info().Misses; got > limits.most {
+				t.Fatalf("after %d build IDs: %d misses, want at most %d", n, got, limits.most)
+			}
+		}
+	}
+	info := one.Info()
+	if info.Misses > limits.most || info.Misses < limits.kept-2*limits.look || info.Files != len(files) || info.Problems != nil {
+		t.Errorf("got %+v; want at most %d misses, not many less, and %d files", info, limits.most, len(files))
+	}
+	if got := emptyDirs(t, dir); got != nil {
+		t.Errorf("%d directories are empty, the first is %s", len(got), got[0])
+	}
+	for i, name := range files {
+		if _, err := os.Stat(filepath.Join(dir, testID(i).String(), name)); err != nil {
+			t.Error(err)
+		}
+	}
+	// The oldest went first: what is left are the last ones.
+	var left []string
+	for n := range ids {
+		if info, err := os.Stat(filepath.Join(dir, testID(n).String(), "executable")); err == nil && info.Size() == 0 {
+			left = append(left, fmt.Sprint(n))
+		}
+	}
+	if got, want := left[len(left)-1], fmt.Sprint(ids-1); got != want {
+		t.Errorf("the youngest miss is %s, want %s", got, want)
+	}
+	if got, want := len(left), limits.most/2; got > want+2 {
+		t.Errorf("%d build IDs are left: %q; want at most the last %d", got, left, want)
+	}
+	for i, s := range left {
+		if want := fmt.Sprint(ids - len(left) + i); s != want {
+			t.Errorf("build ID %s is left and not %s", s, want)
+			break
+		}
+	}
+
+	find, err := exec.LookPath("debuginfod-find")
+	if err != nil {
+		t.Skip("missing: debuginfod-find (make install-deps)")
+	}
+	for i, word := range files[:2] {
+		cmd := exec.Command(find, word, testID(i).String())
+		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=http://127.0.0.1:1", "DEBUGINFOD_CACHE_PATH="+dir)
+		out, err := cmd.Output()
+		if want := filepath.Join(dir, testID(i).String(), word); err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("debuginfod-find %s: got %q, %v; want %s", word, out, err, want)
+		}
+	}
+}
+
+// Old misses in any number, of an earlier version, go with the first that is new; memory holds few of them at a time.
+func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	const old = 1000
+	for n := range old {
+		age(t, put(t, dir, testID(n).String()+"/debuginfo", nil, 0o644), time.Hour, time.Duration(old-n)*time.Second)
+	}
+	c := NewCache(dir)
+	c.misses.limits = missLimits{most: 100, kept: 80, look: 10}
+	c.rememberMiss(key{testID(old), buildid.Debug})
+	got := tree(t, dir)
+	var want []string
+	for n := old - 79; n <= old; n++ {
+		want = append(want, testID(n).String(), testID(n).String()+"/debuginfo")
+	}
+	got = slices.DeleteFunc(got, func(name string) bool { return name == missFile })
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d names, want the %d of the last 80 misses", len(got), len(want))
+	}
+}
+
+// Goroutines that remember misses while others fetch and clean lose nothing but misses.
+func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		id, err := buildid.Parse([]byte(strings.Split(r.URL.Path, "/")[2]))
+		if err != nil || !strings.HasSuffix(r.URL.Path, "/debuginfo") {
+			w.WriteHeader(404)
+			return
+		}
+		sends(elfFile(id, 1000))(w, r)
+	})
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := newClient(t, Options{CacheDir: dir}, s.URL)
+	c.cache.misses.limits = missLimits{most: 4, kept: 2, look: 1}
+	var all sync.WaitGroup
+	for n := range 60 {
+		all.Go(func() {
+			k := key{testID(n), buildid.Executable} // in the directory into which the file comes
+			c.cache.rememberMiss(k)
+			f, err := c.Find(t.Context(), query(n), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f.Close()
+			c.cache.rememberMiss(k)
+		})
+	}
+	all.Wait()
+	if info := c.cache.Info(); info.Files != 60 || info.Misses > 4 || info.Temporary != 0 || info.Problems != nil {
+		t.Errorf("got %+v, want 60 files and at most 4 misses", info)
+	}
+	if got := emptyDirs(t, dir); got != nil {
+		t.Errorf("empty directories: %q", got)
+	}
+}

@@ -1,0 +1,96 @@
+package debuginfod
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// An askRate bounds how many new build IDs the servers are asked for: a log names them, and may name millions. It is a token bucket
+// of newBurst that gains newPerSecond. All servers are asked at once, so one bucket holds for each of them. It may be used by many
+// goroutines.
+type askRate struct {
+	mu     sync.Mutex
+	tokens float64
+	filled time.Time // when tokens was last right; zero: the bucket is full
+	known  map[buildid.ID]struct{}
+	order  []buildid.ID // known, oldest at next, once it has newKnown entries
+	next   int
+	held   map[buildid.ID]struct{} // refused and not admitted since, at most maxHeld
+	said   bool                    // that IDs are refused
+}
+
+// admit reports whether the servers may be asked for id at the time now. An ID among the last newKnown admitted ones is not new:
+// its other files, retries and later questions are free.
+func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.known[id]; ok {
+		return true, false
+	}
+	if r.filled.IsZero() {
+		r.tokens, r.filled = newBurst, now
+		r.known, r.held = map[buildid.ID]struct{}{}, map[buildid.ID]struct{}{}
+	}
+	if d := now.Sub(r.filled); d > 0 {
+		r.tokens, r.filled = min(newBurst, r.tokens+d.Seconds()*newPerSecond), now
+	}
+	if r.tokens < 1 {
+		if len(r.held) < maxHeld {
+			r.held[id] = struct{}{}
+		}
+		first = !r.said
+		r.said = true
+		return false, first
+	}
+	r.tokens--
+	r.known[id] = struct{}{}
+	delete(r.held, id)
+	if len(r.order) < newKnown {
+		r.order = append(r.order, id)
+		return true, false
+	}
+	delete(r.known, r.order[r.next])
+	r.order[r.next] = id
+	r.next = (r.next + 1) % newKnown
+	return true, false
+}
+
+// unasked returns how many IDs are refused so far, maxHeld for more.
+func (r *askRate) unasked() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.held)
+}
+
+// errTooMany is the outcome of a server that is not asked because too many IDs are new.
+var errTooMany = &failure{said: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d a second are asked for", newBurst, newPerSecond), blameless: true}
+
+// admit reports whether the contenders that are not final may be asked for id; if too many IDs are new, it fails them.
+func (c *Client) admit(id buildid.ID, all []*contender) bool {
+	if !slices.ContainsFunc(all, func(e *contender) bool { return !e.final }) || c.admitID(id) {
+		return true
+	}
+	for _, e := range all {
+		if !e.final {
+			e.fail(errTooMany)
+		}
+	}
+	return false
+}
+
+// admitID reports whether the servers may be asked for id now, and tells the caller of the package when the first may not.
+func (c *Client) admitID(id buildid.ID) bool {
+	ok, first := c.rate.admit(id, time.Now())
+	if first && c.o.Limited != nil {
+		c.o.Limited(newBurst, newPerSecond)
+	}
+	return ok
+}
+
+// Unasked returns how many build IDs were named and not asked for because too many were new, at most 65,536 of them. An ID that is
+// asked for later no longer counts.
+func (c *Client) Unasked() int { return c.rate.unasked() }

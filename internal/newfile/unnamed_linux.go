@@ -1,0 +1,56 @@
+package newfile
+
+import (
+	"os"
+	"path"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// unnamed returns a file without a name, or nil where the file system has none or it could not get a name later: that needs /proc.
+func unnamed(root *os.Root, prefix string) *File {
+	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
+	if err != nil {
+		return nil // EOPNOTSUPP, EISDIR or EINVAL; what else is wrong is also wrong with a name
+	}
+	n := &File{File: f, root: root, prefix: prefix}
+	if info, err := os.Stat(n.place()); err == nil {
+		if own, err := f.Stat(); err == nil && os.SameFile(info, own) {
+			return n
+		}
+	}
+	f.Close()
+	return nil
+}
+
+// place is a path to the open file.
+func (f *File) place() string {
+	place := ""
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { place = "/proc/self/fd/" + strconv.Itoa(int(fd)) })
+	}
+	return place
+}
+
+// link gives the file a name that nothing has.
+func (f *File) link(name string) error {
+	dir, err := f.root.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	conn, err := dir.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if e := conn.Control(func(fd uintptr) {
+		err = unix.Linkat(unix.AT_FDCWD, f.place(), int(fd), path.Base(name), unix.AT_SYMLINK_FOLLOW)
+	}); e != nil {
+		return e
+	}
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: f.place(), New: name, Err: err}
+	}
+	return nil
+}
