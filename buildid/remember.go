@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/newfile"
 )
 
 const (
@@ -105,21 +107,27 @@ func (m memory) save(root string, folders []*folder) error {
 	if len(data) > maxRemembered {
 		return fmt.Errorf("an index of %d bytes is not kept: the limit is %d", len(data), maxRemembered)
 	}
-	f, err := os.CreateTemp(dir, tempPrefix) // 0600, and new
+	err := writeMemory(dir, memoryFile(root), data)
+	trimMemory(dir)
+	return err
+}
+
+// writeMemory makes data the content of the file name in dir.
+func writeMemory(dir, name string, data []byte) error {
+	in, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync())
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, memoryFile(root)))
-	}
+	defer in.Close()
+	f, err := newfile.Create(in, tempPrefix)
 	if err != nil {
-		os.Remove(f.Name())
+		return err
 	}
-	trimMemory(dir)
-	return err
+	defer f.Discard()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Publish(name)
 }
 
 // trimMemory removes what was left by a process that ended while it wrote, and the indexes that were not used for longest if there are

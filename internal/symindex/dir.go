@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/newfile"
 )
 
 // A Dir is a directory of indexes, one for each build ID. Many goroutines and processes may use it at once: an index is written beside the old one
@@ -92,8 +94,9 @@ func (d Dir) Remove(s Source) error {
 type Pending struct {
 	*Writer
 	dir  Dir
-	path string
-	f    *os.File
+	name string
+	root *os.Root
+	f    *newfile.File
 }
 
 // Create begins the index of s, which nobody sees before Commit.
@@ -105,11 +108,16 @@ func (d Dir) Create(s Source) (*Pending, error) {
 		return nil, err
 	}
 	d.Trim() // here too: where processes end before an index is made, none is ever committed
-	f, err := os.CreateTemp(d.Path, newPrefix)
+	root, err := os.OpenRoot(d.Path)
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{NewWriter(f, s), d, d.file(s), f}, nil
+	f, err := newfile.Create(root, newPrefix)
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Pending{NewWriter(f.File, s), d, filepath.Base(d.file(s)), root, f}, nil
 }
 
 // Commit finishes the index and puts it in its place, then removes those beyond the budget. It returns its size in bytes.
@@ -118,24 +126,14 @@ func (n *Pending) Commit() (size int64, err error) {
 	if err := n.Finish(); err != nil {
 		return 0, err
 	}
-	if err := n.f.Sync(); err != nil {
-		return 0, err
-	}
 	info, err := n.f.Stat()
 	if err != nil {
 		return 0, err
 	}
-	if err := n.f.Close(); err != nil {
+	if err := n.f.Publish(n.name); err != nil {
 		return 0, err
 	}
-	if err := os.Rename(n.f.Name(), n.path); err != nil {
-		return 0, err
-	}
-	if dir, err := os.Open(n.dir.Path); err == nil {
-		dir.Sync() // that it can be is not sure everywhere; an index lost is made again
-		dir.Close()
-	}
-	n.f = nil
+	n.Abort()
 	n.dir.Trim()
 	return info.Size(), nil
 }
@@ -145,8 +143,8 @@ func (n *Pending) Abort() {
 	if n.f == nil {
 		return
 	}
-	n.f.Close()
-	os.Remove(n.f.Name())
+	n.f.Discard()
+	n.root.Close()
 	n.f = nil
 }
 
