@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A log of nothing but bad elements gets ten diagnostics a second, and the number of the others.
+func TestDiagnosticsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := &diagnostics{w: &out}
+		const seconds, each = 20, 50_000 // a million in all
+		for range seconds {
+			for range each {
+				d.printf("log:%d:%d: malformed", 1, 2)
+				time.Sleep(time.Second / each)
+			}
+		}
+		d.flush()
+		want := strings.Repeat(strings.Repeat("symfilter: log:1:2: malformed\n", diagnosticsASecond)+"symfilter: 49990 more suppressed\n", seconds)
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%d bytes of diagnostics (-want +got):\n%.2000s", out.Len(), diff)
+		}
+	})
+}
