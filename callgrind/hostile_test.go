@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/metrics"
 	"strings"
 	"testing"
@@ -127,6 +128,69 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Floods of places, calls, functions and names stay within the budget that two profiles share, and
+// what no longer fits is still in the sums.
+func TestProfilesShareABudget(t *testing.T) {
+	const most, lines = 4 << 20, 100_000
+	floods := []struct {
+		name string
+		line func(i int) string
+	}{
+		{"places", func(i int) string { return fmt.Sprintf("fn=f%d\n0x%x %d 1\n", i%10, i*16, i) }},
+		{"calls", func(i int) string {
+			return fmt.Sprintf("fn=f\n0x%x 1 1\ncfn=g%d\ncalls=1 1\n0x%x 1 1\n", i, i%100, i)
+		}},
+		{"functions", func(i int) string { return fmt.Sprintf("fn=(%d) f%d\n1 1 1\n", i, i) }},
+		{"long names", func(i int) string { return fmt.Sprintf("fn=f%d%s\n1 1 1\n", i, strings.Repeat("x", 100)) }},
+		{"jumps", func(i int) string { return fmt.Sprintf("fn=f\n0x1 1 1\njump=1 0x%x 5\n0x1 1\n", i) }},
+	}
+	for _, tt := range floods {
+		t.Run(tt.name, func(t *testing.T) {
+			budget := NewBudget(most)
+			for _, output := range []Output{JSON, Profile} {
+				var reports [2]*Report
+				var totals [2]totalOf
+				for i := range reports {
+					reports[i] = NewReport(&totals[i], nil, Options{Threshold: -1, Output: output, Budget: budget})
+					io.WriteString(reports[i], "positions: instr line\nevents: Ir\n")
+				}
+				for i := range lines {
+					for _, r := range reports {
+						if _, err := io.WriteString(r, tt.line(i)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if used := budget.used.Load(); used > most || used < most/2 && !(tt.name == "jumps" && output == JSON) { // JSON has no jumps
+					t.Errorf("%v: %d KiB are used of %d", output, used>>10, most>>10)
+				}
+				if live := liveHeap(); live > 2*most {
+					t.Errorf("%v: %d KiB are live", output, live>>10)
+				}
+				for i, r := range reports {
+					if err := r.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if output == JSON && totals[i].self != lines {
+						t.Errorf("functions cost %d, lines %d", totals[i].self, lines)
+					}
+				}
+				if used := budget.used.Load(); used != 0 {
+					t.Errorf("%v: %d bytes were not given back", output, used)
+				}
+			}
+		})
+	}
+}
+
+// liveHeap returns the bytes of the heap that a collection leaves.
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // inBlocks collects what is written into blocks.

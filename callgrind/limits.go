@@ -5,7 +5,6 @@ const (
 	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
 	maxName      = 64 << 10 // bytes of a name that are kept: ten times what the longest C++ name takes
 	maxNames     = 4 << 20  // names of objects, files and functions, all together
-	maxNameBytes = 96 << 20 // bytes of them
 	maxIDs       = 1 << 22  // numbers of one table of names that go up: each takes 4 bytes
 	maxSparse    = 1 << 18  // others
 	maxEvents    = 64       // kinds of events; Callgrind has 19
@@ -14,12 +13,11 @@ const (
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
 	maxValue     = 4 << 10  // bytes of a header line that are kept
 
-	maxModel     = 256 << 20 // bytes of places, calls and jumps that are told apart; 5 million places
-	maxFunctions = 1 << 19   // functions, with their objects and files
-	maxObjects   = 4096      // files of objects that are opened
-	maxPath      = 4096      // bytes of a file's name
-	maxTold      = 50        // diagnostics of one kind
-	maxThreads   = 1 << 12   // names of threads that are counted
+	maxFunctions = 1 << 19 // functions, with their objects and files
+	maxObjects   = 4096    // files of objects that are opened
+	maxPath      = 4096    // bytes of a file's name
+	maxTold      = 50      // diagnostics of one kind
+	maxThreads   = 1 << 12 // names of threads that are counted
 
 	maxDescriptions = 64 // lines of "desc:" that are shown
 

@@ -20,7 +20,7 @@ import (
 // lines are whole; Close renders the rest.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
-	r.Reader = NewReader(r.record, o.diagnose)
+	r.Reader = newReader(r.record, o.diagnose, o.Budget)
 	r.objects = objects{o: &o, r: r.Reader}
 	return r
 }
@@ -48,6 +48,7 @@ const moduleShift = 40
 
 // Close renders what is left. It does not close the sink.
 func (r *renderer) Close() error {
+	defer r.share.release()
 	err := r.Reader.Close()
 	r.flush()
 	told := 0

@@ -21,6 +21,8 @@ type model struct {
 	jumpy bool // jumps are kept
 	full  bool // places are no longer told apart
 
+	charged int64 // to the budget of heap, for all of these
+
 	head headings
 	sums partSums
 }
@@ -85,7 +87,7 @@ func (m *model) take(rec *Record) error {
 		if i < 0 {
 			if m.isFull(&m.calls) {
 				k.addr, k.line = 0, 0
-				if i = m.calls.find(k); i < 0 && m.isTooFull() {
+				if i = m.calls.find(k); i < 0 && m.isTooFull(&m.calls) {
 					return nil
 				}
 			}
@@ -123,7 +125,7 @@ func (m *model) place(rec *Record) int {
 	}
 	if m.isFull(&m.costs) { // it counts for its function
 		k.addr, k.line, k.to = 0, 0, 0
-		if m.isTooFull() {
+		if m.isTooFull(&m.costs) {
 			k.from = 0
 		}
 		if i = m.costs.find(k); i >= 0 {
@@ -138,8 +140,8 @@ func (m *model) of(fn function) uint32 {
 	n, ok := m.index[fn]
 	switch {
 	case ok:
-	case len(m.functions) >= maxFunctions:
-		m.r.complain("model", "has a function too many; there are %d, and what others cost is put together", maxFunctions)
+	case len(m.functions) >= maxFunctions || !m.hasRoom(functionCost, 0):
+		m.r.complain("model", "has a function too many; there are %d, and what others cost is put together", len(m.functions))
 	default:
 		n = uint32(len(m.functions))
 		m.functions = append(m.functions, fn)
@@ -148,19 +150,39 @@ func (m *model) of(fn function) uint32 {
 	return n
 }
 
-// isFull reports whether there is no room for another key.
+// isFull reports whether there is no room for another key that may be left out.
 func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
 	}
-	if m.size()+keySize+8*s.width > maxModel || len(s.keys) >= math.MaxInt32 {
+	if !m.hasRoom(s.keyCost(), m.r.share.of.most/8) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "has a place too many: more than %d MiB are told apart; others count for their functions", maxModel>>20)
+		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.of.most>>20)
 	}
 	return m.full
 }
 
-func (m *model) isTooFull() bool { return m.size() > maxModel/4*5 }
+// isTooFull reports whether there is no room for a function's key either.
+func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
+
+// hasRoom reports whether more bytes fit the budget and leave spare bytes of it. What was taken for
+// an earlier part is kept for the next.
+func (m *model) hasRoom(more, spare int64) bool {
+	need := m.cost() + more
+	if need <= m.charged {
+		return true
+	}
+	if !m.r.share.take(need-m.charged, spare) {
+		return false
+	}
+	m.charged = need
+	return true
+}
+
+// cost returns what the model has cost the budget if no earlier part was larger.
+func (m *model) cost() int64 {
+	return int64(m.size())*placeHalves/2 + int64(len(m.functions))*functionCost
+}
 
 func (m *model) size() int { return m.costs.size() + m.calls.size() + m.jumps.size() }
 
@@ -169,7 +191,7 @@ func (m *model) widen(events int) {
 	if events <= m.costs.width && events <= len(m.sums.total) {
 		return
 	}
-	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && m.size()+more > maxModel/4*5 {
+	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && !m.hasRoom(int64(more)*placeHalves/2, 0) {
 		m.r.complain("model", "has an event too many: there is no room for its costs")
 		return
 	}

@@ -8,12 +8,12 @@ type Name uint32
 type names struct {
 	text  []string
 	index map[string]Name
-	bytes int
+	share *allotment
 	full  bool // a name was not kept
 }
 
-func newNames() *names {
-	return &names{text: []string{""}, index: make(map[string]Name)}
+func newNames(s *allotment) *names {
+	return &names{share: s, text: []string{""}, index: make(map[string]Name)}
 }
 
 // of returns the Name of text. When there are too many, it is that of "???".
@@ -24,14 +24,13 @@ func (n *names) of(text []byte) Name {
 	if i, ok := n.index[string(text)]; ok {
 		return i
 	}
-	if len(n.text) >= maxNames || n.bytes+len(text) > maxNameBytes {
+	if len(n.text) >= maxNames || !n.share.takeName(len(text)) {
 		n.full = true
 		text = []byte(unknown)
 		if i, ok := n.index[unknown]; ok {
 			return i
 		}
 	}
-	n.bytes += len(text)
 	s := string(text)
 	i := Name(len(n.text))
 	n.text = append(n.text, s)

@@ -53,6 +53,11 @@ type Options struct {
 	Wait    time.Duration
 	Context context.Context
 
+	// Budget bounds the heap that the names, places and calls of the profile take. If it is full,
+	// places that are new count for their functions, with a diagnostic. Profiles that are read at
+	// the same time may share one. Nil: DefaultMaxMemory for this profile alone.
+	Budget *Budget
+
 	// Diagnose is told, in one line each, what is wrong with the profile, and
 	// which objects' files are not there. Nil: nobody is.
 	Diagnose func(string)

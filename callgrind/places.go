@@ -32,6 +32,9 @@ const keySize = 24 + 12
 
 func (s *sums) size() int { return len(s.keys) * (keySize + 8*s.width) }
 
+// keyCost returns what another key costs the budget.
+func (s *sums) keyCost() int64 { return int64(keySize+8*s.width) * placeHalves / 2 }
+
 func (s *sums) of(i int) []int64 { return s.counts[i*s.width : (i+1)*s.width : (i+1)*s.width] }
 
 // find returns the place of a key, or -1. As a rule it is asked for what comes

@@ -16,6 +16,7 @@ type Reader struct {
 	number  int    // of the line
 	told    map[string]int
 	names   *names
+	share   allotment // of the budget of heap
 	ev      events
 	objects table
 	files   table
@@ -54,7 +55,17 @@ const (
 // NewReader returns a Reader that gives each record to handle, and stops at its
 // first error. It tells diagnose, which may be nil, of lines that are none.
 func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
-	return &Reader{handle: handle, diagnose: diagnose, names: newNames(), told: make(map[string]int), positions: 1, addr: -1}
+	return newReader(handle, diagnose, nil)
+}
+
+// newReader is NewReader within a budget; nil is one of DefaultMaxMemory for this profile alone.
+func newReader(handle func(*Record) error, diagnose func(string), b *Budget) *Reader {
+	if b == nil {
+		b = NewBudget(DefaultMaxMemory)
+	}
+	r := &Reader{handle: handle, diagnose: diagnose, share: allotment{of: b}, told: make(map[string]int), positions: 1, addr: -1}
+	r.names = newNames(&r.share)
+	return r
 }
 
 // Text returns the text of a name.

@@ -15,7 +15,7 @@ import (
 func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) *Report {
 	o.Symbolizer = s
 	r := &Report{o: &o}
-	r.Reader = NewReader(r.record, o.diagnose)
+	r.Reader = newReader(r.record, o.diagnose, o.Budget)
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
 	r.out = printer{w: w}
@@ -80,6 +80,7 @@ func (r *Report) endPart() {
 
 // Close prints the report. It does not close the writer.
 func (r *Report) Close() error {
+	defer r.share.release()
 	err := r.Reader.Close()
 	if r.m.sums.begun {
 		r.endPart()

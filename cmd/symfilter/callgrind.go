@@ -45,6 +45,7 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Sysroot:    r.c.sysroot,
 		Basenames:  r.c.basenames,
 		Wait:       at.wait,
+		Budget:     r.profiles,
 		Context:    r.ctx,
 		Diagnose:   at.diagnose,
 		Label:      at.label,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/markup"
@@ -113,6 +114,7 @@ type reports struct {
 	sym      *symbolize.Symbolizer
 	ctx      context.Context // ends all waiting
 	prefixes []filter.PrefixMap
+	profiles *callgrind.Budget // of all profiles together
 	c        *config
 
 	valgrindOptions valgrind.Options
@@ -120,6 +122,7 @@ type reports struct {
 
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
 	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, c: c}
+	r.profiles = callgrind.NewBudget(int64(c.maxMemory) / 2)
 	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, PrefixMap: prefixes, Maps: maps, Context: ctx}
 	return r
 }
