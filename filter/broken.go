@@ -66,7 +66,7 @@ func (f *Filter) forgetCurrent() {
 	}
 	f.out = f.out[:min(printed, len(f.out))]
 	if f.json != nil {
-		f.json.records = nil
+		f.json.records, f.json.size = nil, 0
 	}
 	f.current = current{}
 	f.pieces, f.notes = nil, nil
