@@ -107,6 +107,10 @@ type Options struct {
 	// 0: 250 ms.
 	Interval time.Duration
 
+	// RotateWait is how long a file that was renamed is kept open after it grew last, in case that
+	// something is written to it late; 0: until it is removed. At most 8 of one name are kept open.
+	RotateWait time.Duration
+
 	// Workers is how many sinks may be at work at once, 0: 16.
 	Workers int
 
@@ -176,6 +180,7 @@ type Follower struct {
 	patterns []string // absolute
 	watcher  *watcher
 	files    files
+	disk     *disk
 	saver    *saver
 	open     func() (*fsnotify.Watcher, error) // the system's events; nil: none
 
@@ -193,6 +198,7 @@ type Follower struct {
 func New(o Options) (*Follower, error) {
 	f := &Follower{o: o, sources: make(map[string]*source)}
 	f.files.byID = make(map[fileID]*record)
+	f.disk = newDisk(f.tellFull)
 	if !o.Poll {
 		f.open = fsnotify.NewWatcher
 	}

@@ -24,9 +24,7 @@ var errTruncated = errors.New("truncated")
 
 // A generation is one file that a name stood for, open.
 type generation struct {
-	f     *os.File
-	id    fileID
-	name  string  // it was opened by
+	*handle
 	head  []byte  // its first bytes, headSize at most
 	out   *outlet // where its lines go
 	size  int64   // when it was looked at last
@@ -37,10 +35,13 @@ type generation struct {
 	look   int64  // how far the file was searched for the line's end
 	recent []byte // what stood before look: recentSize bytes, or the unfinished line if that has keepSize at most
 
-	silent int64     // lines that end up to here are quiet
-	skips  bool      // if these are many, the first of them need not be read
-	hole   bool      // the file began anew: zero bytes at its beginning are none of the log
-	moved  time.Time // when it grew last
+	silent  int64     // lines that end up to here are quiet
+	skips   bool      // if these are many, the first of them need not be read
+	hole    bool      // the file began anew: zero bytes at its beginning are none of the log
+	moved   time.Time // when it grew last
+	largest int64     // bytes that it held at the last look; more than were read, if that takes long
+	until   int64     // what is behind that may be younger than what another file has; 0: none is
+	copied  bool      // it is a copy, which does not grow
 }
 
 // openRegular opens path if it is a regular file. Nothing else is opened: that
@@ -84,14 +85,14 @@ func irregular(info fs.FileInfo) error {
 
 // openGeneration opens the file that path stands for, to be read from its
 // beginning.
-func openGeneration(path string) (*generation, error) {
-	f, info, err := openRegular(path)
+func (d *disk) openGeneration(path string) (*generation, error) {
+	h, info, err := d.openHandle(path)
 	if err != nil {
 		return nil, err
 	}
-	g := &generation{f: f, id: identify(f, info), name: path, size: info.Size(), mtime: info.ModTime(), moved: time.Now()}
+	g := &generation{handle: h, size: info.Size(), mtime: info.ModTime(), moved: time.Now()}
 	if err := g.readHead(); err != nil {
-		f.Close()
+		h.Close()
 		return nil, err
 	}
 	return g, nil
@@ -104,7 +105,7 @@ func (g *generation) readHead() error {
 		return nil
 	}
 	b := make([]byte, headSize)
-	n, err := g.f.ReadAt(b, 0)
+	n, err := g.ReadAt(b, 0)
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -115,7 +116,7 @@ func (g *generation) readHead() error {
 	return nil
 }
 
-func (g *generation) close() { g.f.Close() }
+func (g *generation) close() { g.Close() }
 
 // unfinished reports whether bytes were seen behind the last line end.
 func (g *generation) unfinished() bool { return g.look > g.off }
@@ -123,7 +124,7 @@ func (g *generation) unfinished() bool { return g.look > g.off }
 // seek makes reading go on at off, the beginning of a line.
 func (g *generation) seek(off int64) error {
 	before := make([]byte, min(off, recentSize))
-	if _, err := g.f.ReadAt(before, off-int64(len(before))); err != nil && err != io.EOF {
+	if _, err := g.ReadAt(before, off-int64(len(before))); err != nil && err != io.EOF {
 		return err
 	}
 	g.off, g.look, g.recent = off, off, before
@@ -135,7 +136,7 @@ func (g *generation) seek(off int64) error {
 // printed. It reports whether there may be more, and errTruncated if what was
 // read before has changed; other errors are emit's, or of reading.
 func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
-	info, err := g.f.Stat()
+	info, err := g.Stat()
 	if err != nil {
 		return false, err
 	}
@@ -148,23 +149,40 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	case size == g.look && mtime.Equal(g.mtime):
 		return false, nil
 	}
+	before := g.largest
+	defer func() {
+		if err == nil { // else it may be of other lines by now
+			g.largest = size
+		} else {
+			g.largest = before
+		}
+	}()
 	g.size, g.mtime = size, mtime
 	if err := g.readHead(); err != nil {
 		return false, err
 	}
 	if g.hole && g.look == 0 {
-		if at := skipHole(g.f, 0); at > 0 {
+		if at := skipHole(g.f, 0, size); at > 0 {
 			if err := g.seek(at); err != nil {
 				return false, err
 			}
 		}
 	}
 
+	if g.look-g.off > rereadSize { // a hole has no line end
+		if at := skipHole(g.f, g.look, size); at > g.look+readSize {
+			g.look, g.recent = at, make([]byte, recentSize)
+			return true, nil
+		}
+	}
 	begin := g.look - int64(min(len(g.recent), recentSize))
 	if g.look-g.off <= rereadSize {
 		begin = min(begin, g.off)
 	}
-	n, err := g.f.ReadAt(buf, begin)
+	if g.until > 0 {
+		buf = buf[:min(int64(len(buf)), max(g.until, g.look)-begin)]
+	}
+	n, err := g.ReadAt(buf, begin)
 	if err != nil && err != io.EOF {
 		return false, err
 	}
@@ -173,7 +191,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		return false, errTruncated
 	}
 	if n == seen {
-		return false, nil
+		return g.until > 0 && size > g.look, nil
 	}
 	g.moved = time.Now()
 	b := buf[:n]
@@ -263,7 +281,7 @@ func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []
 func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit func(p []byte, quiet bool) error) error {
 	quiet := end <= g.silent
 	for at := g.off; at < end; {
-		n, err := g.f.ReadAt(buf[:min(int64(len(buf)), end-at)], at)
+		n, err := g.ReadAt(buf[:min(int64(len(buf)), end-at)], at)
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		} else if n == 0 && (err == nil || err == io.EOF) {
@@ -306,7 +324,7 @@ func (g *generation) endLine(ctx context.Context, buf, end []byte, emit func(p [
 		}
 		return emit(end, false)
 	}
-	m, err := g.f.ReadAt(buf[:n], g.off)
+	m, err := g.ReadAt(buf[:n], g.off)
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -343,7 +361,7 @@ func (g *generation) mark() (mark, error) {
 	before := tail(g.recent, recentSize)
 	if n := min(g.off, recentSize); g.look != g.off || int64(len(before)) < n {
 		before = make([]byte, n)
-		if _, err := g.f.ReadAt(before, g.off-n); err != nil {
+		if _, err := g.ReadAt(before, g.off-n); err != nil {
 			return mark{}, err
 		}
 	}
@@ -367,7 +385,7 @@ func (m mark) holds(g *generation) bool {
 		return false
 	}
 	before := make([]byte, min(m.Off, recentSize))
-	if _, err := g.f.ReadAt(before, m.Off-int64(len(before))); err != nil && err != io.EOF {
+	if _, err := g.ReadAt(before, m.Off-int64(len(before))); err != nil && err != io.EOF {
 		return false
 	}
 	return hash(before) == m.Before

@@ -6,14 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// skipHole returns where data begins in f at or behind off, or off where the
-// system does not say.
-func skipHole(f *os.File, off int64) int64 {
+// skipHole returns where data begins in f, of size bytes, at or after off: size if none does, off if
+// the system does not tell.
+func skipHole(f *os.File, off, size int64) int64 {
 	at := off
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(func(fd uintptr) {
-			if n, err := unix.Seek(int(fd), off, unix.SEEK_DATA); err == nil {
-				at = n
+			switch n, err := unix.Seek(int(fd), off, unix.SEEK_DATA); {
+			case err == nil:
+				at = min(n, size)
+			case err == unix.ENXIO: // nothing but a hole
+				at = max(off, size)
 			}
 		})
 	}

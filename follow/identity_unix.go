@@ -48,3 +48,12 @@ const locks = true
 func lockFile(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
 }
+
+// descriptorLimit returns how many files a process may have open.
+func descriptorLimit() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > manyDescriptors {
+		return manyDescriptors
+	}
+	return int64(limit.Cur)
+}

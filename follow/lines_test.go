@@ -98,7 +98,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := openGeneration(path)
+	g, err := newDisk(nil).openGeneration(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("x", 2*readSize)+"\n")
-	g, err := openGeneration(path)
+	g, err := newDisk(nil).openGeneration(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,15 +23,27 @@ type result struct {
 // A run is one call of Run: what it needs beside the Follower.
 type run struct {
 	*Follower
-	ctx   context.Context
-	work  chan *source
-	done  chan result
-	ticks int
-	err   error // of a sink
+	ctx        context.Context
+	work       chan *source
+	done       chan result
+	ticks      int
+	nextSafety int   // the tick at which all files are looked at
+	err        error // of a sink
 
-	opening int      // sources that have not had their first turn, in which files are opened
-	held    []result // of the others, until the first checkpoint is written
+	hurried  map[*source]bool // whose files come quickly, without events
+	turns    int              // that were handed out
+	unopened []*source        // wait for their first turn, in which files are opened
+	opening  int              // sources whose first turn has not ended
+	held     []result         // of the others, until a checkpoint says where they begin
+	flushed  time.Time        // when one did last
+	pause    time.Duration    // until the next, which has more to write
 }
+
+// Shares of the beginning, with unit and reason.
+const (
+	firstPause = 50 * time.Millisecond // before the first checkpoint: what is printed waits for it
+	openShare  = 2                     // every so many turns a file is opened, if others have lines
+)
 
 // vanish is how long a file that a pattern matched must be gone before it is
 // forgotten.
@@ -53,7 +65,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if n <= 0 {
 		n = workers
 	}
-	r := &run{Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n)}
+	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n), hurried: make(map[*source]bool)}
 	var pool sync.WaitGroup
 	for range n {
 		pool.Go(r.worker)
@@ -89,17 +101,30 @@ func (r *run) loop(n int) {
 		r.ready(s)
 	}
 	r.match(true)
-	r.opening = len(r.sources)
+	r.unopened, r.queue, r.opening = r.queue, nil, len(r.sources)
+	for _, s := range r.unopened {
+		s.opening = true
+	}
+	r.flushed, r.pause = time.Now(), firstPause
 	ticker := time.NewTicker(r.interval())
 	defer ticker.Stop()
 	rest := time.NewTimer(0) // runs out when events may be looked at again
 	defer rest.Stop()
 	wake := r.watcher.wake
+	hurry := time.NewTicker(r.interval() / hurryShare)
+	defer hurry.Stop()
 	for {
-		for len(r.queue) > 0 && r.busy < n {
-			s := r.queue[0]
-			r.queue[0] = nil
-			r.queue = r.queue[1:]
+		if len(r.hurried) == 0 {
+			hurry.Stop()
+		}
+		for ; len(r.queue)+len(r.unopened) > 0 && r.busy < n; r.turns++ {
+			queue := &r.queue
+			if len(r.queue) == 0 || len(r.unopened) > 0 && r.turns%openShare == 0 {
+				queue = &r.unopened
+			}
+			s := (*queue)[0]
+			(*queue)[0] = nil
+			*queue = (*queue)[1:]
 			s.queued, s.running = false, true
 			r.busy++
 			r.work <- s
@@ -110,6 +135,16 @@ func (r *run) loop(n int) {
 		case d := <-r.done:
 			if r.finished(d); r.err != nil {
 				return
+			}
+			if d.s.hurries() && !r.hurried[d.s] {
+				r.hurried[d.s] = true
+				hurry.Reset(r.interval() / hurryShare)
+			}
+		case <-hurry.C:
+			for s := range r.hurried {
+				if r.ready(s); !s.running && !s.hurries() {
+					delete(r.hurried, s)
+				}
 			}
 		case <-wake:
 			r.changed(r.watcher.take())
@@ -139,25 +174,43 @@ func (r *run) ready(s *source) {
 // finished takes in what a turn came to.
 func (r *run) finished(d result) {
 	r.busy--
-	if r.opening > 0 { // nothing is printed before a checkpoint says where that begins
+	if d.s.opening {
+		d.s.opening = false
+		r.opening--
 		r.held = append(r.held, d)
-		if r.opening--; r.opening > 0 {
-			return
-		}
-		held := r.held
-		r.held = nil
-		if r.o.State != "" {
-			for _, d := range held {
-				d.s.snapshot()
-			}
-			r.saver.save() // it tells what is wrong
-		}
-		r.busy += len(held)
-		for _, d := range held {
-			r.finished(d)
+		if r.opening == 0 || r.early() {
+			r.flush()
 		}
 		return
 	}
+	r.ended(d)
+}
+
+// early reports whether lines may be printed although not all files are open yet. A checkpoint has to
+// say first where they begin. One that leaves files out is right for those that are read from their
+// beginning.
+func (r *run) early() bool {
+	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
+}
+
+// flush writes a checkpoint of the sources that are open, whose lines may be printed then.
+func (r *run) flush() {
+	held := r.held
+	r.held = nil
+	if r.o.State != "" {
+		for _, d := range held {
+			d.s.snapshot()
+		}
+		r.saver.save() // it tells what is wrong
+		r.flushed, r.pause = time.Now(), 2*r.pause
+	}
+	for _, d := range held {
+		r.ended(d)
+	}
+}
+
+// ended takes in what a turn came to, but for the first.
+func (r *run) ended(d result) {
 	s := d.s
 	s.running = false
 	if d.err != nil {
@@ -196,9 +249,11 @@ func (r *run) readyAll(which func(*source) bool) {
 // tick looks at what does not tell when it changes, and has checkpoints written.
 func (r *run) tick() {
 	r.ticks++
-	if r.ticks%safetyPolls == 0 {
+	if r.ticks >= r.nextSafety {
+		r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
 		r.readyAll(func(*source) bool { return true })
 		r.watcher.verify()
+		r.disk.forgetFolders()
 		r.match(false)
 		r.forget()
 		if r.ticks == safetyPolls { // not at once: it may be started before what writes

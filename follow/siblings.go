@@ -1,159 +1,39 @@
 package follow
 
 import (
-	"bytes"
-	"cmp"
-	"io"
-	"maps"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 )
 
-// files are all files that are followed, were read, or are not to be read, by
-// all sources. Many goroutines may use it.
-type files struct {
-	mu   sync.Mutex
-	byID map[fileID]*record
-}
-
-// A record says what becomes of a file.
-type record struct {
-	owner  *source
-	active bool // it is open: its inode is not given to another
-	read   bool // up to what mark says; else it was there before, and is no business of ours
-	mark   mark
-}
-
-// is reports whether g is the file of the record. One that is not open any more
-// may be gone, and its inode another's by now.
-func (r *record) is(g *generation) bool {
-	switch {
-	case r.active:
-		return true
-	case r.read:
-		return r.mark.holds(g) && (r.mark.Off > 0 || g.size == 0)
-	}
-	return r.mark.sameBeginning(g) && (r.mark.Len > 0 || g.size == 0)
-}
-
-// claim says that s reads g, unless another does, or did.
-func (f *files) claim(g *generation, s *source) (other *source) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r := f.byID[g.id]; r != nil && r.is(g) && r.read && r.owner != s {
-		return r.owner
-	}
-	f.byID[g.id] = &record{owner: s, active: true, read: true}
-	return nil
-}
-
-// done says that g has been read as far as it will be.
-func (f *files) done(g *generation) {
-	m, err := g.mark()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r := f.byID[g.id]
-	if err != nil || r == nil {
-		delete(f.byID, g.id)
-		return
-	}
-	r.active, r.mark = false, m
-	if !g.gone {
-		r.owner.wasRead(m)
-	}
-}
-
-// forget takes g out: it is to be read anew.
-func (f *files) forget(g *generation) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.byID, g.id)
-}
-
-// add says that the file of m is not to be read by s, or not again.
-func (f *files) add(s *source, m mark, read bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if id := (fileID{m.Dev, m.Ino}); f.byID[id] == nil {
-		f.byID[id] = &record{owner: s, read: read, mark: m}
-	}
-}
-
-// drop forgets all files of s.
-func (f *files) drop(s *source) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	maps.DeleteFunc(f.byID, func(_ fileID, r *record) bool { return r.owner == s })
-}
-
-// get returns what is known of g.
-func (f *files) get(g *generation) (record, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r := f.byID[g.id]; r != nil && r.is(g) {
-		return *r, true
-	}
-	return record{}, false
-}
-
-// ignore says that the siblings of s that were not written to since then were
-// there before s.
-func (f *files) ignore(s *source, since time.Time) {
-	for _, c := range s.siblings() {
-		if !since.IsZero() && !c.mtime.Before(since) {
-			continue
-		}
-		if g, err := openGeneration(c.path); err == nil {
-			f.add(s, mark{Dev: g.id.dev, Ino: g.id.ino, Head: hash(g.head), Len: len(g.head), Off: g.size}, false)
-			g.close()
-		}
-	}
-}
-
-// prune forgets files that s has read and that are neither siblings of it any
-// more, nor now.
-func (f *files) prune(s *source, there []sibling, now *generation) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range s.gone(there, now) {
-		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
-			delete(f.byID, fileID{m.Dev, m.Ino})
-		}
-	}
-}
-
-// wasRead remembers a file that s has read.
-func (s *source) wasRead(m mark) { s.done = append(s.done, m) }
-
-// gone takes those of the files that s has read that are not there any more from
-// its list and returns them.
-func (s *source) gone(there []sibling, now *generation) (gone []mark) {
-	s.done = slices.DeleteFunc(s.done, func(m mark) bool {
-		id := fileID{m.Dev, m.Ino}
-		if now != nil && now.id == id || slices.ContainsFunc(there, func(c sibling) bool { return c.id == id }) {
-			return false
-		}
-		gone = append(gone, m)
-		return true
-	})
-	return gone
-}
-
-// A sibling is a file beside one that is followed, under a name that rotation
-// gives.
+// A sibling is a file beside one that is followed, under a name that rotation gives.
 type sibling struct {
 	path  string
 	id    fileID
 	mtime time.Time
+	size  int64
 }
 
-// siblings returns the siblings of what the source reads or read last, and of
-// what its name stands for now.
-func (s *source) siblings() (all []sibling) {
+// A family is the siblings of a file at one moment.
+type family struct {
+	all      []sibling
+	archives map[string]bool // paths that packed files had before they were packed
+	lists    []listing       // of the folders, from which that is
+	of       [2]string       // the files whose siblings they are
+}
+
+// sure reports whether the family is the same as that of an earlier moment, without a look at each.
+func (f *family) sure(earlier *family) bool {
+	return f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
+		return a.sure && b.sure && a.begun == b.begun
+	})
+}
+
+// siblings returns the siblings of what the source reads or read last, and of what its name stands
+// for now. The error is errLater if that cannot be said now.
+func (s *source) siblings() (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {
 		real = s.real
@@ -161,34 +41,70 @@ func (s *source) siblings() (all []sibling) {
 	if real == "" {
 		real = s.path
 	}
-	all = siblings(real, all)
+	now := &family{of: [2]string{real, s.real}}
+	paths := []string{real}
 	if s.real != "" && s.real != real {
-		all = siblings(s.real, all)
-		if c, ok := siblingAt(s.real); ok { // a link that stood for it goes elsewhere now
-			all = append(all, c)
+		paths = append(paths, s.real)
+	}
+	for _, path := range paths {
+		l, err := s.f.disk.list(filepath.Dir(path))
+		if errors.Is(err, errLater) {
+			return nil, err
+		}
+		now.lists = append(now.lists, l) // what can be read of it
+	}
+	if s.family != nil && now.sure(s.family) {
+		return s.family, nil
+	}
+	now.archives = make(map[string]bool)
+	for i, path := range paths {
+		now.add(path, now.lists[i])
+	}
+	if len(paths) > 1 { // a link went elsewhere
+		now.between(s.real, real, now.lists[0])
+		if c, ok := siblingAt(s.real); ok {
+			now.all = append(now.all, c)
 		}
 	}
-	return all
+	return now, nil
 }
 
-// siblings appends the siblings of a file.
-func siblings(path string, all []sibling) []sibling {
+// add adds the siblings of a file.
+func (f *family) add(path string, l listing) {
 	dir, base := filepath.Split(path)
-	d, err := os.Open(dir)
-	if err != nil {
-		return all
+	stem := base[:len(base)-len(filepath.Ext(base))]
+	if stem == "" {
+		stem = base
 	}
-	names, _ := d.Readdirnames(-1) // what can be read of them
-	d.Close()
-	slices.Sort(names)
-	for _, name := range names {
-		if name != base && isRotated(base, name) {
-			if c, ok := siblingAt(dir + name); ok {
-				all = append(all, c)
+	for _, name := range l.beginning(stem) {
+		if name == base {
+			continue
+		}
+		if isRotated(base, name) {
+			f.put(dir + name)
+		} else if packed := packedBase(name); packed != "" && isRotated(base, packed) {
+			f.archives[dir+packed] = true
+		}
+	}
+}
+
+func (f *family) put(path string) {
+	if c, ok := siblingAt(path); ok {
+		f.all = append(f.all, c)
+	}
+}
+
+// between adds the files to which a link went after old and before now, if the three names differ in
+// their numbers alone.
+func (f *family) between(old, now string, l listing) {
+	dir, base := filepath.Split(now)
+	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
+		for _, name := range l.names {
+			if shape(name) == shape(base) && compareNumbers(oldBase, name) < 0 && compareNumbers(name, base) < 0 {
+				f.put(dir + name)
 			}
 		}
 	}
-	return all
 }
 
 // siblingAt returns what is at path, if it is a regular file and no link.
@@ -197,84 +113,123 @@ func siblingAt(path string) (sibling, bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return sibling{}, false
 	}
-	id, info, err := lookAt(path)
-	if err != nil {
-		return sibling{}, false
-	}
-	return sibling{path, id, info.ModTime()}, true
-}
-
-// packed are the ends of names of files that do not hold lines, or not yet.
-var packed = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z", ".tmp", ".swp", "~"}
-
-func isPacked(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(packed, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
-// isRotated reports whether name is one that rotation gives a file called base:
-// app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log,
-// which may be another process's.
-func isRotated(base, name string) bool {
-	if isPacked(name) {
-		return false
-	}
-	if rest, ok := strings.CutPrefix(name, base); ok && len(rest) > 1 && strings.ContainsRune(".-_", rune(rest[0])) {
-		switch strings.ToLower(rest[1:]) {
-		case "old", "prev", "previous", "last", "bak", "rotated", "save", "saved", "orig":
-			return true
-		}
-		return strings.ContainsAny(rest, "0123456789")
-	}
-	ext := filepath.Ext(base)
-	stem := strings.TrimSuffix(base, ext)
-	if ext == "" || stem == "" {
-		return false
-	}
-	rest, ok := strings.CutPrefix(name, stem)
-	rest, end := strings.CutSuffix(rest, ext)
-	return ok && end && len(rest) > 1 && strings.ContainsRune(".-_", rune(rest[0])) && countDigits(rest) >= 6
-}
-
-func countDigits(s string) (n int) {
-	for i := range len(s) {
-		if s[i]-'0' < 10 {
-			n++
+	id := identify(nil, info)
+	if id == (fileID{}) { // only an open file tells here
+		if id, info, err = lookAt(path); err != nil {
+			return sibling{}, false
 		}
 	}
-	return n
+	return sibling{path, id, info.ModTime(), info.Size()}, true
 }
 
-// A predecessor is the file behind which another is looked for.
+// A predecessor is the file after which others are looked for.
 type predecessor struct {
 	g    *generation // nil: it is gone
-	seen time.Time   // its last change when its name stood for it: what came later is not older
+	seen time.Time   // what was not written to since then is older; zero: all that is not known is younger
 }
 
-// next opens the file that follows: the oldest of those beside it that came
-// after and were not read, or else what the name stands for. It returns nil when
-// there is none, with the reason, if that is not that it is read already.
+// next opens the file that follows: the oldest of those beside it that came after and were not
+// read, or else what the name stands for. It returns nil if there is none, with the reason, if that
+// is not that it is read already.
 func (s *source) next(before predecessor) (*generation, error) {
+	err := s.discover(before)
+	if len(s.ahead) == 0 || s.gaps {
+		return nil, err
+	}
+	g := s.ahead[0]
+	s.ahead = slices.Delete(s.ahead, 0, 1)
+	return g, err
+}
+
+// discover opens all files that came after before and were not read, and what the name stands for,
+// and puts them into s.ahead, the oldest first. From then on they may be renamed or removed. The
+// error says why what the name stands for cannot be read.
+func (s *source) discover(before predecessor) error {
 	for try := 0; ; try++ {
-		g, err := openGeneration(s.path)
-		all := s.siblings()
-		unseen := s.unseen(all, before, g)
-		if !s.settled(g, all) { // a file that was renamed just now is none of those opened
+		g, err := s.f.disk.openGeneration(s.path)
+		beside, later := s.siblings()
+		if later != nil { // what is between is looked for later, but this one is kept
+			s.gaps, s.attention = true, true
+			s.wait(s.fresh(g))
+			return err
+		}
+		unseen := s.unseen(beside, before, g)
+		if !s.settled(g, beside) { // a file that was renamed just now may be none of those opened
 			if closeAll(append(unseen, g)); try < maxTries {
 				continue
 			}
-			return nil, nil // to be looked at again
+			s.attention = true
+			return nil
 		}
-		s.f.files.prune(s, all, g)
-		for i, u := range unseen {
-			if s.f.files.claim(u, s) == nil {
-				unseen[i] = nil
-				closeAll(append(unseen, g))
-				return u, nil
+		s.gaps, s.family = false, beside
+		s.rename(beside.all)
+		s.f.files.prune(s, beside.all, g)
+		s.reread(beside.all)
+		for _, u := range unseen {
+			if s.f.files.claim(u, s) != nil {
+				u.close()
+				continue
+			}
+			s.wait(u)
+		}
+		if len(unseen) > 0 || len(s.ahead) > 1 {
+			sortByAge(s.ahead, names(s.reading()), beside.all)
+		}
+		s.wait(s.fresh(g))
+		if real, err := filepath.EvalSymlinks(s.path); err == nil {
+			s.real = real
+		}
+		return err
+	}
+}
+
+// wait puts g, if it is not nil, at the end of the files that are to be read.
+func (s *source) wait(g *generation) {
+	if g != nil {
+		s.ahead = append(s.ahead, g)
+		if s.out != nil {
+			s.changed = time.Now()
+		}
+	}
+}
+
+// names returns the names of files.
+func names(all []*generation) (names []string) {
+	for _, g := range all {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// rename gives the files of the source the names that they have now.
+func (s *source) rename(all []sibling) {
+	for _, g := range s.held() {
+		for _, c := range all {
+			if c.id == g.id {
+				g.name = c.path
 			}
 		}
-		closeAll(unseen)
-		return s.fresh(g), err
+	}
+}
+
+// reread goes on with files that the source has read and closed, and that have grown since.
+func (s *source) reread(all []sibling) {
+	for _, c := range all {
+		r, known := s.f.files.closed(c.id, s)
+		if !known || c.size <= r.mark.Off || c.mtime.Equal(r.mark.Time) {
+			continue
+		}
+		g, err := s.f.disk.openGeneration(c.path)
+		if err != nil {
+			continue
+		}
+		if g.id != c.id || !r.mark.holds(g) || g.seek(r.mark.Off) != nil || s.f.files.claim(g, s) != nil {
+			g.close()
+			continue
+		}
+		s.done = slices.DeleteFunc(s.done, func(m mark) bool { return m.Ino == c.id.ino && m.Dev == c.id.dev })
+		g.out = s.out
+		s.old = append(s.old, g)
 	}
 }
 
@@ -286,15 +241,34 @@ func closeAll(all []*generation) {
 	}
 }
 
-// settled reports whether the name stands for g still, and its siblings are
-// those: whether nobody has renamed them meanwhile.
-func (s *source) settled(g *generation, all []sibling) bool {
+// settled reports whether the name stands for g still, and its siblings are those: whether nobody
+// has renamed them meanwhile.
+func (s *source) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {
 		// what cannot be opened does not settle; it is looked at again soon
 		return g == nil && err == nil && s.unreadable()
 	}
-	return slices.EqualFunc(all, s.siblings(), func(a, b sibling) bool { return a.path == b.path && a.id == b.id })
+	return s.stands(beside)
+}
+
+// stands reports whether the siblings are those of beside still.
+func (s *source) stands(beside *family) bool {
+	family := s.family
+	s.family = beside
+	again, err := s.siblings()
+	s.family = family
+	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, func(a, b sibling) bool { return a.path == b.path && a.id == b.id }))
+}
+
+// steady is siblings at a moment when nobody renames them.
+func (s *source) steady() (beside *family, err error) {
+	for range maxTries {
+		if beside, err = s.siblings(); err != nil || s.stands(beside) {
+			return beside, err
+		}
+	}
+	return nil, errLater
 }
 
 // unreadable reports whether what the name stands for cannot be opened, now.
@@ -312,16 +286,17 @@ func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil
 	}
-	if s.cur != nil && s.cur.id == g.id { // it has its name again, just now
-		g.close()
-		return nil
-	}
-	for i, old := range s.old {
-		if old.id == g.id {
-			g.close()
-			s.old = slices.Delete(s.old, i, i+1)
-			return old
+	for i, old := range s.held() {
+		if old.id != g.id {
+			continue
 		}
+		g.close()
+		old.name = s.path
+		if i >= len(s.old) { // it has its name again, or still
+			return nil
+		}
+		s.old = slices.Delete(s.old, i, i+1)
+		return old
 	}
 	r, known := s.f.files.get(g)
 	if other := s.f.files.claim(g, s); other != nil {
@@ -337,14 +312,21 @@ func (s *source) fresh(g *generation) *generation {
 	return g
 }
 
-// unseen opens those of the siblings that came after before and were not read,
-// and are not now, the oldest first.
-func (s *source) unseen(all []sibling, before predecessor, now *generation) (unseen []*generation) {
-	for _, c := range all {
-		if c.mtime.Before(before.seen) || now != nil && c.id == now.id {
+// unseen opens those of the siblings that came after before and were not read, and are not now.
+// Which came is known by what was there before, not by times: clocks are set back. Only what has an
+// old time and was packed before is taken for an archive that somebody has unpacked.
+func (s *source) unseen(beside *family, before predecessor, now *generation) (unseen []*generation) {
+	for _, c := range beside.all {
+		if now != nil && c.id == now.id || s.f.files.same(c) {
 			continue
 		}
-		g, err := openGeneration(c.path)
+		if c.mtime.Before(before.seen) {
+			continue
+		}
+		if s.out != nil && c.mtime.Before(s.seen) && (beside.archives[c.path] || s.family != nil && s.family.archives[c.path]) {
+			continue
+		}
+		g, err := s.f.disk.openGeneration(c.path)
 		if err != nil {
 			continue
 		}
@@ -354,128 +336,5 @@ func (s *source) unseen(all []sibling, before predecessor, now *generation) (uns
 		}
 		unseen = append(unseen, g)
 	}
-	name := ""
-	if before.g != nil {
-		for _, c := range all {
-			if c.id == before.g.id {
-				name = c.path
-			}
-		}
-	}
-	sortByAge(unseen, name)
 	return unseen
-}
-
-// sortByAge sorts files from the oldest to the youngest: by their last change.
-// Files of the same moment are sorted by the numbers in their names, which grow
-// if they are above those of name, what the file before them is called now, and
-// shrink otherwise.
-func sortByAge(all []*generation, name string) {
-	above := 0
-	for _, g := range all {
-		above += compareNumbers(g.name, name)
-	}
-	slices.SortStableFunc(all, func(a, b *generation) int {
-		byNumber := compareNumbers(a.name, b.name)
-		if above < 0 {
-			byNumber = -byNumber
-		}
-		return cmp.Or(a.mtime.Compare(b.mtime), byNumber)
-	})
-}
-
-// compareNumbers compares names, runs of digits by their value.
-func compareNumbers(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == "" || y == "" {
-			if a[0] != b[0] {
-				return cmp.Compare(a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		a, b = a[len(x):], b[len(y):]
-		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits returns the digits that s begins with.
-func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
-
-// copyWindow is how many bytes before the end of the shorter of two files are
-// compared.
-const copyWindow = 4 << 10
-
-// copies reports whether one of g and old is a copy of the other, or of its
-// beginning. Files in which all lines are the same may have come one after the
-// other as well.
-func (g *generation) copies(old *generation) bool {
-	n := min(g.size, old.size)
-	head := min(len(g.head), len(old.head))
-	if n == 0 || !bytes.Equal(g.head[:head], old.head[:head]) {
-		return false
-	}
-	a, b := make([]byte, min(n, copyWindow)), make([]byte, min(n, copyWindow))
-	for _, of := range []struct {
-		f *os.File
-		b []byte
-	}{{g.f, a}, {old.f, b}} {
-		if _, err := of.f.ReadAt(of.b, n-int64(len(a))); err != nil && err != io.EOF {
-			return false
-		}
-	}
-	if !bytes.Equal(a, b) {
-		return false
-	}
-	_, rest, _ := bytes.Cut(a, []byte{'\n'})
-	line, rest, _ := bytes.Cut(rest, []byte{'\n'})
-	for next := range bytes.Lines(rest) {
-		if !bytes.HasPrefix(line, bytes.TrimSuffix(next, []byte{'\n'})) {
-			return true
-		}
-	}
-	return false
-}
-
-// isCopy reports whether g is a copy of before, or of another file that was read
-// just now.
-func (s *source) isCopy(g, before *generation) bool {
-	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
-}
-
-// copyOf returns a copy of g, which was truncated since, open behind what was
-// written of g, and its name; nil if there is none, or it has no more.
-func (s *source) copyOf(g *generation) (string, *generation) {
-	for _, c := range s.siblings() {
-		if c.mtime.Before(g.mtime.Add(-time.Minute)) || c.id == g.id {
-			continue
-		}
-		copied, err := openGeneration(c.path)
-		if err != nil {
-			continue
-		}
-		if _, known := s.f.files.get(copied); !known && copied.continues(g) {
-			if copied.size > g.off && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
-				return filepath.Base(c.path), copied
-			}
-			s.f.files.add(s, mark{Dev: c.id.dev, Ino: c.id.ino, Head: hash(copied.head), Len: len(copied.head)}, false)
-		}
-		copied.close()
-	}
-	return "", nil
-}
-
-// continues reports whether g holds what was seen of old.
-func (g *generation) continues(old *generation) bool {
-	if g.size < old.look || !bytes.HasPrefix(g.head, old.head) || len(old.recent) == 0 {
-		return false
-	}
-	b := make([]byte, len(old.recent))
-	_, err := g.f.ReadAt(b, old.look-int64(len(b)))
-	return (err == nil || err == io.EOF) && bytes.Equal(b, old.recent)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -18,17 +20,23 @@ type source struct {
 	path  string // absolute
 	start Start
 
-	out  *outlet     // nil: no file was there yet
-	cur  *generation // nil: none is there
-	old  []*generation
-	real string    // what path stood for, when cur was opened
-	seen time.Time // last change of cur when path was known to stand for it
-	read time.Time // when cur was read to its end last
+	out   *outlet       // nil: no file was there yet
+	cur   *generation   // nil: none is there
+	old   []*generation // files before cur, in case that something is written to them late
+	ahead []*generation // files after cur, which have not been read yet
+	real  string        // what path stood for, when it was looked at last
+	seen  time.Time     // last change of cur when path was known to stand for it
+	read  time.Time     // when cur was read to its end last
+
+	gaps    bool      // there may be files between those ahead: they are looked for
+	family  *family   // the siblings, when they were looked at last
+	ignored time.Time // those not written to since then are ignored
+	changed time.Time // when the last file came
+	missing int       // times that cur, which was closed, was not found
 
 	since time.Time // of the checkpoint that has not known a file: what was written to later is new, rotated or not
 	anew  fileID    // was truncated, while a copy of it is read
 	done  []mark    // files that were read and are there still
-	scan  time.Time // when its siblings were looked at last, while its name stands for nothing
 
 	saved       *savedSource // of a checkpoint, until its files are found
 	told        string       // trouble that was told last
@@ -37,6 +45,7 @@ type source struct {
 
 	// For Run.
 	queued, running, again bool
+	opening                bool      // its first turn has not ended
 	wanted                 bool      // a snapshot is
 	dirty                  bool      // there is something that the snapshot does not say
 	matched                bool      // by a pattern
@@ -91,23 +100,49 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 // what buf holds. It reports whether there may be more. The error is a sink's.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
-	if more, err = s.late(ctx, buf); err != nil {
-		return false, err
-	}
+	defer s.makeRoom()
 	// What path stands for is looked at before what is read: if that is another file, and has lines, then its
 	// writer has written all lines of the old one.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
+		if more, err = s.late(ctx, buf); err != nil {
+			return false, err
+		}
 		begun, err := s.begin()
 		s.watch()
-		return more || begun, err // what the name stands for was looked at before
+		return more || begun, err
 	}
+	same := there && id == s.newest().id
+	if !same || s.gaps {
+		s.watch()
+		err = s.discover(predecessor{g: s.cur})
+	}
+	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
+		if switched, err := s.skipped(); switched || err != nil {
+			return true, err
+		}
+	}
+	unchanged := same && id == s.cur.id && info.Size() == s.cur.look && info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)
 	g := s.cur
-	again, err := g.lines(ctx, buf, s.emit(g))
+	g.until = 0
+	if !unchanged && s.attentive() {
+		if info, err := g.Stat(); err == nil { // what is written to it after that may be younger than what is read of others now
+			g.until = max(info.Size(), 1)
+		}
+	}
+	if more, err = s.late(ctx, buf); err != nil {
+		return false, err
+	}
+	again := false
+	if !unchanged {
+		again, err = g.lines(ctx, buf, s.emit(g))
+	}
 	switch {
 	case errors.Is(err, errTruncated):
 		return true, s.truncated()
+	case errors.Is(err, errMoved):
+		return true, s.moved(ctx, g)
 	case err != nil:
 		return more, s.failed(ctx, g, err)
 	case again:
@@ -116,14 +151,17 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		}
 		return true, s.failed(ctx, g, err)
 	}
-	s.read = time.Now()
-	if there && id == g.id {
-		s.seen = g.mtime
+	s.read, s.missing = time.Now(), 0
+	if same && len(s.ahead) == 0 {
+		if id == g.id {
+			s.seen = g.mtime
+		}
 		s.trouble("")
 		return more, nil
 	}
-	s.watch()
 	switch {
+	case there && err != nil:
+		s.trouble("%v; it is tried again", bare(err))
 	case there:
 	case noStat == nil:
 		s.trouble("is %v; waiting for a regular file", irregular(info))
@@ -131,8 +169,59 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		s.absent(noStat)
 	}
 	s.attention = true
-	switched, err := s.rotated(ctx, buf, there, info)
+	switched, err := s.rotated(ctx, buf, there)
 	return more || switched, err
+}
+
+// newest returns the file that is known to have come last.
+func (s *source) newest() *generation {
+	if n := len(s.ahead); n > 0 {
+		return s.ahead[n-1]
+	}
+	return s.cur
+}
+
+// held returns all files of the source that are not read and closed, in the order in which they are
+// printed.
+func (s *source) held() []*generation {
+	all := s.reading()
+	return append(all, s.ahead...)
+}
+
+// attentive reports whether something may be written to files before the current one.
+func (s *source) attentive() bool {
+	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
+}
+
+// hurries reports whether files come quickly, and nothing but looks can tell.
+func (s *source) hurries() bool {
+	return s.silentFS && s.out != nil && time.Since(s.changed) < hurryTime
+}
+
+// makeRoom closes the files of the source if too many are open. Those that have no name stay open:
+// they are not found again.
+func (s *source) makeRoom() {
+	if !s.f.disk.crowded() {
+		return
+	}
+	for _, g := range s.held() {
+		if !g.gone {
+			g.close()
+		}
+	}
+}
+
+// moved looks for the current file, which was closed and is not where it was. The error is a sink's.
+func (s *source) moved(ctx context.Context, g *generation) error {
+	if s.missing++; s.missing < maxTries {
+		s.attention = true
+		return s.failed(ctx, g, s.discover(predecessor{g: g}))
+	}
+	s.missing = 0
+	s.tell(Event{Message: fmt.Sprintf("was removed while it was closed, because too many files are read; what was written to it after its first %d bytes is lost", g.look)})
+	g.gone = true
+	s.retire(g)
+	return nil
 }
 
 // absent says that nothing is behind the name.
@@ -186,12 +275,13 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	kept := s.old[:0]
 	for i, g := range s.old {
 		again, err := g.lines(ctx, buf, s.emit(g))
+		quiet := time.Since(g.moved)
 		var sink sinkError
 		switch {
 		case errors.As(err, &sink), ctx.Err() != nil:
 			s.old = append(kept, s.old[i:]...)
 			return false, err
-		case err == nil && (again || time.Since(g.moved) < linger):
+		case err == nil && (again || quiet < linger):
 			more = more || again
 			s.attention = true
 			kept = append(kept, g)
@@ -200,6 +290,10 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 			if err = g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); errors.As(err, &sink) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
+			}
+			if err == nil && s.waits(g, quiet) && len(kept) < maxHeld {
+				kept = append(kept, g)
+				continue
 			}
 		}
 		s.dirty = true
@@ -216,27 +310,22 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	return more, nil
 }
 
+// waits reports whether a file that was rotated, and has not grown for that long, is kept open in
+// case that it does.
+func (s *source) waits(g *generation, quiet time.Duration) bool {
+	wait := s.f.o.RotateWait
+	return !g.gone && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
+}
+
 // rotated goes on to the next file when there is one and nothing more is to be
 // expected of the current one, which was read to its end and has another name by
 // now, or none. It reports whether it did.
-func (s *source) rotated(ctx context.Context, buf []byte, there bool, info fs.FileInfo) (bool, error) {
+func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
-	if !there {
-		if quiet < settle*s.f.interval() || time.Since(s.scan) < safetyPolls*s.f.interval() {
-			return false, nil
-		}
-		s.scan = time.Now()
-	} else if (info.Size() == 0 || g.unfinished()) && quiet < settle*s.f.interval() {
-		return false, nil
-	}
-	next, err := s.next(predecessor{g, s.seen})
-	if next == nil {
-		if there && err != nil {
-			s.trouble("%v; it is tried again", bare(err))
-		}
+	if s.gaps || len(s.ahead) == 0 {
 		if there || !g.gone || quiet < linger {
-			return false, nil // who writes to it goes on, as long as there is no other
+			return false, nil // what is written to it is read, as long as there is no other
 		}
 		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
 		s.retire(g) // it has no name, and nobody writes to it: its space is given back
@@ -246,14 +335,22 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool, info fs.Fi
 		}
 		return false, nil
 	}
+	if g.unfinished() && !g.copied && quiet < settle*s.f.interval() {
+		return false, nil
+	}
+	next := s.ahead[0]
 	if err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); err != nil {
-		s.f.files.forget(next)
-		next.close()
 		return false, s.failed(ctx, g, err)
 	}
-	s.old = append(s.old, g)
-	s.tell(Event{Message: "goes on as another file, " + next.name, Routine: true})
+	s.ahead = slices.Delete(s.ahead, 0, 1)
+	g.until = 0
 	s.cur = nil
+	s.old = append(s.old, g)
+	if g.copied {
+		s.old = s.old[:len(s.old)-1]
+		s.retire(g)
+	}
+	s.tell(Event{Message: "goes on as another file, " + next.name, Routine: true})
 	if err := s.take(next); err != nil {
 		return false, err
 	}
@@ -276,9 +373,6 @@ func (s *source) take(g *generation) error {
 	}
 	g.out = s.out
 	s.cur, s.seen, s.read = g, g.mtime, time.Now()
-	if real, err := filepath.EvalSymlinks(s.path); err == nil {
-		s.real = real
-	}
 	if g.hole {
 		s.anew = fileID{}
 	}
@@ -307,11 +401,10 @@ func (s *source) begin() (bool, error) {
 	if s.saved != nil {
 		return s.resume()
 	}
-	before := predecessor{seen: s.seen}
+	before := predecessor{}
 	if s.out == nil {
 		switch {
 		case s.whole:
-			before.seen = time.Time{}
 		case s.start > 0:
 			before.seen = time.Now().Add(-time.Duration(s.start))
 		case !s.since.IsZero():
@@ -320,13 +413,14 @@ func (s *source) begin() (bool, error) {
 			before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
 		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
-		if !s.whole {
-			s.f.files.ignore(s, before.seen)
+		if !s.whole && !s.ignoreSiblings(before.seen) {
+			s.attention = true
+			return false, nil
 		}
 	}
 	g, err := s.next(before)
 	if g == nil {
-		s.attention = !errors.Is(err, fs.ErrNotExist)
+		s.attention = s.gaps || !errors.Is(err, fs.ErrNotExist)
 		s.noFile(err)
 		return false, nil
 	}
@@ -359,13 +453,13 @@ func (s *source) noFile(err error) {
 	}
 }
 
-// truncated begins the current file anew.
+// truncated goes on with what the current file held before it was truncated, if there are copies of
+// that, and then with its beginning.
 func (s *source) truncated() error {
 	g := s.cur
-	s.truncations++
 	line, lost := g.kept()
-	from, copied := s.copyOf(g)
-	if copied != nil {
+	copies, continued := s.copiesOf(g)
+	if continued {
 		line, lost = nil, 0
 	}
 	if len(line) > 0 {
@@ -373,36 +467,82 @@ func (s *source) truncated() error {
 			return err
 		}
 	}
-	window := time.Since(s.read).Round(time.Millisecond)
+	unread := max(0, g.largest-g.look)
+	s.truncations += max(1, len(copies))
 	s.dirty = true
-	s.f.files.forget(g)
-	if copied != nil {
-		s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), from)})
-		s.anew = g.id
-		g.close()
-		s.cur = nil
-		return s.take(copied) // the beginning of the file itself follows, as after a rotation
+	switch {
+	case len(copies) > 0:
+		s.tellCopies(copies)
+	default:
+		message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
+		if lost > 0 {
+			message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
+		}
+		if unread > 0 {
+			message += fmt.Sprintf(", and %d bytes that were not read yet", unread)
+		}
+		s.tell(Event{Message: message, Lost: lost + unread})
 	}
-	message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), window)
-	if lost > 0 {
-		message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
+	return s.restart(copies)
+}
+
+// skipped goes on with copies of what the current file, of which nothing was read yet, held before it
+// was truncated. It reports whether there are any.
+func (s *source) skipped() (bool, error) {
+	copies, _ := s.copiesOf(s.cur)
+	if len(copies) == 0 {
+		return false, nil
 	}
-	s.tell(Event{Message: message, Lost: lost})
+	s.truncations += len(copies)
+	s.dirty = true
+	s.tellCopies(copies)
+	return true, s.restart(copies)
+}
+
+// tellCopies tells that the file was truncated, and where what it held is read.
+func (s *source) tellCopies(copies []*generation) {
+	names := make([]string, len(copies))
+	for i, c := range copies {
+		names[i] = filepath.Base(c.name)
+	}
+	s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), strings.Join(names, ", "))})
+}
+
+// restart goes on with copies, and then with the beginning of the current file.
+func (s *source) restart(copies []*generation) error {
+	g := s.cur
 	if err := g.restart(); err != nil {
 		s.trouble("read: %v; it is tried again", bare(err))
+		s.f.files.forget(g)
 		g.close()
-		s.cur = nil
-		return nil
+		g = nil
 	}
-	s.f.files.claim(g, s)
+	if len(copies) == 0 {
+		if s.cur = g; g == nil {
+			return nil
+		}
+		return s.nextSink()
+	}
+	if g != nil {
+		s.ahead = slices.Insert(s.ahead, 0, g)
+	}
+	for i, c := range copies {
+		c.copied = true
+		if i > 0 {
+			s.ahead = slices.Insert(s.ahead, i-1, c)
+		}
+	}
+	if err := s.take(copies[0]); err != nil || copies[0].off > 0 {
+		return err
+	}
 	return s.nextSink()
 }
 
-// restart makes reading begin anew.
+// restart makes reading start at the beginning.
 func (g *generation) restart() error {
 	g.head, g.recent = nil, nil
 	g.off, g.look, g.silent, g.hole = 0, 0, 0, true
-	g.size, g.mtime = 0, time.Time{}
+	g.size, g.mtime, g.largest = 0, time.Time{}, 0
 	return g.readHead()
 }
 

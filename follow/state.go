@@ -46,6 +46,8 @@ type savedSource struct {
 	Reading []savedReading `json:"reading,omitempty"` // the oldest first; the last has the name, or had it
 	Read    []mark         `json:"read,omitempty"`    // those that are not to be read again
 	Context string         `json:"context,omitempty"` // for the lines behind all of them
+	Real    string         `json:"real,omitempty"`    // what the name stood for
+	Beside  *string        `json:"beside,omitempty"`  // the siblings that are not to be read
 }
 
 // savedReading is a place in a file up to which lines were printed.
@@ -252,7 +254,7 @@ func (w *saver) restore(s *source) {
 		delete(w.loaded, s.path)
 		s.saved = &saved
 		for _, r := range saved.Reading {
-			s.f.files.add(s, r.mark, true) // no other source may read it
+			s.f.files.add(s, r.mark) // no other source may read it
 		}
 	}
 	s.dirty = true
@@ -416,7 +418,7 @@ func (s *source) snapshot() {
 		s.f.saver.put(*s.saved)
 		return
 	}
-	all := savedSource{Path: s.path, Read: s.done[max(0, len(s.done)-maxKnown):]}
+	all := savedSource{Path: s.path, Real: s.real, Read: s.done[max(0, len(s.done)-maxKnown):], Beside: s.known()}
 	replay := false
 	if s.out != nil && s.out.Context != nil {
 		context, ok := s.out.Context(nil)
@@ -456,7 +458,12 @@ func (s *source) resume() (bool, error) {
 		s.saved, s.start, s.since = nil, Beginning, s.f.saver.since
 		return s.begin()
 	}
+	s.real = saved.Real
 	now, all, err := s.present()
+	if errors.Is(err, errLater) {
+		s.attention = true
+		return false, nil
+	}
 	defer func() { closeAll(all) }()
 	last := savedReading{}
 	if n := len(saved.Reading); n > 0 {
@@ -473,16 +480,11 @@ func (s *source) resume() (bool, error) {
 		return false, sinkError{err}
 	}
 	s.out = &outlet{Sink: sink}
-	s.real, _ = filepath.EvalSymlinks(s.path)
 	if saved.Context != "" && s.out.Restore != nil {
 		if err := s.out.Restore([]byte(saved.Context)); err != nil {
 			s.tell(Event{Message: fmt.Sprintf("what the checkpoint says is not understood (%v); it is read again", err)})
 			last.Replay = true
 		}
-	}
-	for _, m := range saved.Read {
-		s.f.files.add(s, m, true)
-		s.done = append(s.done, m)
 	}
 	for _, r := range saved.Reading[:max(0, len(saved.Reading)-1)] {
 		if g := claim(all, r.mark); g != nil {
@@ -491,6 +493,7 @@ func (s *source) resume() (bool, error) {
 			}
 		}
 	}
+	s.knowBefore(saved, all, last.Time)
 	s.dirty = true
 	if found != nil {
 		if err := found.resume(last); err != nil || s.f.files.claim(found, s) != nil {
@@ -511,7 +514,7 @@ func (s *source) resume() (bool, error) {
 			copied.close()
 		}
 	}
-	g, err := s.next(predecessor{seen: last.Time})
+	g, err := s.next(predecessor{})
 	if g == nil {
 		s.noFile(err)
 		return false, nil
@@ -526,14 +529,18 @@ func (s *source) resume() (bool, error) {
 // at one moment; all contains now.
 func (s *source) present() (now *generation, all []*generation, err error) {
 	for try := 0; ; try++ {
-		now, err = openGeneration(s.path)
-		siblings := s.siblings()
-		if try == maxTries || s.settled(now, siblings) {
+		now, err = s.f.disk.openGeneration(s.path)
+		beside, later := s.siblings()
+		if later != nil {
+			closeAll([]*generation{now})
+			return nil, nil, later
+		}
+		if try == maxTries || s.settled(now, beside) {
 			if now != nil {
 				all = append(all, now)
 			}
-			for _, c := range siblings {
-				if g, err := openGeneration(c.path); err == nil && (now == nil || g.id != now.id) {
+			for _, c := range beside.all {
+				if g, err := s.f.disk.openGeneration(c.path); err == nil && (now == nil || g.id != now.id) {
 					all = append(all, g)
 				} else if err == nil {
 					g.close()

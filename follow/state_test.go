@@ -205,7 +205,7 @@ func FuzzCheckpoint(f *testing.F) {
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o666); err != nil {
 		f.Fatal(err)
 	}
-	g, err := openGeneration(path)
+	g, err := newDisk(nil).openGeneration(path)
 	if err != nil {
 		f.Fatal(err)
 	}

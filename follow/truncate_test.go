@@ -87,7 +87,7 @@ func TestTruncationCountsWhatIsLost(t *testing.T) {
 // generationOf opens a file, and returns what reads of it all that is there.
 func generationOf(t *testing.T, path string, got *string) (g *generation, read func() error) {
 	t.Helper()
-	g, err := openGeneration(path)
+	g, err := newDisk(nil).openGeneration(path)
 	if err != nil {
 		t.Fatal(err)
 	}

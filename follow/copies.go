@@ -1,0 +1,126 @@
+package follow
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// copyWindow is how many bytes before the end of the shorter of two files are
+// compared.
+const copyWindow = 4 << 10
+
+// sameUpTo reports whether the first n bytes of g and old are the same, as far as their heads and
+// the last bytes of those tell, which it returns.
+func (g *generation) sameUpTo(old *generation, n int64) (last []byte, same bool) {
+	head := min(len(g.head), len(old.head))
+	if n == 0 || !bytes.Equal(g.head[:head], old.head[:head]) {
+		return nil, false
+	}
+	a, b := make([]byte, min(n, copyWindow)), make([]byte, min(n, copyWindow))
+	for _, of := range []struct {
+		g *generation
+		b []byte
+	}{{g, a}, {old, b}} {
+		if _, err := of.g.ReadAt(of.b, n-int64(len(a))); err != nil && err != io.EOF {
+			return nil, false
+		}
+	}
+	return a, bytes.Equal(a, b)
+}
+
+// copies reports whether one of g and old is a copy of the other, or of its
+// beginning. Files in which all lines are the same may have come one after the
+// other as well.
+func (g *generation) copies(old *generation) bool {
+	last, same := g.sameUpTo(old, min(g.size, old.size))
+	if !same {
+		return false
+	}
+	_, rest, _ := bytes.Cut(last, []byte{'\n'})
+	line, rest, _ := bytes.Cut(rest, []byte{'\n'})
+	for next := range bytes.Lines(rest) {
+		if !bytes.HasPrefix(line, bytes.TrimSuffix(next, []byte{'\n'})) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCopy reports whether g is a copy of before, or of another file that was read
+// just now.
+func (s *source) isCopy(g, before *generation) bool {
+	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
+}
+
+// copiesOf returns the files that hold what g held before it was truncated, perhaps several times
+// since it was read last, the oldest first: the first may be open after what was written of g. They
+// were not read, and are claimed.
+func (s *source) copiesOf(g *generation) (copies []*generation, continued bool) {
+	beside, err := s.steady()
+	if err != nil {
+		return nil, false
+	}
+	now, err := s.f.disk.openGeneration(s.path)
+	if err == nil {
+		defer now.close()
+	}
+	s.f.files.prune(s, beside.all, now)
+	rest := -1
+	for _, c := range beside.all {
+		if c.id == g.id || s.f.files.same(c) {
+			continue
+		}
+		copied, err := s.f.disk.openGeneration(c.path)
+		if err != nil {
+			continue
+		}
+		_, known := s.f.files.get(copied)
+		switch {
+		case known || copied.size == 0:
+		case g.look > 0 && rest < 0 && copied.continues(g):
+			if copied.size > g.off && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
+				rest = len(copies)
+				copies = append(copies, copied)
+				continue
+			}
+			s.f.files.leave(s, copied)
+			continued = true
+		case now != nil && now.id == g.id && s.isOfNow(copied, now):
+		case !s.isCopy(copied, nil) && s.f.files.claim(copied, s) == nil:
+			copies = append(copies, copied)
+			continue
+		}
+		copied.close()
+	}
+	first := (*generation)(nil)
+	if rest >= 0 {
+		first, continued = copies[rest], true
+		copies = slices.Delete(copies, rest, rest+1)
+	}
+	sortByAge(copies, nil, beside.all)
+	if first != nil {
+		copies = slices.Insert(copies, 0, first)
+	}
+	return copies, continued
+}
+
+// isOfNow reports whether copied is a copy of what the file holds now: it is being made, or the file
+// is to be truncated only then.
+func (s *source) isOfNow(copied, now *generation) bool {
+	if copied.size > now.size {
+		return false
+	}
+	_, same := copied.sameUpTo(now, copied.size)
+	return same
+}
+
+// continues reports whether g holds what was seen of old.
+func (g *generation) continues(old *generation) bool {
+	if g.size < old.look || !bytes.HasPrefix(g.head, old.head) || len(old.recent) == 0 {
+		return false
+	}
+	b := make([]byte, len(old.recent))
+	_, err := g.ReadAt(b, old.look-int64(len(b)))
+	return (err == nil || err == io.EOF) && bytes.Equal(b, old.recent)
+}

@@ -1,0 +1,202 @@
+package follow
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// packed are the ends of names of files that hold no lines, or not yet.
+var packed = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z", ".tmp", ".swp", "~"}
+
+func isPacked(name string) bool { return packedBase(name) != "" }
+
+// packedBase returns the name that compression has made name of; "" if it has not.
+func packedBase(name string) string {
+	for _, end := range packed {
+		if i := len(name) - len(end); i > 0 && strings.EqualFold(name[i:], end) {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
+// isRotated reports whether rotation may give name, of a file that holds lines, to a file called
+// base: app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log, which may
+// belong to another process, nor app.log.worker2 or app.log.2.json.
+func isRotated(base, name string) bool {
+	if isPacked(name) {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(name, base); ok {
+		return isRotationPart(rest, false)
+	}
+	ext := filepath.Ext(base)
+	stem := strings.TrimSuffix(base, ext)
+	if ext == "" || stem == "" {
+		return false
+	}
+	rest, ok := strings.CutPrefix(name, stem)
+	rest, end := strings.CutSuffix(rest, ext)
+	return ok && end && isRotationPart(rest, true)
+}
+
+// maxPartDigits is how many digits a number in the name of a rotated file has: nanoseconds since
+// 1970 have 19.
+const maxPartDigits = 19
+
+// isRotationPart reports whether rest is what rotation adds to a name: numbers, dates, times and
+// words such as old, each after a separator. If dated, a date must be among them.
+func isRotationPart(rest string, dated bool) bool {
+	if len(rest) < 2 || !strings.ContainsRune(".-_", rune(rest[0])) {
+		return false
+	}
+	var numbers []string
+	known := false
+	for _, part := range strings.FieldsFunc(strings.ToLower(rest), func(r rune) bool { return strings.ContainsRune(".-_:+, ", r) }) {
+		word := strings.Trim(part, "0123456789")
+		switch {
+		case len(part) > maxPartDigits:
+			return false
+		case word == "": // a number
+		case word == "t" && part[0] != 't' || word == "z" && part[0] != 'z': // 20261120T132438Z, 02T15
+		case strings.Count(part, "t") == 1 && strings.HasSuffix(part, "z") && strings.Trim(part, "0123456789tz") == "" && len(part) > 3:
+		case word == "w" && part[0] == 'w' && len(part) == 3: // the week of a year
+		case slices.Contains(months, part):
+		case slices.Contains(rotationWords, word) && strings.HasPrefix(part, word):
+		default:
+			return false
+		}
+		known = true
+		numbers = append(numbers, strings.FieldsFunc(part, func(r rune) bool { return r < '0' || r > '9' })...)
+	}
+	return known && (!dated || hasDate(numbers))
+}
+
+var (
+	rotationWords = []string{"old", "prev", "previous", "last", "bak", "backup", "rotated", "save", "saved", "orig"}
+	months        = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+)
+
+// hasDate reports whether there is a date among numbers, in one or in three of them, or a time in
+// seconds since 1970.
+func hasDate(numbers []string) bool {
+	for i, n := range numbers {
+		switch {
+		case len(n) >= 8 && len(n) <= 14 && isYear(n[:4]) && inRange(n[4:6], 12) && inRange(n[6:8], 31): // 20261120132438
+			return true
+		case len(n) == 10 && n[0] == '1', len(n) == 13 && n[0] == '1':
+			return true
+		case i+2 >= len(numbers):
+		case isYear(n) && inRange(numbers[i+1], 12) && inRange(numbers[i+2], 31): // 2026-11-20
+			return true
+		case len(n) == 2 && len(numbers[i+1]) == 2 && inRange(n, 31) && inRange(numbers[i+1], 31) && isYear(numbers[i+2]): // 20-11-2026, 11-20-2026
+			return true
+		}
+	}
+	return false
+}
+
+func isYear(s string) bool { return len(s) == 4 && (s[:2] == "19" || s[:2] == "20") }
+
+// inRange reports whether s is a number of two digits from 1 to most.
+func inRange(s string, most int) bool {
+	if len(s) != 2 {
+		return false
+	}
+	n := int(s[0]-'0')*10 + int(s[1]-'0')
+	return n >= 1 && n <= most
+}
+
+// sortByAge sorts files from the oldest to the youngest. If their names differ in numbers alone,
+// these decide, so that a clock that is set back, and files of the same tick of a clock, keep their
+// order; otherwise the last change decides. before are names of files that are known to be older, all
+// are all files of the folder.
+func sortByAge(files []*generation, before []string, all []sibling) {
+	if len(files) < 2 {
+		return
+	}
+	of := shape(files[0].name)
+	var names []sibling
+	for _, g := range files {
+		if shape(g.name) != of {
+			slices.SortStableFunc(files, func(a, b *generation) int { return a.mtime.Compare(b.mtime) })
+			return
+		}
+		names = append(names, sibling{path: g.name, mtime: g.mtime})
+	}
+	votes := 0
+	for _, older := range before {
+		for _, c := range names {
+			if shape(older) == of {
+				votes += compareNumbers(c.path, older)
+			}
+		}
+	}
+	if votes == 0 {
+		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
+	}
+	if votes == 0 { // small numbers shrink, as logrotate's do, and dates grow
+		votes = -1
+		if name := filepath.Base(files[0].name); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
+			votes = 1
+		}
+	}
+	slices.SortStableFunc(files, func(a, b *generation) int {
+		c := compareNumbers(a.name, b.name)
+		if votes < 0 {
+			c = -c
+		}
+		return cmp.Or(c, a.mtime.Compare(b.mtime))
+	})
+}
+
+// votesOf returns how many more files of a shape have greater numbers than the next older one than
+// have lesser ones.
+func votesOf(of string, all []sibling) (votes int) {
+	all = slices.DeleteFunc(slices.Clone(all), func(c sibling) bool { return shape(c.path) != of })
+	slices.SortFunc(all, func(a, b sibling) int { return compareNumbers(a.path, b.path) })
+	for i := 1; i < len(all); i++ {
+		votes += all[i].mtime.Compare(all[i-1].mtime)
+	}
+	return votes
+}
+
+// shape returns name with a # for each number.
+func shape(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i]-'0' < 10 {
+			if i == 0 || name[i-1]-'0' >= 10 {
+				b.WriteByte('#')
+			}
+			continue
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+// compareNumbers compares names, runs of digits by their value.
+func compareNumbers(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == "" || y == "" {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		a, b = a[len(x):], b[len(y):]
+		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns the digits that s begins with.
+func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }
