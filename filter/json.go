@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -235,46 +235,9 @@ func appendString[S []byte | string](b []byte, s S) []byte {
 }
 
 // appendText appends s as a JSON string; lossy says that bytes of s which are
-// not UTF-8 became U+FFFD. What HTML or JavaScript would interpret is escaped,
-// as encoding/json does.
+// not UTF-8 became U+FFFD.
 func appendText[S []byte | string](b []byte, s S) (_ []byte, lossy bool) {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
-			i++
-			continue
-		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
-			if !(r == utf8.RuneError && n == 1) && r >= 0xa0 && r != 0x2028 && r != 0x2029 {
-				i += n
-				continue
-			}
-		}
-		b = append(b, s[from:i]...)
-		switch {
-		case r == utf8.RuneError:
-			b = append(b, "\ufffd"...)
-			lossy = true
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '\t':
-			b = append(b, `\t`...)
-		default:
-			b = append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-		}
-		i += n
-		from = i
-	}
-	b = append(b, s[from:]...)
-	return append(b, '"'), lossy
+	return escape.AppendHTMLString(b, s)
 }
 
 // sortMaps puts the maps of m in the order of their addresses.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -79,6 +80,9 @@ func TestJSONHoldsWhatTextShows(t *testing.T) {
 	for seed := range uint64(300) {
 		in := newGenerator(seed).log(40)
 		o.Output = Text
+		if seed%3 == 0 {
+			in += strings.Join(hostile, "{{{symbol:") + "\n"
+		}
 		want, _ := filterString(t, o, in, nil)
 		o.Output = JSON
 		out, _ := filterString(t, o, in, newGenerator(seed).Rand)
@@ -90,6 +94,9 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 	t.Helper()
 	if !utf8.ValidString(out) {
 		t.Fatalf("not UTF-8: %q", out)
+	}
+	if escaped := string(escape.AppendText(nil, out, "\n")); escaped != out { // a terminal may show it
+		t.Fatalf("this is not harmless on a terminal: %q", out)
 	}
 	for line := range strings.Lines(out) {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
@@ -207,6 +214,7 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Add([]byte("<script>\u2028\xff\x00\"\\\n{{{symbol:</script>}}}\n{{{module:0:\xc3\x28\":elf:aa}}}"))
 	f.Add([]byte("{{{hexdict: a:0x1\nb:0x2 c:\xff}}} x\n"))
+	f.Add([]byte("a\u202e\u00ad\u2066\u2065{{{symbol:\U000e0041}}}\n{{{module:0:\u202ea.so:elf:aa}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{pc:0x1000}}}\n"))
 	schema := loadSchema(f)
 	s := testSymbolizer(f)
 	f.Fuzz(func(t *testing.T, log []byte) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/follow"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // followPatience is how long output that blocks is waited for when files are
@@ -351,9 +351,8 @@ func (o *outlet) of(name string, c *config) *outletOf {
 	w := &outletOf{o: o, name: name, start: true}
 	switch {
 	case c.output == outputJSON:
-		if quoted, err := json.Marshal(name); err == nil {
-			w.object = append(append([]byte(`"file":`), quoted...), ',')
-		}
+		quoted, _ := escape.AppendHTMLString([]byte(`"file":`), name)
+		w.object = append(quoted, ',')
 	case c.follow.withName:
 		w.prefix = []byte(oneLine(name) + ": ")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
@@ -199,6 +200,24 @@ func (t translation) Write(p []byte) (int, error) {
 func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
+
+// harmless returns what prints an input in its own format: to a terminal,
+// unless --raw is given, with control characters made visible.
+func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
+	if !at.options.Terminal {
+		return report(at.batch.w)
+	}
+	w := escape.NewWriter(at.batch.w)
+	return escaped{report(w), w}
+}
+
+// escaped is a report that writes to a terminal.
+type escaped struct {
+	io.WriteCloser
+	w *escape.Writer
+}
+
+func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
 // A batch collects what is written to it between flushes, if it is on: a
 // translator gives a filter a frame at a time, and each would be written.

@@ -116,7 +116,7 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 		o.Output = rtrace.JSON
 		return rtrace.NewReport(at.batch.w, r.sym, o)
 	case outputRTrace:
-		return rtrace.NewReport(at.batch.w, r.sym, o)
+		return at.harmless(func(w io.Writer) io.WriteCloser { return rtrace.NewReport(w, r.sym, o) })
 	}
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return rtrace.NewMarkup(dst, o) })
 }

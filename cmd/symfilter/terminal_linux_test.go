@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // openTerminal returns both ends of a pseudo-terminal that changes nothing.
@@ -162,5 +164,45 @@ func TestTerminal(t *testing.T) {
 	line, _, _ := strings.Cut(onTerminal(t, log, nil, "--output=json"), "\n")
 	if line += "\n"; line != object {
 		t.Errorf("--output=json:\n got %q\nwant %q", line, object)
+	}
+}
+
+// Reports in their own formats are escaped for a terminal as logs are, and
+// objects everywhere; --raw and pipes get reports byte by byte.
+func TestReportsOnATerminal(t *testing.T) {
+	const evil = "\x1b]0;title\a\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n"
+	const shown = `\x1b]0;title\x07\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n`
+	const quoted = `\u001b]0;title\u0007\u001b[31m\u202e\u00ad\u2066\udb40\udc41` + "\ufffd\ufffd" + `5n`
+	const report = "version=2.2, arch=x86_64, timestamp=2010.1.1 1:1:1, process=/bin/EVIL, pid=1\n" +
+		": /lib/EVIL.so => 0x1000-0x2000\n1. [100.1] mallocEVIL(10) = 0x4000\n\t0x1100\n\n"
+	const profile = "# callgrind format\nversion: 1\ncmd: EVIL\npositions: line\nevents: Ir\n\nob=/lib/EVIL.so\nfl=EVIL.c\nfn=EVIL\n1 10\n\n"
+	const log = "EVIL{{{module:0:EVIL:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{pc:0x1000}}}{{{symbol:EVIL}}}\n"
+	for _, test := range []struct {
+		args, log string
+		want      string // what becomes of EVIL
+	}{
+		{"--output=rtrace", report, shown},
+		{"--output=rtrace --raw", report, evil},
+		{"--output=callgrind", profile, shown},
+		{"--output=callgrind --raw", profile, shown}, // names are escaped everywhere
+		{"--output=json", log, quoted},
+		{"--output=json --raw", log, quoted},
+		{"--output=json --input=rtrace", report, quoted},
+		{"--output=json --input=callgrind", profile, quoted},
+		{"--input=callgrind", profile, shown},
+		{"--input=rtrace", report, shown},
+	} {
+		got := onTerminal(t, strings.ReplaceAll(test.log, "EVIL", evil), []string{"NO_COLOR=1"}, append(strings.Fields(test.args), "-q")...)
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q in it", test.args, got, test.want)
+		}
+		if left := escape.AppendText(nil, got, "\t\n"); test.want != evil && string(left) != got {
+			t.Errorf("%s: this reaches the terminal: %q", test.args, got)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "--output=rtrace", "-q")
+	cmd.Stdin, cmd.Env = strings.NewReader(strings.ReplaceAll(report, "EVIL", evil)), append(os.Environ(), asCommand+"=1")
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), evil) {
+		t.Errorf("in a pipe: got %q, %v; want %q in it", out, err, evil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -27,7 +28,7 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 			continue
 		}
 		r, n := decode(text, i)
-		if n > 1 && r != reserved && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+		if n > 1 && !obeyed(r) {
 			i += n
 			continue
 		}
@@ -46,19 +47,47 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// AppendString appends text as a string of JSON. What is no UTF-8 becomes
-// U+FFFD.
+// obeyed reports whether a terminal or an editor may obey r, a character beyond ASCII, or show nothing for it.
+func obeyed(r rune) bool {
+	switch {
+	case r < 0x600: // most of the world's alphabets
+		return r < 0xa0 || r == '\u00ad'
+	case r > 0x206f && r < 0xfe00: // and the scripts of East Asia
+		return false
+	}
+	return r == reserved || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// AppendString appends text as a string of JSON. What AppendText makes visible is escaped as \u202e, in surrogates beyond U+FFFF, so that the
+// string does no harm on a terminal either; a program that decodes it gets text. What is no UTF-8 becomes U+FFFD.
 func AppendString[S []byte | string](dst []byte, text S) []byte {
+	dst, _ = appendString(dst, text, &inString)
+	return dst
+}
+
+// AppendHTMLString is AppendString, but also escapes what HTML or JavaScript would interpret, as encoding/json does. Lossy reports that bytes
+// of text which are not UTF-8 became U+FFFD.
+func AppendHTMLString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
+	return appendString(dst, text, &inHTML)
+}
+
+// The characters of ASCII that are escaped in a string of JSON, a bit each, and those that are in one that HTML may hold.
+var (
+	inString = [2]uint64{1<<' ' - 1 | 1<<'"', 1<<('\\'-64) | 1<<(0x7f-64)}
+	inHTML   = [2]uint64{inString[0] | 1<<'<' | 1<<'>' | 1<<'&', inString[1]}
+)
+
+func appendString[S []byte | string](dst []byte, text S, special *[2]uint64) (_ []byte, lossy bool) {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+		if c < utf8.RuneSelf && special[c>>6]>>(c&63)&1 == 0 {
 			i++
 			continue
 		}
 		r, n := decode(text, i)
-		if n > 1 && r >= 0xa0 && r != '\u2028' && r != '\u2029' {
+		if n > 1 && !obeyed(r) {
 			i += n
 			continue
 		}
@@ -66,19 +95,23 @@ func AppendString[S []byte | string](dst []byte, text S) []byte {
 		switch {
 		case r == utf8.RuneError:
 			dst = append(dst, "\ufffd"...)
+			lossy = true
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c == '\n':
 			dst = append(dst, '\\', 'n')
 		case c == '\t':
 			dst = append(dst, '\\', 't')
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			dst = append4(append(append4(append(dst, '\\', 'u'), high), '\\', 'u'), low)
 		default:
 			dst = append4(append(dst, '\\', 'u'), r)
 		}
 		i += n
 		from = i
 	}
-	return append(append(dst, text[from:]...), '"')
+	return append(append(dst, text[from:]...), '"'), lossy
 }
 
 // decode returns the character of text at i, and its length: 1 also where it

@@ -2,6 +2,7 @@ package escape
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -35,6 +36,59 @@ func TestObjectsAreOfJSON(t *testing.T) {
 	}
 }
 
+func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"a\u202eb\u2066c\u00adд\ufeff", `"a\u202eb\u2066c\u00adд\ufeff"`},
+		{"\U000e0041\U000e007f😀", `"\udb40\udc41\udb40\udc7f😀"`},
+		{"\u2065\u0085\x7f", `"\u2065\u0085\u007f"`},
+		{"<&>", `"<&>"`},
+	} {
+		if got := string(AppendString(nil, tt.text)); got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		text, want string
+		lossy      bool
+	}{
+		{"<a href='&'>", `"\u003ca href='\u0026'\u003e"`, false},
+		{"a\xffb\ufffd", `"a` + "\ufffdb\ufffd" + `"`, true},
+		{"\u202e", `"\u202e"`, false},
+	} {
+		if got, lossy := AppendHTMLString(nil, tt.text); string(got) != tt.want || lossy != tt.lossy {
+			t.Errorf("%q: got %s, %v, want %s", tt.text, got, lossy, tt.want)
+		}
+	}
+}
+
+// The ranges that need no table are those of Unicode.
+func TestObeyed(t *testing.T) {
+	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
+		if got, want := obeyed(r), r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp); got != want {
+			t.Errorf("%U: got %v, want %v", r, got, want)
+		}
+	}
+}
+
+// Whatever the pieces in which text comes, a terminal sees the same.
+func TestWriterEscapesLines(t *testing.T) {
+	const text = "a\tb\r\n\x1b]0;title\x07grün😀\u202e\U000e0041\rx\n\xff\xe6\x9c\n\r\n\xe6\x9c"
+	const want = "a\tb\r\n\\x1b]0;title\\x07grün😀\\u202e\\U000e0041\\x0dx\n\\xff\\xe6\\x9c\n\r\n\\xe6\\x9c"
+	for size := 1; size <= len(text); size++ {
+		var got strings.Builder
+		w := NewWriter(&got)
+		for piece := range slices.Chunk([]byte(text), size) {
+			if n, err := w.Write(piece); n != len(piece) || err != nil {
+				t.Errorf("got %d, %v", n, err)
+			}
+		}
+		w.Close()
+		if got.String() != want {
+			t.Errorf("in pieces of %d: got %q, want %q", size, got.String(), want)
+		}
+	}
+}
+
 // Whatever the bytes are, the text for people has nothing that a terminal
 // obeys, and the string for programs says the same as encoding/json's.
 func FuzzEscape(f *testing.F) {
@@ -43,13 +97,30 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		shown := string(AppendText(nil, text, ""))
-		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(r rune) bool {
+		harmful := func(r rune) bool {
 			return r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-		}) {
+		}
+		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, harmful) {
 			t.Errorf("%q is shown as %q", text, shown)
+		}
+		var terminal strings.Builder
+		w := NewWriter(&terminal)
+		w.Write(text[:len(text)/2])
+		w.Write(text[len(text)/2:])
+		w.Close()
+		if left := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(terminal.String()); !utf8.ValidString(left) || strings.ContainsFunc(left, harmful) {
+			t.Errorf("%q is shown on a terminal as %q", text, terminal.String())
 		}
 		var got, want string
 		quoted := AppendString(nil, text)
+		html, lossy := AppendHTMLString(nil, text)
+		if strings.ContainsFunc(string(quoted), harmful) || strings.ContainsFunc(string(html), harmful) || strings.ContainsAny(string(html), "<>&") {
+			t.Errorf("%q becomes %q, and for HTML %q", text, quoted, html)
+		}
+		var again string
+		if err := json.Unmarshal(html, &again); err != nil || !lossy && again != string(text) {
+			t.Errorf("got %q, %v for %q", again, err, text)
+		}
 		if err := json.Unmarshal(quoted, &got); err != nil {
 			t.Fatalf("%v in %s", err, quoted)
 		}

@@ -1,0 +1,72 @@
+package escape
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+// A Writer passes text on to a terminal with everything but TAB and line ends made visible, as AppendText does. Close it: it may hold up to
+// three bytes back. It is not for several goroutines.
+type Writer struct {
+	w    io.Writer
+	held []byte // the beginning of a character, or a carriage return
+	out  []byte
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write passes p on, but for a character at its end that is not yet whole.
+func (w *Writer) Write(p []byte) (int, error) {
+	text := p
+	if len(w.held) > 0 {
+		text = append(w.held, p...)
+	}
+	cut := len(text) - unfinished(text)
+	err := w.pass(text[:cut])
+	w.held = append([]byte(nil), text[cut:]...)
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close passes on what is held back. It leaves the writer below open.
+func (w *Writer) Close() error {
+	held := w.held
+	w.held = nil
+	return w.pass(held)
+}
+
+func (w *Writer) pass(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	w.out = w.out[:0]
+	for line := range bytes.Lines(text) {
+		end := len(line)
+		if bytes.HasSuffix(line, []byte("\r\n")) {
+			end -= 2
+		}
+		w.out = append(AppendText(w.out, line[:end], "\t\n"), line[end:]...)
+	}
+	_, err := w.w.Write(w.out)
+	return err
+}
+
+// unfinished returns how many bytes at the end of text may be part of what the next ones bring.
+func unfinished(text []byte) int {
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		return 1
+	}
+	for n := 1; n <= min(len(text), utf8.UTFMax-1); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(text[len(text)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
