@@ -176,7 +176,7 @@ func parseURLs(words []string) []*server {
 			case "enforcing":
 				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"
 			default:
-				ima = fmt.Sprintf("refused: %q is no tag that symfilter knows; ima:ignore is", word)
+				ima = fmt.Sprintf("refused: %q is no tag that symfilter knows; ima:ignore is", redacted(word))
 			}
 			continue
 		}
@@ -199,17 +199,35 @@ func newServer(prefix string) *server {
 	switch {
 	case err != nil: // the error holds the URL, which may hold a password
 		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: it is no URL"
-	case u.Scheme == "":
-		s.name, s.refused = u.Redacted(), "refused: it does not begin with http:// or https://"
+	case u.Scheme == "" || u.Opaque != "" && strings.Contains(u.Opaque, "@"): // user:password@host
+		s.name, s.refused = redacted(s.prefix), "refused: it does not begin with http:// or https://"
 	case u.Scheme != "http" && u.Scheme != "https":
-		s.name, s.refused = u.Redacted(), fmt.Sprintf("refused: %q is no URL of http or https", u.Scheme+":")
+		s.name, s.refused = redacted(s.prefix), fmt.Sprintf("refused: %q is no URL of http or https", u.Scheme+":")
 	case u.Host == "" || u.Opaque != "":
-		s.name, s.refused = u.Redacted(), "refused: its URL names no host"
+		s.name, s.refused = redacted(s.prefix), "refused: its URL names no host"
 	case u.RawQuery != "" || u.Fragment != "":
-		s.name, s.refused = u.Redacted(), "refused: its URL has a query or a fragment"
+		s.name, s.refused = redacted(s.prefix), "refused: its URL has a query or a fragment"
 	default:
 		s.user, u.User = u.User, nil
 		s.url, s.name = u, u.String()
 	}
 	return s
+}
+
+// redacted returns a URL that is not used without what may be secret in it: all before an @, and a query. It need not be a URL: who
+// forgets the scheme writes user:password@host.
+func redacted(word string) string {
+	scheme, rest, ok := strings.Cut(word, "://")
+	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") == "" {
+		scheme += "://"
+	} else {
+		scheme, rest = "", word
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "xxxxx" + rest[at:]
+	}
+	if query := strings.IndexAny(rest, "?#"); query >= 0 {
+		rest = rest[:query+1] + "xxxxx"
+	}
+	return scheme + rest
 }
