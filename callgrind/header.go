@@ -23,6 +23,9 @@ func (r *Reader) header(line, key, value []byte) error {
 		r.bad(line)
 		return nil
 	}
+	if !known {
+		r.pass() // it may be the line of a log as well
+	}
 	if err := r.begins(k); err != nil {
 		return err
 	}

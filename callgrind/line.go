@@ -7,22 +7,22 @@ import (
 
 // numbers reads a line of numbers: where, and costs.
 func (r *Reader) numbers(b []byte) error {
+	pos, i, ok := r.position(b, 0)
+	if !ok {
+		r.bad(b)
+		return nil
+	}
 	if r.columns == nil {
 		if err := r.assume(); err != nil {
 			return err
 		}
 	}
 	r.body = true
-	pos, i, ok := r.position(b, 0)
-	if !ok {
-		r.bad(b)
-		return nil
-	}
 	r.last = pos
 	r.rec.Position = pos
 	costs := r.costs
 	clear(costs)
-	some := false
+	some, good := false, false
 	for column := 0; ; column++ {
 		for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 			i++
@@ -31,7 +31,7 @@ func (r *Reader) numbers(b []byte) error {
 			break
 		}
 		var n int64
-		start := i
+		start, isCost := i, true
 		if c := b[i] - '0'; c < 10 { // as a rule
 			n = int64(c)
 			for i++; i < len(b) && b[i]-'0' < 10; i++ {
@@ -39,8 +39,9 @@ func (r *Reader) numbers(b []byte) error {
 			}
 		}
 		if i-start == 0 || i-start > 18 || i < len(b) && b[i] != ' ' && b[i] != '\t' {
-			if n, i, ok = number(b, start); !ok {
+			if n, i, isCost = number(b, start); !isCost {
 				r.complain("number", "has %q, which is no cost; it counts 0", word(b, start))
+				r.pass()
 			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
 				r.complain("fraction", "has %q; of fractions, the whole numbers count", b[start:i])
 			}
@@ -50,9 +51,13 @@ func (r *Reader) numbers(b []byte) error {
 			break
 		}
 		some = true
+		good = good || isCost
 		if c := r.columns[column]; c >= 0 {
 			costs[c] = plus(costs[c], n)
 		}
+	}
+	if r.passed && !good && r.next == aCost {
+		return nil // the line of a log that begins with a number, such as a time
 	}
 	r.rec.Costs = costs
 	switch r.next {

@@ -21,6 +21,7 @@ import (
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
 	r.Reader = newReader(r.record, o.diagnose, o.Budget)
+	r.Reader.foreign = r.log
 	r.objects = objects{o: &o, r: r.Reader}
 	return r
 }
@@ -85,6 +86,15 @@ func (r *renderer) clean(s string) { r.line = escape.AppendText(r.line, s, "") }
 func (r *renderer) end() error {
 	r.line = append(r.line, '\n')
 	r.flush()
+	return r.err
+}
+
+// log renders a line that is not of a profile, as it is.
+func (r *renderer) log(line []byte) error {
+	r.flush()
+	if r.err == nil {
+		r.err = r.dst.Text(line)
+	}
 	return r.err
 }
 

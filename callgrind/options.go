@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -61,6 +62,11 @@ type Options struct {
 	// Diagnose is told, in one line each, what is wrong with the profile, and
 	// which objects' files are not there. Nil: nobody is.
 	Diagnose func(string)
+
+	// Foreign takes the lines that are not of a profile, as they came, before the table is printed;
+	// it is closed before that. It is for NewReport with Table; NewMarkup makes text of such lines.
+	// Nil, and in other outputs: such lines are left out, and Diagnose is told.
+	Foreign io.WriteCloser
 
 	// Label is the profile's name, for the heading of a table.
 	Label string

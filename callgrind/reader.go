@@ -11,8 +11,12 @@ type Reader struct {
 	diagnose func(string)
 	err      error
 
+	foreign func(line []byte) error // takes lines that are not of a profile, as they came; nil: they are left out
+
 	line    []byte // the beginning of a line that is not whole
-	skip    bool   // the rest of a line that is too long
+	raw     []byte // the current line as it came, as far as it is kept
+	passed  bool   // the current line was given to foreign
+	long    bool   // the current line was too long: it was read without its end
 	number  int    // of the line
 	told    map[string]int
 	names   *names
@@ -124,58 +128,62 @@ func (r *Reader) Write(p []byte) (int, error) {
 	}
 	rest := p
 	for len(rest) > 0 {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
 			r.keep(rest)
 			break
 		}
 		line := rest[:end]
-		rest = rest[end+1:]
-		if len(r.line) > 0 || r.skip {
+		rest = rest[end:]
+		if len(r.line) > 0 || r.long || len(line) > maxLine+1 {
 			r.keep(line)
 			line = r.line
-			r.line, r.skip = r.line[:0], false
-		} else if len(line) > maxLine {
-			line = line[:maxLine]
-			r.tooLong()
 		}
-		if r.err = r.read(line); r.err != nil {
+		if !r.long {
+			r.read(line)
+		}
+		r.line, r.long = r.line[:0], false
+		if r.err != nil {
 			return len(p) - len(rest), r.err
 		}
 	}
-	return len(p), nil
+	return len(p), r.err
 }
 
-// keep keeps a piece of a line.
+// keep keeps a piece of a line. A line that is too long is read as soon as that is known; the rest of
+// it is passed on if the line is, and else left out.
 func (r *Reader) keep(b []byte) {
-	if room := maxLine - len(r.line); len(b) > room {
-		b = b[:room]
-		if !r.skip {
-			r.number++
-			r.tooLong()
-			r.number--
+	if room := maxLine - len(r.line); !r.long && len(bytes.TrimSuffix(b, newline)) > room {
+		r.line = append(r.line, b[:room]...)
+		b = b[room:]
+		r.read(r.line)
+		r.long = true
+		if !r.passed {
+			r.complain("is too long", "is longer than %d bytes; its end is left out", maxLine)
 		}
-		r.skip = true
 	}
-	r.line = append(r.line, b...)
+	switch {
+	case !r.long:
+		r.line = append(r.line, b...)
+	case r.passed && r.err == nil:
+		r.err = r.foreign(b)
+	}
 }
 
-func (r *Reader) tooLong() {
-	r.complain("is too long", "is longer than %d bytes; its end is left out", maxLine)
-}
+var newline = []byte{'\n'}
 
 // Close reads the last line, if it has no end, and tells how many lines were not
 // told of.
 func (r *Reader) Close() error {
-	if r.err == nil && len(r.line) > 0 {
-		r.err = r.read(r.line)
-		r.line = nil
+	if r.err == nil && len(r.line) > 0 && !r.long {
+		r.read(r.line)
 	}
+	r.line, r.raw = nil, nil
 	if r.next == aCall {
 		r.complain("cut", "is the last one; the call before it has no cost")
 	}
-	for _, kind := range []string{"cut", "is too long", "none", "undefined", "number", "fraction", "extra", "names", "call", "sums", "model"} {
-		if n := r.told[kind] - maxTold; n > 0 && r.diagnose != nil {
+	for _, kind := range []string{"cut", "is too long", "none", "passed", "undefined", "number", "fraction", "extra", "names", "call", "sums", "model"} {
+		if n := r.told[kind] - tellable(kind); n > 0 && r.diagnose != nil {
 			r.diagnose(fmt.Sprintf("%d more lines are like the last of these", n))
 		}
 		delete(r.told, kind)
@@ -190,13 +198,29 @@ func (r *Reader) complain(kind, format string, args ...any) {
 
 func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 	r.told[kind]++
-	if r.diagnose != nil && r.told[kind] <= maxTold {
+	if r.diagnose != nil && r.told[kind] <= tellable(kind) {
 		r.diagnose(fmt.Sprintf("line %d ", line) + fmt.Sprintf(format, args...))
 	}
 }
 
-// read reads a line.
-func (r *Reader) read(b []byte) error {
+// tellable returns how many complaints of a kind are told one by one. Lines that are printed are seen
+// anyway.
+func tellable(kind string) int {
+	if kind == "passed" {
+		return 1
+	}
+	return maxTold
+}
+
+// read reads a line, which may have its end.
+func (r *Reader) read(line []byte) {
+	r.raw, r.passed = line, false
+	if err := r.readLine(bytes.TrimSuffix(line, newline)); r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *Reader) readLine(b []byte) error {
 	r.number++
 	if r.number == 1 {
 		b = bytes.TrimPrefix(b, []byte(byteOrderMark))
@@ -241,9 +265,26 @@ const byteOrderMark = "\xef\xbb\xbf"
 // maxKey is the longest word before a '=' or a ':', in bytes.
 const maxKey = 32
 
-// bad tells of a line that is none of a profile.
+// bad passes on the current line, which is not of a profile, or complains of it.
 func (r *Reader) bad(b []byte) {
-	r.complain("none", "is none of a profile, and left out: %q", b[:min(len(b), 60)])
+	if r.foreign == nil {
+		r.complain("none", "is none of a profile, and left out: %q", b[:min(len(b), 60)])
+		return
+	}
+	r.pass()
+}
+
+// pass passes on the current line, once, if foreign takes such lines. What is left of the line may
+// count nevertheless.
+func (r *Reader) pass() {
+	if r.foreign == nil || r.passed {
+		return
+	}
+	r.passed = true
+	r.complain("passed", "is not a line of a profile, and printed as it is: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+	if err := r.foreign(r.raw); r.err == nil {
+		r.err = err
+	}
 }
 
 // spec reads a line that says where the next costs are, or what comes next.

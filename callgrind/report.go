@@ -19,6 +19,9 @@ func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) *Report {
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
 	r.out = printer{w: w}
+	if o.Foreign != nil && o.Output == Table {
+		r.Reader.foreign = r.foreign
+	}
 	switch o.Output {
 	case Profile:
 		r.m.jumpy = true
@@ -37,6 +40,7 @@ type Report struct {
 	again *rewriter
 
 	object     Name // of the last line
+	openLine   bool // the last line that Foreign was given has no end
 	unresolved []Unresolved
 	failed     error
 }
@@ -78,10 +82,33 @@ func (r *Report) endPart() {
 	r.m.head.thread, r.m.head.trigger = "", ""
 }
 
+// foreign gives Foreign a line, or a part of one.
+func (r *Report) foreign(line []byte) error {
+	r.openLine = len(line) == 0 || line[len(line)-1] != '\n'
+	_, err := r.o.Foreign.Write(line)
+	return err
+}
+
+// endForeign ends the lines that are not of the profile. The table begins on a line of its own.
+func (r *Report) endForeign() error {
+	if r.Reader.foreign == nil {
+		return nil
+	}
+	if r.openLine && len(r.Events()) > 0 {
+		if _, err := r.o.Foreign.Write(newline); err != nil {
+			return err
+		}
+	}
+	return r.o.Foreign.Close()
+}
+
 // Close prints the report. It does not close the writer.
 func (r *Report) Close() error {
 	defer r.share.release()
 	err := r.Reader.Close()
+	if e := r.endForeign(); err == nil {
+		err = e
+	}
 	if r.m.sums.begun {
 		r.endPart()
 	}

@@ -156,6 +156,10 @@ type Sink struct {
 	// is to be known.
 	Context func(dst []byte) (context []byte, ok bool)
 
+	// Changed reports, once, that what Context appends has changed although nothing was written: the
+	// sink has printed what it had kept. It must not wait. Nil: that does not happen.
+	Changed func() bool
+
 	// Restore gives a new Sink what Context of another has said. After an error
 	// it is as new, and the file is read again.
 	Restore func(context []byte) error

@@ -264,7 +264,7 @@ func (r *run) tick() {
 	}
 	if r.saver.due() {
 		for _, s := range r.sources {
-			if !s.running && s.dirty {
+			if !s.running && s.unsaved() {
 				s.wanted = true
 				r.ready(s)
 			}
@@ -396,7 +396,7 @@ func (r *run) forget() {
 func (r *run) settle() {
 	if r.o.State != "" {
 		for _, s := range r.sources {
-			if !s.running && s.dirty {
+			if !s.running && s.unsaved() {
 				s.snapshot()
 			}
 		}
@@ -428,7 +428,7 @@ func (r *run) end() error {
 		if r.err == nil {
 			if err := s.finish(buf, resumes, end); err != nil {
 				r.err = err
-			} else if resumes && s.dirty {
+			} else if resumes && s.unsaved() {
 				s.snapshot()
 			}
 		}

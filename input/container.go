@@ -420,51 +420,79 @@ func appendQuoted(dst, text []byte, terminal bool) []byte {
 	return append(dst, text[from:]...)
 }
 
-// isCRI returns CRI for what begins with a line of that format, Markup, or Auto
-// where more bytes are needed.
-func isCRI(b []byte, final bool) Format {
+// isCRI returns CRI for what begins with a line of that format, Markup, or Auto if more bytes are
+// needed.
+func isCRI(b []byte, until extent) Format {
 	line, _, whole := bytes.Cut(b, newline)
 	if _, _, ok := openCRI(line, nil); ok {
 		return CRI
 	}
-	const form, longest = "0000-00-00T00:00:00", len("0000-00-00T00:00:00.000000000+00:00 stdout F ")
+	const form, longest = "0000-00-00T00:00:00", len("0000-00-00T00:00:00.000000000+00:00 stdout F: ") + maxTags
 	for i := range min(len(line), len(form)) {
 		if c := form[i]; c == '0' && !digit(line[i]) || c != '0' && c != line[i] {
 			return Markup
 		}
 	}
-	if whole || final || len(line) > longest {
+	if whole || until != more || len(line) > longest {
 		return Markup
 	}
 	return Auto
 }
 
-// isDocker returns Docker for what begins with a line of that format, Markup, or
-// Auto where more bytes are needed. Some line must be whole: other programs
-// write similar ones without line ends in their text, and mean lines.
-func isDocker(b []byte, final bool) Format {
+// isDocker returns Docker for what begins with a line of that format, Markup, or Auto if more bytes
+// are needed. The text of some line must have an end: other programs write similar lines without line
+// ends in their text, and mean lines. If the first line is longer than the head, it is one of Docker
+// as far as it is there.
+func isDocker(b []byte, until extent) Format {
 	if begins(headDocker, b) {
 		return Auto
 	}
-	if !bytes.HasPrefix(b, []byte(headDocker)) {
-		return Markup
-	}
 	var buf []byte
-	for len(b) > 0 {
+	for first := true; len(b) > 0; first = false {
 		line, rest, whole := bytes.Cut(b, newline)
+		b = rest
 		p, _, ok := openDocker(line, &buf)
 		switch {
-		case ok && p.whole && (whole || final):
+		case !whole && until == more && mayBeDocker(line, &buf):
+			return Auto
+		case ok && p.whole:
 			return Docker
-		case !ok && !whole && final && len(line) > len(headDocker) && stringEnd(line[len(headDocker):]) < 0 && len(line) >= headSize/2:
-			return Docker // a line that was cut at 16 KiB
-		case !ok && whole:
+		case ok:
+		case whole, !mayBeDocker(line, &buf):
 			return Markup
+		case first, until != silent && len(line) >= headSize/2:
+			return Docker
 		}
-		b = rest
-	}
-	if final {
-		return Markup
 	}
 	return Auto
+}
+
+// mayBeDocker reports whether a line whose end is not there may be one of the format.
+func mayBeDocker(line []byte, buf *[]byte) bool {
+	text, ok := bytes.CutPrefix(line, []byte(headDocker))
+	if !ok {
+		return begins(headDocker, line)
+	}
+	n := stringEnd(text)
+	if n < 0 {
+		return !bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' })
+	}
+	tail := bytes.TrimSuffix(text[n:], []byte{'\r'})
+	if *buf, ok = unquote((*buf)[:0], text[:n]); !ok {
+		return false
+	}
+	for _, c := range tail {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	for _, stream := range []string{stdoutDocker, stderrDocker} {
+		if begins(stream, tail) || string(tail) == stream {
+			return true
+		}
+		if rest, ok := bytes.CutPrefix(tail, []byte(stream)); ok {
+			return rest[0] == ',' || rest[0] == '}'
+		}
+	}
+	return false
 }

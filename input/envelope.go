@@ -152,6 +152,19 @@ func (e *Envelope) Close() error {
 	return err
 }
 
+// passUnfinished passes an unfinished last line on as it came: of a log that pauses while it is not
+// even known whether it is one. Nothing of that line is opened any more.
+func (e *Envelope) passUnfinished() error {
+	if len(e.tail) > 0 {
+		e.passOn(nil, func() {})
+		e.asItCame(e.tail)
+		e.tail, e.long = nil, true
+		e.f.Flush() // its error is that of the writer, which e.out keeps
+		e.out.flush()
+	}
+	return e.out.err
+}
+
 // asItCame gives b, whole lines or parts of a very long one, to the filter, and
 // prints what comes as it is.
 func (e *Envelope) asItCame(b []byte) {

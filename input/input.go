@@ -61,65 +61,137 @@ type Translators struct {
 	RTrace    func() io.WriteCloser
 }
 
-// A Writer gives what is written to it to the translator for its format.
+// A Writer gives what is written to it to the translator for its format. It keeps less than 4 KiB
+// until the format is known: one whole line may decide it, 4 KiB do, and so do Decide and Close. One
+// goroutine at a time may use it.
 type Writer struct {
 	t      Translators
 	format Format
-	head   []byte         // until the format is known
-	begun  bool           // the first bytes have been looked at
-	dst    io.WriteCloser // nil: the format is not known yet
-	packed *unpacker
+	head   []byte         // the input so far, until the format is known; shorter than headSize
+	begun  bool           // the input is not packed, or the Writer is that of the unpacked input
+	dst    io.WriteCloser // nil until the format is known
+	packed *unpacker      // nil if the input is not packed
 }
 
 // New returns a Writer for an input of this format, which it recognises if that
 // is Auto.
 func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
 
-// Write translates p, or keeps it until it is enough to say what it is: 4 KiB at
-// most. An input that is packed is unpacked in a goroutine that Close waits
-// for.
+// Write translates p, or keeps it while the format is not known. An input that is packed is unpacked
+// in a goroutine that Close waits for.
 func (w *Writer) Write(p []byte) (int, error) {
-	switch {
-	case w.packed != nil:
+	if !w.settled() {
+		head := p[:min(len(p), headSize-len(w.head))]
+		if len(w.head) > 0 {
+			head = append(w.head, head...)
+		}
+		if !w.settle(head, more) {
+			w.head = append(w.head[:0], head...)
+			return len(p), nil
+		}
+		if err := w.release(); err != nil {
+			return 0, err
+		}
+	}
+	if w.packed != nil {
 		return w.packed.Write(p)
-	case w.dst != nil:
-		return w.dst.Write(p)
 	}
-	w.head = append(w.head, p...)
-	if err := w.decide(false); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return w.dst.Write(p)
 }
 
-// decide looks at the head, which is all there is if it is final.
-func (w *Writer) decide(final bool) error {
+// settled reports whether it is known what takes the input.
+func (w *Writer) settled() bool { return w.dst != nil || w.packed != nil }
+
+// settle finds out what takes an input that begins with head, and reports whether that is known.
+func (w *Writer) settle(head []byte, until extent) bool {
+	if until == more && len(head) >= headSize {
+		until = full
+	}
 	if !w.begun {
-		if n := min(len(w.head), len(gzipMagic)); n < len(gzipMagic) && n > 0 && string(w.head) == gzipMagic[:n] && !final {
-			return nil
+		if until == more && len(head) < len(gzipMagic) && gzipMagic[:len(head)] == string(head) {
+			return false
 		}
 		w.begun = true
-		if bytes.HasPrefix(w.head, []byte(gzipMagic)) {
+		if bytes.HasPrefix(head, []byte(gzipMagic)) {
 			w.packed = unpack(&Writer{t: w.t, format: w.format, begun: true})
-			_, err := w.packed.Write(w.head)
-			w.head = nil
-			return err
+			return true
 		}
 	}
 	if w.format == Auto {
-		w.format = recognise(w.head[:min(len(w.head), headSize)], final)
+		w.format = recognise(head, until)
 	}
-	if w.format == Auto && !final {
-		return nil
+	if w.format == Auto && until == more {
+		return false
 	}
 	w.open()
+	return true
+}
+
+// release gives the head to what takes the input.
+func (w *Writer) release() (err error) {
 	head := w.head
 	w.head = nil
-	if len(head) == 0 {
+	switch {
+	case len(head) == 0:
+	case w.packed != nil:
+		_, err = w.packed.Write(head)
+	default:
+		_, err = w.dst.Write(head)
+	}
+	return err
+}
+
+// Undecided reports whether the Writer keeps bytes because their format is not known: whether Decide
+// has something to do.
+func (w *Writer) Undecided() bool {
+	if w.packed != nil {
+		return w.packed.pending((*Writer).Undecided)
+	}
+	return !w.settled() && len(w.head) > 0
+}
+
+// Decide settles the format by what has come so far, and translates that. It is for an input that
+// pauses: the command calls it after 100 ms of silence. What is not recognised by then is markup.
+func (w *Writer) Decide() error {
+	if w.packed != nil {
+		return w.packed.with((*Writer).Decide)
+	}
+	if !w.Undecided() {
 		return nil
 	}
-	_, err := w.dst.Write(head)
-	return err
+	w.settle(w.head, silent)
+	if err := w.release(); err != nil {
+		return err
+	}
+	if e, ok := w.dst.(*Envelope); ok {
+		return e.passUnfinished()
+	}
+	return nil
+}
+
+// Unfinished reports whether Flush may have something to do.
+func (w *Writer) Unfinished() bool {
+	if w.packed != nil {
+		return w.packed.pending((*Writer).Unfinished)
+	}
+	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && w.format == Markup {
+		return f.Unfinished()
+	}
+	return w.Undecided()
+}
+
+// Flush is Decide; of markup it also passes on an unfinished last line, such as a prompt.
+func (w *Writer) Flush() error {
+	if w.packed != nil {
+		return w.packed.with((*Writer).Flush)
+	}
+	if err := w.Decide(); err != nil {
+		return err
+	}
+	if f, ok := w.dst.(interface{ Flush() error }); ok && w.format == Markup {
+		return f.Flush()
+	}
+	return nil
 }
 
 // open makes the translator for the format.
@@ -141,18 +213,17 @@ func (w *Writer) open() {
 
 // Close translates what was kept, and closes the translator.
 func (w *Writer) Close() error {
+	if !w.settled() {
+		w.settle(w.head, ended)
+	}
+	err := w.release()
 	if w.packed != nil {
-		return w.packed.Close()
+		return w.packed.Close() // knows the error, if there is one
 	}
-	if w.dst == nil {
-		if err := w.decide(true); err != nil {
-			if w.dst != nil {
-				w.dst.Close()
-			}
-			return err
-		}
+	if e := w.dst.Close(); err == nil {
+		err = e
 	}
-	return w.dst.Close()
+	return err
 }
 
 // Format returns the format, or Auto while it is not known. For an input that
@@ -162,35 +233,4 @@ func (w *Writer) Format() Format {
 		return Auto
 	}
 	return w.format
-}
-
-// An unpacker unpacks what is written to it.
-type unpacker struct {
-	*io.PipeWriter
-	done chan error
-}
-
-// unpack starts a goroutine that writes to w what is unpacked; Close waits for
-// it.
-func unpack(w *Writer) *unpacker {
-	r, in := io.Pipe()
-	u := &unpacker{in, make(chan error, 1)}
-	go func() {
-		z, err := gzip.NewReader(r)
-		if err == nil {
-			_, err = io.Copy(w, z) // of an input that is cut, what is there
-		}
-		if e := w.Close(); err == nil {
-			err = e
-		}
-		r.CloseWithError(err)
-		u.done <- err
-	}()
-	return u
-}
-
-// Close ends the input.
-func (u *unpacker) Close() error {
-	u.PipeWriter.Close()
-	return <-u.done
 }

@@ -1,43 +1,73 @@
 package input
 
-import "bytes"
+import (
+	"bytes"
 
-// headSize is how many bytes at the beginning of an input may say what it is.
+	"github.com/symfilter/symfilter/rtrace"
+)
+
+// headSize is how many bytes at the beginning of an input may say what it is. Real reports and
+// profiles say so in their first kilobyte.
 const headSize = 4 << 10
 
-// Recognise returns the format of an input that begins with head: of 4 KiB, or
-// of all of it if it is shorter. It returns Auto if more bytes may make it
-// another.
-func Recognise(head []byte) Format { return recognise(head, len(head) >= headSize) }
+// An extent says what follows the head of an input.
+type extent uint8
 
-// recognise is Recognise of a head behind which nothing comes that would be
-// looked at, if it is final.
-func recognise(head []byte, final bool) Format {
-	if len(head) > 0 && len(bytes.TrimLeft(head, "\r\n\t ")) == 0 {
+const (
+	more   extent = iota // more bytes may follow, and count
+	full                 // more bytes may follow, and do not count
+	silent               // nothing has followed for a while
+	ended                // nothing follows: the last line is whole
+)
+
+// Recognise returns the format of an input that begins with head: its first 4 KiB, or less if it
+// is shorter. It returns Auto if head is shorter than that and more bytes may make it another format.
+// For each byte that head is longer, that answer may change from Auto to a format, and no other may
+// change.
+func Recognise(head []byte) Format {
+	if len(head) >= headSize {
+		return recognise(head[:headSize], full)
+	}
+	return recognise(head, more)
+}
+
+// recognise returns the format of an input that begins with head, or Auto if more bytes may follow
+// and decide.
+func recognise(head []byte, until extent) Format {
+	b := trimPrefix(head, byteOrderMark)
+	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {
 		return Markup // blank lines of a log go out at once
 	}
-	b := bytes.TrimLeft(trimPrefix(head, "\xef\xbb\xbf"), " \t\r\n")
-	auto := false
-	for _, is := range []func([]byte, bool) Format{isCRI, isDocker, isValgrind, isCallgrind, isRTrace} {
-		switch f := is(b, final); f {
+	b = bytes.TrimLeft(b, " \t\r")
+	undecided := len(b) == 0
+	for _, is := range []func([]byte, extent) Format{isCRI, isDocker, isValgrind, isCallgrind, isRTrace} {
+		switch f := is(b, until); f {
 		case Markup:
 		case Auto:
-			auto = true
+			undecided = true
 		default:
 			return f
 		}
 	}
-	if auto && !final {
+	if undecided && until == more {
 		return Auto
 	}
 	return Markup
 }
 
-// isValgrind returns Valgrind, Markup, or Auto where more bytes are needed.
-func isValgrind(b []byte, _ bool) Format {
+// byteOrderMark may begin a file of Windows.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// isValgrind returns Valgrind, Markup, or Auto if more bytes are needed. A declaration ends on its
+// line; comments may follow.
+func isValgrind(b []byte, _ extent) Format {
 	if xml := "<?xml"; bytes.HasPrefix(b, []byte(xml)) {
-		end := bytes.Index(b, []byte("?>"))
-		if end < 0 {
+		line, _, whole := bytes.Cut(b, newline)
+		end := bytes.Index(line, []byte("?>"))
+		switch {
+		case end < 0 && whole:
+			return Markup
+		case end < 0:
 			return Auto
 		}
 		b = bytes.TrimLeft(b[end+2:], " \t\r\n")
@@ -46,6 +76,9 @@ func isValgrind(b []byte, _ bool) Format {
 				return Auto
 			}
 			b = bytes.TrimLeft(b[end+3:], " \t\r\n")
+		}
+		if begins("<!--", b) {
+			return Auto
 		}
 	} else if begins(xml, b) {
 		return Auto
@@ -68,42 +101,44 @@ var (
 	specsOfCallgrind = []string{"fl", "fn", "fi", "fe", "ob", "cfn", "cob", "cfi", "cfl"}
 )
 
-// isCallgrind returns Callgrind for what begins as its profiles do: with the
-// line that says so, or with nothing but lines of a header, one of which names
-// events, and behind them a function, a file, or an object. Many producers
-// write no more than that.
-func isCallgrind(b []byte, final bool) Format {
-	if bytes.HasPrefix(b, []byte(magicOfCallgrind)) {
-		return Callgrind
-	}
-	header := false
+// isCallgrind returns Callgrind for what begins as its profiles do: with the line that says so and a
+// line of a header, or one that names a function, a file, or an object; or with nothing but lines of
+// a header, one of which names events, and then a function, a file, or an object. Many producers
+// write no more than that. One line is not enough: it may be the first of a log.
+func isCallgrind(b []byte, until extent) Format {
+	magic := false
 	seen := make(map[string]bool)
-	for len(b) > 0 {
-		line, rest, whole := bytes.Cut(b, []byte("\n"))
+	for first := true; len(b) > 0; first = false {
+		line, rest, whole := bytes.Cut(b, newline)
 		line = bytes.TrimRight(line, " \t\r")
 		b = rest
-		switch {
-		case !whole && !final:
-			if header || begins(magicOfCallgrind, line) || isHeader(line, true) != "" {
+		cut := !whole && until != ended
+		if cut && until == more {
+			if len(seen) > 0 || magic || begins(magicOfCallgrind, line) || bytes.HasPrefix(line, []byte(magicOfCallgrind)) || isHeader(line, true) != "" {
 				return Auto
 			}
 			return Markup
-		case len(line) == 0 || line[0] == '#' && header:
-		default:
-			if key := isHeader(line, false); key != "" {
-				header, seen[key] = true, true
-				continue
-			}
-			if key, _, ok := bytes.Cut(line, []byte("=")); ok && seen["events"] && isOneOf(specsOfCallgrind, key) {
+		}
+		key := isHeader(line, false)
+		spec, _, isSpec := bytes.Cut(line, []byte("="))
+		isSpec = isSpec && isOneOf(specsOfCallgrind, spec)
+		switch {
+		case first && bytes.HasPrefix(line, []byte(magicOfCallgrind)):
+			magic = true
+		case len(line) == 0, line[0] == '#' && !first:
+		case key != "":
+			seen[key] = true
+			if magic || seen["version"] && seen["creator"] && (seen["cmd"] || seen["events"]) { // a command line may be long
 				return Callgrind
 			}
+		case isSpec && (magic || seen["events"]):
+			return Callgrind
+		case cut && !first:
+		default:
 			return Markup
 		}
 	}
-	switch {
-	case seen["version"] && seen["creator"] && (seen["cmd"] || seen["events"]): // with a long command line
-		return Callgrind
-	case header:
+	if magic || len(seen) > 0 {
 		return Auto
 	}
 	return Markup
@@ -126,10 +161,12 @@ func isHeader(line []byte, cut bool) string {
 	return ""
 }
 
-// isRTrace returns RTrace for what begins with the header of a report of
-// sp-rtrace: pairs of keys and values, with at least the version and one more.
-func isRTrace(b []byte, final bool) Format {
-	line, _, whole := bytes.Cut(b, []byte("\n"))
+// isRTrace returns RTrace for what begins with the header of a report of sp-rtrace: pairs of keys and
+// values, with at least the version and one more; and then a record of such a report, or nothing. The
+// header alone is not enough: it may be the first line of a log.
+func isRTrace(b []byte, until extent) Format {
+	line, rest, whole := bytes.Cut(b, newline)
+	cut := !whole && until != ended
 	keys := make(map[string]bool)
 	for pair := range bytes.SplitSeq(line, []byte(",")) {
 		key, value, ok := bytes.Cut(bytes.TrimLeft(pair, " \t"), []byte("="))
@@ -139,17 +176,50 @@ func isRTrace(b []byte, final bool) Format {
 		case "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin":
 			keys[string(key)] = ok
 		}
-		if len(keys) == 0 && !(!whole && !final && (begins("version=", pair) || begins("arch=", pair))) {
+		if len(keys) == 0 && !(cut && until == more && (begins("version=", pair) || begins("arch=", pair))) {
 			return Markup // a header begins with one of them
 		}
 	}
 	switch {
-	case keys["version"] && len(keys) >= 3, keys["version"] && keys["arch"]:
-		return RTrace
-	case !whole && !final:
+	case cut:
 		return Auto
+	case !keys["version"] || len(keys) < 3 && !keys["arch"]:
+		return Markup
 	}
-	return Markup
+	for len(rest) > 0 {
+		next, behind, whole := bytes.Cut(rest, newline)
+		if rest = behind; !whole && until != ended {
+			break
+		}
+		if text := bytes.TrimSpace(next); len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		if isRecord(line, next) {
+			return RTrace
+		}
+		return Markup
+	}
+	if until == ended {
+		return RTrace
+	}
+	return Auto
+}
+
+// isRecord reports whether a line after this header is a record of a report of sp-rtrace.
+func isRecord(header, line []byte) bool {
+	record := false
+	r := rtrace.NewReader(func(rec *rtrace.Record) error {
+		switch rec.Kind {
+		case rtrace.Alloc, rtrace.Free, rtrace.Map, rtrace.Context, rtrace.Resource, rtrace.Attachment:
+			record = true
+		}
+		return nil
+	})
+	for _, b := range [][]byte{header, newline, line, newline} {
+		r.Write(b) // no bytes make it fail
+	}
+	r.Close()
+	return record
 }
 
 // begins reports whether b is the beginning of s.

@@ -68,14 +68,33 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		o.Output = callgrind.JSON
 	case outputCallgrind:
 		o.Output = callgrind.Profile
+	default:
+		at.batch.on = true
+		o.Foreign = logLines{at}
 	}
 	return profileReport{callgrind.NewReport(at.batch.w, r.sym, o), at}
 }
+
+// logLines takes the lines of an input that are not of its format: they are printed as those of a log
+// are.
+type logLines struct{ at *arrival }
+
+func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
+
+func (l logLines) Close() error { return errors.Join(l.at.filter.Close(), l.at.batch.Flush()) }
 
 // A profileReport tells at its end what stayed unresolved.
 type profileReport struct {
 	*callgrind.Report
 	at *arrival
+}
+
+func (p profileReport) Write(b []byte) (int, error) {
+	n, err := p.Report.Write(b)
+	if err == nil {
+		err = p.at.batch.Flush()
+	}
+	return n, err
 }
 
 func (p profileReport) Close() error {
@@ -149,5 +168,6 @@ Those of symfilter that count here most:
       --prefix-map OLD=NEW where objects and sources are that begin with OLD
 All of them: symfilter man | man -l -
 
+Lines that are not of a profile are printed as those of a log, before the table.
 To filter a log with the name callgrind, write ./callgrind.
 `

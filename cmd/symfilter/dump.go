@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
@@ -20,8 +21,9 @@ const (
 )
 
 // A dumpList is the file of --dumpfile-output: the dump files of all inputs so
-// far with their contexts, as Fuchsia's symbolizer lists them.
+// far with their contexts, as Fuchsia's symbolizer lists them. Many goroutines may use it.
 type dumpList struct {
+	mu     sync.Mutex
 	path   string
 	diag   *diagnostics
 	json   []byte // the array, but for its end
@@ -43,6 +45,8 @@ func newDumpList(path string, diag *diagnostics) *dumpList {
 
 // add adds a dump file to the list and reports whether there is room for more.
 func (d *dumpList) add(dump filter.Dump) (more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.failed || d.full {
 		return false
 	}
@@ -71,7 +75,7 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}
-	e.unfinished = func() bool { return d.dirty || inner.unfinished() }
+	e.unfinished = func() bool { return d.due(0) || inner.unfinished() }
 	e.flush = func() error {
 		err := inner.flush()
 		d.saveIfDirty()
@@ -88,7 +92,7 @@ type savingDumps struct {
 
 func (s savingDumps) Write(p []byte) (int, error) {
 	n, err := s.engine.Write(p)
-	if s.list.dirty && time.Since(s.list.saved) >= saveShare*s.list.took {
+	if s.list.due(saveShare) {
 		s.list.saveIfDirty()
 	}
 	return n, err
@@ -100,7 +104,17 @@ func (s savingDumps) Close() error {
 	return err
 }
 
+// due reports whether the file does not say all, and so many times as long have passed as writing it
+// took.
+func (d *dumpList) due(share time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dirty && time.Since(d.saved) >= share*d.took
+}
+
 func (d *dumpList) saveIfDirty() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.dirty {
 		d.save()
 	}

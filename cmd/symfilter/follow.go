@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
@@ -96,6 +95,8 @@ type pursuit struct {
 
 	one sync.Mutex // what of the stream the engines share at their end
 	out outlet
+
+	halt func() // ends the following: nil before it begins
 }
 
 // follow follows files until a signal, or the end of who reads the output. It
@@ -148,6 +149,7 @@ func (p *pursuit) run(files []string) int {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+	p.halt = stop
 	p.stop.last.Store(func() { f.Save() })
 	go func() {
 		select {
@@ -190,128 +192,6 @@ func (p *pursuit) tell(e follow.Event) {
 		e.Message = e.Name + ": " + e.Message
 	}
 	p.diag.printf("%s", e.Message)
-}
-
-// sink returns what filters the lines of a file.
-func (p *pursuit) sink(name string) (*follow.Sink, error) {
-	f := &followed{p: p, name: name}
-	f.out = p.out.of(name, p.c)
-	f.begin()
-	return &follow.Sink{
-		WriteCloser: f,
-		Rotated:     f.rotated,
-		Quiet:       f.beQuiet,
-		Context:     f.context,
-		Restore:     f.restore,
-		Suspend:     f.suspend,
-	}, nil
-}
-
-// followed filters the lines of one file.
-type followed struct {
-	p    *pursuit
-	name string
-	out  *outletOf
-	engine
-}
-
-func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
-
-// Write filters lines. Those that are not printed are filtered for their context
-// only, as far as the format allows.
-func (f *followed) Write(lines []byte) (int, error) {
-	if !f.out.quiet || f.input.Format() != input.Markup {
-		return f.engine.Write(lines)
-	}
-	n := len(lines)
-	for len(lines) > 0 {
-		i := bytes.Index(lines, []byte("{{{"))
-		if i < 0 {
-			break
-		}
-		start := bytes.LastIndexByte(lines[:i], '\n') + 1
-		end := len(lines)
-		if j := bytes.IndexByte(lines[i:], '\n'); j >= 0 {
-			end = i + j + 1
-		}
-		if line := lines[start:end]; isContext(line) {
-			if _, err := f.engine.Write(line); err != nil {
-				return 0, err
-			}
-		}
-		lines = lines[end:]
-	}
-	return n, nil
-}
-
-// beQuiet says whether what comes is printed. A module line that still collects
-// its maps is of the time before.
-func (f *followed) beQuiet(on bool) {
-	if f.out.quiet && !on && f.input.Format() == input.Markup {
-		f.engine.Close() // prints nothing: no error
-	}
-	f.out.quiet = on
-}
-
-// isContext reports whether a line may change what later lines mean.
-func isContext(line []byte) bool {
-	for _, tag := range []string{"{{{reset", "{{{module:", "{{{mmap:"} {
-		if bytes.Contains(line, []byte(tag)) {
-			return true
-		}
-	}
-	return false
-}
-
-// Close ends the lines.
-func (f *followed) Close() error {
-	err := f.engine.Close()
-	f.out.release()
-	f.ended()
-	return err
-}
-
-func (f *followed) ended() {
-	f.p.one.Lock()
-	defer f.p.one.Unlock()
-	if f.end != nil {
-		f.end()
-	}
-}
-
-// rotated returns the sink for another file of the same name. A log goes on in
-// it; what has a beginning and an end begins anew.
-func (f *followed) rotated() (*follow.Sink, error) {
-	switch f.input.Format() {
-	case input.Markup, input.CRI, input.Docker:
-		return nil, nil
-	}
-	return f.p.sink(f.name)
-}
-
-func (f *followed) context(dst []byte) ([]byte, bool) { return f.input.AppendContext(dst) }
-
-func (f *followed) restore(context []byte) error {
-	err := f.input.Restore(context)
-	if err != nil {
-		f.begin() // it is neither new nor restored
-	}
-	return err
-}
-
-// suspend prints what is complete. A line that is held back for what may follow
-// is printed by the run that goes on.
-func (f *followed) suspend() error {
-	err := error(nil)
-	if f.p.dumps != nil {
-		f.p.dumps.saveIfDirty()
-	}
-	if f.input.Format() == input.Markup {
-		err = f.engine.Close()
-	}
-	f.out.release()
-	f.ended()
-	return err
 }
 
 // endTornLine ends the last line of the output, if a run that was killed has

@@ -140,9 +140,8 @@ type arrival struct {
 	add      func(modules []filter.Unresolved, elements int64) // what stayed unresolved without the filter
 }
 
-// before returns an engine that recognises the format of one input when its
-// first bytes have come: e is for markup.
-func (r *reports) before(e engine, format input.Format, at *arrival) engine {
+// engine returns what recognises the format of one input by its first bytes, and filters it.
+func (r *reports) engine(format input.Format, at *arrival) engine {
 	w := input.New(format, input.Translators{
 		Markup: func() io.WriteCloser {
 			if r.output == outputMarkup {
@@ -164,9 +163,8 @@ func (r *reports) before(e engine, format input.Format, at *arrival) engine {
 	})
 	return engine{
 		WriteCloser: w,
-		flush:       e.flush,
-		unfinished:  func() bool { return w.Format() == input.Markup && e.unfinished() },
-		end:         e.end,
+		flush:       w.Flush,
+		unfinished:  w.Unfinished,
 		input:       w,
 	}
 }

@@ -70,7 +70,8 @@ What is read, plain or packed with gzip:
       --input FORMAT       markup; cri or docker (logs of containers, as
                            Kubernetes and json-file keep them; so they come
                            out); valgrind (XML); callgrind (profiles); rtrace
-                           (of sp-rtrace); auto recognises which
+                           (of sp-rtrace); auto recognises which by the first
+                           4 KiB, or what comes before 100 ms of silence
       --sysroot DIR        where the files are that a report or profile names
       --map FILE           where they were loaded: /proc/PID/maps, or the log of
                            valgrind -v -v (repeatable)

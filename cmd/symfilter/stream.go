@@ -14,7 +14,7 @@ import (
 
 const (
 	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
-	silence      = 100 * time.Millisecond // after which an unfinished line, such as a prompt, is passed on
+	silence      = 100 * time.Millisecond // after which an unfinished line, such as a prompt, is passed on, and a format that is not known settled
 	maxRemember  = 4096                   // unresolved modules of all inputs kept for --explain
 	maxNameBytes = 1 << 20                // of their names, all together: a log may give each several KiB
 	standardName = "standard input"
@@ -40,7 +40,7 @@ type stream struct {
 // An engine is what filters one input.
 type engine struct {
 	io.WriteCloser
-	flush      func() error // passes an unfinished line on; nil: never
+	flush      func() error // settles the format, and passes an unfinished line on; nil: never
 	unfinished func() bool  // is there something to flush
 	end        func()       // after Close
 
@@ -225,7 +225,7 @@ func (p *pass) write(b []byte, err error) bool {
 	return true
 }
 
-// silent passes on an unfinished line.
+// silent passes on an unfinished line, or the beginning of an input whose format is not known.
 func (p *pass) silent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,6 +234,8 @@ func (p *pass) silent() {
 	}
 	if p.writeErr = p.flush(); p.writeErr != nil {
 		p.finished()
+	} else if p.input != nil && p.input.Undecided() { // what is packed may not be unpacked yet
+		p.silence.Reset(silence)
 	}
 }
 

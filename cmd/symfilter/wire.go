@@ -100,10 +100,10 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		}
 		batch := &batch{w: out}
 		f := filter.New(batch, o)
-		e := engine{WriteCloser: f, flush: f.Flush, unfinished: f.Unfinished, end: func() { s.remember(f) }}
-		e = reports.before(e, c.inputFormat(), &arrival{in: in, label: label, wait: o.Wait, filter: f, options: o, batch: batch, add: s.add,
+		e := reports.engine(c.inputFormat(), &arrival{in: in, label: label, wait: o.Wait, filter: f, options: o, batch: batch, add: s.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		})
+		e.end = func() { s.remember(f) }
 		if dumps != nil {
 			return dumps.behind(e)
 		}

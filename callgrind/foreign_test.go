@@ -1,0 +1,113 @@
+package callgrind
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// given takes the lines that are not of a profile.
+type given struct {
+	bytes.Buffer
+	closed int
+}
+
+func (g *given) Close() error { g.closed++; return nil }
+
+// A log that is taken for a profile loses no line: those that are not of a profile come out as they
+// came, before the table, or in their place in markup.
+func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
+	const header = "# callgrind format\nevents: Ir\nfn=f\n"
+	long := strings.Repeat("x", maxLine)
+	tests := []struct{ name, in, want, told string }{
+		{"words", header + "started\n1 5\n  two words\r\n", "started\n  two words\r\n", `line 4 is not a line of a profile, and printed as it is: "started"` + "\n1 more lines are like the last of these\n"},
+		{"the last without an end", header + "1 5\nstopped", "stopped\n", `line 5 is not a line of a profile, and printed as it is: "stopped"` + "\n"},
+		{"keys and values", header + "1 5\nlevel=info msg=x\ninfo: x\n2 1\nerror: y\n", "level=info msg=x\ninfo: x\nerror: y\n", `line 5 is not a line of a profile, and printed as it is: "level=info msg=x"` + "\n2 more lines are like the last of these\n"},
+		{"a key that no header has", "# callgrind format\nlevel: info\nevents: Ir\nfn=f\n1 1\n", "level: info\n", `line 2 is not a line of a profile, and printed as it is: "level: info"` + "\n"},
+		{"times", header + "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n1 5\n", "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n", `line 4 is not a line of a profile, and printed as it is: "2026-11-22 02:56:30 started"` + "\n" + `line 6 has "lines", which is no cost; it counts 0` + "\n" + `line 6 has "read", which is no cost; it counts 0` + "\nline 6 has more costs than there are events; they do not count\n2 more lines are like the last of these\n"},
+		{"a long one", header + "1 5\n" + long + "yyy\nend\n", long + "yyy\nend\n", `line 5 is not a line of a profile, and printed as it is: "` + long[:60] + `"` + "\n1 more lines are like the last of these\n"},
+		{"none", header + "1 5\n", "", ""},
+	}
+	for _, tt := range tests {
+		for _, block := range []int{1, 7, 1 << 21} {
+			if block < 7 && len(tt.in) > maxLine {
+				continue
+			}
+			var table bytes.Buffer
+			var lines given
+			told := ""
+			r := NewReport(&table, nil, Options{Threshold: -1, Foreign: &lines, Diagnose: func(s string) { told += s + "\n" }})
+			inPieces(t, r, tt.in, block)
+			if table.Len() > 0 {
+				t.Errorf("%s: the table is printed before the end", tt.name)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(lines.String(), tt.want); d != "" || lines.closed != 1 {
+				t.Errorf("%s, in blocks of %d: closed %d times (-got +want)\n%.2000s", tt.name, block, lines.closed, d)
+			}
+			if d := cmp.Diff(told, tt.told); d != "" {
+				t.Errorf("%s, in blocks of %d: told (-got +want)\n%.2000s", tt.name, block, d)
+			}
+			if !strings.Contains(table.String(), " f") {
+				t.Errorf("%s: no function f in the table\n%s", tt.name, table.String())
+			}
+			if got := translated(t, tt.in, block); !strings.Contains(got, strings.TrimSuffix(tt.want, "\n")) && strings.Count(tt.want, "\n") == 1 {
+				t.Errorf("%s: markup lacks %.60q:\n%.2000s", tt.name, tt.want, got)
+			}
+		}
+	}
+}
+
+func inPieces(t *testing.T, w io.Writer, in string, block int) {
+	t.Helper()
+	for in != "" {
+		n := min(block, len(in))
+		if _, err := io.WriteString(w, in[:n]); err != nil {
+			t.Fatal(err)
+		}
+		in = in[n:]
+	}
+}
+
+// translated returns a profile as markup.
+func translated(t *testing.T, in string, block int) string {
+	t.Helper()
+	var b bytes.Buffer
+	m := markup.NewWriter(&b)
+	w := NewMarkup(m, Options{})
+	inPieces(t, w, in, block)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	return b.String()
+}
+
+// Lines are given on as they come, and nothing is kept of them.
+func TestLinesAreGivenOnAtOnce(t *testing.T) {
+	var lines given
+	r := NewReport(io.Discard, nil, Options{Foreign: &lines})
+	io.WriteString(r, "# callgrind format\nversion: 1\n")
+	for i := range 1000 {
+		line := fmt.Sprintf("line %d\n", i)
+		io.WriteString(r, line)
+		if !bytes.HasSuffix(lines.Bytes(), []byte(line)) {
+			t.Fatalf("%q is not out", line)
+		}
+	}
+	places := testing.AllocsPerRun(100, func() { io.WriteString(r, "another line\n"); lines.Reset() })
+	if places > 2 {
+		t.Errorf("%v allocations for a line", places)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/follow"
+	"github.com/symfilter/symfilter/input"
+)
+
+// sink returns what filters the lines of a file.
+func (p *pursuit) sink(name string) (*follow.Sink, error) {
+	f := &followed{p: p, name: name}
+	f.out = p.out.of(name, p.c)
+	f.begin()
+	return &follow.Sink{
+		WriteCloser: f,
+		Rotated:     f.rotated,
+		Quiet:       f.beQuiet,
+		Context:     f.context,
+		Changed:     func() bool { return f.decided.Swap(false) },
+		Restore:     f.restore,
+		Suspend:     f.suspend,
+	}, nil
+}
+
+// followed filters the lines of one file. Its worker and the timer's goroutine take turns under mu.
+type followed struct {
+	p    *pursuit
+	name string
+	out  *outletOf
+
+	mu sync.Mutex
+	engine
+	silence *time.Timer // nil until lines are kept because their format is not known
+	ended   bool        // nothing is printed any more
+	err     error       // of the timer's goroutine
+	decided atomic.Bool // by the timer's goroutine, since it was last asked for
+}
+
+func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
+
+// Write filters lines. Those that are not printed are filtered for their context
+// only, as far as the format allows.
+func (f *followed) Write(lines []byte) (n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return 0, f.err
+	}
+	if f.out.quiet && f.input.Format() == input.Markup {
+		return f.takeIn(lines)
+	}
+	n, err = f.engine.Write(lines)
+	f.await()
+	return n, err
+}
+
+// await sees to it that lines whose format is not known are kept for 100 ms of silence at most.
+func (f *followed) await() {
+	switch undecided := f.input.Undecided(); {
+	case undecided && f.silence == nil:
+		f.silence = time.AfterFunc(silence, f.silent)
+	case undecided:
+		f.silence.Reset(silence)
+	case f.silence != nil:
+		f.silence.Stop()
+	}
+}
+
+// silent settles the format by the lines that there are.
+func (f *followed) silent() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended || f.err != nil || !f.input.Undecided() {
+		return
+	}
+	defer f.decided.Store(true)
+	if f.err = f.input.Decide(); f.err != nil {
+		if f.p.halt != nil {
+			f.p.halt()
+		}
+		return
+	}
+	f.await() // what is packed may not be unpacked yet
+}
+
+// takeIn filters lines for their context only.
+func (f *followed) takeIn(lines []byte) (int, error) {
+	n := len(lines)
+	for len(lines) > 0 {
+		i := bytes.Index(lines, []byte("{{{"))
+		if i < 0 {
+			break
+		}
+		start := bytes.LastIndexByte(lines[:i], '\n') + 1
+		end := len(lines)
+		if j := bytes.IndexByte(lines[i:], '\n'); j >= 0 {
+			end = i + j + 1
+		}
+		if line := lines[start:end]; isContext(line) {
+			if _, err := f.engine.Write(line); err != nil {
+				return 0, err
+			}
+		}
+		lines = lines[end:]
+	}
+	return n, nil
+}
+
+// beQuiet says whether what comes is printed. A module line that still collects
+// its maps is of the time before.
+func (f *followed) beQuiet(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.out.quiet != on {
+		f.input.Decide() // what was kept so far is printed, or is not; an error comes again
+	}
+	if f.out.quiet && !on && f.input.Format() == input.Markup {
+		f.engine.Close() // prints nothing: no error
+	}
+	f.out.quiet = on
+}
+
+// isContext reports whether a line may change what later lines mean.
+func isContext(line []byte) bool {
+	for _, tag := range []string{"{{{reset", "{{{module:", "{{{mmap:"} {
+		if bytes.Contains(line, []byte(tag)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends the lines.
+func (f *followed) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.engine.Close()
+	f.finish()
+	return errors.Join(f.err, err)
+}
+
+// finish is called when nothing more is printed.
+func (f *followed) finish() {
+	f.ended = true
+	if f.silence != nil {
+		f.silence.Stop()
+	}
+	f.out.release()
+	f.p.one.Lock()
+	defer f.p.one.Unlock()
+	if f.end != nil {
+		f.end()
+	}
+}
+
+// rotated returns the sink for another file of the same name. A log goes on in
+// it; what has a beginning and an end begins anew.
+func (f *followed) rotated() (*follow.Sink, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch f.input.Format() {
+	case input.Markup, input.CRI, input.Docker:
+		return nil, nil
+	}
+	return f.p.sink(f.name)
+}
+
+func (f *followed) context(dst []byte) ([]byte, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.input.AppendContext(dst)
+}
+
+func (f *followed) restore(context []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.input.Restore(context)
+	if err != nil {
+		f.begin() // it is neither new nor restored
+	}
+	f.await()
+	return err
+}
+
+// suspend prints what is complete. A line that is held back for what may follow
+// is printed by the run that goes on.
+func (f *followed) suspend() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.err
+	if f.p.dumps != nil {
+		f.p.dumps.saveIfDirty()
+	}
+	if f.input.Format() == input.Markup {
+		err = errors.Join(err, f.engine.Close())
+	}
+	f.finish()
+	return err
+}

@@ -1,0 +1,302 @@
+package input
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// An opening is what an input begins with.
+type opening struct{ name, want, text string }
+
+var repeated = regexp.MustCompile(`(?s)\[\[(\d+) (.*?)\]\]`)
+
+// openings returns those of testdata/openings.txtar.
+func openings(t testing.TB) (all []opening) {
+	t.Helper()
+	ar, err := txtar.ParseFile("testdata/openings.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range ar.Files {
+		want, _, ok := strings.Cut(f.Name, ", ")
+		if !ok {
+			t.Fatalf("%q does not name a format", f.Name)
+		}
+		text := repeated.ReplaceAllStringFunc(strings.TrimSuffix(string(f.Data), "\\\n"), func(s string) string {
+			m := repeated.FindStringSubmatch(s)
+			n, _ := strconv.Atoi(m[1])
+			return strings.Repeat(m[2], n)
+		})
+		all = append(all, opening{f.Name, want, text})
+	}
+	if len(all) < 40 {
+		t.Fatalf("%d openings, want 40 or more", len(all))
+	}
+	return all
+}
+
+// filler returns n bytes of a log.
+func filler(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "line %d: nothing of note\n", i)
+	}
+	return b.String()[:n]
+}
+
+// newRecorder returns a Writer whose logs are filtered to out, and whose reports and profiles go
+// there as they are.
+func newRecorder(out io.Writer) *Writer {
+	w := newWriter(Auto, filter.Options{}, out)
+	asIs := func() io.WriteCloser { return plain{out} }
+	w.t.Valgrind, w.t.Callgrind, w.t.RTrace = asIs, asIs, asIs
+	return w
+}
+
+type plain struct{ io.Writer }
+
+func (plain) Close() error { return nil }
+
+// checkHead fails the test if w keeps more than it may.
+func checkHead(t *testing.T, w *Writer) {
+	t.Helper()
+	if len(w.head) >= headSize || cap(w.head) > 4*headSize {
+		t.Fatalf("the Writer keeps %d bytes, and has room for %d", len(w.head), cap(w.head))
+	}
+}
+
+// However an input begins, something is out when its first line is, or 8 KiB after it: a line of a
+// container or of a log is out when it is whole or longer than 1 MiB. All of it comes out.
+func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
+	for _, o := range openings(t) {
+		t.Run(o.name, func(t *testing.T) {
+			in := o.text + filler(64<<10)
+			within := min(strings.IndexByte(in, '\n')+1, maxLine) + 8<<10
+			for _, block := range []int{1, 100, 4095, 64 << 10} {
+				if block == 1 && len(in) > 100<<10 {
+					continue // takes long under the race detector
+				}
+				var out bytes.Buffer
+				w := newRecorder(&out)
+				for at := 0; at < len(in); {
+					n := min(block, len(in)-at)
+					if _, err := io.WriteString(w, in[at:at+n]); err != nil {
+						t.Fatal(err)
+					}
+					at += n
+					checkHead(t, w)
+					if at >= within+block && out.Len() == 0 {
+						t.Fatalf("in blocks of %d, nothing is out after %d bytes", block, at)
+					}
+				}
+				if got := w.Format().String(); got != o.want {
+					t.Errorf("in blocks of %d: taken for %s, want %s", block, got, o.want)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if out.String() != in {
+					t.Errorf("in blocks of %d: %d bytes came out of %d, or others", block, out.Len(), len(in))
+				}
+			}
+		})
+	}
+}
+
+// After a while of silence what has come of an input is out, and the rest follows when it comes.
+func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
+	for _, o := range openings(t) {
+		t.Run(o.name, func(t *testing.T) {
+			for _, n := range []int{3, 40, 1000, len(o.text)} {
+				n = min(n, len(o.text))
+				if n > 2<<10 && o.want == "docker" || o.want == "cri" && n > len("2016-10-06T00:17:09.669794202Z stdout") {
+					continue // it is known what it is: an entry comes out when it is whole
+				}
+				in := o.text + filler(10<<10)
+				var out bytes.Buffer
+				w := newRecorder(&out)
+				io.WriteString(w, in[:n])
+				if out.Len() == 0 && !w.Unfinished() {
+					t.Errorf("after %d bytes nothing is unfinished, and nothing out", n)
+				}
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+				if got := out.Len(); got == 0 || got > n || w.Undecided() {
+					t.Errorf("after %d bytes and silence, %d bytes are out, undecided: %t", n, got, w.Undecided())
+				}
+				io.WriteString(w, in[n:])
+				w.Close()
+				if out.String() != in {
+					t.Errorf("after silence at %d, %d bytes came out of %d, or others", n, out.Len(), len(in))
+				}
+			}
+		})
+	}
+}
+
+// The same holds within what is packed.
+func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
+	for _, o := range openings(t) {
+		synctest.Test(t, func(t *testing.T) {
+			var in, out bytes.Buffer
+			z := gzip.NewWriter(&in)
+			w := newRecorder(&out)
+			send := func(s string) {
+				io.WriteString(z, s)
+				z.Flush()
+				if _, err := w.Write(in.Bytes()); err != nil {
+					t.Fatal(err)
+				}
+				in.Reset()
+				synctest.Wait() // it is unpacked
+			}
+			n := min(3, len(o.text))
+			send(o.text[:n])
+			if out.Len() == 0 && !w.Unfinished() {
+				t.Errorf("%s: nothing is unfinished", o.name)
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != o.text[:n] || w.Unfinished() {
+				t.Errorf("%s: after %d bytes and silence %q is out", o.name, n, out.String())
+			}
+			send(o.text[n:])
+			z.Close()
+			w.Write(in.Bytes())
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != o.text {
+				t.Errorf("%s: %d bytes came out of %d, or others", o.name, out.Len(), len(o.text))
+			}
+		})
+	}
+}
+
+// Packed or not, an opening costs no memory that grows with what follows.
+func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
+	const size, most = 8 << 20, 2 << 20 // bytes
+	block := []byte(filler(64 << 10))
+	for _, o := range openings(t) {
+		for _, isPacked := range []bool{false, true} {
+			var n count
+			w := newRecorder(&n)
+			var to io.Writer = w
+			if isPacked {
+				z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
+				z.Write(block) // makes its tables
+				z.Reset(w)
+				to = z
+			}
+			io.WriteString(to, o.text)
+			to.Write(block)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range size / len(block) {
+				to.Write(block)
+			}
+			runtime.ReadMemStats(&after)
+			if got := after.TotalAlloc - before.TotalAlloc; got > most {
+				t.Errorf("%s, packed %t: %d KiB are allocated for %d MiB that follow, want at most %d", o.name, isPacked, got>>10, size>>20, most>>10)
+			}
+			if z, ok := to.(*gzip.Writer); ok {
+				z.Close()
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if want := len(o.text) + len(block) + size; int(n) != want {
+				t.Errorf("%s, packed %t: %d bytes came out of %d", o.name, isPacked, n, want)
+			}
+		}
+	}
+}
+
+// count counts the bytes that are written to it.
+type count int
+
+func (n *count) Write(p []byte) (int, error) { *n += count(len(p)); return len(p), nil }
+
+// FuzzRecognise: whatever an input begins with, after 8 KiB something of it is out, less than 4 KiB
+// are kept, and all comes out; how it is cut into blocks does not change what takes it, and neither
+// does it with a pause at the same place.
+func FuzzRecognise(f *testing.F) {
+	for _, o := range openings(f) {
+		if len(o.text) < 20<<10 {
+			f.Add([]byte(o.text), uint16(len(o.text)/2), uint64(1))
+			f.Add([]byte(o.text), uint16(0), uint64(2))
+		}
+	}
+	f.Fuzz(func(t *testing.T, in []byte, pause uint16, seed uint64) {
+		if len(in) > 32<<10 || bytes.HasPrefix(in, []byte(gzipMagic)) {
+			return
+		}
+		defer fuzztest.Watch(t, in)()
+		if len(in) > 0 {
+			for n := len(in); n < 8<<10; n = len(in) {
+				in = append(in, in[:min(n, 8<<10-n)]...)
+			}
+		}
+		random := rand.New(rand.NewPCG(seed, 0))
+		blocks := []func(n int) int{
+			func(n int) int { return n },
+			func(int) int { return 1 },
+			func(n int) int { return 1 + random.IntN(n) },
+		}
+		was := Auto
+		for i, next := range blocks {
+			format := recorded(t, in, int(pause)%8192, next)
+			if i > 0 && format != was {
+				t.Fatalf("blocks change %v to %v", was, format)
+			}
+			was = format
+		}
+	})
+}
+
+// recorded writes in to a Writer in blocks, with a pause behind a byte of it if that is not 0, and
+// returns the format.
+func recorded(t *testing.T, in []byte, pause int, next func(n int) int) Format {
+	t.Helper()
+	var out bytes.Buffer
+	asIs := func() io.WriteCloser { return plain{&out} }
+	w := New(Auto, Translators{asIs, func(Format) io.WriteCloser { return asIs() }, asIs, asIs, asIs})
+	for at := 0; at < len(in); {
+		n := min(next(len(in)-at), len(in)-at)
+		if at < pause && at+n > pause {
+			n = pause - at
+		}
+		w.Write(in[at : at+n])
+		at += n
+		checkHead(t, w)
+		if at == pause {
+			w.Flush()
+		}
+		if at >= 8<<10 && out.Len() == 0 {
+			t.Fatalf("nothing is out after %d bytes", at)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), in) {
+		t.Fatalf("%d bytes came out of %d, or others", out.Len(), len(in))
+	}
+	return w.Format()
+}
