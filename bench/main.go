@@ -40,12 +40,18 @@ type workload struct {
 	bar      string   // what the ratios, or the peak, are meant to be at most; empty: nothing in particular
 	// served: the debug files come from a server, and are in no cache yet.
 	served bool
+	// free: symfilter is compared with itself, without a sandbox.
+	free bool
 }
 
 const reference = "llvm-symbolizer-19"
 
+// freely is the flag without which symfilter confines itself.
+const freely = "--no-sandbox"
+
 var workloads = []workload{
 	{name: "empty input", debug: plainTree, bar: "wall 0.25"},
+	{name: "empty input, sandbox", debug: plainTree, free: true},
 	{name: "first frame, vmlinux", log: frames(vmlinux, 1, 0), debug: plainTree, bar: "wall 0.085, 30 MiB"},
 	{name: "first frame, radosgw", log: frames(radosgw, 1, 0), debug: plainTree, bar: "wall 0.13, 40 MiB"},
 	{name: "first frame, radosgw, zlib", log: frames(radosgw, 1, 0), debug: zlibTree, bar: "wall 0.65"},
@@ -155,6 +161,9 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 		if w.piped {
 			other = contender{argv: []string{"cat"}}
 		}
+		if w.free {
+			other.argv = append(mine.argv, freely)
+		}
 		if w.served {
 			url, err := b.serve()
 			if err != nil {
@@ -200,6 +209,9 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 // against names a contender.
 func against(argv []string) string {
 	_, argv = assignments(argv)
+	if slices.Contains(argv, freely) {
+		return filepath.Base(argv[0]) + " " + freely
+	}
 	return argv[0]
 }
 

@@ -27,11 +27,13 @@ type config struct {
 	offline     bool
 	serverWords string   // of --debuginfod-urls
 	urls        []string // of the servers that are asked
+	downloads   string   // the folder of debuginfod's cache; empty: none
 	cacheMax    byteSize
 
 	input      string
 	sysroot    string
 	mapFiles   []string
+	maps       []*os.File // of mapFiles, opened
 	biasWords  []string
 	output     string
 	color      colorWhen
@@ -49,6 +51,7 @@ type config struct {
 	wait      waitFor
 	maxMemory memorySize
 	noIndex   bool
+	noSandbox bool
 	strict    bool
 	explain   bool
 	quiet     bool

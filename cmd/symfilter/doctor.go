@@ -62,6 +62,10 @@ func doctor(ctx context.Context, c *config, id string, stdout, stderr io.Writer)
 	x := &examination{w: stdout}
 	x.folders(c)
 	x.cache(client)
+	if !want.IsZero() && len(c.urls) > 0 {
+		makeFolder(c.downloads) // which the doctor cannot any more when it is confined
+	}
+	x.sandbox(c, diag)
 	x.servers(ctx, c, client, want)
 	if !want.IsZero() {
 		x.find(ctx, c, client, want)
@@ -147,6 +151,18 @@ func creatable(dir string) error {
 			return err
 		}
 		dir = parent
+	}
+}
+
+// sandbox confines the doctor, as it would a run, and reports what is in force.
+// A part that this system does not have is not out of order.
+func (x *examination) sandbox(c *config, diag *diagnostics) {
+	x.head("sandbox")
+	s := c.confine(diag, nil, false)
+	if len(s.Missing) > 0 {
+		x.none("%s", s)
+	} else {
+		x.good("%s", s)
 	}
 }
 

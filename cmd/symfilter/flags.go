@@ -81,6 +81,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	set.Var(&c.wait, "wait", "")
 	set.Var(&c.maxMemory, "max-memory", "")
 	yesNo(&c.noIndex, "no-index", "")
+	yesNo(&c.noSandbox, "no-sandbox", "")
 	c.follow.define(set)
 	yesNo(&c.strict, "strict", "")
 	yesNo(&c.explain, "explain", "")

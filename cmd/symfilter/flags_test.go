@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -131,6 +132,36 @@ func TestOneLine(t *testing.T) {
 	} {
 		if got := oneLine(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// What the kernel shows of other processes is hidden from a confined process: it
+// is told by the paths that the command line names.
+func TestPathsOfOtherProcesses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("Linux only: /proc")
+	}
+	t.Chdir("/proc")
+	for path, want := range map[string]bool{
+		"/proc/1234/cwd/usr/lib/debug": true,
+		"/proc/1234/fd/1":              true,
+		"/proc/*/cwd/*.log":            true,
+		"/proc/[1-9]*/cwd/log":         true,
+		"/srv/../proc/1/root":          true,
+		"./1234/root":                  true,
+		"/proc/self/fd/3":              false,
+		"/proc/thread-self/fd/3":       false,
+		"/proc/kmsg":                   false,
+		"/proc":                        false,
+		"/process/1":                   false,
+		"/dev/fd/63":                   false,
+		"1234":                         false,
+		"log":                          false,
+		"":                             false,
+	} {
+		if got := ofOtherProcess(path); got != want {
+			t.Errorf("%q: %t, want %t", path, got, want)
 		}
 	}
 }

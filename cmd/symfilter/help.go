@@ -111,6 +111,9 @@ How it runs:
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
       --max-memory SIZE    bytes of heap, as 512M (default) or 2G
       --no-index           nothing is kept of debug files for the next run
+      --no-sandbox         keep what is given up on Linux before a log is read:
+                           other programs, sockets if no server is named, and
+                           writing but to the folders named and of the caches
       --strict             exit with 3 if anything stayed unresolved
       --explain            afterwards: what stayed unresolved, why, what to do
   -q, --quiet              no diagnostics

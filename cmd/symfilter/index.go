@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -41,7 +43,7 @@ func cacheDir() string {
 	return filepath.Join(dir, "symfilter")
 }
 
-const indexHelp = `symfilter index [--again] [-q] PATH...
+const indexHelp = `symfilter index [--again] [--no-sandbox] [-q] PATH...
 
 Makes indexes of ELF files with debug information, or of all in folders, so
 that the next symfilter that meets their addresses need not read it. They are
@@ -49,6 +51,7 @@ kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; those
 longest unused go first. What was indexed before is left alone.
 
       --again   makes indexes anew
+      --no-sandbox  keeps the rights that this does not need
   -q, --quiet   prints nothing but errors
 
 symfilter makes such indexes by itself where it pays; --no-index forbids it.
@@ -58,6 +61,7 @@ To filter a log with the name index, write ./index.
 // indexCommand is symfilter index; it sets code.
 func indexCommand(code *int) *cobra.Command {
 	var x indexRun
+	var exposed bool
 	cmd := &cobra.Command{
 		Use:  "index PATH...",
 		Args: cobra.MinimumNArgs(1),
@@ -75,6 +79,9 @@ func indexCommand(code *int) *cobra.Command {
 			if f, ok := x.errs.(*os.File); ok && isTerminal(f) && !x.quiet {
 				x.status.w = f
 			}
+			if !exposed {
+				sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, ofOtherProcess)})
+			}
 			debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
 			debug.SetGCPercent(200) // it holds little, and makes much garbage
 			*code = x.all(ctx, paths)
@@ -82,6 +89,7 @@ func indexCommand(code *int) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&x.again, "again", false, "")
+	cmd.Flags().BoolVar(&exposed, "no-sandbox", false, "")
 	cmd.Flags().BoolVarP(&x.quiet, "quiet", "q", false, "")
 	cmd.SetHelpFunc(printHelp(indexHelp))
 	return cmd

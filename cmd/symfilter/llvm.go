@@ -41,8 +41,8 @@ Accepted, without effect on markup, as there: -a -i -p --adjust-vma --build-id
 --untag-addresses --verbose, and addresses.
 
 Of symfilter's own: --symbol-path, --build-id-dir, --wait, --max-memory,
---offline, --debuginfod-urls, --cache-max, --no-index, --quiet, and
---explain, with --verbose also the files used.
+--offline, --debuginfod-urls, --cache-max, --no-index, --no-sandbox, --quiet,
+and --explain, with --verbose also the files used.
 It exits with 0 whatever the log holds; 1 for a wrong option.
 `
 
@@ -105,6 +105,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	} else if len(c.urls) > 0 { // without, LLVM does not read the cache
 		network = append(network, servers)
 	}
+	c.confine(diag, slices.Concat(given(o.dwp), given(o.fallback)), true)
 	sym := symbolize.New(symbolize.Options{
 		Finders:   c.llvmFinders(),
 		Servers:   network,

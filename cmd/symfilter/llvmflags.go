@@ -67,7 +67,7 @@ var llvmValued = map[string]bool{
 // llvm-symbolizer has none of that name; those that it has are read from the
 // environment as ours.
 var inLLVM = map[string]bool{
-	"style": true, "explain": true, "no-index": true, "quiet": true, "offline": true, "debuginfod-urls": true, "cache-max": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
+	"style": true, "explain": true, "no-index": true, "no-sandbox": true, "quiet": true, "offline": true, "debuginfod-urls": true, "cache-max": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
 	"debug-file-directory": true, "obj": true, "color": true, "no-demangle": true, "basenames": true,
 }
 

@@ -46,7 +46,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	if o.URLs, err = c.serverURLs(o.URLs); err != nil {
 		return nil, err
 	}
-	c.urls = o.URLs
+	c.urls, c.downloads = o.URLs, o.CacheDir
 	o.Offline = c.offline
 	o.CacheMax = int64(c.cacheMax)
 	o.Version, _, _ = strings.Cut(version(), " ")

@@ -13,7 +13,20 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// biases returns what --map and --bias say.
+// openMaps opens the files of --map: those of another process cannot be opened
+// any more when the process is confined.
+func (c *config) openMaps() error {
+	for _, name := range c.mapFiles {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("--map %s: %w", name, bare(err))
+		}
+		c.maps = append(c.maps, f)
+	}
+	return nil
+}
+
+// biases returns what --map and --bias say. It closes the opened files.
 func (c *config) biases() (maps []valgrind.Map, err error) {
 	for _, s := range c.biasWords {
 		object, digits, ok := cutLast(s, "=")
@@ -23,15 +36,11 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 		}
 		maps = append(maps, valgrind.Bias(object, bias))
 	}
-	for _, name := range c.mapFiles {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("--map %s: %w", name, bare(err))
-		}
+	for i, f := range c.maps {
 		m, err := valgrind.ReadMap(f)
 		f.Close()
 		if err != nil {
-			return nil, fmt.Errorf("--map %s: %w", name, err)
+			return nil, fmt.Errorf("--map %s: %w", c.mapFiles[i], err)
 		}
 		maps = append(maps, m)
 	}

@@ -39,15 +39,9 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err := errors.Join(c.check(), c.follow.check(c, files)); err != nil {
 		return exitUsage, err
 	}
-	biases, err := c.biases()
-	if err != nil {
+	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	if err := c.rtrace.load(); err != nil {
-		return exitIO, err
-	}
-	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
-	tuneGarbage()
 	status := &statusLine{}
 	if isTerminal(stderr) && !c.quiet {
 		status.w = stderr
@@ -58,6 +52,16 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 		return exitIO, err
 	}
 	defer c.close()
+	c.confine(diag, files, true)
+	biases, err := c.biases()
+	if err != nil {
+		return exitIO, err
+	}
+	if err := c.rtrace.load(); err != nil {
+		return exitIO, err
+	}
+	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
+	tuneGarbage()
 	c.warnOfMissing(diag)
 	sym := symbolize.New(c.symbolizing(servers))
 	defer closeSoon(sym)

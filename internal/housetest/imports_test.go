@@ -38,6 +38,7 @@ var direction = map[string][]string{
 	"internal/inflate":    {},
 	"internal/newfile":    {},
 	"internal/escape":     {},
+	"internal/sandbox":    {}, // of the command: a library must not confine whose process it is in
 	"internal/fuzztest":   {}, // nobody may import it but tests
 	"follow":              {},
 	"daemon":              {"input", "filter", "follow", "symbolize"},

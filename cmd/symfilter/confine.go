@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/sandbox"
+)
+
+// confine gives up the rights that this run does not need. It comes before
+// anything of unknown origin is read: files are those that the command line
+// names. makes is whether folders that the run may fill are made first, since
+// those that are made later are not writable.
+func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
+	if c.noSandbox {
+		s.Missing = []string{"--no-sandbox"}
+	} else {
+		s = sandbox.Apply(sandbox.Policy{
+			Write:          c.writable(makes),
+			Network:        len(c.urls) > 0,
+			OtherProcesses: slices.ContainsFunc(slices.Concat(c.paths(), files), ofOtherProcess),
+		})
+	}
+	if c.verbose {
+		diag.printf("sandbox: %s", s)
+	}
+	return s
+}
+
+// writable returns the folders that the run may write to.
+func (c *config) writable(makes bool) (dirs []string) {
+	servers := len(c.urls) > 0
+	usable := func(dir string, mayMake bool) bool {
+		if dir == "" {
+			return false
+		}
+		if makes && mayMake {
+			makeFolder(dir) // if it cannot be made, it is not written to
+		}
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() {
+			return false
+		}
+		dirs = append(dirs, dir)
+		return true
+	}
+	kept := usable(cacheDir(), c.output != outputMarkup)
+	usable(c.downloads, servers)
+	if servers || !kept { // what does not fit a cache, or has none
+		dirs = append(dirs, os.TempDir())
+	}
+	for _, file := range []fileName{c.follow.state, c.dumps} {
+		if file != "" {
+			dirs = append(dirs, folderOf(string(file)))
+		}
+	}
+	return dirs
+}
+
+// makeFolder makes dir, which only the user may look into. It does not make a
+// home folder.
+func makeFolder(dir string) {
+	if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(dir, home+string(os.PathSeparator)) {
+		if _, err := os.Stat(home); err != nil {
+			return
+		}
+	}
+	os.MkdirAll(dir, 0o700)
+}
+
+// folderOf returns the folder in which a file is replaced: that of the file
+// that path leads to, if it is a link.
+func folderOf(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return filepath.Dir(path)
+}
+
+// paths returns all paths that flags name and the run opens when it is confined.
+func (c *config) paths() (paths []string) {
+	for _, p := range c.places() {
+		paths = append(paths, p.path)
+	}
+	for _, s := range c.prefixes {
+		_, to, _ := strings.Cut(s, "=")
+		paths = append(paths, to)
+	}
+	return append(paths, string(c.follow.state), string(c.dumps))
+}
+
+// ofOtherProcess reports whether path, which may be a pattern, leads through
+// what the kernel shows of another process, as /proc/1234/root.
+func ofOtherProcess(path string) bool {
+	if !strings.Contains(path, "/") {
+		return false
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	rest, ok := strings.CutPrefix(path, "/proc/")
+	return ok && rest != "" && strings.ContainsRune("0123456789*?[", rune(rest[0]))
+}

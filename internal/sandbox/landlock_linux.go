@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	errOtherProcesses = errors.New("files of other processes in /proc are named")
+	errCgo            = errors.New("a build with cgo needs Linux 7.0 for it; a static one does not")
+)
+
+// Rights to files that the process gives up everywhere but in the folders of the
+// policy, by the version of Landlock that knows them first. Reading is not among
+// them: modules, the .dwo files and links of debug files, and rotated logs may
+// be anywhere. A right that is not handled costs nothing when a file is opened.
+const (
+	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+	rights2 = unix.LANDLOCK_ACCESS_FS_REFER // without it, renaming into another folder is always denied
+	rights3 = unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rights5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+
+	// writing are the rights in the folders of the policy.
+	writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+// Versions of Landlock that know more than files, and all threads at once.
+const (
+	abiNetwork = 4
+	abiScopes  = 6
+	abiThreads = 8
+)
+
+// ruleNetPort is LANDLOCK_RULE_NET_PORT of linux/landlock.h, and netPort its
+// struct landlock_net_port_attr.
+const ruleNetPort = 2
+
+type netPort struct{ access, port uint64 }
+
+// restrictFiles puts all threads under Landlock and returns the version of the
+// kernel's interface. Each thread must have given up new privileges.
+func restrictFiles(p Policy) (abi int, err error) {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	abi = int(version)
+	attr := handled(abi, p.Network)
+	// The kernel takes a struct that is longer than its own if the rest is zero.
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return 0, fmt.Errorf("make a ruleset: %w", errno)
+	}
+	defer unix.Close(int(fd))
+	for _, dir := range p.Write {
+		allowWriting(fd, dir, writing&attr.Handled_access_fs)
+	}
+	if p.Network && attr.Handled_access_net != 0 {
+		// Whether there is IPv6 is tried out by binding to any port.
+		any := netPort{access: unix.LANDLOCK_ACCESS_NET_BIND_TCP}
+		unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&any)), 0, 0, 0)
+	}
+	if abi >= abiThreads {
+		_, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, unix.LANDLOCK_RESTRICT_SELF_TSYNC, 0)
+	} else {
+		_, _, errno = syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	}
+	if errno != 0 {
+		return 0, inAllThreads(errno)
+	}
+	return abi, nil
+}
+
+// handled returns what the rules are about.
+func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
+	attr.Handled_access_fs = rights1
+	for _, more := range []struct {
+		abi    int
+		rights uint64
+	}{{2, rights2}, {3, rights3}, {5, rights5}} {
+		if abi >= more.abi {
+			attr.Handled_access_fs |= more.rights
+		}
+	}
+	if abi >= abiNetwork {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP
+		if !network {
+			attr.Handled_access_net |= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		}
+	}
+	if abi >= abiScopes {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	// Threads that are restricted one by one are apart for the kernel: it would
+	// deny them the signals by which the Go runtime interrupts them.
+	if abi >= abiThreads {
+		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	return attr
+}
+
+// allowWriting adds a rule for dir. A folder that cannot be opened is left out:
+// writing to it fails later, and is reported then.
+func allowWriting(ruleset uintptr, dir string, rights uint64) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+}
+
+// inAllThreads explains an error of a call for all threads.
+func inAllThreads(errno syscall.Errno) error {
+	if errno == syscall.ENOTSUP {
+		return errCgo
+	}
+	return errno
+}

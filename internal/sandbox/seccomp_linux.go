@@ -1,0 +1,236 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A verdict is what the filter does with a system call.
+type verdict uint8
+
+const (
+	allow    verdict = iota
+	deny             // EPERM
+	absent           // ENOSYS: the caller falls back to an older call
+	threads          // clone: of threads alone
+	own              // signals: to this process alone
+	tame             // ioctl: nothing is typed into a terminal
+	internet         // socket: TCP and UDP over IP
+)
+
+// A calls is a range of system calls, by its ends. Ranges go over calls between
+// that a reader of files has no use for either: the fewer they are, the less time
+// the kernel takes to translate the filter when the process starts.
+type calls struct{ first, last uint16 }
+
+// denied, with deniedHere of each architecture, are the calls that nobody in this
+// process has a use for. It is a list of what is denied, not of what is allowed:
+// which calls the Go runtime, the C library and the race detector make changes
+// with their versions, and a missing one would break a stream weeks later.
+var denied = [...]calls{
+	{unix.SYS_LISTEN, unix.SYS_LISTEN},
+	{unix.SYS_ACCEPT, unix.SYS_ACCEPT},
+	{unix.SYS_ACCEPT4, unix.SYS_ACCEPT4},
+	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
+	{unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_GETFD},
+	{unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MADVISE},
+	{unix.SYS_MOUNT_SETATTR, unix.SYS_QUOTACTL_FD},
+	{unix.SYS_PROCESS_MRELEASE, unix.SYS_PROCESS_MRELEASE},
+}
+
+// offline are those denied unless there is a network.
+var offline = [...]calls{
+	{unix.SYS_SOCKET, unix.SYS_SOCKET},
+	{unix.SYS_CONNECT, unix.SYS_CONNECT},
+	{unix.SYS_BIND, unix.SYS_BIND},
+	{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME},
+}
+
+// unknown are calls that come back as if the kernel were older, so that callers
+// fall back: clone3, of which the flags are in memory where a filter cannot look;
+// io_uring, which does without the filter; pidfds; and mounting.
+var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
+
+// lastCall is the last call that is known here. Later ones come back as unknown,
+// too.
+const lastCall = unix.SYS_FUTEX_REQUEUE
+
+type verdicts [lastCall + 1]verdict
+
+func (all *verdicts) set(v verdict, ranges ...calls) {
+	for _, r := range ranges {
+		for call := r.first; call <= r.last; call++ {
+			all[call] = v
+		}
+	}
+}
+
+// decide fills in what becomes of each call.
+func (all *verdicts) decide(network bool) {
+	all.set(deny, denied[:]...)
+	all.set(deny, deniedHere[:]...)
+	all.set(absent, unknown)
+	all[unix.SYS_CLONE] = threads
+	all[unix.SYS_KILL], all[unix.SYS_TGKILL] = own, own
+	all[unix.SYS_IOCTL] = tame
+	if network {
+		all[unix.SYS_SOCKET] = internet
+	} else {
+		all.set(deny, offline[:]...)
+	}
+}
+
+// Offsets in struct seccomp_data of linux/seccomp.h. The low halves of arguments
+// are enough, and first on these architectures: the kernel reads no more of
+// those looked at here.
+const (
+	offsetCall = 0
+	offsetArch = 4
+	offsetArg0 = 16
+	offsetArg1 = 24
+)
+
+// namespaces are the flags of clone that make one.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+// jump continues yes or no instructions after the next one.
+func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
+}
+
+func end(action uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+}
+
+// code appends the instructions of a verdict.
+func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
+	pass, refuse := end(unix.SECCOMP_RET_ALLOW), end(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM))
+	switch v {
+	case allow:
+		return append(dst, pass)
+	case absent:
+		return append(dst, end(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)))
+	case threads:
+		return append(dst, load(offsetArg0),
+			jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
+			jump(unix.BPF_JSET, namespaces, 1, 0), pass, refuse)
+	case own:
+		return append(dst, load(offsetArg0),
+			jump(unix.BPF_JEQ, uint32(os.Getpid()), 0, 1), pass, refuse) // it never forks
+	case tame:
+		return append(dst, load(offsetArg1),
+			jump(unix.BPF_JEQ, unix.TIOCSTI, 2, 0),
+			jump(unix.BPF_JEQ, tioclinux, 1, 0), pass, refuse)
+	case internet:
+		return append(dst, load(offsetArg0),
+			jump(unix.BPF_JEQ, unix.AF_INET, 1, 0),
+			jump(unix.BPF_JEQ, unix.AF_INET6, 0, 5),
+			load(offsetArg1), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}, // flags are above the type
+			jump(unix.BPF_JEQ, unix.SOCK_STREAM, 1, 0),
+			jump(unix.BPF_JEQ, unix.SOCK_DGRAM, 0, 1), pass, refuse)
+	}
+	return append(dst, refuse)
+}
+
+// tioclinux is TIOCLINUX of asm-generic/ioctls.h: selection and paste on a
+// console.
+const tioclinux = 0x541c
+
+// A span is a range of calls, up to the next span, that share a verdict.
+type span struct {
+	first uint32
+	verdict
+}
+
+var errFar = errors.New("a jump of the filter is too far")
+
+// program returns the filter.
+func program(network bool) ([]unix.SockFilter, error) {
+	var all verdicts
+	all.decide(network)
+	var spans []span
+	for call, v := range all {
+		if call == 0 || spans[len(spans)-1].verdict != v {
+			spans = append(spans, span{uint32(call), v})
+		}
+	}
+	spans = append(spans, span{lastCall + 1, absent}) // with those of amd64's x32, which have a high bit
+	refuse := end(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
+	return search([]unix.SockFilter{load(offsetArch), jump(unix.BPF_JEQ, architecture, 1, 0), refuse, load(offsetCall)}, spans)
+}
+
+// search appends instructions that find a call's span by halves: the kernel tries
+// the filter on every call when it takes it in, and later for calls of which the
+// arguments count.
+func search(dst []unix.SockFilter, spans []span) ([]unix.SockFilter, error) {
+	if len(spans) == 1 {
+		return spans[0].code(dst), nil
+	}
+	half := len(spans) / 2
+	at := len(dst)
+	dst, err := search(append(dst, unix.SockFilter{}), spans[:half])
+	if err != nil {
+		return nil, err
+	}
+	far := len(dst) - at - 1
+	if far > 255 {
+		return nil, errFar
+	}
+	dst[at] = jump(unix.BPF_JGE, spans[half].first, uint8(far), 0)
+	return search(dst, spans[half:])
+}
+
+// filterCalls gives up new privileges and puts the filter on all threads. The
+// kernel gives the filter to the other threads, and takes their right to new
+// privileges along, in one call.
+func filterCalls(network bool) error {
+	filter, err := program(network)
+	if err != nil {
+		return err
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	// The two steps have to be of one thread. It is almost certain that they are,
+	// and locking the goroutine to it would start another thread, for 50 µs.
+	before := unix.Gettid()
+	err = install(&prog)
+	if unix.Gettid() != before {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err = install(&prog)
+	}
+	return err
+}
+
+// install makes the two steps of filterCalls.
+func install(prog *unix.SockFprog) error {
+	if _, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	// Without SPEC_ALLOW, kernels before 5.16 slow down all of the process, as if
+	// it ran code of strangers. Kernels before 4.17 do not know the flag.
+	var errno syscall.Errno
+	for _, flags := range [...]uintptr{unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unix.SECCOMP_FILTER_FLAG_TSYNC} {
+		var thread uintptr
+		thread, _, errno = unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(prog)))
+		switch {
+		case errno == 0 && thread == 0:
+			return nil
+		case errno == 0:
+			return fmt.Errorf("thread %d has another filter", thread)
+		}
+	}
+	return errno
+}
