@@ -191,7 +191,7 @@ func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 
 // Packed or not, an opening costs no memory that grows with what follows.
 func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
-	const size, most = 8 << 20, 2 << 20 // bytes
+	const size, most = 4 << 20, 1 << 20 // bytes
 	block := []byte(filler(64 << 10))
 	for _, o := range openings(t) {
 		for _, isPacked := range []bool{false, true} {

@@ -176,3 +176,61 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 		}
 	}
 }
+
+// What silence has made a follower print belongs to its checkpoint: after SIGTERM, and after SIGKILL once
+// the checkpoint says so, the next run prints what is new and nothing else.
+func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
+	const begin, middle, end = "<?xml version=\"1.0\"?>\n", "# more\n", "the end\n"
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			path, state := filepath.Join(dir, "log"), filepath.Join(dir, "state")
+			got := ""
+			for i, s := range []string{begin, middle, end} {
+				appendTo(t, path, s)
+				p := start(t, "--follow", "--state", state, path)
+				p.out.SetReadDeadline(time.Now().Add(time.Minute)) // for what hangs
+				b := make([]byte, len(s))
+				n, err := io.ReadFull(p.out, b)
+				if got += string(b[:n]); err != nil {
+					t.Fatalf("%q, then %v\n%s", got, err, p.stderr.Bytes())
+				}
+				if sig == syscall.SIGKILL {
+					until(t, fmt.Sprintf("checkpoint %d says that the format is known", i), func() bool {
+						saved, _ := os.ReadFile(state)
+						return bytes.Contains(saved, []byte(`\"input\":\"markup\"`))
+					})
+					until(t, "the checkpoint says that all was printed", func() bool { return saved(t, state, path) })
+				}
+				p.cmd.Process.Signal(sig)
+				rest, _ := io.ReadAll(p.out)
+				got += string(rest)
+				p.cmd.Wait()
+			}
+			if got != begin+middle+end {
+				t.Errorf("got %q, want %q", got, begin+middle+end)
+			}
+		})
+	}
+}
+
+// One line at the beginning of a log chooses nothing: the log comes out, by name, by pipe, and followed.
+func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
+	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, nil, command, path); got != log {
+		t.Errorf("by name: %s", firstDifference([]byte(got), []byte(log)))
+	}
+	if got := run(t, []byte(log), command); got != log {
+		t.Errorf("by pipe: %s", firstDifference([]byte(got), []byte(log)))
+	}
+	p := start(t, "--follow", path)
+	p.out.SetReadDeadline(time.Now().Add(time.Minute)) // for what hangs
+	got := make([]byte, len(log))
+	if n, err := io.ReadFull(p.out, got); err != nil || string(got) != log {
+		t.Errorf("followed: %v, %s", err, firstDifference(got[:n], []byte(log)))
+	}
+}
