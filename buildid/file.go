@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
@@ -73,6 +74,15 @@ func OpenRegular(path, where string) (*File, error) {
 		return nil, err
 	}
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
+}
+
+// OpenBelow is OpenRegular for a file at name, a path below root: no link leads out of it.
+func OpenBelow(root *os.Root, name, where string) (*File, error) {
+	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
+	if err != nil {
+		return nil, err
+	}
+	return &File{r: f, size: size, path: filepath.Join(root.Name(), name), where: where, os: f, closer: f}, nil
 }
 
 // NewFile returns a File of size bytes read from r whose build ID the caller has checked: the member of an archive. Close
@@ -159,14 +169,18 @@ var errNotRegular = errors.New("not a regular file")
 // openRegular opens the regular file at path without blocking and without touching anything else that may lie there:
 // opening a device can be an act (a watchdog starts to count), so it is asked for its type before and, for races, after.
 func openRegular(path string) (*os.File, int64, error) {
-	info, err := os.Stat(path)
+	return openRegularBy(path, os.Stat, os.OpenFile)
+}
+
+func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error)) (*os.File, int64, error) {
+	info, err := stat(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, err := open(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -61,6 +61,9 @@ func (all *objects) of(n Name) *objectFile {
 
 // open reads what identifies the file, and starts to look for its debug file.
 func (all *objects) open(f *objectFile) error {
+	if all.o.NoPaths {
+		return fmt.Errorf("%s: not opened (--no-paths)", f.path)
+	}
 	if !filepath.IsAbs(f.path) {
 		return fmt.Errorf("%s: no absolute path", f.path)
 	}

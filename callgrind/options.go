@@ -45,6 +45,10 @@ type Options struct {
 	Sysroot   string
 	PrefixMap []PrefixMap
 
+	// NoPaths opens no file because the profile names it: what has no name in the
+	// profile stays without.
+	NoPaths bool
+
 	// Basenames shows source files without their folders.
 	Basenames bool
 
@@ -91,7 +95,12 @@ type Options struct {
 	Threshold float64
 
 	// Source shows the costs of lines beside the lines, of files that are there.
-	Source bool
+	// The profile names the files: only those below SourceRoots are opened, and
+	// below folders that are New of PrefixMap. Links do not lead out of them.
+	// No SourceRoots: the current folder. A relative name is looked for below
+	// each.
+	Source      bool
+	SourceRoots []string
 
 	// Color marks up the table for a terminal.
 	Color bool

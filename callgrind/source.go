@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
@@ -65,7 +63,9 @@ func (t *listing) sources() {
 	slices.SortFunc(files, func(a, b Name) int {
 		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(m.r.Text(a), m.r.Text(b)))
 	})
-	var missing []Name
+	roots := t.o.sourceRoots()
+	defer roots.close()
+	var missing, outside []Name
 	shown := 0
 	var all, sum int64
 	for _, n := range totals {
@@ -76,11 +76,15 @@ func (t *listing) sources() {
 			break
 		}
 		sum = plus(sum, totals[f])
-		text, err := t.read(f)
-		if err != nil || shown == maxSources {
-			if !errors.Is(err, fs.ErrNotExist) && err != nil {
-				t.o.diagnose("--source: " + err.Error())
-			}
+		text, err := t.read(roots, f)
+		switch {
+		case errors.Is(err, errOutside):
+			outside = append(outside, f)
+			continue
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			t.o.diagnose("--source: " + err.Error())
+			fallthrough
+		case err != nil || shown == maxSources:
 			missing = append(missing, f)
 			continue
 		}
@@ -88,30 +92,33 @@ func (t *listing) sources() {
 		t.source(f, text, lines[f], totals[f])
 		t.send()
 	}
-	if len(missing) > 0 {
+	t.unshown("Source files that are not there:", missing, totals, all)
+	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
+}
+
+// unshown lists source files whose lines are not printed.
+func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, all int64) {
+	if len(files) == 0 {
+		return
+	}
+	t.b = append(t.b, '\n')
+	t.put(faint, string(escape.AppendText(nil, heading, ""))+"\n")
+	for _, f := range files {
+		t.b = append(escape.AppendText(append(t.b, "  "...), t.g.s.shown(t.g.m.r.Text(f)), ""), share(totals[f], all)...)
 		t.b = append(t.b, '\n')
-		t.put(faint, "Source files that are not there:\n")
-		for _, f := range missing {
-			t.b = append(escape.AppendText(append(t.b, "  "...), g.s.shown(m.r.Text(f)), ""), share(totals[f], all)...)
-			t.b = append(t.b, '\n')
-			t.send()
-		}
+		t.send()
 	}
 }
 
-// read returns what is in a source file, if that is there and not too large.
-func (t *listing) read(f Name) ([]byte, error) {
-	name := t.o.located(t.g.m.r.Text(f))
-	if abs, err := filepath.Abs(name); err == nil {
-		name = abs
-	}
-	file, err := buildid.OpenRegular(name, "the profile")
+// read returns what is in a source file below one of the roots, if that is there and not too large.
+func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
+	file, err := roots.open(t.o.located(t.g.m.r.Text(f)))
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	if file.Size() > maxSource {
-		return nil, errors.New(name + ": too large to be shown")
+		return nil, errors.New(file.Path() + ": too large to be shown")
 	}
 	b := make([]byte, file.Size())
 	n, err := file.ReadAt(b, 0)

@@ -138,9 +138,9 @@ func passing(err error) error {
 // errNoCache is about an environment without a home.
 var errNoCache = errors.New("no directory for a cache is known (DEBUGINFOD_CACHE_PATH)")
 
-// open opens the cache's directory if it is one that nobody else can write to, but for the user's own group: elfutils makes it with all the
-// rights that the umask leaves, which where each user has a group are those of the group, too. The directories and files in it are checked
-// one by one.
+// open opens the cache's directory if it is the user's or root's, and nobody else can write to it. Others may read it: elfutils makes it
+// with all the rights that the umask leaves. Where that leaves the group's right to write, the cache is refused, as is one for everybody.
+// The directories and files in it are checked one by one.
 func (c *Cache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
@@ -151,13 +151,25 @@ func (c *Cache) open() (*os.Root, error) {
 	}
 	info, err := root.Stat(".")
 	if err == nil {
-		err = checkTop(info)
+		err = checkDir(info)
 	}
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
 	return root, nil
+}
+
+// Check returns why a cache that is there is not used. It looks at the directory alone, and at nothing in it.
+func (c *Cache) Check() error {
+	root, err := c.open()
+	switch {
+	case err == nil:
+		return root.Close()
+	case errors.Is(err, errNoCache) || errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return lastError(err)
 }
 
 func checkDir(info fs.FileInfo) error {

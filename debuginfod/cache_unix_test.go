@@ -173,23 +173,30 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// With a umask of 002 elfutils' client makes a cache in which the user's group can write: it is shared all the same.
-func TestCacheOfElfutilsWithUmask002(t *testing.T) {
+// A cache that the group or everybody can write to is not used, nor is such a folder in it; that they can read is no matter.
+func TestModesOfTheCache(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
-	dir := t.TempDir()
-	put(t, dir, id.String()+"/debuginfo", elfFile(id, 5000), 0o400)
-	for _, d := range []struct {
-		path string
-		mode fs.FileMode
-	}{{dir, 0o775}, {filepath.Join(dir, id.String()), 0o700}} {
-		if err := os.Chmod(d.path, d.mode); err != nil {
-			t.Fatal(err)
+	for mode, used := range map[fs.FileMode]bool{0o700: true, 0o750: true, 0o755: true, 0o711: true, 0o770: false, 0o775: false, 0o777: false, 0o707: false, 0o720: false} {
+		for _, which := range []string{"", id.String()} {
+			dir := t.TempDir()
+			put(t, dir, id.String()+"/debuginfo", elfFile(id, 5000), 0o400)
+			for path, mode := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, which): mode} {
+				if err := os.Chmod(path, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(filepath.Join(dir, which), mode); err != nil {
+				t.Fatal(err)
+			}
+			var notes []string
+			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Said) })
+			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "others than its owner can write to it (chmod go-w)") {
+				t.Errorf("%q of mode %o: got %v, %q; want it used: %v", which, mode, err, notes, used)
+			}
+			if err == nil {
+				f.Close()
+			}
 		}
 	}
-	f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
 }

@@ -27,14 +27,3 @@ func checkMode(info fs.FileInfo) error {
 	}
 	return nil
 }
-
-// checkTop is checkOwner and checkMode for the directory of the whole cache, in which the user's own group may write.
-func checkTop(info fs.FileInfo) error {
-	if err := checkOwner(info); err != nil {
-		return err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Gid) == os.Getegid() && info.Mode().Perm()&0o002 == 0 {
-		return nil
-	}
-	return checkMode(info)
-}

@@ -41,6 +41,8 @@ func (o *Options) mapped(name string) (string, bool) {
 func (o *Options) open(name string) *file {
 	f := &file{name: name, path: o.located(name)}
 	switch {
+	case o.NoPaths:
+		f.err = fmt.Errorf("%s: not opened (--no-paths)", f.path)
 	case strings.HasSuffix(name, " (deleted)"):
 		f.err = fmt.Errorf("%s: another file may have its name now", name)
 	case !filepath.IsAbs(f.path) || len(f.path) > maxPath:

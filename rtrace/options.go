@@ -41,6 +41,10 @@ type Options struct {
 	Sysroot   string
 	PrefixMap []PrefixMap
 
+	// NoPaths opens no file because the report names it: what has no name in the
+	// report stays without.
+	NoPaths bool
+
 	// Basenames is for NewReport: source files without their folders.
 	Basenames bool
 

@@ -66,6 +66,10 @@ func (fs *files) of(name string) *file {
 		return f
 	}
 	fs.byName[name] = f
+	if fs.o.NoPaths {
+		f.err = errors.New("not opened (--no-paths)")
+		return f
+	}
 	f.open()
 	return f
 }

@@ -29,6 +29,10 @@ type Options struct {
 	PrefixMap []PrefixMap
 	Basenames bool
 
+	// NoPaths opens no file because the report names it: what has no name in the
+	// report stays without.
+	NoPaths bool
+
 	// Maps says exactly where files were loaded. Without it, or for files that
 	// are not in it, the bias is inferred.
 	Maps []Map

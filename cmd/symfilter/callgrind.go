@@ -22,6 +22,7 @@ type callgrindFlags struct {
 	threshold percentage
 	inclusive bool
 	source    bool
+	roots     []string
 }
 
 // trees are the values of --tree.
@@ -34,6 +35,7 @@ func (f *callgrindFlags) define(set *pflag.FlagSet) {
 	set.Var(&f.threshold, "threshold", "")
 	set.VarPF((*truth)(&f.inclusive), "inclusive", "", "").NoOptDefVal = "true"
 	set.VarPF((*truth)(&f.source), "source", "", "").NoOptDefVal = "true"
+	set.Var(&stringList{list: &f.roots}, "source-root", "")
 }
 
 // callgrind returns what translates a profile of Callgrind.
@@ -43,6 +45,7 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Symbolizer: r.sym,
 		Elements:   r.output == outputMarkup,
 		Sysroot:    r.c.sysroot,
+		NoPaths:    r.c.noPaths,
 		Basenames:  r.c.basenames,
 		Wait:       at.wait,
 		Budget:     r.profiles,
@@ -54,9 +57,10 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Show:       splitWords(f.show),
 		Sort:       splitWords(f.sort),
 		Threshold:  -1,
-		Source:     f.source,
+		Source:     f.source || len(f.roots) > 0,
 		Color:      r.color,
 	}
+	o.SourceRoots = f.roots
 	if f.threshold.set {
 		o.Threshold = f.threshold.n
 	}
@@ -158,7 +162,9 @@ Its own flags:
       --show=EVENTS        columns: events of the profile, calculated ones, and
                            such as Sum=Ir+10*D1mr; separated by commas
       --sort=EVENTS        order by these; otherwise as shown
-      --source             also lines of source files, with their costs
+      --source             also lines of source files below the current folder,
+                           with their costs
+      --source-root DIR    of those below DIR instead (repeatable)
 
 Those of symfilter that count here most:
       --output FORM        text (the table), json, markup, or callgrind: the

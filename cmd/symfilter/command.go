@@ -20,6 +20,7 @@ type config struct {
 	trees       []string
 	idsFiles    []string
 	debugDirs   []string
+	noPaths     bool
 	dwp         fileName
 
 	servers     bool

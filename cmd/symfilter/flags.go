@@ -54,6 +54,7 @@ func (c *config) define(set *pflag.FlagSet) {
 	list(&c.trees, "build-id-dir", "")
 	list(&c.idsFiles, "ids-txt", "")
 	list(&c.debugDirs, "debug-file-directory", "")
+	yesNo(&c.noPaths, "no-paths", "")
 	set.Var(&c.dwp, "dwp", "")
 	list(&c.prefixes, "prefix-map", "")
 	set.Var(&choice{&c.input, input.Names()}, "input", "")

@@ -124,7 +124,7 @@ type reports struct {
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
 	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, c: c}
 	r.profiles = callgrind.NewBudget(int64(c.maxMemory) / 2)
-	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, PrefixMap: prefixes, Maps: maps, Context: ctx}
+	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, NoPaths: c.noPaths, PrefixMap: prefixes, Maps: maps, Context: ctx}
 	return r
 }
 

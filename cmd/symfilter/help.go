@@ -55,6 +55,8 @@ Where debug files are, by build ID; first come, first asked:
       --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
   and the module's own name, when it is the path of a file with that build ID;
   then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
+      --no-paths           no program or library is opened where a log or report
+                           says that it is
       --dwp FILE           package of split debug information, where it is not
                            beside the file that it belongs to
 

@@ -92,6 +92,7 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 		Symbolizer: r.sym,
 		Elements:   r.output == outputMarkup,
 		Sysroot:    r.c.sysroot,
+		NoPaths:    r.c.noPaths,
 		Basenames:  r.c.basenames,
 		Processing: r.c.rtrace.processing,
 		Wait:       at.wait,

@@ -60,6 +60,9 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	if err != nil {
 		return nil, err
 	}
+	if err := client.Cache().Check(); err != nil {
+		diag.printf("the cache %s is not used: %v", o.CacheDir, err)
+	}
 	c.closers = append(c.closers, clientEnd{client, diag})
 	return client, nil
 }

@@ -180,7 +180,7 @@ func control(f *os.File, use func(fd uintptr)) {
 
 // finders returns where debug files are on this machine, in order: what was
 // named for this run first, the system's place after it, the module's own file
-// last.
+// last, unless --no-paths is given.
 func (c *config) finders() (finders []symbolize.Finder) {
 	if paths := slices.Concat(c.symbolPaths, c.objects); len(paths) > 0 {
 		finders = append(finders, c.symbolPath(paths))
@@ -190,6 +190,9 @@ func (c *config) finders() (finders []symbolize.Finder) {
 	}
 	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))
+	}
+	if c.noPaths {
+		return finders
 	}
 	return append(finders, buildid.ModulePath{}, valgrind.Files{})
 }

@@ -39,6 +39,9 @@ func (d Dir) Open(s Source) (*Index, error) {
 		return nil, fs.ErrNotExist
 	}
 	path := d.file(s)
+	if err := d.check(); err != nil {
+		return nil, err
+	}
 	x, err := open(path)
 	if err != nil {
 		return nil, err
@@ -82,6 +85,18 @@ func open(path string) (*Index, error) {
 	return x, nil
 }
 
+// check returns why others may have put indexes into d, which are then not used.
+func (d Dir) check() error {
+	info, err := os.Stat(d.Path)
+	if err == nil {
+		err = checkOwn(info)
+	}
+	if err != nil {
+		return fmt.Errorf("indexes in %s: %w", d.Path, err)
+	}
+	return nil
+}
+
 // Remove removes the index of s, of whatever file it was made.
 func (d Dir) Remove(s Source) error {
 	if len(s.ID) == 0 {
@@ -105,6 +120,9 @@ func (d Dir) Create(s Source) (*Pending, error) {
 		return nil, errors.New("index: a file without a build ID")
 	}
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return nil, err
+	}
+	if err := d.check(); err != nil {
 		return nil, err
 	}
 	d.Trim() // here too: where processes end before an index is made, none is ever committed

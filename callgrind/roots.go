@@ -1,0 +1,113 @@
+package callgrind
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// errOutside is about a source file that is in no folder that the operator named: it is not looked at.
+var errOutside = errors.New("in no folder that was named")
+
+// sourceRoots are the folders below which source files may be opened. A profile names any path, and what a file holds is printed.
+type sourceRoots []sourceRoot
+
+type sourceRoot struct {
+	root  *os.Root
+	paths []string // absolute ones that lead to it: as it was named, and without links
+}
+
+// sourceRoots opens the roots: those of the options, or the current folder, and where prefix maps lead. One that cannot be opened is told.
+func (o *Options) sourceRoots() (all sourceRoots) {
+	named := o.SourceRoots
+	if len(named) == 0 {
+		named = []string{"."}
+	}
+	for i, dir := range slices.Concat(named, newPrefixes(o.PrefixMap)) {
+		root, err := openRoot(dir)
+		if err != nil {
+			if i < len(named) { // a prefix need not be a folder
+				o.diagnose("--source: " + err.Error())
+			}
+			continue
+		}
+		all = append(all, root)
+	}
+	return all
+}
+
+func newPrefixes(maps []PrefixMap) (all []string) {
+	for _, m := range maps {
+		if m.New != "" {
+			all = append(all, m.New)
+		}
+	}
+	return all
+}
+
+func openRoot(dir string) (r sourceRoot, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return r, err
+	}
+	if r.root, err = os.OpenRoot(abs); err != nil {
+		return r, err
+	}
+	r.paths = []string{abs}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+		r.paths = append(r.paths, real)
+	}
+	return r, nil
+}
+
+func (all sourceRoots) close() {
+	for _, r := range all {
+		r.root.Close()
+	}
+}
+
+// String lists the folders, for a person.
+func (all sourceRoots) String() string {
+	var paths []string
+	for _, r := range all {
+		paths = append(paths, r.paths[0])
+	}
+	return strings.Join(paths, ", ")
+}
+
+// open opens the source file at path, absolute or relative to any of the roots. The error of one outside of all is errOutside.
+func (all sourceRoots) open(path string) (*buildid.File, error) {
+	failed := errOutside
+	for _, r := range all {
+		for _, name := range r.below(path) {
+			f, err := buildid.OpenBelow(r.root, name, "the profile")
+			if err == nil {
+				return f, nil
+			}
+			if failed == errOutside {
+				failed = err
+			}
+		}
+	}
+	return nil, failed
+}
+
+// below returns what path is called below r; nothing if it is elsewhere.
+func (r *sourceRoot) below(path string) (names []string) {
+	if !filepath.IsAbs(path) {
+		if filepath.IsLocal(path) {
+			names = append(names, path)
+		}
+		return names
+	}
+	for _, dir := range r.paths {
+		if name, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
