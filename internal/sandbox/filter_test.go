@@ -67,7 +67,7 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(filter) > 160 {
+		if len(filter) > 100 {
 			t.Errorf("%d instructions: the kernel translates them at each start", len(filter))
 		}
 		var want verdicts

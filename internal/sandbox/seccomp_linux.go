@@ -24,6 +24,7 @@ const (
 	own              // signals: to this process alone
 	tame             // ioctl: nothing is typed into a terminal
 	internet         // socket: TCP and UDP over IP
+	verdictCount
 )
 
 // A calls is a range of system calls, by its ends. Ranges go over calls between
@@ -155,42 +156,64 @@ type span struct {
 	verdict
 }
 
-var errFar = errors.New("a jump of the filter is too far")
+// maxFilter is more instructions than the filter has, and fewer than a jump may
+// leave out.
+const maxFilter = 256
 
-// program returns the filter.
+var errFar = errors.New("the filter is too long")
+
+// program returns the filter: a search for the span of a call by halves, and
+// after it the instructions of each verdict.
 func program(network bool) ([]unix.SockFilter, error) {
 	var all verdicts
 	all.decide(network)
-	var spans []span
+	spans := make([]span, 0, maxFilter/2)
 	for call, v := range all {
 		if call == 0 || spans[len(spans)-1].verdict != v {
 			spans = append(spans, span{uint32(call), v})
 		}
 	}
 	spans = append(spans, span{lastCall + 1, absent}) // with those of amd64's x32, which have a high bit
-	refuse := end(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
-	return search([]unix.SockFilter{load(offsetArch), jump(unix.BPF_JEQ, architecture, 1, 0), refuse, load(offsetCall)}, spans)
-}
-
-// search appends instructions that find a call's span by halves: the kernel tries
-// the filter on every call when it takes it in, and later for calls of which the
-// arguments count.
-func search(dst []unix.SockFilter, spans []span) ([]unix.SockFilter, error) {
-	if len(spans) == 1 {
-		return spans[0].code(dst), nil
+	const head = 3
+	p := plan{filter: make([]unix.SockFilter, head, maxFilter), tails: make([]unix.SockFilter, 0, maxFilter/4)}
+	tail := head + len(spans) - 1 // a search among n spans takes n-1 steps
+	for v := range p.blocks {
+		p.blocks[v] = tail + len(p.tails)
+		p.tails = verdict(v).code(p.tails)
 	}
-	half := len(spans) / 2
-	at := len(dst)
-	dst, err := search(append(dst, unix.SockFilter{}), spans[:half])
-	if err != nil {
-		return nil, err
-	}
-	far := len(dst) - at - 1
-	if far > 255 {
+	if tail+len(p.tails) > maxFilter {
 		return nil, errFar
 	}
-	dst[at] = jump(unix.BPF_JGE, spans[half].first, uint8(far), 0)
-	return search(dst, spans[half:])
+	p.filter[0] = load(offsetArch)
+	p.filter[1] = jump(unix.BPF_JEQ, architecture, 0, uint8(p.blocks[deny]-2))
+	p.filter[2] = load(offsetCall)
+	p.search(spans)
+	return append(p.filter, p.tails...), nil
+}
+
+// A plan is a filter that is being made.
+type plan struct {
+	filter []unix.SockFilter
+	tails  []unix.SockFilter // the instructions of the verdicts
+	blocks [verdictCount]int // where each begins
+}
+
+// search appends the steps that find one of spans, at least two.
+func (p *plan) search(spans []span) {
+	at, half := len(p.filter), len(spans)/2
+	lower, upper := spans[:half], spans[half:]
+	target := func(side []span, step int) uint8 {
+		if len(side) == 1 {
+			step = p.blocks[side[0].verdict]
+		}
+		return uint8(step - at - 1)
+	}
+	p.filter = append(p.filter, jump(unix.BPF_JGE, upper[0].first, target(upper, at+len(lower)), target(lower, at+1)))
+	for _, side := range [...][]span{lower, upper} {
+		if len(side) > 1 {
+			p.search(side)
+		}
+	}
 }
 
 // filterCalls gives up new privileges and puts the filter on all threads. The
