@@ -127,7 +127,9 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 		return err
 	}
 	command := filepath.Join(b.dir, "symfilter")
-	if out, err := exec.Command("go", "build", "-o", command, "github.com/symfilter/symfilter/cmd/symfilter").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", command, "github.com/symfilter/symfilter/cmd/symfilter")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	describe(command)
