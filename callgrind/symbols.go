@@ -4,9 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ianlancetaylor/demangle"
-
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

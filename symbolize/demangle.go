@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ianlancetaylor/demangle"
+	"github.com/symfilter/symfilter/internal/demangle"
 )
 
 // names copies names out of mapped files and demangles them, each once while
@@ -132,8 +132,9 @@ func (s *nameShard) put(v name, budget int64) int64 {
 	return s.size + s.oldSize - before
 }
 
-// demangled returns s as LLVM's symbolizer shows it. A name within the limits
-// that is no mangled one, or makes the demangler fail, is returned as it is.
+// demangled returns s as LLVM's symbolizer shows it. A name that is not within
+// the limits, is not a mangled one, makes the demangler fail or takes more steps
+// than its budget is returned as it is.
 //
 // LLVM takes one to four underscores before the Z of a C++ name, and a dot
 // before them for the entry points of PowerPC; it does not know Rust's old
@@ -186,17 +187,23 @@ var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", 
 // dot outside an identifier; nil when it is no such name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
 	if tree, err := demangle.ToAST(mangled, demangle.LLVMStyle); err == nil {
+		n := 0 // bytes of all suffixes
 		for {
 			clone, ok := tree.(*demangle.Clone)
 			if !ok {
-				return tree, suffix
+				return tree, mangled[len(mangled)-n:]
 			}
-			tree, suffix = clone.Base, clone.Suffix+suffix
+			tree = clone.Base
+			n += len(clone.Suffix)
 		}
 	}
 	// The demangler takes no suffix behind a name without parameters; Rust's
 	// identifiers have dots, too.
-	for _, i := range []int{strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.") + 1} {
+	first, last := strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.")+1
+	if last == first {
+		last = 0
+	}
+	for _, i := range []int{first, last} {
 		if i <= 0 {
 			continue
 		}

@@ -1,9 +1,9 @@
 package symbolize
 
 import (
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -61,63 +61,121 @@ func TestNoDemangleShowsNamesAsTheyAre(t *testing.T) {
 	}
 }
 
-// hostileNames make a demangler without limits take seconds, gigabytes or the
-// whole stack.
-func hostileNames() map[string]string {
-	double := "_Z1fI" // each level names the one before twice
-	for range 60 {
-		double += "S_I"
+// hostileNames make a demangler without limits take for ever, gigabytes or the
+// whole stack. They are families: n is about how many bytes the name has.
+func hostileNames(n int) map[string]string {
+	// fill repeats unit between the other two.
+	fill := func(before, unit, after string) string {
+		return before + strings.Repeat(unit, max(1, (n-len(before)-len(after))/len(unit))) + after
 	}
-	substitutions := func(n int) string {
-		b := "_Z1f1AIiE"
-		for i := range n {
-			b += "1AIS" + string("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i%36]) + "_S" + string("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i%36]) + "_E"
+	// nest does the same with an end for each unit.
+	nest := func(before, unit, middle, end, after string) string {
+		k := max(1, (n-len(before)-len(middle)-len(after))/(len(unit)+len(end)))
+		return before + strings.Repeat(unit, k) + middle + strings.Repeat(end, k) + after
+	}
+	// refer appends units in which each # is a reference to the substitution of
+	// the unit before.
+	refer := func(before, unit, after string) string {
+		var name strings.Builder
+		name.WriteString(before)
+		for i := 0; name.Len()+len(unit)+6 < n-len(after); i++ {
+			ref := "S_"
+			if i > 0 {
+				ref = "S" + strings.ToUpper(strconv.FormatInt(int64(i-1), 36)) + "_"
+			}
+			name.WriteString(strings.ReplaceAll(unit, "#", ref))
 		}
-		return b
+		return name.String() + after
 	}
 	return map[string]string{
-		"pointers at the limit":   "_Z1f" + strings.Repeat("P", maxMangled-5) + "i",
-		"pointers beyond it":      "_Z1f" + strings.Repeat("P", 3_000_000) + "i",
-		"functions":               "_Z1f" + strings.Repeat("PF", 2000) + "v" + strings.Repeat("E", 95),
-		"open templates":          double,
-		"doubling":                substitutions(36),
-		"doubling, long":          substitutions(380),
-		"nested names":            "_Z" + strings.Repeat("N", 4000) + "1f",
-		"local names":             "_Z" + strings.Repeat("Z", 4000) + "1fv",
-		"parentheses":             "_Z1fI" + strings.Repeat("X", 2000) + "E" + "v",
-		"expressions":             "_Z1fIXad" + strings.Repeat("ad", 2000) + "E" + "v",
-		"lambdas":                 "_ZN" + strings.Repeat("UlvE_", 800) + "1fEv",
-		"arrays":                  "_Z1f" + strings.Repeat("A_", 2000) + "i",
-		"pack expansions":         "_Z1f" + strings.Repeat("Dp", 2000) + "i",
-		"qualifiers":              "_Z1f" + strings.Repeat("PK", 2000) + "i",
-		"rust: back references":   "_RNvC1a" + strings.Repeat("B_", 2000),
-		"rust: nested generics":   "_R" + strings.Repeat("I", 4000) + "C1a",
-		"rust: tuples":            "_RINvC1a1bT" + strings.Repeat("T", 2000) + "E",
-		"rust: doubling":          "_RINvC1a1b" + strings.Repeat("TB9_B9_", 500) + "EE",
-		"rust: huge base-62":      "_RNvC1a" + strings.Repeat("9", 3000) + "b",
-		"clone suffixes":          "_Z1fv" + strings.Repeat(".a", 2000),
-		"a long length":           "_Z99999999999999999999f",
-		"a name of zeros":         "_Z" + strings.Repeat("0", 4000),
-		"block":                   "___Z" + strings.Repeat("P", 3000) + "_block_invoke",
-		"invalid UTF-8":           "_Z3\xff\xfe\xfdv",
-		"nothing but underscores": strings.Repeat("_", 1<<20),
+		"pointers":                     fill("_Z1f", "P", "i"),
+		"pointers to const":            fill("_Z1f", "PK", "i"),
+		"qualifiers":                   fill("_Z1f", "K", "i"),
+		"complex numbers":              fill("_Z1fI", "C", "iEvv"),
+		"exceptions":                   fill("_Z1f", "Do", "FvvE"),
+		"functions":                    nest("_Z1f", "PF", "v", "E", ""),
+		"functions of functions":       nest("_Z1f", "PF", "i", "vE", ""),
+		"members":                      nest("_Z1f", "M1aF", "i", "vE", ""),
+		"arrays":                       fill("_Z1f", "A_", "i"),
+		"pointers to arrays":           fill("_Z1f", "PA3_", "i"),
+		"open templates":               fill("_Z1fI", "S_I", ""),
+		"templates":                    nest("_Z1f", "1AI", "i", "E", ""),
+		"doubling":                     refer("_Z1f1A", "1AI##E", ""),
+		"doubling functions":           refer("_Z1f1A", "PF##E", ""),
+		"references to the one before": refer("_Z1fi", "P#", ""),
+		"nested names":                 fill("_Z", "N", "1f"),
+		"scopes":                       fill("_ZN", "1AIiE", "1fEv"),
+		"local names":                  fill("_Z", "Z", "1fv"),
+		"local names in functions":     nest("_Z", "Z", "1fv", "E1av", ""),
+		"parentheses":                  fill("_Z1fI", "X", "Ev"),
+		"expressions":                  fill("_Z1fIX", "ad", "Li0EEEvv"),
+		"calls":                        nest("_Z1fIX", "cl1a", "Li0E", "E", "EEvv"),
+		"types of expressions":         nest("_Z1fIiE", "DTcv", "i", "Li0EE", "v"),
+		"lambdas":                      fill("_ZN", "UlvE_", "1fEv"),
+		"lambdas in lambdas":           nest("_Z1f", "Ul", "i", "E_", ""),
+		"pack expansions":              fill("_Z1f", "Dp", "i"),
+		"packs side by side":           fill("_Z1fIJ"+strings.Repeat("i", n/4)+"EEv", "DpT_", ""),
+		"packs in packs":               nest("_Z1fIJiiiiEEv", "Dp1AIT_", "T_", "E", ""),
+		"empty packs":                  fill("_Z1fI", "JE", "Evv"),
+		"conversion operators":         nest("_Z", "N1acvT_I", "i", "EE", ""),
+		"more of them":                 nest("_Z1fI", "N1acvT_I", "i", "EE", "Evv"),
+		"attributes":                   fill("_Z1f", "B1a", "v"),
+		"clone suffixes":               fill("_Z1fv", ".a", ""),
+		"suffix after an error":        fill("_Z1fI", "1AIiE", "Evv.Upper"),
+		"block":                        fill("___Z", "P", "_block_invoke"),
+		"a name of zeros":              fill("_Z", "0", ""),
+		"rust: back references":        fill("_RNvC1a", "B_", ""),
+		"rust: paths":                  nest("_R", "Nv", "C1a", "1b", ""),
+		"rust: generics":               nest("_R", "INvC1a1b", "h", "E", ""),
+		"rust: references":             fill("_RINvC1a1b", "R", "hE"),
+		"rust: functions":              fill("_RINvC1a1b", "FE", "hE"),
+		"rust: tuples":                 fill("_RINvC1a1bT", "T", "E"),
+		"rust: doubling":               fill("_RINvC1a1b", "TB9_B9_", "EE"),
+		"rust: huge base-62":           fill("_RNvC1a", "9", "b"),
+		"rust: the old mangling":       fill("_ZN", "9$u7b$$u7d", "17h0123456789abcdefE"),
+		"a long length":                "_Z99999999999999999999f",
+		"invalid UTF-8":                "_Z3\xff\xfe\xfdv",
+		"nothing but underscores":      fill("", "_", ""),
 	}
 }
 
+// TestDemangleHostile: a name costs what its budget of steps allows, whatever its
+// length. That no step of it costs more than it should is seen by what is allocated.
 func TestDemangleHostile(t *testing.T) {
-	for what, mangled := range hostileNames() {
-		t.Run(what, func(t *testing.T) {
-			defer fuzztest.Watch(t, mangled)()
-			start := time.Now()
-			got := demangled(mangled)
-			t.Logf("%d bytes to %d in %v", len(mangled), len(got), time.Since(start))
+	const most = 3 << 20 // bytes allocated
+	for _, n := range []int{64, 512, 2048, maxMangled, maxMangled + 1, 300_000} {
+		for what, mangled := range hostileNames(n) {
+			var got string
+			if testing.AllocsPerRun(1, func() { got = demangled(mangled) }) > most/16 {
+				t.Errorf("%s, %d bytes: too many allocations", what, len(mangled))
+			}
+			before := fuzztest.Allocated()
+			got = demangled(mangled)
+			if allocated := fuzztest.Allocated() - before; allocated > most {
+				t.Errorf("%s, %d bytes: %d KiB were allocated, want at most %d", what, len(mangled), allocated>>10, most>>10)
+			}
 			if got != mangled && len(got) > 1<<maxDemangled+maxMangled {
-				t.Errorf("%d bytes became %d", len(mangled), len(got))
+				t.Errorf("%s: %d bytes became %d", what, len(mangled), len(got))
 			}
 			if len(mangled) > maxMangled && got != mangled {
-				t.Errorf("a name of %d bytes was demangled", len(mangled))
+				t.Errorf("%s: a name of %d bytes was demangled", what, len(mangled))
 			}
-		})
+		}
+	}
+}
+
+// TestDistinctNamesAreShownDistinct: names that share all but their end, which is
+// where they are cut or given up.
+func TestDistinctNamesAreShownDistinct(t *testing.T) {
+	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {
+		seen := map[string]int{}
+		for n := 1; len(unit)*n < maxMangled-8; n += 97 {
+			shown := demangled("_Z1f" + strings.Repeat(unit, n) + "i")
+			if before, ok := seen[shown]; ok && len(shown) < 1<<maxDemangled {
+				t.Errorf("%s: %d and %d levels are both shown as %.40q…", what, before, n, shown)
+			}
+			seen[shown] = n
+		}
 	}
 }
 
@@ -149,14 +207,18 @@ func FuzzDemangle(f *testing.F) {
 	for _, s := range []string{"_Z3foov", "_ZNSt6vectorIiSaIiEED2Ev", "_RNvC6_123foo3bar", "_RINvC1a1bTB9_B9_EE", "_Z1fI1AIiEEvT_", "___Z1fv_block_invoke", "._Z1fv.isra.0"} {
 		f.Add(s)
 	}
-	for _, s := range hostileNames() {
-		if len(s) <= maxMangled {
+	for _, n := range []int{40, 200, maxMangled} {
+		for _, s := range hostileNames(n) {
 			f.Add(s)
 		}
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		defer fuzztest.Watch(t, s)()
+		before := fuzztest.Allocated()
 		got := demangled(s)
+		if allocated := fuzztest.Allocated() - before; len(s) <= maxMangled && allocated > 8<<20 {
+			t.Errorf("%d bytes made it allocate %d MiB", len(s), allocated>>20)
+		}
 		if got != s && len(got) > 1<<maxDemangled+maxMangled {
 			t.Errorf("%d bytes became %d", len(s), len(got))
 		}

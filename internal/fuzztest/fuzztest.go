@@ -5,6 +5,7 @@ package fuzztest
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/metrics"
 	"testing"
 	"time"
@@ -59,6 +60,13 @@ func Watch(t testing.TB, input any) (done func()) {
 func give(what string, input any) {
 	fmt.Fprintf(os.Stderr, "an input %s: %.4096q\n", what, input)
 	os.Exit(2)
+}
+
+// Allocated returns how many bytes of heap the process has ever allocated.
+func Allocated() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.TotalAlloc)
 }
 
 // heap returns the bytes of live and dead heap objects.

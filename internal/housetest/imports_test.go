@@ -24,11 +24,11 @@ var direction = map[string][]string{
 	"filter":              {"markup", "sgr", "symbolize", "buildid", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid"},
 	"valgrind":            {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
-	"callgrind":           {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
+	"callgrind":           {"markup", "symbolize", "buildid", "internal/object", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
 	"markup":              {"buildid"},
 	"sgr":                 {},
-	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex"},
+	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
 	"internal/dwarf":      {"internal/object"},
@@ -39,6 +39,7 @@ var direction = map[string][]string{
 	"internal/newfile":    {},
 	"internal/escape":     {},
 	"internal/sandbox":    {}, // of the command: a library must not confine whose process it is in
+	"internal/demangle":   {},
 	"internal/fuzztest":   {}, // nobody may import it but tests
 	"follow":              {},
 	"daemon":              {"input", "filter", "follow", "symbolize"},
@@ -49,7 +50,6 @@ var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "
 // thirdParties lists the modules that may be imported; those in testParties by tests only.
 var (
 	thirdParties = []string{
-		"github.com/ianlancetaylor/demangle",
 		"github.com/klauspost/compress",
 		"github.com/ulikunitz/xz",
 		"github.com/spf13/cobra",
@@ -63,6 +63,7 @@ var (
 	}
 	testParties = []string{
 		"github.com/google/go-cmp",
+		"github.com/ianlancetaylor/demangle", // the source of internal/demangle
 		"github.com/rogpeppe/go-internal",
 		"github.com/santhosh-tekuri/jsonschema/v6",
 		"go.uber.org/goleak",
