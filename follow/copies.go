@@ -86,7 +86,8 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool) 
 			}
 			s.f.files.leave(s, copied)
 			continued = true
-		case now != nil && now.id == g.id && s.isOfNow(copied, now):
+		case now == nil || now.id != g.id: // it may have come after g
+		case s.isOfNow(copied, now):
 		case !s.isCopy(copied, nil) && s.f.files.claim(copied, s) == nil:
 			copies = append(copies, copied)
 			continue

@@ -22,7 +22,9 @@ const (
 	spareDescriptors = 512                  // that are left to debug files and connections, of many
 	maxHeld          = 8                    // files of one name that were rotated and are kept open: others are looked at when their folder changes
 	safetyShare      = 100                  // files for each poll interval between two looks at all: they take 1/100 of a processor
+	maxMissing       = 3                    // times that a closed file is not among those of its folder before it counts as removed
 	hurryShare       = 5                    // looks in an interval at a file that was rotated lately, if no events come
+	eventDelay       = 2 * time.Second      // that events may take, on a busy machine
 	hurryTime        = 10 * time.Second     // after a rotation
 )
 
@@ -49,9 +51,10 @@ func newDisk(full func()) *disk {
 // A folder is the listing of one folder.
 type folder struct {
 	mu     sync.Mutex
-	silent bool // the system tells nothing of what others do in it: what stat says may be old
-	state  folderState
-	seen   time.Duration // when the folder was in that state first
+	silent bool          // the system tells nothing of what others do in it: what stat says may be old
+	state  folderState   // when it was looked at last
+	seen   time.Duration // when it was in that state first
+	listed folderState   // before it was listed last
 	begun  time.Duration // when it was listed last, and how long that took
 	took   time.Duration
 	used   time.Duration // when it was asked for last
@@ -101,13 +104,12 @@ func (d *disk) list(dir string) (listing, error) {
 	}
 	now := d.since()
 	state := folderState{id, info.ModTime()}
-	same := state == f.state
-	if !same {
+	if state != f.state {
 		f.state, f.seen = state, now
 	}
 	if f.begun >= 0 && f.err == nil {
 		switch {
-		case same && f.sure && (!f.silent || now-f.begun < pollInterval):
+		case state == f.listed && f.sure && (!f.silent || now-f.begun < pollInterval):
 			return listing{f.names, f.begun, true}, nil
 		case f.took > listCheap && now-f.begun < listShare*f.took:
 			return listing{}, errLater
@@ -119,7 +121,7 @@ func (d *disk) list(dir string) (listing, error) {
 	}
 	f.sure = now-f.seen > step || time.Since(state.modified) > step
 	d.listings.Add(1)
-	f.begun = now
+	f.begun, f.listed = now, state
 	f.names, f.err = readNames(dir)
 	f.took = d.since() - now
 	return listing{f.names, f.begun, f.sure}, f.err

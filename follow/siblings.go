@@ -158,7 +158,7 @@ func (s *source) discover(before predecessor) error {
 			if closeAll(append(unseen, g)); try < maxTries {
 				continue
 			}
-			s.attention = true
+			s.gaps, s.attention = true, true
 			return nil
 		}
 		s.gaps, s.family = false, beside
@@ -187,6 +187,7 @@ func (s *source) discover(before predecessor) error {
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)
+		s.taken++
 		if s.out != nil {
 			s.changed = time.Now()
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -28,11 +29,14 @@ type source struct {
 	seen  time.Time     // last change of cur when path was known to stand for it
 	read  time.Time     // when cur was read to its end last
 
-	gaps    bool      // there may be files between those ahead: they are looked for
-	family  *family   // the siblings, when they were looked at last
-	ignored time.Time // those not written to since then are ignored
-	changed time.Time // when the last file came
-	missing int       // times that cur, which was closed, was not found
+	gaps    bool         // there may be files between those ahead: they are looked for
+	family  *family      // the siblings, when they were looked at last
+	ignored time.Time    // those not written to since then are ignored
+	changed time.Time    // when the last file came
+	created atomic.Int64 // files that got the name, by events, since these come
+	taken   int64        // those of them that were opened
+	noticed time.Time    // when there were more than that
+	missing int          // times that cur, which was closed, was not found
 
 	since time.Time // of the checkpoint that has not known a file: what was written to later is new, rotated or not
 	anew  fileID    // was truncated, while a copy of it is read
@@ -109,6 +113,7 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom()
+	defer s.countMissed()
 	// What path stands for is looked at before what is read: if that is another file, and has lines, then its
 	// writer has written all lines of the old one.
 	id, info, noStat := lookAt(s.path)
@@ -150,7 +155,8 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	case errors.Is(err, errTruncated):
 		return true, s.truncated()
 	case errors.Is(err, errMoved):
-		return true, s.moved(ctx, g)
+		err = s.moved(ctx, g)
+		return !s.gaps, err
 	case err != nil:
 		return more, s.failed(ctx, g, err)
 	case again:
@@ -219,11 +225,40 @@ func (s *source) makeRoom() {
 	}
 }
 
+// countMissed tells how many files had the name for so short a time that they could not be opened.
+// Events of those that were may still be on their way, and the other way round.
+func (s *source) countMissed() {
+	missed := s.created.Load() - s.taken
+	switch {
+	case missed == 0 || len(s.ahead) > 0 || s.gaps:
+		s.noticed = time.Time{}
+	case s.noticed.IsZero():
+		s.noticed = time.Now()
+		s.attention = true
+	case time.Since(s.noticed) < eventDelay:
+		s.attention = true
+	default:
+		s.taken += missed
+		s.noticed = time.Time{}
+		switch {
+		case missed <= 0 || s.out == nil:
+		case missed == 1:
+			s.tell(Event{Message: "a file had this name for so short a time that it could not be opened; what it held is lost"})
+		default:
+			s.tell(Event{Message: fmt.Sprintf("%d files had this name for so short a time that they could not be opened; what they held is lost", missed)})
+		}
+	}
+}
+
 // moved looks for the current file, which was closed and is not where it was. The error is a sink's.
 func (s *source) moved(ctx context.Context, g *generation) error {
-	if s.missing++; s.missing < maxTries {
+	err := s.discover(predecessor{g: g})
+	if !s.gaps {
+		s.missing++
+	}
+	if s.missing <= maxMissing {
 		s.attention = true
-		return s.failed(ctx, g, s.discover(predecessor{g: g}))
+		return s.failed(ctx, g, err)
 	}
 	s.missing = 0
 	s.tell(Event{Message: fmt.Sprintf("was removed while it was closed, because too many files are read; what was written to it after its first %d bytes is lost", g.look)})

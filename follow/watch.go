@@ -148,9 +148,13 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 	dir, name := filepath.Split(e.Name)
 	dir = filepath.Clean(dir)
-	for _, s := range w.sources[place{dir, name}] {
+	at := place{dir, name}
+	for _, s := range w.sources[at] {
 		w.pending[s] = true
 		w.signal()
+		if e.Has(fsnotify.Create) && s.places[len(s.places)-1] == at {
+			s.created.Add(1)
+		}
 	}
 	if w.patterns[dir] && e.Has(fsnotify.Create|fsnotify.Chmod) {
 		w.appeared = true
@@ -304,5 +308,7 @@ func (w *watcher) Close() {
 func (s *source) watch() {
 	if places := chain(s.path); !slices.Equal(places, s.places) {
 		s.silentFS = !s.f.watcher.watch(s, places)
+		s.created.Store(0)
+		s.taken = 0
 	}
 }

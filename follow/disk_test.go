@@ -1,0 +1,283 @@
+//go:build unix
+
+package follow
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// many writes n files of one line each into a folder that has not changed lately.
+func many(t *testing.T, n int) (dir string, paths []string) {
+	t.Helper()
+	dir = t.TempDir()
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprintf("app-%05d.log", i))
+		write(t, path, fmt.Sprintf("line of %d\n", i))
+		paths = append(paths, path)
+	}
+	before := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(dir, before, before); err != nil {
+		t.Fatal(err)
+	}
+	return dir, paths
+}
+
+// printed returns how many files have printed something.
+func (l *log) printed() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.out {
+		if b.Len() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// However many files of a folder are followed, it is listed once, and each file is opened once.
+func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
+	const files = 2000
+	for name, o := range map[string]Options{"by a pattern": {}, "with a checkpoint": {State: "state"}, "by name": {}, "from the end": {Start: End}, "polling": {Poll: true}} {
+		t.Run(name, func(t *testing.T) {
+			dir, paths := many(t, files)
+			o.Names = []string{filepath.Join(dir, "*.log")}
+			if name == "by name" {
+				o.Names = paths
+			}
+			if o.State != "" {
+				o.State = filepath.Join(t.TempDir(), o.State)
+			}
+			o.Interval = time.Hour // nothing is looked at a second time
+			l := newLog()
+			r := begin(t, l, o)
+			if o.Start == Beginning {
+				r.until("all files are read", func() bool { return l.printed() == files })
+			} else {
+				r.until("all files are open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.out) == files })
+			}
+			if listings, opens := r.f.disk.listings.Load(), r.f.disk.opens.Load(); listings != 1 || opens != files {
+				t.Errorf("%d listings and %d files opened, want 1 and %d", listings, opens, files)
+			}
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			if open := r.f.disk.open.Load(); open != 0 {
+				t.Errorf("%d files are open after the end", open)
+			}
+		})
+	}
+}
+
+// When all files of a folder are rotated, it is listed for a round of looks, not for each file.
+func TestAFolderIsListedForARoundOfRotations(t *testing.T) {
+	const files, rounds = 300, 3
+	_, paths := many(t, files)
+	l := newLog()
+	r := begin(t, l, Options{Names: paths, Poll: true, Interval: 50 * time.Millisecond})
+	r.until("all files are read", func() bool { return l.printed() == files })
+	want := make([]string, files)
+	for i := range paths {
+		want[i] = fmt.Sprintf("line of %d\n", i)
+	}
+	before := r.f.disk.listings.Load()
+	for round := range rounds {
+		for i, path := range paths {
+			rename(t, path, fmt.Sprintf("%s.%d", path, round+1))
+			text := fmt.Sprintf("%d of round %d\n", i, round)
+			write(t, path, text)
+			want[i] += text
+		}
+		for i, path := range paths {
+			r.expect(path, want[i])
+		}
+	}
+	if listings := r.f.disk.listings.Load() - before; listings >= rounds*files {
+		t.Errorf("%d listings for %d rotations", listings, rounds*files)
+	} else {
+		t.Logf("%d listings for %d rotations", listings, rounds*files)
+	}
+}
+
+// Lines are printed while other files are still being opened.
+func TestLinesDoNotWaitForAllFilesToBeOpen(t *testing.T) {
+	const files = 2000
+	dir, _ := many(t, files)
+	for name, state := range map[string]string{"without a checkpoint": "", "with a checkpoint": filepath.Join(t.TempDir(), "state")} {
+		t.Run(name, func(t *testing.T) {
+			l := newLog()
+			opened := make(chan int64, 1)
+			var f *Follower
+			open := func(name string) (*Sink, error) {
+				if state != "" { // so slowly that checkpoints are written meanwhile
+					time.Sleep(time.Millisecond)
+				}
+				sink, err := l.open(name)
+				if err == nil {
+					sink.WriteCloser = firstWrite{sink.WriteCloser, func() {
+						select {
+						case opened <- f.disk.opens.Load():
+						default:
+						}
+					}}
+				}
+				return sink, err
+			}
+			r := begin(t, l, Options{Names: []string{filepath.Join(dir, "*.log")}, State: state, Open: open}, func(x *Follower) { f = x })
+			r.until("all files are read", func() bool { return l.printed() == files })
+			if n := <-opened; n >= files {
+				t.Errorf("the first line was printed when %d of %d files were open", n, files)
+			}
+		})
+	}
+}
+
+type firstWrite struct {
+	w interface {
+		Write([]byte) (int, error)
+		Close() error
+	}
+	first func()
+}
+
+func (w firstWrite) Write(p []byte) (int, error) { w.first(); return w.w.Write(p) }
+func (w firstWrite) Close() error                { return w.w.Close() }
+
+// More files than may be open at once take turns: all are read, those that grow are opened again,
+// also under another name, and that is told once.
+func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
+	bothWays(t, func(t *testing.T, o Options) {
+		const files, room = 300, 20
+		_, paths := many(t, files)
+		o.Names, o.Workers = paths, 4
+		l := newLog()
+		r := begin(t, l, o, func(f *Follower) { f.disk.room = room })
+		want := make([]string, files)
+		for i := range paths {
+			want[i] = fmt.Sprintf("line of %d\n", i)
+			r.expect(paths[i], want[i])
+		}
+		grow := func(i int, path, text string) {
+			write(t, path, text)
+			want[i] += text
+		}
+		for i, path := range paths {
+			grow(i, path, "more\nunfin")
+		}
+		for i, path := range paths {
+			grow(i, path, "ished\n")
+			switch i % 3 {
+			case 1: // rotated
+				rename(t, path, path+".1")
+				grow(i, path+".1", "late\n")
+				grow(i, path, "next\n")
+			case 2: // truncated, when it is read
+				r.expect(path, want[i])
+				truncate(t, path)
+				grow(i, path, "again\n")
+			}
+		}
+		for i, path := range paths {
+			r.expect(path, want[i])
+		}
+		r.until("files are closed", func() bool { return r.f.disk.open.Load() <= room })
+		if n := strings.Count(r.told(), "more files are read than may be open at once (20 of ulimit -n)"); n != 1 {
+			t.Errorf("told %d times that files take turns: %s", n, r.told())
+		}
+	})
+}
+
+// What is removed while it is closed is told to be lost.
+func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	write(t, path, "one\n")
+	r := begin(t, newLog(), Options{Names: []string{path}}, func(f *Follower) { f.disk.room = 0 })
+	r.expect(path, "one\n")
+	r.until("it is closed", func() bool { return r.f.disk.open.Load() == 0 })
+	write(t, path+".new", "two\n")
+	rename(t, path+".new", path)
+	r.expect(path, "one\ntwo\n")
+	r.until("the loss is told", func() bool {
+		return strings.Contains(r.told(), "app.log: was removed while it was closed, because too many files are read; what was written to it after its first 4 bytes is lost")
+	})
+}
+
+// Files that came and went before they could be opened are counted by their events, and told.
+func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
+	for gone, want := range map[int]string{
+		1: "app.log: a file had this name for so short a time that it could not be opened; what it held is lost",
+		2: "app.log: 2 files had this name for so short a time that they could not be opened; what they held is lost",
+	} {
+		path := filepath.Join(t.TempDir(), "app.log")
+		write(t, path, "one\n")
+		l, g := newLog(), newGate()
+		r := begin(t, l, Options{Names: []string{path}, Open: l.gated(g)})
+		<-g.waiting
+		r.until("events come", func() bool { r.f.watcher.mu.Lock(); defer r.f.watcher.mu.Unlock(); return len(r.f.watcher.sources) > 0 })
+		for range gone + 1 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, "last\n")
+		}
+		g.open()
+		r.expect(path, "one\nlast\n")
+		r.until("the loss is told", func() bool { return r.told() == want })
+	}
+}
+
+// A folder that changes is listed again, at once, whatever the step of its clock.
+func TestChangedFoldersAreListedAgain(t *testing.T) {
+	dir := t.TempDir()
+	d := newDisk(nil)
+	for i := range 200 {
+		name := fmt.Sprintf("%03d", i)
+		write(t, filepath.Join(dir, name), "")
+		l, err := d.list(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(l.names) != i+1 || !l.has(name) || l.has("x") || len(l.beginning("00")) != min(i+1, 10) {
+			t.Fatalf("got %q after %d files were made", l.names, i+1)
+		}
+	}
+	if _, err := d.list(filepath.Join(dir, "none")); err == nil {
+		t.Error("no error of a folder that does not exist")
+	}
+}
+
+// A large folder that changes all the time does not cost more than a share of it.
+func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Duration(0)
+	d := newDisk(nil)
+	listing := false
+	d.since = func() time.Duration {
+		if listing {
+			now += 100 * time.Millisecond // that is what a listing takes
+		}
+		listing = !listing
+		return now
+	}
+	write(t, filepath.Join(dir, "0"), "")
+	if _, err := d.list(dir); err != nil {
+		t.Fatal(err)
+	}
+	f := d.folders[dir]
+	f.took = 100 * time.Millisecond
+	write(t, filepath.Join(dir, "1"), "")
+	d.since = func() time.Duration { return now }
+	now += listShare*f.took - 200*time.Millisecond
+	if _, err := d.list(dir); err != errLater {
+		t.Errorf("too early: got %v, want %v", err, errLater)
+	}
+	now += 300 * time.Millisecond
+	if l, err := d.list(dir); err != nil || len(l.names) != 2 {
+		t.Errorf("later: got %v, %v", l.names, err)
+	}
+}
