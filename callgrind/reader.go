@@ -281,7 +281,11 @@ func (r *Reader) pass() {
 		return
 	}
 	r.passed = true
-	r.complain("passed", "is not a line of a profile, and printed as it is: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+	if r.told["passed"] < tellable("passed") {
+		r.complain("passed", "is not a line of a profile, and printed as it is: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+	} else {
+		r.told["passed"]++
+	}
 	if err := r.foreign(r.raw); r.err == nil {
 		r.err = err
 	}
