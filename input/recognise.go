@@ -20,10 +20,9 @@ const (
 	ended                // nothing follows: the last line is whole
 )
 
-// Recognise returns the format of an input that begins with head: its first 4 KiB, or less if it
-// is shorter. It returns Auto if head is shorter than that and more bytes may make it another format.
-// For each byte that head is longer, that answer may change from Auto to a format, and no other may
-// change.
+// Recognise returns the format of an input that begins with head, of which it looks at 4 KiB. It
+// returns Auto if head is shorter and does not decide. A format stays the same however many more bytes
+// of the input head has.
 func Recognise(head []byte) Format {
 	if len(head) >= headSize {
 		return recognise(head[:headSize], full)
