@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// confine gives up the rights that this run does not need. It comes before
-// anything of unknown origin is read: files are those that the command line
-// names. makes is whether folders that the run may fill are made first, since
-// those that are made later are not writable.
+// confine gives up the rights that this run does not need. Call it before the run
+// reads anything of unknown origin. files are the paths on the command line that
+// no flag names. If makes is set, folders that the run may fill are made first:
+// a folder that is made later is not writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
 		s.Missing = []string{"--no-sandbox"}
@@ -48,7 +48,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	}
 	kept := usable(cacheDir(), c.output != outputMarkup)
 	usable(c.downloads, servers)
-	if servers || !kept { // what does not fit a cache, or has none
+	if servers || !kept { // for files that no cache takes
 		dirs = append(dirs, os.TempDir())
 	}
 	for _, file := range []fileName{c.follow.state, c.dumps} {
@@ -59,8 +59,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	return dirs
 }
 
-// makeFolder makes dir, which only the user may look into. It does not make a
-// home folder.
+// makeFolder makes dir, for this user alone, but not the user's home folder.
 func makeFolder(dir string) {
 	if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(dir, home+string(os.PathSeparator)) {
 		if _, err := os.Stat(home); err != nil {
@@ -91,8 +90,8 @@ func (c *config) paths() (paths []string) {
 	return append(paths, string(c.follow.state), string(c.dumps))
 }
 
-// ofOtherProcess reports whether path, which may be a pattern, leads through
-// what the kernel shows of another process, as /proc/1234/root.
+// ofOtherProcess reports whether path, which may be a pattern, leads through the
+// files of another process, such as /proc/1234/root.
 func ofOtherProcess(path string) bool {
 	if !strings.Contains(path, "/") {
 		return false

@@ -1,9 +1,9 @@
 // Package sandbox gives up the rights that the process will not need.
 //
-// It is a second wall: the readers of logs and debug files are bounded and
-// memory safe, and if one of them could be taken over nevertheless, the process
-// starts no program, opens no connection that the operator did not ask for, and
-// changes no file outside of a few folders.
+// It is a second wall. The readers of logs and debug files are bounded and memory
+// safe; if one of them is taken over nevertheless, the process still starts no
+// program, opens no connection unless the operator named a server, and changes
+// no file outside of a few folders.
 package sandbox
 
 import (
@@ -14,27 +14,26 @@ import (
 // A Policy lists what the process keeps. The zero value reads files and writes
 // to what is open.
 type Policy struct {
-	// Write are folders in which files and folders are made, written, renamed and
-	// removed, at any depth. Those that do not exist are left out: a folder that
-	// is made later is not writable.
+	// Write lists folders in which the process makes, writes, renames and removes
+	// files and folders, at any depth. A folder that does not exist is left out,
+	// and stays unwritable if it is made later.
 	Write []string
 
 	// Network keeps connections over TCP and UDP. Nothing listens in any case.
 	Network bool
 
-	// OtherProcesses keeps what the kernel shows of other processes, such as
-	// /proc/1234/root. It costs all of Landlock, which hides them from a process
-	// that it restricts.
+	// OtherProcesses keeps access to the files of other processes, such as
+	// /proc/1234/root. Landlock, which would hide them, is left out.
 	OtherProcesses bool
 }
 
-// A State is what [Apply] achieved. The zero value is a process with all of its
-// rights.
+// A State reports the restrictions in force. The zero value is a process with all
+// of its rights.
 type State struct {
-	NoNewPrivs bool     // setuid programs and file capabilities have no effect any more
+	NoNewPrivs bool     // setuid programs and file capabilities have no effect
 	Landlock   int      // version of the kernel's interface; 0 if Landlock is off
 	Seccomp    bool     // system calls are filtered
-	Missing    []string // for each part that is off, which and why
+	Missing    []string // a reason for each part that is off
 }
 
 // String describes s in one line: "no new privileges, Landlock ABI 7, seccomp".

@@ -14,10 +14,10 @@ var (
 	errCgo            = errors.New("a build with cgo needs Linux 7.0 for it; a static one does not")
 )
 
-// Rights to files that the process gives up everywhere but in the folders of the
-// policy, by the version of Landlock that knows them first. Reading is not among
-// them: modules, the .dwo files and links of debug files, and rotated logs may
-// be anywhere. A right that is not handled costs nothing when a file is opened.
+// Rights to files that the process gives up outside of the policy's folders, by
+// the first version of Landlock that knows them. Reading is not among them:
+// modules, .dwo files, linked debug files and rotated logs may be anywhere. A
+// right that is not handled costs nothing when a file is opened.
 const (
 	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -76,7 +76,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 		allowWriting(fd, dir, writing&attr.Handled_access_fs)
 	}
 	if p.Network && attr.Handled_access_net != 0 {
-		// Whether there is IPv6 is tried out by binding to any port.
+		// Package net binds to port 0, any port, to find out whether there is IPv6.
 		any := netPort{access: unix.LANDLOCK_ACCESS_NET_BIND_TCP}
 		unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&any)), 0, 0, 0)
 	}
@@ -91,7 +91,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 	return abi, nil
 }
 
-// handled returns what the rules are about.
+// handled returns the rights that are given up unless a rule keeps them.
 func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	attr.Handled_access_fs = rights1
 	for _, more := range []struct {
@@ -111,8 +111,8 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	if abi >= abiScopes {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	// Threads that are restricted one by one are apart for the kernel: it would
-	// deny them the signals by which the Go runtime interrupts them.
+	// Threads that were restricted one by one have separate domains: the kernel
+	// would deny the signals by which the Go runtime interrupts its threads.
 	if abi >= abiThreads {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
 	}

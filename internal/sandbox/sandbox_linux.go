@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apply gives up, in all threads and for good, what p does not keep. A part that
-// the kernel, the architecture or the surrounding container does not offer is
-// left out: the others are in force nevertheless, and the State has the reason.
-// It is to be called once, before anything of unknown origin is read.
+// Apply gives up, in all threads and for good, the rights that p does not keep. A
+// part that the kernel, the architecture or the container lacks is left out; the
+// other parts are in force nevertheless, and the State has the reason. Call it
+// once, before the process reads anything of unknown origin.
 func Apply(p Policy) (s State) {
 	if err := filterCalls(p.Network); err != nil {
 		s.off("seccomp", err)

@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A verdict is what the filter does with a system call.
+// A verdict is the filter's answer to a system call.
 type verdict uint8
 
 const (
 	allow    verdict = iota
 	deny             // EPERM
 	absent           // ENOSYS: the caller falls back to an older call
-	threads          // clone: of threads alone
-	own              // signals: to this process alone
-	tame             // ioctl: nothing is typed into a terminal
-	internet         // socket: TCP and UDP over IP
+	threads          // clone: allowed for threads
+	own              // kill, tgkill: allowed for this process
+	tame             // ioctl: denied if it types into a terminal
+	internet         // socket: allowed for TCP and UDP over IP
 	verdictCount
 )
 
-// A calls is a range of system calls, by its ends. Ranges go over calls between
-// that a reader of files has no use for either: the fewer they are, the less time
-// the kernel takes to translate the filter when the process starts.
+// A calls is a range of system calls, both ends included. Ranges include calls in
+// between that are not needed either: with fewer ranges the kernel takes less time
+// to translate the filter when the process starts.
 type calls struct{ first, last uint16 }
 
-// denied, with deniedHere of each architecture, are the calls that nobody in this
-// process has a use for. It is a list of what is denied, not of what is allowed:
-// which calls the Go runtime, the C library and the race detector make changes
-// with their versions, and a missing one would break a stream weeks later.
+// denied and the architecture's deniedHere list calls that no part of this process
+// needs. A list of the allowed calls would be safer and break: the Go runtime, the
+// C library and the race detector make other calls in other versions, some of
+// them weeks after the start.
 var denied = [...]calls{
 	{unix.SYS_LISTEN, unix.SYS_LISTEN},
 	{unix.SYS_ACCEPT, unix.SYS_ACCEPT},
@@ -47,7 +47,7 @@ var denied = [...]calls{
 	{unix.SYS_PROCESS_MRELEASE, unix.SYS_PROCESS_MRELEASE},
 }
 
-// offline are those denied unless there is a network.
+// offline lists calls that are denied unless the policy keeps the network.
 var offline = [...]calls{
 	{unix.SYS_SOCKET, unix.SYS_SOCKET},
 	{unix.SYS_CONNECT, unix.SYS_CONNECT},
@@ -55,13 +55,12 @@ var offline = [...]calls{
 	{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME},
 }
 
-// unknown are calls that come back as if the kernel were older, so that callers
-// fall back: clone3, of which the flags are in memory where a filter cannot look;
-// io_uring, which does without the filter; pidfds; and mounting.
+// unknown is a range of calls that fail as on an older kernel, so that callers fall
+// back: clone3, because its flags are in memory where a filter cannot look;
+// io_uring, because its operations pass no filter; pidfds; and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that is known here. Later ones come back as unknown,
-// too.
+// lastCall is the last call that the filter may allow. Later ones fail as unknown.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict
@@ -74,7 +73,7 @@ func (all *verdicts) set(v verdict, ranges ...calls) {
 	}
 }
 
-// decide fills in what becomes of each call.
+// decide fills in the verdict of each call.
 func (all *verdicts) decide(network bool) {
 	all.set(deny, denied[:]...)
 	all.set(deny, deniedHere[:]...)
