@@ -10,10 +10,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errOutside is about a source file that is in no folder that the operator named: it is not looked at.
+// errOutside is the error of a source file outside of all folders that the operator named. Nobody
+// looks whether such a file exists.
 var errOutside = errors.New("in no folder that was named")
 
-// sourceRoots are the folders below which source files may be opened. A profile names any path, and what a file holds is printed.
+// sourceRoots are the folders below which source files may be opened. A profile names any path, and
+// what a file holds is printed.
 type sourceRoots []sourceRoot
 
 type sourceRoot struct {
@@ -21,7 +23,8 @@ type sourceRoot struct {
 	paths []string // absolute ones that lead to it: as it was named, and without links
 }
 
-// sourceRoots opens the roots: those of the options, or the current folder, and where prefix maps lead. One that cannot be opened is told.
+// sourceRoots opens the roots: those of the options, or the current folder, and where prefix maps
+// lead. A root that cannot be opened is reported.
 func (o *Options) sourceRoots() (all sourceRoots) {
 	named := o.SourceRoots
 	if len(named) == 0 {
@@ -79,7 +82,8 @@ func (all sourceRoots) String() string {
 	return strings.Join(paths, ", ")
 }
 
-// open opens the source file at path, absolute or relative to any of the roots. The error of one outside of all is errOutside.
+// open opens the source file at path, absolute or relative to any of the roots. It returns
+// errOutside if path is outside of all of them.
 func (all sourceRoots) open(path string) (*buildid.File, error) {
 	failed := errOutside
 	for _, r := range all {

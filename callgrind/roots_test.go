@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A profile names any path: only what is in a folder that the operator named is opened, and nothing of another file is printed.
+// A profile names any path: only what is in a folder that the operator named is opened, and nothing
+// of another file is printed.
 func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// A scope is how far an address reaches. A redirect may not lead from a wider scope into a narrower one; see [scope.mayLead].
+// A scope is how far an address reaches. A redirect may not lead from a wider scope into a narrower
+// one; see [scope.mayLead].
 type scope int
 
 const (
@@ -18,8 +19,9 @@ const (
 	linkLocal              // the link: among others where clouds answer for the credentials of the machine
 )
 
-// mayLead reports whether a server at an address of scope s may redirect to an address of scope to. Servers of one private network
-// may redirect to each other, as a mirror and its store do. Nothing leads to a link-local address.
+// mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
+// Servers of one private network may redirect to each other, as a mirror and its store do. Nothing
+// leads to a link-local address.
 func (s scope) mayLead(to scope) bool {
 	switch to {
 	case public:
@@ -32,7 +34,7 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns what two servers of a chain of redirects may both lead to.
+// narrowest returns the scope to which two servers of one chain of redirects count together.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
@@ -43,7 +45,8 @@ func narrowest(a, b scope) scope {
 	return private
 }
 
-// embedded are the ranges of IPv6 that carry an IPv4 address, which is the one that is reached, and where in the 16 bytes it begins.
+// embedded lists the ranges of IPv6 addresses that carry an IPv4 address, which is the address that
+// is reached, and the offset of that address in the 16 bytes.
 var embedded = []struct {
 	prefix netip.Prefix
 	at     int
@@ -66,7 +69,7 @@ var reserved = []netip.Prefix{
 // thisHost reaches this machine, as 0.0.0.0 does.
 var thisHost = netip.MustParsePrefix("0.0.0.0/8")
 
-// scopeOf returns the scope of a. An invalid address has the one that nothing leads to.
+// scopeOf returns the scope of a. An invalid address counts as link-local: nothing leads there.
 func scopeOf(a netip.Addr) scope {
 	a = a.Unmap().WithZone("")
 	if !a.IsLoopback() && !a.IsUnspecified() {
@@ -94,7 +97,8 @@ func scopeOf(a netip.Addr) scope {
 	return public
 }
 
-// scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its name is known.
+// scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its
+// name is known.
 func scopeOfHost(host string) scope {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return scopeOf(a)
@@ -129,8 +133,8 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("redirects to %s, which is %s: refused", e.host, what)
 }
 
-// refuse returns a net.Dialer's Control for redirects from s. It sees the address that a name was resolved to, so a name that
-// changes its address gets no further.
+// refuse returns a net.Dialer's Control for redirects from s. It sees the address that a name was
+// resolved to, so a name that changes its address gets no further.
 func (s scope) refuse() dialControl {
 	return func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)

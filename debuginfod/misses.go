@@ -19,7 +19,8 @@ func (c *Cache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss remembers on disk that there is no k. A miss that cannot be written is asked for again.
+// rememberMiss remembers on disk that there is no k. A miss that cannot be written is asked for
+// again.
 func (c *Cache) rememberMiss(k key) {
 	root, err := c.create()
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *Cache) rememberMiss(k key) {
 	c.boundMisses(root)
 }
 
-// missCount is what a Cache knows of the number of misses on disk.
+// A missCount keeps the number of misses on disk below its limits.
 type missCount struct {
 	limits missLimits
 	left   int // misses that may be written before the next count
@@ -58,9 +59,9 @@ type missCount struct {
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses is called after each miss that was written. From time to time it counts those on disk, of whatever process, and removes the
-// oldest if they are too many. Two processes that write misses at the same time stay below the bound, more of them may exceed it by
-// missLook each.
+// boundMisses is called after each miss that was written. From time to time it counts those on
+// disk, of whatever process, and removes the oldest if they are too many. Two processes that write
+// misses at the same time stay below the bound; each further process may exceed it by missLook.
 func (c *Cache) boundMisses(root *os.Root) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +79,9 @@ type miss struct {
 	made      time.Time
 }
 
-// trimMisses removes the oldest misses if there are more than l.kept, with the directories that hold nothing else. It returns how many
-// are left, and never holds more than twice l.most of them in memory.
+// trimMisses removes the oldest misses if there are more than l.kept, with the directories that
+// hold nothing else. It returns how many are left, and never holds more than twice l.most of them
+// in memory.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
@@ -125,7 +127,7 @@ func appendMisses(all []miss, root *os.Root, dir string) []miss {
 	return all
 }
 
-// forget removes k's file, which was found to be none.
+// forget removes k's file, which is not a file of that build.
 func (c *Cache) forget(k key) {
 	if root, err := c.open(); err == nil {
 		defer root.Close()

@@ -15,7 +15,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// fill makes the cache remember misses, of two files of each build ID, the n-th of which is n seconds younger than the first.
+// fill makes the cache remember misses, of two files of each build ID, the n-th of which is n
+// seconds younger than the first.
 func fill(t *testing.T, c *Cache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -114,7 +115,8 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	}
 }
 
-// Old misses in any number, of an earlier version, go with the first that is new; memory holds few of them at a time.
+// Old misses in any number, of an earlier version, go with the first that is new; memory holds few
+// of them at a time.
 func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")

@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An askRate bounds how many new build IDs the servers are asked for: a log names them, and may name millions. It is a token bucket
-// of newBurst that gains newPerSecond. All servers are asked at once, so one bucket holds for each of them. It may be used by many
-// goroutines.
+// An askRate bounds how many new build IDs the servers are asked for: a log names them, and may
+// name millions. It is a token bucket of newBurst that gains newPerSecond. All servers are asked at
+// once, so one bucket holds for each of them. It may be used by many goroutines.
 type askRate struct {
 	mu     sync.Mutex
 	tokens float64
@@ -23,8 +23,8 @@ type askRate struct {
 	said   bool                    // that IDs are refused
 }
 
-// admit reports whether the servers may be asked for id at the time now. An ID among the last newKnown admitted ones is not new:
-// its other files, retries and later questions are free.
+// admit reports whether the servers may be asked for id at the time now. An ID among the last
+// newKnown admitted ones is not new: its other files, retries and later questions are free.
 func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	return true, false
 }
 
-// unasked returns how many IDs are refused so far, maxHeld for more.
+// unasked returns the number of refused IDs, at most maxHeld.
 func (r *askRate) unasked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,8 @@ func (r *askRate) unasked() int {
 // errTooMany is the outcome of a server that is not asked because too many IDs are new.
 var errTooMany = &failure{said: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d a second are asked for", newBurst, newPerSecond), blameless: true}
 
-// admit reports whether the contenders that are not final may be asked for id; if too many IDs are new, it fails them.
+// admit reports whether the contenders that are not final may be asked for id; if too many IDs are
+// new, it fails them.
 func (c *Client) admit(id buildid.ID, all []*contender) bool {
 	if !slices.ContainsFunc(all, func(e *contender) bool { return !e.final }) || c.admitID(id) {
 		return true
@@ -82,7 +83,8 @@ func (c *Client) admit(id buildid.ID, all []*contender) bool {
 	return false
 }
 
-// admitID reports whether the servers may be asked for id now, and tells the caller of the package when the first may not.
+// admitID reports whether the servers may be asked for id now. It calls Options.Limited for the
+// first ID that is refused.
 func (c *Client) admitID(id buildid.ID) bool {
 	ok, first := c.rate.admit(id, time.Now())
 	if first && c.o.Limited != nil {
@@ -91,6 +93,6 @@ func (c *Client) admitID(id buildid.ID) bool {
 	return ok
 }
 
-// Unasked returns how many build IDs were named and not asked for because too many were new, at most 65,536 of them. An ID that is
-// asked for later no longer counts.
+// Unasked returns how many build IDs were named and not asked for because too many were new, at
+// most 65,536 of them. An ID that is asked for later no longer counts.
 func (c *Client) Unasked() int { return c.rate.unasked() }

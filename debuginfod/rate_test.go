@@ -81,7 +81,8 @@ func pipeClient(t *testing.T, o Options, servers int) (*Client, []*pipeServer) {
 	return c, all
 }
 
-// ask asks for the build IDs from one up to another and returns how many were misses, and how many not asked for.
+// ask asks for the build IDs from one up to another and returns how many were misses, and how many
+// not asked for.
 func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -99,7 +100,8 @@ func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	return missed, unasked
 }
 
-// A flood of new build IDs reaches no server at more than the rate; what was not asked for is asked for later.
+// A flood of new build IDs reaches no server at more than the rate; what was not asked for is asked
+// for later.
 func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A command that is killed while a file comes from a server leaves whole files in its caches, or none.
+// A command that is killed while a file comes from a server leaves whole files in its caches, or
+// none.
 func TestKilledWhileAFileComes(t *testing.T) {
 	kills := 8
 	if long() {

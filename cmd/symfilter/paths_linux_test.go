@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchOpens returns a function that reports whether a process has opened the file at path since the last call.
+// watchOpens returns a function that reports whether a process has opened the file at path since
+// the last call.
 func watchOpens(t *testing.T, path string) func() bool {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
@@ -34,7 +35,8 @@ func watchOpens(t *testing.T, path string) func() bool {
 	}
 }
 
-// Which file is opened at the word of a log or a report, and what keeps it from that: a table for SECURITY.md.
+// Which file is opened at the word of a log or a report, and what keeps it from that: a table for
+// SECURITY.md.
 func TestFilesOpenedAtALogsWord(t *testing.T) {
 	elf, err := os.ReadFile(filepath.FromSlash("../../symbolize/testdata/arch/x86_64.elf"))
 	if err != nil {

@@ -47,7 +47,8 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// obeyed reports whether a terminal or an editor may obey r, a character beyond ASCII, or show nothing for it.
+// obeyed reports whether a terminal or an editor may obey r, a character beyond ASCII, or show
+// nothing for it.
 func obeyed(r rune) bool {
 	switch {
 	case r < 0x600: // most of the world's alphabets
@@ -58,20 +59,22 @@ func obeyed(r rune) bool {
 	return r == reserved || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// AppendString appends text as a string of JSON. What AppendText makes visible is escaped as \u202e, in surrogates beyond U+FFFF, so that the
-// string does no harm on a terminal either; a program that decodes it gets text. What is no UTF-8 becomes U+FFFD.
+// AppendString appends text as a string of JSON. What AppendText makes visible is escaped as
+// \u202e, in surrogates beyond U+FFFF, so that the string does no harm on a terminal either; a
+// program that decodes it gets text. Bytes that are not UTF-8 become U+FFFD.
 func AppendString[S []byte | string](dst []byte, text S) []byte {
 	dst, _ = appendString(dst, text, &inString)
 	return dst
 }
 
-// AppendHTMLString is AppendString, but also escapes what HTML or JavaScript would interpret, as encoding/json does. Lossy reports that bytes
-// of text which are not UTF-8 became U+FFFD.
+// AppendHTMLString is AppendString, but also escapes what HTML or JavaScript would interpret, as
+// encoding/json does. Lossy reports that bytes of text which are not UTF-8 became U+FFFD.
 func AppendHTMLString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
 	return appendString(dst, text, &inHTML)
 }
 
-// The characters of ASCII that are escaped in a string of JSON, a bit each, and those that are in one that HTML may hold.
+// The ASCII characters that are escaped, a bit each: in any string of JSON, and in a string that may
+// become part of HTML.
 var (
 	inString = [2]uint64{1<<' ' - 1 | 1<<'"', 1<<('\\'-64) | 1<<(0x7f-64)}
 	inHTML   = [2]uint64{inString[0] | 1<<'<' | 1<<'>' | 1<<'&', inString[1]}

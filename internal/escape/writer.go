@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Writer passes text on to a terminal with everything but TAB and line ends made visible, as AppendText does. Close it: it may hold up to
-// three bytes back. It is not for several goroutines.
+// A Writer passes text on to a terminal with everything but TAB and line ends made visible, as
+// AppendText does. Close it: it may hold up to three bytes back. It is not for several goroutines.
 type Writer struct {
 	w    io.Writer
 	held []byte // the beginning of a character, or a carriage return

@@ -1,5 +1,5 @@
-// Package newfile writes files that nobody sees before they are whole, and that leave nothing if the process is killed: where the
-// system allows it, a file has no name until it is published.
+// Package newfile writes files that nobody sees before they are whole, and that leave nothing if
+// the process is killed: if the file system allows it, a file has no name until it is published.
 package newfile
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A File is open for writing and reading, with mode 0600, and not yet published. End it with Publish or Discard. It is not for
-// several goroutines.
+// A File is open for writing and reading, with mode 0600, and not yet published. End it with
+// Publish or Discard. It is not for several goroutines.
 type File struct {
 	*os.File
 	root   *os.Root // of the caller, who closes it after the File has ended
@@ -20,8 +20,9 @@ type File struct {
 	temp   string   // the name it has; empty: none
 }
 
-// Create makes a file in the directory of prefix, a path below root such as "dir/new-". Where a file must have a name, that is prefix
-// and six letters or digits, and stays if the process is killed.
+// Create makes a file in the directory of prefix, a path below root such as "dir/new-". If the file
+// must have a name, the name is prefix and six letters or digits, and stays if the process is
+// killed.
 func Create(root *os.Root, prefix string) (*File, error) {
 	if f := unnamed(root, prefix); f != nil {
 		return f, nil
@@ -55,8 +56,9 @@ func randomName() string {
 	return string(b[:])
 }
 
-// Publish makes the file durable and gives it its name, a path below root in the directory of prefix. A file that has the name is
-// replaced. The file stays open. After an error it has no name but a temporary one; Publish may be called again.
+// Publish makes the file durable and gives it its name, a path below root in the directory of
+// prefix. It replaces a file of that name. The file stays open. After an error it has at most a
+// temporary name, and Publish may be called again.
 func (f *File) Publish(name string) error {
 	if err := f.Sync(); err != nil {
 		return err
@@ -86,7 +88,8 @@ func (f *File) Publish(name string) error {
 	return nil
 }
 
-// syncDir makes the name durable, as far as the system can: without it, a power failure costs the file and tears none.
+// syncDir makes the name durable, as far as the system can: without it, a power failure costs the
+// file and tears none.
 func (f *File) syncDir(name string) {
 	if d, err := f.root.Open(path.Dir(name)); err == nil {
 		d.Sync()

@@ -178,7 +178,8 @@ func TestADirectoryThatIsMadeAgain(t *testing.T) {
 // body is what the n-th file holds.
 func body(n int) []byte { return bytes.Repeat([]byte{byte('a' + n)}, 1<<20) }
 
-// writeForEver publishes files until it is killed, and says on standard output when it begins and ends one.
+// writeForEver publishes files until it is killed, and says on standard output when it begins and
+// ends one.
 func writeForEver(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -201,7 +202,8 @@ func writeForEver(dir string) {
 	}
 }
 
-// A process that is killed while it writes leaves whole files, and where files need no name no other.
+// A process that is killed while it writes leaves whole files, and where files need no name no
+// other.
 func TestKilledWritersLeaveNothing(t *testing.T) {
 	kills := 30
 	if os.Getenv("TEST_LONG") == "1" {
@@ -258,7 +260,8 @@ func TestKilledWritersLeaveNothing(t *testing.T) {
 			}
 			continue
 		}
-		// Between the link and the renaming that replaces an older file, a whole file has a temporary name.
+		// Between the link and the renaming that replaces an older file, a whole file has a
+		// temporary name.
 		if whole := len(got) == 1<<20 && bytes.Equal(got, body(int(got[0]-'a'))); f != nil && !whole || !strings.HasPrefix(e.Name(), "new-") {
 			t.Errorf("left behind: %s of %d bytes", e.Name(), len(got))
 		}

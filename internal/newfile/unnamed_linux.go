@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed returns a file without a name, or nil where the file system has none or it could not get a name later: that needs /proc.
+// unnamed returns a file without a name. It returns nil if the file system has no such files, or if
+// the file could not get a name later, since /proc is missing.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
