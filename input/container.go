@@ -180,6 +180,7 @@ func appendFields(dst []byte, p part, time []byte) []byte {
 
 const (
 	headDocker   = `{"log":"`
+	wholeDocker  = `\n","stream":"std` // where the text of a line ends that has its end
 	stdoutDocker = `","stream":"stdout"`
 	stderrDocker = `","stream":"stderr"`
 )
@@ -236,7 +237,7 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 // unfinishedDocker looks at the end of each line's text. hint is how far that
 // was from the end of the line before: mostly it is as far again.
 func unfinishedDocker(b []byte, hint *int) int {
-	const whole = `\n","stream":"std`
+	const whole = wholeDocker
 	for at := 0; at < len(b); {
 		i := bytes.IndexByte(b[at:], '\n')
 		if i < 0 {

@@ -90,6 +90,7 @@ type envelopeContext struct {
 	Envelope string           `json:"envelope"` // the format
 	Tail     []byte           `json:"tail,omitempty"`
 	Long     bool             `json:"long,omitempty"`
+	Doubt    bool             `json:"doubt,omitempty"`
 	Streams  [2]streamContext `json:"streams"`
 	Held     *heldContext     `json:"held,omitempty"`
 }
@@ -120,7 +121,7 @@ func (e *Envelope) format() Format {
 // AppendContext appends what the Envelope and its filter know of the log so
 // far; see [filter.Filter.AppendContext].
 func (e *Envelope) AppendContext(dst []byte) []byte {
-	of := envelopeContext{Envelope: e.format().String(), Tail: e.tail, Long: e.long}
+	of := envelopeContext{Envelope: e.format().String(), Tail: e.tail, Long: e.long, Doubt: e.doubt}
 	for i := range e.streams {
 		s := &e.streams[i]
 		of.Streams[i] = streamContext{s.begun, s.long, s.out, s.raw}
@@ -143,7 +144,7 @@ func (e *Envelope) Restore(context []byte) error {
 	if err != nil || of.Envelope != e.format().String() || len(of.Tail) > maxLine || bytes.Contains(of.Tail, newline) {
 		return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
 	}
-	e.tail, e.long = of.Tail, of.Long
+	e.tail, e.long, e.doubt = of.Tail, of.Long, of.Doubt
 	for i, from := range of.Streams {
 		s := &e.streams[i]
 		s.begun, s.long, s.out = from.Begun, from.Long, from.Out

@@ -29,6 +29,7 @@ type Envelope struct {
 	ascii bool // nothing else may stand around the text: a terminal would obey it
 	dict  bool // a hexdict is open: each line may be part of it
 	hint  int
+	doubt bool // no entry is known to end in a line end: the log may be another program's
 
 	tail []byte // the unfinished last line
 	long bool   // it is longer than maxLine: what comes goes out uninterpreted
@@ -41,7 +42,7 @@ type Envelope struct {
 // A stream is one of the container's two.
 type stream struct {
 	begun   bool   // a line has begun that is not whole yet
-	long    bool   // it is longer than maxLine: its parts are lines of their own
+	long    bool   // it is longer than maxLine, or no line at all: its parts are lines of their own
 	out     []byte // the text of its parts that are out already
 	parts   []part // those that are held
 	text    []byte // of these
@@ -181,8 +182,28 @@ func (e *Envelope) quick() bool {
 	return !e.every && !e.dict && !e.streams[0].begun && !e.streams[1].begun
 }
 
+// settle looks at the first entry of a log of which only that it begins as one of Docker is known. If
+// its text lacks a line end though it is shorter than what Docker cuts, other entries will lack it too:
+// it is another program's log, in which each entry is a line.
+func (e *Envelope) settle(b []byte) {
+	line, _, _ := bytes.Cut(b, newline)
+	p, text, ok := e.c.open(line, &e.text)
+	if !ok {
+		return
+	}
+	e.doubt = false
+	if !p.whole && len(text) < chunkSize {
+		for i := range e.streams {
+			e.streams[i] = stream{begun: true, long: true}
+		}
+	}
+}
+
 // block filters b, which ends with a line end.
 func (e *Envelope) block(b []byte) {
+	if e.doubt {
+		e.settle(b)
+	}
 	unfinished := -1
 	raw, at := 0, 0 // b[raw:at] goes out as it came
 	flush := func() {

@@ -117,13 +117,17 @@ func (w *Writer) settle(head []byte, until extent) bool {
 			return true
 		}
 	}
-	if w.format == Auto {
+	recognised := w.format == Auto
+	if recognised {
 		w.format = recognise(head, until)
 	}
 	if w.format == Auto && until == more {
 		return false
 	}
 	w.open()
+	if e, ok := w.dst.(*Envelope); ok && w.format == Docker {
+		e.doubt = recognised && !bytes.Contains(head, []byte(wholeDocker))
+	}
 	return true
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -232,6 +233,38 @@ func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
 type count int
 
 func (n *count) Write(p []byte) (int, error) { *n += count(len(p)); return len(p), nil }
+
+// Other programs write entries as Docker does, without line ends in them, and mean lines. They stay
+// lines although the first is longer than what decides; a line that Docker has cut is joined.
+func TestEntriesOfOthersStayLines(t *testing.T) {
+	const tail = `","stream":"stdout","time":"2019-01-01T11:11:11.111111111Z"}` + "\n"
+	entry := func(text string) string { return `{"log":"` + text + tail }
+	element := func(i int) string { return entry(fmt.Sprintf("%d {{{symbol:_ZN2ns5innerEi}}}", i)) }
+	shown := func(i int) string { return entry(fmt.Sprintf("%d ns::inner(int)", i)) }
+	first := strings.Repeat("x", 5000)
+	for name, test := range map[string]struct{ in, want string }{
+		"of others":           {entry(first) + element(1) + element(2), entry(first) + shown(1) + shown(2)},
+		"of others, short":    {entry("x") + element(1) + entry(first), entry("x") + shown(1) + entry(first)},
+		"of Docker":           {entry(first+`\n`) + entry("{{{symbol:_ZN2ns5") + entry(`innerEi}}}\n`), entry(first+`\n`) + entry(`ns::inner(int)\n`)},
+		"of Docker, cut":      {entry(strings.Repeat("x", 16<<10-10)+"{{{symbol:") + entry(`_ZN2ns5innerEi}}}\n`), entry(strings.Repeat("x", 16<<10-10)+"ns::inner(") + entry(`int)\n`)},
+		"of others, but once": {entry(first) + element(1) + entry(`\n`) + entry("{{{symbol:_ZN2ns5") + entry(`innerEi}}}\n`), entry(first) + shown(1) + entry(`\n`) + entry(`ns::inner(int)\n`)},
+	} {
+		o := testOptions(t)
+		if got := envelope(t, Auto, o, test.in, nil); got != test.want {
+			t.Errorf("%s: (-got +want)\n%s", name, cmp.Diff(got, test.want))
+		}
+		for seed := range uint64(10) {
+			if got := envelope(t, Auto, o, test.in, rand.New(rand.NewPCG(seed, 0))); got != test.want {
+				t.Fatalf("%s: blocks change what comes out:\n%s", name, cmp.Diff(got, test.want))
+			}
+		}
+		for cut := 0; cut < len(test.in); cut += 1 + len(test.in)/50 {
+			if got := interrupted(t, Auto, o, test.in, cut); got != test.want {
+				t.Fatalf("%s: cut at %d: (-restored +uninterrupted)\n%s", name, cut, cmp.Diff(got, test.want))
+			}
+		}
+	}
+}
 
 // FuzzRecognise: whatever an input begins with, after 8 KiB something of it is out, less than 4 KiB
 // are kept, and all comes out; how it is cut into blocks does not change what takes it, and neither
