@@ -154,6 +154,7 @@ func FuzzIDsFile(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("00 x\n"), 100))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzztest.Watch(t, data)()
+		fuzztest.Growth(t, data, func(data []byte) { parseIDs(data) })
 		l := parseIDs(data)
 		if !slices.IsSortedFunc(l.entries, func(a, b idsEntry) int { return strings.Compare(a.id.s, b.id.s) }) {
 			t.Error("not sorted")

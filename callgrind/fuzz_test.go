@@ -68,6 +68,7 @@ func FuzzCallgrind(f *testing.F) {
 			}
 		}
 		printed(t, profile, 100, true, o)
+		fuzztest.Growth(t, profile, func(profile []byte) { printed(t, profile, 1<<20, false, o) })
 	})
 }
 

@@ -51,6 +51,12 @@ func FuzzHexDict(f *testing.F) {
 				t.Fatalf("footnote %d: %q", n, note)
 			}
 		}
+		fuzztest.Growth(t, []byte(dict), func(dicts []byte) {
+			f := New(io.Discard, o)
+			io.WriteString(f, dictHead)
+			f.Write(dicts)
+			f.Close()
+		})
 	})
 }
 

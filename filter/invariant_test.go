@@ -236,6 +236,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add([]byte(strings.Repeat("{{{", 3000)+"}}}"), byte(0))
 	f.Add([]byte(strings.Repeat("{{{module:1:a:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x1000:0x1000:load:1:rx:0x400000}}}", 300)), byte(1))
 	f.Add([]byte(strings.Repeat("\x1b[1m{{{pc:0x1}}}", 500)+"\n"), byte(2))
+	f.Add([]byte("{{{hexdict:}}} "), byte(0))
 	s := testSymbolizer(f)
 	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
 		if len(log) > 256<<10 {
@@ -252,7 +253,21 @@ func FuzzFilter(f *testing.F) {
 			t.Fatalf("a log without markup changed: %q", whole)
 		}
 		checkLettersKept(t, log, whole, o)
+		checkFlow(t, log, o)
 	})
+}
+
+// checkFlow is what all targets of a Filter check besides: its work grows as the
+// log, and a complete line is out when Write returns, whatever came before it.
+func checkFlow(t *testing.T, log []byte, o Options) {
+	t.Helper()
+	fuzztest.Growth(t, log, func(log []byte) {
+		f := New(io.Discard, o)
+		f.Write(log)
+		f.Close()
+	})
+	var out countWriter
+	fuzztest.Flow(t, log, New(&out, o), func() int { return int(out) }, "a line\n", 0)
 }
 
 // checkLettersKept is invariant 2 for any log: lines that hold nothing like an

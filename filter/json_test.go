@@ -227,5 +227,6 @@ func FuzzJSON(f *testing.F) {
 		o.Output = JSON
 		out, _ := filterString(t, o, string(log), nil)
 		checkJSON(t, schema, out, want)
+		checkFlow(t, log, o)
 	})
 }

@@ -90,5 +90,6 @@ func FuzzTerminal(f *testing.F) {
 		}
 		out, _ := filterString(t, o, string(log), nil)
 		checkTerminal(t, out)
+		checkFlow(t, log, o)
 	})
 }

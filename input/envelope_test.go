@@ -492,6 +492,13 @@ func FuzzEnvelope(f *testing.F) {
 		if cut := envelope(t, format, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole && !o.Terminal {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
 		}
+		fuzztest.Growth(t, log, func(log []byte) {
+			w := newWriter(format, o, io.Discard)
+			w.Write(log)
+			w.Close()
+		})
+		var flowed bytes.Buffer
+		fuzztest.Flow(t, log, newWriter(format, o, &flowed), flowed.Len, "a line of no container\n", 0)
 		if !o.Terminal {
 			if got := interrupted(t, format, o, string(log), len(log)/2); got != whole {
 				t.Fatalf("an interruption changes what comes out:\n%s", cmp.Diff(got, whole))

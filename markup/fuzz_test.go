@@ -38,6 +38,14 @@ type token struct {
 	Field string // "-" for none
 }
 
+// scanAll scans one line.
+func scanAll(line []byte) {
+	var s markup.Scanner
+	s.Reset(line)
+	for _, ok := s.Next(); ok; _, ok = s.Next() {
+	}
+}
+
 // FuzzScan compares the scanner with one that is slow and plain, and checks that the pieces make up the line.
 func FuzzScan(f *testing.F) {
 	for _, s := range seeds {
@@ -66,6 +74,7 @@ func FuzzScan(f *testing.F) {
 			if !bytes.Equal(whole, line) {
 				t.Errorf("got %q, want %q", whole, line)
 			}
+			fuzztest.Growth(t, line, scanAll)
 			if len(line) > 4<<10 {
 				return // too long for the plain one
 			}
@@ -230,6 +239,13 @@ func FuzzElement(f *testing.F) {
 			} {
 				wantOneElement(t, e)
 			}
+			fuzztest.Growth(t, line, func(line []byte) {
+				var s markup.Scanner
+				s.Reset(line)
+				for tok, ok := s.Next(); ok; tok, ok = s.Next() {
+					markup.Parse(tok)
+				}
+			})
 		})
 	})
 }
@@ -244,6 +260,7 @@ func FuzzMayBecome(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tail, more []byte) {
 		watch(t, func() {
+			fuzztest.Growth(t, tail, func(tail []byte) { markup.MayBecomeElement(tail) })
 			if markup.MayBecomeElement(tail) {
 				return
 			}

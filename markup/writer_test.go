@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -153,6 +155,11 @@ func FuzzWriter(f *testing.F) {
 	f.Add([]byte(strings.Repeat("{", 3000)+"\x1b[1m"), []byte{100, 0xff, 100, 0xc1, 1})
 	f.Fuzz(func(t *testing.T, data, ops []byte) {
 		watch(t, func() {
+			fuzztest.Growth(t, data, func(data []byte) {
+				w := markup.NewWriter(io.Discard)
+				w.Text(data)
+				w.Close()
+			})
 			var out bytes.Buffer
 			want := script(t, markup.NewWriter(&out), data, ops)
 			var got strings.Builder

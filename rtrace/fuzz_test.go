@@ -66,6 +66,7 @@ func FuzzRtrace(f *testing.F) {
 				}
 			}
 		}
+		fuzztest.Growth(t, report, func(report []byte) { translated(t, forms[0], report, len(report)+1, o) })
 		untouched(t, report)
 		var out bytes.Buffer
 		w := translation(t, "rtrace --context=1 --resource=3 --depth=3 --exclude=3", &out, Options{})

@@ -49,6 +49,7 @@ func FuzzValgrind(f *testing.F) {
 			t.Errorf("in blocks of 7 bytes:\n%s\nwhole:\n%s", in, whole)
 		}
 		o := Options{PrefixMap: maps}
+		fuzztest.Growth(t, data, func(data []byte) { markupOf(t, []byte("<valgrindoutput>"+string(data)), 1<<20, o) })
 		text := markupOf(t, report, 64, o)
 		var out bytes.Buffer
 		w := NewReport(&out, nil, o)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func TestTextIsMadeVisible(t *testing.T) {
@@ -96,6 +98,9 @@ func FuzzEscape(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzztest.Growth(t, text, func(text []byte) {
+			AppendHTMLString(AppendString(AppendText(nil, text, ""), text), text)
+		})
 		shown := string(AppendText(nil, text, ""))
 		harmful := func(r rune) bool {
 			return r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)

@@ -1,8 +1,34 @@
-// Package fuzztest watches one input of a fuzz target: Go's fuzzer notices
-// crashes, but neither hangs nor memory. Only tests import it.
+// Package fuzztest watches one input of a fuzz target: Go's fuzzer notices crashes, but neither
+// hangs, nor memory, nor work that grows faster than the input, nor streams that stand still. Only
+// tests import it.
+//
+// [Watch] is for all targets. [Growth] is for those whose input can be repeated, [Flow] for those
+// that promise output before the end of the input:
+//
+//	target                                       Growth             Flow: what is promised
+//	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
+//	filter FuzzHexDict                           the dict's body    by FuzzFilter
+//	filter FuzzRestore, FuzzSpace                a context has limits, a space a test of its own
+//	llvmfilter FuzzLLVMFilter                    the log            a complete line is out when Write returns
+//	markup FuzzScan, FuzzElement, FuzzMayBecome  the line           no stream
+//	markup FuzzWriter                            the text           no promise: what is written waits for Flush or Close
+//	markup FuzzLeadingBT, sgr FuzzSGR            by FuzzScan        no stream
+//	input FuzzEnvelope                           the log            a complete line is out when Write returns
+//	input FuzzRecognise                          4 KiB are read     its own: output after 8 KiB
+//	follow FuzzLines                             the file           its own: each whole line, after each read
+//	follow FuzzCheckpoint                        nothing to repeat  no stream
+//	valgrind FuzzValgrind                        the report         no promise for what is not an error of the report
+//	callgrind FuzzCallgrind                      the profile        none before the end: costs are sums
+//	rtrace FuzzRtrace                            the report         none before the end: calls are sorted
+//	escape FuzzEscape                            the text           no stream
+//	buildid FuzzIDsFile                          the file           no stream
+//	symbolize FuzzDemangle                       at most 4 KiB, and a budget of steps
+//	object, dwarf, gopcln, symindex, inflate,    a file repeated is not a larger file: each lookup has
+//	buildid (others), debuginfod                 a budget of steps
 package fuzztest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,17 +37,17 @@ import (
 	"time"
 )
 
-// What one input may cost.
+// Bounds of what one input may cost.
 const (
-	work   = 2 * time.Second  // of the processor, so that a busy machine fails no test
-	wait   = 60 * time.Second // in all: something that waits for ever does no work
-	growth = 256 << 20        // bytes of heap
+	work   = slowdown * 2 * time.Second  // of the processor, so that a busy machine fails no test
+	wait   = slowdown * 60 * time.Second // in all: something that waits for ever does no work
+	growth = 256 << 20                   // bytes of heap
 )
 
 // Watch watches the work on input until the returned function is called. An
-// input that takes more than two seconds of work, or more than 256 MiB of
-// heap, ends the process with the input on standard error, so that the fuzzer
-// records it as a crash.
+// input that takes more than two seconds of work, ten times as much under the
+// race detector, or more than 256 MiB of heap, ends the process with the input
+// on standard error, so that the fuzzer records it as a crash.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
 	before, worked := heap(), processorTime()
@@ -74,4 +100,11 @@ func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64())
+}
+
+// fuzzing reports whether inputs are being made up, rather than those of the
+// test's seeds.
+func fuzzing() bool {
+	f := flag.Lookup("test.fuzz")
+	return f != nil && f.Value.String() != ""
 }

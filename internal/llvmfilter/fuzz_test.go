@@ -2,6 +2,7 @@ package llvmfilter
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,6 +66,13 @@ func FuzzLLVMFilter(f *testing.F) {
 		if o, s := filtered(1 + int(cut)); o != out || s != said {
 			t.Errorf("in pieces of %d bytes: %s; %s", 1+int(cut), firstDifference(o, out), firstDifference(s, said))
 		}
+		fuzztest.Growth(t, log, func(log []byte) {
+			filter := New(io.Discard, io.Discard, o)
+			filter.Write(log)
+			filter.Close()
+		})
+		var flowed bytes.Buffer
+		fuzztest.Flow(t, log, New(&flowed, nil, o), flowed.Len, "a line\n", 0)
 		if !o.Color && out != "" && out[len(out)-1] != '\n' {
 			t.Errorf("the output ends in %q", out[max(0, len(out)-20):])
 		}

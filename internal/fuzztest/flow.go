@@ -1,0 +1,29 @@
+package fuzztest
+
+import (
+	"io"
+	"testing"
+)
+
+// Flow reports an error if a stream stands still: input is written to w, its last line ended, and
+// then as many lines like probe as within allows, in bytes. One at least is written. After them
+// written, which returns how many bytes came out so far, must have grown. A w that returns an error
+// has kept its promise.
+func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe string, within int) {
+	t.Helper()
+	if _, err := w.Write(input); err != nil {
+		return
+	}
+	if n := len(input); n > 0 && input[n-1] != '\n' {
+		if _, err := w.Write([]byte{'\n'}); err != nil {
+			return
+		}
+	}
+	before := written()
+	for fed := 0; fed == 0 || fed < within; fed += len(probe) {
+		if _, err := io.WriteString(w, probe); err != nil || written() > before {
+			return
+		}
+	}
+	t.Errorf("the stream stands still: %d bytes came out, and none after %q, %d bytes of it; before them came %d bytes: %.500q", before, probe, max(within, len(probe)), len(input), input)
+}

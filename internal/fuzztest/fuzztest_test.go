@@ -1,0 +1,97 @@
+package fuzztest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"math/bits"
+	"testing"
+	"time"
+)
+
+// A recorder notes the errors of a test.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+
+// TestGrowthTellsQuadraticFromLinear: by a clock that counts the work, so that nothing depends on
+// the machine.
+func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
+	runs := 0
+	for _, test := range []struct {
+		name string
+		cost func(n, run int) time.Duration // of n KiB
+		want bool
+	}{
+		{"nothing", func(n, _ int) time.Duration { return 0 }, false},
+		{"linear", func(n, _ int) time.Duration { return slowdown * time.Duration(n) * time.Millisecond }, false},
+		{"much and linear", func(n, _ int) time.Duration { return slowdown * time.Duration(n) * time.Second }, false},
+		{"n log n", func(n, _ int) time.Duration {
+			return slowdown * time.Duration(n*bits.Len(uint(n))) * time.Millisecond
+		}, false},
+		{"quadratic", func(n, _ int) time.Duration { return slowdown * time.Duration(n*n) * 10 * time.Microsecond }, true},
+		{"quadratic, and little", func(n, _ int) time.Duration { return slowdown * time.Duration(n*n) * time.Microsecond }, false},
+		{"quadratic beside a linear part", func(n, _ int) time.Duration {
+			return slowdown * time.Duration(n*n+n) * 20 * time.Microsecond
+		}, true},
+		{"linear, disturbed twice", func(n, run int) time.Duration {
+			if run < 3 && n > 16 {
+				n *= n
+			}
+			return slowdown * time.Duration(n) * time.Millisecond
+		}, false},
+	} {
+		var now time.Duration
+		runs = 0
+		m := meter{clock: func() time.Duration { return now }, run: func(b []byte) { now += test.cost(len(b)>>10, runs); runs++ }}
+		r := &recorder{TB: t}
+		m.check(r, bytes.Repeat([]byte("x"), 1<<10))
+		if r.failed != test.want {
+			t.Errorf("%s: reported %v, want %v", test.name, r.failed, test.want)
+		}
+	}
+}
+
+// TestGrowthRepeatsLinesAndOneLine: what run is given.
+func TestGrowthRepeatsLinesAndOneLine(t *testing.T) {
+	var lines, lengths []int
+	Growth(t, []byte("ab\ncd"), func(b []byte) {
+		lines, lengths = append(lines, bytes.Count(b, []byte{'\n'})), append(lengths, len(b))
+	})
+	if len(lines) != 2 || lines[0] != midSize/5 || lines[1] != 0 || lengths[1] != midSize {
+		t.Errorf("runs with %d lines and %d bytes", lines, lengths)
+	}
+	Growth(t, make([]byte, longest+1), func([]byte) { t.Error("an input that is too long was repeated") })
+}
+
+func TestFlowTellsStreamsThatStandStill(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		stream func(out io.Writer) io.Writer
+		within int
+		want   bool
+	}{
+		{"passes all", func(out io.Writer) io.Writer { return out }, 0, false},
+		{"keeps all", func(io.Writer) io.Writer { return io.Discard }, 0, true},
+		{"keeps all", func(io.Writer) io.Writer { return io.Discard }, 1 << 20, true},
+		{"keeps 4 KiB, promises none", func(out io.Writer) io.Writer { return bufio.NewWriterSize(out, 4<<10) }, 0, true},
+		{"keeps 4 KiB, promises 8", func(out io.Writer) io.Writer { return bufio.NewWriterSize(out, 4<<10) }, 8 << 10, false},
+		{"fails", func(io.Writer) io.Writer { return failing{} }, 0, false},
+	} {
+		var out bytes.Buffer
+		r := &recorder{TB: t}
+		Flow(r, []byte("a"), test.stream(&out), out.Len, "probe\n", test.within)
+		if r.failed != test.want {
+			t.Errorf("%s: reported %v, want %v", test.name, r.failed, test.want)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
