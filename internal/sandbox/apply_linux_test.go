@@ -43,6 +43,7 @@ type order struct {
 	In, Out string // a writable folder, and one that is not
 	Parent  int    // another process
 	Address string // where it listens
+	Old     bool   // the kernel has neither seccomp nor Landlock
 }
 
 // A confession is what a prisoner prints.
@@ -60,11 +61,19 @@ func prison(text string) error {
 		return err
 	}
 	older := newWorker()
+	if o.Old {
+		if err := age(); err != nil {
+			return err
+		}
+	}
 	var c confession
 	c.State = Apply(o.Policy)
 	workers := map[string]worker{"older": older, "newer": newWorker(), "same": func(f func()) { f() }}
 	c.Attempts = make(map[string]string)
 	for _, a := range attempts {
+		if o.Old {
+			break // they would succeed: this process would become another program
+		}
 		results := make(map[string]string)
 		for name, do := range workers {
 			do(func() { results[name] = errorName(a.try(&o, name)) })
@@ -92,6 +101,23 @@ func prison(text string) error {
 		c.Threads = append(c.Threads, strings.Join(said, ", "))
 	}
 	return json.NewEncoder(os.Stdout).Encode(c)
+}
+
+// age makes the kernel look as one that has neither seccomp nor Landlock.
+func age() error {
+	filter := []unix.SockFilter{load(offsetCall),
+		jump(unix.BPF_JEQ, unix.SYS_SECCOMP, 0, 1), end(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
+		jump(unix.BPF_JEQ, unix.SYS_LANDLOCK_CREATE_RULESET, 0, 1), end(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)),
+		end(unix.SECCOMP_RET_ALLOW)}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if os.Geteuid() != 0 { // root needs not give up what Apply is to give up
+		if err := raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
+			return err
+		}
+	}
+	return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 }
 
 // A worker calls functions in a thread of its own.
@@ -459,6 +485,25 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	for name, want := range map[string]string{"files of the parent": "ok", "program": "EPERM", "connection": "EPERM"} {
 		if got := c.Attempts[name]; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Where the kernel offers less, the rest is given up, and what is missing is told.
+func TestOldKernels(t *testing.T) {
+	o := newOrder(t, Policy{})
+	o.Old = true
+	c := confess(t, o)
+	want, thread := "no new privileges; no seccomp: invalid argument; no Landlock: function not implemented", "NoNewPrivs 1, Seccomp 2"
+	if hidesThreads() {
+		want, thread = "none; no seccomp: invalid argument; no restrictions: "+inAllThreads(unix.ENOTSUP, "seccomp").Error(), ""
+	}
+	if got := c.State.String(); got != want {
+		t.Errorf("in force: %s; want %s", got, want)
+	}
+	for _, said := range c.Threads {
+		if thread != "" && said != thread {
+			t.Errorf("a thread with %s", said)
 		}
 	}
 }

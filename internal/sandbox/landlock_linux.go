@@ -9,15 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var (
-	errOtherProcesses = errors.New("files of other processes in /proc are named")
-	errCgo            = errors.New("a build with cgo needs Linux 7.0 for it; a static one does not")
-)
+var errOtherProcesses = errors.New("files of other processes in /proc are named")
 
 // Rights to files that the process gives up outside of the policy's folders, by
 // the first version of Landlock that knows them. Reading is not among them:
-// modules, .dwo files, linked debug files and rotated logs may be anywhere. A
-// right that is not handled costs nothing when a file is opened.
+// modules, .dwo files, linked debug files and rotated logs may be anywhere.
 const (
 	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -86,7 +82,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 		_, _, errno = syscall.AllThreadsSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
 	}
 	if errno != 0 {
-		return 0, inAllThreads(errno)
+		return 0, inAllThreads(errno, "Linux 7.0")
 	}
 	return abi, nil
 }
@@ -131,10 +127,11 @@ func allowWriting(ruleset uintptr, dir string, rights uint64) {
 	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }
 
-// inAllThreads explains an error of a call for all threads.
-func inAllThreads(errno syscall.Errno) error {
+// inAllThreads explains an error of a call for all threads. In a build with cgo it
+// always fails; other is what would do instead.
+func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
-		return errCgo
+		return fmt.Errorf("a build with cgo needs %s for it; a static one does not", other)
 	}
 	return errno
 }
