@@ -15,10 +15,12 @@
 package follow
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -27,6 +29,7 @@ import (
 // Limits and intervals, one a line, with unit and reason.
 const (
 	readSize     = 256 << 10              // bytes a turn: the next file waits no longer than they take
+	takenSize    = 128 << 10              // bytes a turn if the reader of the output is asked what it has taken: so many come twice when it dies; more than rereadSize
 	workers      = 16                     // files whose lines are printed at once: one that waits for something must not hold up the others
 	headSize     = 256                    // bytes at the beginning of a file that say which it is
 	recentSize   = 64                     // bytes before the place of reading that are compared at each read: a file truncated and written anew has others
@@ -38,9 +41,6 @@ const (
 	pace         = 2 * time.Millisecond   // between two rounds of looks that events ask for: a writer of many short lines must not cost a look for each
 	settle       = 2                      // poll intervals without growth after which a rotated file is left although its successor is empty, or its last line has no end
 	linger       = 5 * time.Second        // without growth, that a rotated file is still read: other processes may not have noticed
-	saveInterval = time.Second            // between checkpoints
-	saveShare    = 10                     // at most 1/10 of the time goes into writing them
-	maxState     = 1 << 30                // bytes of a checkpoint that is read
 	maxKnown     = 8                      // generations of a file, already read, that a checkpoint lists
 	maxTries     = 20                     // looks at a folder whose files are being renamed just now
 )
@@ -118,8 +118,14 @@ type Options struct {
 	// of this very process. Nil: none.
 	Skip func(os.FileInfo) bool
 
-	// Sync is called before each checkpoint that says that lines were written,
-	// and makes them last. Nil: nothing is to be done.
+	// Taken returns how many bytes of the output its reader has taken, as
+	// [Sink.Written] counts them. Lines that were not taken do not count as
+	// printed in a checkpoint: if the reader dies, the next run prints them
+	// again. Nil: what was written is taken.
+	Taken func() int64
+
+	// Sync is called before what was written by then is made to count after a
+	// power cut too, and makes it last. Nil: nothing is to be done.
 	Sync func() error
 
 	// Tell is called for what a user may want to know, from several goroutines.
@@ -139,6 +145,10 @@ type Options struct {
 // All functions may be nil.
 type Sink struct {
 	io.WriteCloser
+
+	// Written returns the place in the output after the last byte that this
+	// Sink has written, for [Options.Taken]. Nil: 0.
+	Written func() int64
 
 	// Rotated is called when the lines of another file follow, or those of the
 	// same after it was truncated. It returns the Sink for them; nil: this one.
@@ -196,10 +206,14 @@ type Follower struct {
 	began   time.Time // when Run was called
 }
 
-// New returns a Follower, which goes on where the checkpoint says. The error is
-// one of the options, or says that the checkpoint cannot be written; one that
-// cannot be read is told, and does not count.
+// New returns a Follower, which continues where the checkpoint says. The error
+// is one of the options, or says that the checkpoint cannot be written, or that
+// something else is in its place, which is left as it is. A checkpoint that is
+// torn, or of another machine, is reported by Tell and not used.
 func New(o Options) (*Follower, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	f := &Follower{o: o, sources: make(map[string]*source)}
 	f.files.byID = make(map[fileID]*record)
 	f.disk = newDisk(f.tellFull)
@@ -230,6 +244,23 @@ func New(o Options) (*Follower, error) {
 	return f, err
 }
 
+// check returns what is wrong with the options.
+func (o *Options) check() error {
+	switch {
+	case len(o.Names) == 0:
+		return errors.New("no names of files to follow")
+	case slices.Contains(o.Names, ""):
+		return errors.New("the name of a file to follow is empty")
+	case o.Open == nil:
+		return errors.New("Open is nil: nothing takes the lines")
+	case o.Interval < 0:
+		return fmt.Errorf("an interval of %v is less than nothing", o.Interval)
+	case o.Workers < 0:
+		return fmt.Errorf("%d workers are less than none", o.Workers)
+	}
+	return nil
+}
+
 func (f *Follower) tell(e Event) {
 	if f.o.Tell != nil {
 		f.o.Tell(e)
@@ -244,7 +275,12 @@ func (f *Follower) interval() time.Duration {
 	return pollInterval
 }
 
-// Save writes a checkpoint of what has been printed so far. It may be called
-// while Run is at work, and does not wait for sinks: what one is just writing
-// does not count.
-func (f *Follower) Save() error { return f.saver.save() }
+// Save writes a checkpoint of what has been printed so far, which survives a
+// power cut. It may be called while Run is at work, and does not wait for sinks:
+// what one is just writing does not count.
+func (f *Follower) Save() error {
+	if err := f.saver.save(); err != nil {
+		return err
+	}
+	return f.saver.secure()
+}

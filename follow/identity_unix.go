@@ -5,6 +5,7 @@ package follow
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,23 @@ func lookAt(path string) (fileID, fs.FileInfo, error) {
 // openFlags keep what is no regular file from holding up its opening, and from
 // becoming the terminal that controls the process.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// stateFlags open the state file for records to be appended, and nothing in its place.
+const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// planted reports whether info, of the file at path, is of a file that another user may have put
+// there for this one to use: in a folder in which all may make files but nobody removes those of
+// others, it belongs to neither this user nor the owner of the folder. Linux has the same rule for
+// files that are created, fs.protected_regular, where it is switched on.
+func planted(path string, info fs.FileInfo) bool {
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {
+		return false
+	}
+	file, ok := info.Sys().(*syscall.Stat_t)
+	folder, ok2 := dir.Sys().(*syscall.Stat_t)
+	return ok && ok2 && int(file.Uid) != os.Geteuid() && file.Uid != folder.Uid
+}
 
 // locks says that a file can be locked.
 const locks = true

@@ -35,6 +35,11 @@ func lookAt(path string) (fileID, fs.FileInfo, error) {
 
 const openFlags = os.O_RDONLY
 
+const stateFlags = os.O_RDWR | os.O_APPEND
+
+// planted reports false: files for all are in no folder that a state file would be kept in.
+func planted(string, fs.FileInfo) bool { return false }
+
 // locks says that a file can be locked: here one that is open cannot be renamed.
 const locks = false
 

@@ -404,7 +404,7 @@ func TestInodesThatAreUsedAgain(t *testing.T) {
 // A file that a pattern matched and that is gone is forgotten after a while.
 func TestFilesOfPatternsAreForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
-	f, err := New(Options{Names: []string{filepath.Join(filepath.Dir(path), "*.log")}})
+	f, err := New(Options{Names: []string{filepath.Join(filepath.Dir(path), "*.log")}, Open: newLog().open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,12 @@ import (
 
 // result is what a turn of a source came to.
 type result struct {
-	s    *source
-	more bool
-	err  error
+	s     *source
+	more  bool
+	err   error
+	given int64         // bytes that were printed
+	asked bool          // a snapshot was
+	cost  time.Duration // of the snapshot
 }
 
 // A run is one call of Run: what it needs beside the Follower.
@@ -29,6 +32,8 @@ type run struct {
 	ticks      int
 	nextSafety int   // the tick at which all files are looked at
 	err        error // of a sink
+
+	saving
 
 	hurried  map[*source]bool // whose files come quickly, without events
 	turns    int              // that were handed out
@@ -65,7 +70,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if n <= 0 {
 		n = workers
 	}
-	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n), hurried: make(map[*source]bool)}
+	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n), hurried: make(map[*source]bool), saving: newSaving(f.began)}
 	var pool sync.WaitGroup
 	for range n {
 		pool.Go(r.worker)
@@ -84,14 +89,29 @@ func (r *run) worker() {
 	var buf []byte
 	for s := range r.work {
 		if buf == nil {
-			buf = make([]byte, readSize)
+			buf = make([]byte, r.turnSize())
 		}
-		more, err := s.turn(r.ctx, buf)
-		if s.wanted {
+		s.given = 0
+		d := result{s: s}
+		d.more, d.err = s.turn(r.ctx, buf)
+		d.given = s.given
+		d.asked = s.wanted.Swap(false)
+		if s.unsaved() && (d.asked || r.o.Taken != nil && s.affords(time.Now())) {
+			begin := time.Now()
 			s.snapshot()
+			d.cost = time.Since(begin)
+			s.allowance -= d.cost
 		}
-		r.done <- result{s, more, err}
+		r.done <- d
 	}
+}
+
+// turnSize returns how many bytes a turn reads.
+func (r *run) turnSize() int {
+	if r.o.Taken != nil {
+		return takenSize
+	}
+	return readSize
 }
 
 // loop hands out turns until the end, to n workers.
@@ -110,6 +130,7 @@ func (r *run) loop(n int) {
 	defer ticker.Stop()
 	rest := time.NewTimer(0) // runs out when events may be looked at again
 	defer rest.Stop()
+	defer r.timer.Stop()
 	wake := r.watcher.wake
 	hurry := time.NewTicker(r.interval() / hurryShare)
 	defer hurry.Stop()
@@ -152,6 +173,13 @@ func (r *run) loop(n int) {
 			rest.Reset(pace)
 		case <-rest.C:
 			wake = r.watcher.wake
+		case <-r.timer.C:
+			r.checkpoint()
+		case w := <-r.wrote:
+			r.written(w)
+		case took := <-r.secured:
+			r.nextSync = time.Now().Add(max(syncInterval, saveShare*took))
+			r.syncing = false
 		case <-ticker.C:
 			if r.tick(); r.err != nil {
 				return
@@ -219,7 +247,10 @@ func (r *run) ended(d result) {
 		}
 		return
 	}
-	if s.again || d.more {
+	if r.o.State != "" {
+		r.printed(d)
+	}
+	if s.again || d.more || s.wanted.Load() {
 		s.again = false
 		r.ready(s)
 	}
@@ -246,7 +277,7 @@ func (r *run) readyAll(which func(*source) bool) {
 	}
 }
 
-// tick looks at what does not tell when it changes, and has checkpoints written.
+// tick looks at what does not tell when it changes, and has checkpoints synced.
 func (r *run) tick() {
 	r.ticks++
 	if r.ticks >= r.nextSafety {
@@ -262,14 +293,8 @@ func (r *run) tick() {
 	} else {
 		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS) })
 	}
-	if r.saver.due() {
-		for _, s := range r.sources {
-			if !s.running && s.unsaved() {
-				s.wanted = true
-				r.ready(s)
-			}
-		}
-	}
+	r.lookForChanges()
+	r.secure()
 }
 
 // tellUnmatched tells which patterns match nothing.
@@ -383,6 +408,7 @@ func (r *run) forget() {
 			r.watcher.watch(s, nil)
 			r.files.drop(s)
 			r.saver.drop(s)
+			delete(r.dirty, s)
 			if err := s.finish(nil, false, nil); err != nil {
 				r.err = err
 			}
@@ -422,6 +448,7 @@ func (r *run) end() error {
 	if len(r.sources) == 1 {
 		end = nil
 	}
+	r.background.Wait()
 	buf := make([]byte, readSize)
 	all := slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) })
 	for _, s := range all {
@@ -433,6 +460,9 @@ func (r *run) end() error {
 			}
 		}
 		s.close()
+	}
+	if r.err == nil {
+		r.saver.drain()
 	}
 	if err := r.saver.end(); err != nil && r.err == nil {
 		r.err = err

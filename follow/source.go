@@ -47,10 +47,15 @@ type source struct {
 	truncations int
 	places      []place // whose changes are of interest
 
+	given  int64       // bytes given to sinks to be printed, in this turn
+	wanted atomic.Bool // a snapshot is, at the end of a turn; Run may set it during one
+
+	allowance time.Duration // for snapshots that nobody asked for
+	allowed   time.Time     // when it was computed
+
 	// For Run.
 	queued, running, again bool
 	opening                bool      // its first turn has not ended
-	wanted                 bool      // a snapshot is
 	dirty                  bool      // there is something that the snapshot does not say
 	matched                bool      // by a pattern
 	whole                  bool      // rotated files that are there already are to be read, too
@@ -63,6 +68,20 @@ type source struct {
 type outlet struct {
 	*Sink
 	quiet bool
+}
+
+var errNoSink = errors.New("Open returned no Sink, or one without a Writer")
+
+// sink opens a sink for the source. The error is a sinkError.
+func (s *source) sink() (*outlet, error) {
+	sink, err := s.f.o.Open(s.name)
+	if err == nil && (sink == nil || sink.WriteCloser == nil) {
+		err = errNoSink
+	}
+	if err != nil {
+		return nil, sinkError{err}
+	}
+	return &outlet{Sink: sink}, nil
 }
 
 // A sinkError is an error of a sink: it ends Run.
@@ -85,6 +104,14 @@ func (o *outlet) write(p []byte, quiet bool) error {
 	return nil
 }
 
+// written returns the place in the output after what the sink has written.
+func (o *outlet) written() int64 {
+	if o.Written == nil {
+		return 0
+	}
+	return o.Written()
+}
+
 func (o *outlet) close() error {
 	if err := o.Close(); err != nil {
 		return sinkError{err}
@@ -104,6 +131,9 @@ func (s *source) unsaved() bool {
 func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	return func(p []byte, quiet bool) error {
 		s.dirty = true
+		if !quiet {
+			s.given += int64(len(p))
+		}
 		return g.out.write(p, quiet)
 	}
 }
@@ -407,12 +437,12 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 func (s *source) take(g *generation) error {
 	s.told = ""
 	if s.out == nil {
-		sink, err := s.f.o.Open(s.name)
+		out, err := s.sink()
 		if err != nil {
 			g.close()
-			return sinkError{err}
+			return err
 		}
-		s.out = &outlet{Sink: sink}
+		s.out = out
 	}
 	g.out = s.out
 	s.cur, s.seen, s.read = g, g.mtime, time.Now()

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,15 +22,19 @@ import (
 
 // A checkpoint is what a state file says.
 type checkpoint struct {
-	Files []struct {
-		Path    string
-		Reading []struct {
-			Ino uint64
-			Off int64
-		}
+	Files []savedFile
+	Gone  []string
+}
+
+type savedFile struct {
+	Path    string
+	Reading []struct {
+		Ino uint64
+		Off int64
 	}
 }
 
+// readCheckpoint reads a state file: of each path the last record counts.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -37,9 +43,27 @@ func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	_, body, _ := bytes.Cut(data, []byte{'\n'})
-	if err := json.Unmarshal(body, &c); err != nil {
-		t.Fatalf("%v in %q", err, data)
+	last := make(map[string]savedFile)
+	for len(data) > 0 {
+		_, rest, _ := bytes.Cut(data, []byte{'\n'})
+		body, rest, whole := bytes.Cut(rest, []byte{'\n'})
+		if !whole { // it was killed in the midst of it
+			break
+		}
+		var r checkpoint
+		if err := json.Unmarshal(body, &r); err != nil {
+			t.Fatalf("%v in %q", err, body)
+		}
+		for _, f := range r.Files {
+			last[f.Path] = f
+		}
+		for _, path := range r.Gone {
+			delete(last, path)
+		}
+		data = rest
+	}
+	for _, path := range slices.Sorted(maps.Keys(last)) {
+		c.Files = append(c.Files, last[path])
 	}
 	return c
 }

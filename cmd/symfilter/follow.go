@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/follow"
-	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // followPatience is how long output that blocks is waited for when files are
@@ -122,7 +120,7 @@ func (p *pursuit) run(files []string) int {
 			return exitIO
 		}
 	}
-	p.out = outlet{w: p.w, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
+	p.out = outlet{w: p.w, tell: p.diag.line, stop: p.stop.reading, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
 	o := follow.Options{
 		Names: files,
 		Open:  p.sink,
@@ -134,6 +132,10 @@ func (p *pursuit) run(files []string) int {
 	}
 	if p.dumps != nil {
 		o.Workers = 1 // the list is one for all
+	}
+	if unread := unread(p.stream.out); flags.state != "" && unread != nil {
+		p.out.part = pipePart
+		o.Taken = p.out.takenBy(unread)
 	}
 	if flags.state != "" && self.Mode().IsRegular() {
 		o.Sync = p.stream.out.Sync
@@ -161,7 +163,7 @@ func (p *pursuit) run(files []string) int {
 	awaitClosed(p.stream.out, stop)
 	err = f.Run(ctx)
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE):
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
 		return exitOK // who reads us has enough
 	case p.stop.signal() != 0 && errors.Is(err, context.Canceled):
 		return exitOK
@@ -213,109 +215,4 @@ func endTornLine(out *os.File, size int64) error {
 	}
 	_, err = out.Write([]byte{'\n'})
 	return err
-}
-
-// An outlet gives the lines of several files to one output: whole lines, one
-// after the other. Many goroutines may use it.
-type outlet struct {
-	headers bool // say which file the lines are of, as tail does
-
-	mu   sync.Mutex
-	w    io.Writer
-	last *outletOf // whose lines were the last
-	some bool      // anything was written
-}
-
-// of returns what takes the lines of one file.
-func (o *outlet) of(name string, c *config) *outletOf {
-	w := &outletOf{o: o, name: name, start: true}
-	switch {
-	case c.output == outputJSON:
-		quoted, _ := escape.AppendHTMLString([]byte(`"file":`), name)
-		w.object = append(quoted, ',')
-	case c.follow.withName:
-		w.prefix = []byte(oneLine(name) + ": ")
-	}
-	return w
-}
-
-// outletOf takes the lines of one file.
-type outletOf struct {
-	o      *outlet
-	name   string
-	prefix []byte // of each line
-	object []byte // member of each object
-	quiet  bool   // nothing is printed
-	held   bool   // o.mu is, in the midst of a line
-	start  bool   // of a line comes next
-	buf    []byte
-}
-
-// objectHead is what objects begin with.
-const objectHead = `{"v":1,`
-
-// Write prints p. While it ends in the midst of a line nobody else prints.
-func (w *outletOf) Write(p []byte) (int, error) {
-	if w.quiet || len(p) == 0 {
-		return len(p), nil
-	}
-	if !w.held {
-		w.o.mu.Lock()
-		w.held = true
-	}
-	b := p
-	if w.prefix != nil || w.object != nil {
-		b = w.named(p)
-	}
-	if w.o.headers && w.o.last != w {
-		b = append(w.header(), b...)
-	}
-	w.o.last, w.o.some = w, true
-	w.start = p[len(p)-1] == '\n'
-	n, err := w.o.w.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	if w.start || err != nil {
-		w.release()
-	}
-	if err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// named returns lines with what says of which file they are.
-func (w *outletOf) named(p []byte) []byte {
-	w.buf = w.buf[:0]
-	start := w.start
-	for line := range bytes.Lines(p) {
-		if start {
-			w.buf = append(w.buf, w.prefix...)
-			if rest, ok := bytes.CutPrefix(line, []byte(objectHead)); ok && w.object != nil {
-				w.buf = append(append(w.buf, objectHead...), w.object...)
-				line = rest
-			}
-		}
-		w.buf = append(w.buf, line...)
-		start = true
-	}
-	return w.buf
-}
-
-// header returns the line before lines of another file.
-func (w *outletOf) header() []byte {
-	head := "==> " + oneLine(w.name) + " <==\n"
-	if w.o.some {
-		head = "\n" + head
-	}
-	return []byte(head)
-}
-
-// release lets others print.
-func (w *outletOf) release() {
-	if w.held {
-		w.held = false
-		w.o.mu.Unlock()
-	}
 }

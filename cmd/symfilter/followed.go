@@ -18,6 +18,7 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 	f.begin()
 	return &follow.Sink{
 		WriteCloser: f,
+		Written:     f.written,
 		Rotated:     f.rotated,
 		Quiet:       f.beQuiet,
 		Context:     f.context,
@@ -168,6 +169,13 @@ func (f *followed) rotated() (*follow.Sink, error) {
 		return nil, nil
 	}
 	return f.p.sink(f.name)
+}
+
+// written returns the place in the output after what was printed, by silence too.
+func (f *followed) written() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.out.end
 }
 
 func (f *followed) context(dst []byte) ([]byte, bool) {

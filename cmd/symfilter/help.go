@@ -99,7 +99,8 @@ Files that are still written:
                            rename, removal and truncation. A pattern in quotes
                            is for new files, too
       --state FILE         checkpoint, from which the next run goes on: no line
-                           is lost, few come twice
+                           is lost, few come twice, also if this or the reader
+                           of its pipe is killed
       --start-at WHEN      what is not in it: beginning, end, or DURATION (files
                            written to that recently, those rotated too)
       --poll               look again and again, where no events come (found out

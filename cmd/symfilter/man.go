@@ -15,6 +15,15 @@ DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache; thos
 	manFiles = `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and what is known of folders.
 
 $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: what servers sent. /etc/debuginfod: the system's servers.`
+	manState = `The file of --state holds up to where each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless it takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last one; no line is lost.
+
+On Linux, output to a pipe or socket counts as printed when its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, the reader gets 0.4 s to read it. What a reader has read, and lost, is not known here; of a network connection a byte counts when the other machine has received it.
+
+After a power cut, checkpoints count up to the last sync, which comes 5 s after output and at the end, after one of the output if that is a file: on Linux, lines printed since then come twice, and none is lost. Elsewhere a power cut is not told from the end of the process.
+
+A symbolic link, or a file that holds anything but a checkpoint, is refused with status 1 and left as it is.
+
+If the disk of the output is full, symfilter --follow waits for space, and tries at least each 5 s; other errors end it with status 1, with a checkpoint of what was written.`
 	manExit    = `0: the log was passed on, addresses that stayed unresolved included. 1: an input or output error. 2: called wrongly. 3: with --strict, something stayed unresolved. 128 and the number of the signal that ended it. An output that was closed ends it quietly with 0.`
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )
@@ -34,7 +43,7 @@ func manPage(reference, version, date string) string {
 		b.WriteString(".SH OPTIONS OF " + strings.ToUpper(troff(strings.Join(strings.Fields(command)[:2], " "))) + "\n" + troff(paragraphs[1]) + "\n")
 		manOptions(&b, paragraphs[3])
 	}
-	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
+	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
 		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
 	}
 	b.WriteString(".SH EXAMPLES\n.nf\n" + troff(unindent(paragraphs[2])) + "\n.fi\n.SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")

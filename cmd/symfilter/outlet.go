@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+const (
+	pipePart  = 64 << 10               // bytes written to a pipe at once: of a write that is held up it is not known how much the pipe has
+	fullPause = 100 * time.Millisecond // before a full disk is tried again, doubling
+	fullMost  = 5 * time.Second        // up to this
+)
+
+// An outlet gives the lines of several files to one output: whole lines, one
+// after the other. A disk that is full is waited for. Many goroutines may use it.
+type outlet struct {
+	headers bool // say which file the lines are of, as tail does
+	part    int  // bytes that are written at once; 0: any number
+	stop    <-chan struct{}
+	tell    func(format string, args ...any)
+
+	written atomic.Int64 // bytes
+
+	mu   sync.Mutex
+	w    io.Writer
+	last *outletOf // whose lines were the last
+	some bool      // anything was written
+}
+
+// of returns what takes the lines of one file.
+func (o *outlet) of(name string, c *config) *outletOf {
+	w := &outletOf{o: o, name: name, start: true}
+	switch {
+	case c.output == outputJSON:
+		quoted, _ := escape.AppendHTMLString([]byte(`"file":`), name)
+		w.object = append(quoted, ',')
+	case c.follow.withName:
+		w.prefix = []byte(oneLine(name) + ": ")
+	}
+	return w
+}
+
+// outletOf takes the lines of one file.
+type outletOf struct {
+	o      *outlet
+	name   string
+	prefix []byte // of each line
+	object []byte // member of each object
+	quiet  bool   // nothing is printed
+	held   bool   // o.mu is, in the midst of a line
+	start  bool   // of a line comes next
+	end    int64  // place in the output after what was written
+	buf    []byte
+}
+
+// objectHead is what objects begin with.
+const objectHead = `{"v":1,`
+
+// Write prints p. While it ends in the midst of a line nobody else prints.
+func (w *outletOf) Write(p []byte) (int, error) {
+	if w.quiet || len(p) == 0 {
+		return len(p), nil
+	}
+	if !w.held {
+		w.o.mu.Lock()
+		w.held = true
+	}
+	b := p
+	if w.prefix != nil || w.object != nil {
+		b = w.named(p)
+	}
+	if w.o.headers && w.o.last != w {
+		b = append(w.header(), b...)
+	}
+	w.o.last, w.o.some = w, true
+	w.start = p[len(p)-1] == '\n'
+	err := w.o.write(b)
+	if err == nil {
+		w.end = w.o.written.Load()
+	}
+	if w.start || err != nil {
+		w.release()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// write writes b to the output; o.mu is held.
+func (o *outlet) write(b []byte) error {
+	pause := time.Duration(0)
+	for len(b) > 0 {
+		part := b
+		if o.part > 0 {
+			part = b[:min(len(b), o.part)]
+		}
+		n, err := o.w.Write(part)
+		o.written.Add(int64(n))
+		b = b[n:]
+		switch {
+		case err == nil && n < len(part):
+			return io.ErrShortWrite
+		case err == nil:
+		case !isFull(err):
+			return err
+		default:
+			if pause == 0 {
+				o.tell("write standard output: %v; retrying until there is space", bare(err))
+			}
+			pause = min(max(2*pause, fullPause), fullMost)
+			select {
+			case <-time.After(pause):
+			case <-o.stop:
+				return err
+			}
+		}
+	}
+	if pause > 0 {
+		o.tell("standard output has space again")
+	}
+	return nil
+}
+
+// takenBy returns a function that returns how many bytes of the output were
+// taken by its reader, of whom unread says what it has not read.
+func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
+	var mu sync.Mutex
+	taken := int64(0)
+	return func() int64 {
+		mu.Lock()
+		defer mu.Unlock()
+		written := o.written.Load() // before it is counted what is unread: never too much
+		if n, ok := unread(); ok {
+			taken = max(taken, written-n)
+		}
+		return taken
+	}
+}
+
+// isFull reports whether err may pass when somebody makes space.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// named returns lines with what says of which file they are.
+func (w *outletOf) named(p []byte) []byte {
+	w.buf = w.buf[:0]
+	start := w.start
+	for line := range bytes.Lines(p) {
+		if start {
+			w.buf = append(w.buf, w.prefix...)
+			if rest, ok := bytes.CutPrefix(line, []byte(objectHead)); ok && w.object != nil {
+				w.buf = append(append(w.buf, objectHead...), w.object...)
+				line = rest
+			}
+		}
+		w.buf = append(w.buf, line...)
+		start = true
+	}
+	return w.buf
+}
+
+// header returns the line before lines of another file.
+func (w *outletOf) header() []byte {
+	head := "==> " + oneLine(w.name) + " <==\n"
+	if w.o.some {
+		head = "\n" + head
+	}
+	return []byte(head)
+}
+
+// release lets others print.
+func (w *outletOf) release() {
+	if w.held {
+		w.held = false
+		w.o.mu.Unlock()
+	}
+}

@@ -1,0 +1,589 @@
+package follow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// entry is what a record holds of a file, here.
+func entry(path string, off int64) json.RawMessage {
+	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
+}
+
+// A state file is what its records say together, up to the first that is torn, or that may say more
+// than the output that survived a power cut.
+func TestJournalsAreFolded(t *testing.T) {
+	const boot = 1000
+	whole := checkpoint{Names: []string{"*"}, Files: []json.RawMessage{entry("a", 1), entry("b", 1)}}
+	a2 := checkpoint{Boot: boot, Files: []json.RawMessage{entry("a", 2)}}
+	b2 := checkpoint{Boot: boot, Files: []json.RawMessage{entry("b", 2)}}
+	gone := checkpoint{Boot: boot, Gone: []string{"a"}}
+	size := func(all ...checkpoint) (n int64) {
+		for _, c := range all {
+			b, err := appendRecord(nil, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += int64(len(b))
+		}
+		return n
+	}
+	synced := func(all ...checkpoint) checkpoint { return checkpoint{Boot: boot, Synced: size(all...)} }
+	for name, test := range map[string]struct {
+		records   []checkpoint
+		change    func(data []byte) []byte
+		boot      int64
+		want      map[string]int64 // offset by path
+		continues bool
+		torn      bool
+		damaged   bool
+	}{
+		"one record":       {records: []checkpoint{whole}, want: map[string]int64{"a": 1, "b": 1}, continues: true},
+		"changes":          {records: []checkpoint{whole, a2, b2}, want: map[string]int64{"a": 2, "b": 2}, continues: true},
+		"a file less":      {records: []checkpoint{whole, gone, b2}, want: map[string]int64{"b": 2}, continues: true},
+		"and there again":  {records: []checkpoint{whole, gone, a2}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"torn":             {records: []checkpoint{whole, a2, b2}, change: func(d []byte) []byte { return d[:len(d)-9] }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
+		"no last line end": {records: []checkpoint{whole, a2}, change: func(d []byte) []byte { return d[:len(d)-1] }, want: map[string]int64{"a": 2, "b": 1}},
+		"a bit": {records: []checkpoint{whole, a2, b2}, change: func(d []byte) []byte {
+			return bytes.Replace(d, []byte(`"a","reading":[{"off":2`), []byte(`"a","reading":[{"off":3`), 1)
+		}, want: map[string]int64{"a": 1, "b": 1}, continues: true, torn: true, damaged: true},
+		"zeros at the end":       {records: []checkpoint{whole, a2}, change: func(d []byte) []byte { return append(d, make([]byte, 4096)...) }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
+		"the clock was slewed":   {records: []checkpoint{whole, a2}, boot: boot + 1, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"power cut":              {records: []checkpoint{whole, a2}, boot: boot + 60, want: map[string]int64{"a": 1, "b": 1}},
+		"power cut after a sync": {records: []checkpoint{whole, a2, synced(whole, a2), b2}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 1}},
+		"power cut in a sync":    {records: []checkpoint{whole, a2, b2, synced(whole, a2)}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 1}},
+		"synced at the end":      {records: []checkpoint{whole, a2, b2, synced(whole, a2, b2)}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var data []byte
+			for _, c := range test.records {
+				var err error
+				if data, err = appendRecord(data, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.change != nil {
+				data = test.change(data)
+			}
+			if test.boot == 0 {
+				test.boot = boot
+			}
+			j, err := parseJournal(data, test.boot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(map[string]int64)
+			for path, raw := range j.files {
+				var s savedSource
+				if err := json.Unmarshal(raw, &s); err != nil || s.Path != path {
+					t.Fatal(err, s.Path, path)
+				}
+				got[path] = s.Reading[0].Off
+			}
+			if d := cmp.Diff(got, test.want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+			if j.continues != test.continues || j.torn != test.torn || j.damaged != test.damaged {
+				t.Errorf("continues %v, torn %v, damaged %v; want %v, %v, %v", j.continues, j.torn, j.damaged, test.continues, test.torn, test.damaged)
+			}
+			if j.first != size(whole) || !slices.Equal(j.Names, whole.Names) {
+				t.Errorf("the first record has %d bytes and names %q", j.first, j.Names)
+			}
+		})
+	}
+}
+
+// The bytes of a state file may be any: what is read of them is a prefix of whole records.
+func FuzzJournal(f *testing.F) {
+	b, err := appendRecord(nil, checkpoint{Files: []json.RawMessage{entry("a", 1)}})
+	if err == nil {
+		b, err = appendRecord(b, checkpoint{Boot: 5, Gone: []string{"a"}})
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b, int64(5))
+	f.Add(b[:len(b)-1], int64(900))
+	f.Add([]byte(stateMagic), int64(0))
+	f.Add([]byte{0, 0}, int64(0))
+	f.Fuzz(func(t *testing.T, data []byte, boot int64) {
+		j, err := parseJournal(data, boot)
+		if err != nil {
+			return
+		}
+		if j.size > int64(len(data)) || j.first > j.size || j.torn != (j.size < int64(len(data))) {
+			t.Fatalf("%d of %d bytes, the first record %d, torn %v", j.size, len(data), j.first, j.torn)
+		}
+		again, err := parseJournal(data[:j.size], boot)
+		if err != nil || !maps.EqualFunc(again.files, j.files, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			t.Fatalf("without the rest: %v", err)
+		}
+	})
+}
+
+// What is in the place of a checkpoint and is none is somebody's: nothing is followed, and it is
+// left as it is.
+func TestWhatIsNoCheckpointIsKept(t *testing.T) {
+	const text = "somebody's\n"
+	for name, test := range map[string]struct {
+		make func(t *testing.T, state, precious string) error
+		want string
+	}{
+		"another file":          {func(t *testing.T, state, precious string) error { return os.Rename(precious, state) }, "not a checkpoint of symfilter, and not empty: it is left as it is; name another file, or remove it"},
+		"a link":                {func(t *testing.T, state, precious string) error { return os.Symlink(precious, state) }, "a symbolic link: name the file itself"},
+		"a link to nothing":     {func(t *testing.T, state, precious string) error { return os.Symlink(precious+".none", state) }, "a symbolic link: name the file itself"},
+		"another name of it":    {func(t *testing.T, state, precious string) error { return os.Link(precious, state) }, "not a checkpoint of symfilter, and not empty: it is left as it is; name another file, or remove it"},
+		"a folder":              {func(t *testing.T, state, precious string) error { return os.Mkdir(state, 0o777) }, "not a regular file but a folder"},
+		"larger than any":       {func(t *testing.T, state, precious string) error { return sparse(state, stateMagic, 1<<30) }, "larger than any checkpoint: 1073741824 bytes: it is left as it is; name another file, or remove it"},
+		"zeros larger than any": {func(t *testing.T, state, precious string) error { return sparse(state, "", maxState+1) }, "larger than any checkpoint: 134217729 bytes: it is left as it is; name another file, or remove it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, state, precious := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "precious")
+			write(t, path, "one\n")
+			write(t, precious, text)
+			if err := test.make(t, state, precious); err != nil {
+				t.Skip(err)
+			}
+			before := tree(t, dir)
+			for range 2 {
+				_, err := New(Options{Names: []string{path}, Open: newLog().open, State: state})
+				if want := state + " is " + test.want; err == nil || err.Error() != want {
+					t.Fatalf("got %v, want %s", err, want)
+				}
+			}
+			if d := cmp.Diff(tree(t, dir), before); d != "" {
+				t.Errorf("(-after +before)\n%s", d)
+			}
+		})
+	}
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "other.log")
+	write(t, state, text)
+	for _, names := range [][]string{{state}, {path, state}} {
+		if _, err := New(Options{Names: names, Open: newLog().open, State: state}); err == nil || !strings.Contains(err.Error(), "is to be followed") {
+			t.Errorf("a checkpoint in a log's place: %v", err)
+		}
+	}
+}
+
+// sparse makes a file that begins with head and has size bytes.
+func sparse(path, head string, size int64) error {
+	if err := os.WriteFile(path, []byte(head), 0o600); err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
+}
+
+// tree returns what is in a folder: of each name what it is, and of files how long and how they begin.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, _ := os.Readlink(path)
+		all[e.Name()] = fmt.Sprint(info.Mode(), target)
+		if f, err := os.Open(path); err == nil && info.Mode().IsRegular() {
+			head, _ := io.ReadAll(io.LimitReader(f, 100))
+			f.Close()
+			all[e.Name()] += fmt.Sprintf(" %d %q", info.Size(), head)
+		}
+	}
+	return all
+}
+
+// An empty file in the checkpoint's place is nobody's.
+func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	write(t, path, "one\n")
+	write(t, state, "")
+	again(t, newLog(), Options{Names: []string{path}, State: state}, path, "one\n")
+	again(t, newLog(), Options{Names: []string{path}, State: state}, path, "")
+}
+
+// testSaver returns a saver, with a checkpoint of one file, whose syncs are counted.
+func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
+	t.Helper()
+	syncs = new(int)
+	w, err := newSaver(filepath.Join(t.TempDir(), "state"), nil, Options{Taken: taken, Sync: func() error { *syncs++; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.release)
+	return w, syncs
+}
+
+// at is an entry of a source, of which all up to off was printed.
+func at(path string, off int64) savedSource {
+	return savedSource{Path: path, Reading: []savedReading{{mark: mark{Off: off}}}}
+}
+
+// offsets returns up to where the files of a state file were printed, by path. boot is when the
+// machine was started, if its clock is not to be asked.
+func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
+	t.Helper()
+	j, err := readState(path, boot...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]int64)
+	for path, raw := range j.files {
+		var s savedSource
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		all[path] = s.Reading[len(s.Reading)-1].Off
+	}
+	return all
+}
+
+// A record has what has changed, and costs no sync; only the first one has all, and is synced.
+func TestRecordsHaveWhatHasChanged(t *testing.T) {
+	w, syncs := testSaver(t, nil)
+	const files = 1000
+	for i := range files {
+		w.put(at(fmt.Sprint("file ", i), 0), 0)
+	}
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	first := mustSize(w.path)
+	for i := range 100 {
+		w.put(at("file 7", int64(i+1)), 0)
+		w.put(at("file 8", 0), 0) // as before
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (mustSize(w.path) - first) / 100; each > 400 {
+		t.Errorf("%d bytes a record, for one file of %d", each, files)
+	}
+	if *syncs != 1 {
+		t.Errorf("%d syncs before the first mark", *syncs)
+	}
+	for range 3 { // there is nothing new for the second and third
+		if err := w.secure(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *syncs != 2 {
+		t.Errorf("%d syncs with the mark, want 2", *syncs)
+	}
+	got := offsets(t, w.path)
+	if len(got) != files || got["file 7"] != 100 || got["file 8"] != 0 {
+		t.Errorf("%d files, of one %d", len(got), got["file 7"])
+	}
+}
+
+// A journal that has grown is written anew, with all that was written while it was synced.
+func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
+	w, _ := testSaver(t, nil)
+	w.put(at("b", 1), 0)
+	n := int64(0)
+	for mustSize(w.path) <= compactSize {
+		n++
+		s := at("a", n)
+		s.Context = strings.Repeat("x", 10000)
+		w.put(s, 0)
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.sync = func() error { // meanwhile more is printed
+		w.put(at("a", n+1), 0)
+		return w.save()
+	}
+	if err := w.secure(); err != nil {
+		t.Fatal(err)
+	}
+	if size := mustSize(w.path); size > 20000 {
+		t.Errorf("%d bytes afterwards", size)
+	}
+	want := map[string]int64{"a": n + 1, "b": 1}
+	if d := cmp.Diff(offsets(t, w.path), want); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+	data, err := os.ReadFile(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := parseJournal(data, 1) // after a power cut: only what was printed before the sync
+	if err != nil || !bytes.Contains(j.files["a"], fmt.Appendf(nil, `"off":%d,`, n)) {
+		t.Errorf("after a power cut %s, %v; want %d", j.files["a"], err, n)
+	}
+	w.put(at("a", n+2), 0)
+	if err := w.save(); err != nil || offsets(t, w.path)["a"] != n+2 {
+		t.Errorf("the next record: %v, %v", err, offsets(t, w.path))
+	}
+}
+
+// A journal that never lives until its sync, because its process is killed again and again, does not
+// grow for ever.
+func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
+	dir := t.TempDir()
+	largest := int64(0)
+	for run := range 60 {
+		w, err := newSaver(filepath.Join(dir, "state"), nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := at("a", int64(run))
+		s.Context = strings.Repeat("x", 100_000)
+		w.put(s, 0)
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		w.release() // killed
+		largest = max(largest, mustSize(w.path))
+	}
+	if largest > 3*compactSize {
+		t.Errorf("%d bytes", largest)
+	}
+}
+
+// Who removes the state file, or puts another in its place, gets a whole one.
+func TestStateFilesThatAreReplaced(t *testing.T) {
+	w, _ := testSaver(t, nil)
+	for i, change := range []func(){
+		func() {},
+		func() { os.Remove(w.path) },
+		func() { os.Rename(w.path, w.path+".old"); os.WriteFile(w.path, []byte("other"), 0o600) },
+	} {
+		change()
+		w.put(at("a", int64(i+1)), 0)
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(offsets(t, w.path), map[string]int64{"a": int64(i + 1)}); d != "" {
+			t.Errorf("%d: (-got +want)\n%s", i, d)
+		}
+	}
+}
+
+// After a power cut lines since the last sync come twice, and none is lost.
+func TestPowerCutsLoseNothing(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	o := Options{Names: []string{path}, State: state}
+	write(t, path, "one\n")
+	again(t, newLog(), o, path, "one\n") // its end is synced
+	write(t, path, "two\n")
+	r := begin(t, newLog(), o)
+	r.expect(path, "two\n")
+	r.until("a checkpoint", func() bool { return offsets(t, state)[path] == 8 })
+	data, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.end()
+	for _, cut := range []bool{false, true} {
+		if err := os.WriteFile(state, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boot := bootTime()
+		if cut {
+			boot += 60
+		}
+		j, err := readJournal(f, boot)
+		f.Close()
+		want := map[bool]string{false: `"off":8,`, true: `"off":4,`}[cut]
+		if err != nil || !bytes.Contains(j.files[path], []byte(want)) {
+			t.Errorf("power cut %v: %s, %v; want %s", cut, j.files[path], err, want)
+		}
+	}
+}
+
+// A disk that is full leaves the journal whole: the next record takes the place of what was written of
+// the one that failed.
+func TestTornRecordsAreCutOff(t *testing.T) {
+	w, _ := testSaver(t, nil)
+	w.put(at("a", 1), 0)
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.file.WriteString(stateMagic + "what fitted"); err != nil { // as a write that failed leaves it
+		t.Fatal(err)
+	}
+	w.torn = true
+	w.put(at("a", 2), 0)
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(offsets(t, w.path), map[string]int64{"a": 2}); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+}
+
+// What the reader of the output has not taken does not count, however much waits for it.
+func TestOnlyWhatWasTakenCounts(t *testing.T) {
+	var taken int64
+	w, _ := testSaver(t, func() int64 { return taken })
+	want := func(n int64) {
+		t.Helper()
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		if got := offsets(t, w.path)["a"]; got != n {
+			t.Errorf("with %d bytes taken the checkpoint says %d, want %d", taken, got, n)
+		}
+	}
+	w.put(at("a", 0), 0)
+	want(0)
+	const places = 1000
+	for i := range int64(places) {
+		w.put(at("a", i+1), 100*(i+1))
+	}
+	if n := len(w.waiting["a"]); n > maxPlaces {
+		t.Errorf("%d places wait", n)
+	}
+	taken = 99
+	want(0)
+	last := int64(0)
+	for taken = 0; taken < 100*places; taken += 100 * places / maxPlaces {
+		w.admit()
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		now := offsets(t, w.path)["a"]
+		if 100*now > taken || now < last || 100*now < taken-4*100*places/maxPlaces {
+			t.Errorf("with %d bytes taken the checkpoint says %d", taken, now)
+		}
+		last = now
+	}
+	taken = 100 * places
+	want(places)
+	if len(w.waiting) > 0 || w.held != 0 || w.waits() {
+		t.Errorf("%d bytes still wait", w.held)
+	}
+}
+
+// However much sinks have to know, a checkpoint is bounded: the lines of the last files are read again.
+func TestContextsAreBounded(t *testing.T) {
+	w, _ := testSaver(t, nil)
+	for i := range 4 {
+		s := at(fmt.Sprint(i), 1)
+		s.Context = strings.Repeat("x", maxContexts/3)
+		w.put(s, 0)
+	}
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := readState(w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range 4 {
+		var s savedSource
+		if err := json.Unmarshal(j.files[fmt.Sprint(i)], &s); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(len(s.Context), s.Reading[0].Replay))
+	}
+	third := fmt.Sprint(maxContexts/3, false)
+	if d := cmp.Diff(got, []string{third, third, third, "0 true"}); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+}
+
+// When a checkpoint is due, and how far apart dear ones are.
+func TestPace(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var p pacer
+	if _, ok := p.due(); ok {
+		t.Error("due although nothing was printed")
+	}
+	due := func(want time.Duration) {
+		t.Helper()
+		if at, ok := p.due(); !ok || at.Sub(start) != want {
+			t.Errorf("due %v, after %v, want %v", ok, at.Sub(start), want)
+		}
+	}
+	p.printed(start, 10)
+	due(saveDelay)
+	p.printed(start.Add(saveDelay/2), 10)
+	due(saveDelay) // of the first
+	p.printed(start.Add(saveDelay/2), saveBytes)
+	due(0) // much was printed
+	p.begin()
+	p.end(start, time.Millisecond, false)
+	p.printed(start, saveBytes)
+	due((saveShare - 1) * time.Millisecond)
+	var busy, all time.Duration
+	for i := range 1000 { // however the cost varies
+		cost := time.Duration(i%7) * time.Millisecond
+		p.begin()
+		p.end(start, cost, false)
+		p.printed(start, saveBytes)
+		at, _ := p.due()
+		busy, all = busy+cost, all+cost+at.Sub(start)
+	}
+	if share := float64(busy) / float64(all); share > 0.021 {
+		t.Errorf("checkpoints take %.3f of the time", share)
+	}
+	for range 100 {
+		p.end(start, time.Minute, false)
+	}
+	p.printed(start, 1)
+	due(saveLatest)
+	p = pacer{}
+	p.end(start, 0, true)
+	p.printed(start, 1)
+	due(saveRetry)
+}
+
+// Options that cannot be meant are an error, and no panic later.
+func TestOptionsAreChecked(t *testing.T) {
+	good := Options{Names: []string{filepath.Join(t.TempDir(), "app.log")}, Open: newLog().open}
+	for want, change := range map[string]func(o *Options){
+		"no names of files to follow":              func(o *Options) { o.Names = nil },
+		"the name of a file to follow is empty":    func(o *Options) { o.Names = []string{"a", ""} },
+		"Open is nil: nothing takes the lines":     func(o *Options) { o.Open = nil },
+		"an interval of -1ns is less than nothing": func(o *Options) { o.Interval = -1 },
+		"-3 workers are less than none":            func(o *Options) { o.Workers = -3 },
+	} {
+		o := good
+		change(&o)
+		if _, err := New(o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := New(good); err != nil {
+		t.Error(err)
+	}
+	sinkless := good
+	sinkless.Open = func(string) (*Sink, error) { return nil, nil }
+	write(t, good.Names[0], "one\n")
+	f, err := New(sinkless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Run(t.Context()); !errors.Is(err, errNoSink) {
+		t.Errorf("got %v, want %v", err, errNoSink)
+	}
+}

@@ -1,0 +1,121 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// While there is output a checkpoint follows it soon, and a sync seldom; without output there is
+// neither. The clock is a fake one.
+func TestCheckpointsFollowTheOutput(t *testing.T) {
+	const (
+		soon    = 100 * time.Millisecond
+		looks   = 10 * time.Millisecond
+		busy    = 12 * time.Second
+		records = int(busy/saveDelay) + 10
+		syncs   = int(busy/syncInterval) + 2 // with that of the first record
+	)
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	write(t, path, "")
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		synced := 0
+		f, err := New(Options{Names: []string{path}, Open: l.open, State: state, Poll: true, Interval: looks, Sync: func() error { synced++; return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		boot := bootTime() // it does not know of the fake clock
+		f.saver.boot = func() int64 { return boot }
+		written := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- f.Run(ctx) }()
+		time.Sleep(time.Second)
+		before := mustSize(state)
+
+		write(t, path, "first\n")
+		written += len("first\n")
+		time.Sleep(looks + soon)
+		if got := offsets(t, state, boot)[path]; got != int64(written) {
+			t.Errorf("%v after the first line the checkpoint says %d of %d bytes", soon, got, written)
+		}
+		first := mustSize(state) - before // of one record
+		worst := 0
+		for begin := time.Now(); time.Since(begin) < busy; {
+			for range 25 { // of which the last look at the checkpoint is some 250 ms old
+				line := fmt.Sprintln(time.Now())
+				write(t, path, line)
+				written += len(line)
+				time.Sleep(looks)
+			}
+			worst = max(worst, written-int(offsets(t, state, boot)[path]))
+		}
+		if most := int(soon/looks+2) * len(fmt.Sprintln(time.Now())); worst > most {
+			t.Errorf("the checkpoint was up to %d bytes late, want at most %d", worst, most)
+		}
+		if n := int((mustSize(state) - before) / first); n > records || n < records/3 {
+			t.Errorf("%d records in %v, want at most %d", n, busy, records)
+		}
+		if synced > syncs || synced < 2 {
+			t.Errorf("%d syncs in %v, want at most %d", synced, busy, syncs)
+		}
+		time.Sleep(2 * syncInterval) // for the last sync
+		size, n := mustSize(state), synced
+		time.Sleep(time.Hour)
+		if mustSize(state) != size || synced != n {
+			t.Errorf("without output %d bytes were written, and %d syncs made", mustSize(state)-size, synced-n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Much output has its checkpoints by bytes, though no time passes: none waits for the clock.
+func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	const size = 8 << 20
+	write(t, path, strings.Repeat(strings.Repeat("x", 1023)+"\n", size>>10))
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		late := int64(0) // the most that was printed since the checkpoint, after the first turns
+		boot, begin := int64(0), time.Now()
+		o := Options{Names: []string{path}, Open: l.open, State: state, Poll: true}
+		printed := int64(0)
+		o.Open = func(name string) (*Sink, error) {
+			return &Sink{WriteCloser: writerFunc(func(p []byte) (int, error) {
+				synctest.Wait() // for what is being saved
+				late = max(late, printed-offsets(t, state, boot)[path])
+				printed += int64(len(p))
+				return len(p), nil
+			})}, nil
+		}
+		f, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boot = bootTime()
+		f.saver.boot = func() int64 { return boot }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- f.Run(ctx) }()
+		for printed < size && time.Since(begin) < time.Minute {
+			time.Sleep(saveDelay)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if most := int64(saveBytes + 4*readSize); printed != size || late > most {
+			t.Errorf("of %d bytes printed up to %d were in no checkpoint, want at most %d", printed, late, most)
+		}
+	})
+}

@@ -1,0 +1,646 @@
+package follow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	clockStep    = 20 * time.Millisecond  // between the clocks of file systems and the system's
+	lockPatience = 2 * time.Second        // for a process that is just ending
+	lockPause    = 20 * time.Millisecond  // between two tries
+	stateNames   = 100                    // names tried for a temporary file
+	maxPlaces    = 16                     // places of one name that wait for the reader of the output
+	maxWaiting   = 32 << 20               // bytes of all of them
+	drainTime    = 400 * time.Millisecond // that the reader of the output gets at the end
+	drainPause   = 100 * time.Millisecond // without a byte read, after which it gets no more
+)
+
+// A saver writes checkpoints. Many goroutines may use it.
+type saver struct {
+	path     string // empty: no checkpoint is written
+	host     string
+	boot     func() int64 // when the machine was started
+	sync     func() error
+	taken    func() int64
+	tell     func(Event)
+	patterns []string
+
+	loaded map[string]savedSource // by path, until restored
+	known  []string               // patterns that the loaded checkpoint has followed
+	since  time.Time              // when it was written, give or take clockStep
+
+	mu       sync.Mutex
+	sources  map[string]json.RawMessage // what was printed, and taken by the reader of the output, by path
+	changed  map[string]bool            // paths whose entry the file does not have yet
+	waiting  map[string][]waiting       // what was printed and is not known to be taken, by path, the oldest first
+	held     int                        // bytes of waiting
+	contexts map[string]int             // bytes of context in the newest entry, by path
+	context  int                        // bytes of all of them
+	failing  bool                       // the file cannot be written; told
+
+	writing sync.Mutex // held while the file is being written
+	file    *os.File   // the state file, locked; nil: there is none
+	anew    bool       // another one is to take its place before anything can be appended
+	torn    bool       // it holds more than size, which is to be cut off
+	first   int64      // bytes of its first record
+	size    int64      // bytes of its records
+	synced  int64      // bytes that count after a power cut; size: all do
+
+	securing sync.Mutex // held while the file is being synced
+}
+
+// A waiting entry counts when the reader of the output has taken all up to pos.
+type waiting struct {
+	pos int64
+	raw json.RawMessage
+}
+
+// newSaver returns a saver for path, which may hold a checkpoint. The error says
+// that none can be written there.
+func newSaver(path string, patterns []string, o Options) (*saver, error) {
+	w := &saver{
+		path: path, host: hostID(), boot: bootTime, sync: o.Sync, taken: o.Taken, tell: o.Tell, patterns: patterns,
+		sources: make(map[string]json.RawMessage), changed: make(map[string]bool), waiting: make(map[string][]waiting), contexts: make(map[string]int),
+		anew: true,
+	}
+	if w.tell == nil {
+		w.tell = func(Event) {}
+	}
+	if path == "" {
+		return w, nil
+	}
+	f, err := createBeside(path)
+	if err != nil {
+		return nil, fmt.Errorf("write a checkpoint beside %s: %w", path, bare(err))
+	}
+	f.Close()
+	os.Remove(f.Name())
+	if err := w.acquire(); err != nil {
+		return nil, err
+	}
+	if err := w.read(); err != nil {
+		w.release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// read takes in the checkpoint that is there. The error says that it is somebody's, to be left as it
+// is.
+func (w *saver) read() error {
+	if w.file == nil {
+		return nil
+	}
+	j, err := readJournal(w.file, w.boot())
+	unused := ""
+	switch {
+	case refused(err):
+		return fmt.Errorf("%s is %w: it is left as it is; name another file, or remove it", w.path, err)
+	case err != nil:
+		unused = bare(err).Error()
+	case j.Host != "" && w.host != "" && j.Host != w.host:
+		unused = "it was written on another machine"
+	default:
+		w.load(j)
+		return nil
+	}
+	w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %s", w.path, unused)})
+	return nil
+}
+
+// load takes in a checkpoint. Entries of files that are gone, and that nobody asks for, are dropped
+// with the first record that is written.
+func (w *saver) load(j journal) {
+	w.loaded = make(map[string]savedSource)
+	w.known = j.Names
+	w.since = j.Time.Add(-clockStep)
+	w.first, w.size, w.synced = j.first, j.size, -1 // what was synced is not known: the next sync says so
+	w.torn = j.torn
+	w.anew = !j.continues || !slices.Equal(j.Names, w.patterns) || grown(j.size/2, j.first)
+	if j.damaged {
+		w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is damaged from byte %d on: what it says before that counts", w.path, j.size)})
+	}
+	for path, raw := range j.files {
+		var s savedSource
+		if json.Unmarshal(raw, &s) != nil {
+			continue
+		}
+		w.loaded[path] = s
+		if _, err := os.Lstat(path); err == nil {
+			w.sources[path] = raw
+		} else {
+			w.changed[path] = true
+		}
+	}
+}
+
+var errInUse = errors.New("in use: another process writes its checkpoint there")
+
+// acquire opens the state file, if there is one, and keeps other processes from using it. Each file
+// that takes its place is locked, too.
+func (w *saver) acquire() error {
+	for begin := time.Now(); ; time.Sleep(lockPause) {
+		f, info, err := openState(w.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case refused(err):
+			return fmt.Errorf("%s is %w", w.path, err)
+		case err != nil:
+			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
+		}
+		w.file = f
+		if lockFile(f) && w.here(info) {
+			return nil
+		}
+		w.release() // another file has taken its place, perhaps
+		if time.Since(begin) > lockPatience {
+			return fmt.Errorf("%s is %w", w.path, errInUse)
+		}
+	}
+}
+
+// here reports whether the path still stands for the file that is open.
+func (w *saver) here(opened fs.FileInfo) bool {
+	info, err := os.Lstat(w.path)
+	return err == nil && os.SameFile(info, opened)
+}
+
+// release gives the state file back to others.
+func (w *saver) release() {
+	if w.file != nil {
+		w.file.Close()
+		w.file = nil
+	}
+}
+
+// is reports whether path is that of the state file.
+func (w *saver) is(path string) bool {
+	return w.path != "" && filepath.Base(path) == filepath.Base(w.path) && resolved(path) == resolved(w.path)
+}
+
+// resolved returns the path of what path stands for.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// hostID returns what tells this machine from others; empty if nothing does.
+func hostID() string {
+	for _, path := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
+		if id, err := os.ReadFile(path); err == nil && len(bytes.TrimSpace(id)) == 32 {
+			return hash(append([]byte("symfilter "), id...))
+		}
+	}
+	return ""
+}
+
+// restore gives s its entry of the checkpoint.
+func (w *saver) restore(s *source) {
+	if saved, ok := w.loaded[s.path]; ok {
+		delete(w.loaded, s.path)
+		s.saved = &saved
+		for _, r := range saved.Reading {
+			s.f.files.add(s, r.mark) // no other source may read it
+		}
+	}
+	s.dirty = true
+}
+
+// knows reports whether the checkpoint has followed what a pattern matches: a file that it does not
+// name is new.
+func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
+
+// put takes in what was printed of s. It counts when the reader of the output has taken all up to
+// pos.
+func (w *saver) put(s savedSource, pos int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.context+len(s.Context)-w.contexts[s.Path] > maxContexts {
+		s.Context = ""
+		s.Reading = slices.Clone(s.Reading)
+		for i := range s.Reading {
+			s.Reading[i].Replay = true
+		}
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return // of strings and numbers: none
+	}
+	w.context += len(s.Context) - w.contexts[s.Path]
+	w.contexts[s.Path] = len(s.Context)
+	list := w.waiting[s.Path]
+	switch n := len(list); {
+	case w.taken == nil:
+		w.set(s.Path, raw)
+		return
+	case n > 0 && bytes.Equal(list[n-1].raw, raw), n == 0 && bytes.Equal(w.sources[s.Path], raw):
+		return
+	case n == maxPlaces:
+		i := leastWanted(list)
+		w.held -= len(list[i].raw)
+		list = slices.Delete(list, i, i+1)
+	case n > 0 && w.held+len(raw) > maxWaiting:
+		w.held -= len(list[n-1].raw)
+		list = list[:n-1]
+	}
+	w.held += len(raw)
+	w.waiting[s.Path] = append(list, waiting{pos, raw})
+}
+
+// leastWanted returns which of at least three entries leaves the smallest gap between its
+// neighbours.
+func leastWanted(list []waiting) int {
+	least, gap := 1, int64(math.MaxInt64)
+	for i := 1; i < len(list)-1; i++ {
+		if d := list[i+1].pos - list[i-1].pos; d < gap {
+			least, gap = i, d
+		}
+	}
+	return least
+}
+
+// set makes raw the entry of path; w.mu is held.
+func (w *saver) set(path string, raw json.RawMessage) {
+	if !bytes.Equal(raw, w.sources[path]) {
+		w.sources[path] = raw
+		w.changed[path] = true
+	}
+}
+
+// admit makes those entries count whose output has been taken by now. It returns how much was.
+func (w *saver) admit() (taken int64) {
+	if w.taken == nil {
+		return 0
+	}
+	taken = w.taken()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path, list := range w.waiting {
+		n := 0
+		for n < len(list) && list[n].pos <= taken {
+			w.held -= len(list[n].raw)
+			n++
+		}
+		if n > 0 {
+			w.set(path, list[n-1].raw)
+		}
+		if n == len(list) {
+			delete(w.waiting, path)
+		} else if n > 0 {
+			w.waiting[path] = slices.Clone(list[n:])
+		}
+	}
+	return taken
+}
+
+// waits reports whether there are entries that do not count yet, or are not written.
+func (w *saver) waits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.waiting) > 0 || len(w.changed) > 0
+}
+
+// drop forgets s.
+func (w *saver) drop(s *source) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.waiting[s.path] {
+		w.held -= len(e.raw)
+	}
+	w.context -= w.contexts[s.path]
+	delete(w.waiting, s.path)
+	delete(w.contexts, s.path)
+	delete(w.sources, s.path)
+	w.changed[s.path] = true
+}
+
+// drain waits until the reader of the output has taken all, as long as it goes on reading, but not
+// long: what it has not taken then will be printed again.
+func (w *saver) drain() {
+	begin := time.Now()
+	last, moved := w.admit(), begin
+	for now := begin; now.Sub(begin) < drainTime && now.Sub(moved) < drainPause; now = time.Now() {
+		w.mu.Lock()
+		done := len(w.waiting) == 0
+		w.mu.Unlock()
+		if done {
+			return
+		}
+		time.Sleep(time.Millisecond)
+		if taken := w.admit(); taken > last {
+			last, moved = taken, time.Now()
+		}
+	}
+}
+
+// end writes the last checkpoint, and gives the file back.
+func (w *saver) end() error {
+	err := w.save()
+	if err == nil {
+		err = w.secure()
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.release()
+	return err
+}
+
+// save writes a record if there is anything new. It tells what is wrong once.
+func (w *saver) save() error {
+	if w.path == "" {
+		return nil
+	}
+	w.admit()
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	w.mu.Lock()
+	changed := w.changed
+	w.changed = make(map[string]bool)
+	files := w.entries(changed)
+	w.mu.Unlock()
+	if len(changed) == 0 {
+		return nil
+	}
+	err := w.write(changed, files)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		maps.Copy(w.changed, changed)
+	}
+	return w.report(err)
+}
+
+// report tells what is wrong with the state file, once; w.mu is held.
+func (w *saver) report(err error) error {
+	if err != nil {
+		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
+		if !w.failing {
+			w.tell(Event{Message: err.Error() + "; retrying"})
+		}
+	}
+	w.failing = err != nil
+	return err
+}
+
+// entries returns what is known of paths, those that are not followed any more left out; w.mu is
+// held.
+func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
+	files := make(map[string]json.RawMessage, len(paths))
+	for path := range paths {
+		if raw := w.sources[path]; raw != nil {
+			files[path] = raw
+		}
+	}
+	return files
+}
+
+// record returns a record that holds files.
+func (w *saver) record(files map[string]json.RawMessage) checkpoint {
+	c := checkpoint{Host: w.host, Time: time.Now(), Names: w.patterns}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		c.Files = append(c.Files, files[path])
+	}
+	return c
+}
+
+// write makes the file hold what has changed; w.writing is held.
+func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
+	if !w.anew {
+		info, err := w.file.Stat()
+		w.anew = err != nil || !w.here(info) // somebody has removed it, or put another in its place
+	}
+	if !w.anew {
+		c := w.record(files)
+		c.Boot = w.boot()
+		for path := range changed {
+			if files[path] == nil {
+				c.Gone = append(c.Gone, path)
+			}
+		}
+		err := w.append(c)
+		if !w.anew {
+			return err
+		}
+	}
+	w.mu.Lock()
+	all := maps.Clone(w.sources)
+	w.mu.Unlock()
+	if err := w.syncOutput(); err != nil {
+		return err
+	}
+	return w.renew(all)
+}
+
+func (w *saver) syncOutput() error {
+	if w.sync == nil {
+		return nil
+	}
+	return w.sync()
+}
+
+// append adds a record to the file. If that cannot be done, w.anew says so; w.writing is held.
+func (w *saver) append(c checkpoint) error {
+	b, err := appendRecord(nil, c)
+	if err != nil {
+		return err
+	}
+	if w.size+int64(len(b)) > maxState {
+		w.anew = true
+		return nil
+	}
+	if w.torn {
+		if err := w.file.Truncate(w.size); err != nil {
+			w.anew = true
+			return err
+		}
+		w.torn = false
+	}
+	if _, err := w.file.Write(b); err != nil {
+		w.torn = true
+		return err
+	}
+	w.size += int64(len(b))
+	return nil
+}
+
+// unsynced reports whether the file holds records that do not count after a power cut. It does not
+// wait while the file is being written.
+func (w *saver) unsynced() bool {
+	if w.path == "" || !w.writing.TryLock() {
+		return false
+	}
+	defer w.writing.Unlock()
+	return !w.anew && w.size != w.synced
+}
+
+// secure makes what the file holds survive a power cut: first the output, then the file. One that
+// has grown much is written anew. Checkpoints may be written meanwhile.
+func (w *saver) secure() error {
+	if w.path == "" {
+		return nil
+	}
+	w.securing.Lock()
+	defer w.securing.Unlock()
+	w.writing.Lock()
+	file, end, grown := w.file, w.size, grown(w.size, w.first)
+	if w.anew || end == w.synced {
+		w.writing.Unlock()
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if grown {
+		w.mu.Lock()
+		all = maps.Clone(w.sources)
+		w.mu.Unlock()
+	}
+	w.writing.Unlock()
+	err := w.syncOutput()
+	if err == nil {
+		if grown {
+			err = w.renewed(file, all)
+		} else {
+			err = w.markSynced(file, end)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.report(err)
+}
+
+// grown reports whether a journal of size bytes, whose first record has first, is to be written anew.
+func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
+
+// renewed writes the file anew, unless that has been done already.
+func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if w.file != file || w.anew {
+		return nil
+	}
+	return w.renew(all)
+}
+
+// markSynced says in the file that its bytes up to end count after a power cut, and syncs it.
+func (w *saver) markSynced(file *os.File, end int64) error {
+	w.writing.Lock()
+	if w.file != file || w.anew {
+		w.writing.Unlock()
+		return nil
+	}
+	all := w.size == end
+	err := w.append(checkpoint{Boot: w.boot(), Synced: end, Time: time.Now()})
+	if all {
+		w.synced = w.size
+	}
+	w.writing.Unlock()
+	if err != nil {
+		return err
+	}
+	if err = file.Sync(); errors.Is(err, os.ErrClosed) {
+		return nil // the one that took its place was synced
+	}
+	return err
+}
+
+// renew replaces the file by one whose first record holds all, of which the output was synced. Who
+// reads it sees the old one or the new one; w.writing is held.
+func (w *saver) renew(all map[string]json.RawMessage) (err error) {
+	b, err := appendRecord(nil, w.record(all))
+	if err != nil {
+		return err
+	}
+	first := len(b)
+	w.mu.Lock()
+	since := w.entries(w.sourcesSince(all))
+	w.mu.Unlock()
+	if len(since) > 0 {
+		c := w.record(since)
+		c.Boot = w.boot()
+		if b, err = appendRecord(b, c); err != nil {
+			return err
+		}
+	}
+	if len(b) > maxState {
+		return fmt.Errorf("%w: %d bytes", errTooLarge, len(b))
+	}
+	f, err := createBeside(w.path)
+	if err != nil {
+		return err
+	}
+	name := f.Name()
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(name)
+		}
+	}()
+	if _, err = f.Write(b); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if locks {
+		lockFile(f)
+	} else { // files that are open cannot be renamed here, nor replaced
+		f.Close()
+		w.release()
+	}
+	if err = os.Rename(name, w.path); err != nil {
+		return err
+	}
+	w.release()
+	if !locks {
+		if f, _, err = openState(w.path); err != nil {
+			return err
+		}
+	}
+	w.file, w.anew, w.torn = f, false, false
+	w.first, w.size, w.synced = int64(first), int64(len(b)), int64(first)
+	return nil
+}
+
+// sourcesSince returns the paths whose entry is another than in all; w.mu is held.
+func (w *saver) sourcesSince(all map[string]json.RawMessage) map[string]bool {
+	since := make(map[string]bool)
+	for path, raw := range w.sources {
+		if !bytes.Equal(raw, all[path]) {
+			since[path] = true
+		}
+	}
+	return since
+}
+
+// createBeside creates a file in the folder of path.
+func createBeside(path string) (f *os.File, err error) {
+	dir, name := filepath.Split(path)
+	for i := range stateNames {
+		temporary := dir + "." + name + "." + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i) + ".tmp"
+		f, err = os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, stateMode)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, err
+}
