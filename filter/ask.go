@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -14,7 +14,7 @@ import (
 type asker struct {
 	opt      *Options
 	cached   *Cache
-	patience *patience
+	patience *report.Patience
 	behind   *asker                 // nil; else who this one is ahead of: it wants what is known at once
 	about    atomic.Pointer[module] // asked about, or the last one that was
 	expired  context.Context        // asks without waiting
@@ -52,7 +52,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bo
 		if err != nil || v.Name == "" {
 			return text, false, err
 		}
-		if plain, ok := unversioned(v.Linkage); ok {
+		if plain, ok := report.Unversioned(v.Linkage); ok {
 			v.Name = r.opt.Symbolizer.Demangle(plain)
 		}
 		return renderVariable(v, r.opt), true, nil
@@ -99,22 +99,12 @@ func (r *asker) choose(m *module, l symbolize.Location, form lookup) (frames []s
 	return frames, true, nil
 }
 
-// unversioned returns a symbol's name without its version, memcpy for
-// memcpy@@GLIBC_2.14: debug files have it, and stripped libraries have not.
-func unversioned(name string) (string, bool) {
-	i := strings.IndexByte(name, '@')
-	if i <= 0 || name[0] == '?' { // MSVC mangles with @
-		return name, false
-	}
-	return name[:i], true
-}
-
 // code asks for the frames at l, which are the resolver's until the next call.
 func (r *asker) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.ask(m, l)
 	r.frames = frames[:0]
 	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
-		if plain, ok := unversioned(frames[n-1].Linkage); ok {
+		if plain, ok := report.Unversioned(frames[n-1].Linkage); ok {
 			frames[n-1].Func = r.opt.Symbolizer.Demangle(plain)
 		}
 	}
@@ -137,10 +127,10 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 	r.about.Store(m)
 	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if !errors.Is(err, symbolize.ErrPending) {
-		r.patience.settled(m)
+		r.patience.Settle(m.awaited)
 		return frames, err
 	}
-	r.patience.wait(r.opt, m, l, func(ctx context.Context) error {
+	r.patience.Await(m.awaited, l, func(ctx context.Context) error {
 		frames, err = r.opt.Symbolizer.Code(ctx, r.frames[:0], l)
 		return err
 	})
@@ -153,12 +143,12 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 func (r *asker) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
-		r.patience.wait(r.opt, m, l, func(ctx context.Context) error {
+		r.patience.Await(m.awaited, l, func(ctx context.Context) error {
 			v, err = r.opt.Symbolizer.Data(ctx, l)
 			return err
 		})
 	} else {
-		r.patience.settled(m)
+		r.patience.Settle(m.awaited)
 	}
 	if v.Name != "" && errors.Is(err, symbolize.ErrPending) {
 		err = nil

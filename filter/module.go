@@ -402,7 +402,7 @@ func (f *Filter) define(p *piece) (*module, bool) {
 	if len(e.Name) > maxName {
 		e.Name = e.Name[:maxName] + "…"
 	}
-	mod, changed, err := f.process.space.define(e, f.patience.of(e.BuildID, time.Now()))
+	mod, changed, err := f.process.space.define(e, f.patience.Name(e.BuildID, time.Now()))
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v", e.ID, err))
 		return nil, false

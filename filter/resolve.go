@@ -5,6 +5,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // lookup is how the address of an element is looked up.
@@ -52,7 +53,8 @@ type resolver struct {
 }
 
 func (r *resolver) init(o *Options, c *Cache) {
-	r.opt, r.cached, r.patience, r.expired = o, c, new(patience), expired()
+	r.opt, r.cached, r.expired = o, c, expired()
+	r.patience = &report.Patience{Symbolizer: o.Symbolizer, Wait: o.Wait, PerMinute: o.WaitPerMinute, Context: o.Context}
 	r.recent.epoch = 1
 }
 

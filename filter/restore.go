@@ -142,7 +142,7 @@ func (r *restorer) module(in *fieldReader, p *process, m markup.Module) {
 		in.bad = true
 		return
 	}
-	in.bad = p.space.add(&module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: r.f.patience.of(m.BuildID, r.now)}) != nil
+	in.bad = p.space.add(&module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: r.f.patience.Name(m.BuildID, r.now)}) != nil
 }
 
 // atWork takes in a line of what only the process at work has.

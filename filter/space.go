@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // module is one {{{module}}} of the process.
@@ -18,9 +19,9 @@ type module struct {
 	id      uint64
 	name    string
 	buildID buildid.ID
-	awaited *awaited      // the patience with its file
-	cached  atomic.Uint32 // its number in the Cache; 0: not yet asked for
-	maps    int           // intervals of the space that are its
+	awaited *report.Awaited // the patience with its file
+	cached  atomic.Uint32   // its number in the Cache; 0: not yet asked for
+	maps    int             // intervals of the space that are its
 }
 
 // interval is one mapped range of addresses that belongs to one module.
@@ -66,7 +67,7 @@ func (s *space) reset() { *s = space{moved: s.moved} }
 
 // define makes m known. changed says that its ID stood for another binary
 // before: maps of that one keep what they were.
-func (s *space) define(m markup.Module, file *awaited) (mod *module, changed bool, err error) {
+func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID == m.BuildID && old.name == m.Name {
 		return old, false, nil

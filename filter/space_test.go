@@ -14,6 +14,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 const top = math.MaxUint64
@@ -57,7 +58,7 @@ func TestSpaceFindsAddressesAtTheEdges(t *testing.T) {
 
 func testModule(s *space, id uint64) *module {
 	build, _ := buildid.FromBytes(fmt.Appendf(nil, "%08d", id))
-	m, _, err := s.define(markup.Module{ID: id, Name: "m", BuildID: build}, new(awaited))
+	m, _, err := s.define(markup.Module{ID: id, Name: "m", BuildID: build}, new(report.Awaited))
 	if err != nil {
 		panic(err)
 	}
@@ -76,7 +77,7 @@ func TestSpaceLimits(t *testing.T) {
 	for i := range uint64(maxModules) {
 		testModule(&s, i)
 	}
-	if _, _, err := s.define(markup.Module{ID: maxModules}, new(awaited)); err != errTooManyMod {
+	if _, _, err := s.define(markup.Module{ID: maxModules}, new(report.Awaited)); err != errTooManyMod {
 		t.Errorf("one module more: got %v, want %v", err, errTooManyMod)
 	}
 	mod := s.modules[0]

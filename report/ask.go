@@ -1,0 +1,83 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// An Asker asks the symbolizer for addresses in Objects, with one Patience for all of them.
+type Asker struct {
+	o        *Options
+	patience Patience
+	expired  context.Context // asks without waiting
+}
+
+// An Answer is what the symbolizer knows of an address.
+type Answer struct {
+	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
+	Err    error             // why there are no frames, or not the final ones
+	Until  time.Time         // the Frames may get better after it; zero if they are final
+	Kept   bool              // the Answer may be kept, until Until if that is set
+}
+
+// NewAsker returns an Asker with the Options of a report.
+func NewAsker(o *Options) *Asker {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return &Asker{o: o, expired: ctx, patience: Patience{Symbolizer: o.Symbolizer, Wait: o.Wait, Context: o.Context}}
+}
+
+// Prefetch starts to look for the debug file of f, once; the patience with it counts from then.
+func (a *Asker) Prefetch(f *Object) {
+	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
+		return
+	}
+	f.awaited = a.patience.Name(f.ID, time.Now())
+	a.o.Symbolizer.Prefetch(f.ID, f.Path)
+}
+
+// AtOnce is Frames without waiting.
+func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
+	if a.o.Symbolizer == nil || f.Err != nil {
+		return Answer{Err: f.Err}
+	}
+	frames, err := a.o.Symbolizer.Code(a.expired, dst, f.location(rel))
+	return newAnswer(frames, err)
+}
+
+// Frames appends the frames at the module-relative address rel of f to dst. While the debug file is
+// being looked for it waits, as long as the patience lasts; after that the answer is what the
+// symbols of a file at hand say, or ErrPending. The frames are valid until dst is used again.
+func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
+	if a.o.Symbolizer == nil || f.Err != nil {
+		return Answer{Err: f.Err}
+	}
+	a.Prefetch(f)
+	l := f.location(rel)
+	frames, err := a.o.Symbolizer.Code(a.expired, dst, l)
+	if errors.Is(err, symbolize.ErrPending) {
+		a.patience.Await(f.awaited, l, func(ctx context.Context) error {
+			frames, err = a.o.Symbolizer.Code(ctx, dst, l)
+			return err
+		})
+	} else {
+		a.patience.Settle(f.awaited)
+	}
+	return newAnswer(frames, err)
+}
+
+func newAnswer(frames []symbolize.Frame, err error) Answer {
+	got := Answer{Frames: frames, Err: err, Kept: err == nil}
+	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		got.Err = nil // of a file without debug information: the best there is for now
+	}
+	for i := range frames {
+		if t := frames[i].Until; !t.IsZero() && (got.Until.IsZero() || t.Before(got.Until)) {
+			got.Until = t
+		}
+	}
+	return got
+}

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Unversioned returns a symbol's name without its version, memcpy for memcpy@@GLIBC_2.14, and
+// whether it had one: debug files have versions, stripped libraries have not.
+func Unversioned(name string) (plain string, versioned bool) {
+	i := strings.IndexByte(name, '@')
+	if i <= 0 || name[0] == '?' { // MSVC mangles with @
+		return name, false
+	}
+	return name[:i], true
+}
+
+// LinkName returns the name that the linker knows for the function of f, without a symbol's
+// version.
+func LinkName(f *symbolize.Frame) string {
+	if !f.FromSymbol {
+		return f.Linkage
+	}
+	plain, _ := Unversioned(f.Linkage)
+	return plain
+}
+
+// FuncName returns the function of f as it is shown, without a symbol's version.
+func FuncName(s *symbolize.Symbolizer, f *symbolize.Frame) string {
+	if plain, versioned := Unversioned(f.Linkage); versioned && f.FromSymbol && s != nil {
+		return s.Demangle(plain)
+	}
+	return f.Func
+}
+
+// Closed returns a demangled name as newer demanglers write it: without blanks between the ends of
+// templates, and with one spelling of a clone's mark.
+func Closed(name string) string {
+	for strings.Contains(name, "> >") {
+		name = strings.ReplaceAll(name, "> >", ">>")
+	}
+	if i := strings.Index(name, " [clone ."); i >= 0 {
+		name = name[:i] + strings.ReplaceAll(strings.ReplaceAll(name[i:], " [clone .", " (."), "]", ")")
+	}
+	return name
+}
+
+// IsMangled reports whether a name is a mangled one of C++ or Rust.
+func IsMangled(name string) bool {
+	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
+}
+
+// BelowMain is the name that Valgrind gives to all functions that call main.
+const BelowMain = "(below main)"
+
+// IsBelowMain reports whether Valgrind gives BelowMain to a function of this name.
+func IsBelowMain(link string) bool {
+	switch link {
+	case BelowMain, "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "generic_start_main", "generic_start_main.isra.0":
+		return true
+	}
+	return false
+}
