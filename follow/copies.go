@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"time"
 )
 
 // copyWindow is how many bytes before the end of the shorter of two files are
@@ -55,11 +56,13 @@ func (s *source) isCopy(g, before *generation) bool {
 
 // copiesOf returns the files that hold what g held before it was truncated, perhaps several times
 // since it was read last, the oldest first: the first may be open after what was written of g. They
-// were not read, and are claimed.
-func (s *source) copiesOf(g *generation) (copies []*generation, continued bool) {
+// were not read, and are claimed. continued says that a copy has all that was read of g. The error is
+// errLater.
+func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, err error) {
 	beside, err := s.steady()
 	if err != nil {
-		return nil, false
+		s.attention = true
+		return nil, false, err
 	}
 	now, err := s.f.disk.openGeneration(s.path)
 	if err == nil {
@@ -78,6 +81,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool) 
 		_, known := s.f.files.get(copied)
 		switch {
 		case known || copied.size == 0:
+		case copied.mtime.Before(s.read.Add(-time.Minute)): // it was made before
 		case g.look > 0 && rest < 0 && copied.continues(g):
 			if copied.size > g.off && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
 				rest = len(copies)
@@ -103,7 +107,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool) 
 	if first != nil {
 		copies = slices.Insert(copies, 0, first)
 	}
-	return copies, continued
+	return copies, continued, nil
 }
 
 // isOfNow reports whether copied is a copy of what the file holds now: it is being made, or the file

@@ -235,6 +235,8 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 func TestChangedFoldersAreListedAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := newDisk(nil)
+	calls := time.Duration(0)
+	d.since = func() time.Duration { calls++; return calls } // listings take no time, however busy the machine is
 	for i := range 200 {
 		name := fmt.Sprintf("%03d", i)
 		write(t, filepath.Join(dir, name), "")

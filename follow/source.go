@@ -162,7 +162,11 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		err = s.discover(predecessor{g: s.cur})
 	}
 	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
-		if switched, err := s.skipped(); switched || err != nil {
+		switched, err := s.skipped()
+		if errors.Is(err, errLater) {
+			return false, nil
+		}
+		if switched || err != nil {
 			return true, err
 		}
 	}
@@ -183,7 +187,11 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	}
 	switch {
 	case errors.Is(err, errTruncated):
-		return true, s.truncated()
+		err = s.truncated()
+		if errors.Is(err, errLater) {
+			return more, nil
+		}
+		return true, err
 	case errors.Is(err, errMoved):
 		err = s.moved(ctx, g)
 		return !s.gaps, err
@@ -531,7 +539,10 @@ func (s *source) noFile(err error) {
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
-	copies, continued := s.copiesOf(g)
+	copies, continued, err := s.copiesOf(g)
+	if err != nil {
+		return err
+	}
 	if continued {
 		line, lost = nil, 0
 	}
@@ -562,9 +573,9 @@ func (s *source) truncated() error {
 // skipped goes on with copies of what the current file, of which nothing was read yet, held before it
 // was truncated. It reports whether there are any.
 func (s *source) skipped() (bool, error) {
-	copies, _ := s.copiesOf(s.cur)
-	if len(copies) == 0 {
-		return false, nil
+	copies, _, err := s.copiesOf(s.cur)
+	if err != nil || len(copies) == 0 {
+		return false, err
 	}
 	s.truncations += len(copies)
 	s.dirty = true

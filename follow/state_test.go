@@ -365,20 +365,6 @@ func readState(path string, boot ...int64) (journal, error) {
 // What is not in the checkpoint begins where Start says; what was in none of the
 // patterns' folders then is new.
 func TestStarts(t *testing.T) {
-	dir := t.TempDir()
-	old := time.Now().Add(-time.Hour)
-	file := func(name, text string, changed time.Time) string {
-		path := filepath.Join(dir, name)
-		write(t, path, text)
-		if err := os.Chtimes(path, changed, changed); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	file("busy.log.2", "b1\n", old)
-	file("busy.log.1", "b2\n", time.Now().Add(-time.Minute))
-	busy := file("busy.log", "b3\n", time.Now())
-	idle := file("idle.log", "i1\ni2", old)
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},
 		End:                    {"", "i2"},
@@ -387,6 +373,20 @@ func TestStarts(t *testing.T) {
 		Start(2 * time.Hour):   {"b1\nb2\nb3\n", "i1\ni2"},
 	} {
 		t.Run(start.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			old := time.Now().Add(-time.Hour)
+			file := func(name, text string, changed time.Time) string {
+				path := filepath.Join(dir, name)
+				write(t, path, text)
+				if err := os.Chtimes(path, changed, changed); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			}
+			file("busy.log.2", "b1\n", old)
+			file("busy.log.1", "b2\n", time.Now().Add(-time.Minute))
+			busy := file("busy.log", "b3\n", time.Now())
+			idle := file("idle.log", "i1\ni2", old)
 			l := newLog()
 			r := begin(t, l, Options{Names: []string{busy, idle}, Start: start, Open: func(name string) (*Sink, error) {
 				sink, err := l.open(name)
@@ -394,17 +394,10 @@ func TestStarts(t *testing.T) {
 				return sink, err
 			}})
 			r.until("both are open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.out) == 2 })
-			r.expect(busy, want[0])
-			r.end()
-			for i, path := range []string{busy, idle} {
-				want := want[i]
-				if path == idle {
-					want += "\n"
-				}
-				if got := r.of(path); got != want {
-					t.Errorf("%s: got %q, want %q", filepath.Base(path), got, want)
-				}
-			}
+			write(t, busy, "b4\n")
+			write(t, idle, "\n")
+			r.expect(busy, want[0]+"b4\n")
+			r.expect(idle, want[1]+"\n")
 		})
 	}
 }

@@ -1,0 +1,305 @@
+//go:build unix
+
+package follow
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// setTime sets the last change of a file.
+func setTime(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clocks are what the clock does before the files of a test are written.
+var clocks = map[string]func(now time.Time, i int) time.Time{
+	"set back":     func(now time.Time, i int) time.Time { return now.Add(-time.Hour + time.Duration(i)*time.Second) },
+	"set forward":  func(now time.Time, i int) time.Time { return now.Add(time.Hour + time.Duration(i)*time.Second) },
+	"of one tick":  func(now time.Time, _ int) time.Time { return now },
+	"back, of one": func(now time.Time, _ int) time.Time { return now.Add(-time.Hour) },
+}
+
+// rotatedAs are the names of n rotated files, the oldest first.
+var rotatedAs = map[string]func(path string, i, n int) string{
+	"shifted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, n-i) },
+	"counted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, 9+i) },
+	"dated":   func(path string, i, n int) string { return fmt.Sprintf("%s-2026010%d", path, 1+i) },
+}
+
+// A clock that is set while files are rotated, and files of one tick of it, cost no line and no
+// order, between two looks and between two runs. What was there before is not read.
+func TestClocksThatAreSetLoseNothing(t *testing.T) {
+	const files = 4
+	for clock, timeOf := range clocks {
+		for names, name := range rotatedAs {
+			for _, stopped := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stopped=%v", clock, names, stopped), func(t *testing.T) {
+					dir := t.TempDir()
+					path := filepath.Join(dir, "app.log")
+					write(t, path+".old", "before\n")
+					setTime(t, path+".old", time.Now().Add(-2*time.Hour))
+					write(t, path, "first\n")
+					l, g := newLog(), newGate()
+					o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+					if !stopped {
+						o.Open = l.gated(g)
+					}
+					r := begin(t, l, o)
+					if stopped {
+						r.expect(path, "first\n")
+						if err := r.end(); err != nil {
+							t.Fatal(err)
+						}
+					} else {
+						<-g.waiting
+					}
+					now := time.Now()
+					write(t, path, "rest\n")
+					rename(t, path, name(path, 0, files))
+					want := "first\nrest\n"
+					for i := 1; i < files; i++ {
+						text := fmt.Sprintf("file %d\n", i)
+						write(t, name(path, i, files), text)
+						setTime(t, name(path, i, files), timeOf(now, i))
+						want += text
+					}
+					write(t, path, "last\n")
+					setTime(t, path, timeOf(now, files))
+					want += "last\n"
+					if stopped {
+						r = begin(t, l, o)
+					} else {
+						g.open()
+					}
+					r.expect(path, want)
+					if told := r.told(); told != "" {
+						t.Errorf("told %s", told)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A generation that was read is gone when the next run begins: those that came after it keep their
+// order, though their last changes are of one tick.
+func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+	l := newLog()
+	write(t, path, "one\n")
+	again(t, l, o, path, "one\n")
+	rename(t, path, filepath.Join(dir, "elsewhere"))
+	now := time.Now()
+	for i, text := range []string{"two\n", "three\n", "four\n", "five\n"} {
+		name := fmt.Sprintf("%s.%d", path, 12-i)
+		write(t, name, text)
+		setTime(t, name, now)
+	}
+	write(t, path, "six\n")
+	setTime(t, path, now)
+	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\nsix\n")
+}
+
+// An archive that somebody unpacks beside the log is not one of its lines.
+func TestUnpackedArchivesAreNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "one\n")
+	write(t, path+".2.gz", "compressed")
+	r := begin(t, newLog(), Options{Names: []string{path}})
+	r.expect(path, "one\n")
+	rename(t, path, path+".1")
+	write(t, path, "two\n")
+	r.expect(path, "one\ntwo\n")
+	write(t, path+".2", "unpacked\n")
+	setTime(t, path+".2", time.Now().Add(-24*time.Hour))
+	os.Remove(path + ".2.gz")
+	rename(t, path, path+".0")
+	write(t, path, "three\n")
+	r.expect(path, "one\ntwo\nthree\n")
+	write(t, path, "four\n")
+	r.expect(path, "one\ntwo\nthree\nfour\n")
+}
+
+// A link that goes to other files while nobody looks: the rest of the old one is read, and those
+// between.
+func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	file := func(i int) string { return filepath.Join(dir, "data", fmt.Sprintf("run-%d.log", i)) }
+	if err := os.Mkdir(filepath.Dir(file(0)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	link := func(i int) {
+		t.Helper()
+		if err := os.Symlink(filepath.Join("data", filepath.Base(file(i))), path+".new"); err != nil {
+			t.Fatal(err)
+		}
+		rename(t, path+".new", path)
+	}
+	write(t, file(7), "another\n")
+	write(t, file(8), "one\n")
+	link(8)
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state")}
+	l := newLog()
+	again(t, l, o, path, "one\n")
+	write(t, file(8), "two\n")
+	for i, text := range []string{"three\n", "four\n", "five\n"} {
+		write(t, file(9+i), text)
+		link(9 + i)
+	}
+	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\n")
+	write(t, file(11), "six\n")
+	write(t, file(12), "seven\n")
+	link(12)
+	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+	if told := l.told(); told != "" {
+		t.Errorf("told %s", told)
+	}
+}
+
+// A stepper gives turns to one source, so that a test may age its files.
+type stepper struct {
+	*log
+	t *testing.T
+	s *source
+}
+
+func newStepper(t *testing.T, path string, o Options) *stepper {
+	l := newLog()
+	o.Names, o.Open, o.Tell = []string{path}, l.open, l.tell
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.watcher = newWatcher(nil, f.tell)
+	f.began = time.Now()
+	x := &stepper{l, t, f.sources[path]}
+	t.Cleanup(x.s.close)
+	return x
+}
+
+// read gives turns until there is nothing more, and compares.
+func (x *stepper) read(want string) {
+	x.t.Helper()
+	buf := make([]byte, readSize)
+	for range 1000 {
+		more, err := x.s.turn(x.t.Context(), buf)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if !more {
+			if got := x.of(x.s.path); got != want {
+				x.t.Fatalf("got %q, want %q; told %s", got, want, x.told())
+			}
+			return
+		}
+	}
+	x.t.Fatal("no end of turns")
+}
+
+// age makes the rotated files such that have not grown for a while.
+func (x *stepper) age(by time.Duration) {
+	for _, g := range x.s.old {
+		g.moved = g.moved.Add(-by)
+	}
+}
+
+// A file that was renamed is read until it is removed, however late something is written to it, or
+// for as long as the user said. It is found again if something comes later still.
+func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Minute} {
+		t.Run(fmt.Sprint(wait), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "app.log")
+			write(t, path, "one\n")
+			x := newStepper(t, path, Options{RotateWait: wait})
+			x.read("one\n")
+			old, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer old.Close()
+			rename(t, path, path+".1")
+			write(t, path, "two\n")
+			x.read("one\ntwo\n")
+			x.age(30 * time.Second)
+			x.read("one\ntwo\n")
+			io.WriteString(old, "late\n")
+			x.read("one\ntwo\nlate\n")
+			x.age(time.Hour)
+			x.read("one\ntwo\nlate\n")
+			if got, want := len(x.s.old), map[bool]int{true: 1, false: 0}[wait == 0]; got != want {
+				t.Fatalf("%d rotated files are open after an hour, want %d", got, want)
+			}
+			io.WriteString(old, "later\n")
+			rename(t, path+".1", path+".2")
+			rename(t, path, path+".1")
+			write(t, path, "three\n")
+			x.read("one\ntwo\nlate\nlater\nthree\n")
+			if err := os.Remove(path + ".1"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(path + ".2"); err != nil {
+				t.Fatal(err)
+			}
+			x.read(x.of(path))
+			x.age(linger + time.Second)
+			x.read(x.of(path))
+			if n, open := len(x.s.old), x.s.f.disk.open.Load(); n != 0 || open != 1 {
+				t.Errorf("%d removed files are read, %d files are open, want 0 and 1", n, open)
+			}
+		})
+	}
+}
+
+// However many files were rotated, some are kept open, and the others are looked at when another is
+// rotated.
+func TestFewRotatedFilesAreKeptOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "first\n")
+	x := newStepper(t, path, Options{})
+	want := "first\n"
+	x.read(want)
+	for i := range 3 * maxHeld {
+		rename(t, path, fmt.Sprintf("%s.%d", path, i))
+		text := fmt.Sprintf("%d\n", i)
+		write(t, path, text)
+		want += text
+		x.read(want)
+		x.age(linger + time.Second)
+	}
+	x.read(want)
+	if n, open := len(x.s.old), x.s.f.disk.open.Load(); n != maxHeld || open != maxHeld+1 {
+		t.Errorf("%d rotated files are read, %d files are open, want %d and %d", n, open, maxHeld, maxHeld+1)
+	}
+	for i := range 3 * maxHeld {
+		write(t, fmt.Sprintf("%s.%d", path, i), fmt.Sprintf("late %d\n", i))
+	}
+	rename(t, path, path+".100")
+	write(t, path, "last\n")
+	for range 10 {
+		more, err := x.s.turn(t.Context(), make([]byte, readSize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+	}
+	got := x.of(path)
+	for i := range 3 * maxHeld {
+		if n := strings.Count(got, fmt.Sprintf("late %d\n", i)); n != 1 {
+			t.Errorf("line %d was printed %d times", i, n)
+		}
+	}
+}
