@@ -63,7 +63,7 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	for n := 0; n < ids; n += 5 {
 		fill(t, one, n, n+3)
 		fill(t, other, n+3, n+5)
-		if n%50 == 0 {
+		if n%(ids/10) == 0 {
 			if got := one.Info().Misses; got > limits.most {
 				t.Fatalf("after %d build IDs: %d misses, want at most %d", n, got, limits.most)
 			}
