@@ -4,8 +4,10 @@ package integration
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,6 +89,9 @@ func threads(t *testing.T, pid int) (all []string) {
 	}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // the thread has ended
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,6 +102,9 @@ func threads(t *testing.T, pid int) (all []string) {
 			}
 		}
 		all = append(all, strings.Join(said, ", "))
+	}
+	if len(all) == 0 {
+		t.Fatalf("no threads of %d", pid)
 	}
 	return all
 }

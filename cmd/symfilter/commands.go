@@ -115,7 +115,8 @@ Says whether the places where debug files are looked for are in order: the
 folders that flags name, debuginfod's cache, and its servers, each of which is
 asked once. With a BUILD-ID, also where its debug file is, or all places where
 it is not. The flags are those of symfilter. Exits with 1 if anything is out of
-order, or there is no such file.
+order, or there is no such file. It also reports which restrictions of the
+sandbox this system has.
 
 To filter a log with the name doctor, write ./doctor.
 `
