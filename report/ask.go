@@ -17,10 +17,11 @@ type Asker struct {
 
 // An Answer is what the symbolizer knows of an address.
 type Answer struct {
-	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
-	Err    error             // why there are no frames, or not the final ones
-	Until  time.Time         // the Frames may get better after it; zero if they are final
-	Kept   bool              // the Answer may be kept, until Until if that is set
+	Frames  []symbolize.Frame // innermost first; none if no symbol covers the address
+	Err     error             // why there are no frames; nil if none are known to be there
+	Pending bool              // the debug file is still being looked for
+	Kept    bool              // the Answer may be kept, until Until if that is set
+	Until   time.Time         // the Frames may get better after it; zero if they are final
 }
 
 // NewAsker returns an Asker with the Options of a report.
@@ -55,23 +56,44 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
 	}
-	a.Prefetch(f)
 	l := f.location(rel)
-	frames, err := a.o.Symbolizer.Code(a.expired, dst, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		a.patience.Await(f.awaited, l, func(ctx context.Context) error {
-			frames, err = a.o.Symbolizer.Code(ctx, dst, l)
-			return err
-		})
-	} else {
-		a.patience.Settle(f.awaited)
-	}
+	var frames []symbolize.Frame
+	var err error
+	a.await(f, l, func(ctx context.Context) error {
+		frames, err = a.o.Symbolizer.Code(ctx, dst, l)
+		return err
+	})
 	return newAnswer(frames, err)
 }
 
+// Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
+// The error is nil, or why there is no final answer; a Variable without a name is none.
+func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
+	if a.o.Symbolizer == nil || f.Err != nil {
+		return v, f.Err
+	}
+	l := f.location(rel)
+	a.await(f, l, func(ctx context.Context) error {
+		v, err = a.o.Symbolizer.Data(ctx, l)
+		return err
+	})
+	return v, err
+}
+
+// await calls ask without waiting, and again with the time that is left for f if f's debug file is
+// still being looked for.
+func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context) error) {
+	a.Prefetch(f)
+	if !errors.Is(ask(a.expired), symbolize.ErrPending) {
+		a.patience.Settle(f.awaited)
+		return
+	}
+	a.patience.Await(f.awaited, l, ask)
+}
+
 func newAnswer(frames []symbolize.Frame, err error) Answer {
-	got := Answer{Frames: frames, Err: err, Kept: err == nil}
-	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+	got := Answer{Frames: frames, Err: err, Kept: err == nil, Pending: errors.Is(err, symbolize.ErrPending)}
+	if len(frames) > 0 && got.Pending {
 		got.Err = nil // of a file without debug information: the best there is for now
 	}
 	for i := range frames {

@@ -29,7 +29,8 @@ var (
 // Objects are the object files that a report names, each looked at once.
 type Objects struct {
 	o    *Options
-	most int // files that are opened
+	most int  // files that are opened
+	keep bool // they stay open
 	all  map[string]*Object
 }
 
@@ -43,14 +44,30 @@ type Object struct {
 	Loads []object.Segment // that are loaded, in the file's order
 	Code  []object.Segment // of Loads, that are executable
 
-	awaited *Awaited // nil before its debug file is asked for
+	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Whatever reads
+	// its contents does so within [object.Guard].
+	Image *object.File
+
+	file    *buildid.File // of Image
+	awaited *Awaited      // nil before its debug file is asked for
 }
 
-// NewObjects returns the Objects of a report, of which most at most are opened.
-func NewObjects(o *Options, most int) *Objects { return &Objects{o: o, most: most} }
+// NewObjects returns the Objects of a report, of which most at most are opened. If keep is set, the
+// files stay open until Close.
+func NewObjects(o *Options, most int, keep bool) *Objects {
+	return &Objects{o: o, most: most, keep: keep}
+}
 
-// Named returns the Object that the report calls name. It opens the file, reads its headers, and
-// closes it.
+// Close closes the files that are open, and forgets all.
+func (all *Objects) Close() {
+	for _, f := range all.all {
+		f.close()
+	}
+	all.all = nil
+}
+
+// Named returns the Object that the report calls name. The file's headers are read at the first
+// call.
 func (all *Objects) Named(name string) *Object {
 	f := all.all[name]
 	if f != nil {
@@ -65,7 +82,14 @@ func (all *Objects) Named(name string) *Object {
 		all.all = make(map[string]*Object)
 	}
 	all.all[name] = f
-	f.Err = f.read()
+	if f.Err = f.open(); f.Err == nil {
+		if err := object.Guard(func() { f.Err = f.read() }); err != nil {
+			f.Err = err
+		}
+	}
+	if f.Err != nil || !all.keep {
+		f.close()
+	}
 	return f
 }
 
@@ -76,33 +100,23 @@ func (all *Objects) Each(visit func(*Object)) {
 	}
 }
 
-// Open opens the file. A regular file is opened without blocking, whatever else has the name.
-func (f *Object) Open() (*buildid.File, error) {
+// open opens the file if it is a regular one: without blocking, whatever else has the name.
+func (f *Object) open() (err error) {
 	if !filepath.IsAbs(f.Path) || len(f.Path) > maxPath {
-		return nil, ErrNoPath
+		return ErrNoPath
 	}
-	file, err := buildid.OpenRegular(f.Path, "the report")
-	if err != nil {
-		return nil, withoutPath(err)
+	if f.file, err = buildid.OpenRegular(f.Path, "the report"); err != nil {
+		return withoutPath(err)
 	}
-	return file, nil
+	f.Image, err = object.Open(f.file, f.file.Size(), f.file.OS())
+	return err
 }
 
 // read reads what identifies the file and where its code is.
 func (f *Object) read() error {
-	file, err := f.Open()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	image, err := object.Open(file, file.Size(), nil) // headers only
-	if err != nil {
-		return err
-	}
-	defer image.Close()
-	f.ID, _ = buildid.Read(file, file.Size())
-	f.Fixed = image.Type == elf.ET_EXEC
-	for _, s := range image.Segments() {
+	f.ID, _ = buildid.Read(f.file, f.file.Size())
+	f.Fixed = f.Image.Type == elf.ET_EXEC
+	for _, s := range f.Image.Segments() {
 		if s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr || len(f.Loads) == maxSegments {
 			continue
 		}
@@ -115,6 +129,17 @@ func (f *Object) read() error {
 		return ErrNoCode
 	}
 	return nil
+}
+
+// close closes the file; what was read of it stays.
+func (f *Object) close() {
+	if f.Image != nil {
+		f.Image.Close()
+	}
+	if f.file != nil {
+		f.file.Close()
+	}
+	f.Image, f.file = nil, nil
 }
 
 // withoutPath returns why a file could not be opened.

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -101,11 +101,11 @@ func (s *solver) solve(e *epoch) bool {
 	}
 	e.tried, e.triedWith = facts, known
 	f := e.of.file
-	if f.err != nil {
+	if f.Err != nil {
 		return false
 	}
 	f.safely(func() { s.choose(e, f) })
-	if f.err != nil {
+	if f.Err != nil {
 		e.located = false
 	}
 	return e.located
@@ -129,7 +129,7 @@ func (s *solver) choose(e *epoch, f *file) {
 		e.locate(bias, byMap)
 		return
 	}
-	if f.elf.Type == elf.ET_EXEC {
+	if f.Image.Type == elf.ET_EXEC {
 		if e.stale = !inAny(e.windows, 0) || stale(e, f, 0); !e.stale {
 			e.locate(0, byFile)
 		}
@@ -324,7 +324,7 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 
 func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
-		named, ok := s.symbols(f, &f.variables, d.name, func() []object.Symbol { return f.elf.SymbolsNamed(d.name) })
+		named, ok := s.symbols(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
 		if !ok {
 			return false
 		}
@@ -394,7 +394,7 @@ func (s *solver) symbols(f *file, known *map[string][]object.Symbol, name string
 
 // hasSymtab reports whether the file has the names of all its functions.
 func (f *file) hasSymtab() bool {
-	_, ok := f.elf.Section(".symtab")
+	_, ok := f.Image.Section(".symtab")
 	return ok
 }
 
@@ -406,11 +406,11 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spend(len(e.left)*askedWork) {
 		n := &e.names[e.asked]
 		for i := range e.left {
-			frames, err := s.answers.frames(e, symbolize.Location{ID: f.id, Name: f.path, Addr: n.ip - e.left[i].bias})
-			if errors.Is(err, symbolize.ErrPending) {
+			got := s.answers.Frames(nil, f.Object, n.ip-e.left[i].bias)
+			if got.Pending {
 				return false // another time
 			}
-			said[i] = int32(n.agreement(frames))
+			said[i] = int32(n.agreement(got.Frames))
 		}
 		e.asked++
 		for i := range e.left {
@@ -434,7 +434,7 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	}
 	outer := &frames[len(frames)-1]
 	plain, _, _ := strings.Cut(outer.Linkage, "@")
-	named := closed(outer.Func) == closed(n.fn) || outer.Linkage == n.fn || plain == n.fn || n.fn == "(below main)" && belowMain[plain]
+	named := report.Closed(outer.Func) == report.Closed(n.fn) || outer.Linkage == n.fn || plain == n.fn || n.fn == report.BelowMain && report.IsBelowMain(plain)
 	switch line := n.line != 0 && uint64(outer.Line) == n.line && base(outer.File) == n.file; {
 	case line:
 		return forLine
@@ -471,7 +471,7 @@ func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
 		rel := fact.ip - bias
 		if fact.caller {
-			is, known := f.elf.CallEndsAt(rel + 1)
+			is, known := f.Image.CallEndsAt(rel + 1)
 			switch {
 			case f.asks(rel + 1):
 				score += forRequest
@@ -495,7 +495,7 @@ func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 // scoreGaps asks whether functions are where they must be.
 func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
-		if _, _, ok := f.elf.UnwindRange(fact.ip - bias); !ok {
+		if _, _, ok := f.Image.UnwindRange(fact.ip - bias); !ok {
 			score += againstGap
 		}
 	}
@@ -510,7 +510,7 @@ func (f *file) asks(addr uint64) bool {
 		return false
 	}
 	code := ""
-	switch f.elf.Machine {
+	switch f.Image.Machine {
 	case elf.EM_X86_64:
 		code = "\x48\xc1\xc7\x33\x48\x87\xdb" // rol $51, %rdi; xchg %rbx, %rbx
 	case elf.EM_386:
@@ -520,24 +520,24 @@ func (f *file) asks(addr uint64) bool {
 	default:
 		return false
 	}
-	b := f.elf.Loaded(addr - uint64(len(code)))
+	b := f.Image.Loaded(addr - uint64(len(code)))
 	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
 // unwinds reports whether the file says where its functions begin and end.
 func (f *file) unwinds() bool {
-	_, ok := f.elf.Section(".eh_frame")
+	_, ok := f.Image.Section(".eh_frame")
 	return ok
 }
 
 // calls reports whether the call that ends at addr is a direct one to the
 // beginning of the function at callee.
 func (f *file) calls(addr, callee uint64) bool {
-	start, _, ok := f.elf.UnwindRange(callee)
-	if !ok || f.elf.Machine != elf.EM_X86_64 && f.elf.Machine != elf.EM_386 {
+	start, _, ok := f.Image.UnwindRange(callee)
+	if !ok || f.Image.Machine != elf.EM_X86_64 && f.Image.Machine != elf.EM_386 {
 		return false
 	}
-	code := f.elf.Loaded(addr - 5)
+	code := f.Image.Loaded(addr - 5)
 	if len(code) < 5 || code[0] != 0xe8 {
 		return false
 	}
@@ -552,7 +552,7 @@ func stale(e *epoch, f *file, bias uint64) bool {
 		if !fact.caller {
 			continue
 		}
-		switch is, known := f.elf.CallEndsAt(fact.ip - bias + 1); {
+		switch is, known := f.Image.CallEndsAt(fact.ip - bias + 1); {
 		case !known:
 		case is || f.asks(fact.ip-bias+1):
 			calls++

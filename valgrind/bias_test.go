@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,7 +62,7 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var said []string
-		o := Options{PrefixMap: fixtures(t), Maps: tt.maps, Diagnose: func(s string) { said = append(said, s) }}
+		o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}, Maps: tt.maps}
 		out := reportOf(t, reportWith(tt.ips...), o)
 		got := strings.Join(said, "\n")
 		for _, m := range o.PrefixMap {
@@ -152,17 +154,17 @@ func TestIdentifierOfAFunction(t *testing.T) {
 }
 
 func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
-	fs := files{o: &Options{PrefixMap: fixtures(t)}}
+	fs := files{objects: report.NewObjects(&report.Options{PrefixMap: fixtures(t)}, maxOpen, true)}
 	defer fs.close()
 	f := fs.of("/lib/prog.so")
-	if f.err != nil {
-		t.Fatal(f.err)
+	if f.Err != nil {
+		t.Fatal(f.Err)
 	}
-	all := windowsOf(f, f.code, 0x4853376)
+	all := windowsOf(f, f.Code, 0x4853376)
 	if want := []window{{0x4852000, 0x4852000}}; !slices.Equal(all, want) {
 		t.Error(cmp.Diff(want, all, cmp.AllowUnexported(window{})))
 	}
-	if all := windowsOf(f, f.code, 0x4853376+0x800); len(all) != 0 {
+	if all := windowsOf(f, f.Code, 0x4853376+0x800); len(all) != 0 {
 		t.Errorf("got %v for an address that no page can hold", all)
 	}
 }
@@ -193,7 +195,7 @@ func writeLarge(t *testing.T, size uint64) string {
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeLarge(t, 256<<20)
 	const processes = 500
-	o := Options{PrefixMap: []PrefixMap{{Old: "/lib/prog.so", New: large}}}
+	o := Options{Options: report.Options{PrefixMap: []buildid.PrefixMap{{Old: "/lib/prog.so", New: large}}}}
 	tr := newTracker(&o)
 	tr.solver.allowed = maxWork >> 4
 	r := NewReader(func(rec *Record) error {

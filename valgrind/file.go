@@ -2,18 +2,11 @@ package valgrind
 
 import (
 	"bytes"
-	"context"
 	"debug/elf"
-	"errors"
-	"fmt"
-	"io/fs"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/report"
 )
 
 // page is what load biases are multiples of: the smallest page of any machine.
@@ -21,9 +14,9 @@ const page = 4096
 
 // files are the object files that a report names, each opened once.
 type files struct {
-	o      *Options
-	byName map[string]*file
-	kept   int // bytes of what the report says of them
+	objects *report.Objects
+	byName  map[string]*file
+	kept    int // bytes of what the report says of them
 }
 
 // keep reports whether there is room for another fact of so many bytes.
@@ -37,14 +30,8 @@ func (fs *files) keep(size int) bool {
 
 // A file is an object file at the place where a report says that it was.
 type file struct {
-	path     string // as opened
-	id       buildid.ID
-	err      error // why it cannot be used
-	opened   *buildid.File
-	elf      *object.File
-	code     []object.Segment // that are executed
-	loads    []object.Segment
-	from, to uint64 // of the loads, all together
+	*report.Object
+	from, to uint64 // of the loaded segments, all together
 	ours     bool   // it is Valgrind's: what it preloads
 
 	size      int                        // bytes of its symbol tables
@@ -57,110 +44,39 @@ func (fs *files) of(name string) *file {
 	if f := fs.byName[name]; f != nil {
 		return f
 	}
-	f := &file{path: fs.o.located(name), ours: strings.HasPrefix(base(name), "vgpreload_")}
+	f := &file{Object: fs.objects.Named(name), ours: strings.HasPrefix(base(name), "vgpreload_")}
+	if f.Err == report.ErrTooMany {
+		return f
+	}
 	if fs.byName == nil {
 		fs.byName = make(map[string]*file)
 	}
-	if len(fs.byName) >= maxOpen {
-		f.err = fmt.Errorf("not opened: the report names more than %d files", maxOpen)
-		return f
-	}
 	fs.byName[name] = f
-	if fs.o.NoPaths {
-		f.err = errors.New("not opened (--no-paths)")
+	if f.Err != nil {
 		return f
 	}
-	f.open()
+	f.from = f.Loads[0].Addr
+	for _, s := range f.Loads {
+		f.from, f.to = min(f.from, s.Addr), max(f.to, s.Addr+s.MemSize)
+	}
+	for _, s := range f.Image.Sections() {
+		if s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM {
+			f.size += int(min(s.Size, maxSymbols*24))
+		}
+	}
 	return f
 }
 
-// located returns where the file of this name is on this machine.
-func (o *Options) located(name string) string {
-	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
-}
-
-func (f *file) open() {
-	if !filepath.IsAbs(f.path) || len(f.path) > maxPath {
-		f.err = errors.New("this is no absolute path")
-		return
-	}
-	if f.opened, f.err = buildid.OpenRegular(f.path, "the report"); f.err != nil {
-		f.err = withoutPath(f.err)
-		return
-	}
-	f.safely(func() {
-		if f.elf, f.err = object.Open(f.opened, f.opened.Size(), f.opened.OS()); f.err != nil {
-			return
-		}
-		f.id, _ = buildid.Read(f.opened, f.opened.Size())
-		for _, s := range f.elf.Segments() {
-			if s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr {
-				continue
-			}
-			if len(f.loads) == 0 || s.Addr < f.from {
-				f.from = s.Addr
-			}
-			f.to = max(f.to, s.Addr+s.MemSize)
-			f.loads = append(f.loads, s)
-			if s.Flags&elf.PF_X != 0 {
-				f.code = append(f.code, s)
-			}
-		}
-		for _, s := range f.elf.Sections() {
-			if s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_DYNSYM {
-				f.size += int(min(s.Size, maxSymbols*24))
-			}
-		}
-		if len(f.code) == 0 {
-			f.err = errors.New("it has no code")
-		}
-	})
-}
-
-// withoutPath says why a file could not be opened.
-func withoutPath(err error) error {
-	var system *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errNoFile
-	case errors.As(err, &system):
-		return system.Err
-	}
-	return err
-}
-
-// safely calls use, which reads from the mapping: another process may cut the
-// file short meanwhile.
+// safely calls use, which reads from the mapping: another process may cut the file short meanwhile.
 func (f *file) safely(use func()) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if e, ok := recover().(runtime.Error); ok {
-			f.err = fmt.Errorf("it changed while it was read: %w", e)
-		}
-	}()
-	use()
+	if err := object.Guard(use); err != nil {
+		f.Err = err
+	}
 }
 
 func (fs *files) close() {
-	for _, f := range fs.byName {
-		if f.elf != nil {
-			f.elf.Close()
-		}
-		if f.opened != nil {
-			f.opened.Close()
-		}
-	}
+	fs.objects.Close()
 	fs.byName = nil
-}
-
-// covers reports whether the segments have addr.
-func covers(segments []object.Segment, addr uint64) bool {
-	for i := range segments {
-		if s := &segments[i]; addr-s.Addr < s.MemSize {
-			return true
-		}
-	}
-	return false
 }
 
 // overlaps reports whether two files lie in the same place at these biases.
@@ -168,9 +84,9 @@ func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	if a.from+biasA >= b.to+biasB || b.from+biasB >= a.to+biasA {
 		return false
 	}
-	for i := range a.loads {
-		for j := range b.loads {
-			x, y := &a.loads[i], &b.loads[j]
+	for i := range a.Loads {
+		for j := range b.Loads {
+			x, y := &a.Loads[i], &b.Loads[j]
 			if x.Addr+biasA < y.Addr+biasB+y.MemSize && y.Addr+biasB < x.Addr+biasA+x.MemSize {
 				return true
 			}
@@ -184,72 +100,40 @@ func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// Files finds the objects of a report that have no build ID: by their path,
-// which NewMarkup and NewReport give to the symbolizer as their name. It is a
-// finder for Options.Symbolizer.
-type Files struct{}
-
-// Find returns the file at q.Name, if q has no ID and that is the absolute path
-// of a regular file.
-func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
-	if !q.ID.IsZero() || !filepath.IsAbs(q.Name) {
-		return nil, fs.ErrNotExist
-	}
-	f, err := buildid.OpenRegular(q.Name, "the report")
-	if err != nil && note != nil && !errors.Is(err, context.Canceled) {
-		note(buildid.Attempt{Where: q.Name, Said: err.Error()})
-	}
-	return f, err
-}
-
 // find looks for symbols that Valgrind shows as fn: by their own name, with or
 // without a version, demangled or not, or decoded from that of a replacement.
 func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol) {
-	same := map[string]bool{fn: true}
-	if fn == "(below main)" {
-		same = belowMain
+	same := func(name string) bool { return name == fn }
+	if fn == report.BelowMain {
+		same = report.IsBelowMain
 	}
 	word := []byte(identifier(fn))
-	spaced := closed(fn)
+	spaced := report.Closed(fn)
 	tries := 0
-	f.each(func(name []byte, s object.Symbol) {
+	for s := range f.Image.AllSymbols() {
+		name := s.Name[:min(len(s.Name), maxPath)]
 		if bytes.HasPrefix(name, []byte("_vg")) {
 			if n, ok := replaced(string(name)); ok {
 				name = []byte(n)
 			}
 		}
-		if len(all) >= maxNames || fn != "(below main)" && !bytes.Contains(name, word) {
-			return
+		if len(all) >= maxNames || fn != report.BelowMain && !bytes.Contains(name, word) {
+			continue
 		}
 		plain, _, _ := bytes.Cut(name, []byte("@"))
-		is := same[string(name)] || same[string(plain)]
+		is := same(string(name)) || same(string(plain))
 		if !is && len(name) > 2 && name[0] == '_' && tries < maxDemangled {
 			tries++
-			is = closed(demangle(string(plain))) == spaced
+			is = report.Closed(demangle(string(plain))) == spaced
 		}
 		if is {
 			all = append(all, s)
 		}
-	})
+	}
 	if tries == maxDemangled { // there may be more
 		all = nil
 	}
 	return all
-}
-
-// closed returns a demangled name as newer demanglers write it: without blanks
-// between the ends of templates.
-func closed(fn string) string {
-	for strings.Contains(fn, "> >") {
-		fn = strings.ReplaceAll(fn, "> >", ">>")
-	}
-	return fn
-}
-
-// belowMain are the functions that Valgrind calls "(below main)".
-var belowMain = map[string]bool{
-	"(below main)": true, "__libc_start_main": true, "__libc_start_main_impl": true, "__libc_start_call_main": true,
-	"generic_start_main": true, "generic_start_main.isra.0": true, "_start": true, "__libc_start_main@@GLIBC_2.34": true,
 }
 
 // identifier returns the last identifier of a function's name, which the
@@ -315,51 +199,4 @@ func decodeZ(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
-}
-
-// each calls visit for each function in the symbol tables: all of an address,
-// not only the best.
-func (f *file) each(visit func(name []byte, s object.Symbol)) {
-	sections := f.elf.Sections()
-	for i := range sections {
-		s := &sections[i]
-		if s.Type != elf.SHT_SYMTAB && s.Type != elf.SHT_DYNSYM || int(s.Link) >= len(sections) {
-			continue
-		}
-		table, err := f.elf.DataOf(i)
-		if err != nil {
-			continue
-		}
-		names, err := f.elf.DataOf(int(s.Link))
-		if err != nil {
-			continue
-		}
-		order := f.elf.Order
-		size := 16
-		if f.elf.Class == elf.ELFCLASS64 {
-			size = 24
-		}
-		for n := 0; len(table) >= size && n < maxSymbols; n, table = n+1, table[size:] {
-			var sym object.Symbol
-			var info byte
-			var section uint16
-			if size == 24 {
-				info, section = table[4], order.Uint16(table[6:])
-				sym.Addr, sym.Size = order.Uint64(table[8:]), order.Uint64(table[16:])
-			} else {
-				sym.Addr, sym.Size = uint64(order.Uint32(table[4:])), uint64(order.Uint32(table[8:]))
-				info, section = table[12], order.Uint16(table[14:])
-			}
-			sym.Type = elf.ST_TYPE(info)
-			at := uint64(order.Uint32(table))
-			if section == 0 || sym.Type > elf.STT_FUNC && sym.Type != elf.STT_GNU_IFUNC || at == 0 || at >= uint64(len(names)) {
-				continue
-			}
-			name := names[at:min(uint64(len(names)), at+maxPath)]
-			if end := bytes.IndexByte(name, 0); end > 0 {
-				sym.Name = name[:end]
-				visit(sym.Name, sym)
-			}
-		}
-	}
 }

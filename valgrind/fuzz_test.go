@@ -1,6 +1,8 @@
 package valgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -43,17 +45,17 @@ func FuzzValgrind(f *testing.F) {
 	maps := fixtures(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzztest.Watch(t, data)()
-		report := []byte("<?xml version=\"1.0\"?>\n<valgrindoutput>\n" + marked("0xfeed1") + string(data) + "\n" + marked("0xfeed2") + "</valgrindoutput>\n")
-		whole := records(report, len(report))
-		if in := records(report, 7); in != whole {
+		input := []byte("<?xml version=\"1.0\"?>\n<valgrindoutput>\n" + marked("0xfeed1") + string(data) + "\n" + marked("0xfeed2") + "</valgrindoutput>\n")
+		whole := records(input, len(input))
+		if in := records(input, 7); in != whole {
 			t.Errorf("in blocks of 7 bytes:\n%s\nwhole:\n%s", in, whole)
 		}
-		o := Options{PrefixMap: maps}
+		o := Options{Options: report.Options{PrefixMap: maps}}
 		fuzztest.Growth(t, data, func(data []byte) { markupOf(t, []byte("<valgrindoutput>"+string(data)), 1<<20, o) })
-		text := markupOf(t, report, 64, o)
+		text := markupOf(t, input, 64, o)
 		var out bytes.Buffer
 		w := NewReport(&out, nil, o)
-		w.Write(report)
+		w.Write(input)
 		w.Close()
 		for line := range strings.Lines(out.String()) {
 			if !json.Valid([]byte(line)) {
@@ -85,7 +87,7 @@ func FuzzValgrind(f *testing.F) {
 			}
 			return nil
 		})
-		r.Write(report)
+		r.Write(input)
 		r.Close()
 		if n := len(frameLine.FindAllString(text, -1)); n < frames {
 			t.Errorf("%d of %d frames are in\n%s", n, frames, text)

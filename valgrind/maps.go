@@ -96,8 +96,8 @@ func (m *Map) bias(name string, f *file) (uint64, bool) {
 		if s.name != name {
 			continue
 		}
-		for j := range f.loads {
-			if p := &f.loads[j]; p.Offset&^(page-1) == s.offset {
+		for j := range f.Loads {
+			if p := &f.Loads[j]; p.Offset&^(page-1) == s.offset {
 				return s.addr - p.Addr&^(page-1), true
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // written is rendered as far as its records are whole; Close renders the rest.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
-	r.answers = newAnswerer(&o)
+	r.answers = r.t.answers
 	r.Reader = NewReader(r.record)
 	return r
 }
@@ -156,16 +156,16 @@ func (r *renderer) module(e *epoch) {
 	e.number = r.modules
 	r.modules++
 	name := base(e.of.name)
-	if f.id.IsZero() {
-		name = f.path
+	if f.ID.IsZero() {
+		name = f.Path
 	}
 	if r.o.Symbolizer != nil { // which may know it by its path only
-		r.o.Symbolizer.Prefetch(f.id, f.path)
+		r.o.Symbolizer.Prefetch(f.ID, f.Path)
 	}
-	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.id})
+	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
 	r.line = append(r.line, '\n')
-	for i := range f.loads {
-		s := &f.loads[i]
+	for i := range f.Loads {
+		s := &f.Loads[i]
 		r.element(markup.MMap{Addr: s.Addr + e.bias, Size: s.MemSize, Module: e.number, Mode: modeOf(uint32(s.Flags)), Rel: s.Addr})
 		r.line = append(r.line, '\n')
 	}
@@ -211,7 +211,7 @@ func (r *renderer) isElement(s *site) bool {
 	}
 	f := s.at.of.file
 	if r.o.Symbolizer == nil || r.o.Elements {
-		return !f.id.IsZero()
+		return !f.ID.IsZero()
 	}
 	last := &s.frames[len(s.frames)-1]
 	if last.Fn == nil && last.File == nil {
@@ -261,8 +261,8 @@ func (r *renderer) frameText(s *site) {
 				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
 			}
 			r.line = append(r.line, ')')
-			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.id.IsZero() { // other tools can finish it
-				r.line = append(s.at.of.file.id.AppendHex(append(r.line, " (BuildId: "...)), ')')
+			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.ID.IsZero() { // other tools can finish it
+				r.line = append(s.at.of.file.ID.AppendHex(append(r.line, " (BuildId: "...)), ')')
 			}
 		} else if f.Fn == nil {
 			r.line = append(r.line, "(no module)"...)
@@ -305,7 +305,7 @@ func (r *renderer) position(f *Frame) {
 	if len(f.File)+len(f.Dir) == 0 && f.Line == 0 {
 		return
 	}
-	r.line = escape.AppendText(r.line, r.o.source(f.source()), "\t")
+	r.line = escape.AppendText(r.line, r.o.Source(f.source()), "\t")
 	if f.Line != 0 {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}

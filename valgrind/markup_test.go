@@ -1,8 +1,11 @@
 package valgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
+	"github.com/symfilter/symfilter/buildid"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +19,9 @@ import (
 )
 
 // fixtures maps the objects of the scripts' reports to ELF files.
-func fixtures(t testing.TB) []PrefixMap {
+func fixtures(t testing.TB) []buildid.PrefixMap {
 	t.Helper()
-	var maps []PrefixMap
+	var maps []buildid.PrefixMap
 	for old, file := range map[string]string{
 		"/lib/prog.so":  "../symbolize/testdata/arch/x86_64.elf",
 		"/lib/other.so": "../internal/object/testdata/whole.elf",
@@ -31,24 +34,24 @@ func fixtures(t testing.TB) []PrefixMap {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatal(err)
 		}
-		maps = append(maps, PrefixMap{Old: old, New: path})
+		maps = append(maps, buildid.PrefixMap{Old: old, New: path})
 	}
 	return maps
 }
 
 // markupOf returns the markup of a report that is written in blocks of this
 // size.
-func markupOf(t testing.TB, report []byte, block int, o Options) string {
+func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
 	dst := markup.NewWriter(&out)
 	w := NewMarkup(dst, o)
-	for len(report) > 0 {
-		n := min(block, len(report))
-		if _, err := w.Write(report[:n]); err != nil {
+	for len(input) > 0 {
+		n := min(block, len(input))
+		if _, err := w.Write(input[:n]); err != nil {
 			t.Fatal(err)
 		}
-		report = report[n:]
+		input = input[n:]
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -72,14 +75,14 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report := a.Files[0].Data
+			input := a.Files[0].Data
 			if a.Files[0].Name == "quoted.xml" {
-				report = unquoted(t, report)
+				input = unquoted(t, input)
 			}
 			var said []string
-			o := Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}
+			o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}}
 			answer := func() string {
-				text := markupOf(t, report, len(report), o)
+				text := markupOf(t, input, len(input), o)
 				for _, s := range said {
 					for _, m := range o.PrefixMap {
 						s = strings.ReplaceAll(s, m.New, m.Old)
@@ -90,11 +93,11 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 				return text
 			}
 			got := []txtar.File{a.Files[0], {Name: "markup", Data: []byte(answer())}}
-			if in := markupOf(t, report, 5, o); !strings.HasPrefix(string(got[1].Data), in) {
+			if in := markupOf(t, input, 5, o); !strings.HasPrefix(string(got[1].Data), in) {
 				t.Errorf("in blocks of 5 bytes (-whole +blocks):\n%s", cmp.Diff(string(got[1].Data), in))
 			}
 			said = nil
-			if o.Ahead, err = ReadAhead(bytes.NewReader(report), o); err != nil {
+			if o.Ahead, err = ReadAhead(bytes.NewReader(input), o); err != nil {
 				t.Fatal(err)
 			}
 			if ahead := answer(); ahead != string(got[1].Data) {
@@ -117,8 +120,8 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 // What is in a report is in its text, but for what another part of the text
 // holds: every address, and every line of every text.
 func TestTextLosesNothing(t *testing.T) {
-	scripts(t, func(t *testing.T, report []byte) {
-		text := markupOf(t, report, len(report), Options{})
+	scripts(t, func(t *testing.T, input []byte) {
+		text := markupOf(t, input, len(input), Options{})
 		plain := strings.ReplaceAll(text, ",", "") // of separators
 		needs := func(in string, what []byte) {
 			for line := range bytes.Lines(what) {
@@ -149,7 +152,7 @@ func TestTextLosesNothing(t *testing.T) {
 			}
 			return nil
 		})
-		r.Write(report)
+		r.Write(input)
 		r.Close()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/report"
 )
 
 // A process is one of those that a report is of: an address space.
@@ -222,7 +223,7 @@ func (p *process) learnStack(frames []Frame) {
 // where the object has no file.
 func (o *loaded) epoch(fact ipFact) *epoch {
 	f := o.file
-	if f.err != nil {
+	if f.Err != nil {
 		return nil
 	}
 	for i := len(o.epochs) - 1; i >= 0; i-- {
@@ -231,7 +232,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 			return e
 		}
 		if e.located {
-			if covers(f.code, fact.ip-e.bias) {
+			if report.Covers(f.Code, fact.ip-e.bias) {
 				return e
 			}
 			continue
@@ -240,7 +241,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 			return e
 		}
 	}
-	if f.elf.Type == elf.ET_EXEC && !covers(f.code, fact.ip) && covers(f.loads, fact.ip) {
+	if f.Image.Type == elf.ET_EXEC && !report.Covers(f.Code, fact.ip) && report.Covers(f.Loads, fact.ip) {
 		return nil // data
 	}
 	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
@@ -262,7 +263,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		*slot = fact
 		return true
 	}
-	windows := windowsOf(f, f.code, fact.ip)
+	windows := windowsOf(f, f.Code, fact.ip)
 	if e.windows != nil {
 		windows = intersect(e.windows, windows)
 	}
@@ -297,7 +298,7 @@ func (e *epoch) mayBeData(f *file) bool {
 		}
 		windows := other.windows
 		for _, fact := range e.ips {
-			windows = intersect(windows, windowsOf(f, f.loads, fact.ip))
+			windows = intersect(windows, windowsOf(f, f.Loads, fact.ip))
 		}
 		if len(windows) > 0 {
 			return true
@@ -309,7 +310,7 @@ func (e *epoch) mayBeData(f *file) bool {
 // loadedAt reports whether every address of an epoch is in its object, if that
 // has this bias.
 func (e *epoch) loadedAt(f *file, bias uint64) bool {
-	return len(e.ips) > 0 && !slices.ContainsFunc(e.ips, func(fact ipFact) bool { return !covers(f.loads, fact.ip-bias) })
+	return len(e.ips) > 0 && !slices.ContainsFunc(e.ips, func(fact ipFact) bool { return !report.Covers(f.Loads, fact.ip-bias) })
 }
 
 func (e *epoch) callers() (n int) {
@@ -338,8 +339,8 @@ func (e *epoch) learnName(f *Frame) {
 
 // windowsOf returns the biases that put ip into these segments of f.
 func windowsOf(f *file, segments []object.Segment, ip uint64) (all []window) {
-	if f.elf.Type == elf.ET_EXEC { // it says itself where it is
-		if covers(segments, ip) {
+	if f.Image.Type == elf.ET_EXEC { // it says itself where it is
+		if report.Covers(segments, ip) {
 			all = append(all, window{})
 		}
 		return all

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -24,7 +25,7 @@ const reportVersion = `{"v":1`
 func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) io.WriteCloser {
 	o.Symbolizer = s
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
-	r.answers = newAnswerer(&o)
+	r.answers = r.t.answers
 	r.Reader = NewReader(r.record)
 	return r
 }
@@ -136,9 +137,9 @@ func (r *reporter) introduce(rec *Record) {
 		r.begin(r.t.cur)
 		b := escape.AppendMember(r.out, "record", "object")
 		b = escape.AppendMember(b, "object", e.of.name)
-		b = escape.AppendMember(b, "path", f.path)
-		if !f.id.IsZero() {
-			b = escape.AppendMember(b, "build_id", f.id.String())
+		b = escape.AppendMember(b, "path", f.Path)
+		if !f.ID.IsZero() {
+			b = escape.AppendMember(b, "build_id", f.ID.String())
 		}
 		b = escape.AppendHex(b, "bias", e.bias)
 		b = escape.AppendMember(b, "by", e.by)
@@ -257,8 +258,8 @@ func (r *reporter) frame(s *site) {
 	var why error
 	if s.at != nil {
 		f := s.at.of.file
-		if !f.id.IsZero() {
-			b = escape.AppendMember(b, "build_id", f.id.String())
+		if !f.ID.IsZero() {
+			b = escape.AppendMember(b, "build_id", f.ID.String())
 		}
 		b = escape.AppendHex(b, "offset", s.rel)
 		got = r.answers.ask(s)
@@ -308,7 +309,7 @@ func (a *answer) linkage(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
 	}
-	if outer := &a.frames[len(a.frames)-1]; closed(outer.Func) == closed(string(f.Fn)) {
+	if outer := &a.frames[len(a.frames)-1]; report.Closed(outer.Func) == report.Closed(string(f.Fn)) {
 		return outer.Linkage
 	}
 	return ""
@@ -328,21 +329,13 @@ func (r *reporter) symbolFrames(b []byte, frames []symbolize.Frame) []byte {
 
 // symbolFrame appends a frame of an answer.
 func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
-	name := f.Func
-	if f.FromSymbol {
-		for i := 1; i < len(f.Linkage) && f.Linkage[0] != '?'; i++ {
-			if f.Linkage[i] == '@' { // the version of a library's function
-				name = r.o.Symbolizer.Demangle(f.Linkage[:i])
-				break
-			}
-		}
-	}
+	name := report.FuncName(r.o.Symbolizer, f)
 	b = escape.AppendMember(append(b, '{'), "function", name)
 	if f.Linkage != "" && f.Linkage != name {
 		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = escape.AppendMember(b, "file", r.o.source(f.File))
+		b = escape.AppendMember(b, "file", r.o.Source(f.File))
 		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
 		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
 	} else {
@@ -365,7 +358,7 @@ func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string)
 		b = escape.AppendMember(b, "linkage", linkage)
 	}
 	if f.File != nil {
-		b = escape.AppendMember(b, "file", r.o.source(f.source()))
+		b = escape.AppendMember(b, "file", r.o.Source(f.source()))
 		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
 	}
 	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')
@@ -421,24 +414,19 @@ func (r *reporter) variables(text []byte) {
 // variable returns the variable at addr in the process that speaks.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
 	e := t.covering(addr)
-	if e == nil || a.o.Symbolizer == nil {
+	if e == nil {
 		return v, false
 	}
-	f := e.of.file
-	l := symbolize.Location{ID: f.id, Name: f.path, Addr: addr - e.bias}
-	if known, ok := a.variables[l]; ok {
+	k := placeKey{e, addr - e.bias}
+	if known, ok := a.variables[k]; ok {
 		return known, known.Name != ""
 	}
-	v, err := a.o.Symbolizer.Data(a.expired, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		a.wait(e, l, nil)
-		v, err = a.o.Symbolizer.Data(a.expired, l)
-	}
+	v, err := a.Variable(e.of.file.Object, k.rel)
 	if !errors.Is(err, symbolize.ErrPending) && v.Until.IsZero() {
 		if len(a.variables) >= maxAnswers {
 			clear(a.variables)
 		}
-		a.variables[l] = v
+		a.variables[k] = v
 	}
 	return v, v.Name != "" && (err == nil || errors.Is(err, symbolize.ErrPending))
 }

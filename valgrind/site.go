@@ -2,12 +2,11 @@ package valgrind
 
 import (
 	"bytes"
-	"context"
 	"debug/elf"
-	"errors"
 	"time"
 
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -88,7 +87,7 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	if m := s.at.of.file.elf.Machine; m == elf.EM_MIPS { // less eight there: within the call
+	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // less eight there: within the call
 		s.addr, s.kind = f.IP, markup.Precise
 	}
 	s.rel = s.addr - s.at.bias
@@ -108,7 +107,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 	}
 	f := s.at.of.file
 	code := ""
-	switch f.elf.Machine {
+	switch f.Image.Machine {
 	case elf.EM_X86_64:
 		code = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05" // mov $15, %rax; syscall
 	case elf.EM_386:
@@ -118,7 +117,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 	default:
 		return false
 	}
-	f.safely(func() { s.ended = bytes.HasPrefix(f.elf.Loaded(s.addr-s.at.bias), []byte(code)) })
+	f.safely(func() { s.ended = bytes.HasPrefix(f.Image.Loaded(s.addr-s.at.bias), []byte(code)) })
 	*slot = returns{s.addr, s.ended}
 	return s.ended
 }
@@ -131,12 +130,10 @@ type returns struct {
 
 // An answerer asks the symbolizer for sites. Its answers are kept.
 type answerer struct {
-	o         *Options
+	*report.Asker
 	known     map[placeKey]*answer
-	variables map[symbolize.Location]symbolize.Variable
-	expired   context.Context
-	began     map[*epoch]time.Time // when its object was first asked for
-	time      time.Time            // of the record at work; zero: not asked for yet
+	variables map[placeKey]symbolize.Variable
+	time      time.Time // of the current record; zero if nothing has asked for it yet
 }
 
 // answer is what a site is, by the symbolizer.
@@ -157,16 +154,8 @@ type placeKey struct {
 	rel uint64
 }
 
-func newAnswerer(o *Options) *answerer {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return &answerer{o: o, known: make(map[placeKey]*answer), variables: make(map[symbolize.Location]symbolize.Variable), expired: ctx, began: make(map[*epoch]time.Time)}
-}
-
-// location returns what the symbolizer is asked for.
-func (s *site) location() symbolize.Location {
-	f := s.at.of.file
-	return symbolize.Location{ID: f.id, Name: f.path, Addr: s.rel}
+func newAnswerer(o *report.Options) *answerer {
+	return &answerer{Asker: report.NewAsker(o), known: make(map[placeKey]*answer), variables: make(map[placeKey]symbolize.Variable)}
 }
 
 // ask returns the frames of a site that has a place.
@@ -174,11 +163,7 @@ func (a *answerer) ask(s *site) *answer {
 	if known := a.remembered(s); known != nil {
 		return known
 	}
-	if a.o.Symbolizer == nil {
-		return &answer{}
-	}
-	frames, err := a.frames(s.at, s.location())
-	return a.remember(s, frames, err)
+	return a.remember(s, a.Frames(nil, s.at.of.file.Object, s.rel))
 }
 
 // knowsNothing reports whether no symbol covers a site that has a place, as far
@@ -186,11 +171,11 @@ func (a *answerer) ask(s *site) *answer {
 func (a *answerer) knowsNothing(s *site) bool {
 	known := a.remembered(s)
 	if known == nil {
-		frames, err := a.o.Symbolizer.Code(a.expired, nil, s.location())
-		if err != nil {
+		got := a.AtOnce(nil, s.at.of.file.Object, s.rel)
+		if got.Err != nil {
 			return false
 		}
-		known = a.remember(s, frames, nil)
+		known = a.remember(s, got)
 	}
 	return len(known.frames) == 0
 }
@@ -207,21 +192,13 @@ func (a *answerer) remembered(s *site) *answer {
 
 // remember keeps an answer, if it is one. That no symbol covers a site holds for
 // a while: a debug file may come.
-func (a *answerer) remember(s *site, frames []symbolize.Frame, err error) *answer {
-	got := &answer{frames: frames, err: err}
-	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		got.err = nil
-	}
-	if err != nil {
+func (a *answerer) remember(s *site, from report.Answer) *answer {
+	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
+	if !from.Kept {
 		return got
 	}
-	if len(frames) == 0 {
+	if len(got.frames) == 0 {
 		got.until = a.now().Add(nothingHolds)
-	}
-	for i := range frames {
-		if t := frames[i].Until; !t.IsZero() && (got.until.IsZero() || t.Before(got.until)) {
-			got.until = t
-		}
 	}
 	if len(a.known) >= maxAnswers {
 		clear(a.known)
@@ -236,31 +213,6 @@ func (a *answerer) now() time.Time {
 		a.time = time.Now()
 	}
 	return a.time
-}
-
-// frames returns what the symbolizer says of a place, without waiting longer
-// than is left of the patience with the object.
-func (a *answerer) frames(e *epoch, l symbolize.Location) ([]symbolize.Frame, error) {
-	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		return a.wait(e, l, frames)
-	}
-	return frames, err
-}
-
-// wait asks until the patience with the object is over.
-func (a *answerer) wait(e *epoch, l symbolize.Location, frames []symbolize.Frame) ([]symbolize.Frame, error) {
-	began, ok := a.began[e]
-	if !ok {
-		began = time.Now()
-		a.began[e] = began
-	}
-	ctx, cancel := context.WithDeadline(a.o.context(), began.Add(a.o.Wait))
-	defer cancel()
-	if ctx.Err() != nil {
-		return frames, symbolize.ErrPending
-	}
-	return a.o.Symbolizer.Code(ctx, nil, l)
 }
 
 // better reports whether an answer says more of a site than the report does. A
@@ -309,7 +261,7 @@ func (a *answer) agrees(s *site) bool {
 			return false
 		}
 		fn := string(f.Fn)
-		if closed(got.Func) == closed(fn) || got.Linkage == fn {
+		if report.Closed(got.Func) == report.Closed(fn) || got.Linkage == fn {
 			continue
 		}
 		if !got.Inlined || identifier(got.Func) != identifier(fn) { // of inlined calls Valgrind has the bare name

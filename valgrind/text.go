@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // render renders a record as Valgrind prints it without --xml, where it does.
@@ -433,7 +434,7 @@ func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20
 func (t *tracker) covering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file
-		if addr-e.bias-f.from >= f.to-f.from || f.err != nil || !covers(f.loads, addr-e.bias) {
+		if addr-e.bias-f.from >= f.to-f.from || f.Err != nil || !report.Covers(f.Loads, addr-e.bias) {
 			continue
 		}
 		if at != nil && (at.of != e.of || at.bias != e.bias) {
@@ -452,7 +453,7 @@ func (r *renderer) isVariable(addr uint64) bool {
 		return false
 	}
 	if r.o.Symbolizer == nil || r.o.Elements {
-		if e.of.file.id.IsZero() {
+		if e.of.file.ID.IsZero() {
 			return false
 		}
 	} else if _, ok := r.answers.variable(r.t, addr); !ok {

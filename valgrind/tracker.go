@@ -3,6 +3,8 @@ package valgrind
 import (
 	"fmt"
 	"io"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // A tracker knows the processes of a report, and which of them speaks.
@@ -16,20 +18,24 @@ type tracker struct {
 	ahead   []*process // by the number of their document; 0 is what stands before the first
 	cur     *process
 	told    map[string]bool
-	missing missing
+	missing report.Missing
+	answers *answerer
 	looks   bool // ahead: no process is forgotten
 	seen    seen
 }
 
 func newTracker(o *Options) *tracker {
-	t := &tracker{o: o, files: &files{o: o}, told: make(map[string]bool), missing: make(missing)}
+	t := &tracker{o: o, told: make(map[string]bool)}
 	t.solver = solver{maps: o.Maps, allowed: maxWork, demangle: func(s string) string { return s }}
-	if o.Symbolizer != nil {
-		t.solver.answers = newAnswerer(o)
-		t.solver.demangle = o.Symbolizer.Demangle
-	}
 	if o.Ahead != nil {
-		t.ahead, t.files = o.Ahead.processes, o.Ahead.files
+		t.ahead, t.files, t.answers = o.Ahead.processes, o.Ahead.files, o.Ahead.answers
+	} else {
+		t.files = &files{objects: report.NewObjects(&o.Options, maxOpen, true)}
+		t.answers = newAnswerer(&o.Options)
+	}
+	if o.Symbolizer != nil {
+		t.solver.answers = t.answers
+		t.solver.demangle = o.Symbolizer.Demangle
 	}
 	t.cur = t.process()
 	return t
@@ -129,7 +135,7 @@ func (t *tracker) place(f *Frame) *epoch {
 		return nil
 	}
 	file := o.file
-	if file.err != nil {
+	if file.Err != nil {
 		return nil
 	}
 	var data *epoch
@@ -137,9 +143,9 @@ func (t *tracker) place(f *Frame) *epoch {
 		e := o.epochs[i]
 		switch {
 		case !e.located:
-		case covers(file.code, f.IP-e.bias):
+		case report.Covers(file.Code, f.IP-e.bias):
 			return e
-		case data == nil && covers(file.loads, f.IP-e.bias):
+		case data == nil && report.Covers(file.Loads, f.IP-e.bias):
 			data = e
 		}
 	}
@@ -153,18 +159,18 @@ func (t *tracker) tell(p *process) {
 		for _, e := range o.epochs {
 			said := ""
 			switch {
-			case e.located || f.err != nil || e.isData(f):
+			case e.located || f.Err != nil || e.isData(f):
 			case e.stale:
-				said = fmt.Sprintf("%s: %v", f.path, errOtherFile)
+				said = fmt.Sprintf("%s: %v", f.Path, errOtherFile)
 			case e.mayBeData(f):
-				said = fmt.Sprintf("%s: it is not known where it was loaded; --bias %s=0x… or --map says where", f.path, base(o.name))
+				said = fmt.Sprintf("%s: it is not known where it was loaded; --bias %s=0x… or --map says where", f.Path, base(o.name))
 			default:
-				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.path, e.places(), base(o.name))
+				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.Path, e.places(), base(o.name))
 			}
 			t.say(said)
 		}
-		if f.err != nil {
-			t.say(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.path, f.err))
+		if f.Err != nil {
+			t.say(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
 		}
 	}
 }
@@ -179,7 +185,7 @@ func (t *tracker) end() {
 		t.say("there is no report in it: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
 	if t.o.Unresolved != nil {
-		t.o.Unresolved(t.missing.list())
+		t.o.Unresolved(t.missing.List())
 	}
 	t.files.close()
 }
@@ -187,14 +193,15 @@ func (t *tracker) end() {
 func (t *tracker) say(s string) {
 	if s != "" && !t.told[s] && len(t.told) < maxNames {
 		t.told[s] = true
-		t.o.diagnose(s)
+		t.o.Report(s)
 	}
 }
 
 // Ahead is what a report says of where its objects were loaded.
 type Ahead struct {
 	processes []*process
-	files     *files // open
+	files     *files    // open
+	answers   *answerer // with the patience of both readings
 }
 
 // ReadAhead reads a report for what it says of where its objects were loaded,
@@ -205,7 +212,7 @@ func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)
 	t.looks = true
-	a := &Ahead{processes: []*process{t.cur}, files: t.files}
+	a := &Ahead{processes: []*process{t.cur}, files: t.files, answers: t.answers}
 	reader := NewReader(func(r *Record) error {
 		switch t.turn(r) {
 		case begins:

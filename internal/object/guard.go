@@ -1,0 +1,32 @@
+package object
+
+import (
+	"errors"
+	"runtime/debug"
+)
+
+// ErrFault is the error for mapped bytes that cannot be read.
+var ErrFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
+
+// Guard calls use, which reads mapped bytes, and returns [ErrFault] if they can no longer be read.
+// Every other panic continues. It works for the calling goroutine alone.
+func Guard(use func()) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if !IsFault(r) {
+				panic(r)
+			}
+			err = ErrFault
+		}
+	}()
+	use()
+	return nil
+}
+
+// IsFault reports whether a recovered value is that of an address that cannot be read. Nil
+// pointers and indexes out of range are not.
+func IsFault(recovered any) bool {
+	_, fault := recovered.(interface{ Addr() uintptr })
+	return fault
+}
