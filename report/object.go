@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
@@ -22,6 +23,7 @@ const (
 var (
 	ErrNoFile  = errors.New("no such file here; --sysroot names the folder of files from another machine")
 	ErrNoPath  = errors.New("not an absolute path")
+	ErrDeleted = errors.New("deleted while the program ran; another file may have its name now")
 	ErrNoCode  = errors.New("no code in it")
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
@@ -102,6 +104,9 @@ func (all *Objects) Each(visit func(*Object)) {
 
 // open opens the file if it is a regular one: without blocking, whatever else has the name.
 func (f *Object) open() (err error) {
+	if strings.HasSuffix(f.Name, " (deleted)") { // so the kernel marks it in /proc/PID/maps
+		return ErrDeleted
+	}
 	if !filepath.IsAbs(f.Path) || len(f.Path) > maxPath {
 		return ErrNoPath
 	}

@@ -21,27 +21,31 @@ const maxMissing = 4096
 // Missing counts frames that got no name, by the path of their object. The zero value is empty.
 type Missing struct{ byPath map[string]*Unresolved }
 
-// Add counts n frames of f, which is nil if the report has no object for them. err is why they have
-// no name; the last one is kept.
-func (m *Missing) Add(f *Object, n int64, err error) {
-	u := Unresolved{Err: err}
-	if f != nil {
-		u.ID, u.Path = f.ID, f.Path
-	}
+// Add counts the frames of u. The last ID and Err given for a path are kept.
+func (m *Missing) Add(u Unresolved) {
 	if m.byPath == nil {
 		m.byPath = make(map[string]*Unresolved)
 	}
 	known := m.byPath[u.Path]
 	if known == nil && len(m.byPath) >= maxMissing {
-		u = Unresolved{Err: err}
+		u = Unresolved{Frames: u.Frames, Err: u.Err}
 		known = m.byPath[""]
 	}
 	if known == nil {
-		known = &u
+		known = &Unresolved{Path: u.Path}
 		m.byPath[u.Path] = known
 	}
-	known.Frames += n
-	known.Err = u.Err
+	known.Frames += u.Frames
+	known.ID, known.Err = u.ID, u.Err
+}
+
+// Unresolved returns frames of f without a name. err is why they have none; a fault of f itself comes
+// first.
+func (f *Object) Unresolved(frames int64, err error) Unresolved {
+	if f.Err != nil {
+		err = f.Err
+	}
+	return Unresolved{ID: f.ID, Path: f.Path, Frames: frames, Err: err}
 }
 
 // List returns the counts, by path.

@@ -1,24 +1,20 @@
 package rtrace
 
 import (
-	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
 // An answerer asks the symbolizer for frames. Its answers are kept.
 type answerer struct {
-	o       *Options
-	known   map[place]*answer
-	none    answer
-	expired context.Context
-	began   map[*file]time.Time // when it was named first
-	now     time.Time           // as of the block at work
+	*report.Asker
+	known map[place]*answer
+	now   time.Time // as of the current block
 }
 
 // place is a place in the code of a file.
@@ -29,45 +25,24 @@ type place struct {
 
 // answer is what a place is, by the symbolizer.
 type answer struct {
-	frames []symbolize.Frame
-	err    error
-	until  time.Time // the end of its use; zero: none
+	report.Answer
 
-	text [][]byte // what stands behind the address in a report, a line for each frame
+	text [][]byte // after the address in a report, a line for each frame
 	json []byte   // the members of a site
 }
 
-func newAnswerer(o *Options) *answerer {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return &answerer{o: o, known: make(map[place]*answer), expired: ctx, began: make(map[*file]time.Time)}
+func newAnswerer(o *report.Options) *answerer {
+	return &answerer{Asker: report.NewAsker(o), known: make(map[place]*answer)}
 }
 
 // ask returns the frames of a site whose place is known.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
-	if known := a.known[k]; known != nil && (known.until.IsZero() || a.now.Before(known.until)) {
+	if known := a.known[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {
 		return known
 	}
-	if a.o.Symbolizer == nil {
-		return &a.none
-	}
-	l := symbolize.Location{ID: k.file.id, Name: k.file.path, Addr: k.rel}
-	frames, err := a.o.Symbolizer.Code(a.expired, nil, l)
-	if errors.Is(err, symbolize.ErrPending) {
-		frames, err = a.wait(k.file, l, frames)
-	}
-	keep := err == nil
-	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil
-	}
-	got := &answer{frames: frames, err: err}
-	for i := range frames {
-		if until := frames[i].Until; !until.IsZero() && (got.until.IsZero() || until.Before(got.until)) {
-			got.until = until
-		}
-	}
-	if keep {
+	got := &answer{Answer: a.Frames(nil, k.file.Object, k.rel)}
+	if got.Kept {
 		if len(a.known) >= maxAnswers {
 			clear(a.known)
 		}
@@ -76,33 +51,12 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// begin starts to look for the debug file of a file, once: the patience with it
-// counts from here, so that waiting for several costs the time of one.
-func (a *answerer) begin(f *file) {
-	if _, ok := a.began[f]; ok || a.o.Symbolizer == nil {
-		return
-	}
-	a.began[f] = time.Now()
-	a.o.Symbolizer.Prefetch(f.id, f.path)
-}
-
-// wait asks until the patience with the file is over.
-func (a *answerer) wait(f *file, l symbolize.Location, frames []symbolize.Frame) ([]symbolize.Frame, error) {
-	a.begin(f)
-	ctx, cancel := context.WithDeadline(a.o.context(), a.began[f].Add(a.o.Wait))
-	defer cancel()
-	if ctx.Err() != nil {
-		return frames, symbolize.ErrPending
-	}
-	return a.o.Symbolizer.Code(ctx, nil, l)
-}
-
 // better reports whether an answer says more of a frame than the report does:
 // one without a line does not where the report has one.
 func (a *answer) better(rec *Record) bool {
 	named, lined := false, false
-	for i := range a.frames {
-		f := &a.frames[i]
+	for i := range a.Frames {
+		f := &a.Frames[i]
 		named = named || f.Func != ""
 		lined = lined || f.File != ""
 	}
@@ -116,8 +70,8 @@ func (a *answer) better(rec *Record) bool {
 // frame.
 func (a *answer) lines(o *Options, module string) [][]byte {
 	if a.text == nil {
-		for i := range a.frames {
-			a.text = append(a.text, o.line(&a.frames[i], module))
+		for i := range a.Frames {
+			a.text = append(a.text, o.line(&a.Frames[i], module))
 		}
 	}
 	return a.text
@@ -128,7 +82,7 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 //	main() at a.c:12
 //	memcpy() from /lib/libc.so.6
 func (o *Options) line(f *symbolize.Frame, module string) []byte {
-	name := o.name(f)
+	name := report.FuncName(o.Symbolizer, f)
 	b := escape.AppendText(nil, name, "")
 	switch {
 	case name == "":
@@ -137,32 +91,10 @@ func (o *Options) line(f *symbolize.Frame, module string) []byte {
 		b = append(b, "()"...)
 	}
 	if f.File != "" {
-		b = escape.AppendText(append(b, " at "...), o.source(f.File), "")
+		b = escape.AppendText(append(b, " at "...), o.Source(f.File), "")
 		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
 	}
 	return escape.AppendText(append(b, " from "...), module, "")
-}
-
-// name returns the name of a function as it is shown: without the version that
-// a library's symbols may have.
-func (o *Options) name(f *symbolize.Frame) string {
-	if f.FromSymbol && o.Symbolizer != nil {
-		for i := 1; i < len(f.Linkage) && f.Linkage[0] != '?'; i++ {
-			if f.Linkage[i] == '@' {
-				return o.Symbolizer.Demangle(f.Linkage[:i])
-			}
-		}
-	}
-	return f.Func
-}
-
-// source returns the name of a source file as it is shown.
-func (o *Options) source(path string) string {
-	path, _ = o.mapped(path)
-	if o.Basenames {
-		path = path[strings.LastIndexByte(path, '/')+1:]
-	}
-	return path
 }
 
 // hasParameters reports whether a demangled name ends with its parameters, and

@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
 	"io"
@@ -28,12 +30,12 @@ func largeReport(size int) []byte {
 }
 
 func benchmark(b *testing.B, form string, o Options) {
-	report := largeReport(16 << 20)
-	b.SetBytes(int64(len(report)))
+	input := largeReport(16 << 20)
+	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()
 	for b.Loop() {
 		w := translation(b, form, io.Discard, o)
-		for rest := report; len(rest) > 0; {
+		for rest := input; len(rest) > 0; {
 			n := min(len(rest), 256<<10)
 			w.Write(rest[:n])
 			rest = rest[n:]
@@ -43,7 +45,7 @@ func benchmark(b *testing.B, form string, o Options) {
 }
 
 func BenchmarkForms(b *testing.B) {
-	o := Options{Symbolizer: newSymbolizer(b), PrefixMap: fixtures(b), Wait: 1 << 40}
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(b), PrefixMap: fixtures(b), Wait: 1 << 40}}
 	for _, form := range []string{"rtrace", "json", "markup", "rtrace --leaks", "rtrace --compress", "rtrace --call-address=0x7f0000001372"} {
 		b.Run(form, func(b *testing.B) { benchmark(b, form, o) })
 	}

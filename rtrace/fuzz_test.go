@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -45,12 +47,12 @@ func FuzzRtrace(f *testing.F) {
 	}
 	f.Add([]byte("version=1,filter=compress\n" + strings.Repeat("1. a(1) = 0x1\n", 100) + strings.Repeat("\t0x1 f()\n\t0x1 g()\n", 50)))
 	f.Add([]byte(strings.Repeat(": /lib/prog64.so => 0x1000-0x2000\n: /lib/prog64.so => 0x2000-0x3000\n", 30)))
-	o := Options{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}
-	f.Fuzz(func(t *testing.T, report []byte) {
-		defer fuzztest.Watch(t, report)()
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(f), PrefixMap: fixtures(f), Wait: 1 << 40}}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		defer fuzztest.Watch(t, input)()
 		for _, form := range forms {
-			whole := translated(t, form, report, len(report)+1, o)
-			if blocks := translated(t, form, report, 7, o); blocks != whole {
+			whole := translated(t, form, input, len(input)+1, o)
+			if blocks := translated(t, form, input, 7, o); blocks != whole {
 				t.Errorf("%s in blocks of 7 bytes:\n%q\nwhole:\n%q", form, blocks, whole)
 			}
 			switch strings.Fields(form)[0] {
@@ -61,61 +63,61 @@ func FuzzRtrace(f *testing.F) {
 					}
 				}
 			case "markup", "elements":
-				if n, headers := resets(whole), countHeaders(report); n > headers {
+				if n, headers := resets(whole), countHeaders(input); n > headers {
 					t.Errorf("%s: %d resets of %d headers in\n%q", form, n, headers, whole)
 				}
 			}
 		}
-		fuzztest.Growth(t, report, func(report []byte) { translated(t, forms[0], report, len(report)+1, o) })
-		untouched(t, report)
+		fuzztest.Growth(t, input, func(input []byte) { translated(t, forms[0], input, len(input)+1, o) })
+		untouched(t, input)
 		var out bytes.Buffer
 		w := translation(t, "rtrace --context=1 --resource=3 --depth=3 --exclude=3", &out, Options{})
-		w.Write(report)
+		w.Write(input)
 		w.Close()
 		for line := range bytes.Lines(out.Bytes()) {
 			if bytes.Contains(line, []byte("depth=")) { // a header that was changed
 				continue
 			}
-			i := bytes.Index(report, line)
+			i := bytes.Index(input, line)
 			if i < 0 {
 				t.Errorf("%q is not in the report, or not in this order, of\n%q", line, out.Bytes())
 				break
 			}
-			report = report[i+len(line):]
+			input = input[i+len(line):]
 		}
 	})
 }
 
 // untouched checks that a report comes out as it is where there are no symbols,
 // and that its records are all of it.
-func untouched(t *testing.T, report []byte) {
+func untouched(t *testing.T, input []byte) {
 	var out bytes.Buffer
 	w := NewReport(&out, nil, Options{})
-	w.Write(report)
+	w.Write(input)
 	w.Close()
-	if !bytes.Equal(out.Bytes(), report) {
-		t.Errorf("got %q, want what it was, %q", out.Bytes(), report)
+	if !bytes.Equal(out.Bytes(), input) {
+		t.Errorf("got %q, want what it was, %q", out.Bytes(), input)
 	}
 	var all []byte
 	r := NewReader(func(rec *Record) error {
 		all = append(all, rec.Raw...)
 		return nil
 	})
-	r.Write(report)
+	r.Write(input)
 	r.Close()
-	if !bytes.Equal(all, report) {
-		t.Errorf("records of %q, want %q", all, report)
+	if !bytes.Equal(all, input) {
+		t.Errorf("records of %q, want %q", all, input)
 	}
 }
 
-func countHeaders(report []byte) (n int) {
+func countHeaders(input []byte) (n int) {
 	r := NewReader(func(rec *Record) error {
 		if rec.Kind == Header {
 			n++
 		}
 		return nil
 	})
-	r.Write(report)
+	r.Write(input)
 	r.Close()
 	return n
 }
@@ -150,11 +152,11 @@ func (f *failing) Write(p []byte) (int, error) {
 
 // What the writer of the output says comes back.
 func TestErrorsOfTheWriterComeBack(t *testing.T) {
-	report := []byte("version=2.0, pid=1\n1. malloc(1) = 0x1\n\t0x1234\n\n")
+	input := []byte("version=2.0, pid=1\n1. malloc(1) = 0x1\n\t0x1234\n\n")
 	for _, form := range forms {
 		for _, left := range []int{0, 10} {
 			w := translation(t, form, &failing{left}, Options{})
-			_, err := w.Write(report)
+			_, err := w.Write(input)
 			if err = errors.Join(err, w.Close()); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("%s, %d bytes: got %v, want %v", form, left, err, io.ErrClosedPipe)
 			}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -235,9 +236,9 @@ func (j *jsonPrinter) mapped(b []byte, rec *Record) []byte {
 	if m == nil || m.file == nil {
 		return b
 	}
-	b = escape.AppendMember(b, "file", m.file.path)
-	if !m.file.id.IsZero() {
-		b = escape.AppendMember(b, "build_id", m.file.id.String())
+	b = escape.AppendMember(b, "file", m.file.Path)
+	if !m.file.ID.IsZero() {
+		b = escape.AppendMember(b, "build_id", m.file.ID.String())
 	}
 	if m.placed {
 		b = escape.AppendHex(b, "bias", m.bias())
@@ -259,22 +260,22 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 	var err error
 	if s.usable() {
 		a := j.answers.ask(s)
-		if !s.at.file.id.IsZero() {
-			b = escape.AppendMember(b, "build_id", s.at.file.id.String())
+		if !s.at.file.ID.IsZero() {
+			b = escape.AppendMember(b, "build_id", s.at.file.ID.String())
 		}
 		b = escape.AppendHex(b, "offset", s.rel)
 		reason = "no symbol covers the address"
-		if err = a.err; err != nil {
+		if err = a.Err; err != nil {
 			reason = err.Error()
 		}
 		if a.better(rec) {
 			source = "symbols"
 			if a.json == nil {
-				for i := range a.frames {
+				for i := range a.Frames {
 					if i > 0 {
 						a.json = append(a.json, ',')
 					}
-					a.json = j.frame(a.json, &a.frames[i])
+					a.json = j.frame(a.json, &a.Frames[i])
 				}
 			}
 			b = append(append(append(b, `,"source":"symbols","frames":[`...), a.json...), ']')
@@ -302,13 +303,13 @@ func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
 
 // frame appends a frame of an answer.
 func (j *jsonPrinter) frame(b []byte, f *symbolize.Frame) []byte {
-	name := j.o.name(f)
+	name := report.FuncName(j.o.Symbolizer, f)
 	b = escape.AppendMember(append(b, '{'), "function", name)
 	if f.Linkage != "" && f.Linkage != name {
 		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = escape.AppendMember(b, "file", j.o.source(f.File))
+		b = escape.AppendMember(b, "file", j.o.Source(f.File))
 		b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
 		b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
 	} else {

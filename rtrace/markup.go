@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // NewMarkup returns a writer that renders the report written to it to dst: its
@@ -25,13 +26,13 @@ type translator struct {
 	teller    *teller
 	space     *space
 	answers   *answerer
-	missing   missing
+	missing   report.Missing
 	processor *processor // nil: there is nothing to do
 }
 
 // newTranslator returns a translator that hands to use what is left of a report.
 func newTranslator(o *Options, use func(*Record) error) *translator {
-	t := &translator{o: o, teller: &teller{to: o.Diagnose}, answers: newAnswerer(o), missing: make(missing)}
+	t := &translator{o: o, teller: &teller{to: o.Diagnose}, answers: newAnswerer(&o.Options)}
 	t.space = newSpace(o, t.teller)
 	if o.Processing.active() {
 		t.processor = newProcessor(&o.Processing, t.space, t.teller, use)
@@ -51,7 +52,7 @@ func (t *translator) Write(p []byte) (int, error) {
 func (t *translator) mapped(rec *Record) *mapping {
 	m := t.space.add(string(rec.Path), rec.From, rec.To)
 	if m != nil && m.placed {
-		t.answers.begin(m.file)
+		t.answers.Prefetch(m.file.Object)
 	}
 	return m
 }
@@ -65,7 +66,7 @@ func (t *translator) Close() error {
 		}
 	}
 	if t.o.Unresolved != nil {
-		t.o.Unresolved(t.missing.list())
+		t.o.Unresolved(t.missing.List())
 	}
 	return err
 }
@@ -77,7 +78,7 @@ func (t *translator) miss(rec *Record, s site, err error) {
 			return
 		}
 	}
-	t.missing.add(s, err)
+	t.missing.Add(s.unresolved(err))
 }
 
 // renderer makes text and elements of records.
@@ -117,7 +118,7 @@ var newline = []byte{'\n'}
 func (r *renderer) mapped(rec *Record) error {
 	r.begun = true
 	m := r.translator.mapped(rec) // the symbolizer may know the file by its path only
-	if m == nil || !m.placed || r.o.Elements && m.file.id.IsZero() {
+	if m == nil || !m.placed || r.o.Elements && m.file.ID.IsZero() {
 		return r.dst.Text(rec.Raw)
 	}
 	f := m.file
@@ -125,11 +126,11 @@ func (r *renderer) mapped(rec *Record) error {
 		f.shown = true
 		f.number = r.modules
 		r.modules++
-		name := f.path
-		if !f.id.IsZero() {
-			name = base(f.name)
+		name := f.Path
+		if !f.ID.IsZero() {
+			name = base(f.Name)
 		}
-		if err := r.line(markup.Module{ID: f.number, Name: name, BuildID: f.id}); err != nil {
+		if err := r.line(markup.Module{ID: f.number, Name: name, BuildID: f.ID}); err != nil {
 			return err
 		}
 	}
@@ -173,7 +174,7 @@ func (r *renderer) isElement(rec *Record, s site) bool {
 		}
 	}
 	if r.o.Elements {
-		return !s.at.file.id.IsZero()
+		return !s.at.file.ID.IsZero()
 	}
 	return len(rec.Said) == 0 || r.answers.ask(s).better(rec)
 }

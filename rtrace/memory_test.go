@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
 	"io"
@@ -20,18 +22,18 @@ func live() int64 {
 // What a report costs does not depend on its length, but for what --leaks and
 // --compress keep; and of that, what is freed is not kept.
 func TestMemoryIsConstant(t *testing.T) {
-	report := largeReport(128 << 10)
-	begin := bytes.Index(report, []byte("\n1. ")) + 1
-	o := Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}
+	input := largeReport(128 << 10)
+	begin := bytes.Index(input, []byte("\n1. ")) + 1
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
 	for _, form := range []string{"rtrace", "json", "markup", "rtrace --leaks", "json --call-address=0x7f0000001372", "rtrace --context=1 --depth=2"} {
 		w := translation(t, form, io.Discard, o)
-		w.Write(report[:begin])
+		w.Write(input[:begin])
 		var before int64
 		for i := range 24 {
 			if i == 4 {
 				before = live()
 			}
-			for rest := report[begin:]; len(rest) > 0; {
+			for rest := input[begin:]; len(rest) > 0; {
 				n := min(len(rest), 64<<10)
 				w.Write(rest[:n])
 				rest = rest[n:]
@@ -52,7 +54,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	const most = 2 << 20
 	for _, form := range []string{"rtrace --leaks", "json --compress", "markup --leaks --compress"} {
 		var said []string
-		o := Options{Diagnose: func(s string) { said = append(said, s) }}
+		o := Options{Options: report.Options{Diagnose: func(s string) { said = append(said, s) }}}
 		o.Processing.MaxMemory = most
 		var out strings.Builder
 		w := translation(t, form, &out, o)
@@ -86,7 +88,7 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	missing := []byte("version=2.0, pid=312\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")
 	missing = append(missing, bytes.Repeat([]byte("1. malloc(1) = 0x1\n\t0x1372\n\n"), (maxHold+1<<20)/29)...)
 	var said []string
-	o := Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { said = append(said, s) }}
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { said = append(said, s) }}}
 	var out bytes.Buffer
 	w := NewReport(&out, o.Symbolizer, o)
 	before := live()
@@ -143,13 +145,13 @@ func TestHostileReportsAreBounded(t *testing.T) {
 		"frames of nobody":           repeat(n, "\t0x%x f()\n"),
 		"lines that look like calls": repeat(n, "%d. f(\n"),
 	}
-	o := Options{PrefixMap: fixtures(t), Symbolizer: newSymbolizer(t), Wait: 1 << 40}
+	o := Options{Options: report.Options{PrefixMap: fixtures(t), Symbolizer: newSymbolizer(t), Wait: 1 << 40}}
 	o.Processing.MaxMemory = 16 << 20
-	for name, report := range reports {
+	for name, input := range reports {
 		for _, form := range []string{"rtrace", "json", "markup --leaks", "rtrace --compress --call-address=0x1 --depth=3"} {
 			before := live()
 			w := translation(t, form, io.Discard, o)
-			for rest := report; len(rest) > 0; {
+			for rest := input; len(rest) > 0; {
 				n := min(len(rest), 256<<10)
 				if _, err := w.Write(rest[:n]); err != nil {
 					t.Fatal(err)

@@ -159,7 +159,7 @@ func (r *reporter) frame(rec *Record) error {
 	}
 	a := r.answers.ask(s)
 	if !a.better(rec) {
-		r.miss(rec, s, a.err)
+		r.miss(rec, s, a.Err)
 		return r.add(rec.Raw)
 	}
 	r.release(true)
@@ -167,7 +167,7 @@ func (r *reporter) frame(rec *Record) error {
 		r.teller.tell(fmt.Sprintf("the header does not say that frames are resolved: the first %d MiB have none that is", maxHold>>20))
 	}
 	address := rec.Raw[:addressEnd(rec.Raw)]
-	for i, line := range a.lines(r.o, s.at.file.name) {
+	for i, line := range a.lines(r.o, s.at.file.Name) {
 		if i > 0 {
 			r.out = append(r.out, r.lineEnd(rec)...)
 		}

@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"context"
 	"errors"
@@ -24,9 +26,9 @@ import (
 )
 
 // fixtures maps the files of the scripts' reports to ELF files.
-func fixtures(t testing.TB) []PrefixMap {
+func fixtures(t testing.TB) []buildid.PrefixMap {
 	t.Helper()
-	var maps []PrefixMap
+	var maps []buildid.PrefixMap
 	for old, file := range map[string]string{
 		"/lib/prog64.so": "../symbolize/testdata/arch/x86_64.elf",
 		"/lib/prog32.so": "../symbolize/testdata/arch/i386.elf",
@@ -41,7 +43,7 @@ func fixtures(t testing.TB) []PrefixMap {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatal(err)
 		}
-		maps = append(maps, PrefixMap{Old: old, New: path})
+		maps = append(maps, buildid.PrefixMap{Old: old, New: path})
 	}
 	return maps
 }
@@ -172,7 +174,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40}}
 	plain := func(s string) string {
 		for _, m := range o.PrefixMap {
 			s = strings.ReplaceAll(s, m.New, m.Old)

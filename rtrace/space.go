@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // A mapping is where the code of a file was in the address space.
@@ -23,18 +25,17 @@ func (m *mapping) bias() uint64 { return m.from - m.rel }
 
 // A space is the address space of the process that a report is of.
 type space struct {
-	o      *Options
-	teller *teller
-	maps   []*mapping // those that hold, by address
-	gone   []*mapping // those that others replaced, as far as they are kept
-	files  map[string]*file
-	opened int
-	last   *mapping // that was asked for
-	epoch  int      // begins at 1; each replacement begins another
+	teller  *teller
+	maps    []*mapping // those that hold, by address
+	gone    []*mapping // those that others replaced, as far as they are kept
+	objects *report.Objects
+	files   map[string]*file
+	last    *mapping // that was asked for
+	epoch   int      // begins at 1; each replacement begins another
 }
 
 func newSpace(o *Options, t *teller) *space {
-	return &space{o: o, teller: t, files: make(map[string]*file), epoch: 1}
+	return &space{teller: t, objects: report.NewObjects(&o.Options, maxFiles, false), files: make(map[string]*file), epoch: 1}
 }
 
 // reset forgets the mappings: another process begins. What is known of files
@@ -120,7 +121,7 @@ func (s *space) add(path string, from, to uint64) *mapping {
 // mapped in pieces.
 func (s *space) join(m *mapping) {
 	f := m.file
-	if f == nil || f.err != nil || s.place(m) {
+	if f == nil || f.Err != nil || s.place(m) {
 		return
 	}
 	wide := *m
@@ -201,15 +202,13 @@ func (s *space) findThen(addr uint64, epoch int) *mapping {
 
 // file returns the file that a report calls name.
 func (s *space) file(name string) *file {
-	if f := s.files[name]; f != nil {
-		return f
+	f := s.files[name]
+	if f == nil {
+		f = newFile(s.objects.Named(name))
+		if f.Err != report.ErrTooMany {
+			s.files[f.Name] = f
+		}
 	}
-	if s.opened >= maxFiles {
-		return &file{name: name, path: name, err: fmt.Errorf("%.200s: not looked at: the report names more than %d files", name, maxFiles)}
-	}
-	s.opened++
-	f := s.o.open(strings.Clone(name))
-	s.files[f.name] = f
 	return f
 }
 
@@ -231,11 +230,11 @@ func (s *space) site(rec *Record) site {
 		return site{}
 	case m.file == nil:
 		return site{at: m}
-	case m.file.err != nil:
-		s.teller.tell(m.file.err.Error() + "; its frames stay as they are")
+	case m.file.Err != nil:
+		s.teller.tell(m.file.Fault().Error() + "; its frames stay as they are")
 		return site{at: m}
 	case !m.placed:
-		s.teller.tell(fmt.Sprintf("%s: this is not the file that ran: %d bytes of it were mapped as code, and it has %d; its frames stay as they are", m.file.path, m.to-m.from, m.file.size()))
+		s.teller.tell(fmt.Sprintf("%s: this is not the file that ran: %d bytes of it were mapped as code, and it has %d; its frames stay as they are", m.file.Path, m.to-m.from, m.file.size()))
 		return site{at: m}
 	}
 	return site{m, rec.Addr - 1 - m.bias()}

@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -43,7 +45,7 @@ func TestMappingsAreOfSegments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &file{loads: tt.loads, fixed: tt.fixed}
+			f := &file{Object: &report.Object{Fixed: tt.fixed}, parts: tt.loads}
 			if got := f.fits(tt.from, tt.to); !slices.Equal(got, tt.want) {
 				t.Errorf("got %#x, want %#x", got, tt.want)
 			}
@@ -58,7 +60,7 @@ func TestMappingsReplaceEachOther(t *testing.T) {
 	var o Options
 	s := newSpace(&o, &teller{})
 	for name, size := range map[string]uint64{"/a": 0x4000, "/b": 0x1000} {
-		s.files[name] = &file{name: name, path: name, loads: []object.Segment{segment(rx, 0, 0, size)}}
+		s.files[name] = &file{Object: &report.Object{Name: name, Path: name}, parts: []object.Segment{segment(rx, 0, 0, size)}}
 	}
 	show := func(epoch int) (all []string) {
 		for addr := uint64(0x1000); addr <= 0x7000; addr += 0x800 {

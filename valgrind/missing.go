@@ -42,9 +42,9 @@ func (t *tracker) miss(s *site, err error) {
 	} else {
 		f, err = t.cur.placeless(&s.frames[len(s.frames)-1])
 	}
-	var of *report.Object
-	if f != nil {
-		of = f.Object
+	if f == nil {
+		t.missing.Add(report.Unresolved{Frames: 1, Err: err})
+		return
 	}
-	t.missing.Add(of, 1, err)
+	t.missing.Add(f.Unresolved(1, err))
 }
