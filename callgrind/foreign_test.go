@@ -1,6 +1,8 @@
 package callgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
 	"io"
@@ -42,7 +44,7 @@ func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 			var table bytes.Buffer
 			var lines given
 			told := ""
-			r := NewReport(&table, nil, Options{Threshold: -1, Foreign: &lines, Diagnose: func(s string) { told += s + "\n" }})
+			r := NewReport(&table, Options{Options: report.Options{Diagnose: func(s string) { told += s + "\n" }}, Foreign: &lines})
 			inPieces(t, r, tt.in, block)
 			if table.Len() > 0 {
 				t.Errorf("%s: the table is printed before the end", tt.name)
@@ -94,7 +96,7 @@ func translated(t *testing.T, in string, block int) string {
 // Lines are given on as they come, and nothing is kept of them.
 func TestLinesAreGivenOnAtOnce(t *testing.T) {
 	var lines given
-	r := NewReport(io.Discard, nil, Options{Foreign: &lines})
+	r := NewReport(io.Discard, Options{Foreign: &lines})
 	io.WriteString(r, "# callgrind format\nversion: 1\n")
 	for i := range 1000 {
 		line := fmt.Sprintf("line %d\n", i)

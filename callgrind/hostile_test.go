@@ -98,13 +98,14 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, output := range []Output{Table, JSON, Profile} {
 				var said strings.Builder
-				o := Options{Threshold: -1, Output: output, Diagnose: func(s string) {
+				o := Options{Output: output}
+				o.Diagnose = func(s string) {
 					if said.Len() < 1<<20 {
 						said.WriteString(s + "\n")
 					}
-				}}
+				}
 				total := &totalOf{}
-				r := NewReport(total, nil, o)
+				r := NewReport(total, o)
 				w := &inBlocks{w: r}
 				tt.write(w)
 				if _, err := r.Write(w.b); err != nil {
@@ -153,7 +154,7 @@ func TestProfilesShareABudget(t *testing.T) {
 				var reports [2]*Report
 				var totals [2]totalOf
 				for i := range reports {
-					reports[i] = NewReport(&totals[i], nil, Options{Threshold: -1, Output: output, Budget: budget})
+					reports[i] = NewReport(&totals[i], Options{Output: output, Budget: budget})
 					io.WriteString(reports[i], "positions: instr line\nevents: Ir\n")
 				}
 				for i := range lines {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -132,12 +133,12 @@ func (j *objectPrinter) objects() {
 			continue
 		}
 		j.object("object")
-		j.b = escape.AppendMember(j.b, "object", f.name)
-		j.b = escape.AppendMember(j.b, "path", f.path)
-		if !f.id.IsZero() {
-			j.b = escape.AppendMember(j.b, "build_id", f.id.String())
+		j.b = escape.AppendMember(j.b, "object", f.Name)
+		j.b = escape.AppendMember(j.b, "path", f.Path)
+		if !f.ID.IsZero() {
+			j.b = escape.AppendMember(j.b, "build_id", f.ID.String())
 		}
-		err := f.err
+		err := f.Err
 		if err == nil {
 			err = f.failed
 		}
@@ -205,7 +206,7 @@ func (j *objectPrinter) appendFrames(b []byte) []byte {
 			b = escape.AppendMember(b, "linkage", f.Linkage)
 		}
 		if f.HasLine {
-			b = escape.AppendMember(b, "file", j.g.s.shown(f.File))
+			b = escape.AppendMember(b, "file", j.g.s.o.ShownFile(f.File))
 			b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
 			b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
 		} else {
@@ -224,7 +225,7 @@ func (j *objectPrinter) function(n uint32) {
 	j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(n), 10)
 	j.b = escape.AppendMember(j.b, "function", g.title(n))
 	link := j.text(at.link)
-	if link == "" && isMangled(j.text(at.fn)) {
+	if link == "" && report.IsMangled(j.text(at.fn)) {
 		link = j.text(at.fn)
 	}
 	if link != "" && link != g.title(n) {

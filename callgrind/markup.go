@@ -10,6 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // NewMarkup returns a writer that renders the profile written to it to dst, in
@@ -20,9 +21,9 @@ import (
 // lines are whole; Close renders the rest.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
-	r.Reader = newReader(r.record, o.diagnose, o.Budget)
+	r.Reader = newReader(r.record, o.Report, o.Budget)
 	r.Reader.foreign = r.log
-	r.objects = objects{o: &o, r: r.Reader}
+	r.objects = newObjects(&o.Options, r.Reader)
 	return r
 }
 
@@ -54,9 +55,9 @@ func (r *renderer) Close() error {
 	r.flush()
 	told := 0
 	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
-		if f := r.objects.of(n); told < maxTold && f != nil && f.err != nil {
+		if f := r.objects.of(n); told < maxTold && f != nil && f.Err != nil {
 			told++
-			r.o.diagnose(f.err.Error() + "; the addresses in it stay as they are")
+			r.o.Report(f.Fault().Error() + "; the addresses in it stay as they are")
 		}
 	}
 	if err == nil {
@@ -209,7 +210,7 @@ func (r *renderer) called(at *Place) {
 		r.clean(rest)
 		return
 	}
-	if !isMangled(name) {
+	if !report.IsMangled(name) {
 		r.clean(name)
 		return
 	}
@@ -273,19 +274,19 @@ func (r *renderer) present(object Name) {
 	if len(r.shown) >= maxFunctions {
 		return
 	}
-	if r.shown[object] = 0; f == nil || f.err != nil || f.id.IsZero() && r.o.Elements {
+	if r.shown[object] = 0; f == nil || f.Err != nil || f.ID.IsZero() && r.o.Elements {
 		return
 	}
 	r.number++
 	base := r.number << moduleShift
-	name := path.Base(f.name)
-	if f.id.IsZero() {
-		name = f.path
+	name := path.Base(f.Name)
+	if f.ID.IsZero() {
+		name = f.Path
 	}
-	r.element(markup.Module{ID: r.number, Name: name, BuildID: f.id})
+	r.element(markup.Module{ID: r.number, Name: name, BuildID: f.ID})
 	r.text("\n")
-	for i := range f.loads {
-		s := &f.loads[i]
+	for i := range f.Loads {
+		s := &f.Loads[i]
 		if (s.Addr+s.MemSize)>>moduleShift != 0 {
 			continue
 		}

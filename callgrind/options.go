@@ -1,12 +1,9 @@
 package callgrind
 
 import (
-	"context"
 	"io"
-	"time"
 
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/report"
 )
 
 // Output is what a report is printed as.
@@ -28,44 +25,15 @@ const (
 	Calling                  // whom it called
 )
 
-// Options say where the files of a profile's objects are, and what a report
-// shows.
+// Options are those of every reader of reports, and what a profile's report shows. Unresolved counts
+// functions, not frames. With Elements only addresses in files with a build ID become elements.
 type Options struct {
-	// Symbolizer answers locations. It may be nil. Objects without a build ID
-	// are asked for by their path: Options.Finders of it must know such.
-	Symbolizer *symbolize.Symbolizer
-
-	// Elements is for NewMarkup: only what another program can answer becomes
-	// an element, that is addresses in files with a build ID.
-	Elements bool
-
-	// Sysroot is the folder below which the objects' files are, if it is not the
-	// root. PrefixMap replaces the first prefix that matches of a file's name,
-	// of objects and of sources; that is then its place.
-	Sysroot   string
-	PrefixMap []PrefixMap
-
-	// NoPaths opens no file because the profile names it: what has no name in the
-	// profile stays without.
-	NoPaths bool
-
-	// Basenames shows source files without their folders.
-	Basenames bool
-
-	// Wait is how long the report may wait for the debug file of an object,
-	// counted from the object's first line. Context ends all waiting; nil never
-	// does.
-	Wait    time.Duration
-	Context context.Context
+	report.Options
 
 	// Budget bounds the heap that the names, places and calls of the profile take. If it is full,
 	// places that are new count for their functions, with a diagnostic. Profiles that are read at
 	// the same time may share one. Nil: DefaultMaxMemory for this profile alone.
 	Budget *Budget
-
-	// Diagnose is told, in one line each, what is wrong with the profile, and
-	// which objects' files are not there. Nil: nobody is.
-	Diagnose func(string)
 
 	// Foreign takes the lines that are not of a profile, as they came, before the table is printed;
 	// it is closed before that. It is for NewReport with Table; NewMarkup makes text of such lines.
@@ -91,7 +59,7 @@ type Options struct {
 
 	// Threshold is how many percent of the costs the functions that are shown
 	// account for; with Inclusive, functions below 100 - Threshold percent are
-	// not shown. Negative: the default, 99.
+	// not shown. 0: the default, 99.
 	Threshold float64
 
 	// Source shows the costs of lines beside the lines, of files that are there.
@@ -104,20 +72,4 @@ type Options struct {
 
 	// Color marks up the table for a terminal.
 	Color bool
-}
-
-// PrefixMap replaces the prefix Old of a file's name by New.
-type PrefixMap = buildid.PrefixMap
-
-func (o *Options) diagnose(s string) {
-	if o.Diagnose != nil {
-		o.Diagnose(s)
-	}
-}
-
-func (o *Options) context() context.Context {
-	if o.Context != nil {
-		return o.Context
-	}
-	return context.Background()
 }

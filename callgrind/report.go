@@ -5,17 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/report"
 )
 
 // NewReport returns a writer that sums the profile written to it, and prints the
-// report of it to w as Options.Output says, its locations answered by s. A table
+// report of it to w as Options.Output says, its locations answered by the symbolizer of o. A table
 // and the functions of JSON are printed by Close, a profile part by part.
-func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) *Report {
-	o.Symbolizer = s
+func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o}
-	r.Reader = newReader(r.record, o.diagnose, o.Budget)
+	r.Reader = newReader(r.record, o.Report, o.Budget)
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
 	r.out = printer{w: w}
@@ -39,18 +37,10 @@ type Report struct {
 	out   printer
 	again *rewriter
 
-	object     Name // of the last line
-	openLine   bool // the last line that Foreign was given has no end
-	unresolved []Unresolved
-	failed     error
-}
-
-// Unresolved is an object some of whose functions have no names.
-type Unresolved struct {
-	ID        buildid.ID // of its file, if that is there
-	Path      string     // of it on this machine
-	Functions int
-	Err       error // why; nil: no symbol covers them
+	object   Name // of the last line
+	openLine bool // the last line that Foreign was given has no end
+	missing  report.Missing
+	failed   error
 }
 
 // record adds a record.
@@ -114,9 +104,9 @@ func (r *Report) Close() error {
 	}
 	switch {
 	case r.Reader.number == 0:
-		r.o.diagnose("it is no profile: it is empty (with --separate-threads=yes, Callgrind writes one a thread, FILE-01 and so on)")
+		r.o.Report("it is no profile: it is empty (with --separate-threads=yes, Callgrind writes one a thread, FILE-01 and so on)")
 	case len(r.Events()) == 0:
-		r.o.diagnose("it is no profile: it has no events: line, and no costs")
+		r.o.Report("it is no profile: it has no events: line, and no costs")
 	case r.again == nil:
 		r.m.widen(len(r.Events())) // the last ones may have been named without costs
 		v := resolve(r.m, r.s)
@@ -131,7 +121,11 @@ func (r *Report) Close() error {
 		r.note(r.again.unresolved)
 	}
 	r.out.flush()
-	r.s.objects.tell(r.unresolved)
+	unresolved := r.missing.List()
+	r.s.objects.tell(r.o, unresolved)
+	if r.o.Unresolved != nil {
+		r.o.Unresolved(unresolved)
+	}
 	switch {
 	case err == nil && r.out.err != nil:
 		err = r.out.err
@@ -141,29 +135,11 @@ func (r *Report) Close() error {
 	return err
 }
 
-// Unresolved returns, after Close, the objects of functions without names.
-func (r *Report) Unresolved() []Unresolved { return r.unresolved }
-
 // note keeps what stayed without a name.
 func (r *Report) note(needed map[Name]int) {
 	for _, n := range slices.Sorted(maps.Keys(needed)) {
-		count := needed[n]
-		f := r.s.objects.byName[n]
-		if count == 0 || f == nil {
-			continue
-		}
-		err := f.err
-		if err == nil {
-			err = f.failed
-		}
-		i := slices.IndexFunc(r.unresolved, func(u Unresolved) bool { return u.Path == f.path })
-		if i < 0 && len(r.unresolved) < maxObjects {
-			i = len(r.unresolved)
-			r.unresolved = append(r.unresolved, Unresolved{ID: f.id, Path: f.path})
-		}
-		if i >= 0 {
-			r.unresolved[i].Functions += count
-			r.unresolved[i].Err = err
+		if f := r.s.objects.byName[n]; f != nil && needed[n] > 0 {
+			r.missing.Add(f.Unresolved(int64(needed[n]), f.failed))
 		}
 	}
 }

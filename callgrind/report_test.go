@@ -1,6 +1,8 @@
 package callgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -34,11 +36,12 @@ func testOptions(t testing.TB) Options {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(path)}})
 	t.Cleanup(func() { s.Close() })
 	return Options{
-		Symbolizer: s,
-		PrefixMap:  []PrefixMap{{Old: "/lib/prog.so", New: path}},
-		Wait:       time.Minute,
-		Threshold:  -1,
-		Label:      "profile",
+		Options: report.Options{
+			Symbolizer: s,
+			PrefixMap:  []buildid.PrefixMap{{Old: "/lib/prog.so", New: path}},
+			Wait:       time.Minute,
+		},
+		Label: "profile",
 	}
 }
 
@@ -69,7 +72,7 @@ func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) 
 		write(NewMarkup(dst, o))
 		dst.Close()
 	} else {
-		write(NewReport(&out, o.Symbolizer, o))
+		write(NewReport(&out, o))
 	}
 	dir, err := filepath.Abs("..")
 	if err != nil {
@@ -118,7 +121,7 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 		case "--source":
 			o.Source = true
 			path, _ := filepath.Abs(filepath.FromSlash("../symbolize/testdata/arch"))
-			o.PrefixMap = append(o.PrefixMap, PrefixMap{Old: "/src", New: path})
+			o.PrefixMap = append(o.PrefixMap, buildid.PrefixMap{Old: "/src", New: path})
 		case "--tree":
 			o.Tree = map[string]Tree{"caller": Callers, "calling": Calling, "both": Callers | Calling}[value]
 		case "--show":
@@ -226,7 +229,7 @@ func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	}
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}}})
 	t.Cleanup(func() { s.Close() })
-	o := Options{Symbolizer: s, PrefixMap: []PrefixMap{{Old: "/bin/fixed", New: path}}, Wait: time.Minute, Output: Profile}
+	o := Options{Options: report.Options{Symbolizer: s, PrefixMap: []buildid.PrefixMap{{Old: "/bin/fixed", New: path}}, Wait: time.Minute}, Output: Profile}
 	const nameless = "events: Ir\nob=/bin/fixed\nfl=???\nfn=0x00000000004010b0\n0 1\n"
 	for _, c := range []struct{ name, profile, want string }{
 		{"of Callgrind", "creator: callgrind-3.19.0\n" + nameless, "(below main)"},

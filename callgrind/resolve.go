@@ -108,7 +108,7 @@ func (v *resolution) want() {
 		if hex && file != nil {
 			v.needed[f.object]++
 		}
-		v.needy[i] = file != nil && file.err == nil && v.s.o.Symbolizer != nil
+		v.needy[i] = file != nil && file.Err == nil && v.s.o.Symbolizer != nil
 	}
 }
 

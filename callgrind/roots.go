@@ -34,7 +34,7 @@ func (o *Options) sourceRoots() (all sourceRoots) {
 		root, err := openRoot(dir)
 		if err != nil {
 			if i < len(named) { // a prefix need not be a folder
-				o.diagnose("--source: " + err.Error())
+				o.Report("--source: " + err.Error())
 			}
 			continue
 		}
@@ -43,7 +43,7 @@ func (o *Options) sourceRoots() (all sourceRoots) {
 	return all
 }
 
-func newPrefixes(maps []PrefixMap) (all []string) {
+func newPrefixes(maps []buildid.PrefixMap) (all []string) {
 	for _, m := range maps {
 		if m.New != "" {
 			all = append(all, m.New)

@@ -1,6 +1,9 @@
 package callgrind
 
 import (
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
+
 	"errors"
 	"os"
 	"path/filepath"
@@ -37,7 +40,7 @@ func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		roots []string
-		maps  []PrefixMap
+		maps  []buildid.PrefixMap
 		want  string // a text that is printed
 	}{
 		{at("src/a.c"), nil, nil, "int a;"}, // the current folder
@@ -67,12 +70,12 @@ func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 		{at("linked/a.c"), []string{at("linked")}, nil, "int a;"},
 		{at("src/a.c"), []string{at("linked")}, nil, "int a;"},
 		{at("src/a.c"), []string{at("none")}, nil, "--source: "},
-		{"/build/c.c", nil, []PrefixMap{{Old: "/build", New: at("more")}}, "int c;"},
-		{"/build/../canary", nil, []PrefixMap{{Old: "/build", New: at("more")}}, "not opened"},
-		{"/build/canary", nil, []PrefixMap{{Old: "/build/c", New: at("c")}}, "not opened"}, // a prefix that is no folder
-		{at("canary"), nil, []PrefixMap{{Old: "/x", New: ""}}, "not opened"},
+		{"/build/c.c", nil, []buildid.PrefixMap{{Old: "/build", New: at("more")}}, "int c;"},
+		{"/build/../canary", nil, []buildid.PrefixMap{{Old: "/build", New: at("more")}}, "not opened"},
+		{"/build/canary", nil, []buildid.PrefixMap{{Old: "/build/c", New: at("c")}}, "not opened"}, // a prefix that is no folder
+		{at("canary"), nil, []buildid.PrefixMap{{Old: "/x", New: ""}}, "not opened"},
 	} {
-		o := Options{Source: true, SourceRoots: tt.roots, PrefixMap: tt.maps, Threshold: 100}
+		o := Options{Options: report.Options{PrefixMap: tt.maps}, Source: true, SourceRoots: tt.roots, Threshold: 100}
 		got := printed(t, []byte("events: Ir\nfl="+tt.name+"\nfn=f\n1 10\n"), 1<<20, false, o)
 		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s, %q, %v: got\n%s\nwant %q in it", tt.name, tt.roots, tt.maps, got, tt.want)

@@ -82,7 +82,7 @@ func (t *listing) sources() {
 			outside = append(outside, f)
 			continue
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			t.o.diagnose("--source: " + err.Error())
+			t.o.Report("--source: " + err.Error())
 			fallthrough
 		case err != nil || shown == maxSources:
 			missing = append(missing, f)
@@ -104,7 +104,7 @@ func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, a
 	t.b = append(t.b, '\n')
 	t.put(faint, string(escape.AppendText(nil, heading, ""))+"\n")
 	for _, f := range files {
-		t.b = append(escape.AppendText(append(t.b, "  "...), t.g.s.shown(t.g.m.r.Text(f)), ""), share(totals[f], all)...)
+		t.b = append(escape.AppendText(append(t.b, "  "...), t.g.s.file(f), ""), share(totals[f], all)...)
 		t.b = append(t.b, '\n')
 		t.send()
 	}
@@ -112,7 +112,7 @@ func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, a
 
 // read returns what is in a source file below one of the roots, if that is there and not too large.
 func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
-	file, err := roots.open(t.o.located(t.g.m.r.Text(f)))
+	file, err := roots.open(t.o.Place(t.g.m.r.Text(f)))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
 // source prints a file.
 func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, total int64) {
 	t.b = append(t.b, '\n')
-	t.put(bold, string(escape.AppendText(nil, t.g.s.shown(t.g.m.r.Text(f)), "")))
+	t.put(bold, string(escape.AppendText(nil, t.g.s.file(f), "")))
 	if len(t.sorting) > 0 {
 		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].of(t.g.total)))
 	}

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/demangle"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -46,7 +46,7 @@ type symbols struct {
 }
 
 func newSymbols(r *Reader, o *Options) *symbols {
-	return &symbols{r: r, o: o, objects: objects{o: o, r: r}, index: make(map[physical]uint32), known: make(map[location]code)}
+	return &symbols{r: r, o: o, objects: newObjects(&o.Options, r), index: make(map[physical]uint32), known: make(map[location]code)}
 }
 
 // maxKnown is how many answers are remembered.
@@ -80,7 +80,7 @@ func (s *symbols) ask(l location) (c code) {
 	if outer.Func == "" {
 		return c
 	}
-	p := physical{object: l.object, shown: s.r.text([]byte(s.spell(outer))), link: s.r.text([]byte(unversioned(outer))), file: s.r.text([]byte(outer.File))}
+	p := physical{object: l.object, shown: s.r.text([]byte(s.spell(outer))), link: s.r.text([]byte(report.LinkName(outer))), file: s.r.text([]byte(outer.File))}
 	n, ok := s.index[p]
 	if !ok {
 		if len(s.physical) >= maxFunctions {
@@ -94,23 +94,13 @@ func (s *symbols) ask(l location) (c code) {
 	return c
 }
 
-// unversioned returns the name that the linker knows, without the version of a
-// library's function.
-func unversioned(f *symbolize.Frame) string {
-	name := f.Linkage
-	if i := strings.IndexByte(name, '@'); i > 0 && f.FromSymbol && name[0] != '?' {
-		return name[:i]
-	}
-	return name
-}
-
 // spell returns the name of a function as Valgrind writes it, which is how the
 // profile has others.
 func (s *symbols) spell(f *symbolize.Frame) string {
-	link := unversioned(f)
+	link := report.LinkName(f)
 	switch {
-	case s.below && isBelowMain(link):
-		return belowMain
+	case s.below && report.IsBelowMain(link):
+		return report.BelowMain
 	case s.mangled || f.Func == f.Linkage: // nothing to demangle, or it shall not be
 		return link
 	}
@@ -167,26 +157,9 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 	if len(name) > maxCompared {
 		return false
 	}
-	shown := closed(s.r.Text(p.shown))
-	rest, ok := strings.CutPrefix(closed(name), shown)
+	shown := report.Closed(s.r.Text(p.shown))
+	rest, ok := strings.CutPrefix(report.Closed(name), shown)
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
-}
-
-// closed returns a demangled name as newer demanglers write it: without blanks
-// between the ends of templates, and with the mark of a clone in one way.
-func closed(fn string) string {
-	for strings.Contains(fn, "> >") {
-		fn = strings.ReplaceAll(fn, "> >", ">>")
-	}
-	if i := strings.Index(fn, " [clone ."); i >= 0 {
-		fn = fn[:i] + strings.ReplaceAll(strings.ReplaceAll(fn[i:], " [clone .", " (."), "]", ")")
-	}
-	return fn
-}
-
-// isMangled reports whether names of C++ are as the linker knows them.
-func isMangled(name string) bool {
-	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
 }
 
 // style finds out how Valgrind was told to show names: as the linker knows them
@@ -196,28 +169,12 @@ func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {
 		name, _, _ := strings.Cut(m.r.Text(f.name), "'")
-		s.mangled = s.mangled || isMangled(name)
-		s.below = s.below || name == belowMain
-		plain = plain || isBelowMain(name)
+		s.mangled = s.mangled || report.IsMangled(name)
+		s.below = s.below || name == report.BelowMain
+		plain = plain || report.IsBelowMain(name)
 	}
 	s.below = s.below || !plain && strings.HasPrefix(m.head.creator, "callgrind")
 }
 
-// belowMain is what Valgrind calls all functions that call main.
-const belowMain = "(below main)"
-
-// isBelowMain reports whether it calls so a function of this name.
-func isBelowMain(link string) bool {
-	return link == "_start" || link == "__libc_start_main" || link == "generic_start_main"
-}
-
 // file returns the name of a source file as it is shown.
-func (s *symbols) file(n Name) string { return s.shown(s.r.Text(n)) }
-
-func (s *symbols) shown(name string) string {
-	name, _ = buildid.PrefixMaps(s.o.PrefixMap).Replace(name)
-	if s.o.Basenames {
-		name = name[strings.LastIndexAny(name, `/\`)+1:]
-	}
-	return name
-}
+func (s *symbols) file(n Name) string { return s.o.ShownFile(s.r.Text(n)) }

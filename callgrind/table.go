@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 )
 
 const (
@@ -364,7 +365,7 @@ func (t *listing) list() {
 	}
 	t.b = append(t.b, '\n')
 	if rest := len(t.order) - shown; rest > 0 {
-		t.put(faint, "and "+functions(rest)+" more (--threshold=100 shows all)\n")
+		t.put(faint, "and "+functions(int64(rest))+" more (--threshold=100 shows all)\n")
 	}
 	t.nameless()
 	if t.marked {
@@ -412,7 +413,7 @@ func (t *listing) threshold() float64 {
 	if t.isSigned() {
 		return 100 // no part of the functions accounts for a part of the total
 	}
-	if t.o.Threshold < 0 {
+	if t.o.Threshold == 0 {
 		return defaultThreshold
 	}
 	return t.o.Threshold
@@ -514,7 +515,7 @@ func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s s
 // title returns the name of a function as people know it.
 func (g *graph) title(n uint32) string {
 	name := g.m.r.Text(g.all[n].fn)
-	if isMangled(name) && g.s.o.Symbolizer != nil {
+	if report.IsMangled(name) && g.s.o.Symbolizer != nil {
 		end := strings.IndexAny(name, "'@")
 		if end < 0 {
 			end = len(name)

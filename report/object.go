@@ -22,6 +22,7 @@ const (
 // Why an object file that a report names cannot be used.
 var (
 	ErrNoFile  = errors.New("no such file here; --sysroot names the folder of files from another machine")
+	ErrNoPaths = errors.New("not opened (--no-paths)")
 	ErrNoPath  = errors.New("not an absolute path")
 	ErrDeleted = errors.New("deleted while the program ran; another file may have its name now")
 	ErrNoCode  = errors.New("no code in it")
@@ -84,7 +85,9 @@ func (all *Objects) Named(name string) *Object {
 		all.all = make(map[string]*Object)
 	}
 	all.all[name] = f
-	if f.Err = f.open(); f.Err == nil {
+	if all.o.NoPaths {
+		f.Err = ErrNoPaths
+	} else if f.Err = f.open(); f.Err == nil {
 		if err := object.Guard(func() { f.Err = f.read() }); err != nil {
 			f.Err = err
 		}

@@ -28,6 +28,10 @@ type Options struct {
 	PrefixMap []buildid.PrefixMap
 	Basenames bool
 
+	// NoPaths opens no file because the report names it: what has no name in the report stays
+	// without.
+	NoPaths bool
+
 	// Wait is how long the whole report may wait for debug files, however many are missing: see
 	// [Patience]. Context ends all waiting; nil never does.
 	Wait    time.Duration
@@ -45,8 +49,8 @@ func (o *Options) Place(name string) string {
 	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
-// Source returns the name of a source file as it is shown.
-func (o *Options) Source(name string) string {
+// ShownFile returns the name of a source file as it is shown.
+func (o *Options) ShownFile(name string) string {
 	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
 	if o.Basenames {
 		name = name[strings.LastIndexAny(name, `/\`)+1:]

@@ -91,7 +91,7 @@ func (o *Options) line(f *symbolize.Frame, module string) []byte {
 		b = append(b, "()"...)
 	}
 	if f.File != "" {
-		b = escape.AppendText(append(b, " at "...), o.Source(f.File), "")
+		b = escape.AppendText(append(b, " at "...), o.ShownFile(f.File), "")
 		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
 	}
 	return escape.AppendText(append(b, " from "...), module, "")

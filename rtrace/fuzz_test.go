@@ -92,7 +92,7 @@ func FuzzRtrace(f *testing.F) {
 // and that its records are all of it.
 func untouched(t *testing.T, input []byte) {
 	var out bytes.Buffer
-	w := NewReport(&out, nil, Options{})
+	w := NewReport(&out, Options{})
 	w.Write(input)
 	w.Close()
 	if !bytes.Equal(out.Bytes(), input) {

@@ -309,7 +309,7 @@ func (j *jsonPrinter) frame(b []byte, f *symbolize.Frame) []byte {
 		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = escape.AppendMember(b, "file", j.o.Source(f.File))
+		b = escape.AppendMember(b, "file", j.o.ShownFile(f.File))
 		b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
 		b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
 	} else {

@@ -90,7 +90,7 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	var said []string
 	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { said = append(said, s) }}}
 	var out bytes.Buffer
-	w := NewReport(&out, o.Symbolizer, o)
+	w := NewReport(&out, o)
 	before := live()
 	w.Write(missing)
 	if kept := live() - before - int64(out.Cap()); kept > 2*maxHold {

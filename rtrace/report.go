@@ -4,20 +4,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // NewReport returns a writer that prints the report written to it to w, its
-// frames resolved by s. With the form [Text] it is the report again: frames that
+// frames resolved by the symbolizer of o. With the form [Text] it is the report again: frames that
 // were resolved have the function, and the line or the file, behind their
 // address, and a line for each inlined call; the header says so; all else is as
 // it was. With [JSON] it is an object for each record: report.schema.json. What
 // is written is printed as far as its lines are whole, but for calls that
 // o.Processing keeps, and for what comes before the first frame that is
 // resolved: the header is not known before. Close prints the rest.
-func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) io.WriteCloser {
-	o.Symbolizer = s
+func NewReport(w io.Writer, o Options) io.WriteCloser {
 	p := &printer{w: w}
 	if o.Output == JSON {
 		j := &jsonPrinter{printer: p}

@@ -117,10 +117,10 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 	}
 	switch words[0] {
 	case "rtrace":
-		return NewReport(w, o.Symbolizer, o)
+		return NewReport(w, o)
 	case "json":
 		o.Output = JSON
-		return NewReport(w, o.Symbolizer, o)
+		return NewReport(w, o)
 	case "elements":
 		o.Elements = true
 	case "markup":

@@ -54,7 +54,7 @@ func FuzzValgrind(f *testing.F) {
 		fuzztest.Growth(t, data, func(data []byte) { markupOf(t, []byte("<valgrindoutput>"+string(data)), 1<<20, o) })
 		text := markupOf(t, input, 64, o)
 		var out bytes.Buffer
-		w := NewReport(&out, nil, o)
+		w := NewReport(&out, o)
 		w.Write(input)
 		w.Close()
 		for line := range strings.Lines(out.String()) {

@@ -305,7 +305,7 @@ func (r *renderer) position(f *Frame) {
 	if len(f.File)+len(f.Dir) == 0 && f.Line == 0 {
 		return
 	}
-	r.line = escape.AppendText(r.line, r.o.Source(f.source()), "\t")
+	r.line = escape.AppendText(r.line, r.o.ShownFile(f.source()), "\t")
 	if f.Line != 0 {
 		r.line = strconv.AppendUint(append(r.line, ':'), f.Line, 10)
 	}

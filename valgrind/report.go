@@ -20,10 +20,9 @@ const reportVersion = `{"v":1`
 
 // NewReport returns a writer that prints the report written to it to w as JSON
 // Lines: an object for each record, with all that is in it in its order, its
-// frames resolved by s. The published form is report.schema.json. What is
+// frames resolved by the symbolizer of o. The published form is report.schema.json. What is
 // written is printed as far as its records are whole; Close prints the rest.
-func NewReport(w io.Writer, s *symbolize.Symbolizer, o Options) io.WriteCloser {
-	o.Symbolizer = s
+func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers
 	r.Reader = NewReader(r.record)
@@ -335,7 +334,7 @@ func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
 		b = escape.AppendMember(b, "linkage", f.Linkage)
 	}
 	if f.File != "" {
-		b = escape.AppendMember(b, "file", r.o.Source(f.File))
+		b = escape.AppendMember(b, "file", r.o.ShownFile(f.File))
 		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
 		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
 	} else {
@@ -358,7 +357,7 @@ func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string)
 		b = escape.AppendMember(b, "linkage", linkage)
 	}
 	if f.File != nil {
-		b = escape.AppendMember(b, "file", r.o.Source(f.source()))
+		b = escape.AppendMember(b, "file", r.o.ShownFile(f.source()))
 		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
 	}
 	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')

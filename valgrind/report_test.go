@@ -19,7 +19,7 @@ import (
 func reportOf(t *testing.T, report []byte, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := NewReport(&out, o.Symbolizer, o)
+	w := NewReport(&out, o)
 	if _, err := w.Write(report); err != nil {
 		t.Fatal(err)
 	}

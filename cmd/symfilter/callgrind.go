@@ -76,7 +76,7 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		at.batch.on = true
 		o.Foreign = logLines{at}
 	}
-	return profileReport{callgrind.NewReport(at.batch.w, r.sym, o), at}
+	return profileReport{callgrind.NewReport(at.batch.w, o), at}
 }
 
 // logLines takes the lines of an input that are not of its format: they are printed as those of a log

@@ -115,9 +115,9 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON
-		return rtrace.NewReport(at.batch.w, r.sym, o)
+		return rtrace.NewReport(at.batch.w, o)
 	case outputRTrace:
-		return at.harmless(func(w io.Writer) io.WriteCloser { return rtrace.NewReport(w, r.sym, o) })
+		return at.harmless(func(w io.Writer) io.WriteCloser { return rtrace.NewReport(w, o) })
 	}
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return rtrace.NewMarkup(dst, o) })
 }

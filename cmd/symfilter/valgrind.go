@@ -75,7 +75,7 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	}
 	o.Ahead = lookAhead(at.in, o)
 	if r.output == outputJSON {
-		return valgrind.NewReport(at.batch.w, o.Symbolizer, o)
+		return valgrind.NewReport(at.batch.w, o)
 	}
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
