@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/callgrind"
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -42,29 +42,20 @@ func (f *callgrindFlags) define(set *pflag.FlagSet) {
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	f := &r.c.callgrind
 	o := callgrind.Options{
-		Symbolizer: r.sym,
-		Elements:   r.output == outputMarkup,
-		Sysroot:    r.c.sysroot,
-		NoPaths:    r.c.noPaths,
-		Basenames:  r.c.basenames,
-		Wait:       at.wait,
-		Budget:     r.profiles,
-		Context:    r.ctx,
-		Diagnose:   at.diagnose,
-		Label:      at.label,
-		Tree:       map[string]callgrind.Tree{"caller": callgrind.Callers, "calling": callgrind.Calling, "both": callgrind.Callers | callgrind.Calling}[f.tree],
-		Inclusive:  f.inclusive,
-		Show:       splitWords(f.show),
-		Sort:       splitWords(f.sort),
-		Threshold:  -1,
-		Source:     f.source || len(f.roots) > 0,
-		Color:      r.color,
+		Options:   r.options(at),
+		Budget:    r.profiles,
+		Label:     at.label,
+		Tree:      map[string]callgrind.Tree{"caller": callgrind.Callers, "calling": callgrind.Calling, "both": callgrind.Callers | callgrind.Calling}[f.tree],
+		Inclusive: f.inclusive,
+		Show:      splitWords(f.show),
+		Sort:      splitWords(f.sort),
+		Source:    f.source || len(f.roots) > 0,
+		Color:     r.color,
 	}
 	o.SourceRoots = f.roots
 	if f.threshold.set {
-		o.Threshold = f.threshold.n
+		o.Threshold = max(f.threshold.n, math.SmallestNonzeroFloat64) // 0 is the default
 	}
-	o.PrefixMap = r.prefixes
 	switch r.output {
 	case outputMarkup:
 		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, o) })
@@ -87,7 +78,8 @@ func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
 
 func (l logLines) Close() error { return errors.Join(l.at.filter.Close(), l.at.batch.Flush()) }
 
-// A profileReport tells at its end what stayed unresolved.
+// A profileReport prints as soon as there is something, and makes errors of flags of those about
+// events.
 type profileReport struct {
 	*callgrind.Report
 	at *arrival
@@ -103,13 +95,6 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error {
 	err := p.Report.Close()
-	var modules []filter.Unresolved
-	var total int64
-	for _, u := range p.Unresolved() {
-		modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: int64(u.Functions), Err: u.Err})
-		total += int64(u.Functions)
-	}
-	p.at.add(modules, total)
 	var event *callgrind.EventError
 	if errors.As(err, &event) {
 		return usageError{err}

@@ -17,6 +17,7 @@ import (
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
@@ -118,14 +119,39 @@ type reports struct {
 	profiles *callgrind.Budget // of all profiles together
 	c        *config
 
-	valgrindOptions valgrind.Options
+	maps []valgrind.Map // of Valgrind's reports
 }
 
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
-	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, c: c}
+	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, maps: maps, c: c}
 	r.profiles = callgrind.NewBudget(int64(c.maxMemory) / 2)
-	r.valgrindOptions = valgrind.Options{Symbolizer: sym, Sysroot: c.sysroot, NoPaths: c.noPaths, PrefixMap: prefixes, Maps: maps, Context: ctx}
 	return r
+}
+
+// options returns the options that all readers of reports have.
+func (r *reports) options(at *arrival) report.Options {
+	return report.Options{
+		Symbolizer: r.sym,
+		Elements:   r.output == outputMarkup,
+		Sysroot:    r.c.sysroot,
+		PrefixMap:  r.prefixes,
+		Basenames:  r.c.basenames,
+		NoPaths:    r.c.noPaths,
+		Wait:       at.wait,
+		Context:    r.ctx,
+		Diagnose:   at.diagnose,
+		Unresolved: func(all []report.Unresolved) {
+			var modules []filter.Unresolved
+			var total int64
+			for _, u := range all {
+				total += u.Frames
+				if u.Path != "" {
+					modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: u.Frames, Err: u.Err})
+				}
+			}
+			at.add(modules, total)
+		},
+	}
 }
 
 // An arrival is an input whose format is being recognised.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
@@ -88,30 +87,8 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 
 // rtrace returns what translates a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
-	o := rtrace.Options{
-		Symbolizer: r.sym,
-		Elements:   r.output == outputMarkup,
-		Sysroot:    r.c.sysroot,
-		NoPaths:    r.c.noPaths,
-		Basenames:  r.c.basenames,
-		Processing: r.c.rtrace.processing,
-		Wait:       at.wait,
-		Context:    r.ctx,
-		Diagnose:   at.diagnose,
-		Unresolved: func(all []rtrace.Unresolved) {
-			var modules []filter.Unresolved
-			var total int64
-			for _, u := range all {
-				total += u.Frames
-				if u.Path != "" {
-					modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: u.Frames, Err: u.Err})
-				}
-			}
-			at.add(modules, total)
-		},
-	}
+	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
 	o.Processing.MaxMemory = int64(r.c.maxMemory) / 2
-	o.PrefixMap = r.prefixes
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON

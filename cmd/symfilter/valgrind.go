@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/valgrind"
@@ -57,22 +56,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // valgrind returns what translates a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
-	o := r.valgrindOptions
-	o.Wait = at.wait
-	o.Diagnose = at.diagnose
-	o.Elements = r.output == outputMarkup
-	o.Basenames = r.c.basenames
-	o.Unresolved = func(all []valgrind.Unresolved) {
-		var modules []filter.Unresolved
-		var total int64
-		for _, u := range all {
-			total += u.Frames
-			if u.Path != "" {
-				modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: u.Frames, Err: u.Err})
-			}
-		}
-		at.add(modules, total)
-	}
+	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, o)
 	if r.output == outputJSON {
 		return valgrind.NewReport(at.batch.w, o)

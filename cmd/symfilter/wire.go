@@ -13,8 +13,8 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
-	"github.com/symfilter/symfilter/valgrind"
 )
 
 // How long the lines of an input may wait for debug files, unless --wait says.
@@ -194,7 +194,7 @@ func (c *config) finders() (finders []symbolize.Finder) {
 	if c.noPaths {
 		return finders
 	}
-	return append(finders, buildid.ModulePath{}, valgrind.Files{})
+	return append(finders, buildid.ModulePath{}, report.Files{})
 }
 
 // symbolPath returns the finder for paths, which remembers what it learns about

@@ -21,12 +21,13 @@ const module = "github.com/symfilter/symfilter"
 // programs of the house itself may import everything.
 var direction = map[string][]string{
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace"},
-	"filter":              {"markup", "sgr", "symbolize", "buildid", "internal/escape"},
+	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid"},
-	"valgrind":            {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
-	"callgrind":           {"markup", "symbolize", "buildid", "internal/object", "internal/escape", "internal/demangle"},
-	"rtrace":              {"markup", "symbolize", "buildid", "internal/object", "internal/escape"},
+	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/escape"},
+	"callgrind":           {"markup", "report", "symbolize", "buildid", "internal/object", "internal/escape", "internal/demangle"},
+	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/escape"},
 	"markup":              {"buildid"},
+	"report":              {"symbolize", "buildid", "internal/object"},
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
