@@ -29,7 +29,7 @@ type Envelope struct {
 	ascii bool // nothing else may stand around the text: a terminal would obey it
 	dict  bool // a hexdict is open: each line may be part of it
 	hint  int
-	doubt bool // no entry is known to end in a line end: the log may be another program's
+	doubt bool // recognised by the head of an entry alone: the log may be another program's
 
 	tail []byte // the unfinished last line
 	long bool   // it is longer than maxLine: what comes goes out uninterpreted
@@ -153,8 +153,8 @@ func (e *Envelope) Close() error {
 	return err
 }
 
-// passUnfinished passes an unfinished last line on as it came: of a log that pauses while it is not
-// even known whether it is one. Nothing of that line is opened any more.
+// passUnfinished passes an unfinished last line on as it came. It is for a log that pauses within its
+// first entry: nothing of that line is opened any more.
 func (e *Envelope) passUnfinished() error {
 	if len(e.tail) > 0 {
 		e.passOn(nil, func() {})
@@ -182,9 +182,9 @@ func (e *Envelope) quick() bool {
 	return !e.every && !e.dict && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle looks at the first entry of a log of which only that it begins as one of Docker is known. If
-// its text lacks a line end though it is shorter than what Docker cuts, other entries will lack it too:
-// it is another program's log, in which each entry is a line.
+// settle looks at the first entry of a log that was recognised by the head of an entry alone. If its
+// text lacks a line end, but is shorter than the lines that Docker cuts, the log is another program's:
+// there each entry is a line.
 func (e *Envelope) settle(b []byte) {
 	line, _, _ := bytes.Cut(b, newline)
 	p, text, ok := e.c.open(line, &e.text)

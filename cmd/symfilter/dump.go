@@ -104,8 +104,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file does not say all, and so many times as long have passed as writing it
-// took.
+// due reports whether the file lacks entries of the list, and was written last at least share times as
+// long ago as that took.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -60,7 +60,7 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	return n, err
 }
 
-// await sees to it that lines whose format is not known are kept for 100 ms of silence at most.
+// await starts the timer that settles an unknown format after 100 ms of silence, or stops it.
 func (f *followed) await() {
 	switch undecided := f.input.Undecided(); {
 	case undecided && f.silence == nil:
@@ -72,7 +72,7 @@ func (f *followed) await() {
 	}
 }
 
-// silent settles the format by the lines that there are.
+// silent settles the format by the lines kept so far.
 func (f *followed) silent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,7 +89,7 @@ func (f *followed) silent() {
 	f.await() // what is packed may not be unpacked yet
 }
 
-// takeIn filters lines for their context only.
+// takeIn filters the lines that may change what later lines mean.
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
 	for len(lines) > 0 {
