@@ -27,6 +27,7 @@ type followFlags struct {
 	state    fileName
 	start    startAt
 	poll     bool
+	wait     waitFor
 	withName bool
 }
 
@@ -36,6 +37,7 @@ func (f *followFlags) define(set *pflag.FlagSet) {
 	set.Var(&f.state, "state", "")
 	set.Var(&f.start, "start-at", "")
 	yesNo(&f.poll, "poll", "")
+	set.Var(&f.wait, "rotate-wait", "")
 	yesNo(&f.withName, "with-filename", "H")
 }
 
@@ -45,7 +47,7 @@ func (f *followFlags) check(c *config, files []string) error {
 		for _, flag := range []struct {
 			name string
 			set  bool
-		}{{"--state", f.state != ""}, {"--start-at", f.start.set}, {"--poll", f.poll}, {"--with-filename", f.withName}} {
+		}{{"--state", f.state != ""}, {"--start-at", f.start.set}, {"--poll", f.poll}, {"--rotate-wait", f.wait.set}, {"--with-filename", f.withName}} {
 			if flag.set {
 				return usageError{fmt.Errorf("%s is for --follow: add that", flag.name)}
 			}
@@ -122,13 +124,14 @@ func (p *pursuit) run(files []string) int {
 	}
 	p.out = outlet{w: p.w, tell: p.diag.line, stop: p.stop.reading, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
 	o := follow.Options{
-		Names: files,
-		Open:  p.sink,
-		Start: flags.start.Start,
-		State: string(flags.state),
-		Poll:  flags.poll,
-		Skip:  func(info os.FileInfo) bool { return os.SameFile(info, self) },
-		Tell:  p.tell,
+		Names:      files,
+		Open:       p.sink,
+		Start:      flags.start.Start,
+		State:      string(flags.state),
+		Poll:       flags.poll,
+		RotateWait: flags.wait.Duration,
+		Skip:       func(info os.FileInfo) bool { return os.SameFile(info, self) },
+		Tell:       p.tell,
 	}
 	if p.dumps != nil {
 		o.Workers = 1 // the list is one for all

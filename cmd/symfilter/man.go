@@ -24,6 +24,13 @@ After a power cut, checkpoints count up to the last sync, which comes 5 s after 
 A symbolic link, or a file that holds anything but a checkpoint, is refused with status 1 and left as it is.
 
 If the disk of the output is full, symfilter --follow waits for space, and tries at least each 5 s; other errors end it with status 1, with a checkpoint of what was written.`
+	manRotation = `A file belongs to a log if rotation gives it its name: numbers, dates, times and words such as old, after the log's name or before its last dot. All that came since the last look are read, the oldest first. A renamed file is kept open until it is removed, at most 8 of one log: what is written to it late is printed.
+
+What is removed or truncated before it is seen is lost. This is reported, with its size as far as that is known: bytes that were seen and not read, and files that had the name for too short a time. With --poll, and on network file systems, a file that comes and goes between two looks leaves no trace.
+
+If a log was copied and truncated, what was not read of it is read from the copy.
+
+If more files are followed than the limit of open files allows (ulimit -n), those that are read to their end are closed, and opened again when they grow.`
 	manExit    = `0: the log was passed on, addresses that stayed unresolved included. 1: an input or output error. 2: called wrongly. 3: with --strict, something stayed unresolved. 128 and the number of the signal that ended it. An output that was closed ends it quietly with 0.`
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )
@@ -43,7 +50,7 @@ func manPage(reference, version, date string) string {
 		b.WriteString(".SH OPTIONS OF " + strings.ToUpper(troff(strings.Join(strings.Fields(command)[:2], " "))) + "\n" + troff(paragraphs[1]) + "\n")
 		manOptions(&b, paragraphs[3])
 	}
-	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
+	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"ROTATION", manRotation}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
 		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
 	}
 	b.WriteString(".SH EXAMPLES\n.nf\n" + troff(unindent(paragraphs[2])) + "\n.fi\n.SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
