@@ -83,6 +83,7 @@ func New(w io.Writer, o Options) *Filter {
 func (f *Filter) Write(p []byte) (int, error) {
 	n := len(p)
 	f.now = 0
+	f.patience.Block()
 	if len(f.tail) > 0 || f.long {
 		p = f.finishLine(p)
 	}

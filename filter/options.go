@@ -83,8 +83,9 @@ type Options struct {
 	// is found, or known to be nowhere.
 	Wait time.Duration
 
-	// WaitPerMinute bounds the waiting of the stream in any minute; 0 does
-	// not.
+	// WaitPerMinute bounds the waiting of the stream in any minute, and lets
+	// the lines of one Write, which came together, wait no longer than Wait in
+	// all; 0 does neither.
 	WaitPerMinute time.Duration
 
 	// OmitModuleLines leaves out the lines that show modules and their maps.

@@ -75,6 +75,12 @@ func TestPatience(t *testing.T) {
 			want:   []string{"0s", "1s", "500ms"},
 		},
 		{
+			name:   "lines that came together wait together",
+			finder: slowFinder{"aa00": 1200 * time.Millisecond, "bb00": 2500 * time.Millisecond, "cc00": 3600 * time.Millisecond},
+			steps:  []string{first + "{{{pc:0x1000}}}\n" + other + "{{{pc:0x2000}}}\n" + third + "{{{pc:0x3000}}}\nplain\n"},
+			want:   []string{"2s"},
+		},
+		{
 			name:   "after a wait in vain, others begin when an answer comes",
 			finder: slowFinder{"aa00": 3 * time.Second, "bb00": time.Second, "cc00": time.Second},
 			steps:  []string{first, "{{{pc:0x1000}}}\n", other, "{{{pc:0x2000}}}\n", "+1500ms", "{{{pc:0x2000}}}\n", third, "{{{pc:0x3000}}}\n"},

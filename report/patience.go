@@ -10,6 +10,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
+// atHand is how long a line may wait for a file on this machine after the lines of its block have
+// waited long enough: finding one takes some milliseconds.
+const atHand = 100 * time.Millisecond
+
 // maxAwaited bounds the build IDs that a Patience remembers: some 8 MiB.
 const maxAwaited = 65536
 
@@ -25,13 +29,15 @@ const maxAwaited = 65536
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
 	Wait       time.Duration   // for one build ID, from the first line that names it
-	PerMinute  time.Duration   // for all of them; 0 is no bound
+	PerMinute  time.Duration   // for all of them; 0 is no bound. With one, the lines of a Block wait no longer than Wait together
 	Context    context.Context // ends all waiting; nil never does
 
 	files  map[buildid.ID]*Awaited
-	vain   bool    // the last wait ended without an answer
-	stuck  bool    // the last wait for a search on this machine did
-	pauses []pause // of the last minute
+	vain   bool          // the last wait ended without an answer
+	stuck  bool          // the last wait for a search on this machine did
+	pauses []pause       // of the last minute
+	block  time.Duration // waited in the current block
+	blocks bool          // Block was called
 }
 
 // Awaited is a debug file that an input has named.
@@ -70,6 +76,10 @@ func (p *Patience) Settle(a *Awaited) {
 	}
 }
 
+// Block notes that the lines that follow came together, and after those before: none of them is held
+// up by longer than Wait.
+func (p *Patience) Block() { p.blocks, p.block = true, 0 }
+
 // left returns how long a line may wait now for the file of a.
 func (p *Patience) left(a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
@@ -78,6 +88,9 @@ func (p *Patience) left(a *Awaited, now time.Time) time.Duration {
 	left := p.Wait - now.Sub(a.since)
 	if p.PerMinute > 0 {
 		left = min(left, p.PerMinute-p.spent(now))
+		if p.blocks {
+			left = min(left, max(p.Wait-p.block, atHand))
+		}
 	}
 	return left
 }
@@ -107,15 +120,18 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	}
 	ctx, cancel := context.WithTimeout(parent, left)
 	defer cancel()
-	if p.vain {
+	enough := p.blocks && p.PerMinute > 0 && p.Wait-p.block <= atHand
+	if p.vain || enough {
 		p.Symbolizer.AwaitLocal(ctx, l)
-		p.stuck = ctx.Err() != nil
+		p.stuck = ctx.Err() != nil && !enough
 		cancel() // servers are no longer waited for
 	}
 	err := ask(ctx)
 	a.pending = errors.Is(err, symbolize.ErrPending)
 	p.vain = a.pending
+	waited := time.Since(now)
+	p.block += waited
 	if p.PerMinute > 0 {
-		p.pauses = append(p.pauses, pause{time.Now(), time.Since(now)})
+		p.pauses = append(p.pauses, pause{time.Now(), waited})
 	}
 }
