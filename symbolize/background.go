@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,7 @@ func (p *pin) release() {
 
 // paysToIndex reports whether an index of m should be made.
 func (b *background) paysToIndex(m *module) bool {
-	if m.index != nil || len(m.source.ID) == 0 || m.dw == nil || m.fault != nil || m.lookups < packedAsks {
+	if m.index != nil || len(m.source.ID) == 0 || m.dw == nil || m.packed || m.fault != nil || m.lookups < packedAsks {
 		return false
 	}
 	return m.inflated || m.lookups >= b.least && m.cost > m.indexPrice()/b.part
@@ -84,17 +85,17 @@ func (s *Symbolizer) index(e *entry) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
+	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.memory.limit()/2) // about: names, and some units
+	if s.closed || !s.memory.take(held, &s.memory.work) {
+		s.background.busy.Store(false)
 		return
 	}
 	x := newIndexer(m.obj, m.dw)
 	m.pin = &pin{held: true}
 	p, dir, source := m.pin, m.dir, m.source
-	held := int64(m.indexPrice()) / int64(time.Second/indexRate) / 4 // about: names, and some units
-	s.memory.heap.Add(held)
 	s.finding.Go(func() {
 		defer s.background.busy.Store(false)
-		defer s.memory.heap.Add(-held)
+		defer s.memory.give(held, &s.memory.work)
 		runtime.LockOSThread() // the thread ends with this goroutine, and is nobody else's
 		lowerPriority(indexNice)
 		err := guard(func() error {
@@ -113,6 +114,9 @@ func (s *Symbolizer) index(e *entry) {
 		defer e.mu.Unlock()
 		if err != nil {
 			e.unindexed = s.ctx.Err() == nil
+			if errors.Is(err, errDear) {
+				e.owes += x.spent.Load()
+			}
 			return
 		}
 		if e.module == m {

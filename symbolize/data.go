@@ -38,7 +38,7 @@ func (s *Symbolizer) data(m *module, addr uint64) (Variable, error) {
 // which is sym if that has a name. The error is ErrNoSymbol or errFault; others
 // are noted.
 func (s *Symbolizer) debugVariable(m *module, addr uint64, sym dwarf.Extent) (v Variable, err error) {
-	if m.dw == nil || s.o.Reaching {
+	if m.dw == nil || m.packed || s.o.Reaching {
 		return v, ErrNoSymbol
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

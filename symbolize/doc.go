@@ -3,7 +3,7 @@
 //
 // A [Symbolizer] asks its [Finder]s for the debug file of a build ID, once
 // however many ask, keeps the file open while it is used, and reads of it only
-// what the answers need. What it keeps on the heap stays under a budget.
+// what the answers need. What it keeps in memory stays under a budget.
 //
 // # Which file is used
 //
@@ -23,10 +23,13 @@
 //     looked for in the background after 5 s, doubling up to a minute, when a
 //     question comes, and takes its place.
 //   - A file that can no longer be read is closed. Debug information that made
-//     its reader panic, or a second time used up what a lookup may cost, is left
-//     alone, and the file's symbols answer. After the first strike the file is
+//     its reader panic, a second time used up what a lookup may cost, or takes
+//     more steps than its answers are worth, is left alone, and the file's
+//     symbols answer. After the first strike the file is
 //     looked at again soon; from the second on after 10 minutes, doubling up to
 //     a day. Strikes are the module's, whatever file it has.
+//   - Debug information for which there is no memory is left alone for 5 s,
+//     doubling up to a minute.
 //   - Under memory pressure modules without a file are forgotten, and their
 //     strikes with them.
 //   - Strings in answers are copies: they are valid after Close.
@@ -38,7 +41,7 @@ import (
 
 // Limits, one a line, with unit and reason.
 const (
-	DefaultMaxMemory = 512 << 20 // bytes of heap; a quarter of what LLVM's symbolizer takes for one big C++ program
+	DefaultMaxMemory = 512 << 20 // bytes of memory; a quarter of what LLVM's symbolizer takes for one big C++ program
 
 	maxMapped     = 32768    // files mapped at once: half of the kernel's default vm.max_map_count
 	maxModuleName = 4 << 10  // bytes kept of a module's name: a longer one is no path
@@ -65,6 +68,23 @@ const (
 	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
 	asideMax   = 24 * time.Hour
 
-	accountSpent   = 2 * time.Millisecond   // of lookups, after which it is taken too: what they can have parsed is some megabytes
-	hopelessLookup = 200 * time.Millisecond // one that fails after this has used up the reader's own budget; the largest good units take a tenth
+	accountSpent = 2 * time.Millisecond // of lookups, after which it is taken too: what they can have parsed is some megabytes
+
+	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns.
+	answerSteps = 1 << 16 // steps of a question that are worth its answer: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, also where units do not fit the memory
+	maxOwed     = 1 << 29 // steps beyond that: 1.5 to 5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
+	indexSteps  = 16      // steps, for each byte of debug information, that making an index may take beside: some 2 are needed
+
+	// Sections that are inflated again, because there was no memory to keep them, are worth it for a while.
+	maxCrowded  = 2 << 30  // bytes inflated again that no answers have paid for: 4 s
+	answerBytes = 16 << 10 // bytes that an answer pays for: 40 µs
+
+	spareShare = 16                     // 1/16 of the budget is for what is counted after it was made: the units that running lookups parse
+	maxInline  = 16 << 20               // bytes that are inflated while a line waits: 40 ms
+	maxPart    = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s
+	smallHeap  = 64 << 10               // bytes of a file that are not worth closing it
+	tellEvery  = 8 << 20                // bytes outside of the heap by which the report of them may be out of date
+	admitWait  = 10 * time.Second       // for memory that others hold; they hold it for the 2 s that inflating a GiB takes
+	admitAgain = 100 * time.Millisecond // from one look at what others could give up to the next
+	freshFor   = time.Second            // for which inflated sections that nobody asked about yet are left alone
 )

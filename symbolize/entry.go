@@ -42,6 +42,13 @@ type entry struct {
 	gone    bool          // no longer in the Symbolizer's map: ask there again
 	reopens bool          // module was closed though it is good: questions wait until it is open again
 
+	unpacking bool          // the sections of module are being inflated, which is finding, too
+	denied    time.Duration // for which there was no memory for module; it doubles
+	evicted   atomic.Int32  // times that inflated sections went to make room for others
+	owes      int64         // steps that lookups took, less those that each may take
+	crowded   int64         // bytes that were inflated again, less those that answers paid for
+	told      string        // the last fault that was notified of
+
 	unindexed bool      // no index could be made
 	heap      int64     // bytes of module that are in the Symbolizer's sum
 	open      openFiles // of module that are in it
@@ -218,7 +225,7 @@ func (s *Symbolizer) provisional(e *entry) bool {
 // pending returns ErrPending if the file of e's module may be better soon;
 // e.mu is held.
 func (e *entry) pending() error {
-	if e.first {
+	if e.first || e.awaitsUnpacking() {
 		return ErrPending
 	}
 	return nil
@@ -272,13 +279,17 @@ func (e *entry) until() time.Time {
 
 // judge sets aside the debug information of e's module if it broke its reader;
 // e.mu is held. A strike counts for the entry: closing the file forgets nothing.
-func (e *entry) judge() {
+func (s *Symbolizer) judge(e *entry) {
 	m := e.module
+	e.charge(s.memory.maxOwed)
 	if m.struck == nil {
 		return
 	}
 	err := m.struck
 	m.struck = nil
+	if errors.Is(err, errDear) {
+		e.strikes, e.owes = max(e.strikes, maxStrikes-1), 0
+	}
 	aside := e.strike()
 	if e.strikes < maxStrikes && !errors.Is(err, errPanic) { // a reader that panicked is in no good state
 		return
@@ -287,6 +298,35 @@ func (e *entry) judge() {
 	e.broken = broken{m.path, m.fault, m.began.Add(aside)}
 	e.pace = 0
 	e.better(m.began)
+	s.notify(e)
+}
+
+// charge adds to what e owes the steps of a question, less those that a question may take. A file that owes too much costs more than its answers are
+// worth.
+func (e *entry) charge(maxOwed int64) {
+	m := e.module
+	if m.dw == nil {
+		return
+	}
+	steps, exhausted := m.dw.Spent()
+	e.owes = max(0, e.owes+steps-answerSteps)
+	e.crowded = max(0, e.crowded-answerBytes)
+	switch {
+	case e.owes > maxOwed:
+		m.struck = errDear
+	case exhausted && m.struck == nil && m.fault != nil:
+		m.struck = m.fault
+	}
+}
+
+// notify tells of what is wrong with e's file, once; e.mu is held.
+func (s *Symbolizer) notify(e *entry) {
+	m := e.module
+	if s.o.Notify == nil || m == nil || m.fault == nil || e.told == m.path {
+		return
+	}
+	e.told = m.path
+	s.o.Notify(m.path + ": " + m.fault.Error())
 }
 
 // better sets the time of the next search for a file better than e's module,

@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -36,6 +37,8 @@ type indexer struct {
 	paths   []filePath
 	symbols []symindex.Symbol
 	read    atomic.Int64 // bytes of units since pages were given back
+	spent   atomic.Int64 // steps so far
+	limit   int64        // steps
 }
 
 type unitStretches struct {
@@ -53,6 +56,7 @@ type filePath struct {
 const (
 	pagesKept     = 24 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
 	namesExpected = 1 << 14  // names of a program that is not small
+	nameTouched   = 1 << 10  // bytes of pages that the system maps for a name, for often others are near
 	namesAtOnce   = 1 << 10  // names demangled by one goroutine at a time
 )
 
@@ -75,7 +79,26 @@ func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 		byRef:  make(map[uint64]uint32, namesExpected),
 		byText: make(map[string]uint32, namesExpected),
 		byPath: make(map[filePath]uint32),
+		limit:  maxOwed + indexSteps*debugBytes(obj),
 	}
+}
+
+// debugBytes returns the bytes of a file that become an index, as they are in it.
+func debugBytes(obj *object.File) (n int64) {
+	for _, name := range []string{".debug_info", ".debug_line"} {
+		data, _ := obj.Data(name) // what cannot be had becomes nothing
+		n += int64(len(data))
+	}
+	return n
+}
+
+// charge counts the steps of d.
+func (x *indexer) charge(d *dwarf.Data) error {
+	steps, _ := d.Spent()
+	if x.spent.Add(steps) > x.limit {
+		return errDear
+	}
+	return nil
 }
 
 // plan finds out what there is to index.
@@ -83,7 +106,8 @@ func (x *indexer) plan() (err error) {
 	if hasSupplement(x.obj) {
 		return errLaterPart
 	}
-	if x.stretches, err = x.dw.Stretches(); err != nil {
+	x.stretches, err = x.dw.Stretches()
+	if err = cmp.Or(x.charge(x.dw), err); err != nil {
 		return err
 	}
 	byUnit := slices.Clone(x.stretches)
@@ -180,6 +204,7 @@ func (x *indexer) walk(ctx context.Context) error {
 			if !ok {
 				n = x.name(x.dw.Name(ref))
 				x.byRef[ref] = n
+				x.touched(nameTouched)
 			}
 			u.nameNumbers[j] = n
 		}
@@ -232,14 +257,19 @@ func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 		}
 		b.AddRow(row, usual)
 	})
-	if err != nil {
+	if err = cmp.Or(x.charge(d), err); err != nil {
 		return nil, err
 	}
 	b.nameNumbers = make([]uint32, len(b.unitIndex.names))
-	if n := x.read.Add(w.Size()); n > pagesKept && x.read.CompareAndSwap(n, 0) {
+	x.touched(w.Size())
+	return b.unitIndex, nil
+}
+
+// touched counts bytes whose pages were read, and lets them go when they are many.
+func (x *indexer) touched(bytes int64) {
+	if n := x.read.Add(bytes); n > pagesKept && x.read.CompareAndSwap(n, 0) {
 		x.obj.ReleasePages()
 	}
-	return b.unitIndex, nil
 }
 
 // file returns the number of a file from 1, or 0 where the unit has none.
@@ -310,6 +340,7 @@ func (x *indexer) writeNames(ctx context.Context) error {
 			for j, name := range part(i) {
 				x.w.AddName(name, shown[j])
 			}
+			x.touched(nameTouched * namesAtOnce)
 			return nil
 		})
 	})

@@ -126,11 +126,11 @@ func (m *module) closeIndex() error {
 
 // spoilt takes an index that contradicts itself, or cannot be read, out of
 // use: debug information answers from now on.
-func (m *module) spoilt(budget int64) {
+func (m *module) spoilt(o *Options) {
 	m.closeIndex()
 	m.dir.Remove(m.source)
 	m.source = symindex.Source{}
-	if err := m.affordable(budget); err != nil && m.dw != nil {
+	if err := m.affordable(o); err != nil && m.dw != nil {
 		m.dw.Close()
 		m.dw, m.fault = nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Symbolizer) indexFrames(m *module, dst []Frame, addr uint64) (frames []
 		return err
 	})
 	if err != nil {
-		m.spoilt(s.o.MaxMemory)
+		m.spoilt(&s.o)
 		return dst[:start], false
 	}
 	return dst, true
@@ -164,7 +164,7 @@ func (s *Symbolizer) indexSymbol(m *module, addr uint64) (v symbol, ok bool) {
 		return err
 	})
 	if err != nil {
-		m.spoilt(s.o.MaxMemory)
+		m.spoilt(&s.o)
 		return symbol{}, false
 	}
 	return v, ok
@@ -185,7 +185,7 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
 		return dst, false
 	}
 	m := e.module
-	if m == nil || m.dw == nil || e.finding {
+	if m == nil || m.dw == nil || e.finding || e.awaitsUnpacking() {
 		e.mu.Unlock()
 		return dst, false
 	}
@@ -193,7 +193,7 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e.used.Store(s.clock.Add(1))
 	start := len(dst)
 	frames, err := s.code(m, dst, l.Addr)
-	e.judge()
+	s.judge(e)
 	s.release(e, err)
 	return frames, err == nil && len(frames) > start
 }

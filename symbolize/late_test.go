@@ -162,7 +162,7 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 		strike := func(err error) {
 			e := open()
 			e.module.struck = err
-			e.judge()
+			s.judge(e)
 			s.release(e, nil)
 		}
 		later := func(d time.Duration) {

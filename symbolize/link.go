@@ -41,10 +41,12 @@ type openFiles struct {
 }
 
 // openPart reads file's headers and takes it over: on error it is closed. The
-// named sections may take budget bytes when they are inflated.
-func openPart(file *buildid.File, budget int64, names []string) (*part, error) {
+// named sections must not take too much memory when they are inflated.
+func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	p := &part{file: file}
-	obj, err := object.Open(file, file.Size(), file.OS())
+	room := o.room
+	room.SpillDir = ""
+	obj, err := object.OpenWith(file, file.Size(), file.OS(), room)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -53,9 +55,9 @@ func openPart(file *buildid.File, budget int64, names []string) (*part, error) {
 	for _, name := range names {
 		cost += obj.HeapCost(name)
 	}
-	if cost > budget {
+	if limit := min(o.MaxMemory-o.MaxMemory/spareShare, maxPart); cost > limit {
 		p.close()
-		return nil, fmt.Errorf("it needs %d MiB of memory, the limit is %d", cost>>20, budget>>20)
+		return nil, fmt.Errorf("it needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
 	}
 	if !reads(obj) {
 		err := file.Close()
@@ -268,7 +270,7 @@ func (s *Symbolizer) findSupplement(m *module, note func(buildid.Attempt)) (*par
 	if err != nil {
 		return nil, err
 	}
-	return openPart(file, s.o.MaxMemory, altSections)
+	return openPart(file, &s.o, altSections)
 }
 
 // findSum finds a supplementary file that has no build ID, by its path.
@@ -287,7 +289,7 @@ func (s *Symbolizer) findSum(m *module, note func(buildid.Attempt)) (*part, erro
 			note(buildid.Attempt{Where: path, Said: reason(openErr)})
 			continue
 		}
-		p, openErr := openPart(file, s.o.MaxMemory, altSections)
+		p, openErr := openPart(file, &s.o, altSections)
 		if openErr != nil {
 			note(buildid.Attempt{Where: path, Said: reason(openErr)})
 			continue

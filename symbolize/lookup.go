@@ -3,7 +3,6 @@ package symbolize
 import (
 	"errors"
 	"runtime/debug"
-	"time"
 	"unsafe"
 )
 
@@ -63,7 +62,7 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 	if dst, ok := s.indexFrames(m, dst, addr); ok {
 		return dst, nil
 	}
-	if m.dw == nil {
+	if m.dw == nil || m.packed {
 		return dst, nil
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -73,10 +72,6 @@ func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []
 			m.complain(err)
 		}
 	}()
-	if m.packed {
-		m.obj.Inflate(lookupSections...) // at the same time, not one after the other as they are needed
-		m.packed, m.inflated = false, true
-	}
 	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
 	if m.read += m.dw.Read(); m.read > pagesKept {
 		m.obj.ReleasePages()
@@ -151,13 +146,12 @@ func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, er
 }
 
 // complain notes what is wrong with the debug information. It is a strike when
-// that made its reader panic, or used up what a lookup may cost: it would hold
-// up the log with each address.
+// that made its reader panic.
 func (m *module) complain(err error) {
 	if m.fault == nil {
 		m.fault = err
 	}
-	if errors.Is(err, errPanic) || !errors.Is(err, errFault) && time.Since(m.began) > hopelessLookup {
+	if errors.Is(err, errPanic) {
 		m.struck = err
 	}
 }

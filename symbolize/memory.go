@@ -2,26 +2,239 @@ package symbolize
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/object"
 )
 
-// memory is the account of what the entries hold, and the budget for it.
+// memory is the ledger of the bytes that all files of a Symbolizer hold, and the budget for them. What takes much, as inflated sections and the making
+// of an index, asks for it first; the rest, parsed units and names, is counted when a lookup has made it.
 type memory struct {
-	budget    int64 // bytes of heap
+	budget    int64 // bytes of memory
+	spare     int64 // of them, for what is counted only afterwards
+	inline    int64 // bytes that are inflated while a line waits
+	maxOwed   int64 // steps that a file may owe
 	maxMapped int64
 	maxByFD   int64
 
-	heap   atomic.Int64 // bytes, the sum of the entries' heap
-	mapped atomic.Int64 // files open
-	byFD   atomic.Int64 // those of them that keep a descriptor
+	heap     atomic.Int64 // bytes, the sum of the entries' heap
+	sections atomic.Int64 // bytes that files were granted for sections
+	work     atomic.Int64 // bytes that work in progress was granted
+	mapped   atomic.Int64 // files open
+	byFD     atomic.Int64 // those of them that keep a descriptor
+	names    *atomic.Int64
+
+	granting sync.Mutex
+	freed    chan struct{} // closed when memory was given back; nil: nobody waits for that
+	most     int64         // the most bytes that were held when some were granted
 
 	// What one busy file needs may exceed the budget, whatever is given up
 	// besides. Below enough, another trim would gain nothing.
 	enough atomic.Int64
 
 	trimming sync.Mutex
+	turn     chan struct{} // held by the one that waits for memory: the others come after it
+
+	telling sync.Mutex
+	told    int64       // bytes of sections
+	tell    func(int64) // nil: nobody wants to know
+}
+
+func (m *memory) init(o *Options, names *atomic.Int64) {
+	m.budget, m.maxMapped, m.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
+	m.spare, m.inline, m.maxOwed = m.budget/spareShare, maxInline, maxOwed
+	m.names, m.tell = names, o.OffHeap
+	m.turn = make(chan struct{}, 1)
+	if !object.OffHeap {
+		m.tell = nil
+	}
+}
+
+// held returns the bytes that count against the budget.
+func (m *memory) held() int64 {
+	return m.heap.Load() + m.sections.Load() + m.work.Load() + m.names.Load()
+}
+
+// limit returns the bytes up to which memory is granted.
+func (m *memory) limit() int64 { return m.budget - m.spare }
+
+// take grants n bytes, to be counted in where, if the budget has them.
+func (m *memory) take(n int64, where *atomic.Int64) bool {
+	m.granting.Lock()
+	held := m.held() + n
+	ok := n >= 0 && held <= m.limit()
+	if ok {
+		where.Add(n)
+		m.most = max(m.most, held)
+	}
+	m.granting.Unlock()
+	if ok {
+		m.tellSections()
+	}
+	return ok
+}
+
+// give takes n bytes back.
+func (m *memory) give(n int64, where *atomic.Int64) {
+	where.Add(-n)
+	m.granting.Lock()
+	if m.freed != nil {
+		close(m.freed)
+		m.freed = nil
+	}
+	m.granting.Unlock()
+	m.tellSections()
+}
+
+// nextFreed returns a channel that is closed when memory is given back.
+func (m *memory) nextFreed() <-chan struct{} {
+	m.granting.Lock()
+	defer m.granting.Unlock()
+	if m.freed == nil {
+		m.freed = make(chan struct{})
+	}
+	return m.freed
+}
+
+// tellSections reports what is held outside of the heap, if that has changed by much.
+func (m *memory) tellSections() {
+	if m.tell == nil {
+		return
+	}
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	now := m.sections.Load()
+	if d := now - m.told; d >= tellEvery || d <= -tellEvery {
+		m.told = now
+		m.tell(now)
+	}
+}
+
+// A shortage is that memory is not granted.
+func (m *memory) shortage(n int64) error {
+	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
+}
+
+// takeNow is object.Options.Take: it makes room and does not wait. An entry may be locked.
+func (s *Symbolizer) takeNow(n int64) error {
+	m := &s.memory
+	if m.take(n, &m.sections) {
+		return nil
+	}
+	if n <= m.limit() {
+		if s.makeRoom(n, nil); m.take(n, &m.sections) {
+			return nil
+		}
+	}
+	return m.shortage(n)
+}
+
+func (s *Symbolizer) give(n int64) { s.memory.give(n, &s.memory.sections) }
+
+// admit returns what asks for memory for e's sections and may wait for it: until others give theirs back, or a while. Who waits has its turn before those that come
+// later. If the sections can go to a file instead, there is no waiting, and from the second time on nobody has to make room: else several files that do
+// not fit together would be inflated again and again. No entry is locked.
+func (s *Symbolizer) admit(ctx context.Context, e *entry, spills bool) func(n int64) error {
+	return func(n int64) error {
+		m := &s.memory
+		if m.take(n, &m.sections) {
+			return nil
+		}
+		if n > m.limit() {
+			return m.shortage(n)
+		}
+		select {
+		case m.turn <- struct{}{}:
+		case <-ctx.Done():
+			return ErrClosed
+		}
+		defer func() { <-m.turn }()
+		end := time.NewTimer(admitWait)
+		defer end.Stop()
+		for {
+			freed := m.nextFreed()
+			if m.take(n, &m.sections) {
+				return nil
+			}
+			if !spills || e.evicted.Load() == 0 {
+				s.makeRoom(n, e)
+			}
+			if m.take(n, &m.sections) {
+				return nil
+			}
+			if spills {
+				return m.shortage(n)
+			}
+			again := time.NewTimer(admitAgain)
+			select {
+			case <-freed:
+			case <-again.C:
+			case <-end.C:
+				again.Stop()
+				return m.shortage(n)
+			case <-ctx.Done():
+				again.Stop()
+				return ErrClosed
+			}
+			again.Stop()
+		}
+	}
+}
+
+// makeRoom gives up what was used least recently until n bytes may be granted: parsed units first, then files. It leaves alone self, and all entries that are
+// in use at the moment: it waits for none.
+func (s *Symbolizer) makeRoom(n int64, self *entry) {
+	m := &s.memory
+	if !m.trimming.TryLock() {
+		return
+	}
+	defer m.trimming.Unlock()
+	enough := func() bool { return m.held()+n <= m.limit() }
+	entries := s.byUse()
+	for _, giveUp := range []func(*entry){s.shrink, s.evict} {
+		for _, e := range entries {
+			if enough() {
+				return
+			}
+			if e.entry != self && e.mu.TryLock() {
+				giveUp(e.entry)
+				e.mu.Unlock()
+			}
+		}
+	}
+}
+
+// shrink gives up what was parsed and copied of e's file; e.mu is held.
+func (s *Symbolizer) shrink(e *entry) {
+	if e.module == nil || e.module.dw == nil || e.heap < smallHeap {
+		return
+	}
+	s.shrinkTo(e, 0)
+}
+
+func (s *Symbolizer) shrinkTo(e *entry, footprint int64) {
+	m := e.module
+	m.known, m.symbols = knownNames{}, knownNames{}
+	m.index.forget()
+	m.dw.Shrink(footprint)
+	s.account(e)
+}
+
+// evict closes e's file if that gains memory; e.mu is held. A file whose sections were inflated answers at least one question before it goes.
+func (s *Symbolizer) evict(e *entry) {
+	m := e.module
+	if m == nil || e.unpacking || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.unpackedAt && time.Since(m.unpacked) < freshFor {
+		return
+	}
+	if m.inflated {
+		e.evicted.Add(1)
+	}
+	s.suspend(e)
 }
 
 // account brings the sum up to date with what e holds; e.mu is held.
@@ -51,8 +264,8 @@ func (s *Symbolizer) account(e *entry) {
 	}
 }
 
-// held returns the heap bytes that count against the budget.
-func (s *Symbolizer) held() int64 { return s.memory.heap.Load() + s.names.size.Load() }
+// held returns the bytes that count against the budget.
+func (s *Symbolizer) held() int64 { return s.memory.held() }
 
 // over reports whether there is more than the budget allows.
 func (s *Symbolizer) over() bool {
@@ -67,6 +280,22 @@ func (s *Symbolizer) relieve() {
 	}
 }
 
+// A usedEntry is an entry and when it was used last.
+type usedEntry struct {
+	*entry
+	used uint64
+}
+
+// byUse returns the entries of the moment, the least recently used first.
+func (s *Symbolizer) byUse() []usedEntry {
+	var entries []usedEntry
+	for _, e := range s.all() {
+		entries = append(entries, usedEntry{e, e.used.Load()})
+	}
+	slices.SortFunc(entries, func(a, b usedEntry) int { return cmp.Compare(a.used, b.used) })
+	return entries
+}
+
 // trim gives up what was used least recently: first modules without a file,
 // down to a sixteenth of the budget, then parsed units, which one
 // lookup brings back, then whole files. It goes down to three quarters, so
@@ -78,16 +307,7 @@ func (s *Symbolizer) trim() {
 	if !s.over() {
 		return // another goroutine has trimmed
 	}
-
-	type open struct {
-		*entry
-		used uint64
-	}
-	var entries []open
-	for _, e := range s.all() {
-		entries = append(entries, open{e, e.used.Load()})
-	}
-	slices.SortFunc(entries, func(a, b open) int { return cmp.Compare(a.used, b.used) })
+	entries := s.byUse()
 
 	idle := int64(0)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -110,10 +330,7 @@ func (s *Symbolizer) trim() {
 		}
 		e.mu.Lock()
 		if e.module != nil && e.module.dw != nil {
-			e.module.known, e.module.symbols = knownNames{}, knownNames{}
-			e.module.index.forget()
-			e.module.dw.Shrink(max(0, e.module.dw.Footprint()-excess))
-			s.account(e.entry)
+			s.shrinkTo(e.entry, max(0, e.module.dw.Footprint()-excess))
 		}
 		e.mu.Unlock()
 	}
@@ -123,7 +340,9 @@ func (s *Symbolizer) trim() {
 			break
 		}
 		e.mu.Lock()
-		s.suspend(e.entry)
+		if !e.unpacking {
+			s.suspend(e.entry)
+		}
 		e.mu.Unlock()
 	}
 	m.enough.Store(s.held() + m.budget/8)

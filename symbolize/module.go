@@ -48,8 +48,10 @@ type module struct {
 	index       *indexed        // nil: none
 	source      symindex.Source // what an index must have been made from; without an ID: there can be none
 	dir         symindex.Dir
-	pin         *pin // nil: no index was begun
-	inflated    bool // sections are on the heap
+	pin         *pin      // nil: no index was begun
+	inflated    bool      // sections were
+	unpacked    time.Time // when
+	unpackedAt  int       // and after how many lookups
 
 	read int64 // bytes of the file, about, since its pages were given back
 
@@ -68,7 +70,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		}
 	}()
 	err = guard(func() error {
-		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), object.Options{SpillDir: o.SpillDir, SpillOver: o.MaxMemory}); err != nil {
+		if m.obj, err = object.OpenWith(file, file.Size(), file.OS(), o.room); err != nil {
 			return err
 		}
 		m.holds = m.content()
@@ -84,7 +86,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		if m.holds < DebugInfo {
 			return nil
 		}
-		if m.fault = m.affordable(o.MaxMemory); m.fault != nil && m.index == nil {
+		if m.fault = m.affordable(o); m.fault != nil && m.index == nil {
 			return nil
 		}
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
@@ -149,21 +151,6 @@ var lookupSections = []string{
 	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
 }
 
-// affordable returns an error if the debug information is compressed and takes
-// more than budget bytes when it is not, and may not go elsewhere. It inflates nothing: that is for the
-// first lookup, since most modules of a log are in none of its frames.
-func (m *module) affordable(budget int64) error {
-	var cost int64
-	for _, name := range lookupSections {
-		cost += m.obj.HeapCost(name)
-	}
-	m.packed = cost > 0
-	if cost > budget && !m.obj.Spills() {
-		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections) or raise the limit; answering by symbols only", cost>>20, budget>>20)
-	}
-	return nil
-}
-
 // close unmaps the file; nothing that was returned of it is used any longer.
 func (m *module) close() error {
 	err := errors.Join(m.closeParts(), m.closeIndex())
@@ -190,6 +177,15 @@ func (m *module) footprint() int64 {
 	n := m.obj.Footprint() + m.known.size + m.symbols.size + m.goTable.footprint() + m.parts.footprint() + m.index.footprint()
 	if m.dw != nil {
 		n += m.dw.Footprint()
+	}
+	return n
+}
+
+// granted returns the bytes of memory that were granted to the files.
+func (m *module) granted() int64 {
+	n := m.obj.Granted()
+	if m.alt != nil {
+		n += m.alt.obj.Granted()
 	}
 	return n
 }
@@ -225,6 +221,7 @@ func guard(f func() error) (err error) {
 var (
 	errFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
 	errPanic = errors.New("its contents broke the reader, which is a fault in it worth reporting")
+	errDear  = errors.New("its debug information takes far more work than such of a compiler; check the file (llvm-dwarfdump --verify), or strip its debug information")
 )
 
 // caught returns the error for what recover returned.

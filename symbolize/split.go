@@ -113,7 +113,7 @@ func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool)
 	if err != nil {
 		return dwarf.Linked{}, err
 	}
-	p, err := openPart(file, o.MaxMemory, dwarf.SplitSections())
+	p, err := openPart(file, o, dwarf.SplitSections())
 	if err != nil {
 		return dwarf.Linked{}, err
 	}

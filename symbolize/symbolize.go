@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A Finder knows a place where files are found by build ID. Find returns an
@@ -43,19 +44,33 @@ type Options struct {
 	// they name has no name.
 	NoAlt bool
 
-	// MaxMemory bounds the heap bytes kept in parsed units, inflated
-	// sections, symbol tables and names; mapped pages do not count. What one
-	// file holds while it answers may exceed it. 0 means DefaultMaxMemory.
+	// MaxMemory bounds the bytes of memory that all files together take for
+	// parsed units, inflated sections, symbol tables, names and the making of
+	// indexes; mapped pages of files do not count. Inflated sections are
+	// outside of the Go heap on Linux and macOS. 0 means DefaultMaxMemory.
 	MaxMemory int64
+
+	// OffHeap is called with the bytes that are held outside of the Go heap
+	// when they have changed by some MiB: so much less the heap may have. It
+	// must not call the Symbolizer. nil: nobody is told.
+	OffHeap func(bytes int64)
+
+	// Notify is called once for each file that is left alone for a time,
+	// because it breaks its reader, costs too much, or there is no memory
+	// for it, with a message that names the file. It must not call the
+	// Symbolizer. Many goroutines may call it. nil: Reports alone have it.
+	Notify func(message string)
 
 	// SpillDir is the directory in which compressed debug sections are inflated
 	// that do not fit MaxMemory, into files without a name that end with the
-	// process. Empty: such debug information is left alone.
+	// process. Empty, or in memory itself (tmpfs): such debug information is
+	// left alone while there is no memory for it.
 	SpillDir string
 
 	// IndexDir is the directory of indexes: what was learnt of a file before,
 	// kept for later runs. Empty: there are none. IndexBudget bounds the bytes
-	// in it; 0 means 4 GiB.
+	// in it; 0 means 4 GiB. In memory (tmpfs) an eighth of MaxMemory bounds
+	// them, and is taken from it.
 	IndexDir    string
 	IndexBudget int64
 
@@ -75,6 +90,9 @@ type Options struct {
 	// With it, Frame.SymbolFile is looked up, as LLVM does, and the symbols of a
 	// program that links to its debug file are its own.
 	Reaching bool
+
+	room          object.Options // of files
+	spillInMemory bool           // SpillDir is, and not used
 }
 
 // Names says by which name functions are known.
@@ -234,9 +252,23 @@ func New(o Options) *Symbolizer {
 	}
 	s.background.part, s.background.least = indexPart, indexLookups
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.names.init(o.MaxMemory/4, o.NoDemangle)
-	s.memory.budget, s.memory.maxMapped, s.memory.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
+	s.place()
+	s.names.init(s.o.MaxMemory/4, o.NoDemangle)
+	s.memory.init(&s.o, &s.names.size)
 	return s
+}
+
+// place decides what goes to which directory: one in memory is no disk.
+func (s *Symbolizer) place() {
+	o := &s.o
+	o.room = object.Options{Take: s.takeNow, Give: s.give, SpillDir: o.SpillDir}
+	if o.SpillDir != "" && object.InMemory(o.SpillDir) {
+		o.spillInMemory, o.room.SpillDir = true, ""
+	}
+	if share := o.MaxMemory / 8; o.IndexDir != "" && (o.IndexBudget == 0 || o.IndexBudget > share) && object.InMemory(o.IndexDir) {
+		o.IndexBudget = share
+		o.MaxMemory -= share
+	}
 }
 
 // Close ends all looking for files, waits for it, and closes the files.
@@ -292,12 +324,15 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 		return dst, nil
 	}
 	e, err := s.acquire(ctx, l)
+	if err == nil {
+		e, err = s.unpacked(ctx, e, l)
+	}
 	if err != nil {
 		return dst, err
 	}
 	start := len(dst)
 	dst, err = s.code(e.module, dst, l.Addr)
-	e.judge()
+	s.judge(e)
 	if e.module.dw == nil {
 		until := e.until()
 		for i := range dst[start:] {
@@ -340,11 +375,14 @@ func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 // Options.Reaching says otherwise.
 func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 	e, err := s.acquire(ctx, l)
+	if err == nil && e.module.dw != nil && !e.module.dw.VariablesAreDear() {
+		e, err = s.unpacked(ctx, e, l)
+	}
 	if err != nil {
 		return Variable{}, err
 	}
 	v, err := s.data(e.module, l.Addr)
-	e.judge()
+	s.judge(e)
 	if err == nil && e.module.dw == nil {
 		v.Until = e.until()
 	}

@@ -16,7 +16,19 @@ const (
 	garbageLarge  = 30
 	mediumHeap    = 24 << 20 // bytes in use
 	largeHeap     = 80 << 20
+
+	leastHeap = 8 // 1/8 of --max-memory is for the heap, whatever is held outside of it
 )
+
+// limitHeap gives the heap what --max-memory leaves beside what is held outside
+// of it, and returns what is told of the latter.
+func limitHeap(maxMemory memorySize) (offHeap func(bytes int64)) {
+	debug.SetMemoryLimit(int64(maxMemory) + overhead)
+	return func(bytes int64) {
+		left := max(int64(maxMemory)-bytes, int64(maxMemory)/leastHeap)
+		debug.SetMemoryLimit(left + overhead)
+	}
+}
 
 // tuneGarbage has the collector follow these, unless the user said otherwise.
 func tuneGarbage() {

@@ -115,7 +115,7 @@ How it runs:
       --process-key KEY    what tells processes of one log apart: a REGEXP with
                            a group, or fuchsia, logcat or syslog
       --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
-      --max-memory SIZE    bytes of heap, as 512M (default) or 2G
+      --max-memory SIZE    bytes of memory, as 512M (default) or 2G
       --no-index           nothing is kept of debug files for the next run
       --no-sandbox         keep what is given up on Linux before a log is read:
                            other programs, sockets if no server is named, and

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
 // filterLLVM filters stdin to stdout as LLVM's filter does, and returns the
 // exit code: LLVM's has no other for what cannot be read.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
-	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
+	offHeap := limitHeap(c.maxMemory)
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
 	defer c.close()
 	var network []symbolize.Finder
@@ -110,6 +109,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		Finders:   c.llvmFinders(),
 		Servers:   network,
 		MaxMemory: int64(c.maxMemory) / cacheShare * (cacheShare - 1),
+		OffHeap:   offHeap,
 		IndexDir:  c.indexDir(),
 		SpillDir:  cacheDir(),
 		Names:     o.names,

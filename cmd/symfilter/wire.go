@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -27,7 +26,7 @@ const (
 
 const (
 	cacheShare = 16       // 1/16 of --max-memory is for rendered frames: the filter's own default at 512 MiB
-	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may let stand: the runtime and the lines at work
+	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
 )
 
 // filterAll filters files, or stdin, to stdout, and returns the exit code.
@@ -60,10 +59,15 @@ func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, 
 	if err := c.rtrace.load(); err != nil {
 		return exitIO, err
 	}
-	debug.SetMemoryLimit(int64(c.maxMemory) + overhead)
+	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
 	c.warnOfMissing(diag)
-	sym := symbolize.New(c.symbolizing(servers))
+	symbols := c.symbolizing(servers)
+	symbols.OffHeap = offHeap
+	if c.follow.on { // the report at the end may be far away
+		symbols.Notify = func(msg string) { diag.printf("%s", oneLine(msg)) }
+	}
+	sym := symbolize.New(symbols)
 	defer closeSoon(sym)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -103,7 +103,10 @@ func (d *Data) newTypeWalk() *typeWalk {
 }
 
 // charge takes what w did off the budget of the lookup.
-func (w *typeWalk) charge(d *Data) { d.work -= w.begun - w.left }
+func (w *typeWalk) charge(d *Data) {
+	d.work -= w.begun - w.left
+	d.meter.steps += int64(w.begun - w.left)
+}
 
 // spend takes n steps off the budget, and reports whether it lasts.
 func (w *typeWalk) spend(n int) bool {

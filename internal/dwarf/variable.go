@@ -127,6 +127,9 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	return v, ok, d.firstErr(nil)
 }
 
+// VariablesAreDear reports whether Variable knows none, because the whole of a large compressed section would have to be inflated for them.
+func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
+
 func (d *Data) altData() *Data {
 	if d.links == nil {
 		return nil

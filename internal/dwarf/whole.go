@@ -66,9 +66,12 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	return all, nil
 }
 
-// load loads all sections.
+// load loads all sections but that of type units, which frames need nothing of.
 func (d *Data) load() {
 	for id := range numSections {
+		if id == secTypes {
+			continue
+		}
 		d.sec.get(id)
 		if d.sec.alt != nil && id < secAltInfo {
 			d.sec.alt.get(id)
@@ -82,8 +85,10 @@ func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
 	f.short = d.short
+	f.sec.loaded[secTypes] = true // as empty: forks must not load anything
 	if d.sec.alt != nil {
 		f.links = &links{alt: newData(*d.sec.alt)}
+		f.links.alt.meter = f.meter
 		f.sec.alt = &f.links.alt.sec
 	}
 	return f

@@ -272,8 +272,15 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 			if len(data) > maxTable {
 				return false
 			}
-			data, copied = bytes.Clone(data), true
-			t.copied = int64(len(data))
+			room, onHeap, err := t.f.Alloc(len(data))
+			if err != nil {
+				return false
+			}
+			copy(room, data)
+			data, copied = room, true
+			if onHeap {
+				t.copied = int64(len(data))
+			}
 		}
 		if b := data[at-addr:]; t.ptr == 8 {
 			t.order.PutUint64(b, value)

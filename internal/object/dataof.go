@@ -25,8 +25,7 @@ func (f *File) DataOf(i int) (data []byte, err error) {
 		return k.data, k.err
 	}
 	if f.relocates(name, s) {
-		data, err := f.relocated(s, isLegacy(name, s))
-		return f.keep(key, kept{data, err})
+		return f.keep(key, f.relocated(s, isLegacy(name, s)))
 	}
 	return f.sectionData(key, s, isLegacy(name, s))
 }

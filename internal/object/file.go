@@ -23,7 +23,8 @@ type File struct {
 	r        io.ReaderAt
 	size     uint64
 	mapped   []byte // the whole file; nil when it is read on demand
-	inMemory bool   // mapped is on the heap
+	inMemory bool   // mapped is not a file
+	onHeap   bool   // mapped is on the heap
 	closed   bool
 	damage   error
 	sections []Section
@@ -36,7 +37,8 @@ type File struct {
 	dynamic  symbols         // .dynsym where symbols is .symtab
 	mini     mini
 	unwind   unwind
-	spill    spill
+	room     room
+	claims   claims
 }
 
 // A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
@@ -176,7 +178,7 @@ func (f *File) Close() error {
 	}
 	m := f.mapped
 	f.mapped, f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, nil, symbols{}, symbols{}, mini{}, unwind{}
-	err := f.spill.unmap()
+	err := f.room.free()
 	if m == nil || f.inMemory {
 		return err
 	}
@@ -275,17 +277,17 @@ func (f *File) ExecCovers(addr uint64) bool {
 }
 
 // Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the symbol table.
-// Mapped pages are the system's and are not counted.
+// Mapped pages are the system's and are not counted, nor is what Options.Take granted.
 func (f *File) Footprint() int64 {
 	n := int64(unsafe.Sizeof(*f)) + int64(f.names) + int64(len(f.byName))*32 + int64(len(f.relocs))*32 +
 		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +
 		int64(cap(f.segments))*int64(unsafe.Sizeof(Segment{}))
 	for _, k := range f.kept {
-		if !f.spill.holds(k.data) {
+		if !k.offHeap {
 			n += int64(cap(k.data))
 		}
 	}
-	if f.inMemory {
+	if f.onHeap {
 		n += int64(cap(f.mapped))
 	}
 	if f.mini.file != nil {

@@ -19,10 +19,13 @@ const (
 	maxLink        = 8 << 10  // bytes of .gnu_debuglink and .gnu_debugaltlink: a path is at most 4 KiB
 	maxPackageNote = 16 << 10 // bytes of a package note; real ones have 200
 
-	maxRatio  = 1000      // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
-	ratioFree = 16 << 20  // bytes that may be inflated whatever the ratio
-	maxWindow = 128 << 20 // bytes of history a zstd frame may ask for: what zstd's own decoder accepts unasked
-	minWindow = 8 << 20   // bytes of history always granted: frames of unknown length ask for their level's window
+	maxRatio  = 1000     // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
+	ratioFree = 16 << 20 // bytes that may be inflated whatever the ratio
+	// and of all sections of a file that are asked for: their debug sections stay below 10 to 1
+	maxRatioFile  = 32
+	ratioFreeFile = 1 << 30   // bytes of all sections inflated whatever that ratio: 2 s
+	maxWindow     = 128 << 20 // bytes of history a zstd frame may ask for: what zstd's own decoder accepts unasked
+	minWindow     = 8 << 20   // bytes of history always granted: frames of unknown length ask for their level's window
 
 	// bytes of one section held on the heap: 4 GiB, and 512 MiB where an address has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
@@ -40,8 +43,9 @@ const (
 	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
 	maxCommon = 64 << 10 // common entries of .eh_frame whose encoding is remembered; a linker leaves one for each kind
 
-	minSpill  = 1 << 20 // bytes of a section that is worth a file
-	spareDisk = 1 << 30 // bytes of a file system that are left to others
+	minArena  = 64 << 10 // bytes that are worth a mapping of their own
+	minSpill  = 1 << 20  // bytes of sections that are worth a file
+	spareDisk = 1 << 30  // bytes of a file system that are left to others
 
 	maxPlaces      = 1 << 20  // fields that are relocated to code, of which a line table has one for each function: 24 MiB
 	maxRelocations = 64 << 20 // applied to one section; a large kernel module has 1 million

@@ -55,11 +55,7 @@ func (f *File) SegmentData(i int) []byte {
 	if k, ok := f.kept[key]; ok {
 		return k.data
 	}
-	data, err := f.read(&Section{Offset: p.Offset, Size: size})
-	if err != nil {
-		data = nil
-	}
-	data, _ = f.keep(key, kept{data, err})
+	data, _ := f.keep(key, f.read(&Section{Offset: p.Offset, Size: size}))
 	return data
 }
 

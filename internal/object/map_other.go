@@ -12,7 +12,12 @@ func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupporte
 
 const canMap = false
 
-func scratch(string, uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
+func anonymous(uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+// InMemory reports false: it is not known here.
+func InMemory(string) bool { return false }
+
+func scratch(string, uint64) (*os.File, []byte, error) { return nil, nil, errors.ErrUnsupported }
 
 func unmap([]byte) error { return nil }
 

@@ -47,7 +47,14 @@ func unmap(m []byte) error {
 // ReleasePages lets the system take the mapped pages back that were read: what is read again comes from its cache of files. Others may
 // read meanwhile; the file must stay open.
 func (f *File) ReleasePages() {
-	if len(f.mapped) > 0 {
+	if len(f.mapped) > 0 && !f.inMemory {
 		unix.Madvise(f.mapped, unix.MADV_DONTNEED) // advice: it need not be taken
+	}
+	f.room.mu.Lock()
+	defer f.room.mu.Unlock()
+	for _, a := range f.room.arenas {
+		if a.spilled() {
+			unix.Madvise(a.bytes, unix.MADV_DONTNEED)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
 
 	"github.com/ulikunitz/xz"
@@ -17,11 +18,11 @@ const miniSection = ".gnu_debugdata"
 // closes it. It returns nil, nil when there is none. Its addresses are those of f, and so is its damage: an error is kept too.
 func (f *File) Mini() (*File, error) {
 	if !f.mini.tried && !f.closed {
-		f.mini.tried = true
 		f.mini.file, f.mini.err = f.openMini()
 		if f.mini.err != nil {
 			f.mini.err = fmt.Errorf("section %s: %w", miniSection, f.mini.err)
 		}
+		f.mini.tried = !errors.Is(f.mini.err, ErrMemory)
 	}
 	return f.mini.file, f.mini.err
 }
@@ -43,13 +44,18 @@ func (f *File) openMini() (*File, error) {
 	if s.Size > maxMini {
 		return nil, &LimitError{"bytes of MiniDebugInfo", s.Size, maxMini}
 	}
+	giveBack, err := f.room.borrow(s.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
 	packed := make([]byte, s.Size)
 	if f.mapped != nil { // its reader may be closed; the decoder starts no goroutine, and sees a copy
 		copy(packed, f.mapped[s.Offset:])
 	} else if err := readFull(f.r, packed, s.Offset); err != nil {
 		return nil, err
 	}
-	image, err := unpackMini(packed)
+	image, offHeap, err := f.unpackMini(packed)
 	if err != nil {
 		return nil, err
 	}
@@ -57,55 +63,65 @@ func (f *File) openMini() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.onHeap = !offHeap
+	m.room.Options = f.room.Options
 	if m.Machine != f.Machine || m.Class != f.Class || m.Order != f.Order {
 		return nil, &FormatError{"MiniDebugInfo", "for another machine than the file around it"}
 	}
 	return m, nil
 }
 
-// openImage opens a file that lies on the heap.
+// openImage opens a file that is in memory.
 func openImage(image []byte) (*File, error) {
 	f, err := Open(bytes.NewReader(image), int64(len(image)), nil)
 	if err != nil {
 		return nil, err
 	}
-	f.mapped, f.inMemory = image, true
+	f.mapped, f.inMemory, f.onHeap = image, true, true
 	return f, nil
 }
 
 // unpackMini inflates one stream of xz. A decoder that panics has met bytes that it cannot read.
-func unpackMini(packed []byte) (image []byte, err error) {
+func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			image, err = nil, fmt.Errorf("inflate by xz: %v", p)
 		}
 	}()
-	claimed, err := measureXZ(packed)
+	claimed, dictionary, err := measureXZ(packed)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	giveBack, err := f.room.borrow(dictionary)
+	if err != nil {
+		return nil, false, err
+	}
+	defer giveBack()
 	// The smallest dictionary is the least that the reader makes; measureXZ has seen those that the blocks ask for.
 	config := xz.ReaderConfig{DictCap: lzma.MinDictCap, SingleStream: true}
 	z, err := config.NewReader(bufio.NewReader(bytes.NewReader(packed)))
 	if err != nil {
-		return nil, fmt.Errorf("inflate by xz: %w", err)
+		return nil, false, fmt.Errorf("inflate by xz: %w", err)
 	}
 	room := claimed
-	if !likely(claimed, uint64(len(packed))) {
+	if f.room.Take == nil && !likely(claimed, uint64(len(packed))) {
 		room = 1 << 20
 	}
-	b, err := readClaimed(z, make([]byte, 0, room), claimed)
+	b, offHeap, err := f.alloc(room)
 	if err != nil {
-		return nil, fmt.Errorf("inflate by xz: %w", err)
+		return nil, false, err
 	}
-	return b, nil
+	if b, err = readClaimed(z, b[:0], claimed); err != nil {
+		return nil, false, fmt.Errorf("inflate by xz: %w", err)
+	}
+	return b, offHeap, nil
 }
 
 // measureXZ returns how many bytes one stream of xz holds when it is inflated, without inflating it: block by block, chunk by chunk (The .xz
 // File Format 1.2.1, sections 2.1 to 3.3; LZMA2 chunks say their sizes). Before a decoder sees it, it is clear what it
-// costs: the sum, and the dictionary that each block makes it allocate.
-func measureXZ(b []byte) (claimed uint64, err error) {
-	bad := func(said string) (uint64, error) { return 0, &FormatError{"xz stream", said} }
+// costs: the sum, and the largest dictionary that a block makes it allocate.
+func measureXZ(b []byte) (claimed, largest uint64, err error) {
+	bad := func(said string) (uint64, uint64, error) { return 0, 0, &FormatError{"xz stream", said} }
 	const header = 12
 	if len(b) < header || string(b[:6]) != "\xfd7zXZ\x00" || b[6] != 0 {
 		return bad("no magic at its beginning")
@@ -131,12 +147,12 @@ func measureXZ(b []byte) (claimed uint64, err error) {
 		}
 		if b[0] == 0 { // the index
 			if claimed > ratioFree && claimed/maxRatio > packed {
-				return 0, &LimitError{fmt.Sprintf("bytes, inflated from %d", packed), claimed, packed * maxRatio}
+				return 0, 0, &LimitError{fmt.Sprintf("bytes, inflated from %d", packed), claimed, packed * maxRatio}
 			}
 			if dictionaries > maxDictionaries+claimed {
-				return 0, &LimitError{"bytes of dictionaries", dictionaries, maxDictionaries + claimed}
+				return 0, 0, &LimitError{"bytes of dictionaries", dictionaries, maxDictionaries + claimed}
 			}
-			return claimed, nil
+			return claimed, largest, nil
 		}
 		size := (int(b[0]) + 1) * 4
 		if size > len(b) {
@@ -147,8 +163,9 @@ func measureXZ(b []byte) (claimed uint64, err error) {
 			return bad("a block that is not LZMA2 alone")
 		}
 		if dictionary > maxDictionary {
-			return 0, &LimitError{"bytes of dictionary", dictionary, maxDictionary}
+			return 0, 0, &LimitError{"bytes of dictionary", dictionary, maxDictionary}
 		}
+		largest = max(largest, dictionary)
 		dictionaries += dictionary
 		n, inflated, ok := measureLZMA2(b[size:])
 		if !ok {
@@ -156,7 +173,7 @@ func measureXZ(b []byte) (claimed uint64, err error) {
 		}
 		claimed += inflated
 		if claimed > maxMini {
-			return 0, &LimitError{"bytes of MiniDebugInfo, inflated", claimed, maxMini}
+			return 0, 0, &LimitError{"bytes of MiniDebugInfo, inflated", claimed, maxMini}
 		}
 		n = size + (n+3)&^3 + check
 		if n > len(b) {

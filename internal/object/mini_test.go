@@ -178,15 +178,15 @@ func TestMeasureXZIsWhatXZSays(t *testing.T) {
 		}
 	}
 	for i, p := range packed {
-		n, err := measureXZ([]byte(p))
+		n, _, err := measureXZ([]byte(p))
 		if n != uint64(len(data)) || err != nil {
 			t.Errorf("%d: measureXZ = %d, %v; want %d", i, n, err, len(data))
 		}
-		if got, err := unpackMini([]byte(p)); !bytes.Equal(got, data) {
+		if got, _, err := new(File).unpackMini([]byte(p)); !bytes.Equal(got, data) {
 			t.Errorf("%d: unpackMini: %d bytes, %v", i, len(got), err)
 		}
 		for _, cut := range []int{1, 8, len(p) / 2, len(p) - 1, len(p) - 4} {
-			if got, err := unpackMini([]byte(p[:cut])); err == nil {
+			if got, _, err := new(File).unpackMini([]byte(p[:cut])); err == nil {
 				t.Errorf("%d: the first %d of %d bytes: %d bytes", i, cut, len(p), len(got))
 			}
 		}

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -21,36 +20,31 @@ func (f *File) relocations(s *Section) *Section {
 	return f.relocs[s]
 }
 
-// relocated returns the bytes of s, on the heap, with relocations applied. Those of unknown kinds, to no symbol or outside of the section
+// relocated returns a copy of the bytes of s with relocations applied. Those of unknown kinds, to no symbol or outside of the section
 // are left out.
-func (f *File) relocated(s *Section, legacy bool) (data []byte, err error) {
+func (f *File) relocated(s *Section, legacy bool) (k kept) {
 	if !within(s.Offset, s.Size, f.size) {
-		return nil, &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
+		return kept{err: &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}}
 	}
-	switch {
-	case legacy || s.Flags&elf.SHF_COMPRESSED != 0:
-		data, err = f.inflate(s, legacy)
-	case s.Size > maxHeapSection:
-		err = &LimitError{"bytes", s.Size, maxHeapSection}
-	case f.mapped != nil:
-		data = bytes.Clone(f.mapped[s.Offset : s.Offset+s.Size])
-	default:
-		data, err = f.read(s)
+	if legacy || s.Flags&elf.SHF_COMPRESSED != 0 {
+		k = f.inflate(s, legacy, false)
+	} else {
+		k = f.read(s)
 	}
-	if err != nil {
-		return nil, err
+	if k.err != nil {
+		return kept{err: k.err}
 	}
 	r := f.relocations(s)
-	err = f.eachRelocation(r, func(x *fieldRelocation) {
+	k.err = f.eachRelocation(r, func(x *fieldRelocation) {
 		how := relocationOf(f.Machine, x.kind)
-		if how.bytes != 0 && within(x.off, uint64(how.bytes), uint64(len(data))) {
-			f.apply(data[x.off:x.off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, x.value, x.addend, s.Addr+x.off)
+		if how.bytes != 0 && within(x.off, uint64(how.bytes), uint64(len(k.data))) {
+			f.apply(k.data[x.off:x.off+uint64(how.bytes)], how, r.Type == elf.SHT_REL, x.value, x.addend, s.Addr+x.off)
 		}
 	})
-	if err != nil {
-		return nil, err
+	if k.err != nil {
+		k.data = nil
 	}
-	return data, nil
+	return k
 }
 
 // A fieldRelocation is one entry of a section of relocations.
@@ -113,7 +107,8 @@ func (f *File) once(s *Section) ([]byte, error) {
 	case f.mapped != nil:
 		return f.mapped[s.Offset : s.Offset+s.Size], nil
 	}
-	return f.read(s)
+	k := f.read(s)
+	return k.data, k.err
 }
 
 // splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there, of which debug sections need the first, and

@@ -6,6 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// inMemory reports whether a file system is in memory: what is written there is not on a disk.
+func inMemory(disk *unix.Statfs_t) bool {
+	switch uint32(disk.Type) {
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.HUGETLBFS_MAGIC:
+		return true
+	}
+	return false
+}
+
 // allocate gives file its blocks.
 func allocate(file *os.File, size int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, size)

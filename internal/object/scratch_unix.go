@@ -6,46 +6,73 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 const canMap = true
 
-// scratch returns size bytes of a new file in dir, mapped for writing; the file has no name any more. Its blocks are allocated here: writing to the
-// mapping of a file that the disk has no room for would be a fault.
-func scratch(dir string, size uint64) (b []byte, err error) {
+// anonymous returns size bytes of memory that no file is behind. Reading and writing is all that takes it: its pages come when they are touched.
+func anonymous(size uint64) ([]byte, error) {
+	if size > math.MaxInt {
+		return nil, unix.ENOMEM
+	}
+	return unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+}
+
+// InMemory reports whether a directory, or the nearest one above it that exists, is in memory.
+func InMemory(dir string) bool {
+	for dir != "" {
+		var disk unix.Statfs_t
+		if err := unix.Statfs(dir, &disk); err == nil {
+			return inMemory(&disk)
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+	}
+	return false
+}
+
+// scratch returns a new file of size bytes in dir, and its mapping for reading; the file has no name any more. Its blocks are allocated here.
+func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	if size > math.MaxInt64-spareDisk || size > math.MaxInt {
-		return nil, unix.ENOSPC
+		return nil, nil, unix.ENOSPC
 	}
-	file, err := os.CreateTemp(dir, ".symfilter-*")
+	file, err = os.CreateTemp(dir, ".symfilter-*")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	opened := file
 	defer func() {
-		if closeErr := file.Close(); err == nil && closeErr != nil {
-			unmap(b)
-			b, err = nil, closeErr
+		if err != nil {
+			opened.Close()
 		}
 	}()
 	if err := os.Remove(file.Name()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var disk unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &disk); err != nil {
-		return nil, fmt.Errorf("statfs: %w", err)
+		return nil, nil, fmt.Errorf("statfs: %w", err)
+	}
+	if inMemory(&disk) {
+		return nil, nil, ErrInMemory
 	}
 	if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < spareDisk || free-spareDisk < size {
-		return nil, fmt.Errorf("%d MiB are free, %d MiB stay so: %w", free>>20, uint64(spareDisk)>>20, unix.ENOSPC)
+		return nil, nil, fmt.Errorf("%d MiB are free, %d MiB stay so: %w", free>>20, uint64(spareDisk)>>20, unix.ENOSPC)
 	}
 	if err := allocate(file, int64(size)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err = unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err = unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("map: %w", err)
+		return nil, nil, fmt.Errorf("map: %w", err)
 	}
-	return b, nil
+	return file, b, nil
 }
 
 // fill writes zeros, where the system has no other way.

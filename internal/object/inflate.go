@@ -1,0 +1,290 @@
+package object
+
+import (
+	"bufio"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/symfilter/symfilter/internal/inflate"
+)
+
+// read returns a copy of the bytes of a section.
+func (f *File) read(s *Section) (k kept) {
+	if s.Size > maxHeapSection {
+		return kept{err: &LimitError{"bytes", s.Size, maxHeapSection}}
+	}
+	if k.data, k.offHeap, k.err = f.alloc(s.Size); k.err == nil {
+		k.data = k.data[:s.Size:s.Size]
+		if f.mapped != nil { // its reader may be closed
+			copy(k.data, f.mapped[s.Offset:])
+		} else {
+			k.err = readFull(f.r, k.data, s.Offset)
+		}
+	}
+	if k.err != nil {
+		return kept{err: k.err}
+	}
+	return k
+}
+
+// inflate returns the section uncompressed. If spill is set it may go to a file, where it cannot be changed.
+func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
+	p, err := f.inflation(s, legacy)
+	if err == nil {
+		f.claim(s, &p)
+		err = f.refuse(&p)
+	}
+	if err != nil {
+		return kept{err: err}
+	}
+	giveBack, err := f.room.borrow(p.window())
+	if err != nil {
+		return kept{err: err}
+	}
+	defer giveBack()
+	if f.room.Take != nil || likely(p.claimed, p.packed) { // else bit by bit: packed bytes are not likely to become so many
+		p.to, k.offHeap, k.err = f.alloc(p.claimed + inflate.Slack)
+	}
+	if k.err == nil {
+		k.data, k.err = p.run()
+		return k
+	}
+	if !spill {
+		return k
+	}
+	a, err := f.room.spill(p.claimed, k.err)
+	if err != nil {
+		return kept{err: err}
+	}
+	if err := p.spill(a, 0); err != nil {
+		a.free(&f.room.Options)
+		return kept{err: err}
+	}
+	f.room.add(a)
+	return kept{data: a.bytes[:p.claimed:p.claimed], offHeap: true, err: a.written()}
+}
+
+// An inflation is a compressed section, and where it will go.
+type inflation struct {
+	method          elf.CompressionType
+	claimed, packed uint64
+	src             *io.SectionReader
+	to              []byte // of claimed bytes and the slack; nil: as they come
+}
+
+// inflation returns how a section is inflated, which goes nowhere so far.
+func (f *File) inflation(s *Section, legacy bool) (p inflation, err error) {
+	method, claimed, n, err := f.compression(s, legacy)
+	if err != nil {
+		return p, err
+	}
+	packed := s.Size - n
+	// The offset fits an int64: it lies within the file.
+	return inflation{method: method, claimed: claimed, packed: packed, src: io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed))}, nil
+}
+
+// claims are the compressed sections of a file that were asked for.
+type claims struct {
+	of              map[*Section]bool
+	claimed, packed uint64 // bytes
+}
+
+// claim adds a section to those that were asked for.
+func (f *File) claim(s *Section, p *inflation) {
+	c := &f.claims
+	if c.of[s] || p.claimed > maxHeapSection {
+		return
+	}
+	if c.of == nil {
+		c.of = make(map[*Section]bool)
+	}
+	c.of[s] = true
+	c.claimed += p.claimed
+	c.packed += p.packed
+}
+
+// refuse returns an error for a section that is not inflated: it is too large, or becomes too much of what it is, or all sections together do.
+func (f *File) refuse(p *inflation) error {
+	c := &f.claims
+	switch {
+	case p.claimed > maxHeapSection:
+		return &LimitError{"bytes, inflated", p.claimed, maxHeapSection}
+	case p.claimed > ratioFree && p.claimed/maxRatio > p.packed:
+		return &LimitError{fmt.Sprintf("bytes, inflated from %d", p.packed), p.claimed, p.packed * maxRatio}
+	case c.claimed > ratioFreeFile && c.claimed/maxRatioFile > c.packed:
+		return &LimitError{fmt.Sprintf("bytes of all sections, inflated from %d", c.packed), c.claimed, max(ratioFreeFile, c.packed*maxRatioFile)}
+	}
+	return nil
+}
+
+// window returns how many bytes the decoder of a section takes beside what is inflated. Of zstd it is the window of the first frame, which all
+// others are held to.
+func (p *inflation) window() uint64 {
+	if p.method != elf.COMPRESS_ZSTD {
+		return 0
+	}
+	most := uint64(maxWindow)
+	if p.claimed < maxWindow {
+		most = max(minWindow, uint64(1)<<bits.Len64(p.claimed))
+	}
+	var buf [zstd.HeaderMaxSize]byte
+	n, _ := p.src.ReadAt(buf[:], 0)
+	var h zstd.Header
+	if h.Decode(buf[:n]) != nil || h.Skippable {
+		return most
+	}
+	window := h.WindowSize
+	if h.SingleSegment {
+		window = h.FrameContentSize
+	}
+	return min(most, max(window, minWindow))
+}
+
+// run inflates to memory. The compressed bytes are read by ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be
+// recovered. A decoder that panics has met bytes that it cannot read.
+func (p inflation) run() (data []byte, err error) {
+	if p.method == elf.COMPRESS_ZLIB && p.to != nil {
+		defer caught(&err)
+		if err := inflate.Zlib(p.to, int(p.claimed), p.reader()); err != nil {
+			return nil, fmt.Errorf("inflate by zlib: %w", err)
+		}
+		return p.to[:p.claimed:p.claimed], nil
+	}
+	err = p.decode(func(z io.Reader) (err error) {
+		room := p.to[:0:min(p.claimed, uint64(len(p.to)))]
+		if p.to == nil {
+			room = make([]byte, 0, min(p.claimed, 1<<20))
+		}
+		data, err = readClaimed(z, room, p.claimed)
+		return err
+	})
+	return data, err
+}
+
+// spill inflates to the file of an arena, at at. It is written, not mapped for writing: a page of a mapping that waits for the disk holds up the whole
+// process.
+func (p inflation) spill(a *arena, at uint64) error {
+	return p.decode(func(z io.Reader) error {
+		return copyClaimed(io.NewOffsetWriter(a.file, int64(at)), z, p.claimed)
+	})
+}
+
+// reader returns the compressed bytes.
+func (p inflation) reader() *bufio.Reader {
+	return bufio.NewReaderSize(p.src, int(min(p.packed+16, 256<<10)))
+}
+
+// decode calls use with the inflated bytes.
+func (p inflation) decode(use func(io.Reader) error) (err error) {
+	defer caught(&err)
+	switch p.method {
+	case elf.COMPRESS_ZLIB:
+		var z io.ReadCloser
+		if z, err = zlib.NewReader(p.reader()); err == nil {
+			defer z.Close()
+			err = use(z)
+		}
+		if err != nil {
+			return fmt.Errorf("inflate by zlib: %w", err)
+		}
+		return nil
+	case elf.COMPRESS_ZSTD:
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(p.reader(), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(p.window())); err == nil {
+			defer z.Close()
+			err = use(z)
+		}
+		if err != nil {
+			return fmt.Errorf("inflate by zstd: %w", err)
+		}
+		return nil
+	}
+	return &FormatError{"compression header", fmt.Sprintf("unknown method %d", p.method)}
+}
+
+// caught makes an error of a panic.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("inflate: %v", p)
+	}
+}
+
+// compression reads the header of a compressed section: the method, the size inflated, and how long the header is.
+func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
+	n := f.header.pick(chdrSize32, chdrSize64)
+	if legacy {
+		n = 12
+	}
+	var buf [chdrSize64]byte
+	if s.Size < uint64(n) {
+		return 0, 0, 0, &FormatError{"compression header", fmt.Sprintf("%d bytes are too few for it", s.Size)}
+	}
+	if err := readFull(f.r, buf[:n], s.Offset); err != nil {
+		return 0, 0, 0, fmt.Errorf("read compression header: %w", err)
+	}
+	switch {
+	case legacy && string(buf[:4]) != "ZLIB":
+		return 0, 0, 0, &FormatError{"compression header", "does not begin with ZLIB"}
+	case legacy:
+		return elf.COMPRESS_ZLIB, binary.BigEndian.Uint64(buf[4:]), uint64(n), nil
+	case f.header.is64:
+		return elf.CompressionType(f.header.u32(buf[:])), f.header.u64(buf[8:]), uint64(n), nil
+	default:
+		return elf.CompressionType(f.header.u32(buf[:])), uint64(f.header.u32(buf[4:])), uint64(n), nil
+	}
+}
+
+// likely reports whether so many bytes may be allocated before they have come: few, or what packed bytes may well be inflated to.
+func likely(claimed, packed uint64) bool { return claimed <= 1<<20 || claimed/16 <= packed }
+
+// readClaimed appends exactly claimed bytes to b, which is empty, and reads the end of the stream. More room than b has is made only when the bytes have
+// come.
+func readClaimed(r io.Reader, b []byte, claimed uint64) ([]byte, error) {
+	for uint64(len(b)) < claimed {
+		if len(b) == cap(b) {
+			grown := make([]byte, len(b), min(claimed, 2*uint64(cap(b))))
+			copy(grown, b)
+			b = grown
+		}
+		n, err := io.ReadFull(r, b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("after %d of %d bytes: %w", len(b), claimed, err)
+		}
+	}
+	return b, readEnd(r, claimed)
+}
+
+// copyClaimed copies exactly claimed bytes, and reads the end of the stream.
+func copyClaimed(w io.Writer, r io.Reader, claimed uint64) error {
+	n, err := io.CopyBuffer(w, io.LimitReader(r, int64(claimed)), make([]byte, min(claimed+1, 1<<20)))
+	if err == nil && uint64(n) < claimed {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("after %d of %d bytes: %w", n, claimed, err)
+	}
+	return readEnd(r, claimed)
+}
+
+// readEnd reads the end of a stream after the claimed bytes.
+func readEnd(r io.Reader, claimed uint64) error {
+	var more [1]byte
+	switch n, err := io.ReadFull(r, more[:]); {
+	case n > 0:
+		return &FormatError{"compressed data", fmt.Sprintf("goes on behind the %d bytes that its header says", claimed)}
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("at the end of %d bytes: %w", claimed, err) // its checksum is wrong
+	}
+	return nil
+}

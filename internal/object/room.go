@@ -1,0 +1,178 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Options are the memory and the disk that a file may use beyond its own bytes. The zero value grants all memory, on the heap.
+type Options struct {
+	// Take asks for n bytes of memory before sections are inflated, read or copied, or MiniDebugInfo is unpacked; Give returns them. An error of Take
+	// says why they are not granted: the sections then go to SpillDir, or cannot be had, with an error that wraps [ErrMemory].
+	// What was taken is in mappings of no file where the system has them: it counts in no heap, and is the system's again when
+	// the file is closed. Any goroutine may call them. Both or neither are set.
+	Take func(n int64) error
+	Give func(n int64)
+
+	// SpillDir is the directory for sections that Take does not grant: they are inflated into files without a name, which are mapped. Their blocks are
+	// allocated before anything is written, and 1 GiB of the file system is left to others. It is made if it does not exist. A directory
+	// in memory, tmpfs, is refused. Empty, or if the system cannot map files: there is none.
+	SpillDir string
+}
+
+// ErrMemory is wrapped by errors about memory that Options.Take did not grant. They are not kept: later there may be more.
+var ErrMemory = errors.New("not enough memory at the moment")
+
+// ErrInMemory is wrapped by errors about a spill directory that is in memory itself.
+var ErrInMemory = errors.New("the directory is in memory (tmpfs)")
+
+// OffHeap reports whether memory that Options.Take granted is outside of the Go heap on this system.
+const OffHeap = canMap
+
+// OpenWith is [Open] with options.
+func OpenWith(r io.ReaderAt, size int64, osFile *os.File, o Options) (*File, error) {
+	f, err := Open(r, size, osFile)
+	if err == nil {
+		f.room.Options = o
+	}
+	return f, err
+}
+
+// Spills reports whether sections that do not fit the memory may be inflated into files.
+func (f *File) Spills() bool { return f.room.SpillDir != "" && canMap }
+
+// A room is the memory that a file took.
+type room struct {
+	Options
+	mu     sync.Mutex // others may release pages meanwhile
+	arenas []*arena   // with the sections in it
+}
+
+// add keeps an arena until the file is closed.
+func (r *room) add(a *arena) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arenas = append(r.arenas, a)
+}
+
+// An arena is memory outside of the heap, or on it if the system maps nothing; or the mapping of a file in the spill directory.
+type arena struct {
+	bytes  []byte
+	taken  int64 // bytes; 0: the arena is a file
+	onHeap bool
+	file   *os.File // while the arena is written
+}
+
+// newArena returns size bytes of memory that take grants. It may be called by any goroutine.
+func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) {
+	if err := take(int64(size)); err != nil {
+		return nil, err
+	}
+	if !canMap {
+		return &arena{bytes: make([]byte, size), taken: int64(size), onHeap: true}, nil
+	}
+	b, err := anonymous(size)
+	if err != nil {
+		o.Give(int64(size))
+		return nil, fmt.Errorf("map %d MiB: %w: %w", size>>20, ErrMemory, err)
+	}
+	return &arena{bytes: b, taken: int64(size)}, nil
+}
+
+// spill returns size bytes of a file, for which no memory was granted: denied says why. It may be called by any goroutine.
+func (o *Options) spill(size uint64, denied error) (*arena, error) {
+	if o.SpillDir == "" || !canMap || size < minSpill || !errors.Is(denied, ErrMemory) {
+		return nil, denied
+	}
+	if err := os.MkdirAll(o.SpillDir, 0o700); err != nil {
+		return nil, fmt.Errorf("%w; inflate in a file: %w", denied, err)
+	}
+	file, b, err := scratch(o.SpillDir, size)
+	if err != nil {
+		return nil, fmt.Errorf("%w; inflate %d MiB in a file in %s: %w", denied, size>>20, o.SpillDir, err)
+	}
+	return &arena{bytes: b, file: file}, nil
+}
+
+// spilled reports whether the arena is a file.
+func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
+
+// written ends the writing to the arena's file.
+func (a *arena) written() error {
+	if a.file == nil {
+		return nil
+	}
+	err := a.file.Close()
+	a.file = nil
+	return err
+}
+
+// free returns the arena's memory.
+func (a *arena) free(o *Options) error {
+	b := a.bytes
+	a.bytes = nil
+	err := a.written()
+	if !a.onHeap && len(b) > 0 {
+		err = errors.Join(err, unmap(b))
+	}
+	if a.taken > 0 {
+		o.Give(a.taken)
+	}
+	return err
+}
+
+// Granted returns the bytes of memory that Options.Take granted and that the file holds.
+func (f *File) Granted() (n int64) {
+	f.room.mu.Lock()
+	defer f.room.mu.Unlock()
+	for _, a := range f.room.arenas {
+		n += a.taken
+	}
+	return n
+}
+
+// alloc returns size bytes for a section; they are the file's until Close. Without Take, and for small sections, they are on the heap.
+func (f *File) alloc(size uint64) (b []byte, offHeap bool, err error) {
+	if f.room.Take == nil || size < minArena {
+		return make([]byte, size), false, nil
+	}
+	a, err := f.room.newArena(size, f.room.Take)
+	if err != nil {
+		return nil, false, err
+	}
+	f.room.add(a)
+	return a.bytes, !a.onHeap, nil
+}
+
+// Alloc returns size bytes that are the file's until Close, and asks for them as for those of a section. Bytes on the heap are the caller's to count:
+// Footprint leaves them out.
+func (f *File) Alloc(size int) (b []byte, onHeap bool, err error) {
+	b, offHeap, err := f.alloc(uint64(size))
+	return b, !offHeap, err
+}
+
+// borrow takes n bytes for as long as something is unpacked; the caller gives them back.
+func (o *Options) borrow(n uint64) (giveBack func(), err error) {
+	if o.Take == nil || n == 0 {
+		return func() {}, nil
+	}
+	if err := o.Take(int64(n)); err != nil {
+		return nil, err
+	}
+	return func() { o.Give(int64(n)) }, nil
+}
+
+// free returns all memory.
+func (r *room) free() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, a := range r.arenas {
+		errs = append(errs, a.free(&r.Options))
+	}
+	r.arenas = nil
+	return errors.Join(errs...)
+}

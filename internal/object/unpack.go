@@ -1,0 +1,168 @@
+package object
+
+import (
+	"debug/elf"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/symfilter/symfilter/internal/inflate"
+)
+
+// An Unpacking is the compressed sections of a file on their way to memory. [File.Unpack] begins one and Keep ends it, in the goroutine that uses the
+// file; Run may be called in another meanwhile, while the file is used, as long as it is open.
+type Unpacking struct {
+	f     *File
+	jobs  []*unpacked
+	size  uint64 // bytes of the arena
+	extra uint64 // bytes that the decoders take beside it
+	arena *arena
+	err   error // why there is no arena
+}
+
+// An unpacked is a section of an Unpacking.
+type unpacked struct {
+	name string
+	inflation
+	kept
+	at uint64 // in the arena
+}
+
+const sectionAlign = 64 // bytes: a section begins where a cache line does
+
+// Unpack returns what inflates those of the named sections that are compressed, and neither in memory yet nor relocated. It reads their headers only.
+func (f *File) Unpack(names ...string) *Unpacking {
+	u := &Unpacking{f: f}
+	for _, name := range names {
+		s := f.section(name)
+		if f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
+			continue
+		}
+		if _, ok := f.kept[name]; ok || f.relocates(name, s) || slices.ContainsFunc(u.jobs, func(j *unpacked) bool { return j.name == name }) {
+			continue
+		}
+		legacy := isLegacy(name, s)
+		if !legacy && s.Flags&elf.SHF_COMPRESSED == 0 {
+			continue
+		}
+		j := &unpacked{name: name}
+		if j.inflation, j.err = f.inflation(s, legacy); j.err == nil {
+			f.claim(s, &j.inflation)
+		}
+		u.jobs = append(u.jobs, j)
+	}
+	var windows []uint64
+	for _, j := range u.jobs {
+		if j.err == nil {
+			j.err = f.refuse(&j.inflation)
+		}
+		if j.err != nil {
+			continue
+		}
+		j.at = u.size
+		u.size += (j.claimed + inflate.Slack + sectionAlign - 1) &^ (sectionAlign - 1)
+		windows = append(windows, j.window())
+	}
+	slices.Sort(windows)
+	for _, n := range windows[max(0, len(windows)-runtime.GOMAXPROCS(0)):] {
+		u.extra += n
+	}
+	return u
+}
+
+// Size returns the bytes of memory that Run takes.
+func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
+
+// Run inflates, as many sections at a time as there are CPUs: a lookup that needs several large sections waits for the largest instead of for
+// their sum. take is asked in place of Options.Take if it is not nil; it may wait. Run starts goroutines, and returns when they have ended.
+func (u *Unpacking) Run(take func(int64) error) {
+	o := &u.f.room.Options
+	if take == nil {
+		take = o.Take
+	}
+	switch {
+	case u.size == 0:
+		return
+	case take == nil:
+		u.arena = &arena{bytes: make([]byte, u.size), onHeap: true}
+	default:
+		// The decoders' own memory first: it cannot go to a file.
+		if u.extra > 0 {
+			if u.err = take(int64(u.extra)); u.err != nil {
+				return
+			}
+			defer o.Give(int64(u.extra))
+		}
+		if u.arena, u.err = o.newArena(u.size, take); u.err != nil {
+			u.arena, u.err = o.spill(u.size, u.err)
+		}
+		if u.err != nil {
+			return
+		}
+	}
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, j := range u.jobs {
+		if j.err != nil {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if !u.arena.spilled() {
+				j.to = u.arena.bytes[j.at : j.at+j.claimed+inflate.Slack]
+				j.data, j.err = j.run()
+			} else if j.err = j.spill(u.arena, j.at); j.err == nil {
+				j.data = u.arena.bytes[j.at : j.at+j.claimed : j.at+j.claimed]
+			}
+		})
+	}
+	all.Wait()
+	if err := u.arena.written(); err != nil {
+		u.err = fmt.Errorf("%w: %w", ErrMemory, err)
+		u.Drop()
+	}
+}
+
+// Keep makes what Run inflated what Data returns. The error is about memory, which wraps [ErrMemory]; others are left to Data.
+func (u *Unpacking) Keep() error {
+	if u.err != nil {
+		return u.err
+	}
+	if u.f.closed {
+		u.Drop()
+		return nil
+	}
+	if u.arena != nil {
+		u.f.room.add(u.arena)
+	}
+	for _, j := range u.jobs {
+		j.offHeap = u.arena != nil && !u.arena.onHeap
+		u.f.keep(j.name, j.kept)
+	}
+	return nil
+}
+
+// Drop ends the Unpacking without Keep.
+func (u *Unpacking) Drop() {
+	if u.arena != nil {
+		u.arena.free(&u.f.room.Options)
+		u.arena = nil
+	}
+}
+
+// Spilled returns the bytes that went to a file.
+func (u *Unpacking) Spilled() int64 {
+	if u.arena == nil || !u.arena.spilled() {
+		return 0
+	}
+	return int64(len(u.arena.bytes))
+}
+
+// Inflate is Unpack, Run and Keep at once.
+func (f *File) Inflate(names ...string) error {
+	u := f.Unpack(names...)
+	u.Run(nil)
+	return u.Keep()
+}

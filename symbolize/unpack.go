@@ -1,0 +1,175 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// Compressed debug information is inflated by the first lookup that needs it: most modules of a log are in none of its frames. What takes
+// long is inflated in a goroutine, while questions wait as they do for a file that is looked for, or are answered by symbols.
+
+// inflate inflates the debug sections of e's module, if they are packed and a lookup needs them. It reports whether that goes on in a goroutine; e.mu is
+// held. Without memory for it the module answers by symbols for a time.
+func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
+	m := e.module
+	u := unpacking{m.obj.Unpack(lookupSections...), nil}
+	if m.alt != nil {
+		u.alt = m.alt.obj.Unpack(altSections...)
+	}
+	if size := u.size(); e.evicted.Load() > 0 {
+		if e.crowded += size; e.crowded > maxCrowded {
+			e.crowded -= size
+			e.denied = betterMax
+			s.deny(e, size, errCrowded)
+			return false
+		}
+	}
+	if u.size() <= s.memory.inline {
+		u.run(s.takeNow)
+		s.inflated(e, u)
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return false
+	}
+	select {
+	case s.queue <- struct{}{}:
+	default:
+		return false // it is still packed: another question begins
+	}
+	e.finding, e.first, e.unpacking = true, true, true
+	e.done, e.local = make(chan struct{}), closedChan() // it was found: nothing is out of order
+	done := e.done
+	p := &pin{held: true}
+	m.pin = p
+	spills := m.obj.Spills()
+	s.finding.Go(func() {
+		u.run(s.admit(s.ctx, e, spills))
+		<-s.queue
+
+		e.mu.Lock()
+		if e.module == m {
+			s.inflated(e, u)
+		} else {
+			u.drop()
+		}
+		e.finding, e.first, e.reopens, e.unpacking = false, false, false, false
+		close(done)
+		e.mu.Unlock()
+		p.release()
+		s.relieve()
+	})
+	return true
+}
+
+// An unpacking is that of a module and of its supplementary file.
+type unpacking struct {
+	main *object.Unpacking
+	alt  *object.Unpacking // nil: none
+}
+
+func (u unpacking) size() int64 {
+	n := u.main.Size()
+	if u.alt != nil {
+		n += u.alt.Size()
+	}
+	return n
+}
+
+func (u unpacking) run(take func(int64) error) {
+	u.main.Run(take)
+	if u.alt != nil {
+		u.alt.Run(take)
+	}
+}
+
+func (u unpacking) drop() {
+	u.main.Drop()
+	if u.alt != nil {
+		u.alt.Drop()
+	}
+}
+
+func (u unpacking) keep() error {
+	err := u.main.Keep()
+	if u.alt != nil {
+		err = errors.Join(err, u.alt.Keep())
+	}
+	return err
+}
+
+// inflated ends an unpacking of e's module; e.mu is held.
+func (s *Symbolizer) inflated(e *entry, u unpacking) {
+	m := e.module
+	size := u.size()
+	if err := u.keep(); err != nil {
+		if s.ctx.Err() == nil {
+			s.deny(e, size, err)
+		}
+		return
+	}
+	m.packed, m.inflated = false, true
+	m.unpacked, m.unpackedAt = time.Now(), m.lookups
+	e.denied = 0
+	s.account(e)
+}
+
+// errCrowded says that files take each other's memory.
+var errCrowded = errors.New("it was inflated again and again, since other files need the memory too")
+
+// deny leaves the debug information of e's module alone for a time, for which there is no memory; e.mu is held.
+func (s *Symbolizer) deny(e *entry, size int64, err error) {
+	e.denied = min(max(2*e.denied, betterMin), betterMax)
+	m := e.module
+	m.drop(fmt.Errorf("its compressed debug information needs %d MiB of memory: %w; answering by symbols only for %v; %s", size>>20, err, e.denied, s.o.helps()))
+	e.retry = time.Now().Add(e.denied)
+	e.broken = broken{m.path, m.fault, e.retry}
+	s.notify(e)
+}
+
+// helps returns what to do if memory is short.
+func (o *Options) helps() string {
+	help := "decompress it on disk (objcopy --decompress-debug-sections) or raise the limit"
+	if o.spillInMemory {
+		help += fmt.Sprintf("; nothing is inflated in %s, which is in memory itself: a directory on a disk would do", o.SpillDir)
+	}
+	return help
+}
+
+// affordable returns an error if the debug information is compressed and takes
+// more than is ever granted when it is not, and may not go elsewhere. It inflates nothing.
+func (m *module) affordable(o *Options) error {
+	var cost int64
+	for _, name := range lookupSections {
+		cost += m.obj.HeapCost(name)
+	}
+	m.packed = cost > 0
+	if limit := o.MaxMemory - o.MaxMemory/spareShare; cost > limit && !m.obj.Spills() {
+		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; %s; answering by symbols only", cost>>20, limit>>20, o.helps())
+	}
+	return nil
+}
+
+// awaitsUnpacking reports whether e's module needs sections for a question that are packed still; e.mu is held.
+func (e *entry) awaitsUnpacking() bool {
+	m := e.module
+	return m.packed && m.dw != nil && m.index == nil
+}
+
+// unpacked is acquire of an entry whose sections are inflated, if that can be had until ctx is done; e.mu is held, and of the entry that is returned.
+func (s *Symbolizer) unpacked(ctx context.Context, e *entry, l Location) (*entry, error) {
+	for e.awaitsUnpacking() && !e.unpacking && s.inflate(e) {
+		e.mu.Unlock()
+		var err error
+		if e, err = s.acquire(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,225 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// Every frame of entry in a file that large makes, by debug information and by symbols.
+const (
+	entryLine   = "entry /src/shop.cc:17:35\n"
+	entrySymbol = "entry\n"
+	largeBytes  = 3 << 20
+)
+
+// large returns a library whose debug sections are compressed and become some 3 MiB.
+func large(t *testing.T) fixture {
+	t.Helper()
+	padding := filepath.Join(t.TempDir(), "padding")
+	if err := os.WriteFile(padding, []byte(strings.Repeat("what no unit refers to. ", largeBytes/24)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return build(t, "shop", source).variant(t, "--add-section", ".debug_addr="+padding).variant(t, "--compress-debug-sections=zlib")
+}
+
+// placed returns copies of f with other build IDs, in a tree.
+func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		c := f.as(t, "shop"+string(rune('a'+i)))
+		c.place(t, dir)
+		files = append(files, c)
+	}
+	return files, buildid.NewTree(dir)
+}
+
+// Many streams, each with a file of its own, of which two fit the memory: all are answered by debug information, and nothing is inflated that was
+// not granted.
+func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
+	const streams, questions, budget = 6, 5, 8 << 20
+	files, tree := placed(t, large(t), streams)
+	addr := files[0].symbols(t)["entry"].Value
+	for _, tt := range []struct {
+		name   string
+		spills bool
+	}{
+		{"waiting for each other", false},
+		{"in files", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := Options{MaxMemory: budget}
+			if tt.spills {
+				o.SpillDir = t.TempDir()
+			}
+			s := open(t, o, tree)
+			s.memory.inline = 0
+			var all sync.WaitGroup
+			for _, f := range files {
+				all.Go(func() {
+					for range questions {
+						if got := code(s, f.at(addr)); got != entryLine {
+							t.Errorf("got %q, want %q: %s", got, entryLine, s.Report(f.id, "").Fault)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if most := s.memory.most; most > budget || most < largeBytes {
+				t.Errorf("%d bytes were held at most, of %d", most, budget)
+			}
+			s.Close()
+			if n := s.memory.sections.Load(); n != 0 {
+				t.Errorf("%d bytes are granted after Close", n)
+			}
+		})
+	}
+}
+
+// Who does not wait is answered by symbols while sections are inflated; who waits, by debug information.
+func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
+	f := large(t)
+	s := open(t, Options{}, oneFile{f, "here"})
+	s.memory.inline = 0
+	l := f.at(f.symbols(t)["entry"].Value)
+	expired, cancel := context.WithCancel(context.Background())
+	cancel()
+	for e, _ := s.entry(l.ID, l.Name); ; {
+		frames, err := s.Code(expired, nil, l)
+		e.mu.Lock()
+		m := e.module
+		packed := m != nil && m.packed
+		e.mu.Unlock()
+		if got := text(frames); err == nil && got == entryLine {
+			break // it was inflated in the meantime
+		} else if !errors.Is(err, ErrPending) || m != nil && packed && got != entrySymbol && got != "" {
+			t.Fatalf("got %q, %v; want %q and that more is on its way", got, err, entrySymbol)
+		}
+		if packed {
+			if _, ok := s.AtOnce(nil, l); ok {
+				t.Error("packed debug information answers at once")
+			}
+		}
+		if got := code(s, l); got != entryLine {
+			t.Fatalf("who waits got %q, want %q", got, entryLine)
+		}
+	}
+}
+
+// Without memory a file answers by its symbols, says why, and is looked at again soon.
+func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
+	f := large(t)
+	synctest.Test(t, func(t *testing.T) {
+		var notes []string
+		s := New(Options{MaxMemory: 8 << 20, Finders: []Finder{oneFile{f, "here"}}, Notify: func(msg string) { notes = append(notes, msg) }})
+		defer s.Close()
+		l := f.at(f.symbols(t)["entry"].Value)
+		held := s.memory.limit() - s.memory.held() - largeBytes/2
+		if !s.memory.take(held, &s.memory.work) {
+			t.Fatal("an empty ledger grants nothing")
+		}
+		for range 3 {
+			if got := code(s, l); got != entrySymbol {
+				t.Errorf("without memory: got %q, want %q", got, entrySymbol)
+			}
+		}
+		const why, help = "its compressed debug information needs 3 MiB of memory: not enough memory at the moment", "objcopy --decompress-debug-sections"
+		if got := s.Report(f.id, "").Fault; !strings.Contains(got, why) || !strings.Contains(got, help) {
+			t.Errorf("the report says %q", got)
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], why) {
+			t.Errorf("notified of %q, want one message", notes)
+		}
+		s.memory.give(held, &s.memory.work)
+		time.Sleep(betterMin + 1)
+		code(s, l)
+		synctest.Wait()
+		if got := code(s, l); got != entryLine {
+			t.Errorf("with memory: got %q, want %q: %s", got, entryLine, s.Report(f.id, "").Fault)
+		}
+	})
+}
+
+// Two files that do not fit together take each other's memory only until that has cost more than it is worth.
+func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
+	files, tree := placed(t, large(t), 2)
+	addr := files[0].symbols(t)["entry"].Value
+	s := open(t, Options{MaxMemory: largeBytes * 3 / 2}, tree)
+	lines, symbols := 0, 0
+	for i := range 26 {
+		if i == 20 { // what remains would take minutes
+			for _, f := range files {
+				e, _ := s.entry(f.id, "")
+				e.crowded += maxCrowded
+			}
+		}
+		for _, f := range files {
+			switch got := code(s, f.at(addr)); got {
+			case entryLine:
+				lines++
+			case entrySymbol:
+				symbols++
+			default:
+				t.Fatalf("got %q", got)
+			}
+		}
+	}
+	if lines < 40 || symbols == 0 {
+		t.Errorf("%d answers by debug information, %d by symbols", lines, symbols)
+	}
+	fault := s.Report(files[0].id, "").Fault + s.Report(files[1].id, "").Fault
+	if !strings.Contains(fault, errCrowded.Error()) {
+		t.Errorf("the reports say %q", fault)
+	}
+}
+
+// A directory in memory saves none: nothing is put there, and the report says so.
+func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "symfilter-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	f := large(t)
+	s := open(t, Options{MaxMemory: largeBytes, SpillDir: dir, IndexDir: dir}, oneFile{f, "here"})
+	if got := code(s, f.at(f.symbols(t)["entry"].Value)); got != entrySymbol {
+		t.Errorf("got %q, want %q", got, entrySymbol)
+	}
+	if got := s.Report(f.id, "").Fault; !strings.Contains(got, "nothing is inflated in "+dir+", which is in memory itself") {
+		t.Errorf("the report says %q", got)
+	}
+	if got, want := s.o.IndexBudget, int64(largeBytes/8); got != want {
+		t.Errorf("indexes may take %d bytes there, want %d", got, want)
+	}
+	if got, want := s.memory.budget, int64(largeBytes/8*7); got != want {
+		t.Errorf("%d bytes are left for the rest, want %d", got, want)
+	}
+}
+
+// What is outside of the heap is told, so that the heap may have less.
+func TestBytesOutsideOfTheHeapAreTold(t *testing.T) {
+	var told []int64
+	s := New(Options{OffHeap: func(n int64) { told = append(told, n) }})
+	if s.memory.tell == nil {
+		t.Skip("all is on the heap here")
+	}
+	for _, n := range []int64{1 << 20, 16 << 20, 2 << 20} {
+		if err := s.takeNow(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.give(18 << 20)
+	s.Close()
+	if len(told) != 2 || told[0] != 17<<20 || told[1] != 1<<20 {
+		t.Errorf("told %v, want 17 and 1 MiB: small changes need not be", told)
+	}
+}
