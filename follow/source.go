@@ -119,14 +119,6 @@ func (o *outlet) close() error {
 	return nil
 }
 
-// unsaved reports whether there is something that the snapshot does not hold.
-func (s *source) unsaved() bool {
-	if s.out != nil && s.out.Changed != nil && s.out.Changed() {
-		s.dirty = true
-	}
-	return s.dirty
-}
-
 // emit returns what gives lines of g to its sink.
 func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	return func(p []byte, quiet bool) error {

@@ -9,6 +9,14 @@ import (
 	"unicode/utf8"
 )
 
+// unsaved reports whether there is something that the snapshot does not hold.
+func (s *source) unsaved() bool {
+	if s.out != nil && s.out.Changed != nil && s.out.Changed() {
+		s.dirty = true
+	}
+	return s.dirty
+}
+
 // snapshot takes in what was printed of the source. What cannot be told at the
 // moment stays as it was told before.
 func (s *source) snapshot() {
