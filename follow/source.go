@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -237,66 +236,6 @@ func (s *source) attentive() bool {
 	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
-// hurries reports whether files come quickly, and nothing but looks can tell.
-func (s *source) hurries() bool {
-	return s.silentFS && s.out != nil && time.Since(s.changed) < hurryTime
-}
-
-// makeRoom closes the files of the source if too many are open. Those that have no name stay open:
-// they are not found again.
-func (s *source) makeRoom() {
-	if !s.f.disk.crowded() {
-		return
-	}
-	for _, g := range s.held() {
-		if !g.gone {
-			g.close()
-		}
-	}
-}
-
-// countMissed tells how many files had the name for so short a time that they could not be opened.
-// Events of those that were may still be on their way, and the other way round.
-func (s *source) countMissed() {
-	missed := s.created.Load() - s.taken
-	switch {
-	case missed == 0 || len(s.ahead) > 0 || s.gaps:
-		s.noticed = time.Time{}
-	case s.noticed.IsZero():
-		s.noticed = time.Now()
-		s.attention = true
-	case time.Since(s.noticed) < eventDelay:
-		s.attention = true
-	default:
-		s.taken += missed
-		s.noticed = time.Time{}
-		switch {
-		case missed <= 0 || s.out == nil:
-		case missed == 1:
-			s.tell(Event{Message: "a file had this name for so short a time that it could not be opened; what it held is lost"})
-		default:
-			s.tell(Event{Message: fmt.Sprintf("%d files had this name for so short a time that they could not be opened; what they held is lost", missed)})
-		}
-	}
-}
-
-// moved looks for the current file, which was closed and is not where it was. The error is a sink's.
-func (s *source) moved(ctx context.Context, g *generation) error {
-	err := s.discover(predecessor{g: g})
-	if !s.gaps {
-		s.missing++
-	}
-	if s.missing <= maxMissing {
-		s.attention = true
-		return s.failed(ctx, g, err)
-	}
-	s.missing = 0
-	s.tell(Event{Message: fmt.Sprintf("was removed while it was closed, because too many files are read; what was written to it after its first %d bytes is lost", g.look)})
-	g.gone = true
-	s.retire(g)
-	return nil
-}
-
 // absent says that nothing is behind the name.
 func (s *source) absent(err error) {
 	switch {
@@ -524,117 +463,6 @@ func (s *source) noFile(err error) {
 	default:
 		s.trouble("%v; it is tried again", bare(err))
 	}
-}
-
-// truncated goes on with what the current file held before it was truncated, if there are copies of
-// that, and then with its beginning.
-func (s *source) truncated() error {
-	g := s.cur
-	line, lost := g.kept()
-	copies, continued, err := s.copiesOf(g)
-	if err != nil {
-		return err
-	}
-	if continued {
-		line, lost = nil, 0
-	}
-	if len(line) > 0 {
-		if err := s.emit(g)(append(line[:len(line):len(line)], '\n'), false); err != nil {
-			return err
-		}
-	}
-	unread := max(0, g.largest-g.look)
-	s.truncations += max(1, len(copies))
-	s.dirty = true
-	switch {
-	case len(copies) > 0:
-		s.tellCopies(copies)
-	default:
-		message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
-		if lost > 0 {
-			message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
-		}
-		if unread > 0 {
-			message += fmt.Sprintf(", and %d bytes that were not read yet", unread)
-		}
-		s.tell(Event{Message: message, Lost: lost + unread})
-	}
-	return s.restart(copies)
-}
-
-// skipped goes on with copies of what the current file, of which nothing was read yet, held before it
-// was truncated. It reports whether there are any.
-func (s *source) skipped() (bool, error) {
-	copies, _, err := s.copiesOf(s.cur)
-	if err != nil || len(copies) == 0 {
-		return false, err
-	}
-	s.truncations += len(copies)
-	s.dirty = true
-	s.tellCopies(copies)
-	return true, s.restart(copies)
-}
-
-// tellCopies tells that the file was truncated, and where what it held is read.
-func (s *source) tellCopies(copies []*generation) {
-	names := make([]string, len(copies))
-	for i, c := range copies {
-		names[i] = filepath.Base(c.name)
-	}
-	s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), strings.Join(names, ", "))})
-}
-
-// restart goes on with copies, and then with the beginning of the current file.
-func (s *source) restart(copies []*generation) error {
-	g := s.cur
-	if err := g.restart(); err != nil {
-		s.trouble("read: %v; it is tried again", bare(err))
-		s.f.files.forget(g)
-		g.close()
-		g = nil
-	}
-	if len(copies) == 0 {
-		if s.cur = g; g == nil {
-			return nil
-		}
-		return s.nextSink()
-	}
-	if g != nil {
-		s.ahead = slices.Insert(s.ahead, 0, g)
-	}
-	for i, c := range copies {
-		c.copied = true
-		if i > 0 {
-			s.ahead = slices.Insert(s.ahead, i-1, c)
-		}
-	}
-	if err := s.take(copies[0]); err != nil || copies[0].off > 0 {
-		return err
-	}
-	return s.nextSink()
-}
-
-// restart makes reading start at the beginning.
-func (g *generation) restart() error {
-	g.head, g.recent = nil, nil
-	g.off, g.look, g.silent, g.hole = 0, 0, 0, true
-	g.size, g.mtime, g.largest = 0, time.Time{}, 0
-	return g.readHead()
-}
-
-func ordinal(n int) string {
-	suffix := "th"
-	if n%100/10 != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprintf("%d%s", n, suffix)
 }
 
 // finish ends the source: unfinished lines are printed, if end is not nil with

@@ -105,8 +105,7 @@ Files that are still written:
                            written to that recently, those rotated too)
       --poll               look again and again, where no events come (found out
                            where the file system is known)
-      --rotate-wait DURATION
-                           how long a renamed file is kept open after its last
+      --rotate-wait TIME   how long a renamed file is kept open after its last
                            line, for late ones; else until it is removed
   -H, --with-filename      begin each line with its file's name; with
                            --output=json each object has it

@@ -1,0 +1,67 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// hurries reports whether files come quickly, and nothing but looks can tell.
+func (s *source) hurries() bool {
+	return s.silentFS && s.out != nil && time.Since(s.changed) < hurryTime
+}
+
+// makeRoom closes the files of the source if too many are open. Those that have no name stay open:
+// they are not found again.
+func (s *source) makeRoom() {
+	if !s.f.disk.crowded() {
+		return
+	}
+	for _, g := range s.held() {
+		if !g.gone {
+			g.close()
+		}
+	}
+}
+
+// countMissed tells how many files had the name for so short a time that they could not be opened.
+// Events of those that were may still be on their way, and the other way round.
+func (s *source) countMissed() {
+	missed := s.created.Load() - s.taken
+	switch {
+	case missed == 0 || len(s.ahead) > 0 || s.gaps:
+		s.noticed = time.Time{}
+	case s.noticed.IsZero():
+		s.noticed = time.Now()
+		s.attention = true
+	case time.Since(s.noticed) < eventDelay:
+		s.attention = true
+	default:
+		s.taken += missed
+		s.noticed = time.Time{}
+		switch {
+		case missed <= 0 || s.out == nil:
+		case missed == 1:
+			s.tell(Event{Message: "a file had this name for so short a time that it could not be opened; what it held is lost"})
+		default:
+			s.tell(Event{Message: fmt.Sprintf("%d files had this name for so short a time that they could not be opened; what they held is lost", missed)})
+		}
+	}
+}
+
+// moved looks for the current file, which was closed and is not where it was. The error is a sink's.
+func (s *source) moved(ctx context.Context, g *generation) error {
+	err := s.discover(predecessor{g: g})
+	if !s.gaps {
+		s.missing++
+	}
+	if s.missing <= maxMissing {
+		s.attention = true
+		return s.failed(ctx, g, err)
+	}
+	s.missing = 0
+	s.tell(Event{Message: fmt.Sprintf("was removed while it was closed, because too many files are read; what was written to it after its first %d bytes is lost", g.look)})
+	g.gone = true
+	s.retire(g)
+	return nil
+}
