@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,8 +26,8 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 	write(t, path, "")
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		synced := 0
-		f, err := New(Options{Names: []string{path}, Open: l.open, State: state, Poll: true, Interval: looks, Sync: func() error { synced++; return nil }})
+		var syncing atomic.Int64
+		f, err := New(Options{Names: []string{path}, Open: l.open, State: state, Poll: true, Interval: looks, Sync: func() error { syncing.Add(1); return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,14 +63,14 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if n := int((mustSize(state) - before) / first); n > records || n < records/3 {
 			t.Errorf("%d records in %v, want at most %d", n, busy, records)
 		}
-		if synced > syncs || synced < 2 {
+		if synced := int(syncing.Load()); synced > syncs || synced < 2 {
 			t.Errorf("%d syncs in %v, want at most %d", synced, busy, syncs)
 		}
 		time.Sleep(2 * syncInterval) // for the last sync
-		size, n := mustSize(state), synced
+		size, n := mustSize(state), syncing.Load()
 		time.Sleep(time.Hour)
-		if mustSize(state) != size || synced != n {
-			t.Errorf("without output %d bytes were written, and %d syncs made", mustSize(state)-size, synced-n)
+		if mustSize(state) != size || syncing.Load() != n {
+			t.Errorf("without output %d bytes were written, and %d syncs made", mustSize(state)-size, syncing.Load()-n)
 		}
 		cancel()
 		if err := <-done; err != nil {
@@ -89,12 +90,12 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 		late := int64(0) // the most that was printed since the checkpoint, after the first turns
 		boot, begin := int64(0), time.Now()
 		o := Options{Names: []string{path}, Open: l.open, State: state, Poll: true}
-		printed := int64(0)
+		var printed atomic.Int64
 		o.Open = func(name string) (*Sink, error) {
 			return &Sink{WriteCloser: writerFunc(func(p []byte) (int, error) {
 				synctest.Wait() // for what is being saved
-				late = max(late, printed-offsets(t, state, boot)[path])
-				printed += int64(len(p))
+				late = max(late, printed.Load()-offsets(t, state, boot)[path])
+				printed.Add(int64(len(p)))
 				return len(p), nil
 			})}, nil
 		}
@@ -107,15 +108,15 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- f.Run(ctx) }()
-		for printed < size && time.Since(begin) < time.Minute {
+		for printed.Load() < size && time.Since(begin) < time.Minute {
 			time.Sleep(saveDelay)
 		}
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if most := int64(saveBytes + 4*readSize); printed != size || late > most {
-			t.Errorf("of %d bytes printed up to %d were in no checkpoint, want at most %d", printed, late, most)
+		if most := int64(saveBytes + 4*readSize); printed.Load() != size || late > most {
+			t.Errorf("of %d bytes printed up to %d were in no checkpoint, want at most %d", printed.Load(), late, most)
 		}
 	})
 }
