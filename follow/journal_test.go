@@ -381,6 +381,37 @@ func TestStateFilesThatAreReplaced(t *testing.T) {
 	}
 }
 
+// What runs have left that were killed while they wrote the file anew goes with the next run; what is
+// called otherwise stays.
+func TestTemporaryFilesOfKilledRunsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
+	o := Options{Names: []string{path}, State: state}
+	write(t, path, "one\n")
+	again(t, newLog(), o, path, "one\n")
+	before := tree(t, dir)
+	for _, name := range []string{".state.4711-0.tmp", ".state.1-99.tmp"} {
+		write(t, filepath.Join(dir, name), "torn")
+	}
+	kept := []string{".state.x.tmp", ".state2.1-0.tmp", "state.1-0.tmp", ".state.1-0"}
+	for _, name := range kept {
+		write(t, filepath.Join(dir, name), "somebody's")
+	}
+	again(t, newLog(), o, path, "")
+	after := tree(t, dir)
+	for _, name := range kept {
+		if after[name] == "" {
+			t.Errorf("%s is gone", name)
+		}
+		delete(after, name)
+	}
+	delete(after, "state")
+	delete(before, "state")
+	if d := cmp.Diff(after, before); d != "" {
+		t.Errorf("(-after +before)\n%s", d)
+	}
+}
+
 // After a power cut lines since the last sync come twice, and none is lost.
 func TestPowerCutsLoseNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -3,28 +3,22 @@ package follow
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
 
 const (
-	clockStep    = 20 * time.Millisecond  // between the clocks of file systems and the system's
-	lockPatience = 2 * time.Second        // for a process that is just ending
-	lockPause    = 20 * time.Millisecond  // between two tries
-	stateNames   = 100                    // names tried for a temporary file
-	maxPlaces    = 16                     // places of one name that wait for the reader of the output
-	maxWaiting   = 32 << 20               // bytes of all of them
-	drainTime    = 400 * time.Millisecond // that the reader of the output gets at the end
-	drainPause   = 100 * time.Millisecond // without a byte read, after which it gets no more
+	clockStep  = 20 * time.Millisecond  // between the clocks of file systems and the system's
+	maxPlaces  = 16                     // places of one name that wait for the reader of the output
+	maxWaiting = 32 << 20               // bytes of all of them
+	drainTime  = 400 * time.Millisecond // that the reader of the output gets at the end
+	drainPause = 100 * time.Millisecond // without a byte read, after which it gets no more
 )
 
 // A saver writes checkpoints. Many goroutines may use it.
@@ -94,6 +88,9 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 		w.release()
 		return nil, err
 	}
+	if w.file != nil { // locked: nobody else writes it anew
+		removeTemporary(path)
+	}
 	return w, nil
 }
 
@@ -143,46 +140,6 @@ func (w *saver) load(j journal) {
 		} else {
 			w.changed[path] = true
 		}
-	}
-}
-
-var errInUse = errors.New("in use: another process writes its checkpoint there")
-
-// acquire opens the state file, if there is one, and keeps other processes from using it. Each file
-// that takes its place is locked, too.
-func (w *saver) acquire() error {
-	for begin := time.Now(); ; time.Sleep(lockPause) {
-		f, info, err := openState(w.path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case refused(err):
-			return fmt.Errorf("%s is %w", w.path, err)
-		case err != nil:
-			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
-		}
-		w.file = f
-		if lockFile(f) && w.here(info) {
-			return nil
-		}
-		w.release() // another file has taken its place, perhaps
-		if time.Since(begin) > lockPatience {
-			return fmt.Errorf("%s is %w", w.path, errInUse)
-		}
-	}
-}
-
-// here reports whether the path still stands for the file that is open.
-func (w *saver) here(opened fs.FileInfo) bool {
-	info, err := os.Lstat(w.path)
-	return err == nil && os.SameFile(info, opened)
-}
-
-// release gives the state file back to others.
-func (w *saver) release() {
-	if w.file != nil {
-		w.file.Close()
-		w.file = nil
 	}
 }
 
@@ -422,225 +379,4 @@ func (w *saver) record(files map[string]json.RawMessage) checkpoint {
 		c.Files = append(c.Files, files[path])
 	}
 	return c
-}
-
-// write makes the file hold what has changed; w.writing is held.
-func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
-	if !w.anew {
-		info, err := w.file.Stat()
-		w.anew = err != nil || !w.here(info) // somebody has removed it, or put another in its place
-	}
-	if !w.anew {
-		c := w.record(files)
-		c.Boot = w.boot()
-		for path := range changed {
-			if files[path] == nil {
-				c.Gone = append(c.Gone, path)
-			}
-		}
-		err := w.append(c)
-		if !w.anew {
-			return err
-		}
-	}
-	w.mu.Lock()
-	all := maps.Clone(w.sources)
-	w.mu.Unlock()
-	if err := w.syncOutput(); err != nil {
-		return err
-	}
-	return w.renew(all)
-}
-
-func (w *saver) syncOutput() error {
-	if w.sync == nil {
-		return nil
-	}
-	return w.sync()
-}
-
-// append adds a record to the file. If that cannot be done, w.anew says so; w.writing is held.
-func (w *saver) append(c checkpoint) error {
-	b, err := appendRecord(nil, c)
-	if err != nil {
-		return err
-	}
-	if w.size+int64(len(b)) > maxState {
-		w.anew = true
-		return nil
-	}
-	if w.torn {
-		if err := w.file.Truncate(w.size); err != nil {
-			w.anew = true
-			return err
-		}
-		w.torn = false
-	}
-	if _, err := w.file.Write(b); err != nil {
-		w.torn = true
-		return err
-	}
-	w.size += int64(len(b))
-	return nil
-}
-
-// unsynced reports whether the file holds records that do not count after a power cut. It does not
-// wait while the file is being written.
-func (w *saver) unsynced() bool {
-	if w.path == "" || !w.writing.TryLock() {
-		return false
-	}
-	defer w.writing.Unlock()
-	return !w.anew && w.size != w.synced
-}
-
-// secure makes what the file holds survive a power cut: first the output, then the file. One that
-// has grown much is written anew. Checkpoints may be written meanwhile.
-func (w *saver) secure() error {
-	if w.path == "" {
-		return nil
-	}
-	w.securing.Lock()
-	defer w.securing.Unlock()
-	w.writing.Lock()
-	file, end, grown := w.file, w.size, grown(w.size, w.first)
-	if w.anew || end == w.synced {
-		w.writing.Unlock()
-		return nil
-	}
-	var all map[string]json.RawMessage
-	if grown {
-		w.mu.Lock()
-		all = maps.Clone(w.sources)
-		w.mu.Unlock()
-	}
-	w.writing.Unlock()
-	err := w.syncOutput()
-	if err == nil {
-		if grown {
-			err = w.renewed(file, all)
-		} else {
-			err = w.markSynced(file, end)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.report(err)
-}
-
-// grown reports whether a journal of size bytes, whose first record has first, is to be written anew.
-func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
-
-// renewed writes the file anew, unless that has been done already.
-func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	if w.file != file || w.anew {
-		return nil
-	}
-	return w.renew(all)
-}
-
-// markSynced says in the file that its bytes up to end count after a power cut, and syncs it.
-func (w *saver) markSynced(file *os.File, end int64) error {
-	w.writing.Lock()
-	if w.file != file || w.anew {
-		w.writing.Unlock()
-		return nil
-	}
-	all := w.size == end
-	err := w.append(checkpoint{Boot: w.boot(), Synced: end, Time: time.Now()})
-	if all {
-		w.synced = w.size
-	}
-	w.writing.Unlock()
-	if err != nil {
-		return err
-	}
-	if err = file.Sync(); errors.Is(err, os.ErrClosed) {
-		return nil // the one that took its place was synced
-	}
-	return err
-}
-
-// renew replaces the file by one whose first record holds all, of which the output was synced. Who
-// reads it sees the old one or the new one; w.writing is held.
-func (w *saver) renew(all map[string]json.RawMessage) (err error) {
-	b, err := appendRecord(nil, w.record(all))
-	if err != nil {
-		return err
-	}
-	first := len(b)
-	w.mu.Lock()
-	since := w.entries(w.sourcesSince(all))
-	w.mu.Unlock()
-	if len(since) > 0 {
-		c := w.record(since)
-		c.Boot = w.boot()
-		if b, err = appendRecord(b, c); err != nil {
-			return err
-		}
-	}
-	if len(b) > maxState {
-		return fmt.Errorf("%w: %d bytes", errTooLarge, len(b))
-	}
-	f, err := createBeside(w.path)
-	if err != nil {
-		return err
-	}
-	name := f.Name()
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(name)
-		}
-	}()
-	if _, err = f.Write(b); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if locks {
-		lockFile(f)
-	} else { // files that are open cannot be renamed here, nor replaced
-		f.Close()
-		w.release()
-	}
-	if err = os.Rename(name, w.path); err != nil {
-		return err
-	}
-	w.release()
-	if !locks {
-		if f, _, err = openState(w.path); err != nil {
-			return err
-		}
-	}
-	w.file, w.anew, w.torn = f, false, false
-	w.first, w.size, w.synced = int64(first), int64(len(b)), int64(first)
-	return nil
-}
-
-// sourcesSince returns the paths whose entry is another than in all; w.mu is held.
-func (w *saver) sourcesSince(all map[string]json.RawMessage) map[string]bool {
-	since := make(map[string]bool)
-	for path, raw := range w.sources {
-		if !bytes.Equal(raw, all[path]) {
-			since[path] = true
-		}
-	}
-	return since
-}
-
-// createBeside creates a file in the folder of path.
-func createBeside(path string) (f *os.File, err error) {
-	dir, name := filepath.Split(path)
-	for i := range stateNames {
-		temporary := dir + "." + name + "." + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i) + ".tmp"
-		f, err = os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, stateMode)
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	return f, err
 }

@@ -63,61 +63,6 @@ type source struct {
 	silentFS               bool      // the system tells nothing of its folder
 }
 
-// An outlet is a sink, and what it was told last.
-type outlet struct {
-	*Sink
-	quiet bool
-}
-
-var errNoSink = errors.New("Open returned no Sink, or one without a Writer")
-
-// sink opens a sink for the source. The error is a sinkError.
-func (s *source) sink() (*outlet, error) {
-	sink, err := s.f.o.Open(s.name)
-	if err == nil && (sink == nil || sink.WriteCloser == nil) {
-		err = errNoSink
-	}
-	if err != nil {
-		return nil, sinkError{err}
-	}
-	return &outlet{Sink: sink}, nil
-}
-
-// A sinkError is an error of a sink: it ends Run.
-type sinkError struct{ error }
-
-func (e sinkError) Unwrap() error { return e.error }
-
-// write gives p to the sink.
-func (o *outlet) write(p []byte, quiet bool) error {
-	if o.Quiet == nil && quiet || len(p) == 0 {
-		return nil
-	}
-	if o.quiet != quiet {
-		o.quiet = quiet
-		o.Quiet(quiet)
-	}
-	if _, err := o.Write(p); err != nil {
-		return sinkError{err}
-	}
-	return nil
-}
-
-// written returns the place in the output after what the sink has written.
-func (o *outlet) written() int64 {
-	if o.Written == nil {
-		return 0
-	}
-	return o.Written()
-}
-
-func (o *outlet) close() error {
-	if err := o.Close(); err != nil {
-		return sinkError{err}
-	}
-	return nil
-}
-
 // emit returns what gives lines of g to its sink.
 func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	return func(p []byte, quiet bool) error {
