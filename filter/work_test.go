@@ -111,18 +111,20 @@ func checkCost(t *testing.T, what string, n int, half, whole cost) {
 // TestTheWorkOnALineGrowsWithItsLength: whichever two elements alternate to fill a line, in each
 // form of the output.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
-	n := 8 << 10
+	pairs, alone := 8<<10, 8<<10 // bytes
 	if os.Getenv("TEST_LONG") == "1" {
-		n = 512 << 10
+		pairs, alone = 64<<10, maxLine/2
 	}
 	for _, mode := range worstModes {
 		t.Run(mode.name, func(t *testing.T) {
 			for i, a := range worstElements {
+				n := alone
 				for _, b := range worstElements[i:] {
 					both := a.text + b.text
 					half := strings.Repeat(both, n/len(both)) + "\n"
 					whole := strings.Repeat(both, 2*n/len(both)) + "\n"
 					checkCost(t, a.name+" and "+b.name, len(whole), costOf(mode.o, half), costOf(mode.o, whole))
+					n = pairs
 				}
 			}
 		})
