@@ -41,7 +41,7 @@ func TestTheBudgetEndsTheWork(t *testing.T) {
 		{"conversion operators in arguments", func(n int) string { return nested("_Z1fI", "N1acvT_I", "i", "EE", "Evv", n) }, 5, 30},
 		{"packs in packs", func(n int) string { return nested("_Z1fIJiiiiEEv", "Dp1AIT_", "T_", "E", "", n) }, 4, 200},
 		{"packs side by side", func(n int) string {
-			return "_Z1fIJ" + strings.Repeat("i", 100) + "EEv" + strings.Repeat("DpT_", n)
+			return "_Z1fIJ" + strings.Repeat("i", 70) + "EEv" + strings.Repeat("DpT_", n)
 		}, 2, 900},
 		{"qualifiers", func(n int) string { return nested("_Z1f", "K", "i", "", "", n) }, 100, 4000},
 		{"exceptions", func(n int) string { return nested("_Z1f", "Do", "FvvE", "", "", n) }, 100, 2000},
