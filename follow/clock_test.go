@@ -208,10 +208,11 @@ func (x *stepper) read(want string) {
 	x.t.Fatal("no end of turns")
 }
 
-// age makes the rotated files such that have not grown for a while.
+// age makes the rotated files such that have not grown, nor been looked at, for a while.
 func (x *stepper) age(by time.Duration) {
 	for _, g := range x.s.old {
 		g.moved = g.moved.Add(-by)
+		g.looked = time.Time{}
 	}
 }
 
@@ -235,6 +236,7 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 			x.age(30 * time.Second)
 			x.read("one\ntwo\n")
 			io.WriteString(old, "late\n")
+			x.age(0)
 			x.read("one\ntwo\nlate\n")
 			x.age(time.Hour)
 			x.read("one\ntwo\nlate\n")
@@ -242,6 +244,7 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 				t.Fatalf("%d rotated files are open after an hour, want %d", got, want)
 			}
 			io.WriteString(old, "later\n")
+			x.age(0)
 			rename(t, path+".1", path+".2")
 			rename(t, path, path+".1")
 			write(t, path, "three\n")
@@ -252,6 +255,7 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 			if err := os.Remove(path + ".2"); err != nil {
 				t.Fatal(err)
 			}
+			x.age(0)
 			x.read(x.of(path))
 			x.age(linger + time.Second)
 			x.read(x.of(path))
@@ -287,6 +291,7 @@ func TestFewRotatedFilesAreKeptOpen(t *testing.T) {
 	}
 	rename(t, path, path+".100")
 	write(t, path, "last\n")
+	x.age(0)
 	for range 10 {
 		more, err := x.s.turn(t.Context(), make([]byte, readSize))
 		if err != nil {

@@ -23,6 +23,8 @@ const (
 	maxHeld          = 8                    // files of one name that were rotated and are kept open: others are looked at when their folder changes
 	safetyShare      = 100                  // files for each poll interval between two looks at all: they take 1/100 of a processor
 	maxMissing       = 3                    // times that a closed file is not among those of its folder before it counts as removed
+	lateInterval     = time.Second          // between two looks at a rotated file that has not grown for long
+	pollShare        = 1000                 // files for each poll interval between two looks, if no events come
 	hurryShare       = 5                    // looks in an interval at a file that was rotated lately, if no events come
 	eventDelay       = 2 * time.Second      // that events may take, on a busy machine
 	hurryTime        = 10 * time.Second     // after a rotation

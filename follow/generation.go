@@ -39,6 +39,7 @@ type generation struct {
 	skips   bool      // if these are many, the first of them need not be read
 	hole    bool      // the file began anew: zero bytes at its beginning are none of the log
 	moved   time.Time // when it grew last
+	looked  time.Time // for late lines
 	largest int64     // bytes that it held at the last look; more than were read, if that takes long
 	until   int64     // what is behind that may be younger than what another file has; 0: none is
 	copied  bool      // it is a copy, which does not grow

@@ -291,7 +291,8 @@ func (r *run) tick() {
 			r.tellUnmatched()
 		}
 	} else {
-		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS) })
+		polls := r.ticks%max(1, len(r.sources)/pollShare) == 0
+		r.readyAll(func(s *source) bool { return !s.running && (s.attention || s.silentFS && polls) })
 	}
 	r.lookForChanges()
 	r.secure()

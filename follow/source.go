@@ -231,6 +231,11 @@ func (s *source) retire(g *generation) {
 func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	kept := s.old[:0]
 	for i, g := range s.old {
+		if time.Since(g.moved) > linger && time.Since(g.looked) < lateInterval {
+			kept = append(kept, g)
+			continue
+		}
+		g.looked = time.Now()
 		again, err := g.lines(ctx, buf, s.emit(g))
 		quiet := time.Since(g.moved)
 		var sink sinkError
@@ -248,7 +253,7 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			if err == nil && s.waits(g, quiet) && len(kept) < maxHeld {
+			if err == nil && s.waits(g, quiet) && len(s.old)-i <= maxHeld { // the youngest
 				kept = append(kept, g)
 				continue
 			}
