@@ -72,7 +72,7 @@ const (
 
 	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns.
 	answerSteps = 1 << 16 // steps of a question that are worth its answer: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, also where units do not fit the memory
-	maxOwed     = 1 << 29 // steps beyond that: 1.5 to 5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
+	maxOwed     = 1 << 28 // steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
 	indexSteps  = 16      // steps, for each byte of debug information, that making an index may take beside: some 2 are needed
 
 	// Sections that are inflated again, because there was no memory to keep them, are worth it for a while.
