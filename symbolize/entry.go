@@ -233,6 +233,7 @@ func (e *entry) pending() error {
 
 // release ends a question to e's module, which said err, and gives e back.
 func (s *Symbolizer) release(e *entry, err error) error {
+	s.repay(e)
 	if err != nil {
 		err = s.broke(e, err)
 	}

@@ -134,6 +134,27 @@ func (s *Symbolizer) takeNow(n int64) error {
 	return m.shortage(n)
 }
 
+// lend grants memory for what a lookup makes, which is counted when the question is answered: see repay. An entry is locked.
+func (s *Symbolizer) lend(n int64) bool {
+	m := &s.memory
+	if m.take(n, &m.work) {
+		return true
+	}
+	s.makeRoom(n, nil)
+	return m.take(n, &m.work)
+}
+
+// repay counts what e's module made of the memory that it was lent, and takes that back; e.mu is held.
+func (s *Symbolizer) repay(e *entry) {
+	m := e.module
+	if m == nil || m.loan == 0 {
+		return
+	}
+	s.account(e)
+	s.memory.give(m.loan, &s.memory.work)
+	m.loan = 0
+}
+
 func (s *Symbolizer) give(n int64) { s.memory.give(n, &s.memory.sections) }
 
 // admit returns what asks for memory for e's sections and may wait for it: until others give theirs back, or a while. Who waits has its turn before those that come

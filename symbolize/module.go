@@ -53,6 +53,7 @@ type module struct {
 	unpacked    time.Time // when
 	unpackedAt  int       // and after how many lookups
 
+	loan int64 // bytes that the present question was lent
 	read int64 // bytes of the file, about, since its pages were given back
 
 	lookups int           // so far
@@ -92,6 +93,13 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
+			m.dw.Afford(func(n int64) bool {
+				ok := o.lend(n)
+				if ok {
+					m.loan += n
+				}
+				return ok
+			})
 			if o.Names == ShortNames {
 				m.dw.UseShortNames()
 			}

@@ -91,8 +91,9 @@ type Options struct {
 	// program that links to its debug file are its own.
 	Reaching bool
 
-	room          object.Options // of files
-	spillInMemory bool           // SpillDir is, and not used
+	room          object.Options     // of files
+	lend          func(n int64) bool // grants memory for as long as a question is answered
+	spillInMemory bool               // SpillDir is, and not used
 }
 
 // Names says by which name functions are known.
@@ -262,6 +263,7 @@ func New(o Options) *Symbolizer {
 func (s *Symbolizer) place() {
 	o := &s.o
 	o.room = object.Options{Take: s.takeNow, Give: s.give, SpillDir: o.SpillDir}
+	o.lend = s.lend
 	if o.SpillDir != "" && object.InMemory(o.SpillDir) {
 		o.spillInMemory, o.room.SpillDir = true, ""
 	}

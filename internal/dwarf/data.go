@@ -65,8 +65,10 @@ type Data struct {
 	links    *links // nil: what other files hold is not looked for
 	packaged bool   // these are the split units of a package
 
-	tick  uint64 // lookups so far
-	work  int    // steps left for the present lookup
+	tick   uint64                 // lookups so far
+	work   int                    // steps left for the present lookup
+	afford func(bytes int64) bool // see Afford; nil: all memory is granted
+
 	meter *meter // shared with what split and supplementary files hold
 	err   error  // the first damage that the present lookup found outside of units
 	read  int64  // see Read
@@ -219,6 +221,10 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
+// Afford makes ask be asked before a lookup allocates a large table of rows. Without leave it does not keep the table, and the next lookup in
+// that unit reads the line program again. It must come before the first Lookup.
+func (d *Data) Afford(ask func(bytes int64) bool) { d.afford = ask }
+
 // A meter counts what lookups cost.
 type meter struct {
 	steps     int64
@@ -315,5 +321,5 @@ func (d *Data) Shrink(target int64) {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter}
+	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford}
 }

@@ -16,6 +16,7 @@ const (
 	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
 	maxUnitRanges  = 1 << 20   // address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has some 700,000
 	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. Of a table with more, stops are kept
+	manyRowBytes   = 4 << 20   // bytes of rows that are asked for before they are made
 	stopRows       = 1 << 12   // rows between two stops: a lookup runs the program over that many, in 20 µs
 	maxStops       = 1 << 19   // stops kept for one unit: 16 MiB
 	maxStopBytes   = 1 << 20   // bytes of a line program between two stops; more are nothing that makes rows

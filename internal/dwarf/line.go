@@ -20,6 +20,7 @@ type lineTable struct {
 	decoded bool // rows or stops, and seqs, are there
 	huge    bool // too many rows to keep: there are stops, unless it is lost
 	lost    bool // no row of it can be found in bounded time
+	crowded bool // there was no memory for the rows
 	rows    []lineRow
 	stops   []lineStop
 	seqs    []sequence
@@ -115,7 +116,10 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 			t.runs++
 			return d.coldLine(u, addr)
 		}
-		if d.keepLines(u); !t.decoded {
+		if d.keepLines(u); t.crowded {
+			return d.coldLine(u, addr)
+		}
+		if !t.decoded {
 			return lineHit{}
 		}
 	}

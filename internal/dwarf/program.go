@@ -3,6 +3,7 @@ package dwarf
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 // A special is what a special opcode adds.
@@ -91,6 +92,9 @@ func (d *Data) keepLines(u *unit) {
 	if !d.spend((len(t.program.buf) - t.program.pos) / 4) {
 		return
 	}
+	if t.crowded = !d.affordRows(t); t.crowded {
+		return
+	}
 	d.runLines(u, keepRows, 0, nil)
 	if t.huge {
 		d.runLines(u, keepStops, 0, nil)
@@ -98,6 +102,13 @@ func (d *Data) keepLines(u *unit) {
 	if t.lost {
 		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
 	}
+}
+
+// affordRows asks for the memory of the table's rows, if they may be many: once while the program runs, and once to keep them.
+func (d *Data) affordRows(t *lineTable) bool {
+	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
+	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))
+	return bytes < manyRowBytes || d.afford == nil || d.afford(bytes)
 }
 
 // runLines runs the line program: all of it, or from the first of two stops to the second. To find a row, it returns that of addr.

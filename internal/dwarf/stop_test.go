@@ -113,3 +113,37 @@ func TestHugeLineTableWithoutOrder(t *testing.T) {
 		})
 	}
 }
+
+// Without memory for its rows a line table answers the same, by reading the program each time; nothing is kept of it.
+func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
+	program := setAddress(0x1000)
+	for i := range manyRowBytes/24*rowBytes + 100 {
+		program = append(program, byte(14+i%200))
+	}
+	program = append(program, endSequence...)
+	sec := lineSections(program)
+	rich, poor := dataOf(sec), dataOf(sec)
+	var asked []int64
+	leave := false
+	poor.Afford(func(n int64) bool { asked = append(asked, n); return leave })
+	for i, addr := range []uint64{0x1000, 0x2000, 0x3001, 0x4002} {
+		want, err := rich.Lookup(nil, addr)
+		if err != nil || len(want) != 1 || want[0].Line == 0 {
+			t.Fatalf("Lookup(%#x) = %v, %v", addr, want, err)
+		}
+		leave = i == 3
+		got, err := poor.Lookup(nil, addr)
+		if diff := cmp.Diff(got, want); diff != "" || err != nil {
+			t.Errorf("Lookup(%#x): %v (-got +want):\n%s", addr, err, diff)
+		}
+		if n := poor.Footprint(); !leave && n > manyRowBytes/16 {
+			t.Errorf("%d bytes are kept", n)
+		}
+	}
+	if len(asked) != 3 || asked[0] < manyRowBytes { // the first lookup keeps no rows
+		t.Errorf("asked for %v bytes, want three times more than %d", asked, manyRowBytes)
+	}
+	if n := poor.Footprint(); n < manyRowBytes/4 {
+		t.Errorf("with leave only %d bytes are kept", n)
+	}
+}
