@@ -20,6 +20,7 @@ const module = "github.com/symfilter/symfilter"
 // direction says what each package may import of this module: the table of ARCHITECTURE.md. The command and the
 // programs of the house itself may import everything.
 var direction = map[string][]string{
+	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace"},
 	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid"},
@@ -151,6 +152,9 @@ func faults(p listed) []string {
 	}
 	for _, imp := range p.Imports {
 		rel, own := strings.CutPrefix(imp, module+"/")
+		if imp == module {
+			rel, own = "", true
+		}
 		switch {
 		case own:
 			if known && !slices.Contains(allowed, rel) {

@@ -1,0 +1,60 @@
+package symfilter_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A log is printed with its addresses symbolized. The debug files of this example are in the
+// repository; those of a program would be in the system's folder, or come from DEBUGINFOD_URLS.
+func Example() {
+	o := symfilter.Defaults()
+	o.Symbols.DebugDirs = []string{"testdata/debug"}
+	o.Symbols.NoCache = true
+	f, err := symfilter.New(os.Stdout, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	io.Copy(f, strings.NewReader(crash))
+	// Output:
+	// [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd [0x555555554000-0x555555558fff](rx)]]]
+	//         #0.1  0x0000555555555df8 main::$_1::operator()() const /src/inventory/main.cc:56:10 (inventory+0x1df8)
+	//         #0    0x0000555555555df8 int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40:19 (inventory+0x1df8)
+}
+
+// One address of one build is looked up.
+func ExampleSymbols_Open() {
+	opened, err := symfilter.Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true}.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer opened.Close()
+	id, err := buildid.Parse([]byte("779e1ed32e11627838c3d1658cabab0af2a008bd"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	frames, err := opened.Symbolizer.Code(context.Background(), nil, symbolize.Location{ID: id, Addr: 0x1df8})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range frames {
+		fmt.Printf("%s %s:%d\n", f.Func, f.File, f.Line)
+	}
+	// Output:
+	// main::$_1::operator()() const /src/inventory/main.cc:56
+	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40
+}
+
+const crash = `{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}
+{{{mmap:0x555555554000:0x5000:load:0:rx:0x0}}}
+    {{{bt:0:0x0000555555555df9:ra}}}
+`

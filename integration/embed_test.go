@@ -1,0 +1,55 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// README's program, in a module of its own, filters a log.
+func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(readme), "```go\n")
+	example, _, found := strings.Cut(example, "```\n")
+	if !found {
+		t.Fatal("README.md has no Go program")
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/symfilter/symfilter"
+	own := strings.Replace(string(mod), "module "+module, "module example.org/embeds", 1) +
+		"\nrequire " + module + " v0.0.0\nreplace " + module + " => " + root + "\n"
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.go": example, "go.mod": own, "go.sum": string(sums)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "DEBUGINFOD_URLS=")
+	cmd.Stdin = strings.NewReader("{{{symbol:_ZN9inventory7on_exitEv}}} was called\n")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "inventory::on_exit() was called\n"; string(out) != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+}

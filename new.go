@@ -1,0 +1,55 @@
+package symfilter
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/filter"
+)
+
+// How long the lines of a pipe wait for debug files: a person watches it.
+const (
+	wait       = 2 * time.Second
+	waitMinute = 10 * time.Second // in any minute: the producer is held up
+)
+
+// Options are those of [New]. The zero value resolves from the symbols of Symbols' zero value, and
+// waits for no file.
+type Options struct {
+	Symbols Symbols
+	Filter  filter.Options // New sets its Symbolizer and Cache
+}
+
+// Defaults returns what the command does without flags, for a log that comes through a pipe:
+// DEBUGINFOD_URLS and the other variables of elfutils are heeded. A variable with an unusable value
+// is left at its default.
+func Defaults() Options {
+	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
+	return Options{
+		Symbols: Symbols{Servers: servers},
+		Filter:  filter.Options{Wait: wait, WaitPerMinute: waitMinute},
+	}
+}
+
+// A Filter is a [filter.Filter] with symbols of its own.
+type Filter struct {
+	*filter.Filter
+	opened *Opened
+}
+
+// New returns a Filter that prints to w, which it never closes. One goroutine at a time uses it. An
+// error is about Options.Symbols.Servers.
+func New(w io.Writer, o Options) (*Filter, error) {
+	opened, err := o.Symbols.Open()
+	if err != nil {
+		return nil, err
+	}
+	o.Filter.Symbolizer, o.Filter.Cache = opened.Symbolizer, opened.Cache
+	return &Filter{filter.New(w, o.Filter), opened}, nil
+}
+
+// Close prints what is left and closes the symbols.
+func (f *Filter) Close() error { return errors.Join(f.Filter.Close(), f.opened.Close()) }

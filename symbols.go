@@ -1,0 +1,157 @@
+// Package symfilter filters logs as the command of that name does: every address in them is turned
+// into function, file and line, from debug files found by build ID.
+//
+//	f, err := symfilter.New(os.Stdout, symfilter.Defaults())
+//	…
+//	io.Copy(f, log)
+//	f.Close()
+//
+// [Symbols] says where debug files are, and its Open gives finders, servers, caches and budgets in
+// the command's order, for programs that filter many logs or ask a
+// [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves.
+package symfilter
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// DebugDir is the system's folder of debug files.
+const DebugDir = "/usr/lib/debug"
+
+// cacheShare is the part of MaxMemory that rendered frames may take: 1/16, the filter's own default
+// at 512 MiB.
+const cacheShare = 16
+
+// Symbols says where debug files are. Its zero value knows the system's folder and the module's own
+// path, keeps indexes in the user's cache, and asks no server.
+type Symbols struct {
+	// SymbolPaths are files, folders and zip files that are searched for build IDs. IDsFiles are
+	// ids.txt files, BuildIDDirs trees of .build-id, and DebugDirs trees of GDB's layout; nil
+	// DebugDirs are the system's [DebugDir]. They are asked in this order.
+	SymbolPaths []string
+	IDsFiles    []string
+	BuildIDDirs []string
+	DebugDirs   []string
+
+	// NoPaths opens no file because a log or report names it.
+	NoPaths bool
+
+	// Servers are debuginfod's, asked last. The zero value asks none and reads no cache of theirs;
+	// [debuginfod.OptionsFromEnv] gives those of the environment.
+	Servers debuginfod.Options
+
+	// CacheDir is the folder for what can be learned again: indexes, spilled sections, known
+	// folders. Empty: [UserCacheDir]. NoCache uses none, NoIndex keeps no indexes in it.
+	CacheDir string
+	NoCache  bool
+	NoIndex  bool
+
+	// MaxMemory bounds the memory of all debug files and rendered frames together, in bytes. 0:
+	// [symbolize.DefaultMaxMemory].
+	MaxMemory int64
+
+	// Symbolizer holds the remaining options of the symbolizer. Open sets its Finders, Servers,
+	// LinkDirs, MaxMemory, SpillDir and IndexDir.
+	Symbolizer symbolize.Options
+}
+
+// An Opened is what Symbols open. It may be shared by many filters, on many goroutines.
+type Opened struct {
+	Symbolizer *symbolize.Symbolizer
+	Cache      *filter.Cache      // of rendered frames
+	Servers    *debuginfod.Client // nil without servers or a cache of theirs
+
+	closers []io.Closer
+}
+
+// UserCacheDir returns the folder that the command keeps indexes in: below XDG_CACHE_HOME or the
+// user's cache; empty if the environment names neither.
+func UserCacheDir() string {
+	dir := os.Getenv("XDG_CACHE_HOME") // on every system: who sets it means it
+	if !filepath.IsAbs(dir) {
+		var err error
+		if dir, err = os.UserCacheDir(); err != nil {
+			return ""
+		}
+	}
+	return filepath.Join(dir, "symfilter")
+}
+
+// Open opens the symbols. Nothing is searched or fetched before a build ID is asked for. An error is
+// about Servers. The caller closes what it gets.
+func (s Symbols) Open() (*Opened, error) {
+	if s.MaxMemory == 0 {
+		s.MaxMemory = symbolize.DefaultMaxMemory
+	}
+	if s.DebugDirs == nil {
+		s.DebugDirs = []string{DebugDir}
+	}
+	if s.CacheDir == "" {
+		s.CacheDir = UserCacheDir()
+	}
+	if s.NoCache {
+		s.CacheDir = ""
+	}
+	opened := &Opened{Cache: filter.NewCache(s.MaxMemory / cacheShare)}
+	o := s.Symbolizer
+	o.Finders = s.finders(opened)
+	o.LinkDirs = slices.Concat(s.DebugDirs, s.BuildIDDirs)
+	o.MaxMemory = s.MaxMemory / cacheShare * (cacheShare - 1)
+	o.SpillDir, o.IndexDir = s.CacheDir, s.CacheDir
+	if s.NoIndex {
+		o.IndexDir = ""
+	}
+	if len(s.Servers.URLs) > 0 || s.Servers.CacheDir != "" {
+		client, err := debuginfod.New(s.Servers)
+		if err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+		opened.Servers = client
+		opened.closers = append(opened.closers, client)
+		o.Servers = append(o.Servers, client)
+	}
+	opened.Symbolizer = symbolize.New(o)
+	return opened, nil
+}
+
+// finders returns where debug files are on this machine, in order: what was named first, the
+// system's folder after it, the path of the module itself last.
+func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
+	if len(s.SymbolPaths) > 0 {
+		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
+		opened.closers = append(opened.closers, p)
+		all = append(all, p)
+	}
+	for _, path := range s.IDsFiles {
+		all = append(all, buildid.NewIDsFile(path))
+	}
+	for _, dir := range slices.Concat(s.BuildIDDirs, s.DebugDirs) {
+		all = append(all, buildid.NewTree(dir))
+	}
+	if s.NoPaths {
+		return all
+	}
+	return append(all, buildid.ModulePath{}, report.Files{})
+}
+
+// Close ends all searches and downloads, and closes every file.
+func (o *Opened) Close() error {
+	var errs []error
+	if o.Symbolizer != nil {
+		errs = append(errs, o.Symbolizer.Close())
+	}
+	for _, c := range o.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
