@@ -203,7 +203,7 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	return &handle{d, identify(f, info), path, f}, info, nil
 }
 
-// tell reports once that there is no room for more files.
+// tell calls full, once: there is no room for more files.
 func (d *disk) tell() {
 	if !d.tight.Swap(true) && d.full != nil {
 		d.full()

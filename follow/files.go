@@ -72,7 +72,7 @@ func (f *files) forget(g *generation) {
 	delete(f.byID, g.id)
 }
 
-// add says that s has read the file of m up to there.
+// add records that s has read the file of m up to its offset.
 func (f *files) add(s *source, m mark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +81,7 @@ func (f *files) add(s *source, m mark) {
 	}
 }
 
-// leave says that s is not to read g, or not again: it was there before, or is a copy.
+// leave marks g as a file that s does not read: it was there before, or is a copy of lines that s has read.
 func (f *files) leave(s *source, g *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (f *files) closed(id fileID, s *source) (record, bool) {
 	return record{}, false
 }
 
-// ignore says that c was there before s, and is not to be read.
+// ignore marks c as a file that was there before s, and is not read.
 func (f *files) ignore(s *source, c sibling) {
 	if f.same(c) {
 		return
@@ -165,8 +165,8 @@ func (s *source) gone(there []sibling, now *generation) (gone []mark) {
 	return gone
 }
 
-// ignoreSiblings says that the siblings of s that were not written to since then were there before
-// s; if since is zero, all of them. It reports false if they cannot be listed now.
+// ignoreSiblings marks the siblings of s that were not written to since a time as older than s; all
+// of them if since is zero. It reports false if they cannot be listed now.
 func (s *source) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil {
@@ -186,14 +186,14 @@ func (s *source) ignoreSiblings(since time.Time) bool {
 // besideSize is how many bytes tell a sibling from others in a checkpoint.
 const besideSize = 6
 
-// print returns what tells c from other siblings, also if the device has another number: a rotated
-// file that is not written to keeps it.
+// print returns the fingerprint of c, of inode and last change: a rotated file that is not written to
+// keeps it, also if its device gets another number.
 func (c sibling) print() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", c.id.ino, c.mtime.UnixNano()))
 	return string(sum[:besideSize])
 }
 
-// known returns what a checkpoint says of the siblings that are not to be read, or not again.
+// known returns the fingerprints, for a checkpoint, of the siblings that are not read, or not again.
 func (s *source) known() *string {
 	if s.family == nil {
 		return nil
@@ -217,8 +217,8 @@ func (f *files) inactive(id fileID) bool {
 	return r != nil && !r.active
 }
 
-// knowBefore says which of all are not to be read, as a checkpoint has it: those that were read, and
-// the siblings that it knows. What it does not know came later, whatever its time is. A checkpoint
+// knowBefore marks which of all are not read, as a checkpoint has it: those that were read, and the
+// siblings that it knows. What it does not know came later, whatever its time is. A checkpoint
 // without siblings was written by an earlier version: then files not written to since then are older.
 func (s *source) knowBefore(saved savedSource, all []*generation, since time.Time) {
 	var beside []string
