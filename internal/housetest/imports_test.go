@@ -44,7 +44,6 @@ var direction = map[string][]string{
 	"internal/demangle":   {},
 	"internal/fuzztest":   {}, // nobody may import it but tests
 	"follow":              {},
-	"daemon":              {"input", "filter", "follow", "symbolize"},
 }
 
 var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
@@ -56,14 +55,13 @@ var (
 		"github.com/ulikunitz/xz",
 		"github.com/spf13/cobra",
 		"github.com/spf13/pflag", // the types in cobra's interface
-		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/fsnotify/fsnotify",
 		"github.com/cenkalti/backoff/v5",
 		"golang.org/x/sys",
 		"golang.org/x/term",
-		"golang.org/x/sync",
 	}
 	testParties = []string{
+		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/google/go-cmp",
 		"github.com/ianlancetaylor/demangle", // the source of internal/demangle
 		"github.com/rogpeppe/go-internal",
@@ -74,12 +72,11 @@ var (
 
 // only lists the imports that are not for everybody: outside of tests nobody else may have them.
 var only = map[string][]string{
-	"github.com/go-delve/delve/pkg/dwarf/godwarf": {"internal/dwarf"},
-	"github.com/fsnotify/fsnotify":                {"follow"},
+	"github.com/fsnotify/fsnotify": {"follow"},
 
 	// Nothing is fetched unasked, and no other program is started.
-	"net":      {"debuginfod", "daemon", "bench"},
-	"net/http": {"debuginfod", "daemon", "bench"},
+	"net":      {"debuginfod", "bench"},
+	"net/http": {"debuginfod", "bench"},
 	"os/exec":  {"bench", "scripts/gotest"},
 }
 
@@ -201,9 +198,10 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party without a place", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/nxadm/tail"}}, "sgr may not import github.com/nxadm/tail"},
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
-		{"another's own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "follow may not import github.com/go-delve/delve/pkg/dwarf/godwarf, which is for internal/dwarf"},
+		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for follow"},
 		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest"},
-		{"its own third party", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, ""},
+		{"its own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
+		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},
 	}
 	for _, tt := range tests {
