@@ -42,9 +42,9 @@ func (l *log) printed() (n int) {
 // However many files of a folder are followed, it is listed once, and each file is opened once.
 func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	const files = 2000
+	dir, paths := many(t, files)
 	for name, o := range map[string]Options{"by a pattern": {}, "with a checkpoint": {State: "state"}, "by name": {}, "from the end": {Start: End}, "polling": {Poll: true}} {
 		t.Run(name, func(t *testing.T) {
-			dir, paths := many(t, files)
 			o.Names = []string{filepath.Join(dir, "*.log")}
 			if name == "by name" {
 				o.Names = paths
