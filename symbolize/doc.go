@@ -79,12 +79,13 @@ const (
 	maxCrowded  = 2 << 30  // bytes inflated again that no answers have paid for: 4 s
 	answerBytes = 16 << 10 // bytes that an answer pays for: 40 µs
 
-	spareShare = 16                     // 1/16 of the budget is for what is counted after it was made: the units that running lookups parse
-	maxInline  = 16 << 20               // bytes that are inflated while a line waits: 40 ms
-	maxPart    = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s
-	smallHeap  = 64 << 10               // bytes of a file that are not worth closing it
-	tellEvery  = 8 << 20                // bytes outside of the heap by which the report of them may be out of date
-	admitWait  = 10 * time.Second       // for memory that others hold; they hold it for the 2 s that inflating a GiB takes
-	admitAgain = 100 * time.Millisecond // from one look at what others could give up to the next
-	freshFor   = time.Second            // for which inflated sections that nobody asked about yet are left alone
+	spareShare   = 16                     // 1/16 of the budget is for what is counted after it was made: the units that running lookups parse
+	maxInflating = 2                      // files inflated at a time, each by several goroutines: the first is ready before all are half done
+	maxInline    = 16 << 20               // bytes that are inflated while a line waits: 40 ms
+	maxPart      = 512 << 20              // bytes of compressed sections of a split or supplementary file: 1 s
+	smallHeap    = 64 << 10               // bytes of a file that are not worth closing it
+	tellEvery    = 8 << 20                // bytes outside of the heap by which the report of them may be out of date
+	admitWait    = 10 * time.Second       // for memory that others hold; they hold it for the 2 s that inflating a GiB takes
+	admitAgain   = 100 * time.Millisecond // from one look at what others could give up to the next
+	freshFor     = time.Second            // for which inflated sections that nobody asked about yet are left alone
 )

@@ -38,6 +38,7 @@ type memory struct {
 	enough atomic.Int64
 
 	trimming sync.Mutex
+	running  chan struct{} // one for each file that may be inflated at a time
 	turn     chan struct{} // held by the one that waits for memory: the others come after it
 
 	telling sync.Mutex
@@ -49,7 +50,7 @@ func (m *memory) init(o *Options, names *atomic.Int64) {
 	m.budget, m.maxMapped, m.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
 	m.spare, m.inline, m.maxOwed = m.budget/spareShare, maxInline, maxOwed
 	m.names, m.tell = names, o.OffHeap
-	m.turn = make(chan struct{}, 1)
+	m.turn, m.running = make(chan struct{}, 1), make(chan struct{}, maxInflating)
 	if !object.OffHeap {
 		m.tell = nil
 	}

@@ -50,7 +50,9 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m.pin = p
 	spills := m.obj.Spills()
 	s.finding.Go(func() {
+		s.memory.running <- struct{}{}
 		u.run(s.admit(s.ctx, e, spills))
+		<-s.memory.running
 		<-s.queue
 
 		e.mu.Lock()
