@@ -2,6 +2,8 @@ package filter
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -149,30 +151,19 @@ func TestContextOfALongLine(t *testing.T) {
 	}
 }
 
-// TestContextIsPlainText is what the documentation of the format says.
-func TestContextIsPlainText(t *testing.T) {
+// TestContextIsPlainJSON: a person can read it.
+func TestContextIsPlainJSON(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
 		"\xff {{{module:7:\x1b[31m ü:elf:bb}}}\n\xff {{{hexdict: A: 0x1\n"+
 		"p1 {{{module:1:lib b.so:elf:cc}}}\np1 {{{mmap:0x2000:0x1000:load:1:rw:0x10}}} \np1 unfin")
-	const want = `{{{context:1}}}
-{{{stream:6:6:3:2}}}
-{{{process:7031:6}}}
-{{{reset}}}
-{{{module:0:a:elf:aa}}}
-{{{mmap:0x1000:0x1000:load:0:rx:0x00}}}
-{{{module:1:lib b.so:elf:cc}}}
-{{{mmap:0x2000:0x1000:load:1:rw:0x10}}}
-{{{heldline:1:1:703120::703120:200a::7031}}}
-{{{heldmap:8192:12287:16:6}}}
-{{{tail:703120756e66696e:0:0}}}
-{{{process:ff:4}}}
-{{{reset}}}
-{{{hexmodule:7:1b5b33316d20c3bc:bb}}}
-{{{opendict:1:ff20:20413a203078310a}}}
-{{{process::0}}}
-{{{reset}}}
-`
+	want := strings.Join([]string{`{"v":2,"line":6,"turn":6,"grown":3,"began":2,`,
+		`"process":{"key":"p1","used":6,"modules":[{"id":0,"name":"a","build_id":"aa"},{"id":1,"name":"lib b.so","build_id":"cc"}],`,
+		`"maps":[{"module":0,"start":4096,"end":8191,"mode":5},{"module":1,"start":8192,"end":12287,"offset":16,"mode":6}]},`,
+		`"idle":[{"key":{"base64":"/w=="},"used":4,"modules":[{"id":7,"name":"\u001b[31m ü","build_id":"bb"}],`,
+		`"hexdict":{"lines":1,"prefix":{"base64":"/yA="},"body":" A: 0x1\n"}},{}],`,
+		`"held":{"id":1,"adds":true,"raw":"p1 ","before":"p1 ","after":" \n","process":"p1","maps":[{"start":8192,"end":12287,"offset":16,"mode":6}]},`,
+		`"tail":{"text":"p1 unfin"}}`}, "")
 	if d := cmp.Diff(string(f.AppendContext(nil)), want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
 	}
@@ -251,49 +242,96 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesOthers: and leaves the Filter as new.
+// TestRestoreRefusesOthers, says why, and leaves the Filter as new.
 func TestRestoreRefusesOthers(t *testing.T) {
-	head := "{{{context:1}}}\n{{{stream:0:0:0:0}}}\n{{{process::0}}}\n"
-	for _, context := range []string{
-		"", "{{{context:1}}}", "{{{context:1}}}\n", "{{{context:2}}}\n{{{process::0}}}\n", "{{{reset}}}\n",
-		head + "{{{reset}}}", head + "x\n", head + "\n", head + "{{{}}}\n", head + "{{{other:1}}}\n",
-		head + "{{{mmap:0x1000:0x10:load:0:r:0x0}}}\n", head + "{{{module:0:a:elf:zz}}}\n",
-		head + "{{{module:0:a:elf:aa}}}\n{{{mmap:0xffffffffffffffff:0x2:load:0:r:0x0}}}\n",
-		head + "{{{hexmodule:0:a:aa}}}\n", head + "{{{hexmodule:0:" + strings.Repeat("aa", maxName+9) + ":aa}}}\n",
-		head + "{{{opendict:1:aa}}}\n", head + "{{{opendict:99999:aa:aa}}}\n", head + "{{{opendict:1:aa:" + strings.Repeat("aa", maxDict+1) + "}}}\n",
-		head + "{{{heldmap:1:2:3:4}}}\n", head + "{{{heldrecord}}}\n", head + "{{{heldline:0:0::::::}}}\n",
-		head + "{{{tail:0a:0:0}}}\n", head + "{{{tail:61:2:0}}}\n", head + "{{{longline:61616161}}}\n",
-		head + "{{{process::0}}}\n", head + "{{{process:" + strings.Repeat("61", maxKey+1) + ":0}}}\n",
-		head + "{{{process:61:0}}}\n{{{tail:61:0:0}}}\n",
-		"{{{context:1}}}\n{{{stream:0:0:0:-1}}}\n{{{process::0}}}\n", "{{{context:1}}}\n{{{module:0:a:elf:aa}}}\n",
+	of := func(members string) string { return `{"v":2,"line":0,"process":{}` + members + `}` }
+	in := func(members string) string { return `{"v":2,"line":0,"process":{` + members + `}}` }
+	const mod = `"modules":[{"id":0,"name":"a","build_id":"aa"}]`
+	for context, want := range map[string]string{
+		"":                     "restore the context of a log: torn: its end is missing",
+		of("")[:20]:            "torn: its end is missing",
+		"{{{context:1}}}\n":    "restore the context of a log: written by another version of symfilter: it has version 1, not 2",
+		`{"v":3}`:              "written by another version of symfilter: it has version 3, not 2",
+		`{}`:                   "written by another version of symfilter: it has version 1, not 2",
+		"x":                    "restore the context of a log: damaged: invalid character 'x' looking for beginning of value",
+		of("") + "\n" + of(""): "damaged: invalid character '{' after top-level value",
+		of(`,"line":-1`):       "damaged: its counters are out of range",
+		of(`,"grown":-1`):      "damaged: its counters are out of range",
+		in(`"modules":[{"id":0,"name":"a","build_id":"zz"}]`):                       `damaged: module 0: not a build ID: "zz" holds something other than hex digits`,
+		in(`"modules":[{"id":-1}]`):                                                 "damaged: json: cannot unmarshal number -1 into Go",
+		in(`"modules":[{"id":0},{"id":0}]`):                                         "damaged: two modules have the ID 0",
+		in(`"modules":[{"id":0,"replaced":true}]`):                                  "damaged: module 0 is replaced and has no map",
+		in(`"modules":[{"id":0,"name":"` + strings.Repeat("a", maxName+9) + `"}]`):  "damaged: the name of module 0 has 4105 bytes",
+		in(`"maps":[{"module":0,"start":1,"end":2}]`):                               "damaged: map 0 is of module 0 of 0",
+		in(mod + `,"maps":[{"start":2,"end":1}]`):                                   "damaged: map 0 [0x2-0x1] overlaps another, or is none",
+		in(mod + `,"maps":[{"start":1,"end":2},{"start":2,"end":3}]`):               "damaged: map 1 [0x2-0x3] overlaps another, or is none",
+		in(mod + `,"maps":[{"start":0,"end":18446744073709551615}]`):                "damaged: map 0 [0x0-0xffffffffffffffff] overlaps another, or is none",
+		in(mod + `,"maps":[{"start":0,"end":1,"mode":8}]`):                          "damaged: map 0 [0x0-0x1] overlaps another, or is none",
+		in(`"hexdict":{"lines":99999}`):                                             "damaged: the open hexdict is too long",
+		in(`"hexdict":{"lines":1,"body":"` + strings.Repeat("a", maxDict+1) + `"}`): "damaged: the open hexdict is too long",
+		in(`"key":"` + strings.Repeat("a", maxKey+1) + `"`):                         `damaged: process 1 of 1, "aaaaaaaaaaaaaaaaaaaa", is one too many`,
+		of(`,"idle":[{}]`):        `damaged: process 2 of 2, "", is one too many`,
+		of(`,"idle":[{"key":7}]`): "damaged: json: cannot unmarshal number into Go",
+		of(`,"held":{"id":0}`):    "damaged: the held line of module 0 is not one that is held",
+		in(mod + `},"held":{"id":0,"maps":[{"start":2,"end":1}]`):                          "damaged: the map [0x2-0x1] is none",
+		in(mod + `},"held":{"id":0,"json":true,"records":[7]`):                             `damaged: the element "7" of the held line is not an object`,
+		in(mod + `},"held":{"id":0,"before":"` + strings.Repeat("a", maxOpenLine+1) + `"`): "damaged: the held line of module 0 is not one that is held",
+		of(`,"tail":{"text":"\n"}`):                                                        "damaged: its last line is not an unfinished one",
+		of(`,"tail":{"text":"a","passed":2}`):                                              "damaged: its last line is not an unfinished one",
+		of(`,"long":{"cut":"aaaa"}`):                                                       "damaged: its long line is not an unfinished one",
+		of(`,"long":{},"tail":{"text":"a"}`):                                               "damaged: its long line is not an unfinished one",
 	} {
 		f := New(io.Discard, Options{})
-		want := string(f.AppendContext(nil))
-		if err := f.Restore([]byte(context)); err == nil {
-			t.Errorf("%.100q is taken for a context", context)
+		asNew := string(f.AppendContext(nil))
+		if err := f.Restore([]byte(context)); err == nil || !strings.Contains(err.Error()+"\n", want) {
+			t.Errorf("%.100q:\n got %v\nwant %v", context, err, want)
 		}
-		if d := cmp.Diff(string(f.AppendContext(nil)), want); d != "" {
+		if d := cmp.Diff(string(f.AppendContext(nil)), asNew); d != "" {
 			t.Errorf("%.100q: the filter is not as new (-got +want)\n%s", context, d)
 		}
 	}
 	f := New(io.Discard, Options{})
 	context := f.AppendContext(nil)
 	io.WriteString(f, "a line\n")
-	if err := f.Restore(context); err != errNotNew {
-		t.Errorf("a filter that is at work: got %v, want %v", err, errNotNew)
+	if err := f.Restore(context); !errors.Is(err, errNotNew) {
+		t.Errorf("a filter that has seen a line: got %v, want %v", err, errNotNew)
+	}
+}
+
+// TestContextOfAProcess is JSON of its own, which another takes in; one that refuses stays as it was.
+func TestContextOfAProcess(t *testing.T) {
+	f := New(io.Discard, Options{})
+	io.WriteString(f, "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}{{{module:0:b:elf:bb}}}{{{mmap:0x1800:0x1000:load:0:rx:0x0}}}\n{{{hexdict: A: 1\n")
+	data, err := json.Marshal(&f.process.Context)
+	const want = `{"v":2,"modules":[{"id":0,"name":"b","build_id":"bb"},{"id":0,"name":"a","build_id":"aa","replaced":true}],` +
+		`"maps":[{"module":1,"start":4096,"end":6143,"mode":5},{"module":0,"start":6144,"end":10239,"mode":5}],"hexdict":{"lines":1,"body":" A: 1\n"}}`
+	if err != nil || string(data) != want {
+		t.Errorf("got %s, %v; want %s", data, err, want)
+	}
+	var c Context
+	for _, data := range []string{want, `{"v":2,"modules":7}`, `{"v":1}`} {
+		if err := json.Unmarshal([]byte(data), &c); (err == nil) != (data == want) {
+			t.Errorf("%s: %v", data, err)
+		}
+		if got, err := json.Marshal(&c); err != nil || string(got) != want || c.Size() != f.process.Size() {
+			t.Errorf("got %s of %d bytes, %v", got, c.Size(), err)
+		}
+	}
+	if c.Reset(); c.Size() != new(Context).Size() {
+		t.Errorf("after Reset it has %d bytes", c.Size())
 	}
 }
 
 // TestHeldLineGoesOnInAnotherOutput: who changes --output between two runs
 // loses no line.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
-	text, json := Options{}, Options{Output: JSON}
+	text, object := Options{}, Options{Output: JSON}
 	for _, test := range []struct {
 		from, to Options
 		want     string
 	}{
-		{text, json, `{"v":1,"text":"x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y","elements":[{"tag":"module","id":0,"module":"a","build_id":"aa","maps":[{"start":"0x1000","end":"0x100f","mode":"r","offset":"0x0"}]}]}` + "\n"},
-		{json, text, "x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y\n"},
+		{text, object, `{"v":1,"text":"x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y","elements":[{"tag":"module","id":0,"module":"a","build_id":"aa","maps":[{"start":"0x1000","end":"0x100f","mode":"r","offset":"0x0"}]}]}` + "\n"},
+		{object, text, "x [[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x100f](r)]]] y\n"},
 	} {
 		f := New(io.Discard, test.from)
 		io.WriteString(f, "x {{{module:0:a:elf:aa}}} y\n")

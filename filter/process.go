@@ -7,12 +7,11 @@ import (
 	"slices"
 )
 
-// process is what one process of the stream has said so far.
+// process is one process of the stream.
 type process struct {
-	key   string
-	space space
-	hex   *openDict // the hexdict that its lines are in the middle of
-	used  uint64    // Filter.turn when it was last at work
+	key  string
+	used uint64 // Filter.turn at its last line
+	Context
 }
 
 // Limits of the processes of one stream, which the markup format asks to keep

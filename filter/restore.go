@@ -2,285 +2,318 @@ package filter
 
 import (
 	"bytes"
-	"encoding/hex"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"time"
 
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/internal/checkpoint"
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// A restorer reads a context. What it reads becomes the Filter's when all of it
-// was good.
-type restorer struct {
-	f         *Filter
-	now       time.Time
-	line      int64
-	turn      uint64
-	grown     int
-	began     int
-	processes []*process // the first is the one at work
-	keys      map[string]bool
-	open      *moduleLine
-	openOut   []byte // of JSON: text of the held line that is laid out
-	openJSON  bool
-	tail      []byte
-	passed    int
-	skip      int
-	long      bool
-	cut       []byte
-}
-
-var (
-	errNoContext = errors.New("these are no lines of a context of this version")
-	errTorn      = errors.New("its end is missing")
+const (
+	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; one with more goes out at once, and its further maps are a line of their own
+	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one; those idle longest are left out
 )
 
-// lines reads all lines of a context.
-func (r *restorer) lines(context []byte) error {
-	r.now = time.Now()
-	r.keys = make(map[string]bool)
-	head := string(appendContextLine(nil, "context", contextVersion))
-	if !bytes.HasPrefix(context, []byte(head)) {
-		return errNoContext
+// A savedFilter is what a Filter must remember over a restart.
+type savedFilter struct {
+	Version int                              `json:"v"`
+	Line    int64                            `json:"line"`
+	Turn    uint64                           `json:"turn,omitempty"`
+	Grown   int                              `json:"grown,omitempty"`
+	Began   int                              `json:"began,omitempty"`
+	Process savedProcess                     `json:"process"`        // the current one
+	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess each; the one used last first
+	Held    *savedLine                       `json:"held,omitempty"`
+	Tail    *savedTail                       `json:"tail,omitempty"`
+	Long    *savedLong                       `json:"long,omitempty"`
+}
+
+type savedProcess struct {
+	Key  checkpoint.Text `json:"key,omitempty"`
+	Used uint64          `json:"used,omitempty"`
+	savedContext
+}
+
+// A savedLine is the module line that collects its maps and is not printed yet.
+type savedLine struct {
+	ID      uint64                           `json:"id"` // of a module of the current process: any other would have ended the line
+	Adds    bool                             `json:"adds,omitempty"`
+	Raw     checkpoint.Text                  `json:"raw,omitempty"`
+	Before  checkpoint.Text                  `json:"before,omitempty"`
+	After   checkpoint.Text                  `json:"after,omitempty"`
+	Color   checkpoint.Text                  `json:"color,omitempty"` // a sequence that leads to it from none
+	Process checkpoint.Text                  `json:"process,omitempty"`
+	Maps    checkpoint.List[savedRange]      `json:"maps,omitempty"`
+	JSON    bool                             `json:"json,omitempty"`    // the line is to be an object
+	Out     checkpoint.Text                  `json:"out,omitempty"`     // with JSON: the text before Before
+	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // with JSON: the elements of the line; null for its module
+}
+
+// A savedTail is the unfinished last line.
+type savedTail struct {
+	Text   checkpoint.Text `json:"text"`
+	Passed int             `json:"passed,omitempty"`
+	Skip   int             `json:"skip,omitempty"`
+}
+
+// A savedLong is an unfinished last line that is too long to be interpreted.
+type savedLong struct {
+	Cut checkpoint.Text `json:"cut,omitempty"` // the beginning of its next rune
+}
+
+// AppendContext appends what the Filter knows of the log so far, as one line of JSON without its
+// end. A new Filter with the same options that is given it by [Filter.Restore] prints of the rest of
+// the log exactly what this one would, the module line that is still collecting its maps included.
+// It may be called between any two calls of Write; between calls of Text and Element, at a line's
+// end.
+//
+// It takes some 70 bytes for a map and 100 for a module: 10 KiB are usual. A process with all that
+// its limits allow, 65,536 modules and 262,144 maps, takes 30 to 100 MiB. Processes other than the
+// current one get 32 MiB together: those idle longest are left out, as if they had been forgotten.
+func (f *Filter) AppendContext(dst []byte) []byte {
+	s := savedFilter{
+		Version: checkpoint.Version,
+		Line:    f.line, Turn: f.turn, Grown: f.grown, Began: f.began,
+		Process: f.process.saved(),
+		Idle:    f.savedIdle(),
 	}
-	if context[len(context)-1] != '\n' {
-		return errTorn
+	if f.open != nil {
+		s.Held = f.savedOpen(f.open)
 	}
-	number := 1
-	for line := range bytes.Lines(context[len(head):]) {
-		number++
-		line = line[:len(line)-1]
-		if !bytes.HasPrefix(line, markupOpen) || !bytes.HasSuffix(line, []byte("}}}")) || len(line) < 6 {
-			return fmt.Errorf("line %d: %w", number, errNoContext)
+	if f.long {
+		s.Long = &savedLong{f.visible.cut}
+	} else if len(f.tail) > 0 {
+		s.Tail = &savedTail{f.tail, f.passed, f.skip}
+	}
+	return checkpoint.Append(dst, s)
+}
+
+func (p *process) saved() savedProcess {
+	return savedProcess{checkpoint.Text(p.key), p.used, p.Context.saved()}
+}
+
+// savedIdle returns the processes other than the current one, as far as their budget reaches.
+func (f *Filter) savedIdle() (all []json.RawMessage) {
+	var idle []*process
+	for _, p := range f.processes {
+		if p != f.process {
+			idle = append(idle, p)
 		}
-		tag, fields, _ := bytes.Cut(line[3:len(line)-3], []byte{':'})
-		in := fieldReader{rest: fields}
-		r.element(string(tag), &in)
-		if in.bad {
-			return fmt.Errorf("line %d: %w", number, errNoContext)
-		}
 	}
-	if len(r.processes) == 0 {
-		return errTorn
+	slices.SortFunc(idle, func(a, b *process) int {
+		return cmp.Or(cmp.Compare(b.used, a.used), cmp.Compare(a.key, b.key))
+	})
+	size := 0
+	for _, p := range idle {
+		saved := checkpoint.Append(nil, p.saved())
+		if size += len(saved); size > maxIdleContext {
+			break
+		}
+		all = append(all, saved)
+	}
+	return all
+}
+
+// savedOpen returns the module line that collects its maps.
+func (f *Filter) savedOpen(m *moduleLine) *savedLine {
+	s := &savedLine{
+		ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after,
+		Color: sgr.AppendTransition(nil, sgr.State{}, m.state), Process: checkpoint.Text(m.process),
+		JSON: f.json != nil,
+	}
+	if s.JSON {
+		s.Out = f.out
+	}
+	for _, v := range m.maps {
+		s.Maps = append(s.Maps, v.saved())
+	}
+	for _, r := range m.records {
+		switch {
+		case r.module == m:
+			r.json = nil
+		case r.module != nil:
+			r.json = appendModule(nil, r.module)
+		}
+		s.Records = append(s.Records, r.json)
+	}
+	return s
+}
+
+var errNotNew = errors.New("the filter has seen lines already")
+
+// Restore gives a new Filter, to which nothing was written yet, a context that
+// [Filter.AppendContext] has made. The error says whether that is torn, of another version of
+// symfilter, or damaged; then the Filter is as new. A context is not trusted: whatever it holds, the
+// Filter keeps within the limits that logs are held to. It begins the search for the debug files of
+// the modules.
+//
+// Without [Options.ProcessKey] only the lines that had no key are restored.
+func (f *Filter) Restore(context []byte) error {
+	err := errNotNew
+	if f.line == 0 && !f.Unfinished() && !f.long && f.open == nil && len(f.sunk) == 0 {
+		err = f.restore(context)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the context of a log: %w", err)
 	}
 	return nil
 }
 
-// element takes in one line of a context.
-func (r *restorer) element(tag string, in *fieldReader) {
-	if tag == "stream" {
-		r.line = int64(in.number(math.MaxInt64 - 1))
-		r.turn = in.number(math.MaxUint64)
-		r.grown = int(in.number(2 * maxHeld))
-		r.began = int(in.number(2 * maxHeld))
-		return
+// restore decodes all of a context before it changes the Filter.
+func (f *Filter) restore(context []byte) error {
+	var s savedFilter
+	if err := checkpoint.Decode(context, &s); err != nil {
+		return err
 	}
-	if tag == "process" {
-		r.process(in)
-		return
+	processes, err := s.processes()
+	if err != nil {
+		return err
 	}
-	if len(r.processes) == 0 {
-		in.bad = true
-		return
-	}
-	p := r.processes[len(r.processes)-1]
-	switch tag {
-	case "reset":
-		in.bad = p.space.known()
-	case "module":
-		m, bad := markup.ParseModule(in.all())
-		in.bad = bad != nil
-		r.module(in, p, m)
-	case "hexmodule":
-		m := markup.Module{ID: in.number(math.MaxUint64), Name: string(in.bytes())}
-		if id := in.bytes(); len(id) > 0 {
-			var err error
-			m.BuildID, err = buildid.FromBytes(id)
-			in.bad = in.bad || err != nil
+	var open *moduleLine
+	if s.Held != nil {
+		if open, err = s.Held.line(&processes[0].space); err != nil {
+			return err
 		}
-		r.module(in, p, m)
-	case "mmap":
-		e, bad := markup.ParseMMap(in.all())
-		mod := p.space.modules[e.Module]
-		in.bad = bad != nil || mod == nil || e.Size == 0 || e.Addr+(e.Size-1) < e.Addr || p.space.n >= maxMaps
-		if !in.bad {
-			v := interval{start: e.Addr, end: e.Addr + (e.Size - 1), rel: e.Rel, mod: mod, mode: e.Mode}
-			p.space.put(v)
-		}
-	case "opendict":
-		d := &openDict{lines: int(in.number(maxDictLines)), prefix: in.bytes(), body: in.bytes()}
-		in.bad = in.bad || p.hex != nil || len(d.prefix) > maxRepeat || len(d.body) > maxDict
-		p.hex = d
-	case "heldline", "heldmap", "heldrecord", "tail", "longline":
-		in.bad = len(r.processes) > 1
-		r.atWork(tag, in, p)
-	default:
-		in.bad = true
 	}
+	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, 2*maxHeld) || !between(s.Began, 2*maxHeld) {
+		return checkpoint.Damaged("its counters are out of range")
+	}
+	if l := s.Long; l != nil {
+		if len(l.Cut) > 3 || s.Tail != nil {
+			return checkpoint.Damaged("its long line is not an unfinished one")
+		}
+		f.long, f.visible.cut = true, l.Cut
+	}
+	if t := s.Tail; t != nil {
+		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
+			return checkpoint.Damaged("its last line is not an unfinished one")
+		}
+		f.tail, f.passed, f.skip = t.Text, t.Passed, t.Skip
+	}
+	f.line, f.turn = s.Line, s.Turn
+	if f.open = open; open != nil {
+		f.restoreOpen(s.Held)
+	}
+	f.restoreProcesses(processes, s.Grown, s.Began)
+	return nil
 }
 
-// process begins the lines of a process.
-func (r *restorer) process(in *fieldReader) {
-	p := &process{key: string(in.bytes()), used: in.number(math.MaxUint64)}
-	in.bad = in.bad || len(p.key) > maxKey || len(r.processes) >= maxProcesses || r.keys[p.key]
-	r.keys[p.key] = true
-	r.processes = append(r.processes, p)
-}
+// between reports whether n is at least 0 and at most most.
+func between(n, most int) bool { return n >= 0 && n <= most }
 
-// module makes m known to p. One with the ID of another takes its place, also
-// where it is the same binary.
-func (r *restorer) module(in *fieldReader, p *process, m markup.Module) {
-	if in.bad {
-		return
-	}
-	if len(m.Name) > maxName+len("…") {
-		in.bad = true
-		return
-	}
-	in.bad = p.space.add(&module{id: m.ID, name: m.Name, buildID: m.BuildID, awaited: r.f.patience.Name(m.BuildID, r.now)}) != nil
-}
-
-// atWork takes in a line of what only the process at work has.
-func (r *restorer) atWork(tag string, in *fieldReader, p *process) {
-	switch tag {
-	case "heldline":
-		m := &moduleLine{mod: p.space.modules[in.number(math.MaxUint64)], merges: true}
-		flags := in.number(heldAdds | heldJSON)
-		m.adds, r.openJSON = flags&heldAdds != 0, flags&heldJSON != 0
-		m.raw, r.openOut, m.before, m.after = in.bytes(), in.bytes(), in.bytes(), in.bytes()
-		m.state = sgr.State{}.Apply(in.bytes())
-		m.process = string(in.bytes())
-		in.bad = in.bad || r.open != nil || m.mod == nil || len(m.raw) > maxRepeat || len(m.before)+len(m.after)+len(r.openOut) > maxOpenLine || len(m.process) > maxKey
-		r.open = m
-	case "heldmap":
-		v := interval{start: in.number(math.MaxUint64), end: in.number(math.MaxUint64), rel: in.number(math.MaxUint64), mode: markup.Mode(in.number(7))}
-		in.bad = in.bad || r.open == nil || v.end < v.start || len(r.open.maps) >= maxMerged
-		if !in.bad {
-			v.mod = r.open.mod
-			r.open.maps = append(r.open.maps, v)
-		}
-	case "heldrecord":
-		if r.open == nil {
-			in.bad = true
-			return
-		}
-		rec := record{module: r.open}
-		if in.more() {
-			rec = record{json: in.bytes()}
-		}
-		r.open.records = append(r.open.records, rec)
-	case "tail":
-		r.tail, r.passed, r.skip = in.bytes(), int(in.number(maxLine)), int(in.number(maxOpenLine+16*maxLine))
-		in.bad = in.bad || len(r.tail) > maxLine || r.passed > len(r.tail) || bytes.IndexByte(r.tail, '\n') >= 0
-	case "longline":
-		r.long, r.cut = true, in.bytes()
-		in.bad = in.bad || len(r.cut) > 3
-	}
-}
-
-// install makes what was read the Filter's.
-func (r *restorer) install() {
-	f := r.f
-	f.line, f.turn = r.line, r.turn
-	f.tail, f.passed, f.skip = r.tail, r.passed, r.skip
-	f.long, f.visible.cut = r.long, r.cut
-	if f.open = r.open; f.open != nil {
-		f.restoreOpen(r)
-	}
-	if f.o.ProcessKey == nil {
-		for _, p := range r.processes {
-			if p.key == "" {
-				f.process = p
+// processes returns the processes of s, the current one first.
+func (s *savedFilter) processes() ([]*process, error) {
+	keys := make(map[string]bool)
+	var all []*process
+	size := 0
+	for i := range 1 + len(s.Idle) {
+		from := s.Process
+		if i > 0 {
+			size += len(s.Idle[i-1])
+			from = savedProcess{}
+			if err := checkpoint.Part(s.Idle[i-1], &from); err != nil {
+				return nil, err
 			}
 		}
-		r.processes = []*process{f.process}
-	} else {
-		f.process, f.grown, f.began = r.processes[0], r.grown, r.began
-		f.processes = make(map[string]*process)
-		for _, p := range r.processes {
-			f.processes[p.key] = p
+		p := &process{key: string(from.Key), used: from.Used}
+		if i >= maxProcesses || size > maxIdleContext || len(p.key) > maxKey || keys[p.key] {
+			return nil, checkpoint.Damaged("process %d of %d, %.20q, is one too many", i+1, 1+len(s.Idle), p.key)
 		}
-		f.evict()
+		keys[p.key] = true
+		var err error
+		if p.Context, err = from.context(); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
 	}
-	for _, p := range r.processes {
-		if p.hex != nil && (f.processes == nil || f.processes[p.key] == p) {
-			f.openDicts++
+	return all, nil
+}
+
+// line returns the module line that l is the form of, whose module s has.
+func (l *savedLine) line(s *space) (*moduleLine, error) {
+	m := &moduleLine{
+		mod: s.modules[l.ID], adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After,
+		state: sgr.State{}.Apply(l.Color), process: string(l.Process),
+	}
+	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After)+len(l.Out) > maxOpenLine || len(l.Process) > maxKey || len(l.Maps) > maxMerged {
+		return nil, checkpoint.Damaged("the held line of module %d is not one that is held", l.ID)
+	}
+	for _, r := range l.Maps {
+		if !r.valid() {
+			return nil, checkpoint.Damaged("the map [%#x-%#x] is none", r.Start, r.End)
+		}
+		m.maps = append(m.maps, r.interval(m.mod))
+	}
+	for _, object := range l.Records {
+		switch {
+		case string(object) == "null":
+			m.records = append(m.records, record{module: m})
+		case object[0] == '{':
+			m.records = append(m.records, record{json: object})
+		default:
+			return nil, checkpoint.Damaged("the element %.20q of the held line is not an object", object)
 		}
 	}
-	if s := f.o.Symbolizer; s != nil {
-		for _, p := range r.processes {
-			for _, id := range p.space.ids() {
-				s.Prefetch(p.space.modules[id].buildID, p.space.modules[id].name)
-			}
-		}
-	}
+	return m, nil
 }
 
 // restoreOpen makes the held line fit the Filter's output, which may be another
 // than that it was held for.
-func (f *Filter) restoreOpen(r *restorer) {
+func (f *Filter) restoreOpen(l *savedLine) {
 	m := f.open
 	switch {
-	case f.json != nil && !r.openJSON:
+	case f.json != nil && !l.JSON:
 		m.after, _ = splitLine(m.after)
 		m.records = []record{{module: m}}
-	case f.json == nil && r.openJSON:
-		m.before = append(r.openOut, m.before...)
+	case f.json == nil && l.JSON:
+		m.before = append(bytes.Clone(l.Out), m.before...)
 		m.after = append(m.after, '\n')
 		m.records = nil
 	case f.json != nil:
-		f.out = r.openOut
+		f.out = l.Out
 	}
 }
 
-// A fieldReader reads the fields of an element of a context. What is missing,
-// or is not what it should be, makes it bad.
-type fieldReader struct {
-	rest []byte
-	done bool
-	bad  bool
-}
-
-// more reports whether a field is left.
-func (in *fieldReader) more() bool { return !in.done && len(in.rest) > 0 }
-
-// all returns all fields.
-func (in *fieldReader) all() []byte {
-	in.done = true
-	return in.rest
-}
-
-func (in *fieldReader) next() []byte {
-	if in.done {
-		in.bad = true
-		return nil
+// restoreProcesses makes processes those of the Filter, the first the current one.
+func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
+	if f.o.ProcessKey == nil {
+		for _, p := range processes {
+			if p.key == "" {
+				f.process = p
+			}
+		}
+		processes = []*process{f.process}
+	} else {
+		f.process, f.grown, f.began = processes[0], grown, began
+		f.processes = make(map[string]*process)
+		for _, p := range processes {
+			f.processes[p.key] = p
+		}
+		f.evict()
 	}
-	field, rest, more := bytes.Cut(in.rest, []byte{':'})
-	in.rest, in.done = rest, !more
-	return field
-}
-
-// number reads a decimal number that is not above most.
-func (in *fieldReader) number(most uint64) uint64 {
-	n, err := strconv.ParseUint(string(in.next()), 10, 64)
-	if err != nil || n > most {
-		in.bad = true
-		return 0
+	now := time.Now()
+	for _, p := range processes {
+		if p.hex != nil && (f.processes == nil || f.processes[p.key] == p) {
+			f.openDicts++
+		}
+		for _, id := range p.space.ids() {
+			m := p.space.modules[id]
+			m.awaited = f.patience.Name(m.buildID, now)
+			if s := f.o.Symbolizer; s != nil {
+				s.Prefetch(m.buildID, m.name)
+			}
+		}
+		for _, run := range p.space.runs { // modules that were replaced are mapped still
+			for _, v := range run {
+				if v.mod.awaited == nil {
+					v.mod.awaited = f.patience.Name(v.mod.buildID, now)
+				}
+			}
+		}
 	}
-	return n
-}
-
-// bytes reads bytes in hex.
-func (in *fieldReader) bytes() []byte {
-	b, err := hex.AppendDecode(nil, in.next())
-	if err != nil {
-		in.bad = true
-		return nil
-	}
-	return b
 }

@@ -3,112 +3,116 @@ package input
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A context is a line with an object in JSON, and behind it the context of what
-// is given the input. It is ASCII text.
-
-// A writerContext is what a Writer knows.
+// A writerContext is what a Writer must remember over a restart.
 type writerContext struct {
-	Input string `json:"input"`          // the format
-	Head  []byte `json:"head,omitempty"` // the input so far, while it is not known what it is
+	Version int             `json:"v"`
+	Input   string          `json:"input"`             // the format
+	Head    checkpoint.Text `json:"head,omitempty"`    // the input so far, while its format is not known
+	Context json.RawMessage `json:"context,omitempty"` // of the translator for the format
 }
 
-// AppendContext appends what the Writer knows of the input so far; see
-// [filter.Filter.AppendContext]. It reports false if the format has no context:
-// then the input must be read from its beginning again.
+// A remembering translator can be interrupted.
+type remembering interface {
+	AppendContext(dst []byte) []byte
+	Restore(context []byte) error
+}
+
+// AppendContext appends what the Writer knows of the input so far, as one line of JSON without its
+// end; see [filter.Filter.AppendContext]. It reports false if the format has no context: then the
+// input must be read from its beginning again.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false
 	}
-	of := writerContext{Input: w.format.String()}
+	s := writerContext{Version: checkpoint.Version, Input: w.format.String()}
 	if w.dst == nil {
-		of.Head = w.head
-		return appendObject(dst, of), true
+		s.Head = w.head
+		return checkpoint.Append(dst, s), true
 	}
-	inner, ok := w.dst.(interface{ AppendContext([]byte) []byte })
+	inner, ok := w.dst.(remembering)
 	if !ok {
 		return dst, false
 	}
-	return inner.AppendContext(appendObject(dst, of)), true
+	s.Context = inner.AppendContext(nil)
+	return checkpoint.Append(dst, s), true
 }
 
-// Restore gives a new Writer, to which nothing was written yet, a context that
-// AppendContext has made. After an error it must not be used.
+// Restore gives a new Writer, to which nothing was written yet, a context that AppendContext has
+// made. The error says whether that is torn, of another version of symfilter, or damaged; after one
+// the Writer must not be used.
 func (w *Writer) Restore(context []byte) error {
-	var of writerContext
-	rest, err := cutObject(context, &of)
+	inner, err := w.restore(context)
 	if err != nil {
 		return fmt.Errorf("restore the context of an input: %w", err)
 	}
+	if inner == nil {
+		return nil
+	}
+	return w.dst.(remembering).Restore(inner)
+}
+
+// restore returns the context of the translator, if the format is known.
+func (w *Writer) restore(context []byte) (inner []byte, err error) {
+	var s writerContext
+	if err := checkpoint.Decode(context, &s); err != nil {
+		return nil, err
+	}
 	format := Format(0)
 	for i, name := range Names() {
-		if name == of.Input {
+		if name == s.Input {
 			format = Format(i)
 		}
 	}
 	switch {
-	case format.String() != of.Input, len(of.Head) > headSize, len(rest) > 0 && (format == Auto || len(of.Head) > 0):
-		return fmt.Errorf("restore the context of an input: %w", errNoContext)
+	case format.String() != s.Input:
+		return nil, checkpoint.Damaged("%.20q is not a format", s.Input)
+	case len(s.Head) > headSize, len(s.Context) > 0 && (format == Auto || len(s.Head) > 0):
+		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
 	case w.format != Auto && w.format != format:
-		return fmt.Errorf("restore the context of an input: it is of %v, not of %v", format, w.format)
-	case len(rest) == 0:
-		w.head = of.Head
-		return nil
+		return nil, fmt.Errorf("it is of an input of format %v, not %v", format, w.format)
+	case len(s.Context) == 0:
+		w.head = s.Head
+		return nil, nil
 	}
 	w.format, w.begun = format, true
 	w.open()
-	inner, ok := w.dst.(interface{ Restore([]byte) error })
-	if !ok {
-		return fmt.Errorf("restore the context of an input: %w", errNoContext)
+	if _, ok := w.dst.(remembering); !ok {
+		return nil, checkpoint.Damaged("an input of format %v has no context", format)
 	}
-	return inner.Restore(rest)
+	return s.Context, nil
 }
 
-var errNoContext = errors.New("this is no context of this version")
-
-func appendObject(dst []byte, of any) []byte {
-	object, err := json.Marshal(of)
-	if err != nil {
-		panic(err) // nothing of what is given fails
-	}
-	return append(append(dst, object...), '\n')
-}
-
-func cutObject(context []byte, of any) (rest []byte, err error) {
-	line, rest, ok := bytes.Cut(context, newline)
-	if !ok || json.Unmarshal(line, of) != nil {
-		return nil, errNoContext
-	}
-	return rest, nil
-}
-
-// An envelopeContext is what an Envelope knows.
+// An envelopeContext is what an Envelope must remember over a restart.
 type envelopeContext struct {
+	Version  int              `json:"v"`
 	Envelope string           `json:"envelope"` // the format
-	Tail     []byte           `json:"tail,omitempty"`
+	Tail     checkpoint.Text  `json:"tail,omitempty"`
 	Long     bool             `json:"long,omitempty"`
 	Doubt    bool             `json:"doubt,omitempty"`
 	Streams  [2]streamContext `json:"streams"`
 	Held     *heldContext     `json:"held,omitempty"`
+	Filter   json.RawMessage  `json:"filter"`
 }
 
 type streamContext struct {
-	Begun bool   `json:"begun,omitempty"`
-	Long  bool   `json:"long,omitempty"`
-	Out   []byte `json:"out,omitempty"`
-	Raw   []byte `json:"raw,omitempty"` // the lines of the parts that are held
+	Begun bool            `json:"begun,omitempty"`
+	Long  bool            `json:"long,omitempty"`
+	Out   checkpoint.Text `json:"out,omitempty"`
+	Raw   checkpoint.Text `json:"raw,omitempty"` // the lines of the parts that are held
 }
 
 // A heldContext is the envelope of the module line that the filter holds.
 type heldContext struct {
-	Parts [][]byte `json:"parts"` // lines without text
-	Out   []byte   `json:"out,omitempty"`
-	Open  bool     `json:"open,omitempty"`
-	NoEnd bool     `json:"noend,omitempty"`
-	Kept  []byte   `json:"kept,omitempty"`
+	Parts checkpoint.List[checkpoint.Text] `json:"parts"` // lines without text
+	Out   checkpoint.Text                  `json:"out,omitempty"`
+	Open  bool                             `json:"open,omitempty"`
+	NoEnd bool                             `json:"noend,omitempty"`
+	Kept  checkpoint.Text                  `json:"kept,omitempty"`
 }
 
 func (e *Envelope) format() Format {
@@ -118,65 +122,83 @@ func (e *Envelope) format() Format {
 	return CRI
 }
 
-// AppendContext appends what the Envelope and its filter know of the log so
-// far; see [filter.Filter.AppendContext].
+// AppendContext appends what the Envelope and its filter know of the log so far; see
+// [filter.Filter.AppendContext].
 func (e *Envelope) AppendContext(dst []byte) []byte {
-	of := envelopeContext{Envelope: e.format().String(), Tail: e.tail, Long: e.long, Doubt: e.doubt}
+	s := envelopeContext{
+		Version: checkpoint.Version, Envelope: e.format().String(),
+		Tail: e.tail, Long: e.long, Doubt: e.doubt,
+		Filter: e.f.AppendContext(nil),
+	}
 	for i := range e.streams {
-		s := &e.streams[i]
-		of.Streams[i] = streamContext{s.begun, s.long, s.out, s.raw}
+		from := &e.streams[i]
+		s.Streams[i] = streamContext{from.begun, from.long, from.out, from.raw}
 	}
 	if l := e.out.held; l != nil {
-		of.Held = &heldContext{Out: l.out, Open: l.open, NoEnd: l.noEnd, Kept: e.out.kept}
+		s.Held = &heldContext{Out: l.out, Open: l.open, NoEnd: l.noEnd, Kept: e.out.kept}
 		for _, p := range l.parts {
-			of.Held.Parts = append(of.Held.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
+			s.Held.Parts = append(s.Held.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
 		}
 	}
-	return e.f.AppendContext(appendObject(dst, of))
+	return checkpoint.Append(dst, s)
 }
 
-// Restore gives a new Envelope, to which nothing was written yet, a context that
-// AppendContext has made. After an error, neither it nor its filter must be
-// used.
+// Restore gives a new Envelope, to which nothing was written yet, a context that AppendContext has
+// made. After an error, neither it nor its filter must be used.
 func (e *Envelope) Restore(context []byte) error {
-	var of envelopeContext
-	rest, err := cutObject(context, &of)
-	if err != nil || of.Envelope != e.format().String() || len(of.Tail) > maxLine || bytes.Contains(of.Tail, newline) {
-		return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
+	var s envelopeContext
+	err := checkpoint.Decode(context, &s)
+	if err == nil && (s.Envelope != e.format().String() || len(s.Tail) > maxLine || bytes.Contains(s.Tail, newline)) {
+		err = checkpoint.Damaged("its last line is not an unfinished one of format %v", e.format())
 	}
-	e.tail, e.long, e.doubt = of.Tail, of.Long, of.Doubt
-	for i, from := range of.Streams {
-		s := &e.streams[i]
-		s.begun, s.long, s.out = from.Begun, from.Long, from.Out
-		for line := range bytes.Lines(from.Raw) {
-			p, text, ok := e.c.open(bytes.TrimSuffix(line, newline), &e.text)
-			if !ok || p.stderr != (i == 1) {
-				return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
-			}
-			s.hold(p, text, line)
+	for i := 0; i < len(s.Streams) && err == nil; i++ {
+		err = e.restoreStream(i, s.Streams[i])
+	}
+	if err == nil {
+		e.tail, e.long, e.doubt = s.Tail, s.Long, s.Doubt
+		if err := e.f.Restore(s.Filter); err != nil {
+			return err
 		}
-		if len(s.out) > maxLine+maxHeld || len(s.raw) > maxHeld || (len(s.parts) > 0 || len(s.out) > 0) && !s.begun {
-			return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
+		e.out.left, e.dict = e.f.Pending()
+		err = e.restoreHeld(s.Held)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the context of a container's log: %w", err)
+	}
+	return nil
+}
+
+func (e *Envelope) restoreStream(i int, from streamContext) error {
+	s := &e.streams[i]
+	s.begun, s.long, s.out = from.Begun, from.Long, from.Out
+	for line := range bytes.Lines(from.Raw) {
+		p, text, ok := e.c.open(bytes.TrimSuffix(line, newline), &e.text)
+		if !ok || p.stderr != (i == 1) {
+			return checkpoint.Damaged("%.20q is not a line of the container", line)
 		}
+		s.hold(p, text, line)
 	}
-	if err := e.f.Restore(rest); err != nil {
-		return err
+	if len(s.out) > maxLine+maxHeld || len(s.raw) > maxHeld || (len(s.parts) > 0 || len(s.out) > 0) && !s.begun {
+		return checkpoint.Damaged("the parts of a line are not such as are held")
 	}
-	e.out.left, e.dict = e.f.Pending()
-	if of.Held == nil {
+	return nil
+}
+
+func (e *Envelope) restoreHeld(from *heldContext) error {
+	if from == nil {
 		return nil
 	}
-	l := &seal{out: of.Held.Out, open: of.Held.Open, noEnd: of.Held.NoEnd}
-	for _, line := range of.Held.Parts {
+	l := &seal{out: from.Out, open: from.Open, noEnd: from.NoEnd}
+	for _, line := range from.Parts {
 		p, _, ok := e.c.open(line, &e.text)
 		if !ok {
-			return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
+			return checkpoint.Damaged("%.20q is not a line of the container", line)
 		}
 		l.parts = append(l.parts, p)
 	}
 	if len(l.parts) == 0 || e.out.left == 0 {
-		return fmt.Errorf("restore the context of a container's log: %w", errNoContext)
+		return checkpoint.Damaged("a line is held of which there is nothing")
 	}
-	e.out.held, e.out.kept = l, of.Held.Kept
+	e.out.held, e.out.kept = l, from.Kept
 	return nil
 }

@@ -168,6 +168,31 @@ func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) s
 	return b.String()
 }
 
+// The error tells why a context is refused, whichever part of it is at fault.
+func TestRefusedContexts(t *testing.T) {
+	w := newWriter(CRI, filter.Options{}, io.Discard)
+	io.WriteString(w, "2026-11-20T10:00:00Z stdout F one\n2026-11-20T10:00:00Z stdout P two")
+	context, _ := w.AppendContext(nil)
+	for _, test := range []struct{ context, want string }{
+		{string(context), ""},
+		{`{"input":"cri"}` + "\n" + `{"envelope":"cri","streams":[{},{}]}` + "\n{{{context:1}}}\n", "restore the context of an input: written by another version of symfilter: it has version 1, not 2"},
+		{string(context[:len(context)-9]), "restore the context of an input: torn: its end is missing"},
+		{`{"v":2,"input":"other"}`, `restore the context of an input: damaged: "other" is not a format`},
+		{`{"v":2,"input":"docker"}`, "restore the context of an input: it is of an input of format docker, not cri"},
+		{`{"v":2,"input":"cri","context":{}}`, "restore the context of a container's log: written by another version of symfilter: it has version 1, not 2"},
+		{strings.Replace(string(context), `"line":`, `"line":-`, 1), "restore the context of a log: damaged: its counters are out of range"},
+		{strings.Replace(string(context), `"tail":"`, `"tail":"\n`, 1), "restore the context of a container's log: damaged: its last line is not an unfinished one of format cri"},
+	} {
+		got := ""
+		if err := newWriter(CRI, filter.Options{}, io.Discard).Restore([]byte(test.context)); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.context, got, test.want)
+		}
+	}
+}
+
 // A generator makes the log of a container: what it prints to its two streams,
 // and how the runtime writes it down.
 type generator struct {

@@ -21,8 +21,8 @@ const module = "github.com/symfilter/symfilter"
 // programs of the house itself may import everything.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
-	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace"},
-	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/escape"},
+	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint"},
+	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "internal/object", "internal/escape", "internal/demangle"},
@@ -39,6 +39,7 @@ var direction = map[string][]string{
 	"internal/object":     {"internal/inflate"},
 	"internal/inflate":    {},
 	"internal/newfile":    {},
+	"internal/checkpoint": {},
 	"internal/escape":     {},
 	"internal/sandbox":    {}, // of the command: a library must not confine whose process it is in
 	"internal/demangle":   {},

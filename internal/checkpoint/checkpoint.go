@@ -1,0 +1,131 @@
+// Package checkpoint encodes what a program must remember over a restart: an object of JSON with
+// the version of its form. What is decoded is not trusted: it is bounded in memory, and an error
+// tells apart what is torn, of another version, or damaged.
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// Version is the "v" of each checkpoint. It changes when a field changes its meaning or goes. Version
+// 1 was not JSON throughout.
+const Version = 2
+
+const (
+	maxSize = 256 << 20 // bytes; a filter that holds all that its limits allow takes about half of it
+	maxList = 512 << 10 // elements of a List; a process has at most 256 Ki maps, and as many modules
+)
+
+// The reasons why a checkpoint is refused.
+var (
+	ErrTorn    = errors.New("torn: its end is missing")
+	ErrVersion = errors.New("written by another version of symfilter")
+	ErrDamaged = errors.New("damaged")
+)
+
+// Damaged returns an error that wraps ErrDamaged.
+func Damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// Append appends v as JSON. It panics if a type in v has no JSON form.
+func Append(dst []byte, v any) []byte {
+	b := bytes.NewBuffer(dst)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false) // objects in a RawMessage stay as they are
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// Decode reads data, which Append has written, into v. The error wraps one of ErrTorn, ErrVersion
+// and ErrDamaged; what v holds is undefined then. Slices of v that may be long must be Lists.
+func Decode(data []byte, v any) error {
+	if len(data) > maxSize {
+		return Damaged("%d bytes, at most %d are written", len(data), maxSize)
+	}
+	if bytes.HasPrefix(data, []byte("{{{")) {
+		return fmt.Errorf("%w: it has version 1, not %d", ErrVersion, Version)
+	}
+	var head struct {
+		Version int `json:"v"`
+	}
+	switch err := json.NewDecoder(bytes.NewReader(data)).Decode(&head); {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return ErrTorn
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case head.Version != Version:
+		return fmt.Errorf("%w: it has version %d, not %d", ErrVersion, max(head.Version, 1), Version) // an input's version 1 was an object without it
+	}
+	return Part(data, v)
+}
+
+// Part reads a part of a checkpoint, which has no version of its own.
+func Part(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
+
+// A List is a slice of a bounded number of elements. A short text may stand for a large element, so
+// the bound keeps the memory for a hostile checkpoint small.
+type List[T any] []T
+
+// UnmarshalJSON reads an array.
+func (l *List[T]) UnmarshalJSON(data []byte) error {
+	*l = nil
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		return Damaged("%.20q is not a list", data)
+	}
+	for d.More() {
+		if len(*l) == maxList {
+			return Damaged("a list has more than %d elements", maxList)
+		}
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		*l = append(*l, v)
+	}
+	return nil
+}
+
+// Text is text of a log: a string if it is UTF-8, otherwise {"base64":"…"}.
+type Text []byte
+
+// MarshalJSON returns t, byte for byte.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(t) {
+		return Append(nil, string(t)), nil
+	}
+	return Append(nil, encoded{t}), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	if data[0] == '{' {
+		var e encoded
+		err := json.Unmarshal(data, &e)
+		*t = e.Base64
+		return err
+	}
+	var s string
+	err := json.Unmarshal(data, &s)
+	*t = Text(s)
+	return err
+}
+
+// encoded is Text that is not UTF-8.
+type encoded struct {
+	Base64 []byte `json:"base64"`
+}
