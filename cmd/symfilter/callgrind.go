@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/markup"
 )
@@ -23,19 +21,6 @@ type callgrindFlags struct {
 	inclusive bool
 	source    bool
 	roots     []string
-}
-
-// trees are the values of --tree.
-func trees() []string { return []string{"none", "caller", "calling", "both"} }
-
-func (f *callgrindFlags) define(set *pflag.FlagSet) {
-	set.Var(&choice{&f.tree, trees()}, "tree", "")
-	set.StringVar(&f.sort, "sort", "", "")
-	set.StringVar(&f.show, "show", "", "")
-	set.Var(&f.threshold, "threshold", "")
-	set.VarPF((*truth)(&f.inclusive), "inclusive", "", "").NoOptDefVal = "true"
-	set.VarPF((*truth)(&f.source), "source", "", "").NoOptDefVal = "true"
-	set.Var(&stringList{list: &f.roots}, "source-root", "")
 }
 
 // callgrind returns what translates a profile of Callgrind.
@@ -129,36 +114,3 @@ func (p *percentage) Set(s string) (err error) {
 	p.set = true
 	return nil
 }
-
-const callgrindHelp = `symfilter callgrind [flags] [FILE...]
-
-Prints what a profile of Callgrind, Cachegrind or another producer of the format
-says: its functions and what they cost, those of stripped programs by name.
-
-  symfilter callgrind -s /srv/symbols callgrind.out.4711
-  symfilter callgrind --inclusive --tree=both callgrind.out.* | less
-  symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
-
-Its own flags:
-      --inclusive          order by what functions and all that they called cost
-      --tree=WHOM          under and above each function: caller, calling, both
-      --threshold=PERCENT  functions that cost so much together (99); with
-                           --inclusive: that cost more than the rest each
-      --show=EVENTS        columns: events of the profile, calculated ones, and
-                           such as Sum=Ir+10*D1mr; separated by commas
-      --sort=EVENTS        order by these; otherwise as shown
-      --source             also lines of source files below the current folder,
-                           with their costs
-      --source-root DIR    of those below DIR instead (repeatable)
-
-Those of symfilter that count here most:
-      --output FORM        text (the table), json, markup, or callgrind: the
-                           profile with names, for KCachegrind
-  -s, --symbol-path PATH   debug files, or folders of them (repeatable)
-      --sysroot DIR        where the objects of the profile are, if not at /
-      --prefix-map OLD=NEW where objects and sources are that begin with OLD
-All of them: symfilter man | man -l -
-
-Lines that are not of a profile are printed as those of a log, before the table.
-To filter a log with the name callgrind, write ./callgrind.
-`

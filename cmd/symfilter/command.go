@@ -11,53 +11,18 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/symbolize"
 )
 
-// config is what the flags say.
+// config holds the values of the flags, and what a run derives from them.
 type config struct {
-	symbolPaths []string
-	objects     []string
-	trees       []string
-	idsFiles    []string
-	debugDirs   []string
-	noPaths     bool
-	dwp         fileName
-
-	servers     bool
-	noServers   bool
-	offline     bool
-	serverWords string   // of --debuginfod-urls
-	urls        []string // of the servers that are asked
-	downloads   string   // the folder of debuginfod's cache; empty: none
-	cacheMax    byteSize
-
-	input      string
-	sysroot    string
-	mapFiles   []string
-	maps       []*os.File // of mapFiles, opened
-	biasWords  []string
-	output     string
-	color      colorWhen
-	raw        bool
-	noDemangle bool
-	noInlines  bool
-	basenames  bool
-	prefixes   []string
-	noModules  bool
-
-	dumps fileName
-	style string
-
-	process   processKey
-	wait      waitFor
-	maxMemory memorySize
-	noIndex   bool
-	noSandbox bool
-	strict    bool
-	explain   bool
-	quiet     bool
-	verbose   bool
-	examining bool // this is the doctor
+	debugFlags
+	serverFlags
+	inputFlags
+	outputFlags
+	runFlags
 
 	callgrind callgrindFlags
 	rtrace    rtraceFlags
@@ -66,52 +31,94 @@ type config struct {
 	closers []io.Closer // of the finders
 }
 
+// debugFlags name the places of debug files.
+type debugFlags struct {
+	symbolPaths []string
+	objects     []string
+	trees       []string
+	idsFiles    []string
+	debugDirs   []string
+	noPaths     bool
+	dwp         fileName
+}
+
+// serverFlags name the servers of debug files.
+type serverFlags struct {
+	servers     bool
+	noServers   bool
+	offline     bool
+	serverWords string   // the value of --debuginfod-urls
+	urls        []string // the servers that are asked
+	downloads   string   // the folder of debuginfod's cache; empty: none
+	cacheMax    byteSize
+}
+
+// inputFlags describe the input.
+type inputFlags struct {
+	input     string
+	sysroot   string
+	mapFiles  []string
+	maps      []*os.File // mapFiles, opened
+	biasWords []string
+	process   processKey
+}
+
+// outputFlags describe the output.
+type outputFlags struct {
+	output     string
+	color      colorWhen
+	raw        bool
+	noDemangle bool
+	noInlines  bool
+	basenames  bool
+	prefixes   []string
+	noModules  bool
+	dumps      fileName
+	style      string
+}
+
+// runFlags describe how the program runs.
+type runFlags struct {
+	wait      waitFor
+	maxMemory memorySize
+	noIndex   bool
+	again     bool // make indexes again
+	noSandbox bool
+	strict    bool
+	explain   bool
+	quiet     bool
+	verbose   bool
+	version   bool
+	help      bool
+	examining bool // the command is doctor
+}
+
+// newConfig returns the flags with their default values.
+func newConfig() *config {
+	return &config{
+		debugFlags: debugFlags{debugDirs: []string{defaultDebugDir}},
+		runFlags:   runFlags{maxMemory: symbolize.DefaultMaxMemory},
+	}
+}
+
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
-	if inStyle(args, os.LookupEnv) {
-		return runLLVM(args, stdin, stdout, stderr)
-	}
-	if of, yes := wantsHelp(args); yes {
-		args = append(given(of), "--help")
-	}
-	var c config
-	args, command := withInput(args)
-	code := exitOK
-	cmd := &cobra.Command{
-		Use:               "symfilter [flags] [FILE...]",
-		Args:              cobra.ArbitraryArgs,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Version:           version(),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if c.style == styleLLVM { // as only we write it: --filter-markup=true
-				code = runLLVM(args, stdin, stdout, stderr)
-				return nil
-			}
-			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
-				return usageError{err}
-			}
-			var err error
-			code, err = filterAll(&c, files, stdin, stdout, stderr)
-			return err
-		},
-	}
-	cmd.SetArgs(args)
 	out := &lastError{w: stdout}
-	cmd.SetOut(out)
-	cmd.SetErr(stderr)
-	cmd.SetVersionTemplate("symfilter {{.Version}}\n")
-	cmd.SetHelpFunc(printHelp(helpOf(command)))
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{formatFlag(err, cmd.Flags())} })
-	c.define(cmd.Flags())
-	c.defineFormat(cmd.Flags(), command)
-	addCommands(cmd, &c, &code, args)
-
-	err := cmd.Execute()
+	std := standard{in: stdin, out: stdout, err: stderr, text: out}
+	d := dispatch(args, os.LookupEnv)
+	var code int
+	var err error
+	switch {
+	case d.asked != "":
+		err = d.complete(std)
+	case d.llvm:
+		return runLLVM(args, std)
+	default:
+		code, err = d.run(std)
+	}
 	if errors.Is(out.err, syscall.EPIPE) {
-		return exitOK // who reads us has enough
+		return exitOK // the reader of the output has enough
 	}
 	if out.err != nil {
 		err = fmt.Errorf("write standard output: %w", bare(out.err))
@@ -119,14 +126,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
-		see := "symfilter --help"
-		if len(args) > 0 && commandHelp[args[0]] != "" {
-			command = args[0]
-		}
-		if command != "" {
-			see = "symfilter " + command + " --help"
-		}
-		fmt.Fprintf(stderr, "symfilter: %s; see %s\n", oneLine(usage.Error()), see)
+		fmt.Fprintf(stderr, "symfilter: %s; see %s --help\n", oneLine(usage.Error()), strings.TrimSpace("symfilter "+d.command.name))
 		return exitUsage
 	case err != nil:
 		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(err.Error()))
@@ -135,8 +135,70 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// A lastError is a writer that keeps the error of what could not be written:
-// help and the doctor's findings are printed without looking.
+// dispatched is what the first words of a command line ask for.
+type dispatched struct {
+	command *command
+	args    []string // after the command's name
+	llvm    bool     // the flags are those of llvm-symbolizer
+	asked   string   // a shell asks how args go on: the word by which it asks
+}
+
+// dispatch looks at the words of the command line that are not flags of the command: its name, and
+// what chooses another set of flags. A command's name is one only as the first word: a FILE of that
+// name after other words, or as ./man, is a log.
+func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
+	d := dispatched{command: commandNamed(""), args: args}
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		d.asked, d.args = args[0], args[1:]
+		if len(d.args) < 2 {
+			return d // the first word is still being written
+		}
+	}
+	if len(d.args) > 0 && d.args[0] != "" {
+		if cmd := commandNamed(d.args[0]); cmd != nil && (cmd.name != "help" || isHelp(d.args)) {
+			d.command, d.args = cmd, d.args[1:]
+		}
+	}
+	d.llvm = d.asked == "" && d.command.in&ofRuns != 0 && inStyle(args, lookup)
+	return d
+}
+
+// isHelp reports whether args, which begin with help, are that command, and not logs.
+func isHelp(args []string) bool {
+	_, err := os.Lstat(args[0])
+	return err != nil && len(args) <= 2
+}
+
+// run parses the flags and runs the command.
+func (d dispatched) run(std standard) (int, error) {
+	c := newConfig()
+	if d.command.isReport() {
+		c.input = d.command.name
+	}
+	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
+	c.define(set, d.command.in)
+	if err := set.Parse(d.args); err != nil {
+		return 0, usageError{flagHint(err, set)}
+	}
+	switch {
+	case c.help:
+		_, err := io.WriteString(std.text, helpPage(d.command))
+		return exitOK, err
+	case c.version:
+		_, err := fmt.Fprintf(std.text, "symfilter %s\n", version())
+		return exitOK, err
+	}
+	if err := fromEnvironment(set, os.LookupEnv); err != nil {
+		return 0, usageError{err}
+	}
+	if err := d.command.check(set.Args()); err != nil {
+		return 0, err
+	}
+	return d.command.run(c, set.Args(), std)
+}
+
+// A lastError is a writer that keeps the last error: texts and the doctor's findings are printed
+// without looking at errors.
 type lastError struct {
 	w   io.Writer
 	err error

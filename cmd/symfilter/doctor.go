@@ -40,18 +40,18 @@ func (x *examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.w, "  %-4s %s\n", verdict, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// doctor examines the places where debug files are looked for, and where the
-// file of a build ID is, if one is given. It returns the exit code: 1 when
-// something is out of order, or there is no such file.
-func doctor(ctx context.Context, c *config, id string, stdout, stderr io.Writer) (int, error) {
+// runDoctor examines the places where debug files are looked for and, if a build ID is given, looks
+// for its file. The exit code is 1 if a place is out of order, or there is no such file.
+func runDoctor(c *config, args []string, std standard) (int, error) {
+	ctx := context.Background()
 	var want buildid.ID
-	if id != "" {
+	if len(args) > 0 {
 		var err error
-		if want, err = buildid.Parse([]byte(id)); err != nil {
+		if want, err = buildid.Parse([]byte(args[0])); err != nil {
 			return exitUsage, usageError{fmt.Errorf("doctor: %w", err)}
 		}
 	}
-	diag := &diagnostics{w: stderr, quiet: true}
+	diag := &diagnostics{w: std.err, quiet: true}
 	client, err := c.client(os.Getenv, diag, &statusLine{})
 	if err != nil {
 		return exitUsage, err
@@ -59,7 +59,7 @@ func doctor(ctx context.Context, c *config, id string, stdout, stderr io.Writer)
 	defer c.close()
 
 	c.examining = true
-	x := &examination{w: stdout}
+	x := &examination{w: std.text}
 	x.folders(c)
 	x.cache(client)
 	if !want.IsZero() && len(c.urls) > 0 {

@@ -14,8 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/filter"
-	"github.com/symfilter/symfilter/input"
-	"github.com/symfilter/symfilter/symbolize"
 )
 
 // defaultDebugDir is where distributions install separate debug files.
@@ -36,59 +34,6 @@ const (
 	outputCallgrind = "callgrind" // the input's own format, resolved
 	outputRTrace    = "rtrace"
 )
-
-// outputs are the values of --output.
-func outputs() []string {
-	return []string{outputText, outputJSON, outputMarkup, outputCallgrind, outputRTrace}
-}
-
-// define adds the flags to set.
-func (c *config) define(set *pflag.FlagSet) {
-	c.debugDirs = []string{defaultDebugDir}
-	c.maxMemory = symbolize.DefaultMaxMemory
-
-	list := func(p *[]string, name, short string) { set.VarP(&stringList{list: p}, name, short, "") }
-	yesNo := func(p *bool, name, short string) { set.VarPF((*truth)(p), name, short, "").NoOptDefVal = "true" }
-	list(&c.symbolPaths, "symbol-path", "s")
-	list(&c.objects, "obj", "")
-	list(&c.trees, "build-id-dir", "")
-	list(&c.idsFiles, "ids-txt", "")
-	list(&c.debugDirs, "debug-file-directory", "")
-	yesNo(&c.noPaths, "no-paths", "")
-	set.Var(&c.dwp, "dwp", "")
-	list(&c.prefixes, "prefix-map", "")
-	set.Var(&choice{&c.input, input.Names()}, "input", "")
-	set.StringVar(&c.sysroot, "sysroot", "", "")
-	list(&c.mapFiles, "map", "")
-	list(&c.biasWords, "bias", "")
-	set.Var(&choice{&c.output, outputs()}, "output", "")
-	set.Var(&c.color, "color", "")
-	set.Lookup("color").NoOptDefVal = "always"
-	yesNo(&c.raw, "raw", "")
-	yesNo(&c.noDemangle, "no-demangle", "")
-	yesNo(&c.noInlines, "no-inlines", "")
-	yesNo(&c.basenames, "basenames", "")
-	yesNo(&c.noModules, "omit-module-lines", "")
-	set.Var(&c.dumps, "dumpfile-output", "")
-	set.Var(&choice{&c.style, []string{styleOurs, styleLLVM}}, "style", "")
-	set.Var(&markupFlag{&c.style}, "filter-markup", "")
-	set.Lookup("filter-markup").NoOptDefVal = "true"
-	yesNo(&c.servers, "debuginfod", "")
-	yesNo(&c.noServers, "no-debuginfod", "")
-	yesNo(&c.offline, "offline", "")
-	set.StringVar(&c.serverWords, "debuginfod-urls", "", "")
-	set.Var(&c.cacheMax, "cache-max", "")
-	set.Var(&c.process, "process-key", "")
-	set.Var(&c.wait, "wait", "")
-	set.Var(&c.maxMemory, "max-memory", "")
-	yesNo(&c.noIndex, "no-index", "")
-	yesNo(&c.noSandbox, "no-sandbox", "")
-	c.follow.define(set)
-	yesNo(&c.strict, "strict", "")
-	yesNo(&c.explain, "explain", "")
-	yesNo(&c.quiet, "quiet", "q")
-	yesNo(&c.verbose, "verbose", "v")
-}
 
 // envPrefix begins the names of the variables that stand for flags.
 const envPrefix = "SYMFILTER_"
@@ -142,20 +87,23 @@ func (l *stringList) Set(s string) error {
 	return nil
 }
 
-// A choice is a flag that takes one of a few words.
-type choice struct {
+// A word is a flag that takes any text, or one of a few words.
+type word struct {
 	value *string
-	of    []string
+	of    func() []string // nil: any text
 }
 
-func (c *choice) String() string { return *c.value }
-func (c *choice) Type() string   { return "word" }
+func (w *word) String() string { return *w.value }
+func (w *word) Type() string   { return "word" }
 
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.of, s) {
-		return fmt.Errorf("not %s or %s", strings.Join(c.of[:len(c.of)-1], ", "), c.of[len(c.of)-1])
+func (w *word) Set(s string) error {
+	if w.of != nil {
+		if words := w.of(); !slices.Contains(words, s) {
+			last := len(words) - 1
+			return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
+		}
 	}
-	*c.value = s
+	*w.value = s
 	return nil
 }
 
@@ -284,18 +232,6 @@ func (w *waitFor) Set(s string) error {
 
 // colorWhen is the value of --color.
 type colorWhen string
-
-func (c *colorWhen) String() string { return string(*c) }
-func (c *colorWhen) Type() string   { return "when" }
-
-func (c *colorWhen) Set(s string) error {
-	switch s {
-	case "auto", "always", "never":
-		*c = colorWhen(s)
-		return nil
-	}
-	return fmt.Errorf("not auto, always or never")
-}
 
 // mode returns what becomes of colour. The flag wins over CLICOLOR_FORCE, that
 // over NO_COLOR (no-color.org), that over TERM=dumb.

@@ -1,49 +1,134 @@
 package main
 
 import (
+	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/filter"
 )
 
 // A screen is 80 columns and, on what people use, 44 lines.
 func TestHelpFitsAScreen(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(help, "\n"), "\n")
-	if len(lines) > 44 {
-		t.Errorf("%d lines, want at most 44", len(lines))
+	screen := helpPage(commandNamed(""))
+	if n := strings.Count(screen, "\n"); n > 44 {
+		t.Errorf("%d lines, want at most 44", n)
 	}
-	for i, line := range append(lines, strings.Split(reference, "\n")...) {
-		if n := utf8.RuneCountInString(line); n > 80 {
-			t.Errorf("line %d has %d columns, want at most 80: %s", i+1, n, line)
+	all := []string{screen, flagsPage(), llvmHelp()}
+	for _, cmd := range commands() {
+		all = append(all, helpPage(cmd))
+	}
+	for _, page := range all {
+		for line := range strings.Lines(page) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%d columns, want at most 80: %s", n, line)
+			}
 		}
 	}
 }
 
-func TestReferenceNamesEveryFlag(t *testing.T) {
-	var c config
-	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
-	c.define(set)
-	set.VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(reference, "--"+f.Name) {
-			t.Errorf("--%s is not in the reference", f.Name)
+// A row without text, value or a command would be a flag that nobody finds.
+func TestTableOfFlagsIsComplete(t *testing.T) {
+	seen := make(map[string]commandSet)
+	for i := range options {
+		o := &options[i]
+		value := o.valueIn(newConfig())
+		_, isSwitch := value.(interface{ IsBoolFlag() bool })
+		if _, ok := value.(*truth); ok {
+			isSwitch = true
 		}
-		if f.Shorthand != "" && !strings.Contains(reference, "-"+f.Shorthand+", --"+f.Name) {
-			t.Errorf("-%s is not in the reference", f.Shorthand)
+		switch {
+		case o.text == "" || o.in == 0:
+			t.Errorf("--%s: no text, or no command has it", o.name)
+		case isSwitch != (o.metavar == ""):
+			t.Errorf("--%s: is a switch: %t, but its metavar is %q", o.name, isSwitch, o.metavar)
+		case o.on&^o.in != 0:
+			t.Errorf("--%s: on the page of a command that does not have it", o.name)
+		case seen[o.name]&o.in != 0:
+			t.Errorf("--%s: twice in a command", o.name)
+		case strings.HasSuffix(o.text+o.more, ".") && !strings.HasSuffix(o.text, "..."):
+			t.Errorf("--%s: remarks follow its text: no full stop", o.name)
 		}
-	})
+		seen[o.name] |= o.in
+		if words := o.words; words != nil && value.Set(words()[0]) != nil {
+			t.Errorf("--%s: does not take %q", o.name, words()[0])
+		}
+	}
 }
 
-// What the help says of a flag, the reference says too.
-func TestHelpIsInTheReference(t *testing.T) {
-	for line := range strings.Lines(help) {
-		if names, text := splitFlag(strings.TrimSuffix(line, "\n")); names != "" && !strings.Contains(reference, names) {
-			t.Errorf("not in the reference: %s %s", names, text)
+func TestLayoutOfFlags(t *testing.T) {
+	var b strings.Builder
+	for _, o := range []option{
+		{name: "tree", metavar: "WHOM", preset: "none", text: "short", field: func(c *config) any { return &c.callgrind.tree }},
+		{name: "quiet", short: "q", text: "no diagnostics", field: func(c *config) any { return &c.quiet }},
+		{name: "color", metavar: "WHEN", alone: "always", text: "colours", field: func(c *config) any { return (*string)(&c.color) }},
+		{name: "debug-file-directory", metavar: "DIR", text: "fits", field: func(c *config) any { return &c.debugDirs }},
+		{name: "debug-file-directory", metavar: "DIR", text: "too long for the rest of the line, by far, as anybody can see", field: func(c *config) any { return &c.dwp }},
+		{name: "output", metavar: "FORM", text: "text", more: "and a second sentence that makes this longer than a line is wide", field: func(c *config) any { return &c.output }},
+	} {
+		flagLine(&b, o.spelling(), o.fullText()+o.remarks())
+	}
+	want := `      --tree WHOM          short (default none)
+  -q, --quiet              no diagnostics
+      --color[=WHEN]       colours
+      --debug-file-directory DIR  fits (repeatable)
+      --debug-file-directory DIR
+                           too long for the rest of the line, by far, as anybody
+                           can see
+      --output FORM        text; and a second sentence that makes this longer
+                           than a line is wide
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// What a command line asks for depends on its first words, and on the files here.
+func TestDispatch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dispatches := func(line, style string) string {
+		d := dispatch(strings.Fields(line), func(name string) (string, bool) { return style, style != "" && name == "SYMFILTER_STYLE" })
+		got := d.command.name + ":" + strings.Join(d.args, " ")
+		if d.asked != "" {
+			got = "asked " + got
 		}
+		if d.llvm {
+			got = "llvm " + got
+		}
+		return got
+	}
+	for _, test := range []struct{ line, style, want string }{
+		{"", "", ":"},
+		{"app.log", "", ":app.log"},
+		{"valgrind -q x", "", "valgrind:-q x"},
+		{"-q valgrind", "", ":-q valgrind"},
+		{"./man", "", ":./man"},
+		{"help", "", "help:"},
+		{"help doctor", "", "help:doctor"},
+		{"help a b", "", ":help a b"},
+		{"-s x --style=llvm", "", "llvm :-s x --style=llvm"},
+		{"--style llvm --style symfilter", "", ":--style llvm --style symfilter"},
+		{"--filter-markup", "", "llvm :--filter-markup"},
+		{"--filter-markup=false", "llvm", ":--filter-markup=false"},
+		{"--filter-markup=true", "", "llvm :--filter-markup=true"},
+		{"-- --style=llvm", "", ":-- --style=llvm"},
+		{"", "llvm", "llvm :"},
+		{"man", "llvm", "man:"},
+		{"__complete doctor", "", "asked :doctor"},
+		{"__complete doctor x", "llvm", "asked doctor:x"},
+		{"__completeNoDesc --ou", "", "asked :--ou"},
+	} {
+		if got := dispatches(test.line, test.style); got != test.want {
+			t.Errorf("symfilter %s: got %q, want %q", test.line, got, test.want)
+		}
+	}
+	if err := os.WriteFile("help", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := dispatches("help", ""); got != ":help" {
+		t.Errorf("symfilter help, with a log of that name: got %q", got)
 	}
 }
 

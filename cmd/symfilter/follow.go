@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/symfilter/symfilter/follow"
 )
 
@@ -29,16 +27,6 @@ type followFlags struct {
 	poll     bool
 	wait     waitFor
 	withName bool
-}
-
-func (f *followFlags) define(set *pflag.FlagSet) {
-	yesNo := func(p *bool, name, short string) { set.VarPF((*truth)(p), name, short, "").NoOptDefVal = "true" }
-	yesNo(&f.on, "follow", "F")
-	set.Var(&f.state, "state", "")
-	set.Var(&f.start, "start-at", "")
-	yesNo(&f.poll, "poll", "")
-	set.Var(&f.wait, "rotate-wait", "")
-	yesNo(&f.withName, "with-filename", "H")
 }
 
 // check returns what is wrong with the flags, and the files, together.

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/filter"
@@ -21,67 +17,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 	"github.com/symfilter/symfilter/valgrind"
 )
-
-// formatCommands returns the subcommands for inputs of one format: each is
-// --input, and the flags of the format's own report.
-func formatCommands() []string { return input.Names()[input.Valgrind:] }
-
-// withInput returns args without a subcommand that names a format, as flags do
-// instead, and its name.
-func withInput(args []string) (_ []string, command string) {
-	first := 0
-	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
-		first = 1
-	}
-	if len(args) <= first+1 && first == 1 || len(args) <= first || !slices.Contains(formatCommands(), args[first]) {
-		return args, ""
-	}
-	command = args[first]
-	args = slices.Clone(args)
-	args[first] = "--input=" + command
-	return args, command
-}
-
-// defineFormat adds the flags of a format's own report.
-func (c *config) defineFormat(set *pflag.FlagSet, command string) {
-	switch command {
-	case input.Callgrind.String():
-		c.callgrind.define(set)
-	case input.RTrace.String():
-		c.rtrace.define(set)
-	}
-}
-
-// formatFlag says of a flag that is unknown, if it is one, of which format's
-// command.
-func formatFlag(err error, known *pflag.FlagSet) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	for _, command := range formatCommands() {
-		var c config
-		set := pflag.NewFlagSet(command, pflag.ContinueOnError)
-		c.defineFormat(set, command)
-		if set.Lookup(unknown.GetSpecifiedName()) != nil {
-			return fmt.Errorf("--%s is a flag of symfilter %s", unknown.GetSpecifiedName(), command)
-		}
-	}
-	return flagHint(err, known)
-}
-
-// helpOf returns what --help prints.
-func helpOf(command string) string {
-	switch command {
-	case input.Valgrind.String():
-		return valgrindHelp
-	case input.Callgrind.String():
-		return callgrindHelp
-	case input.RTrace.String():
-		return rtraceHelp
-	}
-	return help
-}
 
 // inputFormat returns what --input says, or what --output takes.
 func (c *config) inputFormat() input.Format {

@@ -1,128 +1,159 @@
 package main
 
-// What --help prints: a screen.
-const help = usage + `
-Where debug files are, by build ID; first come, first asked:
-  -s, --symbol-path PATH   ELF file, .zip, or folder at any depth (repeatable)
-      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
-  and the module's own name, when it is the path of a file with that build ID;
-  then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-What is printed:
-      --output FORM        text, json (an object a line), or markup as it came
-      --color[=WHEN]       auto, always or never; alone: always
-      --basenames          source files without their folders
-      --style llvm         what llvm-symbolizer --filter-markup prints
+// The layout of help pages.
+const (
+	helpColumn = 27 // where the text about a flag begins
+	helpWidth  = 80 // columns
+)
 
-How it runs:
-  -F, --follow             go on with what is written to FILEs, across rotation
-      --state FILE         with -F: where to go on when it is started again
-      --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
-      --strict             exit with 3 if anything stayed unresolved
-      --explain            afterwards: what stayed unresolved, why, what to do
-  -q, --quiet              no diagnostics
-  -v, --verbose            all diagnostics, and afterwards the files used
-      --version, -h, --help
+// allFlags is the page of symfilter help flags.
+const allFlags = "flags"
 
-All flags:  symfilter man | man -l -
-`
+// helpPage returns what cmd --help prints.
+func helpPage(cmd *command) string {
+	var b strings.Builder
+	if cmd.name == "" {
+		for _, other := range commands() {
+			line := other.usage()
+			if other.about != "" {
+				line += strings.Repeat(" ", max(1, 40-len(line))) + other.about
+			}
+			b.WriteString(line + "\n")
+		}
+	} else {
+		b.WriteString(cmd.usage() + "\n")
+	}
+	b.WriteString("\n" + cmd.text)
+	listFlags(&b, func(o *option) bool { return o.in == cmd.in }, false)
+	listFlags(&b, func(o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
+	b.WriteString("\n")
+	switch {
+	case cmd.name == "":
+		b.WriteString("All flags: symfilter help flags. The manual page: symfilter man | man -l -\n")
+	case cmd.in&ofMost != 0:
+		b.WriteString("All other flags: symfilter help flags\n")
+	}
+	if cmd.name != "" {
+		b.WriteString("To filter a log with the name " + cmd.name + ", write ./" + cmd.name + ".\n")
+	}
+	return b.String()
+}
 
-// usage begins the help and the manual page: how to call it, what it is, and
-// examples.
-const usage = `symfilter [flags] [FILE...]
-symfilter valgrind|callgrind|rtrace [flags] [FILE...]  the same, of that format
-symfilter doctor [flags] [BUILD-ID]   are folders, cache and servers in order
-symfilter index PATH...               make indexes of debug files beforehand
-symfilter completion bash|zsh|fish|powershell
-symfilter man                         the manual page, with all flags
-symfilter help [COMMAND]              what --help behind it prints
+// flagsPage returns what symfilter help flags prints.
+func flagsPage() string {
+	var b strings.Builder
+	b.WriteString("The flags of symfilter\n")
+	listFlags(&b, func(*option) bool { return true }, false)
+	b.WriteString("\n" + wrap(environmentOfFlags, 0) + "\n")
+	return b.String()
+}
 
-Prints logs that hold symbolizer markup with every address turned into
-function, file and line. Reads standard input without FILE, or for "-".
+// environmentOfFlags is in the manual page, too.
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH. The command line takes precedence."
 
-  adb logcat -v raw | symfilter -s out/symbols
-  ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
-  symfilter --color --explain crash.log | less -R
-`
+// listFlags writes the flags to list, group by group. If brief is set, it leaves out option.more.
+func listFlags(b *strings.Builder, list func(*option) bool, brief bool) {
+	for g := range groups {
+		head := "\n" + groups[g].title + ":\n"
+		for i := range options {
+			o := &options[i]
+			if o.group != group(g) || !list(o) {
+				continue
+			}
+			b.WriteString(head)
+			head = ""
+			text := o.text
+			if !brief {
+				text = o.fullText()
+			}
+			flagLine(b, o.spelling(), text+o.remarks())
+		}
+		if head == "" && groups[g].note != "" {
+			b.WriteString("  " + wrap(groups[g].note, 2) + "\n")
+		}
+	}
+}
 
-// reference describes all flags, for the manual page and for completion.
-const reference = usage + `
-Where debug files are, by build ID; first come, first asked:
-  -s, --symbol-path PATH   ELF file, .zip, or folder at any depth (repeatable)
-      --obj FILE           one ELF file (repeatable)
-      --build-id-dir DIR   folder with ab/cdef.debug (repeatable)
-      --ids-txt FILE       lines of a build ID and a path (repeatable)
-      --debug-file-directory DIR  with .build-id (repeatable; /usr/lib/debug)
-  and the module's own name, when it is the path of a file with that build ID;
-  then debuginfod's cache, and its servers if DEBUGINFOD_URLS names any.
-      --no-paths           no program or library is opened where a log or report
-                           says that it is
-      --dwp FILE           package of split debug information, where it is not
-                           beside the file that it belongs to
+// flagLine writes how a flag is spelled, and beside it what it does.
+func flagLine(b *strings.Builder, spelling, text string) {
+	line := "      " + spelling
+	if strings.HasPrefix(spelling, "-") && !strings.HasPrefix(spelling, "--") {
+		line = "  " + spelling
+	}
+	switch n := utf8.RuneCountInString(line); {
+	case n < helpColumn-1:
+		line += strings.Repeat(" ", helpColumn-n)
+	case n+2+utf8.RuneCountInString(text) <= helpWidth:
+		line += "  "
+	case n < helpColumn:
+		line += " "
+	default:
+		line += "\n" + strings.Repeat(" ", helpColumn)
+	}
+	b.WriteString(line + wrap(text, helpColumn) + "\n")
+}
 
-Servers of debug files:
-      --debuginfod-urls U  servers, separated by blanks; system: those named in
-                           /etc/debuginfod
-      --debuginfod         with the system's servers where no others are named
-      --no-debuginfod      no server; the cache is read
-      --offline            nothing from a network
-      --cache-max SIZE     of the cache; what was longest unread goes first
+// spelling returns how the flag is written: "-s, --symbol-path PATH".
+func (o *option) spelling() string {
+	s := "--" + o.name
+	if o.short != "" {
+		s = "-" + o.short + ", " + s
+	}
+	switch {
+	case o.alone != "":
+		s += "[=" + o.metavar + "]"
+	case o.metavar != "":
+		s += " " + o.metavar
+	}
+	return s
+}
 
-What is read, plain or packed with gzip:
-      --input FORMAT       markup; cri or docker (logs of containers, as
-                           Kubernetes and json-file keep them; so they come
-                           out); valgrind (XML); callgrind (profiles); rtrace
-                           (of sp-rtrace); auto recognises which by the first
-                           4 KiB, or what comes before 100 ms of silence
-      --sysroot DIR        where the files are that a report or profile names
-      --map FILE           where they were loaded: /proc/PID/maps, or the log of
-                           valgrind -v -v (repeatable)
-      --bias OBJ=0xADDR    where one was loaded, less where it was linked
-                           (repeatable)
+// fullText returns all that the help says about the flag.
+func (o *option) fullText() string {
+	if o.more == "" {
+		return o.text
+	}
+	return o.text + "; " + o.more
+}
 
-What is printed:
-      --output FORM        text, json (an object a line), or markup as it came
-                           or, of such inputs, callgrind or rtrace: with names
-      --color[=WHEN]       auto, always or never; alone: always
-      --raw                control characters pass to a terminal as they are
-      --no-demangle        names as the linker knows them
-      --no-inlines         one frame an address
-      --basenames          source files without their folders
-      --prefix-map OLD=NEW source paths that begin with OLD (repeatable)
-      --omit-module-lines  without the lines that list modules
-      --style llvm         what llvm-symbolizer prints, by its own flags
-      --filter-markup      the same; --filter-markup --help lists them
-      --dumpfile-output F  JSON of the dump files in the log, as Fuchsia's
+// remarks returns what follows the text: whether the flag is repeatable, and its default value.
+func (o *option) remarks() string {
+	var remarks []string
+	if o.repeatable() {
+		remarks = append(remarks, "repeatable")
+	}
+	if o.preset != "" {
+		remarks = append(remarks, "default "+o.preset)
+	}
+	if remarks == nil {
+		return ""
+	}
+	return " (" + strings.Join(remarks, "; ") + ")"
+}
 
-Files that are still written:
-  -F, --follow             go on with what is written to FILEs, by name: across
-                           rename, removal and truncation. A pattern in quotes
-                           is for new files, too
-      --state FILE         checkpoint, from which the next run goes on: no line
-                           is lost, few come twice, also if this or the reader
-                           of its pipe is killed
-      --start-at WHEN      what is not in it: beginning, end, or DURATION (files
-                           written to that recently, those rotated too)
-      --poll               look again and again, where no events come (found out
-                           where the file system is known)
-      --rotate-wait TIME   how long a renamed file is kept open after its last
-                           line, for late ones; else until it is removed
-  -H, --with-filename      begin each line with its file's name; with
-                           --output=json each object has it
-
-How it runs:
-      --process-key KEY    what tells processes of one log apart: a REGEXP with
-                           a group, or fuchsia, logcat or syslog
-      --wait DURATION      longest wait for a module's file (2s; 90s for a FILE)
-      --max-memory SIZE    bytes of memory, as 512M (default) or 2G
-      --no-index           nothing is kept of debug files for the next run
-      --no-sandbox         keep what is given up on Linux before a log is read:
-                           other programs, sockets if no server is named, and
-                           writing but to the folders named and of the caches
-      --strict             exit with 3 if anything stayed unresolved
-      --explain            afterwards: what stayed unresolved, why, what to do
-  -q, --quiet              no diagnostics
-  -v, --verbose            all diagnostics, and afterwards the files used
-      --version, -h, --help
-Each flag is also read from the environment: SYMFILTER_SYMBOL_PATH=a:b
-`
+// wrap breaks text between words so that no line is longer than helpWidth if each is indented by
+// indent columns, which the first line already has.
+func wrap(text string, indent int) string {
+	var b strings.Builder
+	column := indent
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > helpWidth:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}

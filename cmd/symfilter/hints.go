@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +38,13 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		return err
 	}
 	name := unknown.GetSpecifiedName()
+	if o := find(name, ofAll); o != nil && set.Lookup(name) == nil {
+		for _, cmd := range commands() {
+			if o.in&cmd.in != 0 {
+				return fmt.Errorf("--%s is a flag of %s", name, strings.TrimSpace("symfilter "+cmd.name))
+			}
+		}
+	}
 	hint := habits[name]
 	if _, isLLVMs := llvmAlone["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
 		hint = "llvm-symbolizer's flags stand behind --filter-markup"
@@ -102,7 +108,7 @@ func openError(name string, err error) string {
 		return msg + "; write --color=" + name
 	case name == "version":
 		return msg + "; write --version"
-	case slices.Contains(append(formatCommands(), commands...), name):
+	case commandNamed(name) != nil:
 		return msg + "; the command " + name + " goes before its flags"
 	case singleAddress.MatchString(name):
 		return msg + "; files are logs: for a single address, ask addr2line or llvm-symbolizer"
@@ -192,19 +198,4 @@ func hasPlainFrame(b []byte) bool {
 		}
 	}
 	return false
-}
-
-// wantsHelp reports whether args are the command help, and of which command: a
-// FILE of that name is a log.
-func wantsHelp(args []string) (of string, yes bool) {
-	if len(args) == 0 || len(args) > 2 || args[0] != "help" {
-		return "", false
-	}
-	if _, err := os.Lstat("help"); err == nil {
-		return "", false
-	}
-	if len(args) == 2 {
-		of = args[1]
-	}
-	return of, of == "" || helpOf(of) != help || commandHelp[of] != ""
 }

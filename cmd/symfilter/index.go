@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -43,56 +41,27 @@ func cacheDir() string {
 	return filepath.Join(dir, "symfilter")
 }
 
-const indexHelp = `symfilter index [--again] [--no-sandbox] [-q] PATH...
-
-Makes indexes of ELF files with debug information, or of all in folders, so
-that the next symfilter that meets their addresses need not read it. They are
-kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; those
-longest unused go first. What was indexed before is left alone.
-
-      --again   makes indexes anew
-      --no-sandbox  keeps the rights that this does not need
-  -q, --quiet   prints nothing but errors
-
-symfilter makes such indexes by itself where it pays; --no-index forbids it.
-To filter a log with the name index, write ./index.
-`
-
-// indexCommand is symfilter index; it sets code.
-func indexCommand(code *int) *cobra.Command {
-	var x indexRun
-	var exposed bool
-	cmd := &cobra.Command{
-		Use:  "index PATH...",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			dir := cacheDir()
-			if dir == "" {
-				return errors.New("index: neither XDG_CACHE_HOME nor HOME says where indexes are kept")
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return fmt.Errorf("index: indexes cannot be kept in %s: %w; XDG_CACHE_HOME names another place", dir, bare(err))
-			}
-			x.dir, x.out, x.errs = dir, cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if f, ok := x.errs.(*os.File); ok && isTerminal(f) && !x.quiet {
-				x.status.w = f
-			}
-			if !exposed {
-				sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, ofOtherProcess)})
-			}
-			debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
-			debug.SetGCPercent(200) // it holds little, and makes much garbage
-			*code = x.all(ctx, paths)
-			return nil
-		},
+// runIndex makes indexes of the files that paths name.
+func runIndex(c *config, paths []string, std standard) (int, error) {
+	dir := cacheDir()
+	if dir == "" {
+		return exitIO, errors.New("index: no folder for indexes: set XDG_CACHE_HOME or HOME")
 	}
-	cmd.Flags().BoolVar(&x.again, "again", false, "")
-	cmd.Flags().BoolVar(&exposed, "no-sandbox", false, "")
-	cmd.Flags().BoolVarP(&x.quiet, "quiet", "q", false, "")
-	cmd.SetHelpFunc(printHelp(indexHelp))
-	return cmd
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return exitIO, fmt.Errorf("index: make the folder for indexes %s: %w; XDG_CACHE_HOME names another place", dir, bare(err))
+	}
+	x := indexRun{dir: dir, again: c.again, quiet: c.quiet, out: std.text, errs: std.err}
+	if isTerminal(std.err) && !x.quiet {
+		x.status.w = std.err
+	}
+	if !c.noSandbox {
+		sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, ofOtherProcess)})
+	}
+	debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
+	debug.SetGCPercent(200) // it holds little, and makes much garbage
+	return x.all(ctx, paths), nil
 }
 
 // bigFile is the size in bytes from which a file's units are walked over by

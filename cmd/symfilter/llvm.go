@@ -16,50 +16,54 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-const llvmHelp = `symfilter --filter-markup [options] <log
+const llvmText = `symfilter --filter-markup [options] <log
 
-As llvm-symbolizer --filter-markup of LLVM 19: its layout, its messages, its
+Works like llvm-symbolizer --filter-markup of LLVM 19: same layout, messages and
 options, also from LLVM_SYMBOLIZER_OPTS and @FILE. Reads standard input only.
 
-      --basenames, -s      source files without their folders
-      --relativenames      without the compilation directory
+      --basenames, -s      print source files without their folders
+      --relativenames      print source files without the compilation directory
       --functions[=KIND], -f
-                           linkage, short or none: function names
-      --no-demangle        names as the linker knows them; --demangle, -C
-      --color[=WHEN]       always, auto or never; alone: always
+                           names of functions: linkage, short or none
+      --no-demangle        print names as the linker has them; --demangle, -C
+      --color[=WHEN]       always, auto or never; without a value: always
       --debug-file-directory DIR
                            folder with .build-id (repeatable; /usr/lib/debug)
       --obj FILE, -e       one ELF file, by its build ID (repeatable)
       --dwp FILE           split debug information of the files
       --fallback-debug-path DIR
                            for debug links, in place of /usr/lib/debug
-      --no-debuginfod      no servers, whatever DEBUGINFOD_URLS names
-Accepted, without effect on markup, as there: -a -i -p --adjust-vma --build-id
---cache-size --debuginfod --default-arch --dsym-hint --inlines --no-inlines
---output-style --print-source-context-lines --relative-address
+      --no-debuginfod      ask no server, whatever DEBUGINFOD_URLS names
+Accepted, without effect on markup, as by llvm-symbolizer: -a -i -p --adjust-vma
+--build-id --cache-size --debuginfod --default-arch --dsym-hint --inlines
+--no-inlines --output-style --print-source-context-lines --relative-address
 --untag-addresses --verbose, and addresses.
 
-Of symfilter's own: --symbol-path, --build-id-dir, --wait, --max-memory,
---offline, --debuginfod-urls, --cache-max, --no-index, --no-sandbox, --quiet,
-and --explain, with --verbose also the files used.
-It exits with 0 whatever the log holds; 1 for a wrong option.
 `
+
+// llvmHelp returns what --filter-markup --help prints.
+func llvmHelp() string {
+	var own []string
+	for i := range options {
+		name := "--" + options[i].name
+		if _, theirs := llvmAlone[name]; options[i].in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
+			own = append(own, name)
+		}
+	}
+	return llvmText + wrap("symfilter's own flags: "+strings.Join(own, ", ")+". --explain with --verbose also lists the files used.", 0) +
+		"\nExits with 0 whatever the log contains, and with 1 for a wrong option.\n"
+}
 
 // exitOption is llvm-symbolizer's exit code for words that it does not
 // understand.
 const exitOption = 1
 
 // runLLVM is the program in the llvm style; it returns the exit code.
-func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
-	var c config
-	all := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
-	c.define(all)
+func runLLVM(args []string, std standard) int {
+	stdout, stderr := std.out, std.err
+	c := newConfig()
 	o := &llvmOptions{own: pflag.NewFlagSet("symfilter", pflag.ContinueOnError)}
-	all.VisitAll(func(f *pflag.Flag) {
-		if inLLVM[f.Name] {
-			o.own.AddFlag(f)
-		}
-	})
+	c.define(o.own, ofLLVM)
 	o.parse(expand(append(shellWords(os.Getenv(llvmEnv)), args...), 0))
 	if lines := o.errors(); len(lines) > 0 {
 		for _, line := range lines {
@@ -69,7 +73,7 @@ func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
 	}
 	switch {
 	case o.help:
-		io.WriteString(stdout, llvmHelp)
+		io.WriteString(stdout, llvmHelp())
 		return exitOK
 	case o.version:
 		fmt.Fprintf(stdout, "symfilter %s\n", version())
@@ -88,7 +92,7 @@ func runLLVM(args []string, stdin, stdout, stderr *os.File) int {
 			fmt.Fprintf(stderr, "Warning: invalid dSYM hint: \"%s\" (must have the '.dSYM' extension).\n", oneLine(hint))
 		}
 	}
-	return filterLLVM(&c, o, stdin, stdout, stderr)
+	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
 // filterLLVM filters stdin to stdout as LLVM's filter does, and returns the

@@ -63,17 +63,9 @@ var llvmValued = map[string]bool{
 	"--print-source-context-lines": true,
 }
 
-// inLLVM are symfilter's own flags that hold in the llvm style, too, where
-// llvm-symbolizer has none of that name; those that it has are read from the
-// environment as ours.
-var inLLVM = map[string]bool{
-	"style": true, "explain": true, "no-index": true, "no-sandbox": true, "quiet": true, "offline": true, "debuginfod-urls": true, "cache-max": true, "wait": true, "max-memory": true, "symbol-path": true, "build-id-dir": true,
-	"debug-file-directory": true, "obj": true, "color": true, "no-demangle": true, "basenames": true,
-}
-
 // llvmOptions are the words of a command line in the llvm style.
 type llvmOptions struct {
-	own *pflag.FlagSet // symfilter's flags of inLLVM
+	own *pflag.FlagSet // symfilter's flags that the llvm style has, too
 
 	names      symbolize.Names
 	paths      llvmfilter.Paths
@@ -109,12 +101,12 @@ func inStyle(args []string, lookup func(string) (string, bool)) bool {
 	}
 	for i, word := range args {
 		switch {
-		case i == 0 && strings.HasPrefix(word, "__complete"):
-			return false
 		case word == "--":
 			return style == styleLLVM
 		case word == "--filter-markup":
 			style = styleLLVM
+		case strings.HasPrefix(word, "--filter-markup="):
+			(&markupFlag{&style}).Set(word[len("--filter-markup="):]) // if llvm, LLVM refuses the word as its own program does
 		case word == "--style" && i+1 < len(args):
 			style = args[i+1]
 		case strings.HasPrefix(word, "--style="):

@@ -7,9 +7,7 @@ import (
 
 // What the manual page says behind the help.
 const (
-	manEnvironment = `Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of repeatable flags are separated as in PATH. The command line wins.
-
-NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.
+	manEnvironment = `NO_COLOR, CLICOLOR_FORCE and TERM are heeded unless --color is given; with --style=llvm only TERM. LLVM_SYMBOLIZER_OPTS holds words of the command line, with --style=llvm only.
 
 DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache; those and others that begin with DEBUGINFOD_ are read as gdb and elfutils read them.`
 	manFiles = `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and what is known of folders.
@@ -35,46 +33,55 @@ If more files are followed than the limit of open files allows (ulimit -n), thos
 	manSignals = `Interrupt (Ctrl-C) leaves the producer of the log one second for its last words. Termination and hang-up print what is complete. A second signal ends it at once.`
 )
 
-// manPage renders the reference as a manual page in the language of troff: the
-// same bytes for the same reference, version and date.
-func manPage(reference, version, date string) string {
+// manPage renders the tables of commands and flags as a manual page in the language of troff: the
+// same bytes for the same version and date.
+func manPage(version, date string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses turned into function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff("symfilter "+version))
-	paragraphs := strings.Split(strings.TrimSuffix(reference, "\n"), "\n\n")
-	b.WriteString(troff(paragraphs[0]) + "\n.fi\n.SH DESCRIPTION\n" + troff(paragraphs[1]) + "\n.SH OPTIONS\n")
-	for _, paragraph := range paragraphs[3:] {
-		manOptions(&b, paragraph)
+	fmt.Fprintf(&b, ".TH SYMFILTER 1 %q %q\n.nh\n.ad l\n.SH NAME\nsymfilter \\- print logs with addresses replaced by function, file and line\n.SH SYNOPSIS\n.nf\n", date, troff("symfilter "+version))
+	for _, cmd := range commands() {
+		b.WriteString(troff(cmd.usage()) + "\n")
 	}
-	for _, command := range []string{callgrindHelp, rtraceHelp} {
-		paragraphs := strings.Split(command, "\n\n")
-		b.WriteString(".SH OPTIONS OF " + strings.ToUpper(troff(strings.Join(strings.Fields(command)[:2], " "))) + "\n" + troff(paragraphs[1]) + "\n")
-		manOptions(&b, paragraphs[3])
+	b.WriteString(".fi\n")
+	for _, cmd := range commands() {
+		if cmd.name == "" {
+			b.WriteString(".SH DESCRIPTION\n" + troffText(cmd.text) + ".SH COMMANDS\n")
+		} else {
+			b.WriteString(".SS " + troff(cmd.usage()) + "\n" + troffText(cmd.text))
+		}
 	}
-	for _, section := range [][2]string{{"ENVIRONMENT", manEnvironment}, {"FILES", manFiles}, {"ROTATION", manRotation}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
-		b.WriteString(".SH " + section[0] + "\n" + strings.ReplaceAll(troff(section[1]), "\n\n", "\n.P\n") + "\n")
+	b.WriteString(".SH OPTIONS\n")
+	for g := range groups {
+		b.WriteString(".SS " + troff(groups[g].title) + "\n")
+		for i := range options {
+			if o := &options[i]; o.group == group(g) {
+				b.WriteString(".TP\n.B " + troff(o.spelling()) + "\n" + troff(o.fullText()+o.remarks()) + "\n")
+			}
+		}
+		if groups[g].note != "" {
+			b.WriteString(".P\n" + troff(groups[g].note) + "\n")
+		}
 	}
-	b.WriteString(".SH EXAMPLES\n.nf\n" + troff(unindent(paragraphs[2])) + "\n.fi\n.SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
+	for _, section := range [][2]string{{"ENVIRONMENT", environmentOfFlags + "\n\n" + manEnvironment}, {"FILES", manFiles}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {
+		b.WriteString(".SH " + section[0] + "\n" + troffText(section[1]))
+	}
+	b.WriteString(".SH SEE ALSO\n.BR llvm-symbolizer (1),\n.BR addr2line (1)\n")
 	return b.String()
 }
 
-// manOptions renders a group of flags.
-func manOptions(b *strings.Builder, group string) {
-	for line := range strings.SplitSeq(group, "\n") {
-		names, text := splitFlag(line)
-		switch {
-		case names != "":
-			b.WriteString(".TP\n.B " + troff(names) + "\n")
-			if text != "" {
-				b.WriteString(troff(text) + "\n")
-			}
-		case strings.HasSuffix(line, ":"):
-			b.WriteString(".SS " + troff(strings.TrimSuffix(line, ":")) + "\n")
-		case strings.HasPrefix(line, strings.Repeat(" ", helpColumn)):
-			b.WriteString(troff(strings.TrimSpace(line)) + "\n")
-		case strings.HasPrefix(line, " "):
-			b.WriteString(".P\n" + troff(strings.TrimSpace(line)) + "\n")
-		} // the rest is in manEnvironment
+// troffText renders paragraphs, which empty lines separate. Those that begin with blanks are examples.
+func troffText(text string) string {
+	var b strings.Builder
+	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
+		if i > 0 {
+			b.WriteString(".P\n")
+		}
+		if example := strings.ReplaceAll("\n"+paragraph, "\n  ", "\n"); strings.HasPrefix(paragraph, "  ") {
+			b.WriteString(".nf\n" + troff(example[1:]) + "\n.fi\n")
+		} else {
+			b.WriteString(troff(paragraph) + "\n")
+		}
 	}
+	return b.String()
 }
 
 // release returns the first word of a version: the rest does not fit the foot
@@ -82,10 +89,6 @@ func manOptions(b *strings.Builder, group string) {
 func release(version string) string {
 	word, _, _ := strings.Cut(version, " ")
 	return word
-}
-
-func unindent(s string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(s, "  "), "\n  ", "\n")
 }
 
 // troff escapes what troff would interpret: backslashes, dashes, and dots and

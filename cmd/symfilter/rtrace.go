@@ -7,16 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/rtrace"
 )
-
-// orders are the values of --sort.
-var orders = map[string]rtrace.Order{
-	"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,
-}
 
 // rtraceFlags are the flags of symfilter rtrace: those of sp-rtrace-postproc.
 type rtraceFlags struct {
@@ -27,19 +20,6 @@ type rtraceFlags struct {
 	depth      depth
 	include    fileName
 	exclude    fileName
-}
-
-func (f *rtraceFlags) define(set *pflag.FlagSet) {
-	yesNo := func(p *bool, name string) { set.VarPF((*truth)(p), name, "", "").NoOptDefVal = "true" }
-	yesNo(&f.processing.Leaks, "leaks")
-	yesNo(&f.processing.Compress, "compress")
-	set.Var(&choice{&f.sort, []string{"size", "size-asc", "count", "count-asc"}}, "sort", "")
-	set.Var(&f.contexts, "context", "")
-	set.Var(&f.resources, "resource", "")
-	set.Var(&f.depth, "depth", "")
-	set.Var(&f.include, "include", "")
-	set.Var(&f.exclude, "exclude", "")
-	set.Var((*ranges)(&f.processing.Addresses), "call-address", "")
 }
 
 // load checks the flags together, and reads the files that they name.
@@ -53,7 +33,9 @@ func (f *rtraceFlags) load() (err error) {
 	case f.resources.set && f.resources.bits == 0:
 		return usageError{fmt.Errorf("--resource=0 is no type: the report lists which bits are, as <1>")}
 	}
-	p.Sort = orders[f.sort]
+	p.Sort = map[string]rtrace.Order{
+		"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,
+	}[f.sort]
 	if f.contexts.set {
 		p.Contexts = &f.contexts.bits
 	}
@@ -160,36 +142,3 @@ func (r *ranges) Set(s string) error {
 func parseHex(s string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(strings.ToLower(s), "0x"), 16, 64)
 }
-
-const rtraceHelp = `symfilter rtrace [flags] [FILE...]
-
-Prints reports of sp-rtrace and functracer, which list what a program allocated
-and freed, with every address turned into function, file and line. Reads
-standard input without FILE, or for "-".
-
-  symfilter --output=rtrace report.rtrace >resolved.rtrace
-  symfilter rtrace --leaks --compress --sort=size report.rtrace | less
-  symfilter rtrace --leaks --output=json report.rtrace | jq .calls
-
-What is left of a report, in this order:
-      --depth N            so many frames of each backtrace
-      --resource MASK      calls of these types of resources: <1>, <2>, ... (hex)
-      --call-address ADDR  calls from there, or from a range 0x...-0x...
-                           (repeatable)
-      --include FILE       calls whose indexes are in a file, one a line
-      --exclude FILE       calls whose indexes are not
-      --context MASK       calls within these contexts: @1, @2, ... (hex);
-                           0: within none
-      --leaks              what was allocated and not freed, with totals
-      --compress           calls with the same backtrace together
-      --sort ORDER         of these: size-asc (default), size, count, count-asc
-
-What is printed:
-      --output FORM        text, rtrace (the report with names), json (an object
-                           a record), or markup
-      --sysroot DIR        where the files are that the report names
-      --prefix-map OLD=NEW the same, and sources, for paths that begin with OLD
-
-Where debug files are (-s, --debug-file-directory), and all other flags:
-symfilter man | man -l -
-`

@@ -81,33 +81,3 @@ func lookAhead(in *os.File, o valgrind.Options) *valgrind.Ahead {
 	}
 	return ahead
 }
-
-const valgrindHelp = `symfilter valgrind [flags] [FILE...]
-
-Prints reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others) as
-Valgrind prints them without --xml, with the functions, files and lines that it
-would have named, had it had the debug files. Reads standard input without FILE,
-or for "-"; the reports of running programs, too.
-
-  symfilter -s out/symbols report.xml | less -R
-  symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
-  symfilter --output=json report.xml | jq 'select(.record == "error") | .kind'
-  valgrind --xml=yes --xml-fd=3 ./program 3>&1 >&2 | symfilter
-
-A report does not say where the files were loaded that it names: that is found
-out. Where it is not, a diagnostic says so, and the frames stay as they are:
-      --map FILE           where they were: /proc/PID/maps, or the --log-file of
-                           valgrind -v -v --xml-file=... (repeatable)
-      --bias OBJ=0xADDR    where one was, less where it was linked (repeatable)
-
-Where the files are:
-      --sysroot DIR        those that the report names, if not at /
-      --prefix-map OLD=NEW those, and sources, whose paths begin with OLD
-  -s, --symbol-path PATH   debug files, or folders of them (repeatable)
-
-What is printed:
-      --output FORM        text, json (an object a record), or markup
-
-All other flags: symfilter man | man -l -
-To filter a log with the name valgrind, write ./valgrind.
-`

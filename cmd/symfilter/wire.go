@@ -29,8 +29,9 @@ const (
 	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
 )
 
-// filterAll filters files, or stdin, to stdout, and returns the exit code.
-func filterAll(c *config, files []string, stdin, stdout, stderr *os.File) (int, error) {
+// filterAll filters files, or standard input, to standard output, and returns the exit code.
+func filterAll(c *config, files []string, std standard) (int, error) {
+	stdin, stdout, stderr := std.in, std.out, std.err
 	maps, err := c.prefixMaps()
 	if err != nil {
 		return exitUsage, err

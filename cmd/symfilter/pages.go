@@ -1,0 +1,73 @@
+package main
+
+// The texts of the help pages, before the flags. Lines that begin with blanks are examples.
+const (
+	filterText = `Prints logs that hold symbolizer markup, with every address replaced by
+function, file and line. Reads standard input if no FILE is given, or for "-".
+
+  adb logcat -v raw | symfilter -s out/symbols
+  ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
+  symfilter --color --explain crash.log | less -R
+`
+	valgrindText = `Prints reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others) as
+Valgrind prints them without --xml, with the functions, files and lines that
+Valgrind would have printed if it had had the debug files. The report may be
+that of a program that still runs.
+
+  symfilter -s out/symbols report.xml | less -R
+  symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
+  symfilter --output=json report.xml | jq 'select(.record == "error") | .kind'
+  valgrind --xml=yes --xml-fd=3 ./program 3>&1 >&2 | symfilter
+
+A report does not contain the addresses at which its files were loaded:
+symfilter infers them. If that fails, a diagnostic names the file, and its
+frames stay as they are; give the addresses with --map or --bias.
+`
+	callgrindText = `Prints the functions of a profile of Callgrind, Cachegrind or another producer
+of the format, and their costs; functions of stripped programs by name.
+
+  symfilter callgrind -s /srv/symbols callgrind.out.4711
+  symfilter callgrind --inclusive --tree=both callgrind.out.* | less
+  symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
+
+--output=callgrind writes the profile with names, for KCachegrind. Lines that do
+not belong to a profile are printed before the table, as lines of a log.
+`
+	rtraceText = `Prints reports of sp-rtrace and functracer, which list what a program allocated
+and freed, with every address replaced by function, file and line.
+
+  symfilter --output=rtrace report.rtrace >resolved.rtrace
+  symfilter rtrace --leaks --compress --sort=size report.rtrace | less
+  symfilter rtrace --leaks --output=json report.rtrace | jq .calls
+`
+	doctorText = `Reports whether the places where debug files are looked for are in order: the
+folders that flags name, the cache of debuginfod, and its servers, each of which
+is asked once. With a BUILD-ID, it also looks for the debug file, and prints
+where it is or all places where it is not. It also reports which restrictions of
+the sandbox this system has. Its flags are those of symfilter.
+
+Exits with 1 if a place is out of order, or the file was not found.
+`
+	indexText = `Makes indexes of ELF files with debug information, or of all such files in
+folders, so that the next symfilter that resolves their addresses need not read
+them. Indexes are kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at
+most 4 GiB; those unused for longest are removed first. Files that have an index
+are skipped.
+
+symfilter also makes such indexes by itself if they pay; --no-index disables it.
+`
+	completionText = `Prints a script with which a shell completes the flags of symfilter:
+
+  bash        source <(symfilter completion bash)
+  zsh         symfilter completion zsh >"${fpath[1]}/_symfilter"
+  fish        symfilter completion fish | source
+  powershell  symfilter completion powershell | Out-String | Invoke-Expression
+`
+	manText = `Prints the manual page in the language of troff. Its date is SOURCE_DATE_EPOCH,
+or the date of the commit that symfilter was built from.
+
+  symfilter man | man -l -
+`
+	helpText = `Prints the first help page, the page of a COMMAND, or the page of all flags.
+`
+)
