@@ -172,8 +172,12 @@ func (s *source) discover(before predecessor) error {
 			}
 			s.wait(u)
 		}
-		if len(unseen) > 0 || len(s.ahead) > 1 {
-			sortByAge(s.ahead, names(s.reading()), beside.all)
+		if older := s.ahead; len(older) > 1 {
+			if i := slices.IndexFunc(older, func(a *generation) bool { return g != nil && a.id == g.id }); i >= 0 {
+				last := older[i] // it has the name: it is the youngest
+				older = append(slices.Delete(older, i, i+1), last)[:len(older)-1]
+			}
+			sortByAge(older, names(s.reading()), beside.all)
 		}
 		s.wait(s.fresh(g))
 		if real, err := filepath.EvalSymlinks(s.path); err == nil {
