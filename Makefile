@@ -5,7 +5,7 @@ FUZZTIME  = 2s
 SOAKTIME  = 10m
 WITH_PROGRAMS = integration internal/housetest
 
-.PHONY: build test test-long soak bench fmt install-deps check-format check-modules vet staticcheck unit integration fuzz
+.PHONY: build test test-long soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -14,8 +14,9 @@ build:
 # Everything a change has to pass.
 test: install-deps check-format check-modules vet staticcheck unit integration fuzz
 
-# The full counts where `make test` runs a tenth, and longer fuzzing.
-test-long: install-deps check-format check-modules vet staticcheck
+# The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
+test-long: export CI = true
+test-long: install-deps-long check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
 
@@ -30,7 +31,10 @@ fmt:
 	gofmt -s -w $$(git ls-files '*.go')
 
 install-deps:
-	@scripts/install-deps
+	@scripts/install-deps test
+
+install-deps-long:
+	@scripts/install-deps long
 
 check-format:
 	@bad=$$(gofmt -s -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "not formatted, make fmt does it:"; echo "$$bad"; exit 1; fi
