@@ -2,41 +2,36 @@ package callgrind
 
 import (
 	"slices"
-	"strconv"
 
-	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// reportVersion begins each object: it changes when a field changes its meaning
-// or goes, not when one is added.
-const reportVersion = `{"v":1`
-
 // object begins an object.
-func (p *printer) object(record string) {
-	p.b = escape.AppendMember(append(p.b, reportVersion...), "record", record)
+func (p *printer) object(record string) *jsonout.Buffer {
+	b := (*jsonout.Buffer)(&p.b)
+	b.Line()
+	b.String("record", record)
+	return b
 }
 
-// end ends one.
-func (p *printer) end() {
-	p.b = append(p.b, "}\n"...)
+// end ends an object.
+func (p *printer) end(b *jsonout.Buffer) {
+	b.EndLine()
 	p.send()
 }
 
 // jsonPart prints what a part cost.
 func (r *Report) jsonPart() {
 	p := &r.out
-	p.object("part")
-	p.b = strconv.AppendInt(escape.AppendKey(p.b, "part"), int64(r.m.head.parts), 10)
-	for _, m := range []struct{ name, value string }{{"thread", r.m.head.thread}, {"trigger", r.m.head.trigger}} {
-		if m.value != "" {
-			p.b = escape.AppendMember(p.b, m.name, m.value)
-		}
-	}
-	p.b = appendCosts(p.b, "total", counted(r.Events()), r.m.sums.ended)
-	p.b = appendCosts(p.b, "lines", counted(r.Events()), r.m.sums.lines)
-	p.end()
+	b := p.object("part")
+	b.Int("part", int64(r.m.head.parts))
+	b.Optional("thread", r.m.head.thread)
+	b.Optional("trigger", r.m.head.trigger)
+	appendCosts(b, "total", counted(r.Events()), r.m.sums.ended)
+	appendCosts(b, "lines", counted(r.Events()), r.m.sums.lines)
+	p.end(b)
 }
 
 // counted returns the measures of events that were counted.
@@ -50,13 +45,14 @@ func counted(events []Event) []measure {
 	return all
 }
 
-// appendCosts appends a member that says what something cost.
-func appendCosts(b []byte, name string, measures []measure, costs []int64) []byte {
-	b = append(escape.AppendKey(b, name), '{')
+// appendCosts appends a member: what something cost.
+func appendCosts(b *jsonout.Buffer, name string, measures []measure, costs []int64) {
+	b.Object(name)
 	for i := range measures {
-		b = strconv.AppendInt(appendName(b, measures[i].name), measures[i].of(costs), 10)
+		b.Key([]byte(measures[i].name))
+		b.IntItem(measures[i].of(costs))
 	}
-	return append(b, '}')
+	b.EndObject()
 }
 
 // json prints the profile: what is in it, its objects, its places, and its
@@ -91,33 +87,29 @@ func (j *objectPrinter) text(n Name) string { return j.g.m.r.Text(n) }
 
 func (j *objectPrinter) profile(r *Report) {
 	h := &r.m.head
-	j.object("profile")
-	for _, m := range []struct{ name, value string }{{"name", r.o.Label}, {"creator", h.creator}, {"command", h.command}, {"pid", h.pid}} {
-		if m.value != "" {
-			j.b = escape.AppendMember(j.b, m.name, m.value)
-		}
-	}
-	j.b = strconv.AppendInt(escape.AppendKey(j.b, "parts"), int64(h.parts), 10)
-	j.b = strconv.AppendInt(escape.AppendKey(j.b, "threads"), int64(max(1, len(h.threads))), 10)
-	j.b = append(escape.AppendKey(j.b, "events"), '[')
-	for i, e := range append(slices.Clone(r.Events()), r.Derived()...) {
-		if i > 0 {
-			j.b = append(j.b, ',')
-		}
-		j.b = escape.AppendMember(append(j.b, '{'), "name", e.Name)
-		if e.Long != "" {
-			j.b = escape.AppendMember(j.b, "long", e.Long)
-		}
+	b := j.object("profile")
+	b.Optional("name", r.o.Label)
+	b.Optional("creator", h.creator)
+	b.Optional("command", h.command)
+	b.Optional("pid", h.pid)
+	b.Int("parts", int64(h.parts))
+	b.Int("threads", int64(max(1, len(h.threads))))
+	b.Array("events")
+	for _, e := range append(slices.Clone(r.Events()), r.Derived()...) {
+		b.Item()
+		b.String("name", e.Name)
+		b.Optional("long", e.Long)
 		if e.Terms != nil {
-			j.b = escape.AppendMember(j.b, "formula", e.Formula)
+			b.String("formula", e.Formula)
 		}
-		j.b = append(j.b, '}')
+		b.EndObject()
 	}
-	j.b = appendCosts(append(j.b, ']'), "total", j.measures, j.g.total)
+	b.EndArray()
+	appendCosts(b, "total", j.measures, j.g.total)
 	if r.m.sums.calculated {
-		j.b = append(j.b, `,"calculated":true`...)
+		b.Bool("calculated", true)
 	}
-	j.end()
+	j.end(b)
 }
 
 // objects prints the files of the profile's objects.
@@ -132,20 +124,18 @@ func (j *objectPrinter) objects() {
 		if f == nil {
 			continue
 		}
-		j.object("object")
-		j.b = escape.AppendMember(j.b, "object", f.Name)
-		j.b = escape.AppendMember(j.b, "path", f.Path)
-		if !f.ID.IsZero() {
-			j.b = escape.AppendMember(j.b, "build_id", f.ID.String())
-		}
+		b := j.object("object")
+		b.String("object", f.Name)
+		b.String("path", f.Path)
+		b.BuildID(f.ID)
 		err := f.Err
 		if err == nil {
 			err = f.failed
 		}
 		if err != nil {
-			j.b = escape.AppendMember(j.b, "reason", err.Error())
+			b.Reason(err)
 		}
-		j.end()
+		j.end(b)
 	}
 }
 
@@ -160,143 +150,111 @@ func (j *objectPrinter) places() {
 			add(sum, m.costs.of(int(i)))
 		}
 		ob := m.functions[k.from].object
-		j.object("location")
-		if text := j.text(ob); text != "" {
-			j.b = escape.AppendMember(j.b, "object", text)
-		}
+		b := j.object("location")
+		b.Optional("object", j.text(ob))
 		if k.addr != 0 {
-			j.b = escape.AppendHex(j.b, "address", k.addr)
+			b.Hex("address", k.addr)
 		}
 		n := j.g.ofPlace[same[0]]
-		j.b = strconv.AppendUint(escape.AppendKey(j.b, "function"), uint64(n), 10)
+		b.Uint("function", uint64(n))
 		j.frames = j.frames[:0]
 		if j.g.needy[k.from] && k.addr != 0 {
 			j.frames = j.g.s.objects.frames(j.frames, j.g.s.objects.of(ob), k.addr)
 		}
 		switch {
 		case len(j.frames) > 0:
-			j.b = escape.AppendMember(j.b, "source", "symbols")
-			j.b = j.appendFrames(j.b)
+			for i := range j.frames {
+				f := &j.frames[i]
+				if f.HasLine {
+					f.File = j.g.s.o.ShownFile(f.File)
+				} else {
+					f.File = ""
+				}
+			}
+			b.String("source", "symbols")
+			b.Frames(j.frames)
 		case j.g.all[n].unknown:
 		default:
-			j.b = escape.AppendMember(j.b, "source", "profile")
-			j.b = append(escape.AppendKey(j.b, "frames"), '[', '{')
-			j.b = escape.AppendMember(j.b, "function", j.g.title(n))
+			b.String("source", "profile")
+			b.Array("frames")
+			b.Item()
+			b.String("function", j.g.title(n))
 			if at := j.g.file[same[0]]; !j.g.isUnknown(at) {
-				j.b = escape.AppendMember(j.b, "file", j.g.s.file(at))
-				j.b = strconv.AppendUint(escape.AppendKey(j.b, "line"), uint64(j.g.line[same[0]]), 10)
+				b.String("file", j.g.s.file(at))
+				b.Uint("line", uint64(j.g.line[same[0]]))
 			}
-			j.b = append(j.b, `,"inlined":false}]`...)
+			b.Bool("inlined", false)
+			b.EndObject()
+			b.EndArray()
 		}
-		j.b = appendCosts(j.b, "self", j.measures, sum)
-		j.end()
+		appendCosts(b, "self", j.measures, sum)
+		j.end(b)
 	})
-}
-
-// appendFrames appends the frames of a place.
-func (j *objectPrinter) appendFrames(b []byte) []byte {
-	b = append(escape.AppendKey(b, "frames"), '[')
-	for i := range j.frames {
-		f := &j.frames[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = escape.AppendMember(append(b, '{'), "function", f.Func)
-		if f.Linkage != "" && f.Linkage != f.Func {
-			b = escape.AppendMember(b, "linkage", f.Linkage)
-		}
-		if f.HasLine {
-			b = escape.AppendMember(b, "file", j.g.s.o.ShownFile(f.File))
-			b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
-			b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
-		} else {
-			b = escape.AppendHex(b, "offset", f.Offset)
-		}
-		b = append(strconv.AppendBool(escape.AppendKey(b, "inlined"), f.Inlined), '}')
-	}
-	return append(b, ']')
 }
 
 // function prints a function.
 func (j *objectPrinter) function(n uint32) {
 	g := j.g
 	at := &g.all[n]
-	j.object("function")
-	j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(n), 10)
-	j.b = escape.AppendMember(j.b, "function", g.title(n))
+	b := j.object("function")
+	b.Uint("id", uint64(n))
 	link := j.text(at.link)
 	if link == "" && report.IsMangled(j.text(at.fn)) {
 		link = j.text(at.fn)
 	}
-	if link != "" && link != g.title(n) {
-		j.b = escape.AppendMember(j.b, "linkage", link)
-	}
-	if text := j.text(at.object); text != "" {
-		j.b = escape.AppendMember(j.b, "object", text)
-	}
+	b.Function(g.title(n), link)
+	b.Optional("object", j.text(at.object))
 	if !g.isUnknown(at.file) {
-		j.b = escape.AppendMember(j.b, "file", g.s.file(at.file))
+		b.String("file", g.s.file(at.file))
 		if at.line != 0 {
-			j.b = strconv.AppendUint(escape.AppendKey(j.b, "line"), uint64(at.line), 10)
+			b.Uint("line", uint64(at.line))
 		}
 	}
 	if at.addr != 0 {
-		j.b = escape.AppendHex(j.b, "address", at.addr)
+		b.Hex("address", at.addr)
 	}
 	if at.unknown {
-		j.b = append(j.b, `,"unknown":true`...)
+		b.Bool("unknown", true)
 	}
 	if g.approximate[n] {
-		j.b = append(j.b, `,"approximate":true`...)
+		b.Bool("approximate", true)
 	}
-	j.b = strconv.AppendInt(escape.AppendKey(j.b, "calls"), g.calls[n], 10)
-	j.b = appendCosts(j.b, "self", j.measures, g.selfOf(n))
-	j.b = appendCosts(j.b, "inclusive", j.measures, g.inclOf(n))
-	j.b = append(escape.AppendKey(j.b, "files"), '[')
-	for i, f := range g.filesOf(n) {
-		if i > 0 {
-			j.b = append(j.b, ',')
-		}
-		j.b = append(j.b, '{')
+	b.Int("calls", g.calls[n])
+	appendCosts(b, "self", j.measures, g.selfOf(n))
+	appendCosts(b, "inclusive", j.measures, g.inclOf(n))
+	b.Array("files")
+	for _, f := range g.filesOf(n) {
+		b.Item()
 		if !g.isUnknown(f.name) {
-			j.b = escape.AppendMember(j.b, "file", g.s.file(f.name))
+			b.String("file", g.s.file(f.name))
 		}
-		j.b = append(appendCosts(j.b, "self", j.measures, f.costs), '}')
+		appendCosts(b, "self", j.measures, f.costs)
+		b.EndObject()
 	}
-	j.b = append(j.b, ']')
+	b.EndArray()
 	first, end := g.callees(n)
 	var out []uint32
 	for e := first; e < end; e++ {
 		out = append(out, e)
 	}
-	j.edges("callers", g.callersOf(n), func(e edge) uint32 { return e.from })
-	j.edges("callees", out, func(e edge) uint32 { return e.to })
-	j.end()
+	j.edges(b, "callers", g.callersOf(n), func(e edge) uint32 { return e.from })
+	j.edges(b, "callees", out, func(e edge) uint32 { return e.to })
+	j.end(b)
 }
 
-func (j *objectPrinter) edges(name string, edges []uint32, other func(edge) uint32) {
-	j.b = append(escape.AppendKey(j.b, name), '[')
-	for i, at := range edges {
-		if i > 0 {
-			j.b = append(j.b, ',')
-		}
+func (j *objectPrinter) edges(b *jsonout.Buffer, name string, edges []uint32, other func(edge) uint32) {
+	b.Array(name)
+	for _, at := range edges {
 		e := j.g.edges[at]
-		j.b = append(j.b, '{')
-		j.b = strconv.AppendUint(escape.AppendKey(j.b, "id"), uint64(other(e)), 10)
-		j.b = escape.AppendMember(j.b, "function", j.g.title(other(e)))
-		j.b = strconv.AppendInt(escape.AppendKey(j.b, "calls"), e.count, 10)
+		b.Item()
+		b.Uint("id", uint64(other(e)))
+		b.String("function", j.g.title(other(e)))
+		b.Int("calls", e.count)
 		if e.implied {
-			j.b = append(j.b, `,"approximate":true`...)
+			b.Bool("approximate", true)
 		}
-		j.b = append(appendCosts(j.b, "inclusive", j.measures, j.g.edgeCost(at)), '}')
+		appendCosts(b, "inclusive", j.measures, j.g.edgeCost(at))
+		b.EndObject()
 	}
-	j.b = append(j.b, ']')
-}
-
-// appendName appends the name of a member that a profile chose.
-func appendName(b []byte, name string) []byte {
-	if b[len(b)-1] != '{' {
-		b = append(b, ',')
-	}
-	return append(escape.AppendString(b, name), ':')
+	b.EndArray()
 }

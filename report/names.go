@@ -34,6 +34,16 @@ func FuncName(s *symbolize.Symbolizer, f *symbolize.Frame) string {
 	return f.Func
 }
 
+// Shown returns f with its function and its file as they are shown.
+func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
+	shown := *f
+	shown.Func = FuncName(o.Symbolizer, f)
+	if f.File != "" {
+		shown.File = o.ShownFile(f.File)
+	}
+	return shown
+}
+
 // Closed returns a demangled name as newer demanglers write it: without blanks between the ends of
 // templates, and with one spelling of a clone's mark.
 func Closed(name string) string {

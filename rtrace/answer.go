@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -27,8 +28,8 @@ type place struct {
 type answer struct {
 	report.Answer
 
-	text [][]byte // after the address in a report, a line for each frame
-	json []byte   // the members of a site
+	text [][]byte       // after the address in a report, a line for each frame
+	json jsonout.Buffer // frames, once they were printed
 }
 
 func newAnswerer(o *report.Options) *answerer {

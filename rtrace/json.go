@@ -2,19 +2,11 @@ package rtrace
 
 import (
 	"bytes"
-	"encoding/base64"
+	"errors"
 	"slices"
-	"strconv"
-	"unicode/utf8"
 
-	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
-	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/internal/jsonout"
 )
-
-// jsonVersion is the "v" of each object: it changes when a field changes its
-// meaning or goes, not when one is added.
-const jsonVersion = `{"v":1`
 
 // jsonPrinter prints a report as JSON Lines. An object of a call has its
 // arguments and frames; calls that share a backtrace are one object.
@@ -23,13 +15,13 @@ type jsonPrinter struct {
 	process int // reports so far
 	begun   bool
 
-	calls     []byte // of the object at work: each "{…}", with ',' between
-	call      []byte // the last of them, which arguments may follow
-	inCall    bool   // there is one
-	arguments int    // of it
-	frames    []byte
-	number    int  // of calls
-	grouped   bool // they are a group, even if there is one
+	calls     jsonout.Buffer // of the current object
+	inCall    bool           // arguments of the last call may follow
+	arguments int            // of the last call
+	frames    jsonout.Buffer // of the current object
+	framed    bool           // frames of the calls have come
+	number    int            // of calls
+	grouped   bool           // they are a group, even if there is one
 	blocks    int64
 	size      int64
 	continued bool // a part of the object has been printed
@@ -50,41 +42,43 @@ func (j *jsonPrinter) print(rec *Record) error {
 	switch rec.Kind {
 	case Alloc, Free:
 		j.begun = true
-		if !rec.Joined || len(j.frames) > 0 {
+		if !rec.Joined || j.framed {
 			j.finish(false)
 		}
 		j.addCall(rec)
 	case Argument:
 		if !j.inCall {
-			j.object("argument", func(b []byte) []byte { return appendArgument(b, rec) })
+			j.begin("argument")
+			named(&j.out, rec, "value", rec.Value)
+			j.out.EndLine()
 			break
 		}
 		if j.arguments == 0 {
-			j.call = append(j.call, `,"arguments":[{`...)
-		} else {
-			j.call = append(j.call, ",{"...)
+			j.calls.Array("arguments")
 		}
 		j.arguments++
-		j.call = append(appendArgument(j.call, rec), '}')
+		j.calls.Item()
+		named(&j.calls, rec, "value", rec.Value)
+		j.calls.EndObject()
 	case Frame:
 		j.begun = true
 		if j.number == 0 {
-			j.object("frame", func(b []byte) []byte { return j.site(b, rec) })
+			j.begin("frame")
+			j.site(&j.out, rec)
+			j.out.EndLine()
 			break
 		}
 		j.endCall()
-		if len(j.frames) == 0 {
-			j.frames = append(j.frames, '[')
-		} else if len(j.frames) > 1 {
-			j.frames = append(j.frames, ',')
-		}
-		j.frames = append(j.site(append(j.frames, '{'), rec), '}')
+		j.framed = true
+		j.frames.Item()
+		j.site(&j.frames, rec)
+		j.frames.EndObject()
 	case Blank:
 		j.finish(false)
 	default:
 		j.other(rec)
 	}
-	if len(j.calls)+len(j.call)+len(j.frames) > maxObject {
+	if len(j.calls)+len(j.frames) > maxObject {
 		j.finish(true)
 	}
 	if len(j.out) >= sendSize {
@@ -102,7 +96,9 @@ func (j *jsonPrinter) other(rec *Record) {
 			return
 		}
 		j.begun = true
-		j.object("comment", func(b []byte) []byte { return appendText(b, bare(rec.Raw)) })
+		j.begin("comment")
+		j.out.Text(bare(rec.Raw))
+		j.out.EndLine()
 		return
 	case Header:
 		j.finish(false)
@@ -111,70 +107,76 @@ func (j *jsonPrinter) other(rec *Record) {
 		}
 		j.begun = true
 		j.process++
-		j.object("header", func(b []byte) []byte {
-			b = append(b, `,"fields":{`...)
-			for i := range rec.Fields {
-				if f := &rec.Fields[i]; !hasField(rec.Fields[:i], f.Key) {
-					b = escape.AppendMember(b, string(f.Key), f.Value)
-				}
+		j.begin("header")
+		j.out.Object("fields")
+		for i := range rec.Fields {
+			if f := &rec.Fields[i]; !hasField(rec.Fields[:i], f.Key) {
+				j.out.Key(f.Key)
+				j.out.StringItem(f.Value)
 			}
-			return append(b, '}')
-		})
+		}
+		j.out.EndObject()
+		j.out.EndLine()
 		return
 	}
 	j.begun = true
 	j.finish(false)
-	j.object(rec.Kind.String(), func(b []byte) []byte {
-		switch rec.Kind {
-		case Map:
-			return j.mapped(b, rec)
-		case Context:
-			return escape.AppendMember(escape.AppendHex(b, "mask", rec.Mask), "name", rec.Name)
-		case Resource:
-			b = escape.AppendMember(escape.AppendHex(b, "mask", rec.Mask), "name", rec.Name)
-			if rec.Description != nil {
-				b = escape.AppendMember(b, "description", rec.Description)
-			}
-			if rec.Flags != nil {
-				b = escape.AppendMember(b, "flags", rec.Flags)
-			}
-			return b
+	j.begin(rec.Kind.String())
+	switch rec.Kind {
+	case Map:
+		j.mapped(rec)
+	case Context:
+		j.out.Hex("mask", rec.Mask)
+		j.out.Bytes("name", rec.Name)
+	case Resource:
+		j.out.Hex("mask", rec.Mask)
+		j.out.Bytes("name", rec.Name)
+		if rec.Description != nil {
+			j.out.Bytes("description", rec.Description)
 		}
-		return escape.AppendMember(escape.AppendMember(b, "name", rec.Name), "path", rec.Path)
-	})
-}
-
-// object prints an object.
-func (j *jsonPrinter) object(kind string, members func([]byte) []byte) {
-	j.out = append(members(j.begin(kind)), "}\n"...)
+		if rec.Flags != nil {
+			j.out.Bytes("flags", rec.Flags)
+		}
+	default:
+		named(&j.out, rec, "path", rec.Path)
+	}
+	j.out.EndLine()
 }
 
 // begin begins an object.
-func (j *jsonPrinter) begin(kind string) []byte {
-	b := append(j.out, jsonVersion...)
-	b = strconv.AppendInt(append(b, `,"process":`...), int64(j.process), 10)
-	return escape.AppendMember(b, "record", kind)
+func (j *jsonPrinter) begin(kind string) {
+	j.out.Line()
+	j.out.Int("process", int64(j.process))
+	j.out.String("record", kind)
 }
 
-// addCall adds a call to the object at work.
+// named appends the name of a record, and a second member.
+func named(b *jsonout.Buffer, rec *Record, member string, value []byte) {
+	b.Bytes("name", rec.Name)
+	b.Bytes(member, value)
+}
+
+// addCall adds a call to the current object.
 func (j *jsonPrinter) addCall(rec *Record) {
 	j.endCall()
-	b := escape.AppendMember(append(j.call, '{'), "call", rec.Kind.String())
-	b = strconv.AppendUint(escape.AppendKey(b, "index"), rec.Index, 10)
+	b := &j.calls
+	b.Item()
+	b.String("call", rec.Kind.String())
+	b.Uint("index", rec.Index)
 	if rec.Contexts != 0 {
-		b = escape.AppendHex(b, "contexts", rec.Contexts)
+		b.Hex("contexts", rec.Contexts)
 	}
 	if rec.Time != nil {
-		b = escape.AppendMember(b, "time", rec.Time)
+		b.Bytes("time", rec.Time)
 	}
-	b = escape.AppendMember(b, "function", rec.Function)
+	b.Bytes("function", rec.Function)
 	if rec.Type != nil {
-		b = escape.AppendMember(b, "type", rec.Type)
+		b.Bytes("type", rec.Type)
 	}
 	if rec.Kind == Alloc {
-		b = strconv.AppendInt(escape.AppendKey(b, "size"), rec.Size, 10)
+		b.Int("size", rec.Size)
 	}
-	j.call = escape.AppendHex(b, "id", rec.ID)
+	b.Hex("id", rec.ID)
 	j.inCall = true
 	j.number++
 }
@@ -184,163 +186,134 @@ func (j *jsonPrinter) endCall() {
 	if !j.inCall {
 		return
 	}
-	if len(j.calls) > 0 {
-		j.calls = append(j.calls, ',')
-	}
-	j.calls = append(j.calls, j.call...)
 	if j.arguments > 0 {
-		j.calls = append(j.calls, ']')
+		j.calls.EndArray()
 	}
-	j.calls = append(j.calls, '}')
-	j.call, j.inCall, j.arguments = j.call[:0], false, 0
+	j.calls.EndObject()
+	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the calls at work. continues: the rest of them follows in
-// another object.
+// finish prints the current calls. continues: the rest of them follows in another object.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {
 		return
 	}
-	b := j.begin("calls")
+	j.begin("calls")
 	if j.continued {
-		b = append(b, `,"continued":true`...)
+		j.out.Bool("continued", true)
 	}
 	if j.grouped {
-		b = strconv.AppendInt(escape.AppendKey(b, "blocks"), j.blocks, 10)
-		b = strconv.AppendInt(escape.AppendKey(b, "size"), j.size, 10)
+		j.out.Int("blocks", j.blocks)
+		j.out.Int("size", j.size)
 	}
-	b = append(append(append(b, `,"calls":[`...), j.calls...), ']')
-	if len(j.frames) > 0 {
-		b = append(append(append(b, `,"frames":`...), j.frames...), ']')
+	j.out.Array("calls")
+	j.out.Values(j.calls)
+	j.out.EndArray()
+	if j.framed {
+		j.out.Array("frames")
+		j.out.Values(j.frames)
+		j.out.EndArray()
 	}
 	if continues {
-		b = append(b, `,"continues":true`...)
+		j.out.Bool("continues", true)
 	}
-	j.out = append(b, "}\n"...)
-	j.calls, j.grouped, j.continued = j.calls[:0], false, continues
-	if continues {
-		if len(j.frames) > 0 {
-			j.frames = append(j.frames[:0], '[')
-		}
-		return
+	j.out.EndLine()
+	j.calls, j.frames = j.calls[:0], j.frames[:0]
+	j.grouped, j.continued = false, continues
+	if !continues {
+		j.number, j.framed = 0, false
 	}
-	j.number, j.frames = 0, j.frames[:0]
 }
 
-// mapped appends a map, and what is known of its file.
-func (j *jsonPrinter) mapped(b []byte, rec *Record) []byte {
-	b = escape.AppendMember(b, "path", rec.Path)
-	b = escape.AppendHex(escape.AppendHex(b, "from", rec.From), "to", rec.To)
+// mapped prints a map, and what is known of its file.
+func (j *jsonPrinter) mapped(rec *Record) {
+	j.out.Bytes("path", rec.Path)
+	j.out.Hex("from", rec.From)
+	j.out.Hex("to", rec.To)
 	m := j.translator.mapped(rec)
 	if m == nil || m.file == nil {
-		return b
+		return
 	}
-	b = escape.AppendMember(b, "file", m.file.Path)
-	if !m.file.ID.IsZero() {
-		b = escape.AppendMember(b, "build_id", m.file.ID.String())
-	}
+	j.out.String("file", m.file.Path)
+	j.out.BuildID(m.file.ID)
 	if m.placed {
-		b = escape.AppendHex(b, "bias", m.bias())
+		j.out.Hex("bias", m.bias())
 	}
-	return b
 }
 
 // site appends the members of a frame.
-func (j *jsonPrinter) site(b []byte, rec *Record) []byte {
-	b = strconv.AppendUint(escape.AppendKey(b, "frame"), rec.Frame, 10)
-	b = escape.AppendHex(b, "address", rec.Addr)
+func (j *jsonPrinter) site(b *jsonout.Buffer, rec *Record) {
+	b.Uint("frame", rec.Frame)
+	b.Hex("address", rec.Addr)
 	s := j.space.site(rec)
-	reason := "no mapped file has the address"
+	reason := errUnmapped
 	if s.at != nil {
-		b = escape.AppendMember(b, "module", s.at.path)
-		reason = "the file cannot be used"
+		b.String("module", s.at.path)
+		reason = errUnusable
 	}
-	source := ""
+	named := false
 	var err error
 	if s.usable() {
 		a := j.answers.ask(s)
-		if !s.at.file.ID.IsZero() {
-			b = escape.AppendMember(b, "build_id", s.at.file.ID.String())
-		}
-		b = escape.AppendHex(b, "offset", s.rel)
-		reason = "no symbol covers the address"
-		if err = a.Err; err != nil {
-			reason = err.Error()
-		}
+		b.BuildID(s.at.file.ID)
+		b.Hex("offset", s.rel)
+		err, reason = a.Err, a.Err
 		if a.better(rec) {
-			source = "symbols"
+			named = true
 			if a.json == nil {
 				for i := range a.Frames {
-					if i > 0 {
-						a.json = append(a.json, ',')
-					}
-					a.json = j.frame(a.json, &a.Frames[i])
+					shown := j.o.Shown(&a.Frames[i])
+					a.json.Frame(&shown)
 				}
 			}
-			b = append(append(append(b, `,"source":"symbols","frames":[`...), a.json...), ']')
+			b.String("source", "symbols")
+			b.Array("frames")
+			b.Values(a.json)
+			b.EndArray()
 		}
 	}
 	if len(rec.Said) > 0 {
-		if source == "" {
-			b = j.reported(b, rec, &source)
+		named = named || reported(b, rec)
+		b.Array("reported")
+		for _, text := range rec.Said {
+			b.StringItem(text)
 		}
-		b = append(b, `,"reported":[`...)
-		for i, text := range rec.Said {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = escape.AppendString(b, text)
-		}
-		b = append(b, ']')
+		b.EndArray()
 	}
-	if source == "" {
+	if !named {
 		j.miss(rec, s, err)
-		b = escape.AppendMember(b, "reason", reason)
+		b.Reason(reason)
 	}
-	return b
 }
 
-// frame appends a frame of an answer.
-func (j *jsonPrinter) frame(b []byte, f *symbolize.Frame) []byte {
-	name := report.FuncName(j.o.Symbolizer, f)
-	b = escape.AppendMember(append(b, '{'), "function", name)
-	if f.Linkage != "" && f.Linkage != name {
-		b = escape.AppendMember(b, "linkage", f.Linkage)
-	}
-	if f.File != "" {
-		b = escape.AppendMember(b, "file", j.o.ShownFile(f.File))
-		b = strconv.AppendUint(escape.AppendKey(b, "line"), uint64(f.Line), 10)
-		b = strconv.AppendUint(escape.AppendKey(b, "column"), uint64(f.Column), 10)
-	} else {
-		b = escape.AppendHex(b, "offset", f.Offset)
-	}
-	return append(strconv.AppendBool(escape.AppendKey(b, "inlined"), f.Inlined), '}')
-}
+var (
+	errUnmapped = errors.New("no mapped file has the address")
+	errUnusable = errors.New("the file cannot be used")
+)
 
-// reported appends the frames that the report has, if it names any.
-func (j *jsonPrinter) reported(b []byte, rec *Record, source *string) []byte {
-	start := len(b)
-	b = append(b, `,"source":"report","frames":[`...)
+// reported appends the frames that the report has, and reports whether it names any.
+func reported(b *jsonout.Buffer, rec *Record) (named bool) {
+	start := len(*b)
+	b.String("source", "report")
+	b.Array("frames")
 	for i, text := range rec.Said {
 		s := parseSaid(text)
-		if s.function != nil || s.file != nil {
-			*source = "report"
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = escape.AppendMember(append(b, '{'), "function", s.function)
+		named = named || s.function != nil || s.file != nil
+		b.Item()
+		b.Bytes("function", s.function)
 		if s.file != nil {
-			b = escape.AppendMember(b, "file", s.file)
-			b = strconv.AppendUint(escape.AppendKey(b, "line"), s.line, 10)
+			b.Bytes("file", s.file)
+			b.Uint("line", s.line)
 		}
-		b = append(strconv.AppendBool(escape.AppendKey(b, "inlined"), i < len(rec.Said)-1), '}')
+		b.Bool("inlined", i < len(rec.Said)-1)
+		b.EndObject()
 	}
-	if *source == "" {
-		return b[:start]
+	b.EndArray()
+	if !named {
+		*b = (*b)[:start]
 	}
-	return append(b, ']')
+	return named
 }
 
 // hasField reports whether there is a field of this key.
@@ -362,18 +335,4 @@ func parseSummary(line []byte) (blocks, size int64, ok bool) {
 	n, ok1 := signed(count)
 	size, ok2 := signed(trim(total))
 	return n, size, ok1 && ok2 && len(count) > 0 && len(total) > 0
-}
-
-func appendArgument(b []byte, rec *Record) []byte {
-	return escape.AppendMember(escape.AppendMember(b, "name", rec.Name), "value", rec.Value)
-}
-
-// appendText appends a line, and its bytes where they are no text.
-func appendText(b, text []byte) []byte {
-	b = escape.AppendMember(b, "text", text)
-	if !utf8.Valid(text) {
-		b = append(b, `,"raw":"`...)
-		b = append(base64.StdEncoding.AppendEncode(b, text), '"')
-	}
-	return b
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
 // NewReport returns a writer that prints the report written to it to w, its
@@ -30,7 +32,7 @@ func NewReport(w io.Writer, o Options) io.WriteCloser {
 type printer struct {
 	*translator
 	w   io.Writer
-	out []byte
+	out jsonout.Buffer
 }
 
 // Write prints what p completes.

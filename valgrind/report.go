@@ -1,22 +1,16 @@
 package valgrind
 
 import (
-	"encoding/base64"
 	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
-	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
-
-// reportVersion is the "v" of each object: it changes when a field changes its
-// meaning or goes, not when one is added.
-const reportVersion = `{"v":1`
 
 // NewReport returns a writer that prints the report written to it to w as JSON
 // Lines: an object for each record, with all that is in it in its order, its
@@ -37,7 +31,7 @@ type reporter struct {
 	t       *tracker
 	answers *answerer
 
-	out   []byte
+	out   jsonout.Buffer
 	sites []site
 	known []*epoch // that have their object
 	named []string // the items that are members of the object at work
@@ -93,20 +87,18 @@ func (r *reporter) record(rec *Record) error {
 		}
 		r.introduce(rec)
 	}
-	r.begin(p)
-	b := escape.AppendMember(r.out, "record", rec.Name)
+	r.begin(p, rec.Name)
 	if rec.Text != nil {
-		b = appendContent(b, rec.Text)
+		r.out.Text(rec.Text)
 	}
-	r.out = b
 	r.members(rec)
 	if rec.Continued {
-		r.out = append(r.out, `,"continued":true`...)
+		r.out.Bool("continued", true)
 	}
 	if rec.Cut {
-		r.out = append(r.out, `,"cut":true`...)
+		r.out.Bool("cut", true)
 	}
-	r.out = append(r.out, "}\n"...)
+	r.out.EndLine()
 	if len(r.out) >= sendSize {
 		return r.send()
 	}
@@ -114,13 +106,13 @@ func (r *reporter) record(rec *Record) error {
 }
 
 // begin begins an object of a process.
-func (r *reporter) begin(p *process) {
-	b := append(r.out, reportVersion...)
-	b = strconv.AppendInt(append(b, `,"process":`...), int64(p.number), 10)
+func (r *reporter) begin(p *process, record string) {
+	r.out.Line()
+	r.out.Int("process", int64(p.number))
 	if pid, ok := number([]byte(p.pid)); ok {
-		b = strconv.AppendUint(append(b, `,"pid":`...), pid, 10)
+		r.out.Uint("pid", pid)
 	}
-	r.out = b
+	r.out.String("record", record)
 }
 
 // introduce prints an object for each file in a record whose place was found.
@@ -133,16 +125,13 @@ func (r *reporter) introduce(rec *Record) {
 		e.shown = true
 		r.known = append(r.known, e)
 		f := e.of.file
-		r.begin(r.t.cur)
-		b := escape.AppendMember(r.out, "record", "object")
-		b = escape.AppendMember(b, "object", e.of.name)
-		b = escape.AppendMember(b, "path", f.Path)
-		if !f.ID.IsZero() {
-			b = escape.AppendMember(b, "build_id", f.ID.String())
-		}
-		b = escape.AppendHex(b, "bias", e.bias)
-		b = escape.AppendMember(b, "by", e.by)
-		r.out = append(b, "}\n"...)
+		r.begin(r.t.cur, "object")
+		r.out.String("object", e.of.name)
+		r.out.String("path", f.Path)
+		r.out.BuildID(f.ID)
+		r.out.Hex("bias", e.bias)
+		r.out.String("by", e.by)
+		r.out.EndLine()
 	}
 }
 
@@ -159,19 +148,18 @@ func (r *reporter) members(rec *Record) {
 		}
 		r.named = append(r.named, it.Name)
 		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
-			r.out = strconv.AppendUint(escape.AppendKey(r.out, it.Name), n, 10)
+			r.out.Uint(it.Name, n)
 		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // of signals that programs send
-			r.out = strconv.AppendInt(escape.AppendKey(r.out, it.Name), code, 10)
+			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
-			r.out = append(escape.AppendKey(r.out, it.Name), "true"...)
+			r.out.Bool(it.Name, true)
 		} else {
-			r.out = escape.AppendMember(r.out, it.Name, it.Text)
+			r.out.Bytes(it.Name, it.Text)
 		}
 	}
 	if rest == 0 {
 		return
 	}
-	r.out = append(r.out, `,"items":`...)
 	r.items(rec, 0, len(rec.Items), true)
 }
 
@@ -185,10 +173,9 @@ func isMember(name string) bool {
 	return false
 }
 
-// items prints the items from i to end as an array.
+// items prints the items from i to end.
 func (r *reporter) items(rec *Record, i, end int, top bool) {
-	r.out = append(r.out, '[')
-	first := true
+	r.out.Array("items")
 	for i < end {
 		it := &rec.Items[i]
 		next := i + 1
@@ -200,67 +187,56 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 			i = next
 			continue
 		}
-		if !first {
-			r.out = append(r.out, ',')
-		}
-		first = false
-		r.out = escape.AppendMember(append(r.out, '{'), "name", it.Name)
+		r.out.Item()
+		r.out.String("name", it.Name)
 		switch {
 		case it.Leaf:
-			r.out = appendContent(r.out, it.Text)
+			r.out.Text(it.Text)
 			if n, ok := number(it.Text); ok && n < 1<<53 && it.Text[len(it.Text)-1] <= '9' && (len(it.Text) < 2 || it.Text[1] != 'x') {
-				r.out = strconv.AppendUint(append(r.out, `,"number":`...), n, 10)
+				r.out.Uint("number", n)
 			}
 			r.variables(it.Text)
 		case it.Name == "stack":
-			r.out = append(r.out, `,"frames":`...)
 			r.frames(rec.Frames[it.First:it.Last])
 			if next > i+1 {
-				r.out = append(r.out, `,"items":`...)
 				r.items(rec, i+1, next, false)
 			}
 		default:
-			r.out = append(r.out, `,"items":`...)
 			r.items(rec, i+1, next, false)
 		}
-		r.out = append(r.out, '}')
+		r.out.EndObject()
 		i = next
 	}
-	r.out = append(r.out, ']')
+	r.out.EndArray()
 }
 
 // frames prints the physical frames of a stack.
 func (r *reporter) frames(frames []Frame) {
 	r.sites = r.t.sites(r.sites[:0], frames)
-	r.out = append(r.out, '[')
+	r.out.Array("frames")
 	for i := range r.sites {
-		if i > 0 {
-			r.out = append(r.out, ',')
-		}
 		r.frame(&r.sites[i])
 	}
-	r.out = append(r.out, ']')
+	r.out.EndArray()
 }
 
 func (r *reporter) frame(s *site) {
 	last := &s.frames[len(s.frames)-1]
-	b := strconv.AppendUint(append(r.out, `{"frame":`...), s.number, 10)
+	r.out.Item()
+	r.out.Uint("frame", s.number)
 	if last.RawIP != nil {
-		b = escape.AppendMember(b, "raw_ip", last.RawIP)
+		r.out.Bytes("raw_ip", last.RawIP)
 	} else {
-		b = escape.AppendHex(b, "ip", last.IP)
+		r.out.Hex("ip", last.IP)
 	}
 	if last.Obj != nil {
-		b = escape.AppendMember(b, "object", last.Obj)
+		r.out.Bytes("object", last.Obj)
 	}
 	var got *answer
 	var why error
 	if s.at != nil {
-		f := s.at.of.file
-		if !f.ID.IsZero() {
-			b = escape.AppendMember(b, "build_id", f.ID.String())
-		}
-		b = escape.AppendHex(b, "offset", s.rel)
+		r.out.BuildID(s.at.of.file.ID)
+		r.out.Hex("offset", s.rel)
 		got = r.answers.ask(s)
 		why = got.err
 	} else {
@@ -269,37 +245,34 @@ func (r *reporter) frame(s *site) {
 	switch {
 	case got != nil && got.better(s):
 		if got.json == nil {
-			got.json = r.symbolFrames(nil, got.frames)
-		}
-		b = append(b, got.json...)
-	case last.Fn != nil || last.File != nil:
-		b = append(escape.AppendMember(b, "source", "report"), `,"frames":[`...)
-		for i := range s.frames {
-			if i > 0 {
-				b = append(b, ',')
+			for i := range got.frames {
+				shown := r.o.Shown(&got.frames[i])
+				got.json.Frame(&shown)
 			}
-			b = r.reportFrame(b, &s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
 		}
-		b = append(b, ']')
+		r.out.String("source", "symbols")
+		r.out.Array("frames")
+		r.out.Values(got.json)
+		r.out.EndArray()
+	case last.Fn != nil || last.File != nil:
+		r.out.String("source", "report")
+		r.out.Array("frames")
+		for i := range s.frames {
+			r.reportFrame(&s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
+		}
+		r.out.EndArray()
 	default:
 		r.t.miss(s, why)
-		reason := "no symbol covers the address"
-		if why != nil {
-			reason = why.Error()
-		}
-		b = escape.AppendMember(b, "reason", reason)
+		r.out.Reason(why)
 	}
 	if last.Fn != nil || last.File != nil || last.Dir != nil || last.Line != 0 {
-		b = append(b, `,"reported":[`...)
+		r.out.Array("reported")
 		for i := range s.frames {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = reported(b, &s.frames[i])
+			r.reported(&s.frames[i])
 		}
-		b = append(b, ']')
+		r.out.EndArray()
 	}
-	r.out = append(b, '}')
+	r.out.EndObject()
 }
 
 // linkage returns the linkage name of a function that the report names, where
@@ -314,37 +287,8 @@ func (a *answer) linkage(f *Frame) string {
 	return ""
 }
 
-// symbolFrames appends the members of an answer.
-func (r *reporter) symbolFrames(b []byte, frames []symbolize.Frame) []byte {
-	b = append(b, `,"source":"symbols","frames":[`...)
-	for i := range frames {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.symbolFrame(b, &frames[i])
-	}
-	return append(b, ']')
-}
-
-// symbolFrame appends a frame of an answer.
-func (r *reporter) symbolFrame(b []byte, f *symbolize.Frame) []byte {
-	name := report.FuncName(r.o.Symbolizer, f)
-	b = escape.AppendMember(append(b, '{'), "function", name)
-	if f.Linkage != "" && f.Linkage != name {
-		b = escape.AppendMember(b, "linkage", f.Linkage)
-	}
-	if f.File != "" {
-		b = escape.AppendMember(b, "file", r.o.ShownFile(f.File))
-		b = strconv.AppendUint(append(b, `,"line":`...), uint64(f.Line), 10)
-		b = strconv.AppendUint(append(b, `,"column":`...), uint64(f.Column), 10)
-	} else {
-		b = escape.AppendHex(b, "offset", f.Offset)
-	}
-	return append(strconv.AppendBool(append(b, `,"inlined":`...), f.Inlined), '}')
-}
-
-// reportFrame appends a frame as the report has it, in the form of an answer's.
-func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string) []byte {
+// reportFrame prints a frame as the report has it, in the form of an answer's.
+func (r *reporter) reportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {
 		linkage = name
@@ -352,35 +296,34 @@ func (r *reporter) reportFrame(b []byte, f *Frame, inlined bool, linkage string)
 			name = r.o.Symbolizer.Demangle(name)
 		}
 	}
-	b = escape.AppendMember(append(b, '{'), "function", name)
-	if linkage != "" && linkage != name {
-		b = escape.AppendMember(b, "linkage", linkage)
-	}
+	r.out.Item()
+	r.out.Function(name, linkage)
 	if f.File != nil {
-		b = escape.AppendMember(b, "file", r.o.ShownFile(f.source()))
-		b = strconv.AppendUint(append(b, `,"line":`...), f.Line, 10)
+		r.out.String("file", r.o.ShownFile(f.source()))
+		r.out.Uint("line", f.Line)
 	}
-	return append(strconv.AppendBool(append(b, `,"inlined":`...), inlined), '}')
+	r.out.Bool("inlined", inlined)
+	r.out.EndObject()
 }
 
-// reported appends the fields of a frame in the report.
-func reported(b []byte, f *Frame) []byte {
-	b = append(b, '{')
+// reported prints the fields of a frame in the report.
+func (r *reporter) reported(f *Frame) {
+	r.out.Item()
 	for _, m := range []struct {
 		name string
 		text []byte
 	}{{"fn", f.Fn}, {"dir", f.Dir}, {"file", f.File}} {
 		if m.text != nil {
-			b = escape.AppendMember(b, m.name, m.text)
+			r.out.Bytes(m.name, m.text)
 		}
 	}
 	if f.Line != 0 {
-		b = strconv.AppendUint(escape.AppendKey(b, "line"), f.Line, 10)
+		r.out.Uint("line", f.Line)
 	}
-	return append(b, '}')
+	r.out.EndObject()
 }
 
-// variables prints the variables whose addresses stand in a text.
+// variables prints the variables whose addresses are in a text.
 func (r *reporter) variables(text []byte) {
 	first := true
 	addresses(text, func(_ int, addr uint64) {
@@ -389,24 +332,16 @@ func (r *reporter) variables(text []byte) {
 			return
 		}
 		if first {
-			r.out = append(r.out, `,"variables":[`...)
-		} else {
-			r.out = append(r.out, ',')
+			r.out.Array("variables")
+			first = false
 		}
-		first = false
-		b := escape.AppendHex(append(r.out, '{'), "address", addr)
-		b = escape.AppendMember(b, "name", v.Name)
-		if v.Linkage != v.Name {
-			b = escape.AppendMember(b, "linkage", v.Linkage)
-		}
-		if v.Member != "" {
-			b = escape.AppendMember(b, "member", v.Member)
-		}
-		b = escape.AppendHex(b, "offset", v.Offset)
-		r.out = append(b, '}')
+		r.out.Item()
+		r.out.Hex("address", addr)
+		r.out.Variable(&v)
+		r.out.EndObject()
 	})
 	if !first {
-		r.out = append(r.out, ']')
+		r.out.EndArray()
 	}
 }
 
@@ -428,15 +363,4 @@ func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok b
 		a.variables[k] = v
 	}
 	return v, v.Name != "" && (err == nil || errors.Is(err, symbolize.ErrPending))
-}
-
-// appendContent appends the text of an element, and its bytes where they are
-// no text.
-func appendContent(b, text []byte) []byte {
-	b = escape.AppendMember(b, "text", text)
-	if !utf8.Valid(text) {
-		b = append(b, `,"raw":"`...)
-		b = append(base64.StdEncoding.AppendEncode(b, text), '"')
-	}
-	return b
 }

@@ -3,6 +3,7 @@ package valgrind
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"path/filepath"
 	"strings"
@@ -75,7 +76,7 @@ func TestReportLosesNothing(t *testing.T) {
 			}
 			for _, f := range rec.Frames {
 				if f.RawIP == nil {
-					ips = append(ips, string(escape.AppendHex([]byte("{"), "ip", f.IP)[1:]))
+					ips = append(ips, fmt.Sprintf(`"ip":"%#x"`, f.IP))
 				}
 				for _, s := range [][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
 					texts = append(texts, string(s))
@@ -86,8 +87,8 @@ func TestReportLosesNothing(t *testing.T) {
 		r.Write(report)
 		r.Close()
 		for _, text := range texts {
-			quoted := string(escape.AppendMember([]byte("{"), "x", text)[len(`{"x":"`):])
-			if number, _ := json.Marshal(text); text != "" && !strings.Contains(out, strings.TrimSuffix(quoted, `"`)) {
+			quoted, _ := escape.AppendString(nil, text)
+			if number, _ := json.Marshal(text); text != "" && !strings.Contains(out, string(quoted[1:len(quoted)-1])) {
 				t.Errorf("%s is missing in\n%s", number, out)
 			}
 		}

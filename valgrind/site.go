@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"time"
 
+	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -142,10 +143,10 @@ type answer struct {
 	err    error
 	until  time.Time // it holds till then; zero: for good
 
-	compared Frame // the last function that it was compared with,
-	depth    int   // and its inlined calls, as many,
-	said     bool  // and what better said then
-	json     []byte
+	compared Frame          // the last function that it was compared with,
+	depth    int            // and its inlined calls, as many,
+	said     bool           // and what better said then
+	json     jsonout.Buffer // frames, once they were printed
 }
 
 // placeKey is a place in the code of a process.

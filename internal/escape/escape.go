@@ -5,7 +5,6 @@
 package escape
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -61,10 +60,9 @@ func obeyed(r rune) bool {
 
 // AppendString appends text as a string of JSON. What AppendText makes visible is escaped as
 // \u202e, in surrogates beyond U+FFFF, so that the string does no harm on a terminal either; a
-// program that decodes it gets text. Bytes that are not UTF-8 become U+FFFD.
-func AppendString[S []byte | string](dst []byte, text S) []byte {
-	dst, _ = appendString(dst, text, &inString)
-	return dst
+// program that decodes it gets text. Lossy reports whether bytes that are not UTF-8 became U+FFFD.
+func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
+	return appendString(dst, text, &inString)
 }
 
 // AppendHTMLString is AppendString, but also escapes what HTML or JavaScript would interpret, as
@@ -129,25 +127,4 @@ func decode[S []byte | string](text S, i int) (r rune, n int) {
 // append4 appends the last four hex digits of r.
 func append4(dst []byte, r rune) []byte {
 	return append(dst, digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-}
-
-// AppendKey appends the name of a member of a JSON object, behind a comma where
-// another is before it. The name is the caller's: it needs no escapes.
-func AppendKey(dst []byte, name string) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(append(append(dst, '"'), name...), '"', ':')
-}
-
-// AppendMember appends a member with a string.
-func AppendMember[S []byte | string](dst []byte, name string, value S) []byte {
-	return AppendString(AppendKey(dst, name), value)
-}
-
-// AppendHex appends a member with a number as a hex string: JSON's own numbers
-// lose bits beyond 2^53.
-func AppendHex(dst []byte, name string, n uint64) []byte {
-	dst = append(AppendKey(dst, name), `"0x`...)
-	return append(strconv.AppendUint(dst, n, 16), '"')
 }

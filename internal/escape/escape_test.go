@@ -31,13 +31,6 @@ func TestTextIsMadeVisible(t *testing.T) {
 	}
 }
 
-func TestObjectsAreOfJSON(t *testing.T) {
-	got := append(AppendHex(AppendMember(AppendMember([]byte("{"), "a", "b\"\\\n\t\x1b\u2028"), "c", []byte("\xffü")), "d", 1<<60), '}')
-	if want := `{"a":"b\"\\\n\t\u001b\u2028","c":"` + "\ufffdü" + `","d":"0x1000000000000000"}`; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"a\u202eb\u2066c\u00adд\ufeff", `"a\u202eb\u2066c\u00adд\ufeff"`},
@@ -45,7 +38,7 @@ func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
 		{"\u2065\u0085\x7f", `"\u2065\u0085\u007f"`},
 		{"<&>", `"<&>"`},
 	} {
-		if got := string(AppendString(nil, tt.text)); got != tt.want {
+		if got, _ := AppendString(nil, tt.text); string(got) != tt.want {
 			t.Errorf("%q: got %s, want %s", tt.text, got, tt.want)
 		}
 	}
@@ -99,7 +92,8 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzztest.Growth(t, text, func(text []byte) {
-			AppendHTMLString(AppendString(AppendText(nil, text, ""), text), text)
+			b, _ := AppendString(AppendText(nil, text, ""), text)
+			AppendHTMLString(b, text)
 		})
 		shown := string(AppendText(nil, text, ""))
 		harmful := func(r rune) bool {
@@ -117,7 +111,7 @@ func FuzzEscape(f *testing.F) {
 			t.Errorf("%q is shown on a terminal as %q", text, terminal.String())
 		}
 		var got, want string
-		quoted := AppendString(nil, text)
+		quoted, _ := AppendString(nil, text)
 		html, lossy := AppendHTMLString(nil, text)
 		if strings.ContainsFunc(string(quoted), harmful) || strings.ContainsFunc(string(html), harmful) || strings.ContainsAny(string(html), "<>&") {
 			t.Errorf("%q becomes %q, and for HTML %q", text, quoted, html)

@@ -1,0 +1,153 @@
+// Package jsonout writes the JSON that all front ends print: objects of one version, one in each
+// line, in which a frame, a variable, an address and bytes that are not text have one form each.
+//
+// Every string is valid UTF-8 and harmless on a terminal. The characters <, > and & are not escaped,
+// so that a search for `Pool<ledger` finds the name: a program that puts an object into an HTML page
+// has to escape them.
+package jsonout
+
+import (
+	"encoding/base64"
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// version is the "v" of each object. It changes if a member changes its meaning or is removed, not if
+// one is added.
+const version = `{"v":1`
+
+// A Buffer is JSON to which methods append, with commas as needed. The zero value is empty. Methods
+// that take a name append a member to the open object. The name is the program's own: it is not
+// escaped, except by Key. Nothing checks that every object and array is closed. One goroutine at a
+// time may use a Buffer.
+type Buffer []byte
+
+// Line begins an object with its version.
+func (b *Buffer) Line() { *b = append(*b, version...) }
+
+// EndLine ends the object that Line began, and its line.
+func (b *Buffer) EndLine() { *b = append(*b, "}\n"...) }
+
+// Item begins an object in an array.
+func (b *Buffer) Item() {
+	b.separate()
+	*b = append(*b, '{')
+}
+
+// Object begins an object that is a member.
+func (b *Buffer) Object(name string) {
+	b.key(name)
+	*b = append(*b, '{')
+}
+
+// EndObject ends an object that Item or Object began.
+func (b *Buffer) EndObject() { *b = append(*b, '}') }
+
+// Array begins an array that is a member.
+func (b *Buffer) Array(name string) {
+	b.key(name)
+	*b = append(*b, '[')
+}
+
+// EndArray ends an array.
+func (b *Buffer) EndArray() { *b = append(*b, ']') }
+
+// Values appends values to an array. They are JSON that another Buffer has made, with commas between
+// them.
+func (b *Buffer) Values(values []byte) {
+	b.separate()
+	*b = append(*b, values...)
+}
+
+// Key appends a name that a log or a report chose. An item is its value.
+func (b *Buffer) Key(name []byte) {
+	b.StringItem(name)
+	*b = append(*b, ':')
+}
+
+// StringItem appends a string to an array, or after Key.
+func (b *Buffer) StringItem(value []byte) {
+	b.separate()
+	*b, _ = escape.AppendString(*b, value)
+}
+
+// IntItem appends a number to an array, or after Key.
+func (b *Buffer) IntItem(value int64) {
+	b.separate()
+	*b = strconv.AppendInt(*b, value, 10)
+}
+
+// String appends a string.
+func (b *Buffer) String(name, value string) {
+	b.key(name)
+	*b, _ = escape.AppendString(*b, value)
+}
+
+// Optional appends a string that is not empty.
+func (b *Buffer) Optional(name, value string) {
+	if value != "" {
+		b.String(name, value)
+	}
+}
+
+// Bytes appends a string.
+func (b *Buffer) Bytes(name string, value []byte) {
+	b.key(name)
+	*b, _ = escape.AppendString(*b, value)
+}
+
+// Uint appends a number.
+func (b *Buffer) Uint(name string, value uint64) {
+	b.key(name)
+	*b = strconv.AppendUint(*b, value, 10)
+}
+
+// Int appends a number.
+func (b *Buffer) Int(name string, value int64) {
+	b.key(name)
+	*b = strconv.AppendInt(*b, value, 10)
+}
+
+// Bool appends true or false.
+func (b *Buffer) Bool(name string, value bool) {
+	b.key(name)
+	*b = strconv.AppendBool(*b, value)
+}
+
+// Hex appends an address, an offset or a mask as a string of hex digits: readers keep 53 bits of a
+// number.
+func (b *Buffer) Hex(name string, value uint64) {
+	b.key(name)
+	*b = append(*b, `"0x`...)
+	*b = append(strconv.AppendUint(*b, value, 16), '"')
+}
+
+// Text appends "text", and "raw" with the bytes in base64 if they are not valid UTF-8.
+func (b *Buffer) Text(text []byte) {
+	b.key("text")
+	var lossy bool
+	*b, lossy = escape.AppendString(*b, text)
+	if lossy {
+		b.key("raw")
+		*b = append(*b, '"')
+		*b = append(base64.StdEncoding.AppendEncode(*b, text), '"')
+	}
+}
+
+func (b *Buffer) key(name string) {
+	b.separate()
+	*b = append(append(append(*b, '"'), name...), `":`...)
+}
+
+// separate appends a comma unless the next value is the first in an object, an array or the Buffer,
+// or belongs to a name.
+func (b *Buffer) separate() {
+	if n := len(*b); n > 0 {
+		switch (*b)[n-1] {
+		case '{', '[', ':', '\n':
+		default:
+			*b = append(*b, ',')
+		}
+	}
+}
