@@ -103,9 +103,6 @@ type percentage struct {
 	set bool
 }
 
-func (p *percentage) String() string { return strconv.FormatFloat(p.n, 'g', -1, 64) }
-func (p *percentage) Type() string   { return "percent" }
-
 func (p *percentage) Set(s string) (err error) {
 	p.n, err = strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
 	if err != nil || !(p.n >= 0 && p.n <= 100) {

@@ -21,8 +21,8 @@ func completer(cmd *command) *cobra.Command {
 		Run: func(*cobra.Command, []string) {},
 	}
 	newConfig().define(root.Flags(), cmd.in)
-	for i := range options {
-		if o := &options[i]; o.in&cmd.in != 0 && o.words != nil {
+	for o := range allOptions() {
+		if o.in&cmd.in != 0 && o.words != nil {
 			root.RegisterFlagCompletionFunc(o.name, cobra.FixedCompletions(o.words(), cobra.ShellCompDirectiveNoFileComp))
 		}
 	}

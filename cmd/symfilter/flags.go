@@ -1,12 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +50,7 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 			return
 		}
 		values := []string{value}
-		if _, ok := f.Value.(*stringList); ok {
+		if f.Value.Type() == repeated {
 			values = filepath.SplitList(value)
 		}
 		for _, v := range values {
@@ -67,58 +66,14 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 	return err
 }
 
-// A stringList is a repeatable flag: the first value replaces the default.
-type stringList struct {
-	list *[]string
-	set  bool
-}
-
-func (l *stringList) String() string { return strings.Join(*l.list, string(os.PathListSeparator)) }
-func (l *stringList) Type() string   { return "list" }
-
-func (l *stringList) Set(s string) error {
-	if s == "" {
-		return fmt.Errorf("an empty value")
-	}
-	if !l.set {
-		*l.list, l.set = nil, true
-	}
-	*l.list = append(*l.list, s)
-	return nil
-}
-
-// A word is a flag that takes any text, or one of a few words.
-type word struct {
-	value *string
-	of    func() []string // nil: any text
-}
-
-func (w *word) String() string { return *w.value }
-func (w *word) Type() string   { return "word" }
-
-func (w *word) Set(s string) error {
-	if w.of != nil {
-		if words := w.of(); !slices.Contains(words, s) {
-			last := len(words) - 1
-			return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
-		}
-	}
-	*w.value = s
-	return nil
-}
-
 // A markupFlag is --filter-markup, which is --style=llvm.
 type markupFlag struct{ style *string }
-
-func (m *markupFlag) String() string   { return "" }
-func (m *markupFlag) Type() string     { return "bool" }
-func (m *markupFlag) IsBoolFlag() bool { return true }
 
 func (m *markupFlag) Set(s string) error {
 	on, err := strconv.ParseBool(s)
 	switch {
 	case err != nil:
-		return fmt.Errorf("not true or false")
+		return errors.New("not true or false")
 	case on:
 		*m.style = styleLLVM
 	default:
@@ -130,12 +85,9 @@ func (m *markupFlag) Set(s string) error {
 // A fileName is the path of a file.
 type fileName string
 
-func (n *fileName) String() string { return string(*n) }
-func (n *fileName) Type() string   { return "file" }
-
 func (n *fileName) Set(s string) error {
 	if s == "" {
-		return fmt.Errorf("an empty value")
+		return errEmpty
 	}
 	*n = fileName(s)
 	return nil
@@ -144,33 +96,9 @@ func (n *fileName) Set(s string) error {
 // A processKey says which part of a line names its process.
 type processKey struct{ *regexp.Regexp }
 
-func (k *processKey) Type() string { return "key" }
-
-func (k *processKey) String() string {
-	if k.Regexp == nil {
-		return ""
-	}
-	return k.Regexp.String()
-}
-
 func (k *processKey) Set(s string) (err error) {
 	k.Regexp, err = filter.ProcessKey(s)
 	return err
-}
-
-// A truth is a flag that stands alone, or with =true or =false.
-type truth bool
-
-func (b *truth) String() string { return strconv.FormatBool(bool(*b)) }
-func (b *truth) Type() string   { return "bool" }
-
-func (b *truth) Set(s string) error {
-	v, err := strconv.ParseBool(s)
-	if err != nil {
-		return fmt.Errorf("not true or false")
-	}
-	*b = truth(v)
-	return nil
 }
 
 // A byteSize is a number of bytes: 512M, 2GiB, 1073741824.
@@ -178,9 +106,6 @@ type byteSize int64
 
 // A memorySize is a byteSize that is no less than minMemory.
 type memorySize byteSize
-
-func (m *memorySize) String() string { return (*byteSize)(m).String() }
-func (m *memorySize) Type() string   { return "size" }
 
 func (m *memorySize) Set(s string) error {
 	var n byteSize
@@ -193,9 +118,6 @@ func (m *memorySize) Set(s string) error {
 	*m = memorySize(n)
 	return nil
 }
-
-func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
-func (b *byteSize) Type() string   { return "size" }
 
 // minMemory is the least that --max-memory takes: what one unit of a large
 // program needs.
@@ -218,8 +140,6 @@ type waitFor struct {
 	time.Duration
 	set bool
 }
-
-func (w *waitFor) Type() string { return "duration" }
 
 func (w *waitFor) Set(s string) error {
 	d, err := time.ParseDuration(s)

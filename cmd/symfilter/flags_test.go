@@ -32,13 +32,10 @@ func TestHelpFitsAScreen(t *testing.T) {
 // A row without text, value or a command would be a flag that nobody finds.
 func TestTableOfFlagsIsComplete(t *testing.T) {
 	seen := make(map[string]commandSet)
-	for i := range options {
-		o := &options[i]
+	for o := range allOptions() {
 		value := o.valueIn(newConfig())
-		_, isSwitch := value.(interface{ IsBoolFlag() bool })
-		if _, ok := value.(*truth); ok {
-			isSwitch = true
-		}
+		_, isMarkup := o.field(newConfig()).(*markupFlag)
+		isSwitch := value.kind == "bool" || isMarkup
 		switch {
 		case o.text == "" || o.in == 0:
 			t.Errorf("--%s: no text, or no command has it", o.name)

@@ -65,8 +65,6 @@ type startAt struct {
 	set bool
 }
 
-func (s *startAt) Type() string { return "when" }
-
 func (s *startAt) Set(value string) (err error) {
 	s.Start, err = follow.ParseStart(value)
 	s.set = err == nil

@@ -58,11 +58,11 @@ const environmentOfFlags = "Each flag is also read from the environment, under i
 
 // listFlags writes the flags to list, group by group. If brief is set, it leaves out option.more.
 func listFlags(b *strings.Builder, list func(*option) bool, brief bool) {
-	for g := range groups {
-		head := "\n" + groups[g].title + ":\n"
-		for i := range options {
-			o := &options[i]
-			if o.group != group(g) || !list(o) {
+	for _, g := range options {
+		head := "\n" + g.title + ":\n"
+		for i := range g.flags {
+			o := &g.flags[i]
+			if !list(o) {
 				continue
 			}
 			b.WriteString(head)
@@ -73,8 +73,8 @@ func listFlags(b *strings.Builder, list func(*option) bool, brief bool) {
 			}
 			flagLine(b, o.spelling(), text+o.remarks())
 		}
-		if head == "" && groups[g].note != "" {
-			b.WriteString("  " + wrap(groups[g].note, 2) + "\n")
+		if head == "" && g.note != "" {
+			b.WriteString("  " + wrap(g.note, 2) + "\n")
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (o *option) fullText() string {
 // remarks returns what follows the text: whether the flag is repeatable, and its default value.
 func (o *option) remarks() string {
 	var remarks []string
-	if o.repeatable() {
+	if o.valueIn(&config{}).kind == repeated {
 		remarks = append(remarks, "repeatable")
 	}
 	if o.preset != "" {

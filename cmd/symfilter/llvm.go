@@ -44,9 +44,9 @@ Accepted, without effect on markup, as by llvm-symbolizer: -a -i -p --adjust-vma
 // llvmHelp returns what --filter-markup --help prints.
 func llvmHelp() string {
 	var own []string
-	for i := range options {
-		name := "--" + options[i].name
-		if _, theirs := llvmAlone[name]; options[i].in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
+	for o := range allOptions() {
+		name := "--" + o.name
+		if _, theirs := llvmAlone[name]; o.in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
 			own = append(own, name)
 		}
 	}

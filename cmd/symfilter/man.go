@@ -50,15 +50,14 @@ func manPage(version, date string) string {
 		}
 	}
 	b.WriteString(".SH OPTIONS\n")
-	for g := range groups {
-		b.WriteString(".SS " + troff(groups[g].title) + "\n")
-		for i := range options {
-			if o := &options[i]; o.group == group(g) {
-				b.WriteString(".TP\n.B " + troff(o.spelling()) + "\n" + troff(o.fullText()+o.remarks()) + "\n")
-			}
+	for _, g := range options {
+		b.WriteString(".SS " + troff(g.title) + "\n")
+		for i := range g.flags {
+			o := &g.flags[i]
+			b.WriteString(".TP\n.B " + troff(o.spelling()) + "\n" + troff(o.fullText()+o.remarks()) + "\n")
 		}
-		if groups[g].note != "" {
-			b.WriteString(".P\n" + troff(groups[g].note) + "\n")
+		if g.note != "" {
+			b.WriteString(".P\n" + troff(g.note) + "\n")
 		}
 	}
 	for _, section := range [][2]string{{"ENVIRONMENT", environmentOfFlags + "\n\n" + manEnvironment}, {"FILES", manFiles}, {"CHECKPOINTS", manState}, {"EXIT STATUS", manExit}, {"SIGNALS", manSignals}} {

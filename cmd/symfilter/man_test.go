@@ -8,8 +8,7 @@ import (
 
 func TestManPageNamesEveryFlag(t *testing.T) {
 	page, all := manPage("1.2.3", "2026-11-20"), flagsPage()
-	for i := range options {
-		o := &options[i]
+	for o := range allOptions() {
 		if !strings.Contains(page, ".TP\n.B "+troff(o.spelling())+"\n") {
 			t.Errorf("--%s is not in the page", o.name)
 		}

@@ -1,12 +1,19 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/input"
 )
 
-// An option is a row of the table of flags. Registration, every help page, the manual page and
+// An option is a flag: a row of the table options. Registration, every help page, the manual page and
 // completion are made from the table.
 type option struct {
 	name, short string
@@ -19,7 +26,7 @@ type option struct {
 	in          commandSet        // the commands that have the flag
 	on          commandSet        // the commands whose --help lists it
 	words       func() []string   // the values, if there are few
-	field       func(*config) any // a *bool, *string, *[]string or pflag.Value
+	field       func(*config) any // a *bool, *string, *[]string, or a type with Set(string) error
 }
 
 // A commandSet is a set of commands.
@@ -42,238 +49,138 @@ const (
 )
 
 // A group is a group of flags under one heading of the help.
-type group int
-
-const (
-	debugGroup group = iota
-	serverGroup
-	inputGroup
-	outputGroup
-	followGroup
-	runGroup
-	callgrindGroup
-	rtraceGroup
-	indexGroup
-	groupCount
-)
-
-// groups are the headings, and what stands below the flags of a group.
-var groups = [groupCount]struct{ title, note string }{
-	debugGroup: {"Where debug files are, by build ID, in the order of the search",
-		"Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names."},
-	serverGroup:    {"Servers of debug files", ""},
-	inputGroup:     {"What is read, plain or compressed with gzip", ""},
-	outputGroup:    {"What is printed", ""},
-	followGroup:    {"Files that are still being written", ""},
-	runGroup:       {"How it runs", ""},
-	callgrindGroup: {"Flags of symfilter callgrind alone", ""},
-	rtraceGroup:    {"Flags of symfilter rtrace alone: what is kept of a report, in this order", ""},
-	indexGroup:     {"Flags of symfilter index alone", ""},
+type group struct {
+	title string
+	note  string // below the flags
+	flags []option
 }
 
-// options is the table. Its rows are in the order of the help.
-var options = [...]option{
-	{name: "symbol-path", short: "s", metavar: "PATH", group: debugGroup, in: ofMost | ofLLVM, on: ofRuns,
-		text:  "ELF file, .zip file or folder tree",
-		field: func(c *config) any { return &c.symbolPaths }},
-	{name: "obj", metavar: "FILE", group: debugGroup, in: ofMost | ofLLVM,
-		text:  "one ELF file",
-		field: func(c *config) any { return &c.objects }},
-	{name: "build-id-dir", metavar: "DIR", group: debugGroup, in: ofMost | ofLLVM,
-		text:  "folder with files named like ab/cdef.debug",
-		field: func(c *config) any { return &c.trees }},
-	{name: "ids-txt", metavar: "FILE", group: debugGroup, in: ofMost,
-		text:  "file with a build ID and a path on each line",
-		field: func(c *config) any { return &c.idsFiles }},
-	{name: "debug-file-directory", metavar: "DIR", preset: defaultDebugDir, group: debugGroup, in: ofMost | ofLLVM, on: ofFilter,
-		text:  "with .build-id",
-		field: func(c *config) any { return &c.debugDirs }},
-	{name: "no-paths", group: debugGroup, in: ofMost,
-		text:  "open no program or library at a path that a log or report names",
-		field: func(c *config) any { return &c.noPaths }},
-	{name: "dwp", metavar: "FILE", group: debugGroup, in: ofMost,
-		text:  "package of split debug information, if it is not beside the file it belongs to",
-		field: func(c *config) any { return &c.dwp }},
+// allOptions returns the flags of all groups.
+func allOptions() iter.Seq[*option] {
+	return func(yield func(*option) bool) {
+		for g := range options {
+			for i := range options[g].flags {
+				if !yield(&options[g].flags[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
-	{name: "debuginfod-urls", metavar: "URLS", group: serverGroup, in: ofMost | ofLLVM,
-		text:  "servers, separated by blanks; system: those that /etc/debuginfod names",
-		field: func(c *config) any { return &c.serverWords }},
-	{name: "debuginfod", group: serverGroup, in: ofMost,
-		text:  "ask the system's servers if no others are named",
-		field: func(c *config) any { return &c.servers }},
-	{name: "no-debuginfod", group: serverGroup, in: ofMost,
-		text:  "ask no server; the cache is still read",
-		field: func(c *config) any { return &c.noServers }},
-	{name: "offline", group: serverGroup, in: ofMost | ofLLVM,
-		text:  "use no network",
-		field: func(c *config) any { return &c.offline }},
-	{name: "cache-max", metavar: "SIZE", group: serverGroup, in: ofMost | ofLLVM,
-		text:  "limit of the cache; files not read for longest are removed first",
-		field: func(c *config) any { return &c.cacheMax }},
-
-	{name: "input", metavar: "FORMAT", group: inputGroup, in: ofMost, words: input.Names,
-		text:  "auto (default), markup, cri, docker, valgrind, callgrind or rtrace",
-		more:  "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, and are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence",
-		field: func(c *config) any { return &c.input }},
-	{name: "sysroot", metavar: "DIR", group: inputGroup, in: ofMost, on: ofReports,
-		text:  "where the files that a report or profile names are, if not at /",
-		field: func(c *config) any { return &c.sysroot }},
-	{name: "map", metavar: "FILE", group: inputGroup, in: ofMost, on: ofValgrind,
-		text:  "where the files were loaded: /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=...",
-		field: func(c *config) any { return &c.mapFiles }},
-	{name: "bias", metavar: "OBJ=0xADDR", group: inputGroup, in: ofMost, on: ofValgrind,
-		text:  "where one file was loaded, less where it was linked",
-		field: func(c *config) any { return &c.biasWords }},
-
-	{name: "inclusive", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "order by the cost of a function and all that it called",
-		field: func(c *config) any { return &c.callgrind.inclusive }},
-	{name: "tree", metavar: "WHOM", preset: "none", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind, words: trees,
-		text:  "with each function also print: caller, calling, both or none",
-		field: func(c *config) any { return &c.callgrind.tree }},
-	{name: "threshold", metavar: "PERCENT", preset: "99", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "list functions until they have this share of the cost",
-		more:  "with --inclusive: those that each cost more than the rest of it",
-		field: func(c *config) any { return &c.callgrind.threshold }},
-	{name: "show", metavar: "EVENTS", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "columns: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas",
-		field: func(c *config) any { return &c.callgrind.show }},
-	{name: "sort", metavar: "EVENTS", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "order by these events; otherwise in the order of the columns",
-		field: func(c *config) any { return &c.callgrind.sort }},
-	{name: "source", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "also print source files below the current folder, with the cost of each line",
-		field: func(c *config) any { return &c.callgrind.source }},
-	{name: "source-root", metavar: "DIR", group: callgrindGroup, in: ofCallgrind, on: ofCallgrind,
-		text:  "print source files below this folder instead",
-		field: func(c *config) any { return &c.callgrind.roots }},
-
-	{name: "depth", metavar: "N", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "the first N frames of each backtrace",
-		field: func(c *config) any { return &c.rtrace.depth }},
-	{name: "resource", metavar: "MASK", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "calls for these types of resources, <1>, <2>, ... (hex)",
-		field: func(c *config) any { return &c.rtrace.resources }},
-	{name: "call-address", metavar: "ADDR", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "calls from this address, or from a range 0x...-0x...",
-		field: func(c *config) any { return (*ranges)(&c.rtrace.processing.Addresses) }},
-	{name: "include", metavar: "FILE", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "calls whose indexes this file lists, one on a line",
-		field: func(c *config) any { return &c.rtrace.include }},
-	{name: "exclude", metavar: "FILE", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "calls whose indexes this file does not list",
-		field: func(c *config) any { return &c.rtrace.exclude }},
-	{name: "context", metavar: "MASK", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "calls within these contexts, @1, @2, ... (hex); 0: calls in no context",
-		field: func(c *config) any { return &c.rtrace.contexts }},
-	{name: "leaks", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "what was allocated and not freed, with totals",
-		field: func(c *config) any { return &c.rtrace.processing.Leaks }},
-	{name: "compress", group: rtraceGroup, in: ofRTrace, on: ofRTrace,
-		text:  "one entry for all calls with the same backtrace",
-		field: func(c *config) any { return &c.rtrace.processing.Compress }},
-	{name: "sort", metavar: "ORDER", preset: "size-asc", group: rtraceGroup, in: ofRTrace, on: ofRTrace, words: orders,
-		text:  "order of these entries: size, size-asc, count or count-asc",
-		field: func(c *config) any { return &c.rtrace.sort }},
-
-	{name: "output", metavar: "FORM", group: outputGroup, in: ofMost, on: ofRuns, words: outputs,
-		text:  "text (default), json (an object per line) or markup",
-		more:  "of a profile also callgrind, and of a report of sp-rtrace also rtrace: the input with names",
-		field: func(c *config) any { return &c.output }},
-	{name: "color", metavar: "WHEN", alone: "always", group: outputGroup, in: ofMost | ofLLVM, on: ofFilter, words: colors,
-		text:  "auto, always or never; without a value: always",
-		field: func(c *config) any { return (*string)(&c.color) }},
-	{name: "raw", group: outputGroup, in: ofMost,
-		text:  "pass control characters to a terminal unchanged",
-		field: func(c *config) any { return &c.raw }},
-	{name: "no-demangle", group: outputGroup, in: ofMost | ofLLVM,
-		text:  "print names as the linker has them",
-		field: func(c *config) any { return &c.noDemangle }},
-	{name: "no-inlines", group: outputGroup, in: ofMost,
-		text:  "print one frame for each address, without inlined calls",
-		field: func(c *config) any { return &c.noInlines }},
-	{name: "basenames", group: outputGroup, in: ofMost | ofLLVM, on: ofFilter,
-		text:  "print source files without their folders",
-		field: func(c *config) any { return &c.basenames }},
-	{name: "prefix-map", metavar: "OLD=NEW", group: outputGroup, in: ofMost, on: ofReports,
-		text:  "print NEW for OLD at the start of source paths",
-		more:  "also in the paths at which the files of a report or profile are looked for",
-		field: func(c *config) any { return &c.prefixes }},
-	{name: "omit-module-lines", group: outputGroup, in: ofMost,
-		text:  "leave out the lines that list modules",
-		field: func(c *config) any { return &c.noModules }},
-	{name: "dumpfile-output", metavar: "FILE", group: outputGroup, in: ofMost,
-		text:  "write the dump files in the log as a JSON list, like Fuchsia's symbolizer",
-		field: func(c *config) any { return &c.dumps }},
-	{name: "style", metavar: "STYLE", group: outputGroup, in: ofMost | ofLLVM, on: ofFilter, words: styles,
-		text:  "llvm: like llvm-symbolizer, with its flags",
-		field: func(c *config) any { return &c.style }},
-	{name: "filter-markup", group: outputGroup, in: ofMost,
-		text:  "the same as --style=llvm; --filter-markup --help lists the flags",
-		field: func(c *config) any { return &markupFlag{&c.style} }},
-
-	{name: "follow", short: "F", group: followGroup, in: ofMost, on: ofFilter,
-		text:  "keep reading FILEs as they grow, across rotation",
-		more:  "files are followed by name: across rename, removal and truncation; a quoted pattern also finds new files",
-		field: func(c *config) any { return &c.follow.on }},
-	{name: "state", metavar: "FILE", group: followGroup, in: ofMost, on: ofFilter,
-		text:  "with -F: checkpoint from which the next run continues",
-		more:  "no line is lost and few are printed twice, even if symfilter or the reader of its output is killed",
-		field: func(c *config) any { return &c.follow.state }},
-	{name: "start-at", metavar: "WHEN", group: followGroup, in: ofMost,
-		text:  "where to start in files without a checkpoint: beginning (default), end or DURATION",
-		more:  "with DURATION: at the beginning of files written to within that time, rotated ones included",
-		field: func(c *config) any { return &c.follow.start }},
-	{name: "poll", group: followGroup, in: ofMost,
-		text:  "check the files regularly instead of waiting for events",
-		more:  "file systems known to give no events are always checked so",
-		field: func(c *config) any { return &c.follow.poll }},
-	{name: "rotate-wait", metavar: "TIME", group: followGroup, in: ofMost,
-		text:  "how long a renamed file is kept open after its last line, for late ones",
-		more:  "by default until it is removed",
-		field: func(c *config) any { return &c.follow.wait }},
-	{name: "with-filename", short: "H", group: followGroup, in: ofMost,
-		text:  "begin each line with the name of its file",
-		more:  "with --output=json each object has it",
-		field: func(c *config) any { return &c.follow.withName }},
-
-	{name: "process-key", metavar: "KEY", group: runGroup, in: ofMost, words: processKeys,
-		text:  "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group",
-		field: func(c *config) any { return &c.process }},
-	{name: "wait", metavar: "DURATION", group: runGroup, in: ofMost | ofLLVM, on: ofFilter,
-		text:  "longest wait for a debug file (2s; 90s for FILEs)",
-		field: func(c *config) any { return &c.wait }},
-	{name: "max-memory", metavar: "SIZE", preset: "512M", group: runGroup, in: ofMost | ofLLVM,
-		text:  "limit of memory in bytes, such as 512M or 2G",
-		field: func(c *config) any { return &c.maxMemory }},
-	{name: "no-index", group: runGroup, in: ofMost | ofLLVM,
-		text:  "keep no index of debug files for the next run",
-		field: func(c *config) any { return &c.noIndex }},
-	{name: "again", group: indexGroup, in: ofIndex, on: ofIndex,
-		text:  "replace indexes that exist",
-		field: func(c *config) any { return &c.again }},
-	{name: "no-sandbox", group: runGroup, in: ofAll | ofLLVM, on: ofIndex,
-		text:  "keep the rights that are given up on Linux before a log or file is read",
-		more:  "they are: starting other programs; sockets, if no server is named; writing, except to the folders named and the caches",
-		field: func(c *config) any { return &c.noSandbox }},
-	{name: "strict", group: runGroup, in: ofMost, on: ofFilter,
-		text:  "exit with 3 if an address stayed unresolved",
-		field: func(c *config) any { return &c.strict }},
-	{name: "explain", group: runGroup, in: ofMost | ofLLVM, on: ofFilter,
-		text:  "at the end: what stayed unresolved, why, what to do",
-		field: func(c *config) any { return &c.explain }},
-	{name: "quiet", short: "q", group: runGroup, in: ofAll | ofLLVM, on: ofFilter | ofIndex,
-		text:  "print no diagnostics",
-		field: func(c *config) any { return &c.quiet }},
-	{name: "verbose", short: "v", group: runGroup, in: ofMost, on: ofFilter,
-		text:  "print all diagnostics, and at the end the files used",
-		field: func(c *config) any { return &c.verbose }},
-	{name: "version", group: runGroup, in: ofAll, on: ofFilter,
-		text:  "print the version",
-		field: func(c *config) any { return &c.version }},
-	{name: "help", short: "h", group: runGroup, in: ofAll | ofText, on: ofFilter,
-		text:  "print this help",
-		field: func(c *config) any { return &c.help }},
+// options is the table: groups of flags, in the order of the help. It is data, so that it costs nothing
+// at the start of the program.
+var options = [...]group{
+	{title: "Where debug files are, by build ID, in the order of the search",
+		note: "Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names.", flags: []option{
+			{name: "symbol-path", short: "s", metavar: "PATH", in: ofMost | ofLLVM, on: ofRuns, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
+			{name: "obj", metavar: "FILE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
+			{name: "build-id-dir", metavar: "DIR", in: ofMost | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
+			{name: "ids-txt", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
+			{name: "debug-file-directory", metavar: "DIR", preset: defaultDebugDir, in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.debugDirs }, text: "with .build-id"},
+			{name: "no-paths", in: ofMost, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
+			{name: "dwp", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dwp }, text: "package of split debug information, if it is not beside the file it belongs to"},
+		}},
+	{title: "Servers of debug files", flags: []option{
+		{name: "debuginfod-urls", metavar: "URLS", in: ofMost | ofLLVM, field: func(c *config) any { return &c.serverWords },
+			text: "servers, separated by blanks; system: those that /etc/debuginfod names"},
+		{name: "debuginfod", in: ofMost, field: func(c *config) any { return &c.servers }, text: "ask the system's servers if no others are named"},
+		{name: "no-debuginfod", in: ofMost, field: func(c *config) any { return &c.noServers }, text: "ask no server; the cache is still read"},
+		{name: "offline", in: ofMost | ofLLVM, field: func(c *config) any { return &c.offline }, text: "use no network"},
+		{name: "cache-max", metavar: "SIZE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.cacheMax }, text: "limit of the cache; files not read for longest are removed first"},
+	}},
+	{title: "What is read, plain or compressed with gzip", flags: []option{
+		{name: "input", metavar: "FORMAT", in: ofMost, words: input.Names, field: func(c *config) any { return &c.input },
+			text: "auto (default), markup, cri, docker, valgrind, callgrind or rtrace",
+			more: "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, and are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence"},
+		{name: "sysroot", metavar: "DIR", in: ofMost, on: ofReports, field: func(c *config) any { return &c.sysroot }, text: "where the files that a report or profile names are, if not at /"},
+		{name: "map", metavar: "FILE", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
+			text: "where the files were loaded: /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
+		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "where one file was loaded, less where it was linked"},
+	}},
+	{title: "What is printed", flags: []option{
+		{name: "output", metavar: "FORM", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.output },
+			text: "text (default), json (an object per line) or markup",
+			more: "of a profile also callgrind, and of a report of sp-rtrace also rtrace: the input with names"},
+		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
+			text: "auto, always or never; without a value: always"},
+		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
+		{name: "no-demangle", in: ofMost | ofLLVM, field: func(c *config) any { return &c.noDemangle }, text: "print names as the linker has them"},
+		{name: "no-inlines", in: ofMost, field: func(c *config) any { return &c.noInlines }, text: "print one frame for each address, without inlined calls"},
+		{name: "basenames", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.basenames }, text: "print source files without their folders"},
+		{name: "prefix-map", metavar: "OLD=NEW", in: ofMost, on: ofReports, field: func(c *config) any { return &c.prefixes },
+			text: "print NEW for OLD at the start of source paths",
+			more: "also in the paths at which the files of a report or profile are looked for"},
+		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "leave out the lines that list modules"},
+		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write the dump files in the log as a JSON list, like Fuchsia's symbolizer"},
+		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, on: ofFilter, words: styles, field: func(c *config) any { return &c.style }, text: "llvm: like llvm-symbolizer, with its flags"},
+		{name: "filter-markup", in: ofMost, field: func(c *config) any { return &markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists the flags"},
+	}},
+	{title: "Files that are still being written", flags: []option{
+		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },
+			text: "keep reading FILEs as they grow, across rotation",
+			more: "files are followed by name: across rename, removal and truncation; a quoted pattern also finds new files"},
+		{name: "state", metavar: "FILE", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.state },
+			text: "with -F: checkpoint from which the next run continues",
+			more: "no line is lost and few are printed twice, even if symfilter or the reader of its output is killed"},
+		{name: "start-at", metavar: "WHEN", in: ofMost, field: func(c *config) any { return &c.follow.start },
+			text: "where to start in files without a checkpoint: beginning (default), end or DURATION",
+			more: "with DURATION: at the beginning of files written to within that time, rotated ones included"},
+		{name: "poll", in: ofMost, field: func(c *config) any { return &c.follow.poll },
+			text: "check the files regularly instead of waiting for events",
+			more: "file systems known to give no events are always checked so"},
+		{name: "rotate-wait", metavar: "TIME", in: ofMost, field: func(c *config) any { return &c.follow.wait },
+			text: "how long a renamed file is kept open after its last line, for late ones",
+			more: "by default until it is removed"},
+		{name: "with-filename", short: "H", in: ofMost, field: func(c *config) any { return &c.follow.withName },
+			text: "begin each line with the name of its file",
+			more: "with --output=json each object has it"},
+	}},
+	{title: "How it runs", flags: []option{
+		{name: "process-key", metavar: "KEY", in: ofMost, words: processKeys, field: func(c *config) any { return &c.process },
+			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},
+		{name: "wait", metavar: "DURATION", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
+		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofMost | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
+		{name: "no-index", in: ofMost | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},
+		{name: "no-sandbox", in: ofAll | ofLLVM, on: ofIndex, field: func(c *config) any { return &c.noSandbox },
+			text: "keep the rights that are given up on Linux before a log or file is read",
+			more: "they are: starting other programs; sockets, if no server is named; writing, except to the folders named and the caches"},
+		{name: "strict", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
+		{name: "explain", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.explain }, text: "at the end: what stayed unresolved, why, what to do"},
+		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
+		{name: "verbose", short: "v", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
+		{name: "version", in: ofAll, on: ofFilter, field: func(c *config) any { return &c.version }, text: "print the version"},
+		{name: "help", short: "h", in: ofAll | ofText, on: ofFilter, field: func(c *config) any { return &c.help }, text: "print this help"},
+	}},
+	{title: "Flags of symfilter callgrind alone", flags: []option{
+		{name: "inclusive", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.inclusive }, text: "order by the cost of a function and all that it called"},
+		{name: "tree", metavar: "WHOM", preset: "none", in: ofCallgrind, words: trees, field: func(c *config) any { return &c.callgrind.tree },
+			text: "with each function also print: caller, calling, both or none"},
+		{name: "threshold", metavar: "PERCENT", preset: "99", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.threshold },
+			text: "list functions until they have this share of the cost",
+			more: "with --inclusive: those that each cost more than the rest of it"},
+		{name: "show", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.show },
+			text: "columns: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas"},
+		{name: "sort", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.sort }, text: "order by these events; otherwise in the order of the columns"},
+		{name: "source", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.source }, text: "also print source files below the current folder, with the cost of each line"},
+		{name: "source-root", metavar: "DIR", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.roots }, text: "print source files below this folder instead"},
+	}},
+	{title: "Flags of symfilter rtrace alone: what is kept of a report, in this order", flags: []option{
+		{name: "depth", metavar: "N", in: ofRTrace, field: func(c *config) any { return &c.rtrace.depth }, text: "the first N frames of each backtrace"},
+		{name: "resource", metavar: "MASK", in: ofRTrace, field: func(c *config) any { return &c.rtrace.resources }, text: "calls for these types of resources, <1>, <2>, ... (hex)"},
+		{name: "call-address", metavar: "ADDR", in: ofRTrace, field: func(c *config) any { return (*ranges)(&c.rtrace.processing.Addresses) },
+			text: "calls from this address, or from a range 0x...-0x..."},
+		{name: "include", metavar: "FILE", in: ofRTrace, field: func(c *config) any { return &c.rtrace.include }, text: "calls whose indexes this file lists, one on a line"},
+		{name: "exclude", metavar: "FILE", in: ofRTrace, field: func(c *config) any { return &c.rtrace.exclude }, text: "calls whose indexes this file does not list"},
+		{name: "context", metavar: "MASK", in: ofRTrace, field: func(c *config) any { return &c.rtrace.contexts }, text: "calls within these contexts, @1, @2, ... (hex); 0: calls in no context"},
+		{name: "leaks", in: ofRTrace, field: func(c *config) any { return &c.rtrace.processing.Leaks }, text: "what was allocated and not freed, with totals"},
+		{name: "compress", in: ofRTrace, field: func(c *config) any { return &c.rtrace.processing.Compress }, text: "one entry for all calls with the same backtrace"},
+		{name: "sort", metavar: "ORDER", preset: "size-asc", in: ofRTrace, words: orders, field: func(c *config) any { return &c.rtrace.sort },
+			text: "order of these entries: size, size-asc, count or count-asc"},
+	}},
+	{title: "Flags of symfilter index alone", flags: []option{
+		{name: "again", in: ofIndex, field: func(c *config) any { return &c.again }, text: "replace indexes that exist"},
+	}},
 }
 
 // The words that flags of few values take.
@@ -288,8 +195,7 @@ func processKeys() []string { return []string{"fuchsia", "logcat", "syslog"} }
 
 // define adds the flags of the commands in to set; they write to c.
 func (c *config) define(set *pflag.FlagSet, in commandSet) {
-	for i := range options {
-		o := &options[i]
+	for o := range allOptions() {
 		if o.in&in == 0 {
 			continue
 		}
@@ -301,34 +207,65 @@ func (c *config) define(set *pflag.FlagSet, in commandSet) {
 	}
 }
 
+// A value is the value of a flag, as the library that parses flags wants it.
+type value struct {
+	set  func(string) error
+	kind string
+}
+
+func (v value) Set(s string) error { return v.set(s) }
+func (v value) Type() string       { return v.kind }
+func (value) String() string       { return "" }
+
+// repeated is the kind of values that are lists: completion offers their flags again.
+const repeated = "stringArray"
+
 // valueIn returns the value of the flag in c.
-func (o *option) valueIn(c *config) pflag.Value {
+func (o *option) valueIn(c *config) value {
 	switch p := o.field(c).(type) {
 	case *bool:
-		return (*truth)(p)
-	case *[]string:
-		return &stringList{list: p}
+		return value{kind: "bool", set: func(s string) (err error) {
+			if *p, err = strconv.ParseBool(s); err != nil {
+				return errors.New("not true or false")
+			}
+			return nil
+		}}
 	case *string:
-		return &word{p, o.words}
-	case pflag.Value:
-		return p
+		return value{set: func(s string) error {
+			if o.words != nil && !slices.Contains(o.words(), s) {
+				words := o.words()
+				last := len(words) - 1
+				return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
+			}
+			*p = s
+			return nil
+		}}
+	case *[]string:
+		first := true // which replaces the default
+		return value{kind: repeated, set: func(s string) error {
+			if s == "" {
+				return errEmpty
+			}
+			if first {
+				*p, first = nil, false
+			}
+			*p = append(*p, s)
+			return nil
+		}}
+	case *ranges:
+		return value{kind: repeated, set: p.Set}
+	case interface{ Set(string) error }:
+		return value{set: p.Set}
 	}
 	panic("--" + o.name + " has a value of no known type")
 }
 
-// repeatable reports whether the flag may be given more than once.
-func (o *option) repeatable() bool {
-	switch o.field(&config{}).(type) {
-	case *[]string, *ranges:
-		return true
-	}
-	return false
-}
+var errEmpty = errors.New("an empty value")
 
 // find returns the first flag called name that one of the commands in has; nil if none has it.
 func find(name string, in commandSet) *option {
-	for i := range options {
-		if o := &options[i]; o.name == name && o.in&in != 0 {
+	for o := range allOptions() {
+		if o.name == name && o.in&in != 0 {
 			return o
 		}
 	}

@@ -87,9 +87,6 @@ type mask struct {
 	set  bool
 }
 
-func (m *mask) String() string { return strconv.FormatUint(m.bits, 16) }
-func (m *mask) Type() string   { return "mask" }
-
 func (m *mask) Set(s string) (err error) {
 	if m.bits, err = parseHex(strings.TrimPrefix(s, "@")); err != nil {
 		return fmt.Errorf("not a mask: write the sum of the bits that the report lists, in hex")
@@ -104,9 +101,6 @@ type depth struct {
 	set    bool
 }
 
-func (d *depth) String() string { return strconv.Itoa(d.frames) }
-func (d *depth) Type() string   { return "number" }
-
 func (d *depth) Set(s string) (err error) {
 	if d.frames, err = strconv.Atoi(s); err != nil || d.frames < 0 {
 		return fmt.Errorf("not a number of frames")
@@ -117,9 +111,6 @@ func (d *depth) Set(s string) (err error) {
 
 // ranges are a flag of addresses, and of ranges as maps have them.
 type ranges []rtrace.Range
-
-func (r *ranges) String() string { return "" }
-func (r *ranges) Type() string   { return "address" }
 
 func (r *ranges) Set(s string) error {
 	from, to, is := strings.Cut(s, "-")
