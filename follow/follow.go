@@ -252,7 +252,7 @@ func (o *Options) check() error {
 	case slices.Contains(o.Names, ""):
 		return errors.New("the name of a file to follow is empty")
 	case o.Open == nil:
-		return errors.New("Open is nil: nothing takes the lines")
+		return errors.New("no Options.Open: nothing takes the lines")
 	case o.Interval < 0:
 		return fmt.Errorf("an interval of %v is less than nothing", o.Interval)
 	case o.Workers < 0:

@@ -594,7 +594,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no names of files to follow":              func(o *Options) { o.Names = nil },
 		"the name of a file to follow is empty":    func(o *Options) { o.Names = []string{"a", ""} },
-		"Open is nil: nothing takes the lines":     func(o *Options) { o.Open = nil },
+		"no Options.Open: nothing takes the lines":     func(o *Options) { o.Open = nil },
 		"an interval of -1ns is less than nothing": func(o *Options) { o.Interval = -1 },
 		"-3 workers are less than none":            func(o *Options) { o.Workers = -3 },
 	} {

@@ -8,7 +8,7 @@ type outlet struct {
 	quiet bool
 }
 
-var errNoSink = errors.New("Open returned no Sink, or one without a Writer")
+var errNoSink = errors.New("no Sink from Options.Open, or one without a Writer")
 
 // sink opens a sink for the source. The error is a sinkError.
 func (s *source) sink() (*outlet, error) {

@@ -58,7 +58,7 @@ func libraries(t *testing.T, n int) (names []string) {
 // object files it names.
 func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	const wait = 2 * time.Second
-	base := func(i int) int { return 0x7f0000000000 + i<<24 }
+	base := func(i int) uint64 { return 0x7f0000000000 + uint64(i)<<24 }
 	valgrindReport := func(names []string) string {
 		var b strings.Builder
 		b.WriteString("<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n<tool>memcheck</tool>\n<args><vargv><exe>valgrind</exe></vargv><argv><exe>/bin/a</exe></argv></args>\n")
@@ -89,7 +89,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	valgrindOptions := func(o report.Options, names []string) valgrind.Options {
 		v := valgrind.Options{Options: o}
 		for i, name := range names {
-			v.Maps = append(v.Maps, valgrind.Bias(name, uint64(base(i))))
+			v.Maps = append(v.Maps, valgrind.Bias(name, base(i)))
 		}
 		return v
 	}
