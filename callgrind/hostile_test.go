@@ -1,6 +1,8 @@
 package callgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
 	"io"
@@ -149,7 +151,7 @@ func TestProfilesShareABudget(t *testing.T) {
 	}
 	for _, tt := range floods {
 		t.Run(tt.name, func(t *testing.T) {
-			budget := NewBudget(most)
+			budget := report.NewBudget(most, nil)
 			for _, output := range []Output{JSON, Profile} {
 				var reports [2]*Report
 				var totals [2]totalOf
@@ -164,7 +166,7 @@ func TestProfilesShareABudget(t *testing.T) {
 						}
 					}
 				}
-				if used := budget.used.Load(); used > most || used < most/2 && !(tt.name == "jumps" && output == JSON) { // JSON has no jumps
+				if used := budget.Used(); used > most || used < most/2 && !(tt.name == "jumps" && output == JSON) { // JSON has no jumps
 					t.Errorf("%v: %d KiB are used of %d", output, used>>10, most>>10)
 				}
 				if live := liveHeap(); live > 2*most {
@@ -178,7 +180,7 @@ func TestProfilesShareABudget(t *testing.T) {
 						t.Errorf("functions cost %d, lines %d", totals[i].self, lines)
 					}
 				}
-				if used := budget.used.Load(); used != 0 {
+				if used := budget.Used(); used != 0 {
 					t.Errorf("%v: %d bytes were not given back", output, used)
 				}
 			}

@@ -50,7 +50,7 @@ const moduleShift = 40
 
 // Close renders what is left. It does not close the sink.
 func (r *renderer) Close() error {
-	defer r.share.release()
+	defer r.share.Release()
 	err := r.Reader.Close()
 	r.flush()
 	told := 0

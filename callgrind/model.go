@@ -155,9 +155,9 @@ func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
 	}
-	if !m.hasRoom(s.keyCost(), m.r.share.of.most/8) || len(s.keys) >= math.MaxInt32 {
+	if !m.hasRoom(s.keyCost(), m.r.share.Of.Most()/8) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.of.most>>20)
+		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.Of.Most()>>20)
 	}
 	return m.full
 }
@@ -172,7 +172,7 @@ func (m *model) hasRoom(more, spare int64) bool {
 	if need <= m.charged {
 		return true
 	}
-	if !m.r.share.take(need-m.charged, spare) {
+	if !m.r.share.Take(need-m.charged, spare) {
 		return false
 	}
 	m.charged = need

@@ -32,8 +32,8 @@ type Options struct {
 
 	// Budget bounds the heap that the names, places and calls of the profile take. If it is full,
 	// places that are new count for their functions, with a diagnostic. Profiles that are read at
-	// the same time may share one. Nil: DefaultMaxMemory for this profile alone.
-	Budget *Budget
+	// the same time may share one. Nil: report.DefaultMaxMemory for this profile alone.
+	Budget *report.Budget
 
 	// Foreign takes the lines that are not of a profile, as they came, before the table is printed;
 	// it is closed before that. It is for NewReport with Table; NewMarkup makes text of such lines.

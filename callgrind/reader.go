@@ -1,6 +1,8 @@
 package callgrind
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bytes"
 	"fmt"
 )
@@ -62,12 +64,9 @@ func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
 	return newReader(handle, diagnose, nil)
 }
 
-// newReader is NewReader within a budget; nil is one of DefaultMaxMemory for this profile alone.
-func newReader(handle func(*Record) error, diagnose func(string), b *Budget) *Reader {
-	if b == nil {
-		b = NewBudget(DefaultMaxMemory)
-	}
-	r := &Reader{handle: handle, diagnose: diagnose, share: allotment{of: b}, told: make(map[string]int), positions: 1, addr: -1}
+// newReader is NewReader within a budget, which may be nil.
+func newReader(handle func(*Record) error, diagnose func(string), b *report.Budget) *Reader {
+	r := &Reader{handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, told: make(map[string]int), positions: 1, addr: -1}
 	r.names = newNames(&r.share)
 	return r
 }

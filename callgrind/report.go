@@ -94,7 +94,7 @@ func (r *Report) endForeign() error {
 
 // Close prints the report. It does not close the writer.
 func (r *Report) Close() error {
-	defer r.share.release()
+	defer r.share.Release()
 	err := r.Reader.Close()
 	if e := r.endForeign(); err == nil {
 		err = e

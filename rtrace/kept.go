@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"cmp"
 	"fmt"
 	"maps"
@@ -18,8 +20,9 @@ type kept struct {
 	later      bool               // calls do not come in their order: what is freed is found out at the end
 	comments   []comment
 
-	used, most int64 // bytes
-	leftOut    int   // calls that did not fit
+	share   report.Share
+	used    int64 // bytes
+	leftOut int   // calls that did not fit
 }
 
 // A call is one of a report, with its arguments.
@@ -75,14 +78,15 @@ type comment struct {
 }
 
 func (k *kept) reset(p *Processing) {
-	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), most: p.MaxMemory}
-	if k.most <= 0 {
-		k.most = DefaultMaxMemory
-	}
+	k.share.Release()
+	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(p.Budget)}
 }
 
 // fits reports whether there is room for so many bytes more.
-func (k *kept) fits(size int64) bool { return k.used+size <= k.most }
+func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
+
+// mebibytes returns the budget, for messages.
+func (k *kept) mebibytes() int64 { return k.share.Of.Most() >> 20 }
 
 // comment keeps a comment.
 func (k *kept) comment(p *processor, rec *Record) {
@@ -90,7 +94,7 @@ func (k *kept) comment(p *processor, rec *Record) {
 		k.used += size
 		k.comments = append(k.comments, comment{string(rec.Raw), k.index})
 	} else {
-		p.teller.tell(fmt.Sprintf("comments do not fit into %d MiB of memory: the rest of them is left out (--max-memory)", k.most>>20))
+		p.teller.tell(fmt.Sprintf("comments do not fit into %d MiB of memory: the rest of them is left out (--max-memory)", k.mebibytes()))
 	}
 }
 

@@ -19,9 +19,6 @@ const (
 	maxAnswers  = 1 << 14  // addresses whose frames are remembered
 	maxIndexes  = 1 << 22  // indexes of calls in a file of them
 	maxTold     = 1 << 10  // diagnostics, each of which is told once
-
-	// DefaultMaxMemory bounds what Leaks and Compress keep, in bytes: nearly two million calls.
-	DefaultMaxMemory = 256 << 20
 )
 
 // What a record costs beside its bytes, in bytes.

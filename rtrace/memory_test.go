@@ -55,7 +55,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	for _, form := range []string{"rtrace --leaks", "json --compress", "markup --leaks --compress"} {
 		var said []string
 		o := Options{Options: report.Options{Diagnose: func(s string) { said = append(said, s) }}}
-		o.Processing.MaxMemory = most
+		o.Processing.Budget = report.NewBudget(int64(most), nil)
 		var out strings.Builder
 		w := translation(t, form, &out, o)
 		before := live()
@@ -146,7 +146,7 @@ func TestHostileReportsAreBounded(t *testing.T) {
 		"lines that look like calls": repeat(n, "%d. f(\n"),
 	}
 	o := Options{Options: report.Options{PrefixMap: fixtures(t), Symbolizer: newSymbolizer(t), Wait: 1 << 40}}
-	o.Processing.MaxMemory = 16 << 20
+	o.Processing.Budget = report.NewBudget(16<<20, nil)
 	for name, input := range reports {
 		for _, form := range []string{"rtrace", "json", "markup --leaks", "rtrace --compress --call-address=0x1 --depth=3"} {
 			before := live()

@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"github.com/symfilter/symfilter/report"
+
 	"bufio"
 	"fmt"
 	"hash/maphash"
@@ -45,9 +47,9 @@ type Processing struct {
 	Compress bool
 	Sort     Order
 
-	// MaxMemory bounds what Leaks and Compress keep, in bytes; 0 means
-	// DefaultMaxMemory. What does not fit is left out, with a diagnostic.
-	MaxMemory int64
+	// Budget bounds what Leaks and Compress keep; nil is report.DefaultMaxMemory for this report
+	// alone. What does not fit is left out, with a diagnostic.
+	Budget *report.Budget
 }
 
 // active reports whether anything is to be done.
@@ -421,7 +423,7 @@ func (p *processor) end() error {
 		err = p.kept.print(p)
 	}
 	if n := p.kept.leftOut; n > 0 {
-		p.teller.tell(fmt.Sprintf("%d calls do not fit into %d MiB of memory: they are left out (--max-memory)", n, p.kept.most>>20))
+		p.teller.tell(fmt.Sprintf("%d calls do not fit into %d MiB of memory: they are left out (--max-memory)", n, p.kept.mebibytes()))
 	}
 	p.kept.reset(p.Processing)
 	return err

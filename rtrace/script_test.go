@@ -105,7 +105,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 		case "--exclude":
 			p.Exclude, err = ReadIndexes(strings.NewReader(strings.ReplaceAll(value, ",", "\n")))
 		case "--max-memory":
-			p.MaxMemory = int64(n)
+			p.Budget = report.NewBudget(int64(n), nil)
 		case "--basenames":
 			o.Basenames = true
 		default:

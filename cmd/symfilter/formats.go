@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/symfilter/symfilter/callgrind"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
@@ -51,7 +50,7 @@ type reports struct {
 	sym      *symbolize.Symbolizer
 	ctx      context.Context // ends all waiting
 	prefixes []filter.PrefixMap
-	profiles *callgrind.Budget // of all profiles together
+	profiles *report.Budget // the memory of all reports and profiles together
 	c        *config
 
 	maps []valgrind.Map // of Valgrind's reports
@@ -59,7 +58,7 @@ type reports struct {
 
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
 	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, maps: maps, c: c}
-	r.profiles = callgrind.NewBudget(int64(c.maxMemory) / 2)
+	r.profiles = report.NewBudget(int64(c.maxMemory)/2, sym)
 	return r
 }
 

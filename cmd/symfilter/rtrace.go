@@ -70,7 +70,7 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 // rtrace returns what translates a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
-	o.Processing.MaxMemory = int64(r.c.maxMemory) / 2
+	o.Processing.Budget = r.profiles
 	switch r.output {
 	case outputJSON:
 		o.Output = rtrace.JSON
