@@ -12,6 +12,7 @@ import (
 func (p *printer) object(record string) *jsonout.Buffer {
 	b := (*jsonout.Buffer)(&p.b)
 	b.Line()
+	b.Members(p.members)
 	b.String("record", record)
 	return b
 }

@@ -16,7 +16,7 @@ func NewReport(w io.Writer, o Options) *Report {
 	r.Reader = newReader(r.record, o.Report, o.Budget)
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
-	r.out = printer{w: w}
+	r.out = printer{w: w, members: o.Members}
 	if o.Foreign != nil && o.Output == Table {
 		r.Reader.foreign = r.foreign
 	}
@@ -146,9 +146,10 @@ func (r *Report) note(needed map[Name]int) {
 
 // A printer collects what is printed, until there is enough to be written.
 type printer struct {
-	w   io.Writer
-	b   []byte
-	err error
+	w       io.Writer
+	members []byte // of each object of JSON
+	b       []byte
+	err     error
 }
 
 // sendSize is how many bytes are collected.

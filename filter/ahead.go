@@ -102,7 +102,7 @@ func (a *ahead) run(b []byte) {
 		lo := max(0, hi-aheadPart)
 		asked, found := 0, a.rendered
 		for at := lo; at < hi; {
-			n, _ := findOpen(b[at:hi])
+			n, _ := FindOpen(b[at:hi])
 			if at += n; at == hi {
 				break
 			}

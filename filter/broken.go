@@ -48,7 +48,8 @@ func (f *Filter) survive(do func(), all int) (end int) {
 		f.forgetCurrent()
 		f.quietly(f.closeModule)
 		f.open = nil
-		f.plain(line.text, 0)
+		f.line--
+		f.plain(line.text, 1)
 		f.quietly(func() {
 			f.diagnose(0, fmt.Sprintf("this line broke symfilter and passes as it is; please report it: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
 		})

@@ -34,6 +34,7 @@ type Filter struct {
 	json *jsonOut // nil: the output is text
 
 	out   []byte // printed, not yet at w
+	of    int64  // line of the log that is being printed
 	skip  int    // bytes at the head of out that Flush has passed on already
 	sends int    // times that out was written
 	err   error  // the writer's first; nothing is written behind it
@@ -62,7 +63,7 @@ type Filter struct {
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large
-// blocks, and never closes w.
+// blocks, and never closes w. With [Options.Emit] w is not used.
 func New(w io.Writer, o Options) *Filter {
 	f := &Filter{w: w, o: o, cache: o.Cache, process: new(process)}
 	if o.Output == JSON {
@@ -154,6 +155,7 @@ func (f *Filter) Flush() error {
 	}
 	f.closeModule()
 	f.send()
+	f.printOf(f.line + 1)
 	before := f.state
 	for i := range f.pieces {
 		f.text(&f.pieces[i])
@@ -164,6 +166,23 @@ func (f *Filter) Flush() error {
 	f.passed, f.skip = len(f.tail), n
 	return f.err
 }
+
+// Line returns the number of lines so far: that of the last one, counted from 1.
+func (f *Filter) Line() int64 { return f.line }
+
+// Held returns the number of the module line that is still collecting its maps, or 0. Nothing is
+// printed of lines that merge into it; its own output comes before that of any other later line, in
+// one piece.
+func (f *Filter) Held() int64 {
+	if f.open == nil {
+		return 0
+	}
+	return f.open.line
+}
+
+// InDict reports whether a process is in the middle of a hexdict: then the next line may be part of
+// it, whatever it holds.
+func (f *Filter) InDict() bool { return f.openDicts > 0 }
 
 // Close finishes the last line, as one without a line end, and the module
 // line. It returns the writer's first error.
@@ -229,7 +248,7 @@ func (f *Filter) block(b []byte) {
 			f.ahead.at.Store(int64(at))
 		}
 		if open < at {
-			n, l := findOpen(b[at:])
+			n, l := FindOpen(b[at:])
 			open, lines = at+n, l
 		}
 		if esc < at {
@@ -277,9 +296,11 @@ func nextEscape(b []byte, at int) int {
 // parts of a very long one.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
+	first := f.line + 1
+	f.printOf(first)
 	f.line += int64(lines)
 	if f.json != nil || f.o.Terminal {
-		f.plainLines(b)
+		f.plainLines(b, first)
 		return
 	}
 	if len(b) < directWrite {
@@ -295,6 +316,7 @@ func (f *Filter) plain(b []byte, lines int) {
 func (f *Filter) lineOf(b []byte) {
 	f.line++
 	f.looked = 0
+	f.printOf(f.line)
 	f.current.text, f.current.printed, f.current.sends = b, len(f.out), f.sends
 	text, eol := splitLine(b)
 	f.enter(text)
@@ -334,9 +356,12 @@ func (f *Filter) tokens(text []byte) {
 	}
 }
 
-// plainLines is plain where lines are not passed on as they are.
-func (f *Filter) plainLines(b []byte) {
+// plainLines is plain for lines that are not passed on as they are. The first is this line of the
+// log.
+func (f *Filter) plainLines(b []byte, first int64) {
 	for line := range bytes.Lines(b) {
+		f.printOf(first)
+		first++
 		text, eol := splitLine(line)
 		if f.o.Terminal {
 			f.out = f.visible.append(f.out, text, len(eol) > 0)
@@ -462,8 +487,24 @@ func (f *Filter) send() {
 	}
 }
 
+// printOf notes of which line of the log the output that follows is made. With Options.Emit it sends
+// what was made of another line.
+func (f *Filter) printOf(line int64) {
+	if f.of == line {
+		return
+	}
+	if f.o.Emit != nil {
+		f.send()
+	}
+	f.of = line
+}
+
 func (f *Filter) write(b []byte) {
 	if len(b) == 0 || f.err != nil {
+		return
+	}
+	if f.o.Emit != nil {
+		f.err = f.o.Emit(f.of, b)
 		return
 	}
 	if n, err := f.w.Write(b); err != nil {

@@ -18,6 +18,7 @@ type jsonOut struct {
 	lines   []byte   // objects, not yet at the writer
 	records []record // of the current line
 	size    int      // bytes of records, about
+	extra   []byte   // scratch: what Options.Members has appended
 }
 
 // record is one element of a line.
@@ -39,8 +40,8 @@ const maxObject = 1 << 20
 const maxElements = 4 << 20
 
 // emit makes the line at work an object.
-func (j *jsonOut) emit(text []byte, records []record, process string, continues bool) {
-	b := append(j.lines, jsonVersion...)
+func (j *jsonOut) emit(text []byte, records []record, process string, members []byte, continues bool) {
+	b := append(append(j.lines, jsonVersion...), members...)
 	if process != "" {
 		b = append(b, `,"process":`...)
 		b = appendString(b, process)
@@ -75,10 +76,19 @@ func (j *jsonOut) emit(text []byte, records []record, process string, continues 
 
 // emit ends the object of the line at work, or of a part of it.
 func (f *Filter) emit(continues bool) {
-	f.json.emit(f.out, f.json.records, f.process.key, continues)
+	f.json.emit(f.out, f.json.records, f.process.key, f.members(f.of), continues)
 	f.json.records = f.json.records[:0]
 	f.json.size = 0
 	f.out = f.out[:0]
+}
+
+// members returns what the object of a line has besides; it is valid until the next call.
+func (f *Filter) members(line int64) []byte {
+	if f.o.Members == nil {
+		return nil
+	}
+	f.json.extra = f.o.Members(f.json.extra[:0], line)
+	return f.json.extra
 }
 
 // record remembers an element of the line at work.

@@ -9,7 +9,7 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// findOpenGo is findOpen for any processor.
+// findOpenGo is FindOpen for any processor.
 func findOpenGo(b []byte) (at, lines int) {
 	at = bytes.Index(b, markupOpen)
 	if at < 0 {

@@ -9,13 +9,13 @@ import "golang.org/x/sys/cpu"
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)
 
-// findOpen returns where the first "{{{" begins in b, or len(b), and the
+// FindOpen returns where the first "{{{" begins in b, or len(b), and the
 // number of line ends before that place.
 //
 // It is the one thing done to every byte of every log, and most of what a
 // log without markup costs beyond being copied. bytes.Index and bytes.Count
 // take four times as long on logs that hold single braces, as JSON does.
-func findOpen(b []byte) (at, lines int) {
+func FindOpen(b []byte) (at, lines int) {
 	if len(b) > 2 && b[0] == '{' && b[1] == '{' && b[2] == '{' {
 		return 0, 0 // a line of a backtrace, behind another
 	}

@@ -2,6 +2,6 @@
 
 package filter
 
-// findOpen returns where the first "{{{" begins in b, or len(b), and the
+// FindOpen returns where the first "{{{" begins in b, or len(b), and the
 // number of line ends before that place.
-func findOpen(b []byte) (at, lines int) { return findOpenGo(b) }
+func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }

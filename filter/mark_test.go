@@ -12,7 +12,7 @@ import (
 func TestFindOpen(t *testing.T) {
 	check := func(b []byte) {
 		t.Helper()
-		at, lines := findOpen(b)
+		at, lines := FindOpen(b)
 		wantAt := bytes.Index(b, markupOpen)
 		if wantAt < 0 {
 			wantAt = len(b)

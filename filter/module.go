@@ -20,7 +20,8 @@ import (
 // that of this line but for digits (a log prefix with its time).
 type moduleLine struct {
 	mod    *module
-	adds   bool // its maps come when the module's own line is out: "adds" instead of the build ID
+	line   int64 // number of the line in the log
+	adds   bool  // its maps come when the module's own line is out: "adds" instead of the build ID
 	maps   []interval
 	shown  map[interval]bool // maps, once one of them is repeated
 	at     int               // in Filter.out, where the brackets will be; for as long as its own line is the current one
@@ -264,7 +265,7 @@ func (f *Filter) beginModule(mod *module, adds bool) {
 	if f.paint {
 		f.pen(f.state)
 	}
-	m := &moduleLine{mod: mod, adds: adds, state: f.state, at: len(f.out)}
+	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.out)}
 	f.open = m
 	f.recordModule(m)
 }
@@ -340,14 +341,17 @@ func (f *Filter) closeModule() {
 		return
 	}
 	f.open = nil
+	current := f.of
+	f.printOf(m.line)
 	f.out = append(f.out, m.before...)
 	f.printModule(m)
 	f.out = append(f.out, m.after...)
 	if f.json != nil {
-		f.json.emit(f.out, m.records, m.process, false)
+		f.json.emit(f.out, m.records, m.process, f.members(m.line), false)
 		f.out = f.out[:0]
 		f.json.size = 0
 	}
+	f.printOf(current)
 	f.sendLarge()
 }
 

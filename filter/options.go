@@ -94,6 +94,16 @@ type Options struct {
 	// Paths says how source files are shown.
 	Paths Paths
 
+	// Emit takes the output, and of which line of the log it was made: for a block of lines that
+	// pass as they are, that of the first. The output of a line may come in several calls. out is
+	// valid until Emit returns; an error ends the output, and Write returns it. Nil: the output is
+	// written to the Filter's writer.
+	Emit func(line int64, out []byte) error
+
+	// Members appends members to the JSON object of a line of the log, each with a comma before it.
+	// Nil: none.
+	Members func(dst []byte, line int64) []byte
+
 	// Diagnose is called for each malformed or contradictory element, from
 	// the goroutine that uses the Filter. Nil: none. The Filter does not
 	// limit their number.

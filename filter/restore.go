@@ -41,6 +41,7 @@ type savedProcess struct {
 
 // A savedLine is the module line that collects its maps and is not printed yet.
 type savedLine struct {
+	Line    int64                            `json:"line"`
 	ID      uint64                           `json:"id"` // of a module of the current process: any other would have ended the line
 	Adds    bool                             `json:"adds,omitempty"`
 	Raw     checkpoint.Text                  `json:"raw,omitempty"`
@@ -122,7 +123,7 @@ func (f *Filter) savedIdle() (all []json.RawMessage) {
 // savedOpen returns the module line that collects its maps.
 func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
-		ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after,
+		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after,
 		Color: sgr.AppendTransition(nil, sgr.State{}, m.state), Process: checkpoint.Text(m.process),
 		JSON: f.json != nil,
 	}
@@ -178,6 +179,9 @@ func (f *Filter) restore(context []byte) error {
 	if s.Held != nil {
 		if open, err = s.Held.line(&processes[0].space); err != nil {
 			return err
+		}
+		if open.line < 0 || open.line > s.Line {
+			return checkpoint.Damaged("the held line %d comes after line %d", open.line, s.Line)
 		}
 	}
 	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, 2*maxHeld) || !between(s.Began, 2*maxHeld) {
@@ -237,7 +241,7 @@ func (s *savedFilter) processes() ([]*process, error) {
 // line returns the module line that l is the form of, whose module s has.
 func (l *savedLine) line(s *space) (*moduleLine, error) {
 	m := &moduleLine{
-		mod: s.modules[l.ID], adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After,
+		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After,
 		state: sgr.State{}.Apply(l.Color), process: string(l.Process),
 	}
 	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After)+len(l.Out) > maxOpenLine || len(l.Process) > maxKey || len(l.Maps) > maxMerged {

@@ -12,6 +12,10 @@ import (
 //
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
+	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk) == 0 && !f.sunkPart && f.o.Color == ColorKeep {
+		f.plain(p[:i], bytes.Count(p[:i], newline))
+		p = p[i:]
+	}
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
@@ -64,6 +68,7 @@ func (f *Filter) endSunk(eol []byte) {
 	if !f.sunkPart {
 		f.line++
 	}
+	f.printOf(f.line)
 	f.now, f.looked = 0, 0
 	f.sunkPart = len(eol) == 0
 	f.pieces = append(f.pieces[:0], f.sunk...)

@@ -112,7 +112,7 @@ type heldContext struct {
 	Out   checkpoint.Text                  `json:"out,omitempty"`
 	Open  bool                             `json:"open,omitempty"`
 	NoEnd bool                             `json:"noend,omitempty"`
-	Kept  checkpoint.Text                  `json:"kept,omitempty"`
+	Got   checkpoint.Text                  `json:"got,omitempty"` // what the filter has printed of it
 }
 
 func (e *Envelope) format() Format {
@@ -135,7 +135,7 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 		s.Streams[i] = streamContext{from.begun, from.long, from.out, from.raw}
 	}
 	if l := e.out.held; l != nil {
-		s.Held = &heldContext{Out: l.out, Open: l.open, NoEnd: l.noEnd, Kept: e.out.kept}
+		s.Held = &heldContext{Out: l.out, Open: l.open, NoEnd: l.noEnd, Got: l.got}
 		for _, p := range l.parts {
 			s.Held.Parts = append(s.Held.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
 		}
@@ -159,7 +159,7 @@ func (e *Envelope) Restore(context []byte) error {
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}
-		e.out.left, e.dict = e.f.Pending()
+		e.dict = e.f.InDict()
 		err = e.restoreHeld(s.Held)
 	}
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	if from == nil {
 		return nil
 	}
-	l := &seal{out: from.Out, open: from.Open, noEnd: from.NoEnd}
+	l := &seal{line: e.f.Held(), out: from.Out, open: from.Open, noEnd: from.NoEnd, got: from.Got}
 	for _, line := range from.Parts {
 		p, _, ok := e.c.open(line, &e.text)
 		if !ok {
@@ -196,9 +196,9 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 		}
 		l.parts = append(l.parts, p)
 	}
-	if len(l.parts) == 0 || e.out.left == 0 {
+	if len(l.parts) == 0 || l.line == 0 {
 		return checkpoint.Damaged("a line is held of which there is nothing")
 	}
-	e.out.held, e.out.kept = l, from.Kept
+	e.out.held = l
 	return nil
 }

@@ -24,12 +24,13 @@ type Envelope struct {
 	f      *filter.Filter
 	out    sealer
 
-	every bool // each line is opened, not only those with markup
-	pass  bool // parts without markup go out at once
-	ascii bool // nothing else may stand around the text: a terminal would obey it
-	dict  bool // a hexdict is open: each line may be part of it
-	hint  int
-	doubt bool // recognised by the head of an entry alone: the log may be another program's
+	search bool // the filter need not look at lines without markup
+	every  bool // each line is opened, not only those with markup
+	pass   bool // parts without markup go out at once
+	ascii  bool // nothing else may stand around the text: a terminal would obey it
+	dict   bool // a hexdict is open: each line may be part of it
+	hint   int
+	doubt  bool // recognised by the head of an entry alone: the log may be another program's
 
 	tail []byte // the unfinished last line
 	long bool   // it is longer than maxLine: what comes goes out uninterpreted
@@ -62,11 +63,10 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. f must
-// have been made with the options o, and must print to the writer that Output
-// returns; what comes out goes to w.
-func NewEnvelope(format Format, f *filter.Filter, o filter.Options, w io.Writer) *Envelope {
-	e := &Envelope{c: cri, f: f, docker: format == Docker}
+// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a Filter
+// that has the options o; what comes out goes to w.
+func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
+	e := &Envelope{c: cri, docker: format == Docker}
 	if e.docker {
 		e.c = docker
 	}
@@ -74,12 +74,20 @@ func NewEnvelope(format Format, f *filter.Filter, o filter.Options, w io.Writer)
 	e.every = json || format == Docker && o.Color != filter.ColorKeep
 	e.pass = !json && o.Color == filter.ColorKeep && !o.Terminal
 	e.ascii = o.Terminal
+	e.search = o.Color == filter.ColorKeep
 	e.out = sealer{w: w, c: e.c, json: json, term: o.Terminal}
+	o.Emit = e.out.emit
+	if members := o.Members; members != nil {
+		o.Members = func(dst []byte, line int64) []byte { return e.out.members(members(dst, line), line) }
+	} else {
+		o.Members = e.out.members
+	}
+	e.f = filter.New(nil, o)
 	return e
 }
 
-// Output returns the writer that the filter must print to.
-func (e *Envelope) Output() io.Writer { return &e.out }
+// Filter returns the Filter of the Envelope: to ask what stayed unresolved, not to write to.
+func (e *Envelope) Filter() *filter.Filter { return e.f }
 
 // Write filters p. When it returns, every complete line in p is at the writer,
 // but for what the filter holds and for the parts of an unfinished line that may
@@ -174,7 +182,7 @@ func (e *Envelope) asItCame(b []byte) {
 	}
 	e.out.cur = nil
 	e.f.Write(b) // its error is that of the writer, which e.out keeps
-	e.out.left, e.dict = e.f.Pending()
+	e.dict = e.f.InDict()
 }
 
 // quick reports whether lines without markup may go out without being looked at.
@@ -236,9 +244,15 @@ func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
-	e.out.cur = nil
-	n, _ := e.f.WritePlain(b) // its error is that of the writer, which e.out keeps
-	e.out.left, e.dict = e.f.Pending()
+	n, _ := filter.FindOpen(b)
+	if n < len(b) {
+		n = bytes.LastIndexByte(b[:n], '\n') + 1
+	}
+	if !e.search {
+		e.asItCame(b[:n])
+	} else if n > 0 {
+		e.f.Text(b[:n]) // its error is that of the writer, which e.out keeps
+	}
 	return n
 }
 
@@ -296,11 +310,11 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 // give gives the filter a line.
 func (e *Envelope) give(l *seal) {
 	e.given = append(append(e.given[:0], l.text...), '\n')
+	l.line = e.f.Line() + 1
 	e.out.begin(l)
 	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
-	lines, dict := e.f.Pending()
-	e.out.end(lines)
-	e.dict = dict
+	e.out.end(e.f.Held())
+	e.dict = e.f.InDict()
 	if cap(e.given) > maxScratch { // there may be a thousand of us
 		e.given, e.text = nil, nil
 	}

@@ -35,22 +35,14 @@ func testOptions(t testing.TB) filter.Options {
 
 // newWriter returns a Writer for logs, which writes to out.
 func newWriter(f Format, o filter.Options, out io.Writer) *Writer {
-	w := &redirect{out}
-	log := filter.New(w, o)
 	return New(f, Translators{
-		Markup: func() io.WriteCloser { return log },
-		Container: func(f Format) io.WriteCloser {
-			e := NewEnvelope(f, log, o, out)
-			w.Writer = e.Output()
-			return e
-		},
+		Markup:    func() io.WriteCloser { return filter.New(out, o) },
+		Container: func(f Format) io.WriteCloser { return NewEnvelope(f, o, out) },
 		Valgrind:  func() io.WriteCloser { panic("a log is taken for a report") },
 		Callgrind: func() io.WriteCloser { panic("a log is taken for a profile") },
 		RTrace:    func() io.WriteCloser { panic("a log is taken for a trace") },
 	})
 }
-
-type redirect struct{ io.Writer }
 
 // envelope filters in, as one block or in blocks cut by r.
 func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand) string {
@@ -166,6 +158,22 @@ func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) s
 	io.WriteString(g, in[cut:])
 	g.Close()
 	return b.String()
+}
+
+// Objects have the members that all of the input have, and those of their own line's envelope: also
+// one that waited for the maps of its module.
+func TestMembersOfObjects(t *testing.T) {
+	const in = "2026-11-20T10:00:01Z stdout F {{{module:0:a:elf:aa}}}\n" +
+		"2026-11-20T10:00:02Z stderr F {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n" +
+		"2026-11-20T10:00:03Z stderr F text\nno envelope\n"
+	const want = `{"v":1,"file":"x","time":"2026-11-20T10:00:01Z","stream":"stdout","text":"[[[ELF module #0x0 \"a\"; BuildID=aa [0x1000-0x1fff](rx)]]]","elements":[{"tag":"module","id":0,"module":"a","build_id":"aa","maps":[{"start":"0x1000","end":"0x1fff","mode":"rx","offset":"0x0"}]}]}
+{"v":1,"file":"x","time":"2026-11-20T10:00:03Z","stream":"stderr","text":"text"}
+{"v":1,"file":"x","text":"no envelope"}
+`
+	o := filter.Options{Output: filter.JSON, Members: func(dst []byte, _ int64) []byte { return append(dst, `,"file":"x"`...) }}
+	if d := cmp.Diff(envelope(t, CRI, o, in, nil), want); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
 }
 
 // The error tells why a context is refused, whichever part of it is at fault.

@@ -6,15 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// A seal is what the output of one line of the container goes into: the
-// envelope that it came in.
+// A seal is one line that the filter is given, with the envelope that its output goes into.
 type seal struct {
-	parts []part // of the line, in order
+	line  int64  // its number for the filter; the text of Docker's entries may be several lines
+	parts []part // of the container's line, in order
 	out   []byte // text of the line that went out before, and is not to be repeated
 	text  []byte // what the filter is given
 	raw   []byte // how that came
-	open  bool   // the container's line goes on behind it
+	open  bool   // the container's line continues after it
 	noEnd bool   // the log ends with it, without a line end
+	got   []byte // what the filter has printed of it
+	cut   bool   // it is much: some went out already
 }
 
 // chunkSize is the most of a line's text that an envelope has, if the line came
@@ -25,16 +27,13 @@ const chunkSize = 16 << 10 // bytes
 type sealer struct {
 	w    io.Writer
 	c    container
-	json bool // the filter prints objects, of which the envelope becomes a part
+	json bool // the filter prints objects, of which the envelope is a part
 	term bool // the output is a terminal
 	err  error
 
-	cur  *seal  // of the line that the filter is given; nil: it is none, or goes out as it came
-	got  []byte // what the filter has printed of it
-	cut  bool   // it is much: some went out already
-	left int    // lines of the module line that the filter holds: they come first
-	held *seal  // of that; nil: it goes out as it is
-	kept []byte // what has been printed of it
+	cur  *seal  // the line that the filter is given; nil: it goes out as it came
+	held *seal  // the module line that the filter holds; nil: none, or it goes out as it is
+	got  []byte // scratch: of the current line
 
 	buf  []byte // printed, not yet at w
 	bare bool   // the log's last line is in it, without a line end; the line of another stream may follow
@@ -46,32 +45,44 @@ const (
 	gotSize    = 1 << 20   // bytes printed for one line that are kept until it is done
 )
 
-// Write takes what the filter prints.
-func (s *sealer) Write(p []byte) (int, error) {
-	n := len(p)
-	for s.left > 0 && len(p) > 0 {
-		i := bytes.IndexByte(p, '\n') + 1
-		if i > 0 {
-			s.left--
-		} else {
-			i = len(p)
-		}
-		s.kept = append(s.kept, p[:i]...)
-		if p = p[i:]; s.left == 0 {
-			s.endHeld()
-		}
-	}
+// sealOf returns the envelope of a line of the filter's, or nil.
+func (s *sealer) sealOf(line int64) *seal {
 	switch {
-	case len(p) == 0:
-	case s.cur == nil:
+	case s.held != nil && s.held.line == line:
+		return s.held
+	case s.cur != nil && s.cur.line <= line:
+		return s.cur
+	}
+	return nil
+}
+
+// emit takes what the filter prints of a line.
+func (s *sealer) emit(line int64, p []byte) error {
+	l := s.sealOf(line)
+	switch {
+	case l == nil || s.json:
 		s.print(p)
+		if l != nil && l == s.held {
+			s.held = nil
+		}
+	case l == s.held:
+		l.got = append(l.got, p...)
+		s.endHeld()
 	default:
-		s.got = append(s.got, p...)
-		if len(s.got) > gotSize {
-			s.spill()
+		l.got = append(l.got, p...)
+		if len(l.got) > gotSize {
+			s.spill(l)
 		}
 	}
-	return n, s.err
+	return s.err
+}
+
+// members appends the members that the envelope of a line adds to its object.
+func (s *sealer) members(dst []byte, line int64) []byte {
+	if l := s.sealOf(line); l != nil {
+		return s.c.fields(dst, l.parts[0])
+	}
+	return dst
 }
 
 // endBare ends the line that has no end, since another follows.
@@ -116,36 +127,40 @@ func (s *sealer) write(b []byte) {
 }
 
 // begin makes l the line that the filter is given.
-func (s *sealer) begin(l *seal) { s.cur, s.got, s.cut = l, s.got[:0], false }
+func (s *sealer) begin(l *seal) {
+	l.got = s.got[:0]
+	s.cur = l
+}
 
-// end ends that line. The filter now holds so many lines of a module: if what
-// was held before is out, they are of this line.
-func (s *sealer) end(holds int) {
+// end ends that line. held is the number of the line that the filter holds now: l, an earlier one,
+// into which l may have merged, or 0.
+func (s *sealer) end(held int64) {
 	l := s.cur
 	s.cur = nil
-	waited := s.left > 0 // what was held is held yet: the line has merged into it
-	s.left = holds
-	if holds > 0 && !waited {
+	if held >= l.line {
 		s.held = l.clone()
-		s.kept = append(s.kept[:0], s.got...)
+		s.held.line = held
 		return
+	}
+	if held == 0 {
+		s.held = nil
 	}
 	n := len(l.text)
 	switch {
-	case waited, len(s.got) == 0 && len(l.out) == 0:
-	case !s.cut && !s.json && len(s.got) == n+1 && s.got[n] == '\n' && bytes.HasPrefix(s.got, l.text):
+	case held > 0, s.json, len(l.got) == 0 && len(l.out) == 0:
+	case !l.cut && len(l.got) == n+1 && l.got[n] == '\n' && bytes.HasPrefix(l.got, l.text):
 		s.print(l.raw)
 		s.bare = l.noEnd
-	case !s.cut && len(l.out) > 0 && (len(s.got) == 0 || !bytes.HasPrefix(s.got, l.out)):
-		if len(s.got) == 0 { // an elided line: its beginning is out already
-			s.got = append(s.got, '\n')
+	case !l.cut && len(l.out) > 0 && !bytes.HasPrefix(l.got, l.out):
+		if len(l.got) == 0 { // an elided line: its beginning is out already
+			l.got = append(l.got, '\n')
 		}
 		l.out = nil
-		s.seal(l, s.got, true)
+		s.seal(l, l.got, true)
 	default:
-		s.seal(l, s.got[min(len(l.out), len(s.got)):], true)
+		s.seal(l, l.got[min(len(l.out), len(l.got)):], true)
 	}
-	if cap(s.got) > maxScratch {
+	if s.got = l.got; cap(s.got) > maxScratch {
 		s.got = nil
 	}
 }
@@ -154,32 +169,22 @@ func (s *sealer) end(holds int) {
 func (s *sealer) endHeld() {
 	l := s.held
 	s.held = nil
-	switch {
-	case l == nil:
-		s.print(s.kept)
-	case bytes.HasPrefix(s.kept, l.out):
-		s.seal(l, s.kept[len(l.out):], true)
-	default:
-		s.seal(l, s.kept, true)
-	}
-	if s.kept = s.kept[:0]; cap(s.kept) > maxScratch {
-		s.kept = nil
-	}
+	s.seal(l, bytes.TrimPrefix(l.got, l.out), true)
 }
 
 // spill prints what there is of a line that comes to much.
-func (s *sealer) spill() {
-	n := bytes.LastIndexByte(s.got, '\n') + 1
+func (s *sealer) spill(l *seal) {
+	n := bytes.LastIndexByte(l.got, '\n') + 1
 	if n == 0 {
-		n = len(s.got) - cutRune(s.got)
+		n = len(l.got) - cutRune(l.got)
 	}
-	out := s.cur.out
-	if s.cur.out = nil; s.cut || !bytes.HasPrefix(s.got, out) {
+	out := l.out
+	if l.out = nil; l.cut || !bytes.HasPrefix(l.got, out) {
 		out = nil
 	}
-	s.cut = true
-	s.seal(s.cur, s.got[len(out):n], false)
-	s.got = append(s.got[:0], s.got[n:]...)
+	l.cut = true
+	s.seal(l, l.got[len(out):n], false)
+	l.got = append(l.got[:0], l.got[n:]...)
 }
 
 // seal prints lines in the envelope of l. If they are the last of it, the log
@@ -187,10 +192,7 @@ func (s *sealer) spill() {
 func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	for len(lines) > 0 {
 		text, rest, ended := bytes.Cut(lines, []byte{'\n'})
-		if lines = rest; s.json {
-			s.sealObject(l, text, ended)
-			continue
-		}
+		lines = rest
 		s.endBare()
 		k := 0
 		for (len(l.parts) > 1 || len(text) > gotSize) && len(text) > chunkSize {
@@ -211,27 +213,10 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// sealObject prints an object of the filter's with the members of the envelope
-// behind its version.
-func (s *sealer) sealObject(l *seal, object []byte, ended bool) {
-	i := max(bytes.IndexByte(object, ','), 0)
-	s.buf = append(s.buf, object[:i]...)
-	if i > 0 {
-		s.buf = s.c.fields(s.buf, l.parts[0])
-	}
-	s.buf = append(s.buf, object[i:]...)
-	if ended {
-		s.buf = append(s.buf, '\n')
-	}
-	if len(s.buf) >= bufSize {
-		s.flush()
-	}
-}
-
 // clone returns a copy that shares no bytes with the log's block. Only what is
 // needed to print changed lines is kept.
 func (l *seal) clone() *seal {
-	c := &seal{out: bytes.Clone(l.out), open: l.open, noEnd: l.noEnd}
+	c := &seal{line: l.line, out: bytes.Clone(l.out), open: l.open, noEnd: l.noEnd, got: bytes.Clone(l.got)}
 	for _, p := range l.parts {
 		c.parts = append(c.parts, p.clone())
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	Wait    time.Duration
 	Context context.Context
 
+	// Members are members of each object of JSON, with commas between them: such as "file":"name".
+	Members []byte
+
 	// Diagnose gets, in one line each, what is wrong with the report and why frames of an object
 	// stay as they are. Unresolved gets, once at the end, the frames without a name by object.
 	// Either may be nil.

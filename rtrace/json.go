@@ -146,6 +146,7 @@ func (j *jsonPrinter) other(rec *Record) {
 // begin begins an object.
 func (j *jsonPrinter) begin(kind string) {
 	j.out.Line()
+	j.out.Members(j.o.Members)
 	j.out.Int("process", int64(j.process))
 	j.out.String("record", kind)
 }

@@ -108,6 +108,7 @@ func (r *reporter) record(rec *Record) error {
 // begin begins an object of a process.
 func (r *reporter) begin(p *process, record string) {
 	r.out.Line()
+	r.out.Members(r.o.Members)
 	r.out.Int("process", int64(p.number))
 	if pid, ok := number([]byte(p.pid)); ok {
 		r.out.Uint("pid", pid)

@@ -29,7 +29,6 @@ func TestLinesOfSeveralFiles(t *testing.T) {
 		"as they are": {in: []lines{{"a", "one\n"}, {"b", "two\n"}, {"a", "three\nfour\n"}}, want: "one\ntwo\nthree\nfour\n"},
 		"headers":     {headers: true, in: []lines{{"a", "one\n"}, {"a", "two\n"}, {"b\x1b", "three\n"}, {"a", "four\n"}}, want: "==> a <==\none\ntwo\n\n==> b\\x1b <==\nthree\n\n==> a <==\nfour\n"},
 		"names":       {c: config{follow: followFlags{withName: true}}, in: []lines{{"a", "one\ntwo\n"}, {"b", "in "}, {"b", "parts\n"}, {"a", "\n"}}, want: "a: one\na: two\nb: in parts\na: \n"},
-		"objects":     {c: config{outputFlags: outputFlags{output: outputJSON}}, in: []lines{{`"`, `{"v":1,"text":"x"}` + "\n" + `{"v":1,"te`}, {`"`, `xt":"y"}` + "\n"}}, want: `{"v":1,"file":"\"","text":"x"}` + "\n" + `{"v":1,"file":"\"","text":"y"}` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

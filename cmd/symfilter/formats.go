@@ -73,6 +73,7 @@ func (r *reports) options(at *arrival) report.Options {
 		NoPaths:    r.c.noPaths,
 		Wait:       at.wait,
 		Context:    r.ctx,
+		Members:    at.members,
 		Diagnose:   at.diagnose,
 		Unresolved: func(all []report.Unresolved) {
 			var modules []filter.Unresolved
@@ -94,9 +95,10 @@ type arrival struct {
 	label    string
 	wait     time.Duration
 	diagnose func(string)
-	filter   *filter.Filter // of markup; it writes to batch
+	filter   *filter.Filter // of a log; of markup, it writes to batch
 	options  filter.Options // its
 	batch    *batch
+	members  []byte                                            // of each object of JSON
 	add      func(modules []filter.Unresolved, elements int64) // what stayed unresolved without the filter
 }
 
@@ -113,8 +115,8 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 			if r.output == outputMarkup {
 				return passOn{at.batch.w}
 			}
-			e := input.NewEnvelope(f, at.filter, at.options, at.batch.w)
-			at.batch.w = e.Output()
+			e := input.NewEnvelope(f, at.options, at.batch.w)
+			at.filter = e.Filter()
 			return e
 		},
 		Valgrind:  func() io.WriteCloser { return r.valgrind(at) },

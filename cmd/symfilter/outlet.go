@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/symfilter/symfilter/internal/escape"
 )
 
 const (
@@ -37,11 +35,7 @@ type outlet struct {
 // of returns what takes the lines of one file.
 func (o *outlet) of(name string, c *config) *outletOf {
 	w := &outletOf{o: o, name: name, start: true}
-	switch {
-	case c.output == outputJSON:
-		quoted, _ := escape.AppendHTMLString([]byte(`"file":`), name)
-		w.object = append(quoted, ',')
-	case c.follow.withName:
+	if c.follow.withName {
 		w.prefix = []byte(oneLine(name) + ": ")
 	}
 	return w
@@ -52,16 +46,12 @@ type outletOf struct {
 	o      *outlet
 	name   string
 	prefix []byte // of each line
-	object []byte // member of each object
 	quiet  bool   // nothing is printed
-	held   bool   // o.mu is, in the midst of a line
-	start  bool   // of a line comes next
+	held   bool   // o.mu is held, from the first bytes of a line to its end: follow ends each line that it begins, see generation.inParts
+	start  bool   // the next byte begins a line
 	end    int64  // place in the output after what was written
 	buf    []byte
 }
-
-// objectHead is what objects begin with.
-const objectHead = `{"v":1,`
 
 // Write prints p. While it ends in the midst of a line nobody else prints.
 func (w *outletOf) Write(p []byte) (int, error) {
@@ -73,7 +63,7 @@ func (w *outletOf) Write(p []byte) (int, error) {
 		w.held = true
 	}
 	b := p
-	if w.prefix != nil || w.object != nil {
+	if w.prefix != nil {
 		b = w.named(p)
 	}
 	if w.o.headers && w.o.last != w {
@@ -148,17 +138,13 @@ func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
 // isFull reports whether err may pass when somebody makes space.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// named returns lines with what says of which file they are.
+// named returns lines with the name of their file before each.
 func (w *outletOf) named(p []byte) []byte {
 	w.buf = w.buf[:0]
 	start := w.start
 	for line := range bytes.Lines(p) {
 		if start {
 			w.buf = append(w.buf, w.prefix...)
-			if rest, ok := bytes.CutPrefix(line, []byte(objectHead)); ok && w.object != nil {
-				w.buf = append(append(w.buf, objectHead...), w.object...)
-				line = rest
-			}
 		}
 		w.buf = append(w.buf, line...)
 		start = true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -107,12 +108,16 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		batch := &batch{w: out}
-		f := filter.New(batch, o)
-		e := reports.engine(c.inputFormat(), &arrival{in: in, label: label, wait: o.Wait, filter: f, options: o, batch: batch, add: s.add,
+		at := &arrival{in: in, label: label, wait: o.Wait, batch: &batch{w: out}, add: s.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
-		})
-		e.end = func() { s.remember(f) }
+		}
+		if c.follow.on && c.output == outputJSON {
+			at.members, _ = escape.AppendString([]byte(`"file":`), label)
+			o.Members = func(dst []byte, _ int64) []byte { return append(append(dst, ','), at.members...) }
+		}
+		at.options, at.filter = o, filter.New(at.batch, o)
+		e := reports.engine(c.inputFormat(), at)
+		e.end = func() { s.remember(at.filter) }
 		if dumps != nil {
 			return dumps.behind(e)
 		}

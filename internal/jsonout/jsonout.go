@@ -60,6 +60,13 @@ func (b *Buffer) Values(values []byte) {
 	*b = append(*b, values...)
 }
 
+// Members appends members that another Buffer has made, with commas between them.
+func (b *Buffer) Members(members []byte) {
+	if len(members) > 0 {
+		b.Values(members)
+	}
+}
+
 // Key appends a name that a log or a report chose. An item is its value.
 func (b *Buffer) Key(name []byte) {
 	b.StringItem(name)

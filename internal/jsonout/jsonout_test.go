@@ -76,6 +76,7 @@ func TestObjectsAreOfJSON(t *testing.T) {
 			b.EndObject()
 			b.EndArray()
 		}, `{"v":1,"none":[],"two":[{},{},{}]}`},
+		{"members made before", func(b *Buffer) { b.Members(nil); b.Members([]byte(`"a":1,"b":2`)); b.Uint("c", 3) }, `{"v":1,"a":1,"b":2,"c":3}`},
 		{"text", func(b *Buffer) { b.Text([]byte("gr\u00fcn \ufffd")) }, `{"v":1,"text":"grün ` + "\ufffd" + `"}`},
 		{"bytes that are not text", func(b *Buffer) { b.Text([]byte("a\xff")) }, `{"v":1,"text":"a` + "\ufffd" + `","raw":"Yf8="}`},
 		{"build IDs", func(b *Buffer) { b.BuildID(buildid.ID{}); b.BuildID(id) }, `{"v":1,"build_id":"c0ffee00"}`},
