@@ -13,10 +13,11 @@ import (
 type scope int
 
 const (
-	public    scope = iota // the Internet
-	private                // the site's own network
-	loopback               // this machine
-	linkLocal              // the link: among others where clouds answer for the credentials of the machine
+	public   scope = iota // the Internet
+	private               // the site's own network
+	loopback              // this machine
+	// link-local, among them the address where clouds serve a machine's credentials
+	linkLocal
 )
 
 // mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
@@ -34,7 +35,8 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the scope to which two servers of one chain of redirects count together.
+// narrowest returns the common scope of two servers in one chain of redirects: where the next
+// redirect may lead.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
@@ -53,23 +55,25 @@ var embedded = []struct {
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
 	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
-	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible, withdrawn; also :: and ::1, which are handled before
-	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4 (RFC 3056)
+	// IPv4-compatible, withdrawn; :: and ::1 are excluded before
+	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("2002::/16"), 2}, // 6to4 (RFC 3056)
 }
 
-// reserved are the ranges that are not on the public network and that netip has no method for.
+// reserved lists the ranges that are not on the public network and for which netip has no method.
 var reserved = []netip.Prefix{
-	netip.MustParsePrefix("100.64.0.0/10"), // carriers' own
+	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
 	netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("fec0::/10"), // site-local, withdrawn
 }
 
-// thisHost reaches this machine, as 0.0.0.0 does.
+// thisHost is the block of 0.0.0.0, whose addresses reach this machine.
 var thisHost = netip.MustParsePrefix("0.0.0.0/8")
 
-// scopeOf returns the scope of a. An invalid address counts as link-local: nothing leads there.
+// scopeOf returns the scope of a. An invalid address has the scope linkLocal, to which nothing may
+// redirect.
 func scopeOf(a netip.Addr) scope {
 	a = a.Unmap().WithZone("")
 	if !a.IsLoopback() && !a.IsUnspecified() {
@@ -117,12 +121,12 @@ func scopeOfHost(host string) scope {
 func scopeOfPeer(addr net.Addr) scope {
 	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
-		return public // which leads to nothing but the public
+		return public // the scope that may redirect to public addresses only
 	}
 	return scopeOf(ap.Addr())
 }
 
-// A redirectError refuses a redirect into another scope.
+// A redirectError reports that a redirect into another scope was refused.
 type redirectError struct {
 	host string
 	to   scope
@@ -133,8 +137,8 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("redirects to %s, which is %s: refused", e.host, what)
 }
 
-// refuse returns a net.Dialer's Control for redirects from s. It sees the address that a name was
-// resolved to, so a name that changes its address gets no further.
+// refuse returns a net.Dialer's Control for redirects from s. It checks the address after name
+// resolution, so a name whose address changes between two look-ups gains nothing.
 func (s scope) refuse() dialControl {
 	return func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)

@@ -212,7 +212,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// FuzzBytesOfServers reads what is parsed of an answer and of the operator's files.
+// FuzzBytesOfServers runs the parsers of servers' answers and of the operator's files.
 func FuzzBytesOfServers(f *testing.F) {
 	f.Add(note(binary.LittleEndian, testID(1)))
 	f.Add(note(binary.BigEndian, testID(1)))

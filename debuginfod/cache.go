@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The control files, with elfutils' names and defaults.
+// The control files of the cache, with the names and defaults of elfutils. lockName is our own.
 const (
 	cleanIntervalFile = "cache_clean_interval_s"
 	maxUnusedFile     = "max_unused_age_s"
@@ -35,7 +35,7 @@ type key struct {
 	kind buildid.Kind // Debug or Executable
 }
 
-// word is the last part of the file's path and of its URL.
+// word returns the last part of the file's path and URL.
 func (k key) word() string {
 	if k.kind == buildid.Executable {
 		return "executable"
@@ -45,7 +45,7 @@ func (k key) word() string {
 
 func (k key) path() string { return k.id.String() + "/" + k.word() }
 
-// keys returns the files that answer q, the better ones first.
+// keys returns the files that answer q, best first.
 func keys(q buildid.Query) []key {
 	switch q.Kind {
 	case buildid.Executable:
@@ -59,8 +59,8 @@ func keys(q buildid.Query) []key {
 	return []key{{q.ID, buildid.Debug}, {q.ID, buildid.Executable}}
 }
 
-// A Cache finds files that were fetched earlier, by any client that keeps them as elfutils does. It asks no server and changes
-// nothing but access times. It may be used by many goroutines.
+// A Cache finds files that this client or another one with elfutils' layout fetched earlier. It
+// makes no request and changes nothing but access times. It is safe for concurrent use.
 type Cache struct {
 	dir string
 
@@ -78,7 +78,9 @@ func NewCache(dir string) *Cache {
 	return &Cache{dir: dir, misses: missCount{limits: missLimits{maxMisses, keptMisses, missLook}}}
 }
 
-// Find returns the file that q asks for, verified. A miss wraps [fs.ErrNotExist].
+// Find returns the verified file that q asks for; the caller closes it. It calls note, which may be
+// nil, for each place without a usable file. The error of a miss wraps [fs.ErrNotExist]; a
+// temporary error of the system does not.
 func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -117,7 +119,8 @@ func (c *Cache) where() string {
 	return c.dir
 }
 
-// miss is the error of a search that found nothing: fs.ErrNotExist, unless err is about this moment rather than about the file.
+// miss returns the error of a search that found nothing: fs.ErrNotExist, unless err is temporary
+// and leaves open whether the file exists.
 func (c *Cache) miss(q buildid.Query, err error) error {
 	if err = passing(err); err != nil {
 		return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
@@ -125,7 +128,8 @@ func (c *Cache) miss(q buildid.Query, err error) error {
 	return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), fs.ErrNotExist)
 }
 
-// passing returns err if it says that the process or the system has too much to do, or a disk is failing; nil otherwise.
+// passing returns err if it is temporary (too many open files, no memory, interrupted) or comes
+// from a failing disk, and nil otherwise.
 func passing(err error) error {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN} {
 		if errors.Is(err, e) {
@@ -135,12 +139,13 @@ func passing(err error) error {
 	return nil
 }
 
-// errNoCache is about an environment without a home.
+// errNoCache is the error in an environment that names neither a cache nor a home directory.
 var errNoCache = errors.New("no directory for a cache is known (DEBUGINFOD_CACHE_PATH)")
 
-// open opens the cache's directory if it is the user's or root's, and nobody else can write to it. Others may read it: elfutils makes it
-// with all the rights that the umask leaves. Where that leaves the group's right to write, the cache is refused, as is one for everybody.
-// The directories and files in it are checked one by one.
+// open opens the cache's directory. It must belong to the user or root, and neither its group nor
+// others may write to it: with umask 002 elfutils makes it writable for the group, and such a cache
+// is refused too. Others may read it. The directories and files in it are checked one by one when
+// they are used.
 func (c *Cache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
@@ -160,7 +165,8 @@ func (c *Cache) open() (*os.Root, error) {
 	return root, nil
 }
 
-// Check returns why a cache that is there is not used. It looks at the directory alone, and at nothing in it.
+// Check returns the reason why an existing cache is not used, and nil if there is no cache. It
+// checks the directory only, not its contents.
 func (c *Cache) Check() error {
 	root, err := c.open()
 	switch {
@@ -182,16 +188,18 @@ func checkDir(info fs.FileInfo) error {
 	return checkMode(info)
 }
 
-// A look is what lies at a place of the cache where there is no file to use.
+// A look is the result of a search of the cache that found no usable file.
 type look struct {
-	said    string
-	miss    bool          // an empty file that still holds
-	age     time.Duration // of the miss
-	wrong   bool          // a regular file of ours with another content
-	passing error         // nothing is known, because of this
+	said  string
+	miss  bool          // there is an empty file that has not expired
+	age   time.Duration // of the empty file; set for expired ones too
+	wrong bool          // one of our regular files, with another content
+	// the temporary error that leaves open whether the file exists; nil otherwise
+	passing error
 }
 
-// look opens k's file and verifies it through the descriptor that it returns.
+// look opens k's file and verifies it through the descriptor that it returns. The look says why
+// there is no file.
 func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	bad := func(err error) (*buildid.File, look) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -227,13 +235,14 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 		return nil, look{said: "not used: " + err.Error(), wrong: failing == nil, passing: failing}
 	}
 	if now := time.Now(); now.Sub(accessed(info)) > atimeGrain {
-		root.Chtimes(k.path(), now, time.Time{}) // also where the file system notes no reading
+		// reading changes no access time on a file system mounted with noatime
+		root.Chtimes(k.path(), now, time.Time{})
 	}
 	return buildid.NewOSFile(f, info.Size(), filepath.Join(c.dir, k.path()), "debuginfod cache", f), look{}
 }
 
-// openRegular opens the regular file of ours at name below root for access, os.O_RDONLY or os.O_RDWR, following no link and never
-// blocking.
+// openRegular opens the regular file of ours at name below root, for the given access: os.O_RDONLY
+// or os.O_RDWR. It follows no link and never blocks.
 func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(name)
 	if err != nil {
@@ -260,26 +269,29 @@ func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo,
 	return f, info, nil
 }
 
-// An otherBuildError is about a whole file with another ID.
+// An otherBuildError reports a whole file that holds another ID.
 type otherBuildError struct{ got buildid.ID }
 
 func (e *otherBuildError) Error() string { return "it is another build, " + e.got.String() }
 
-// verify returns what is wrong with the file of size bytes behind f as the file of id.
+// verify checks that the size bytes of f are a whole ELF file with the given ID, and returns what
+// is wrong.
 func verify(f *os.File, size int64, id buildid.ID) error {
 	got, err := buildid.Read(f, size)
 	switch {
 	case errors.Is(err, buildid.ErrNoID):
 		return err
 	case err != nil:
-		return fmt.Errorf("it is no whole ELF file: %w", lastError(err)) // or it cannot be read: passing
+		// or a read error, which passing recognizes
+		return fmt.Errorf("it is no whole ELF file: %w", lastError(err))
 	case got != id:
 		return &otherBuildError{got}
 	}
 	return checkWhole(f, size)
 }
 
-// control returns the seconds that the control file name holds, or the default where it holds no number; create makes a missing one.
+// control returns the number of seconds in the control file name, or otherwise if there is no
+// number in it. If create is set, it makes a missing file that holds otherwise.
 func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
@@ -297,7 +309,7 @@ func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, cre
 	return otherwise
 }
 
-// makeFile makes the file name below root unless there is one.
+// makeFile makes the file name below root. It fails if the file exists.
 func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, mode)
 	if err != nil {
@@ -310,7 +322,8 @@ func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 	return err
 }
 
-// parseSeconds reads a control file as scanf does: blanks, a sign, digits; what follows is nobody's.
+// parseSeconds reads a control file as scanf does: blanks, a sign, digits. Text after the digits is
+// ignored.
 func parseSeconds(text string) (time.Duration, bool) {
 	text = strings.TrimLeft(text, " \t\r\n\v\f")
 	end := 0
@@ -325,7 +338,8 @@ func parseSeconds(text string) (time.Duration, bool) {
 	return time.Duration(min(max(n, 0), century)) * time.Second, true
 }
 
-// checkWhole returns an error when the file's section headers, which linkers put at its end, are not all there.
+// checkWhole returns an error if the file is cut off: linkers put the section headers at the end,
+// so it checks that all of them are there.
 func checkWhole(f *os.File, size int64) error {
 	var h [64]byte
 	n, _ := f.ReadAt(h[:], 0)
@@ -336,7 +350,7 @@ func checkWhole(f *os.File, size int64) error {
 	return nil
 }
 
-// hexName reports whether name can be the directory of a build ID.
+// hexName reports whether name may be that of a build ID's directory.
 func hexName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
@@ -346,7 +360,8 @@ func hexName(name string) bool {
 	return name != ""
 }
 
-// tempName reports whether name is that of a file that is being written, by us or by elfutils.
+// tempName reports whether name is that of a temporary file: a download of elfutils or ours, with
+// the six random characters of mkstemp after its dot.
 func tempName(name string) bool {
 	ext := path.Ext(name)
 	if base := strings.TrimSuffix(name, ext); base != "debuginfo" && base != "executable" || len(ext) != 7 {

@@ -110,7 +110,7 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 	}
 }
 
-// A miss that has expired and is one again is as good as new.
+// A miss that has expired and was confirmed is valid as long as a new one.
 func TestMissIsRenewed(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -177,7 +177,7 @@ func TestSectionsEnd(t *testing.T) {
 	}
 }
 
-// An ELF file of another build does not stay for others to use, also when no server has the right one.
+// An ELF file of another build is removed from the cache, even if no server has the right one.
 func TestWrongFileOfTheCacheIsRemoved(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -231,7 +231,7 @@ func TestControlFilesAreMadeWithElfutilsDefaults(t *testing.T) {
 	c := newClient(t, Options{}, s.URL)
 	find(t, c, buildid.Query{ID: id})
 	find(t, c, buildid.Query{ID: testID(2)})
-	c.Close() // cleaning goes on behind the answer
+	c.Close() // cleaning continues after the answer
 	put(t, c.cache.dir, cleanIntervalFile, []byte("0"), 0o644)
 	if err := c.cache.clean(time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestParseSeconds(t *testing.T) {
 	}
 }
 
-// age sets the time of the last reading and of the last change.
+// age sets the times of the last read and the last change.
 func age(t testing.TB, path string, read, changed time.Duration) {
 	t.Helper()
 	now := time.Now()
@@ -269,7 +269,7 @@ func age(t testing.TB, path string, read, changed time.Duration) {
 	}
 }
 
-// tree returns the names of what is in the cache but for the control files.
+// tree returns the names of the files in the cache, without the control files.
 func tree(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -295,7 +295,7 @@ func TestTrimRemovesWhatWasReadLeastRecently(t *testing.T) {
 	put(t, dir, "notes.txt", make([]byte, 5000), 0o600)
 	c := newClient(t, Options{CacheDir: dir, CacheMax: 4000}, s.URL)
 	find(t, c, buildid.Query{ID: id})
-	c.running.Wait() // Close ends also the trimming
+	c.running.Wait() // Close would also end the trimming
 	var want []string
 	for _, i := range []int{1, 3, 5, 9} {
 		want = append(want, testID(i).String(), testID(i).String()+"/debuginfo")

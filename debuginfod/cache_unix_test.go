@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// What others may have put into the cache is not used, not followed and not waited for: the file comes from the server, and is
-// kept where that is safe.
+// What other users may have put into the cache is not used, followed or waited for. The file comes
+// from the server, and is kept if that is safe.
 func TestCacheHostileDir(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -173,7 +173,8 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A cache that the group or everybody can write to is not used, nor is such a folder in it; that they can read is no matter.
+// A cache that its group or everybody can write to is not used, nor is such a directory in it. Read
+// access for others does not matter.
 func TestModesOfTheCache(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

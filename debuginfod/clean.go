@@ -18,8 +18,9 @@ type item struct {
 	accessed time.Time
 }
 
-// clean removes, at most once in each clean interval, what nobody has read for max_unused_age_s and directories that have been empty
-// for as long: elfutils' rule. It also removes stale temporary files, and the directories that get empty by that.
+// clean applies elfutils' rule at most once in each clean interval: it removes files not read for
+// max_unused_age_s, and directories that have been empty for as long. It also removes stale
+// temporary files, and the directories that become empty by that.
 func (c *Cache) clean(now time.Time) error {
 	root, err := c.open()
 	if err != nil {
@@ -34,7 +35,7 @@ func (c *Cache) clean(now time.Time) error {
 	if err != nil || now.Sub(info.ModTime()) < interval {
 		return err
 	}
-	root.Chtimes(cleanIntervalFile, now, now) // first, so that others do not start as well
+	root.Chtimes(cleanIntervalFile, now, now) // first, so that no other process starts as well
 	unused := c.control(root, maxUnusedFile, defaultMaxUnused, true)
 	return eachDir(root, func(dir string, items []item) {
 		removed := false
@@ -50,7 +51,7 @@ func (c *Cache) clean(now time.Time) error {
 	})
 }
 
-// trim removes the files that were read least recently until what is left has at most most bytes. keep stays.
+// trim removes the least recently read files, but never keep, until at most most bytes are left.
 func (c *Cache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {
@@ -82,8 +83,8 @@ func (c *Cache) trim(most int64, keep string) error {
 	return err
 }
 
-// eachDir calls visit for each build ID's directory with what may be cleaned in it. Symbolic links and what has other names is
-// not looked at.
+// eachDir calls visit for the directory of each build ID, with the files that may be removed from
+// it. It skips symbolic links and files with other names, and ends early after maxCacheFiles files.
 func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	top, err := root.Open(".")
 	if err != nil {
@@ -124,7 +125,8 @@ func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	return nil
 }
 
-// cleanable reports whether name is of a file that elfutils' client keeps and cleans; its newer versions clean sections too.
+// cleanable reports whether name is that of a file which elfutils' client keeps and removes. Its
+// newer versions keep sections and sources too.
 func cleanable(name string) bool {
 	return name == "debuginfo" || name == "executable" || strings.HasPrefix(name, "source") || strings.HasPrefix(name, "section")
 }

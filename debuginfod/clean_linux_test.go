@@ -57,7 +57,7 @@ func TestCleanIsElfutils(t *testing.T) {
 	if err != nil || time.Since(info.ModTime()) > time.Minute {
 		t.Errorf("the time of the cleaning: got %v, %v", info.ModTime(), err)
 	}
-	// Not again within the interval.
+	// The cache is not cleaned again within the interval.
 	age(t, filepath.Join(ours, id(4), "debuginfo"), 9*day, 9*day)
 	if err := NewCache(ours).clean(time.Now().Add(23 * time.Hour)); err != nil {
 		t.Fatal(err)
@@ -77,13 +77,14 @@ func TestCleanIsElfutils(t *testing.T) {
 		t.Fatalf("a file that nobody has was found: %s", out)
 	}
 	os.RemoveAll(filepath.Join(theirs, id(9)))
-	os.Remove(filepath.Join(theirs, id(2))) // empty since just now: theirs stays for max_unused_age_s
+	// empty only since this moment: elfutils keeps its directory for max_unused_age_s
+	os.Remove(filepath.Join(theirs, id(2)))
 	if diff := cmp.Diff(got, tree(t, theirs)); diff != "" {
 		t.Error("-ours +elfutils':\n" + diff)
 	}
 }
 
-// What is read stays, also where the file system notes no reading.
+// A file that is read stays, even on a file system that records no access times.
 func TestReadingKeepsAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOATIME, "size=1m,mode=0700"); err != nil {

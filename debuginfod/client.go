@@ -15,8 +15,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Client finds files on debuginfod servers and keeps them in the cache. It may be used by many goroutines. Each file is fetched by one
-// goroutine of the client's own at a time, whoever waits for it.
+// A Client finds files on debuginfod servers and keeps them in the cache. It is safe for concurrent
+// use. Each file is fetched once at a time, by a goroutine of the client's own, however many
+// callers wait for it. Call Close after use.
 type Client struct {
 	o       Options
 	timeout time.Duration
@@ -26,8 +27,8 @@ type Client struct {
 	headers headersFile
 	rate    askRate
 
-	direct  *http.Transport               // to the servers of the operator
-	guarded [loopback + 1]*http.Transport // to where servers of a scope redirect, by that scope
+	direct  *http.Transport               // for the operator's servers
+	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers so far
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -39,7 +40,7 @@ type Client struct {
 	flights map[key]*flight
 }
 
-// New returns a client. It asks nobody and touches no file yet. An error is about Options that cannot be meant.
+// New returns a Client. It makes no request and opens no file, and fails only for invalid Options.
 func New(o Options) (*Client, error) {
 	if o.MaxSize < 0 || o.MaxTime < 0 || o.CacheMax < 0 {
 		return nil, errors.New("debuginfod: a limit is negative")
@@ -77,10 +78,10 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Server is a server of the operator's.
+// A Server is one of the servers that the operator named.
 type Server struct {
 	URL     string // without user and password
-	Refused string // why it is never asked; empty: it may be
+	Refused string // reason why it is never asked; empty if it may be asked
 }
 
 // Servers returns the servers in the order of the Options.
@@ -95,7 +96,8 @@ func (c *Client) Servers() []Server {
 // Cache returns the client's cache.
 func (c *Client) Cache() *Cache { return c.cache }
 
-// Close ends all downloads at once and waits until nothing of the client runs. Files that were found stay open.
+// Close ends all downloads at once and waits until the client's goroutines have ended. Files that
+// were returned stay open.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -109,8 +111,10 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Find returns the file that q asks for, from the cache or a server. When ctx ends it returns at once; the download goes on if others wait
-// for it. The error wraps [fs.ErrNotExist] when every server said that it has no such file, and only then.
+// Find returns the file that q asks for, from the cache or a server; the caller closes it. It calls
+// note, which may be nil, for each place without the file. If ctx ends, Find returns at once, and
+// the download continues if other callers wait for it. The error wraps [fs.ErrNotExist] if every
+// server answered that it has no such file, and only then.
 func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -137,7 +141,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		if !errors.Is(err, fs.ErrNotExist) && failed == nil {
 			failed = err
 			if f, ok := err.(*failedError); ok && !f.missed {
-				break // nobody answered, so nobody is asked for the executable either
+				break // no server answered, so none is asked for the executable either
 			}
 		}
 	}
@@ -147,15 +151,15 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 }
 
-// A failedError says that a file was not found and may exist.
+// A failedError reports that a file was not found, but may exist.
 type failedError struct {
 	said   string
-	missed bool // some server said that it has no such file
+	missed bool // some server answered that it has no such file
 }
 
 func (e *failedError) Error() string { return e.said }
 
-// find returns k's file from the cache or by a flight.
+// find returns k's file from the cache, or else by a flight.
 func (c *Client) find(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	f, l, err := c.lookUp(k)
 	switch {
@@ -174,7 +178,7 @@ func (c *Client) find(ctx context.Context, k key, name string, note func(buildid
 	return c.join(ctx, k, name, note)
 }
 
-// lookUp looks into the cache. The error is about the cache as a whole.
+// lookUp searches the cache for k. The error is set if the cache as a whole cannot be used.
 func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	root, err := c.cache.open()
 	if err != nil {
@@ -193,7 +197,8 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 		Said: fmt.Sprintf("no server had such a file %v ago; not asked again yet", l.age.Round(time.Second))}
 }
 
-// isVDSO reports whether name is what programs call the code that the kernel maps into each process.
+// isVDSO reports whether name is one of the names of the code that the kernel maps into each
+// process.
 func isVDSO(name string) bool {
 	base := name[strings.LastIndexByte(name, '/')+1:]
 	return strings.HasPrefix(base, "linux-vdso") || strings.HasPrefix(base, "linux-gate") ||

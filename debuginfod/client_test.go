@@ -69,7 +69,7 @@ func TestFindEndsWithItsContext(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v, want context.Canceled", err)
 		}
-		c.running.Wait() // the request ends too: nobody waits for it
+		c.running.Wait() // the request ends too, since no caller waits for it
 	})
 }
 

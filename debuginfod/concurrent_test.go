@@ -25,8 +25,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// child is what the test's own program does in place of the tests: "find" asks for one file, "store" keeps files until it is
-// killed.
+// child is the program that a test runs as a separate process: "find" asks for one file, "store"
+// stores files until it is killed.
 func child(task string) int {
 	dir := os.Getenv("TASK_CACHE")
 	switch task {
@@ -150,7 +150,7 @@ func TestProcessesFetchAFileOnce(t *testing.T) {
 	}
 }
 
-// A process that is killed while it fetches holds nobody up.
+// A process that is killed during a download blocks no other process.
 func TestKilledProcessLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -181,7 +181,7 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	if _, notes, err := find(t, c, buildid.Query{ID: id}); err != nil {
 		t.Errorf("got %v, %q", err, notes)
 	}
-	// What it had begun is gone, or has a name and is removed when it is old.
+	// The killed process leaves nothing, or a temporary file that is removed when it is old.
 	if got, want := leftovers(t, dir), namesNeeded(t, dir); (got != nil) != want {
 		t.Errorf("got %q of the killed process; want a temporary file: %v", got, want)
 	}
@@ -206,7 +206,7 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	}
 }
 
-// One waiter who leaves does not end the download for the others; the last one does.
+// A waiter that leaves does not end the download for the others; the last one does.
 func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -261,8 +261,8 @@ func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	}
 }
 
-// Whenever a waiter leaves, and whichever of two equal servers is first: no file stays open, nothing half written stays, and nobody is
-// told of a miss.
+// Whenever a waiter leaves, and whichever of two equal servers is first: no file stays open, no
+// partial file stays, and no miss is reported.
 func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 	var urls []string
 	for range 2 {
@@ -368,8 +368,9 @@ func TestCloseEndsDownloads(t *testing.T) {
 	}
 }
 
-// A process is killed at a random moment, again and again: whatever has its final name in the cache is whole. Nothing else stays, or,
-// where the file system has no files without a name, is removed when it is old.
+// A process is killed at random moments. Every file with its final name in the cache is whole.
+// Nothing else stays; if the file system has no files without a name, temporary files are removed
+// when they are old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
 	kills, most := 100, 12*time.Second
@@ -406,7 +407,8 @@ func TestCrashConsistency(t *testing.T) {
 		t.Error("no kill came while a file was being written")
 	}
 	if !namesNeeded(t, dir) {
-		for _, name := range leftovers(t, dir) { // killed between its link and the renaming that replaces an older file
+		// killed between its link and the renaming that replaces an older file
+		for _, name := range leftovers(t, dir) {
 			body, err := os.ReadFile(name)
 			raw, _ := hex.DecodeString(filepath.Base(filepath.Dir(name)))
 			if n := int(binary.BigEndian.Uint64(raw)); err != nil || !bytes.Equal(body, elfFile(testID(n), 64<<10+n<<16)) {
@@ -425,7 +427,8 @@ func TestCrashConsistency(t *testing.T) {
 	}
 }
 
-// checkWholeCache fails the test for each file under its final name that is not the one of its ID.
+// checkWholeCache fails the test for each file whose content does not have the build ID of its
+// name.
 func checkWholeCache(t *testing.T, dir string) {
 	t.Helper()
 	c := NewCache(dir)
@@ -445,7 +448,7 @@ func checkWholeCache(t *testing.T, dir string) {
 	}
 }
 
-// Clients, a cleaner and one who exchanges files work on one cache at the same time.
+// Clients, a cleaner and a goroutine that replaces files use one cache at the same time.
 func TestManyUsersOfOneCache(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,9 @@ import (
 // elfMagic begins every ELF file.
 const elfMagic = "\x7fELF"
 
-// sectionsEnd returns where the section headers of the ELF file with the header h end. Their number is taken from the header alone:
-// a file with 65,280 sections or more has at least one.
+// sectionsEnd returns the offset at which the section headers of the ELF file with the header h
+// end; ok is false if h is not a whole ELF header. The number of sections is taken from the header
+// alone. A file with 65,280 sections or more has 0 there; one is assumed.
 func sectionsEnd(h []byte) (end uint64, ok bool) {
 	if len(h) < 52 || string(h[:4]) != elfMagic {
 		return 0, false

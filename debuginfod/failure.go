@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// A failure is why a server gave no file. It is never a plain miss and wraps no fs.ErrNotExist.
+// A failure is the reason why a server sent no file. It is never a plain miss and wraps no
+// fs.ErrNotExist.
 type failure struct {
 	said       string
 	retry      bool          // the same request may succeed soon
-	retryAfter time.Duration // what the server asked for
-	verdict    bool          // another request would bring the same
-	canceled   bool          // nobody waits any more: nothing is known about the server
+	retryAfter time.Duration // wait that the server asked for; 0 if none
+	verdict    bool          // final: the same request would get the same answer
+	canceled   bool          // no caller waits any more, so the server's state is not known
 	blameless  bool          // the server did nothing wrong
 }
 
@@ -35,10 +36,11 @@ var (
 	errLost  = errors.New("another server was first")
 )
 
-// ErrClosed says that the Client was closed before the file was there.
+// ErrClosed is returned if the Client was closed before the file was received.
 var ErrClosed = errors.New("debuginfod: the client is closed")
 
-// failed puts err of a request under ctx into words.
+// failed describes err, the error of a request that ran under ctx since began. body is set if the
+// answer's body had begun.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError
@@ -83,7 +85,8 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	return &failure{said: fmt.Sprintf("its answer cannot be understood: %.200s", lastError(err)), retry: true}
 }
 
-// lastError returns the innermost error, which says what happened without repeating on what.
+// lastError returns the innermost error: what happened, without the operation and file name around
+// it.
 func lastError(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -30,7 +30,7 @@ func sends(body []byte, headers ...string) http.HandlerFunc {
 	}
 }
 
-// raw answers with bytes of the test's own and closes the connection.
+// raw answers with bytes from the test and closes the connection.
 func raw(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -42,7 +42,7 @@ func raw(answer string) http.HandlerFunc {
 	}
 }
 
-// slowly sends a piece of body each time the interval is over, until the client leaves.
+// slowly sends a piece of body at each interval, until the client leaves.
 func slowly(body []byte, piece int, interval time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for len(body) > 0 {
@@ -72,7 +72,7 @@ func zipped(t *testing.T, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// A server that sends enough to be waited for, and never ends, is given up when MaxTime is over.
+// A server that sends fast enough but without end is given up after MaxTime.
 func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, slowly(elfFile(testID(1), 200<<20), 256<<10, 20*time.Millisecond))
@@ -88,8 +88,8 @@ func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	}
 }
 
-// What a server can do wrong is said in one note, is no miss, leaves nothing behind, and does not keep the next server's file from
-// being used.
+// Each fault of a server gives one note, is not a miss, leaves no file, and does not prevent the
+// use of the next server's file.
 func TestFaultsOfAServer(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -162,7 +162,7 @@ func TestFaultsOfAServer(t *testing.T) {
 				t.Errorf("left behind: %q", got)
 			}
 
-			// The good one answers a little later, so that the bad one wins where it can.
+			// The good server answers a little later, so that the bad one could win.
 			better := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				time.Sleep(30 * time.Millisecond)
 				sends(good)(w, r)
@@ -278,7 +278,8 @@ func TestWrongFileIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// A server that failed does not make the other's 404 forgotten, on this client; on disk there is no miss.
+// The failure of one server does not make the client forget the other's 404. The cache gets no
+// miss.
 func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -310,7 +311,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	}
 }
 
-// A server whose answers begin well and are never whole is left alone as well.
+// A server whose answers begin well and are never whole is paused as well.
 func TestServerThatAlwaysStopsInTheMiddleIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, raw("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+string(elfFile(testID(1), 1000))))
@@ -471,7 +472,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A miss is known with the header of an answer: nobody waits for what a server says besides.
+// The header of an answer is enough to know a miss: the rest is not waited for.
 func TestMissDoesNotWaitForItsBody(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -51,8 +51,8 @@ func testID(n int) buildid.ID {
 	return id
 }
 
-// elfFile returns a little ELF file with a note that holds id, padded to size bytes in which the section header table, of one
-// header, is last.
+// elfFile returns a small ELF file with a note that holds id, padded to size bytes. Its section
+// header table, of one header, is at the end.
 func elfFile(id buildid.ID, size int) []byte {
 	le := binary.LittleEndian
 	raw := id.Bytes()
@@ -122,7 +122,8 @@ func (f *fake) requests() []string {
 	return slices.Clone(f.paths)
 }
 
-// has answers with the files by their paths, as /buildid/ID/debuginfo, and the real server's 404.
+// has answers with the files, by paths such as /buildid/ID/debuginfo, and otherwise with the 404 of
+// a real server.
 func has(files map[string][]byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, ok := files[r.URL.Path]
@@ -137,7 +138,7 @@ func has(files map[string][]byte) http.HandlerFunc {
 
 func debugPath(id buildid.ID) string { return "/buildid/" + id.String() + "/debuginfo" }
 
-// newClient returns a client of servers with a cache of its own, which the test closes.
+// newClient returns a client of the servers with a cache of its own. The end of the test closes it.
 func newClient(t testing.TB, o Options, servers ...string) *Client {
 	t.Helper()
 	o.URLs = append(o.URLs, servers...)
@@ -155,7 +156,8 @@ func newClient(t testing.TB, o Options, servers ...string) *Client {
 	return c
 }
 
-// find runs Find and returns the file's bytes, what was noted as "where: said" with the addresses of hosts replaced, and the error.
+// find runs Find. It returns the file's bytes, the notes as "where: said" with hosts' addresses
+// replaced, and the error.
 func find(t testing.TB, c *Client, q buildid.Query, replace ...string) (body []byte, notes []string, err error) {
 	t.Helper()
 	r := strings.NewReplacer(append(replace, c.cache.dir, "CACHE", q.ID.String(), "ID")...)
@@ -203,7 +205,7 @@ func namesNeeded(t testing.TB, dir string) bool {
 	return named != nil
 }
 
-// self returns the test's own program as a child with a task.
+// self returns a command that runs the test's own program with a task for child.
 func self(t testing.TB, task string, env ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -216,7 +218,7 @@ func self(t testing.TB, task string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// within fails the test when what f does takes longer than d, a generous bound.
+// within fails the test if f takes longer than d, a generous bound.
 func within(t testing.TB, d time.Duration, f func()) {
 	t.Helper()
 	began := time.Now()

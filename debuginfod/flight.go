@@ -11,19 +11,20 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A flight is the search for one file on all servers, which every goroutine that wants it waits for. It ends when nobody does.
+// A flight is the search of all servers for one file, shared by all callers that want it. It is
+// canceled when the last of them leaves.
 type flight struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	waiters int  // guarded by Client.mu
-	over    bool // guarded by Client.mu: what follows is set
+	over    bool // guarded by Client.mu; the fields below are set
 
-	file  *shared // counted once for each waiter
+	file  *shared // has one reference for each waiter
 	notes []buildid.Attempt
 	err   error
 }
 
-// join waits for k's flight and starts it when there is none. The goroutine it starts is Close's to wait for.
+// join waits for k's flight, which it starts if there is none. Close waits for the goroutine.
 func (c *Client) join(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -55,7 +56,7 @@ func (c *Client) join(ctx context.Context, k key, name string, note func(buildid
 	return f.file.file(c), nil
 }
 
-// leave takes one waiter off f; the last one ends it.
+// leave removes one waiter from f, and cancels f if that was the last.
 func (c *Client) leave(k key, f *flight) {
 	c.mu.Lock()
 	if f.over {
@@ -104,7 +105,8 @@ func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 	}
 }
 
-// fetch gets k from the first server that has it, in its turn among the client's flights and the other processes.
+// fetch gets k from the first server that has it. It first waits for one of maxFlights slots and
+// for other processes that fetch k.
 func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buildid.Attempt, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -117,7 +119,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 		return nil, nil, c.ended(ctx)
 	}
 	defer release()
-	f, l, _ := c.lookUp(k) // who held the lock may have brought it
+	f, l, _ := c.lookUp(k) // another process may have fetched it before the lock was free
 	switch {
 	case f != nil:
 		return &shared{f: f.OS(), size: f.Size(), path: f.Path(), where: f.Where()}, nil, nil
@@ -152,7 +154,8 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	return file, notes, err
 }
 
-// fetchFrom has the contenders race until one has sent the right file.
+// fetchFrom lets the contenders race until one has sent the right file. It returns nil if none has
+// it.
 func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *teller) (*shared, []buildid.Attempt) {
 	path := "/buildid/" + k.path()
 	for {
@@ -209,7 +212,7 @@ func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attemp
 	return file, notes, nil
 }
 
-// ended is the error of a flight that was not waited for.
+// ended returns the error of a flight that was canceled.
 func (c *Client) ended(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
@@ -217,7 +220,8 @@ func (c *Client) ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// summary is the error of contenders none of which had the file: fs.ErrNotExist when all said so.
+// summary returns the error of a race without a winner: fs.ErrNotExist if all servers answered that
+// they have no such file.
 func summary(all []*contender) error {
 	var first *contender
 	missed, failed := false, 0
@@ -244,7 +248,7 @@ func summary(all []*contender) error {
 	return err
 }
 
-// A teller calls Options.Progress. It is of one goroutine.
+// A teller calls Options.Progress. It is used by one goroutine.
 type teller struct {
 	c    *Client
 	p    Progress

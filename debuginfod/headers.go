@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A headersFile is DEBUGINFOD_HEADERS_FILE. Its values may be secrets: no message holds them.
+// A headersFile caches the headers in DEBUGINFOD_HEADERS_FILE. Their values may be secrets, so no
+// message holds them.
 type headersFile struct {
 	path string
 
@@ -21,7 +22,8 @@ type headersFile struct {
 	err   error
 }
 
-// headers returns what the file holds now, for reading only.
+// headers returns the current headers, reading the file again if it has changed. The caller must
+// not modify them.
 func (f *headersFile) headers() (http.Header, error) {
 	if f.path == "" {
 		return nil, nil
@@ -46,7 +48,8 @@ func (f *headersFile) headers() (http.Header, error) {
 	return f.h, f.err
 }
 
-// parseHeaders reads one header a line; lines of blanks are skipped. Errors name the line and nothing of it.
+// parseHeaders reads one header a line and skips blank lines. Errors name the line's number and
+// show nothing of its text.
 func parseHeaders(text string) (http.Header, error) {
 	h := http.Header{}
 	n := 0

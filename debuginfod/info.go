@@ -13,23 +13,24 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// CacheInfo is the state of a cache, for people.
+// CacheInfo describes the state of a cache, to be shown to people.
 type CacheInfo struct {
-	Dir         string
-	Exists      bool
-	Mode        fs.FileMode
-	Files       int   // that can be used, as far as their names and kinds say
-	Misses      int   // empty files
-	Temporary   int   // files being written, or left by a process that was killed
-	Size        int64 // bytes of all files
+	Dir       string
+	Exists    bool
+	Mode      fs.FileMode
+	Files     int   // files that look usable by name, type, owner and mode
+	Misses    int   // empty files
+	Temporary int   // files being written, or left by a killed process
+	Size      int64 // bytes of all files
+	// interval between two cleanings
 	Clean       time.Duration
-	Unused      time.Duration // after which a file is removed
-	Miss        time.Duration // for which a miss holds
-	LastCleaned time.Time     // zero: never
-	Problems    []string      // each with what to do
+	Unused      time.Duration // age since the last read at which a file is removed
+	Miss        time.Duration // time for which a miss is kept
+	LastCleaned time.Time     // zero if never
+	Problems    []string      // each with its remedy; at most 20
 }
 
-// Info looks through the cache. It changes nothing.
+// Info examines the cache. It changes nothing.
 func (c *Cache) Info() CacheInfo {
 	info := CacheInfo{Dir: c.dir, Clean: defaultCleanInterval, Unused: defaultMaxUnused, Miss: defaultMiss}
 	problem := func(format string, args ...any) {
@@ -110,18 +111,19 @@ func (c *Cache) Info() CacheInfo {
 	return info
 }
 
-// A ProbeResult is what a server answered to one request.
+// A ProbeResult is a server's answer to one request.
 type ProbeResult struct {
 	Server    string
-	Reachable bool          // it answered, whatever
-	Works     bool          // it answered as a debuginfod server does: it has the file, or has no such file
+	Reachable bool          // it sent some HTTP answer
+	Works     bool          // it answered as a debuginfod server does, with or without the file
 	Has       bool          // it has the file
 	Took      time.Duration // until the answer began
 	Said      string
 }
 
-// Probe asks one server, by the name that Servers gives it, for the debug file of id, or of an ID that nobody has when id is zero. It
-// fetches nothing but the head of the answer, makes one try and leaves no trace for later requests.
+// Probe asks one server, by its name from [Client.Servers], for the debug file of id, or of a
+// random ID if id is zero. It reads only the beginning of the answer and makes one try. The outcome
+// does not change how later requests are made.
 func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeResult {
 	r := ProbeResult{Server: name}
 	var s *server

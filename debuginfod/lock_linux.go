@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessed returns when a file was read last.
+// accessed returns the time of the last read of a file.
 func accessed(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Atim.Unix())
@@ -21,9 +21,10 @@ func accessed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// lockFile waits until no other process holds the lock on k, or until ctx is done. The lock is one byte of f, whose place is a
-// hash of k: nothing is left behind for each file, and the system releases it when the process ends, however it does. Closing f
-// releases it too. An error of the system's means that files cannot be locked here.
+// lockFile waits until no other process holds the lock on k, or until ctx is done. The lock is one
+// byte of f at an offset derived from a hash of k, so it needs no file of its own. The system
+// releases it when f is closed or the process ends. An error of the system means that files cannot
+// be locked here.
 func lockFile(ctx context.Context, f *os.File, k key) error {
 	h := fnv.New64a()
 	h.Write(k.id.Bytes())

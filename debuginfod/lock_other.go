@@ -13,5 +13,6 @@ import (
 func accessed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func lockFile(context.Context, *os.File, key) error {
-	return errors.ErrUnsupported // two processes may fetch the same file, one after the other is kept
+	// two processes may fetch the same file; the one that finishes last stays
+	return errors.ErrUnsupported
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// missFor returns how long a miss holds.
+// missFor returns how long a miss is believed.
 func (c *Cache) missFor() time.Duration {
 	root, err := c.open()
 	if err != nil {
@@ -19,8 +19,8 @@ func (c *Cache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss remembers on disk that there is no k. A miss that cannot be written is asked for
-// again.
+// rememberMiss writes a miss for k to the cache. If it cannot be written, the servers are asked
+// again next time.
 func (c *Cache) rememberMiss(k key) {
 	root, err := c.create()
 	if err != nil {
@@ -59,8 +59,8 @@ type missCount struct {
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses is called after each miss that was written. From time to time it counts those on
-// disk, of whatever process, and removes the oldest if they are too many. Two processes that write
+// boundMisses is called after each miss that was written. Every limits.look misses it counts those
+// on disk, of all processes, and removes the oldest if there are too many. Two processes that write
 // misses at the same time stay below the bound; each further process may exceed it by missLook.
 func (c *Cache) boundMisses(root *os.Root) {
 	c.mu.Lock()
@@ -79,9 +79,9 @@ type miss struct {
 	made      time.Time
 }
 
-// trimMisses removes the oldest misses if there are more than l.kept, with the directories that
-// hold nothing else. It returns how many are left, and never holds more than twice l.most of them
-// in memory.
+// trimMisses removes the oldest misses if there are more than l.kept, and the directories that hold
+// nothing else. It returns how many are left. It never holds more than twice l.most of them in
+// memory.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
@@ -117,7 +117,7 @@ func trimMisses(root *os.Root, l missLimits) int {
 	return len(all)
 }
 
-// appendMisses appends the misses in the directory of a build ID, which hold one or two files.
+// appendMisses appends the misses in the directory of a build ID: at most two.
 func appendMisses(all []miss, root *os.Root, dir string) []miss {
 	for _, word := range []string{"debuginfo", "executable"} {
 		if info, err := root.Lstat(dir + "/" + word); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -127,7 +127,7 @@ func appendMisses(all []miss, root *os.Root, dir string) []miss {
 	return all
 }
 
-// forget removes k's file, which is not a file of that build.
+// forget removes k's file, whose content is that of another build.
 func (c *Cache) forget(k key) {
 	if root, err := c.open(); err == nil {
 		defer root.Close()

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// fill makes the cache remember misses, of two files of each build ID, the n-th of which is n
-// seconds younger than the first.
+// fill writes misses to the cache, for two files of each build ID. The n-th ID's are n seconds
+// younger than the first's.
 func fill(t *testing.T, c *Cache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -31,7 +31,7 @@ func fill(t *testing.T, c *Cache, from, to int) {
 	}
 }
 
-// emptyDirs returns the directories of build IDs in which nothing is.
+// emptyDirs returns the directories of build IDs that are empty.
 func emptyDirs(t *testing.T, dir string) (empty []string) {
 	t.Helper()
 	dirs, err := os.ReadDir(dir)
@@ -81,7 +81,7 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The oldest went first: what is left are the last ones.
+	// The oldest were removed first: only the last ones are left.
 	var left []string
 	for n := range ids {
 		if info, err := os.Stat(filepath.Join(dir, testID(n).String(), "executable")); err == nil && info.Size() == 0 {
@@ -115,8 +115,8 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	}
 }
 
-// Old misses in any number, of an earlier version, go with the first that is new; memory holds few
-// of them at a time.
+// A large number of misses from an earlier version is trimmed at the first new miss, with few of
+// them in memory at a time.
 func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -138,7 +138,7 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	}
 }
 
-// Goroutines that remember misses while others fetch and clean lose nothing but misses.
+// Goroutines that write misses while others fetch and clean lose nothing but misses.
 func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -35,8 +35,8 @@ type peer struct {
 
 func (p peer) RemoteAddr() net.Addr { return p.addr }
 
-// A zone resolves names as the test wants, with one address for each lookup in turn, the last for ever; whatever the address,
-// the connection goes to the server of the test that has the name's port.
+// A zone resolves names as the test wants: one address for each lookup in turn, then the last one.
+// Whatever the address, the connection goes to the test's server on the port of the name.
 type zone struct {
 	mu    sync.Mutex
 	names map[string][]string
@@ -164,7 +164,8 @@ func TestRedirectPolicy(t *testing.T) {
 	}
 }
 
-// Behind a proxy only the names of hosts are known here, and the proxy itself may be on a private network.
+// With a proxy only the names of hosts are known to the client, and the proxy itself may be on a
+// private network.
 func TestRedirectsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -200,7 +201,8 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 	}
 }
 
-// A chain of redirects may lead where the narrowest of its servers may: one on the public network ends the way into private ones.
+// What a chain of redirects may reach is decided by all of its servers: after one on the public
+// network, no redirect leads into a private one.
 func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -243,7 +245,7 @@ func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	}
 }
 
-// The transports that follow redirects dial no address of a narrower scope, whatever the name was.
+// The transports that follow redirects dial no address of a narrower scope, whatever name it had.
 func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
 	s := serve(t, status(200))
 	c := newClient(t, Options{})
@@ -369,7 +371,7 @@ func TestHeadersOfARequest(t *testing.T) {
 		t.Error("to the server, and to another that it redirects to (-got +want):\n" + diff)
 	}
 
-	// It is read again when it changes; a value is never shown.
+	// The file is read again after a change; its values are never shown.
 	got = nil
 	age(t, put(t, filepath.Dir(file), "headers", []byte("X-Token: secret3\n"), 0o600), 0, -time.Minute)
 	find(t, c, buildid.Query{ID: testID(2)})
@@ -439,7 +441,7 @@ func TestNoNetworkByDefault(t *testing.T) {
 	}
 }
 
-// Only the build ID gets into a URL or a path, and what is part of the kernel is not asked for at all.
+// Only the build ID gets into a URL or a path. No server is asked for parts of the kernel.
 func TestNamesOfModulesGoNowhere(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

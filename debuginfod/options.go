@@ -14,46 +14,54 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Options say whom a Client asks, how long, and where it keeps the answers. The zero value asks nobody.
+// Options configure a Client: its servers, its limits and its cache. The zero value has no servers.
 type Options struct {
-	URLs        []string      // the words of DEBUGINFOD_URLS: prefixes of http and https URLs, and ima: tags
-	Offline     bool          // only the cache is read
-	CacheDir    string        // empty: that of the environment
-	CacheMax    int64         // bytes; the files that were read least recently are removed beyond. 0: no bound but elfutils' rule
-	Version     string        // of this program, for the User-Agent
-	Timeout     time.Duration // in which a server must send 100 KiB, or all. 0: 90 s; negative: MaxTime alone holds
-	MaxTime     time.Duration // for one file. 0: 10 min
-	MaxSize     int64         // bytes of one file. 0: 4 GiB
-	RetryLimit  int           // how often a failed request is repeated. 0: twice; negative: never
-	HeadersFile string        // headers for each request, one a line; read again when it changes
+	// words as in DEBUGINFOD_URLS: http and https URLs to prefix, and ima: tags
+	URLs     []string
+	Offline  bool   // no server is asked; only the cache is read
+	CacheDir string // empty: the one that [CacheDir] returns
+	// bytes; beyond it the least recently read files are removed. 0: only elfutils' rule
+	CacheMax int64
+	Version  string // of this program, for the User-Agent
+	// for each 100 KiB from a server. 0: 90 s; negative: no limit but MaxTime
+	Timeout    time.Duration
+	MaxTime    time.Duration // for one file from all servers. 0: 10 min
+	MaxSize    int64         // bytes of one file. 0: 4 GiB
+	RetryLimit int           // retries of a failed request. 0: 2; negative: none
+	// path of a file of headers for each request, one a line; read again when it changes
+	HeadersFile string
 
-	// Progress is called when a file is first asked for, at most ten times a second while it comes, and at the end, by one goroutine
-	// at a time for each file. FirstContact is called once for each server, before the first request to it. Both must return soon.
+	// Progress is called when a file is first asked for, at most ten times a second while it comes,
+	// and at the end, by one goroutine at a time for each file. FirstContact is called once for
+	// each server, before the first request to it. Both must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 
-	// Limited is called once, by any goroutine, when more than burst new build IDs were named at once: from then on the servers are
-	// asked for perSecond a second. It must return soon. [Client.Unasked] counts the others.
+	// Limited is called once, by any goroutine, when more than burst new build IDs were asked for
+	// at once. From then on at most perSecond new ones a second reach the servers. It must return
+	// soon. [Client.Unasked] counts the others.
 	Limited func(burst, perSecond int)
 
-	// Verbose and ShowProgress are DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS, for the command: this package prints nothing.
+	// Verbose and ShowProgress are the values of DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS. Only
+	// the command uses them: this package prints nothing.
 	Verbose, ShowProgress bool
 }
 
-// Progress is how far a download is.
+// Progress describes the state of a download.
 type Progress struct {
 	ID     buildid.ID
 	Kind   buildid.Kind
-	Name   string // of the module as it was logged by the first who asked: hostile
+	Name   string // of the module, from the first caller: untrusted text of a log
 	Server string // that sends the file; empty until one does
-	Bytes  int64  // so far
-	Total  int64  // bytes, or -1 when the server did not say
-	Done   bool   // this is the last call for this file
-	Err    error  // when Done: why there is no file
+	Bytes  int64  // received so far
+	Total  int64  // -1 if the server does not state it
+	Done   bool   // set in the last call for this file
+	Err    error  // if Done: the reason why there is no file; nil if there is one
 }
 
-// OptionsFromEnv returns what the DEBUGINFOD_ variables ask for. The error names the variables with unusable values, which are
-// left at their defaults; the Options can be used.
+// OptionsFromEnv returns the Options that the DEBUGINFOD_ variables ask for. The error lists the
+// variables with unusable values; the Options have the defaults for these and can be used
+// nevertheless.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
@@ -79,7 +87,7 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	}
 	if n, ok := number("DEBUGINFOD_TIMEOUT"); ok {
 		if o.Timeout = seconds(n); n <= 0 {
-			o.Timeout = -1 // elfutils: no limit
+			o.Timeout = -1 // as elfutils: no limit
 		}
 	}
 	if n, ok := number("DEBUGINFOD_MAXTIME"); ok && n > 0 {
@@ -99,7 +107,8 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	return o, nil
 }
 
-// CacheDir returns the directory that elfutils' client would use, or an empty string when the environment names none.
+// CacheDir returns the directory that elfutils' client would use, or an empty string if the
+// environment names none.
 func CacheDir(getenv func(string) string) string {
 	if dir := getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
 		return dir
@@ -120,8 +129,9 @@ func CacheDir(getenv func(string) string) string {
 	return filepath.Join(home, ".cache", "debuginfod_client")
 }
 
-// SystemURLs returns the words of the *.urls files in dir, /etc/debuginfod on most systems, as login shells put them into
-// DEBUGINFOD_URLS. A directory that does not exist has none.
+// SystemURLs returns the words of the *.urls files in dir, which is /etc/debuginfod on most
+// systems: the same words that login shells put into DEBUGINFOD_URLS. It returns none if dir does
+// not exist.
 func SystemURLs(dir string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
 	if err != nil {
@@ -143,7 +153,8 @@ func SystemURLs(dir string) ([]string, error) {
 	return words, nil
 }
 
-// readFile returns the bytes of the regular file at name, of which there may be at most most.
+// readFile returns the content of the regular file at name. It fails if that is more than most
+// bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -164,7 +175,8 @@ func readFile(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// parseURLs returns the servers of words, in order and each once. One that cannot be asked says why.
+// parseURLs returns the servers that words name, in order, each once. A server that cannot be asked
+// has the reason in its field refused.
 func parseURLs(words []string) []*server {
 	var all []*server
 	ima := ""
@@ -214,8 +226,8 @@ func newServer(prefix string) *server {
 	return s
 }
 
-// redacted returns a URL that is not used without what may be secret in it: all before an @, and a query. It need not be a URL: who
-// forgets the scheme writes user:password@host.
+// redacted returns an unusable URL without its possible secrets: everything before an @, and a
+// query. The word need not be a URL: an operator who forgets the scheme writes user:password@host.
 func redacted(word string) string {
 	scheme, rest, ok := strings.Cut(word, "://")
 	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") == "" {

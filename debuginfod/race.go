@@ -18,24 +18,25 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A contender is one server that is asked for one file.
+// A contender is one server in the race for one file.
 type contender struct {
 	s     *server
 	tries int
 	back  *backoff.ExponentialBackOff
 
-	final bool     // it need not be asked again; one of:
-	known bool     // as it said earlier
+	final bool     // it is not asked again; one of the following is set
+	known bool     // from an answer that was remembered
 	miss  bool     // it has no such file
 	fault *failure // it failed
-	said  string   // for the note
+	said  string   // text for the [buildid.Attempt]
 }
 
 func (c *contender) fail(f *failure) {
 	c.final, c.fault, c.said = true, f, f.said
 }
 
-// An answer is a response with status 200 whose body begins as it should. Close it.
+// An answer is a response with status 200 whose body begins as expected. The receiver must close
+// it.
 type answer struct {
 	c      *contender
 	resp   *http.Response
@@ -53,7 +54,8 @@ func (a *answer) close() {
 	a.resp.Body.Close()
 }
 
-// total returns how many bytes will come, or -1.
+// total returns the number of bytes of the body once inflated, or -1 if the server does not state
+// it.
 func (a *answer) total() int64 {
 	if !a.zipped && a.resp.ContentLength >= 0 {
 		return a.resp.ContentLength
@@ -64,7 +66,7 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts what the network brings.
+// A counter counts the bytes that arrive from the network.
 type counter struct {
 	r io.Reader
 	w *watch
@@ -76,7 +78,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contenders returns the servers as they are before anybody was asked for k.
+// contenders returns one contender for each server, with what is already known of k: a refused
+// server and a remembered answer are final.
 func (c *Client) contenders(k key) []*contender {
 	var all []*contender
 	now := time.Now()
@@ -96,8 +99,9 @@ func (c *Client) contenders(k key) []*contender {
 	return all
 }
 
-// race asks all contenders that have not answered finally for path at once and returns the first good answer, or nil when there
-// is none; then all are final or ctx is done. magic is what the body must begin with.
+// race asks all contenders that are not final for path at the same time. It returns the first good
+// answer, or nil if there is none; then all contenders are final or ctx is done. A body must begin
+// with magic.
 func (c *Client) race(ctx context.Context, all []*contender, path, magic string) *answer {
 	answers := make(chan *answer)
 	cancels := map[*contender]context.CancelCauseFunc{}
@@ -137,7 +141,7 @@ func (c *Client) race(ctx context.Context, all []*contender, path, magic string)
 	return won
 }
 
-// contend asks one server, again where that may help, until it has given an answer, e is final or ctx is done.
+// contend asks one server, with retries, until it has sent an answer, e is final or ctx is done.
 func (c *Client) contend(ctx context.Context, e *contender, path, magic string) *answer {
 	for {
 		if e.tries > 0 && !pause(ctx, e.wait()) {
@@ -150,7 +154,7 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 		a, f := c.once(ctx, e, path, magic)
 		e.tries++
 		if a != nil {
-			return a // whose end is told to the breaker when its body is there
+			return a // the caller reports its outcome to the breaker after the body was read
 		}
 		if e.s.outcome(f); f == nil || f.canceled {
 			return nil
@@ -177,7 +181,7 @@ func (e *contender) wait() time.Duration {
 	return d
 }
 
-// pause waits for d and reports whether ctx was not done before.
+// pause waits for d. It reports whether it did so before ctx was done.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -189,7 +193,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// once makes one request. It returns an answer, or a failure, or neither when e has no such file.
+// once makes one request. It returns an answer or a failure, or neither if the server has no such
+// file.
 func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*answer, *failure) {
 	began := time.Now()
 	try, stop := context.WithCancelCause(ctx)
@@ -205,7 +210,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 		defer undo()
 		defer resp.Body.Close()
 		late := time.AfterFunc(drainFor, func() { stop(errLost) })
-		io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be used again
+		io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be reused
 		late.Stop()
 		miss, f := refused(resp, c.o.MaxSize)
 		if miss {
@@ -222,7 +227,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	return a, nil
 }
 
-// begin checks the header of a and the first bytes of its body.
+// begin checks the header of a and that the body begins with magic.
 func (c *Client) begin(a *answer, magic string) *failure {
 	var r io.Reader = a.wire
 	switch encoding := strings.ToLower(a.resp.Header.Get("Content-Encoding")); encoding {
@@ -253,7 +258,8 @@ func (c *Client) begin(a *answer, magic string) *failure {
 	return nil
 }
 
-// copyBody copies the body of a to w within the limits, and tells p how far it is.
+// copyBody copies the body of a to w within the limits, and calls tell with the bytes copied so
+// far. It returns their final number.
 func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
 	buf := make([]byte, 128<<10)
 	var n int64
@@ -285,13 +291,14 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 	}
 }
 
-// verdicts remembers the final answers about k and returns the notes.
+// verdicts remembers the final answers about k, and returns one Attempt for each server that was
+// asked.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
 	var notes []buildid.Attempt
 	now := time.Now()
 	for _, e := range all {
 		if !e.final && e.fault == nil {
-			continue // nobody waited for its answer
+			continue // canceled before it answered
 		}
 		said := e.said
 		if !e.final {

@@ -19,12 +19,13 @@ type askRate struct {
 	known  map[buildid.ID]struct{}
 	order  []buildid.ID // known, oldest at next, once it has newKnown entries
 	next   int
-	held   map[buildid.ID]struct{} // refused and not admitted since, at most maxHeld
-	said   bool                    // that IDs are refused
+	held   map[buildid.ID]struct{} // refused and not admitted since; at most maxHeld
+	said   bool                    // Options.Limited was called
 }
 
 // admit reports whether the servers may be asked for id at the time now. An ID among the last
-// newKnown admitted ones is not new: its other files, retries and later questions are free.
+// newKnown admitted ones is not new: requests for its other files, retries and later questions are
+// free. first is set for the first ID that is refused.
 func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +67,7 @@ func (r *askRate) unasked() int {
 	return len(r.held)
 }
 
-// errTooMany is the outcome of a server that is not asked because too many IDs are new.
+// errTooMany is the failure of servers that are not asked because too many IDs are new.
 var errTooMany = &failure{said: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d a second are asked for", newBurst, newPerSecond), blameless: true}
 
 // admit reports whether the contenders that are not final may be asked for id; if too many IDs are
@@ -93,6 +94,6 @@ func (c *Client) admitID(id buildid.ID) bool {
 	return ok
 }
 
-// Unasked returns how many build IDs were named and not asked for because too many were new, at
-// most 65,536 of them. An ID that is asked for later no longer counts.
+// Unasked returns how many build IDs the servers were not asked for because too many were new, at
+// most 65,536. An ID that is asked for later is no longer counted.
 func (c *Client) Unasked() int { return c.rate.unasked() }

@@ -46,7 +46,7 @@ func (s *pipeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(404)
 }
 
-// asked returns how many build IDs were asked for, and with how many requests.
+// asked returns how many build IDs were asked for, and by how many requests.
 func (s *pipeServer) asked() (ids, requests int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func (s *pipeServer) asked() (ids, requests int) {
 	return len(s.ids), requests
 }
 
-// pipeClient returns a client of so many servers without a network. It must be called in a bubble.
+// pipeClient returns a client of several servers without a network. It must be called in a synctest
+// bubble.
 func pipeClient(t *testing.T, o Options, servers int) (*Client, []*pipeServer) {
 	var urls []string
 	for i := range servers {
@@ -81,8 +82,7 @@ func pipeClient(t *testing.T, o Options, servers int) (*Client, []*pipeServer) {
 	return c, all
 }
 
-// ask asks for the build IDs from one up to another and returns how many were misses, and how many
-// not asked for.
+// ask asks for a range of build IDs. It returns the number of misses, and of IDs not asked for.
 func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -100,8 +100,8 @@ func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	return missed, unasked
 }
 
-// A flood of new build IDs reaches no server at more than the rate; what was not asked for is asked
-// for later.
+// A flood of new build IDs reaches no server faster than the rate. IDs that were held back are
+// asked for later.
 func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	})
 }
 
-// A program of 300 modules, and two more of its size, never notice.
+// A program of 300 modules, and two more of its size, are never held back.
 func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-// Sections are the same question.
+// Questions for sections count like those for files.
 func TestSectionsCountAsQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestSectionsCountAsQuestions(t *testing.T) {
 	})
 }
 
-// The bucket remembers a bounded number of IDs, whatever it is asked.
+// The bucket remembers a bounded number of IDs.
 func TestTheRateTakesLittleMemory(t *testing.T) {
 	var r askRate
 	now := time.Unix(1e9, 0)

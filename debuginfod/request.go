@@ -17,10 +17,11 @@ import (
 	"time"
 )
 
-// A dialControl is a net.Dialer's Control.
+// A dialControl has the type of net.Dialer's field Control.
 type dialControl = func(network, address string, c syscall.RawConn) error
 
-// newTransport returns a transport whose certificate checks nobody can turn off. control sees each address before it is dialed.
+// newTransport returns a transport that verifies certificates; no option or variable turns that
+// off. control, if not nil, checks each address before it is dialed.
 func newTransport(control dialControl) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Control: control}
 	return &http.Transport{
@@ -29,14 +30,14 @@ func newTransport(control dialControl) *http.Transport {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    connectTimeout,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // what is inflated is bounded by us
+		DisableCompression:     true, // begin inflates within our own bounds
 		MaxIdleConnsPerHost:    maxFlights,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 }
 
-// A watch cancels a request whose server sends too little: fewer than minProgress bytes in each d.
+// A watch cancels a request if the server sends fewer than minProgress bytes in some period of d.
 type watch struct {
 	bytes  atomic.Int64 // of the answer's body, counted by its reader
 	d      time.Duration
@@ -45,7 +46,8 @@ type watch struct {
 	last   int64
 }
 
-// newWatch starts a watch; d of 0 or less starts none. Stop it when the answer has been read.
+// newWatch starts a watch, which must be stopped once the answer has been read. With a d of 0 or
+// less it never cancels.
 func newWatch(d time.Duration, cancel context.CancelCauseFunc) *watch {
 	w := &watch{d: d, cancel: cancel}
 	if d > 0 {
@@ -70,7 +72,8 @@ func (w *watch) stop() {
 	}
 }
 
-// get asks s for path below its prefix and follows redirects. The error is a *failure or the network's.
+// get asks s for path below its prefix and follows redirects. The error is a *failure or one of the
+// network.
 func (c *Client) get(ctx context.Context, s *server, path string) (*http.Response, error) {
 	operator, err := c.headers.headers()
 	if err != nil {
@@ -85,7 +88,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
 	}
 	at, trusted := &u, true
-	var from scope // of the servers so far: where the next may be
+	var from scope // narrowest scope of the servers so far: limits where the next redirect may lead
 	for hops := 0; ; hops++ {
 		var peer scope
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { peer = scopeOfPeer(info.Conn.RemoteAddr()) }}
@@ -106,7 +109,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 			if to := scopeOfHost(at.Hostname()); hops > 0 && !from.mayLead(to) {
 				return nil, &redirectError{at.Host, to}
 			}
-			transport = c.direct // the address dialed is the proxy's
+			transport = c.direct // the dialer would check the proxy's address
 		}
 		resp, err := transport.RoundTrip(req)
 		if err != nil {
@@ -141,7 +144,8 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	}
 }
 
-// dress puts our headers on req, and the operator's and the password where the host is still the operator's.
+// dress sets our headers on req. It adds the operator's headers and the password only if trusted:
+// no redirect has left the operator's host.
 func (c *Client) dress(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")
@@ -177,7 +181,7 @@ func userAgent(version string) string {
 	return fmt.Sprintf("symfilter/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
 }
 
-// refused returns why an answer with a status other than 200 brings no file, or reports that it is a miss.
+// refused classifies an answer with a status other than 200: a miss, or a failure with its reason.
 func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 	code := resp.StatusCode
 	switch {
@@ -200,7 +204,8 @@ func tooBig(maxSize int64) *failure {
 	return &failure{said: fmt.Sprintf("its file has more than %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
 }
 
-// retryAfter returns the wait that a Retry-After asks for, in seconds or until a date; 0 where it asks for none.
+// retryAfter returns the wait that a Retry-After header asks for, in seconds or until a date, at
+// most breakMost; 0 if there is none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room returns how many bytes a user can still write to the file system of f, and how many there are in all. It is not ok where the
-// system does not say.
+// room returns the bytes that a user can still write to the file system of f, and its size in
+// bytes. ok is false if the system does not report them.
 func room(f *os.File) (free, all int64, ok bool) {
 	conn, err := f.SyscallConn()
 	if err != nil {

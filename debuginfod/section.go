@@ -11,12 +11,13 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// noteSection holds the build ID.
+// noteSection is the section that holds the build ID.
 const noteSection = ".note.gnu.build-id"
 
-// Section returns the contents of the section called name of the file with the build ID, from the first server that sends the section of
-// the build-ID note with this ID and the section asked for. Nothing is kept. The error wraps [fs.ErrNotExist] when every
-// server said that it has no such section or file; not all servers know of sections.
+// Section returns the contents of the section called name from the file with the build ID. It asks
+// the servers in order and takes the section from the first that has both a build-ID note with this
+// ID and the section. Nothing is kept in the cache. The error wraps [fs.ErrNotExist] if every
+// server answered that it has no such section or file; older servers have no sections at all.
 func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byte, error) {
 	if id.IsZero() || name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 		return nil, fmt.Errorf("debuginfod: section %.40q: %w", name, fs.ErrNotExist)
@@ -24,7 +25,7 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
-		c.running.Add(1) // Close waits
+		c.running.Add(1) // so that Close waits for this call
 	}
 	c.mu.Unlock()
 	if closed {
@@ -62,7 +63,7 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	return nil, fmt.Errorf("debuginfod: section %s of %s: %w", name, id, fs.ErrNotExist)
 }
 
-// sectionOf gets the note and the section from one server.
+// sectionOf gets the note and then the section from one server.
 func (c *Client) sectionOf(ctx context.Context, s *server, id buildid.ID, name string) ([]byte, error) {
 	note, err := c.rawSection(ctx, s, id, noteSection)
 	if err != nil {
@@ -104,7 +105,7 @@ func (c *Client) rawSection(ctx context.Context, s *server, id buildid.ID, name 
 	}
 }
 
-// summaryOf is summary for the contender that is s.
+// summaryOf returns the error of the contender for s.
 func summaryOf(all []*contender, s *server) error {
 	for _, e := range all {
 		switch {

@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// A server is one URL of the operator's, and what is known about it.
+// A server is one of the operator's URLs, with its state.
 type server struct {
-	prefix  string // as given, without the slash at its end
-	name    string // for people: without user and password
+	prefix  string // the URL as given, without slashes at its end
+	name    string // for messages: without user and password
 	url     *url.URL
 	user    *url.Userinfo
-	refused string // why it is never asked; empty: it may be
+	refused string // reason why it is never asked; empty if it may be asked
 
-	contact sync.Once // the first request
+	contact sync.Once // guards the call of FirstContact
 
 	mu       sync.Mutex
 	breaker  breaker
 	verdicts map[key]verdict
 }
 
-// A verdict is a final answer about one file, which need not be asked for again.
+// A verdict is a server's final answer about one file, remembered so that it need not be asked
+// again.
 type verdict struct {
-	miss  bool // the server has no such file; otherwise what it sent cannot be used
+	miss  bool // the server has no such file; otherwise the file it sent cannot be used
 	said  string
 	until time.Time
 }
 
-// known returns the verdict about k if there is one at the time now.
+// known returns the verdict about k, if one is valid at the time now.
 func (s *server) known(k key, now time.Time) (verdict, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +42,8 @@ func (s *server) known(k key, now time.Time) (verdict, bool) {
 	return v, ok
 }
 
-// remember keeps v; where there are too many, the expired ones are forgotten, or any others.
+// remember keeps v. If there are maxVerdicts already, it removes the expired ones, and others at
+// random if none has expired.
 func (s *server) remember(k key, v verdict, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,16 +63,18 @@ func (s *server) remember(k key, v verdict, now time.Time) {
 	s.verdicts[k] = v
 }
 
-// A breaker leaves a server alone that failed breakAfter times in a row. When its time is over one request may try; if that
-// fails too, the time doubles. It is not for several goroutines.
+// A breaker pauses requests to a server that failed breakAfter times in a row. After the pause one
+// request may try the server; if that fails too, the pause doubles. It is not safe for concurrent
+// use.
 type breaker struct {
 	failures int           // in a row
 	pause    time.Duration // of the last opening
-	until    time.Time     // closed to requests before this
-	trying   bool          // the one request is under way
+	until    time.Time     // no request before this time
+	trying   bool          // the one request after a pause is running
 }
 
-// allow reports whether a request may be made at the time now. Its outcome must be told: [breaker.good], bad or abandoned.
+// allow reports whether a request may be made at the time now. If so, the caller must report its
+// outcome by good, bad or abandoned.
 func (b *breaker) allow(now time.Time) bool {
 	switch {
 	case now.Before(b.until):
@@ -100,7 +104,7 @@ func (b *breaker) bad(now time.Time, retryAfter time.Duration) {
 	}
 }
 
-// allow asks the breaker; where it says no, said is the note.
+// allow asks the breaker. If a request may not be made, said is the reason.
 func (s *server) allow(now time.Time) (said string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +117,8 @@ func (s *server) allow(now time.Time) (said string, ok bool) {
 	return "not asked: it failed before and another request is trying it", false
 }
 
-// outcome tells the breaker how a request ended: nil is an answer that was received whole, whichever.
+// outcome reports to the breaker how a request ended. f is nil if the answer was received whole,
+// whatever its status.
 func (s *server) outcome(f *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A file that does not fit into the cache is used and not kept; nothing of it stays there.
+// A file that does not fit into the cache is used and not kept; no part of it stays there.
 func TestENOSPC(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestENOSPC(t *testing.T) {
 	if diff := cmp.Diff(tree(t, dir), want); diff != "" {
 		t.Error("cache (-got +want):\n" + diff)
 	}
-	// Not one byte is left: not even the empty file of a miss can be made then.
+	// Not one byte is free: not even the empty file of a miss can be made then.
 	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 2<<20), 0o600); err == nil {
 		t.Error("the file system is not full")
 	}
@@ -54,7 +54,7 @@ func TestENOSPC(t *testing.T) {
 	}
 }
 
-// A download leaves a file system room for others.
+// A download leaves room on a file system for others.
 func TestSomeRoomIsLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +70,8 @@ func TestSomeRoomIsLeft(t *testing.T) {
 		want []string
 	}{
 		{fits, nil},
-		{tooBig, []string{"CACHE: the file could not be kept: no space left on device"}}, // 2 MiB would be left, of 64
+		// 2 MiB would be left, of 64
+		{tooBig, []string{"CACHE: the file could not be kept: no space left on device"}},
 	} {
 		_, notes, err := find(t, c, buildid.Query{ID: test.id})
 		if diff := cmp.Diff(notes, test.want); diff != "" || err != nil {
@@ -82,7 +83,7 @@ func TestSomeRoomIsLeft(t *testing.T) {
 	}
 }
 
-// Where the cache cannot be written, its files are used, and others are used and not kept.
+// If the cache cannot be written, its files are used, and new ones are used but not kept.
 func TestReadOnlyCacheIsRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,7 +107,7 @@ func TestReadOnlyCacheIsRead(t *testing.T) {
 	}
 }
 
-// Nothing can be kept anywhere: that is said and no miss.
+// If a file cannot be kept anywhere, the error says so and is not a miss.
 func TestNowhereToKeepAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {

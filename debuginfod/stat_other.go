@@ -6,6 +6,7 @@ import "io/fs"
 
 const openFlags = 0
 
-// Elsewhere permissions are lists, which the directory of the user's caches has from its parent.
+// Elsewhere access is controlled by lists, which the user's cache directory inherits from its
+// parent.
 func checkOwner(fs.FileInfo) error { return nil }
 func checkMode(fs.FileInfo) error  { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// create is open, but makes the directory when it is missing.
+// create opens the cache as open does, after making the directory if it is missing.
 func (c *Cache) create() (*os.Root, error) {
 	root, err := c.open()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -27,8 +27,9 @@ func (c *Cache) create() (*os.Root, error) {
 	return c.open()
 }
 
-// lock waits, at most patience, until no other process fetches k, and holds the others off until release is called. It never
-// fails but with ctx: where files cannot be locked, or the holder takes too long, a file may be fetched twice.
+// lock waits until no other process fetches k, and keeps other processes from fetching it until
+// release is called. It waits for at most patience and fails only if ctx ends. If files cannot be
+// locked, or the holder takes too long, a file may be fetched twice.
 func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
@@ -50,20 +51,22 @@ func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (releas
 	return func() { f.Close() }, nil
 }
 
-// A spool is a file that is being written: to its place in the cache or, where that cannot be, without a name elsewhere.
+// A spool is a file being written: at its place in the cache or, if that is impossible, in the
+// directory of temporary files without a name.
 type spool struct {
-	c     *Cache
-	k     key
-	f     *os.File
-	n     int64         // bytes written
-	sure  int64         // bytes up to which there was room
-	root  *os.Root      // nil when the file is not in the cache
-	file  *newfile.File // f in the cache; nil when it is not there
-	temp  string        // the path of a loose file where it could not be removed while open
-	loose error         // why it is not in the cache
+	c    *Cache
+	k    key
+	f    *os.File
+	n    int64         // bytes written
+	sure int64         // number of bytes up to which there was enough free space
+	root *os.Root      // nil if the file is not in the cache
+	file *newfile.File // f in the cache; nil if it is not there
+	// path of a temporary file that could not be removed while open; empty otherwise
+	temp  string
+	loose error // reason why the file is not in the cache; nil if it is
 }
 
-// spool begins the file of k.
+// spool begins the file of k. If it fails, the caller must still call abandon.
 func (c *Cache) spool(k key) (*spool, error) {
 	s := &spool{c: c, k: k}
 	root, err := c.create()
@@ -112,7 +115,8 @@ func (s *spool) makeDir() error {
 	return checkDir(info)
 }
 
-// loosen moves what was written so far into a file without a name outside of the cache, because of err.
+// loosen moves the bytes written so far into a temporary file outside of the cache, because the
+// cache failed with err.
 func (s *spool) loosen(err error) error {
 	old, oldRoot := s.file, s.root
 	s.loose, s.f, s.root, s.file, s.sure = err, nil, nil, nil, 0
@@ -139,7 +143,7 @@ func (s *spool) loosen(err error) error {
 	return nil
 }
 
-// Write appends p. When the cache takes no more, the file goes on outside of it.
+// Write appends p. If the cache takes no more, the file continues outside of it.
 func (s *spool) Write(p []byte) (int, error) {
 	n, err := s.write(p)
 	if err != nil && s.loose == nil {
@@ -151,7 +155,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// write appends p to a file system that is not nearly full.
+// write appends p, unless the file system is nearly full.
 func (s *spool) write(p []byte) (int, error) {
 	if s.n >= s.sure {
 		if free, all, ok := room(s.f); ok && free < min(all/keepFree, keepFreeMost) {
@@ -162,7 +166,7 @@ func (s *spool) write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// errNoRoom is about a file system that would be full soon.
+// errNoRoom is the error on a file system that is nearly full.
 var errNoRoom = fmt.Errorf("nearly full: %w", syscall.ENOSPC)
 
 // abandon removes the file.
@@ -180,7 +184,8 @@ func (s *spool) abandon() {
 	}
 }
 
-// commit gives the verified file its name and returns it open, to be shared. modified is the server's time of it, if known.
+// commit gives the verified file its name and returns it open. modified is the time that the server
+// gave; zero if it gave none.
 func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose == nil {
 		if err := s.finish(modified); err != nil {
@@ -197,7 +202,7 @@ func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	return &shared{f: s.f, size: s.n, path: filepath.Join(s.c.dir, s.k.path()), where: where}, nil
 }
 
-// finish makes the file durable, with the mode and the times that it will have, and gives it its name.
+// finish sets the mode and times of the file, syncs it and gives it its name.
 func (s *spool) finish(modified time.Time) error {
 	if err := s.f.Chmod(0o400); err != nil {
 		return err
@@ -212,7 +217,7 @@ func (s *spool) finish(modified time.Time) error {
 	return err
 }
 
-// A shared is an open file that several finders' answers read.
+// A shared is an open file that several callers read, each by a ref.
 type shared struct {
 	f           *os.File
 	size        int64
@@ -227,7 +232,7 @@ type ref struct {
 	s *shared
 }
 
-// Close gives the file up; the last one closes it.
+// Close releases the reference; the last one closes the file.
 func (r *ref) Close() error {
 	r.c.mu.Lock()
 	s := r.s
@@ -252,12 +257,13 @@ func (s *shared) close() error {
 	return err
 }
 
-// file returns the file for one user, who is counted already.
+// file returns the file for one caller, who is already counted in refs.
 func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewOSFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
-// removeStale removes the temporary files in dir whose writers are gone, and reports whether there were any.
+// removeStale removes the temporary files in dir that have no writer any more. It reports whether
+// it removed any.
 func removeStale(root *os.Root, dir string, now time.Time) (removed bool) {
 	d, err := root.Open(dir)
 	if err != nil {
