@@ -1,10 +1,11 @@
 package callgrind
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
+
+	"github.com/symfilter/symfilter/internal/lines"
+	"github.com/symfilter/symfilter/report"
 )
 
 // A Reader turns the bytes of a profile into records.
@@ -15,10 +16,9 @@ type Reader struct {
 
 	foreign func(line []byte) error // takes lines that are not of a profile, as they came; nil: they are left out
 
-	line    []byte // the beginning of a line that is not whole
-	raw     []byte // the current line as it came, as far as it is kept
+	cut     lines.Cutter
+	raw     []byte // the current line as it came, up to maxLine bytes
 	passed  bool   // the current line was given to foreign
-	long    bool   // the current line was too long: it was read without its end
 	number  int    // of the line
 	told    map[string]int
 	names   *names
@@ -66,7 +66,7 @@ func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
 
 // newReader is NewReader within a budget, which may be nil.
 func newReader(handle func(*Record) error, diagnose func(string), b *report.Budget) *Reader {
-	r := &Reader{handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, told: make(map[string]int), positions: 1, addr: -1}
+	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, told: make(map[string]int), positions: 1, addr: -1}
 	r.names = newNames(&r.share)
 	return r
 }
@@ -126,58 +126,31 @@ func (r *Reader) Write(p []byte) (int, error) {
 		return 0, r.err
 	}
 	rest := p
-	for len(rest) > 0 {
-		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 {
-			r.keep(rest)
-			break
-		}
-		line := rest[:end]
-		rest = rest[end:]
-		if len(r.line) > 0 || r.long || len(line) > maxLine+1 {
-			r.keep(line)
-			line = r.line
-		}
-		if !r.long {
+	for len(rest) > 0 && r.err == nil {
+		var line []byte
+		var kind lines.Kind
+		switch line, kind, rest = r.cut.Line(rest); {
+		case kind == lines.Whole:
 			r.read(line)
-		}
-		r.line, r.long = r.line[:0], false
-		if r.err != nil {
-			return len(p) - len(rest), r.err
+		case kind == lines.Head:
+			r.read(line)
+			if !r.passed {
+				r.complain("is too long", "is longer than %d bytes; its end is left out", maxLine)
+			}
+		case kind == lines.Rest && r.passed:
+			r.err = r.foreign(line)
 		}
 	}
-	return len(p), r.err
+	return len(p) - len(rest), r.err
 }
-
-// keep keeps a piece of a line. A line that is too long is read as soon as that is known; the rest of
-// it is passed on if the line is, and else left out.
-func (r *Reader) keep(b []byte) {
-	if room := maxLine - len(r.line); !r.long && len(bytes.TrimSuffix(b, newline)) > room {
-		r.line = append(r.line, b[:room]...)
-		b = b[room:]
-		r.read(r.line)
-		r.long = true
-		if !r.passed {
-			r.complain("is too long", "is longer than %d bytes; its end is left out", maxLine)
-		}
-	}
-	switch {
-	case !r.long:
-		r.line = append(r.line, b...)
-	case r.passed && r.err == nil:
-		r.err = r.foreign(b)
-	}
-}
-
-var newline = []byte{'\n'}
 
 // Close reads the last line, if it has no end, and tells how many lines were not
 // told of.
 func (r *Reader) Close() error {
-	if r.err == nil && len(r.line) > 0 && !r.long {
-		r.read(r.line)
+	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
+		r.read(line)
 	}
-	r.line, r.raw = nil, nil
+	r.raw = nil
 	if r.next == aCall {
 		r.complain("cut", "is the last one; the call before it has no cost")
 	}
@@ -214,7 +187,10 @@ func tellable(kind string) int {
 // read reads a line, which may have its end.
 func (r *Reader) read(line []byte) {
 	r.raw, r.passed = line, false
-	if err := r.readLine(bytes.TrimSuffix(line, newline)); r.err == nil {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if err := r.readLine(line); r.err == nil {
 		r.err = err
 	}
 }

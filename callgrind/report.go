@@ -85,7 +85,7 @@ func (r *Report) endForeign() error {
 		return nil
 	}
 	if r.openLine && len(r.Events()) > 0 {
-		if _, err := r.o.Foreign.Write(newline); err != nil {
+		if _, err := io.WriteString(r.o.Foreign, "\n"); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,7 @@ package rtrace
 
 // Limits, one a line, with unit and reason.
 const (
-	maxLine     = 1 << 20  // bytes of a line that is read; of a longer one each part is a comment
+	maxLine     = 1 << 20  // bytes of a line, without its end, that is read; of a longer one each part is a comment
 	maxRun      = 1 << 10  // lines of frames at one address that are compared, to tell inlined calls from recursion
 	maxFields   = 64       // of a header; there are nine
 	maxTrace    = 1 << 20  // bytes of the frames of a backtrace that are kept; more stay out, with a diagnostic

@@ -1,6 +1,10 @@
 package rtrace
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/lines"
+)
 
 // A Reader takes a report apart. Its memory does not grow with the report.
 type Reader struct {
@@ -8,8 +12,7 @@ type Reader struct {
 	rec   Record
 	err   error
 
-	line []byte // the beginning of a line
-	long bool   // of a line, a part has been handed over
+	cut lines.Cutter
 
 	headed bool // a header, or a line in its place, has come
 
@@ -41,52 +44,34 @@ const (
 
 // NewReader returns a Reader that calls visit for each record. An error of visit
 // ends the reading, and comes back from Write and Close.
-func NewReader(visit func(*Record) error) *Reader { return &Reader{visit: visit} }
+func NewReader(visit func(*Record) error) *Reader {
+	return &Reader{visit: visit, cut: lines.Cutter{Max: maxLine}}
+}
 
 // Write reads p. A line is a record when its end has come; frames with names
 // wait for the line that follows them.
 func (r *Reader) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 && r.err == nil {
-		i := bytes.IndexByte(p, '\n')
-		if i < 0 {
-			r.line = append(r.line, p...)
-			if len(r.line) > maxLine {
-				r.part(r.line)
-				r.line = r.line[:0]
-			}
-			break
-		}
-		line := p[:i+1]
-		p = p[i+1:]
-		if len(r.line) > 0 {
-			r.line = append(r.line, line...)
-			line = r.line
-		}
-		if r.long || len(line) > maxLine {
-			r.part(line)
-			r.long = false
-		} else {
+	for rest := p; len(rest) > 0 && r.err == nil; {
+		var line []byte
+		var kind lines.Kind
+		switch line, kind, rest = r.cut.Line(rest); kind {
+		case lines.Whole:
 			r.whole(line)
+		case lines.Head, lines.Rest:
+			r.part(line)
 		}
-		r.line = r.line[:0]
 	}
 	if r.err != nil {
 		return 0, r.err
 	}
-	return n, nil
+	return len(p), nil
 }
 
 // Close reads what is left: a line without an end.
 func (r *Reader) Close() error {
-	if len(r.line) > 0 && r.err == nil {
-		if r.long {
-			r.part(r.line)
-		} else {
-			r.whole(r.line)
-		}
+	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
+		r.whole(line)
 	}
-	r.line = nil
 	r.endRun()
 	return r.err
 }
@@ -94,7 +79,7 @@ func (r *Reader) Close() error {
 // part hands over a part of a line that is too long to be read.
 func (r *Reader) part(line []byte) {
 	r.endRun()
-	r.long, r.headed = true, true
+	r.headed = true
 	r.rec = Record{Kind: Comment, Raw: line}
 	r.hand()
 }

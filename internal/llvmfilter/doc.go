@@ -37,7 +37,7 @@ package llvmfilter
 
 // Limits, one a line, with unit and reason.
 const (
-	maxLine    = 64 << 20  // bytes of a line; LLVM takes 1.5 times its length in memory, whatever it is
+	maxLine    = 64 << 20  // bytes of a line, without its end; LLVM takes 1.5 times its length in memory, whatever it is
 	maxEcho    = 64 << 10  // bytes of diagnostics about one line, beside those of maxRepeat
 	maxRepeat  = 16        // times that diagnostics repeat a line: each error does, so their sum would be its length squared
 	maxModules = 65536     // modules known at once: those of a process with every library of a large distribution

@@ -3,10 +3,10 @@ package llvmfilter
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -20,8 +20,7 @@ type Filter struct {
 	said []byte // diagnostics, not yet at diag
 	err  error  // w's first; nothing is written behind it
 
-	tail []byte // the unfinished last line so far
-	long bool   // it is longer than maxLine: the rest of it goes out as it is
+	cut lines.Cutter
 
 	line   []byte // at work, with its line end
 	crlf   bool   // it ends in CR LF
@@ -47,100 +46,51 @@ func New(out, diag io.Writer, o Options) *Filter {
 	}
 	now, stop := context.WithCancel(context.Background())
 	stop()
-	return &Filter{w: out, diag: diag, o: o, now: now}
+	return &Filter{w: out, diag: diag, o: o, now: now, cut: lines.Cutter{Max: maxLine}}
 }
 
 // Write filters p. When it returns, every complete line in p is at the writer,
 // and a module line that is still collecting its maps is there up to them. The
 // error is the writer's; what a log holds never is one.
 func (f *Filter) Write(p []byte) (int, error) {
-	n := len(p)
-	if len(f.tail) > 0 || f.long {
-		p = f.finishLine(p)
-	}
-	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
-		f.block(p[:i+1])
-		p = p[i+1:]
-	}
-	switch {
-	case f.long: // finishLine took all of p
-	case len(p) > maxLine:
-		f.plain(p)
-		f.long = true
-	default:
-		f.tail = append(f.tail, p...)
+	for rest := p; len(rest) > 0; {
+		var b []byte
+		var kind lines.Kind
+		switch b, kind, rest = f.cut.Block(rest); kind {
+		case lines.Whole:
+			f.block(b)
+		case lines.Head, lines.Rest:
+			f.plain(b)
+		}
 	}
 	f.send()
 	if f.err != nil {
 		return 0, f.err
 	}
-	return n, nil
+	return len(p), nil
 }
 
 // ReadFrom filters r to its end, in large blocks; its buffer belongs to it. It
 // does not finish an unfinished last line: Close does.
 func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
-	block := make([]byte, readBlock)
-	for {
-		m, err := r.Read(block)
-		n += int64(m)
-		if m > 0 {
-			if _, werr := f.Write(block[:m]); werr != nil {
-				return n, werr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
+	return io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, readBlock))
 }
 
 // Close finishes the last line, with the line end that it may lack, and the
 // module line. It returns the writer's first error.
 func (f *Filter) Close() error {
-	if len(f.tail) > 0 {
-		f.lineOf(append(f.tail, '\n'))
+	line, long := f.cut.Finish()
+	if len(line) > 0 {
+		f.lineOf(append(line, '\n'))
 	}
-	if f.long {
+	if long {
 		f.out = append(f.out, '\n')
 	}
-	f.tail, f.long = nil, false
 	f.endModule()
 	f.resetColor()
 	f.forget()
 	f.send()
 	return f.err
-}
-
-// finishLine gives the head of p to the unfinished line and returns the rest.
-func (f *Filter) finishLine(p []byte) (rest []byte) {
-	head := p
-	i := bytes.IndexByte(p, '\n')
-	if i >= 0 {
-		head = p[:i+1]
-	}
-	switch {
-	case f.long:
-		f.plain(head)
-		f.long = i < 0
-	case len(f.tail)+len(head) > maxLine:
-		f.plain(f.tail)
-		f.plain(head)
-		f.tail, f.long = nil, i < 0
-	default:
-		f.tail = append(f.tail, head...)
-		if i >= 0 {
-			f.lineOf(f.tail)
-			f.tail = f.tail[:0]
-			if cap(f.tail) > 4*chunk {
-				f.tail = nil
-			}
-		}
-	}
-	return p[len(head):]
 }
 
 // block filters b, which ends with a line end. Lines without a mark, "{{{" or
@@ -164,7 +114,7 @@ func (f *Filter) block(b []byte) {
 		if start > at {
 			f.plain(b[at:start])
 		}
-		if end-start > maxLine {
+		if end-start > maxLine+1 {
 			f.plain(b[start:end])
 		} else {
 			f.lineOf(b[start:end])
