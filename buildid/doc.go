@@ -1,11 +1,12 @@
 // Package buildid names one build of one program, and finds its files on this machine.
 //
-// A build ID is the note that the linker leaves in every object it makes (NT_GNU_BUILD_ID, owner "GNU"):
-// usually 20 bytes of a hash, the same in a program and in its separate debug file. [ID] is that name;
-// [Read] takes it from a file. The finders look an ID up where an operator keeps such files:
+// A build ID is a note that the linker writes into every object it makes (NT_GNU_BUILD_ID, owner
+// "GNU"): usually 20 bytes of a hash, the same in a program and in its separate debug file. An [ID]
+// holds these bytes; [Read] reads them from a file. The finders look for the files of an ID where
+// operators keep them:
 //
-//   - [Tree]: a GNU tree of debug files, DIR/.build-id/ab/cdef….debug, and the trees of Fuchsia's build and Sentry's
-//     symsorter
+//   - [Tree]: a GNU tree of debug files, DIR/.build-id/ab/cdef….debug, and the trees of Fuchsia's
+//     build and Sentry's symsorter
 //   - [SymbolPath]: any files, directories and zip files, indexed by the notes inside them
 //   - [IDsFile]: the list ids.txt of Fuchsia's build
 //   - [ModulePath]: the path that the log itself names
@@ -14,11 +15,12 @@
 //
 //	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
 //
-// A returned [File] is open, and its note was read through that same open descriptor: no finder returns a file whose
-// note names another build, whatever its path promises. note, when not nil, is told of every place that was looked at in vain.
-// The error for a file that is not there wraps [fs.ErrNotExist]; any other error (a cancelled context, no
-// descriptors left) says nothing about whether the file exists and must not be remembered as a miss.
+// A returned [File] is open, and its note was read through the same descriptor: no finder returns a
+// file whose note holds another ID, whatever its path. If note is not nil, it is called for every
+// place that was searched without success. The error for a missing file wraps [fs.ErrNotExist]. Any
+// other error (a canceled context, no descriptors left) leaves open whether the file exists and
+// must not be remembered as a miss.
 //
-// A file that is found may speak of another: [FindLink] and [FindAlt] look for what .gnu_debuglink and .gnu_debugaltlink
-// name.
+// A file may link to another one: [FindLink] and [FindAlt] find the files that the sections
+// .gnu_debuglink and .gnu_debugaltlink name.
 package buildid

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A program is an ELF file of a few hundred bytes: a build ID note where ID is not empty, and sections of 8 bytes each.
+// A program is an ELF file of a few hundred bytes: a build ID note where ID is not empty, and
+// sections of 8 bytes each.
 type program struct {
 	id       string // hex
 	sections []string

@@ -11,35 +11,35 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Kind says what a file is wanted for.
+// A Kind is the purpose for which a file is wanted.
 type Kind uint8
 
 // The kinds of file that one build ID may name.
 const (
-	Debug      Kind = iota // debug information or at least a full symbol table
+	Debug      Kind = iota // debug information, or at least a full symbol table
 	Executable             // the code itself
 	Alt                    // the supplementary file that dwz makes, which has an ID of its own
 )
 
-// A Query is what a finder looks for.
+// A Query describes the file that a finder looks for.
 type Query struct {
 	ID   ID
 	Kind Kind
-	Name string // of the module, as logged: hostile, and only [ModulePath] reads it
+	Name string // of the module, as logged: untrusted, and read by [ModulePath] only
 
-	// Better says that a file without debug information is at hand already: who would have to ask a server for the
-	// program itself need not.
+	// Better is set if a file without debug information has been found already. A finder that would
+	// ask a server for the program itself may leave that out.
 	Better bool
 }
 
-// An Attempt is a place where a finder looked in vain, and what it found there instead. Where may hold the name of a
-// module as it was logged: escape it before printing.
+// An Attempt is a place that a finder searched without success, and the reason. Where may hold the
+// name of a module as it was logged: escape it before printing.
 type Attempt struct {
 	Where, Said string
 }
 
-// A File is an open file whose build ID was found to be the one asked for, through this same descriptor. The caller
-// closes it.
+// A File is an open file whose build ID was checked through the same descriptor. The caller closes
+// it. It is safe for concurrent reads.
 type File struct {
 	r          io.ReaderAt
 	size       int64
@@ -50,9 +50,10 @@ type File struct {
 	unverified bool
 }
 
-// Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a FIFO or a device.
-// where is kept for [File.Where]. The error wraps [fs.ErrNotExist] where there is no such file, [ErrNoID] or [ErrOtherID]
-// where there is another, and otherwise what the system or the reader of the headers said.
+// Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
+// FIFO or a device. where is the result of [File.Where]. The error wraps [fs.ErrNotExist] if there
+// is no file, [ErrNoID] or [ErrOtherID] if there is a different one, and otherwise the error of the
+// system or of the parser of ELF headers.
 func Open(path, where string, id ID) (*File, error) {
 	f, err := open(path, where, id)
 	if err != nil {
@@ -65,9 +66,9 @@ func Open(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// OpenRegular opens the file at path if it is a regular one, whatever it holds: the caller checks that it is the one meant, by its
-// dwo_id, its checksum or its ID. It never blocks on a FIFO or a device. where is kept for [File.Where]. The error wraps [fs.ErrNotExist] where
-// there is no such file.
+// OpenRegular opens the file at path if it is a regular file, with any content: the caller checks
+// its dwo_id, checksum or build ID. It never blocks on a FIFO or a device. where is the result of
+// [File.Where]. The error wraps [fs.ErrNotExist] if there is no file.
 func OpenRegular(path, where string) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -76,7 +77,8 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// OpenBelow is OpenRegular for a file at name, a path below root: no link leads out of it.
+// OpenBelow is OpenRegular for a file at name, a path below root. Links that lead out of root are
+// not followed.
 func OpenBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {
@@ -85,8 +87,8 @@ func OpenBelow(root *os.Root, name, where string) (*File, error) {
 	return &File{r: f, size: size, path: filepath.Join(root.Name(), name), where: where, os: f, closer: f}, nil
 }
 
-// NewFile returns a File of size bytes read from r whose build ID the caller has checked: the member of an archive. Close
-// closes closer, if that is not nil.
+// NewFile returns a File of size bytes read from r, such as a member of an archive. The caller has
+// checked its build ID. Close closes closer, if that is not nil.
 func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
 	return &File{r: r, size: size, path: path, where: where, closer: closer}
 }
@@ -94,19 +96,21 @@ func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *F
 // ReadAt implements [io.ReaderAt].
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
 
-// Size returns the size in bytes that the file had when it was opened.
+// Size returns the size in bytes at the time of opening.
 func (f *File) Size() int64 { return f.size }
 
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// OS returns the open file itself, to be mapped, or nil where there is none. It stays owned by f.
+// OS returns the open file, to be mapped, or nil if there is none. f keeps its ownership: do not
+// close it.
 func (f *File) OS() *os.File { return f.os }
 
-// Where says which finder the file is from.
+// Where returns the name of the finder that found the file.
 func (f *File) Where() string { return f.where }
 
-// Unverified reports whether the file has no note to check: it was taken for its place in a tree that the operator named.
+// Unverified reports whether the file has no note to check: it was accepted for its place in a tree
+// that the operator named.
 func (f *File) Unverified() bool { return f.unverified }
 
 // Close closes the file.
@@ -120,29 +124,30 @@ func (f *File) Close() error {
 // ErrNoID is returned for an ELF file that has no build ID.
 var ErrNoID = errors.New("there is no build ID in it")
 
-// ErrOtherID is wrapped by the error about a file that is another build.
+// ErrOtherID is wrapped by the error for a file that has another build ID.
 var ErrOtherID = errors.New("another build ID")
 
-// An UnusableError says that a file lies where the one asked for should, and is none that can be read. It is a miss as well: it wraps
-// [fs.ErrNotExist].
+// An UnusableError reports that the file at the expected place cannot be read as an ELF file. It is
+// a miss as well: it wraps [fs.ErrNotExist].
 type UnusableError struct {
 	Path string
-	Err  error // what was wrong with it
+	Err  error // why it cannot be used
 }
 
 func (e *UnusableError) Error() string { return e.Path + ": " + said(e.Err) }
 
-// Unwrap returns fs.ErrNotExist and what was wrong with the file.
+// Unwrap returns fs.ErrNotExist and Err.
 func (e *UnusableError) Unwrap() []error { return []error{fs.ErrNotExist, e.Err} }
 
-// unusable reports whether err of open is about a file that is there and is no ELF file, or not even a regular one.
+// unusable reports whether err, an error of open, is about an existing file that is not a regular
+// file or not an ELF file.
 func unusable(err error) bool {
 	var format *object.FormatError
 	var limit *object.LimitError
 	return errors.As(err, &format) || errors.As(err, &limit) || errors.Is(err, errNotRegular)
 }
 
-// An otherIDError is an ErrOtherID with the IDs.
+// An otherIDError is an ErrOtherID that holds both IDs.
 type otherIDError struct{ got, want ID }
 
 func (e *otherIDError) Error() string {
@@ -150,8 +155,8 @@ func (e *otherIDError) Error() string {
 }
 func (e *otherIDError) Unwrap() error { return ErrOtherID }
 
-// Read returns the build ID of the ELF file of size bytes behind r, from its notes, with a few small reads.
-// It returns [ErrNoID] when the file has none.
+// Read returns the build ID in the notes of the ELF file of size bytes in r. It makes only a few
+// small reads. It returns [ErrNoID] if the file has none.
 func Read(r io.ReaderAt, size int64) (ID, error) {
 	raw, err := object.BuildID(r, size)
 	if errors.Is(err, object.ErrNoBuildID) {
@@ -163,11 +168,12 @@ func Read(r io.ReaderAt, size int64) (ID, error) {
 	return FromBytes(raw)
 }
 
-// errNotRegular is about directories, FIFOs, sockets and devices.
+// errNotRegular is the error for directories, FIFOs, sockets and devices.
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens the regular file at path without blocking and without touching anything else that may lie there:
-// opening a device can be an act (a watchdog starts to count), so it is asked for its type before and, for races, after.
+// openRegular opens the regular file at path. It does not block, and opens nothing else: even to
+// open a device can have an effect (it starts a watchdog), so the type is checked before, and again
+// after in case the file was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }
@@ -195,7 +201,7 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 	return f, info.Size(), nil
 }
 
-// open opens the file at path if its ID is id or it has none; the latter is marked as unverified.
+// open opens the file at path if its ID is id, or if it has no ID; then it is marked as unverified.
 func open(path, where string, id ID) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {

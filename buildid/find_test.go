@@ -32,8 +32,8 @@ type finderCase struct {
 	name  string
 	place string // below the folder
 	new   func(dir string) finder
-	// paths reports whether the finder goes by the path, so that Attempts name it and say what lies there;
-	// otherwise they name the folder.
+	// paths reports whether the finder goes by the path, so that Attempts name it and say what lies
+	// there; otherwise they name the folder.
 	paths bool
 	// unverified: a file without a note is taken at the place.
 	unverified bool

@@ -6,20 +6,21 @@ import (
 	"fmt"
 )
 
-// maxIDLen is the longest build ID accepted, in bytes: a SHA-512. Linkers write 8 (xxHash), 16 (MD5, UUID), 20 (SHA-1) or
-// 32 (SHA-256), and --build-id=0x… anything; what is longer is no name but an attack on the log's readers.
+// maxIDLen is the length in bytes of the longest build ID accepted, that of a SHA-512. Linkers
+// write 8 (xxHash), 16 (MD5, UUID), 20 (SHA-1) or 32 (SHA-256), and with --build-id=0x… any number.
+// Longer ones are taken for attacks.
 const maxIDLen = 64
 
-// ErrInvalidID is wrapped by every error about bytes or digits that are no build ID.
+// ErrInvalidID is wrapped by every error for bytes or digits that are not a build ID.
 var ErrInvalidID = errors.New("not a build ID")
 
-// An ID is a build ID: up to 64 raw bytes. It is comparable and may be the key of a map.
-// The zero ID means that there is none.
+// An ID is a build ID: up to 64 raw bytes. It is comparable and can be the key of a map. The zero
+// ID means no ID.
 type ID struct {
 	s string // raw bytes, not hex
 }
 
-// Parse reads an ID from its hex digits, of either case. An odd number of digits is padded on the left,
+// Parse returns the ID of hex digits, of either case. An odd number of digits gets a zero in front,
 // as LLVM reads it: "abc" is 0abc. The error wraps [ErrInvalidID].
 func Parse(digits []byte) (ID, error) {
 	n := (len(digits) + 1) / 2
@@ -39,8 +40,8 @@ func Parse(digits []byte) (ID, error) {
 	return ID{string(raw[:n])}, nil
 }
 
-// FromBytes returns the ID of these raw bytes, as they stand in a note. It copies them.
-// The error wraps [ErrInvalidID].
+// FromBytes returns the ID of the raw bytes of a note, which it copies. The error wraps
+// [ErrInvalidID].
 func FromBytes(raw []byte) (ID, error) {
 	if len(raw) == 0 || len(raw) > maxIDLen {
 		return ID{}, fmt.Errorf("%w: %d bytes, want 1 to %d", ErrInvalidID, len(raw), maxIDLen)

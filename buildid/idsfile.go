@@ -13,24 +13,25 @@ import (
 	"slices"
 )
 
-// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt: lines of a build ID in hex, a space, and a path, which may be
-// relative to the folder of the list. The list says where to look; what is used is decided by the note in the file.
-// It may be used by many goroutines at once.
+// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt: lines of a build ID in
+// hex, a space and a path. Relative paths start at the folder of the list. A file is used only if
+// its note holds the ID. An IDsFile is safe for concurrent use.
 type IDsFile struct {
 	path string
-	lock chan struct{} // holds a token; a channel, so that waiting for the list ends with a context
+	lock chan struct{} // holds a token; a channel, so that a context can end the wait
 	list *idsList      // nil until read
 }
 
-// NewIDsFile returns a finder for the list at path. Nothing is read before the first Find.
+// NewIDsFile returns a finder for the list at path. It reads nothing before the first Find.
 func NewIDsFile(path string) *IDsFile {
 	f := &IDsFile{path: path, lock: make(chan struct{}, 1)}
 	f.lock <- struct{}{}
 	return f
 }
 
-// Find returns the file that the list names for q.ID, if its note holds that. Of several, the choice is that of
-// [SymbolPath.Find]. The list is read again when its size or time has changed.
+// Find returns the file that the list names for q.ID, if its note holds that ID. Among several
+// files it chooses as [SymbolPath.Find] does. It reads the list again if its size or time has
+// changed.
 func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "list " + f.path, query: q, note: note}
 	if q.ID.IsZero() {
@@ -61,7 +62,7 @@ func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	return best, nil
 }
 
-// read returns the list as it is now.
+// read returns the current list, from memory if the file has not changed.
 func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	select {
 	case <-f.lock:
@@ -77,7 +78,7 @@ func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	if f.list.is(info) {
 		return f.list, nil
 	}
-	f.list = nil // so that there are never two
+	f.list = nil // so that only one is in memory
 	list, err := readIDs(ctx, f.path)
 	if err != nil {
 		return nil, err
@@ -86,13 +87,13 @@ func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	return list, nil
 }
 
-// An idsList is an ids.txt, read.
+// An idsList is the content of an ids.txt.
 type idsList struct {
 	info    fs.FileInfo
 	entries []idsEntry // sorted by ID
-	bad     int        // lines that are none
-	badLine int        // the number of the first
-	cut     bool       // there was more than the limits allow
+	bad     int        // number of malformed lines
+	badLine int        // line number of the first of them
+	cut     bool       // the file exceeds the limits, so some of it is missing
 }
 
 type idsEntry struct {
@@ -100,12 +101,12 @@ type idsEntry struct {
 	path string
 }
 
-// is reports whether l was read from the file that info is about, as it is.
+// is reports whether l was read from the file of info, in its current state.
 func (l *idsList) is(info fs.FileInfo) bool {
 	return l != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
-// find returns the paths of id, as they are written.
+// find returns the paths listed for id, as written, at most maxCandidates.
 func (l *idsList) find(id ID) []string {
 	i, _ := slices.BinarySearchFunc(l.entries, id, func(e idsEntry, id ID) int { return cmp.Compare(e.id.s, id.s) })
 	var paths []string
@@ -115,7 +116,7 @@ func (l *idsList) find(id ID) []string {
 	return paths
 }
 
-// said says that an ID is not in l, and what may be the reason.
+// said returns the text of an Attempt: that l has no entry for the ID, with possible reasons.
 func (l *idsList) said() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
 	if l.bad > 0 {
@@ -152,7 +153,7 @@ func readIDs(ctx context.Context, path string) (*idsList, error) {
 	return l, nil
 }
 
-// parseIDs reads the lines of a list. Those that are no build ID and path are counted and left out.
+// parseIDs parses the lines of a list. It leaves out malformed lines and counts them.
 func parseIDs(data []byte) *idsList {
 	l := new(idsList)
 	for number := 1; len(data) > 0; number++ {

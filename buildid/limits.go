@@ -2,40 +2,51 @@ package buildid
 
 import "time"
 
-// The limits of this package. None is reached by what people have.
+// The limits of this package, beyond the needs of real installations.
 const (
-	minPathID   = 2        // bytes of an ID that is looked up by path: the first is the folder, the others the file
+	// bytes of an ID that is looked up by path: the first names the folder, the others the file
+	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
-	maxSummed   = 16 << 30 // bytes of a file whose checksum is taken: some seconds' work
-	sumChunk    = 1 << 20  // bytes summed up between two looks at the context
+	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed: that takes some seconds
+	sumChunk    = 1 << 20  // bytes summed between two checks of the context
 
-	maxIDsBytes = 64 << 20 // bytes of an ids.txt that are read; one of a whole Fuchsia build has 10 MiB
-	maxIDsLines = 1 << 20  // lines of an ids.txt that are kept: some 100 MiB
+	// bytes of an ids.txt that are read; one of a whole Fuchsia build has 10 MiB
+	maxIDsBytes = 64 << 20
+	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: some 100 MiB
 
 	maxCandidates = 64 // files of one build ID that are compared with each other
 
-	walkers     = 16              // goroutines that look at folders and read notes; a cold disk answers that many at once, a warm one is done sooner
-	walkChunk   = 256             // files that one of them looks at before it takes another task
-	maxIndexed  = 1000000         // files and folders looked at below all paths together: some 200 MB of index
-	maxFaults   = 16              // Attempts about what could not be read, kept for --explain
-	headSize    = 4096            // bytes read of a file at once, in which headers and notes mostly lie
-	young       = 2 * time.Second // within which a file may change without that its time does: what FAT's clock can tell
-	recheckMin  = time.Second     // between two looks for files that came; symbolize asks again for a missing one after 2 s
-	recheckPart = 50              // of the time, at most one part of this many goes into such looks
+	// goroutines that list folders and read notes: enough to keep a cold disk busy
+	walkers   = 16
+	walkChunk = 256 // files that one of them examines before it takes another task
+	// files and folders examined below all paths together: some 200 MB of index
+	maxIndexed = 1000000
+	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
+	// bytes of the first read of a file, in which headers and notes usually are
+	headSize = 4096
+	// time within which a file may change without a new modification time: the resolution of FAT
+	young = 2 * time.Second
+	// between two searches for new files; symbolize repeats a question for a missing file after 2 s
+	recheckMin  = time.Second
+	recheckPart = 50 // such searches take at most 1/50 of the time
 
-	maxRemembered  = 256 << 20        // bytes of an index on disk
-	rememberedMax  = 128              // indexes on disk; the oldest go first
-	rememberAgain  = 30 * time.Second // between two times that an index is written
-	rememberedIdle = 24 * time.Hour   // after which one that is used is marked as used again
+	maxRemembered = 256 << 20        // bytes of an index on disk
+	rememberedMax = 128              // indexes on disk; beyond it the oldest are removed
+	rememberAgain = 30 * time.Second // minimum time between two writes of an index
+	// age after which the modification time of an index in use is renewed
+	rememberedIdle = 24 * time.Hour
 
-	maxZipMembers    = 65536     // of an archive
-	maxZipDirectory  = 8 << 20   // bytes read to learn what is in an archive
-	maxZipMember     = 4 << 30   // bytes of a member, inflated
-	maxZipRatio      = 1000      // inflated bytes of a member for one deflated: deflate itself ends at 1,032
-	zipRatioFrom     = 16 << 20  // inflated bytes from which on the ratio counts
-	zipHead          = 1 << 20   // bytes at the beginning of a deflated member in which its note is looked for
-	maxZipHeads      = 512 << 20 // bytes of an archive's members that are inflated to find their notes
-	maxUnpacked      = 16        // members of archives that stay unpacked while nobody uses them
-	maxUnpackedBytes = 2 << 30   // of those
+	maxZipMembers   = 65536   // of an archive
+	maxZipDirectory = 8 << 20 // bytes read of an archive's directory
+	maxZipMember    = 4 << 30 // bytes of a member, inflated
+	// inflated bytes of a member per deflated byte; deflate itself reaches 1,032
+	maxZipRatio  = 1000
+	zipRatioFrom = 16 << 20 // inflated bytes of a member above which the ratio is checked
+	// bytes at the beginning of a deflated member in which its note is looked for
+	zipHead = 1 << 20
+	// bytes of an archive's members that are inflated to find their notes
+	maxZipHeads      = 512 << 20
+	maxUnpacked      = 16      // unpacked members of archives kept while not in use
+	maxUnpackedBytes = 2 << 30 // their total size in bytes
 )

@@ -12,18 +12,22 @@ import (
 	"strings"
 )
 
-// A Link is what a stripped program says about its debug file in .gnu_debuglink.
+// A Link is the content of a program's section .gnu_debuglink: the name and checksum of its debug
+// file.
 type Link struct {
-	Name string // of the file, without its folder; hostile
-	CRC  uint32 // of all its bytes: the CRC-32 of IEEE 802.3
+	Name string // of the file, without a folder; untrusted
+	CRC  uint32 // of all bytes of the file: the CRC-32 of IEEE 802.3
 }
 
-// FindLink returns the debug file of the program at the path near, as GDB looks for it: beside the program, in the folder .debug beside it, and below
-// each of dirs at the program's own path. That is done for the folder that near names and for the one in which it is once
-// symbolic links are followed. The file must have the sum that the link tells, and the build ID id unless one of the two has none.
+// FindLink returns the debug file of the program at the path near. It looks where GDB does: in the
+// program's folder, in .debug in that folder, and below each of dirs at the folder's path. If the
+// real folder of the program, with symbolic links followed, is another one, FindLink looks there
+// too. The file must have the checksum of the link, and the build ID id unless the file or the
+// query has none.
 //
-// A name that would lead out of those folders is not looked for. note, when not nil, is told of every place that was
-// looked at in vain. The error wraps [fs.ErrNotExist] where none of them has the file.
+// A name that would lead out of those folders is rejected. If note is not nil, it is called for
+// every place that was searched without success. The error wraps [fs.ErrNotExist] if none of them
+// has the file.
 func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
 	if said := notBase(l.Name); said != "" {
@@ -42,7 +46,7 @@ func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, no
 	return nil, s.miss()
 }
 
-// notBase says why name is not the name of a file in some folder; it is empty for one that is.
+// notBase returns the reason why name is not a file name without a folder, or "" if it is one.
 func notBase(name string) string {
 	switch {
 	case name == "":
@@ -57,7 +61,7 @@ func notBase(name string) string {
 	return ""
 }
 
-// linkPlaces returns where the debug file called name of the program at near may be.
+// linkPlaces returns the paths at which the debug file called name, of the program at near, may be.
 func linkPlaces(name, near string, dirs []string) []string {
 	var places []string
 	for _, folder := range foldersOf(near) {
@@ -69,7 +73,8 @@ func linkPlaces(name, near string, dirs []string) []string {
 	return places
 }
 
-// foldersOf returns the folder that the path near names, and the one in which its file really is if that is another.
+// foldersOf returns the folder of the path near, and the real folder of its file if links lead to
+// another.
 func foldersOf(near string) []string {
 	if near == "" {
 		return nil
@@ -85,7 +90,8 @@ func foldersOf(near string) []string {
 	return folders
 }
 
-// tryLink opens the file at path if it has the sum crc and no other ID than the one asked for, or tells why not.
+// tryLink opens the file at path if it has the checksum crc and the ID asked for or none. Otherwise
+// it notes the reason and returns nil.
 func (s *search) tryLink(path string, crc uint32, near string) *File {
 	if s.ctx.Err() != nil {
 		return nil
@@ -104,7 +110,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked is open for an id that may be zero: then the file may have any.
+// openLinked is open for an id that may be zero, which accepts a file with any ID.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id)
@@ -121,7 +127,8 @@ func openLinked(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// checkSum returns nil if f's bytes have the sum crc. The program itself, which a link may name, is not read for that.
+// checkSum returns nil if f has the checksum crc. It does not read the program itself, to which a
+// hostile link may lead.
 func (s *search) checkSum(f *File, crc uint32, near string) error {
 	if program, err := os.Stat(near); err == nil {
 		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {
@@ -133,12 +140,12 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 		err = fmt.Errorf("its checksum is %08x, not %08x: another build's", got, crc)
 	}
 	if err == nil {
-		f.unverified = false // the sum says more than a note
+		f.unverified = false // the checksum is stronger evidence than a note
 	}
 	return err
 }
 
-// sum returns the CRC-32 of the size bytes behind r.
+// sum returns the CRC-32 of the size bytes of r.
 func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	if size > maxSummed {
 		return 0, fmt.Errorf("%d bytes are too many to be summed up: the limit is %d", size, int64(maxSummed))
@@ -159,12 +166,13 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	return crc, nil
 }
 
-// FindAlt returns the supplementary file that .gnu_debugaltlink of the debug file at the path near speaks of: the one at the path name, which may be
-// relative to the folder of near; below each of dirs the one of that name in .dwz; and there the one at the place of
-// its ID, as in a [Tree]. Whatever its path, its note must hold id. name is hostile.
+// FindAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
+// near names. It tries the path name, relative to the folder of near; then, in each of dirs, the
+// file of that name in .dwz; then the place of the ID in each of dirs, as in a [Tree]. The note of
+// the file must hold id. name is untrusted.
 //
-// note, when not nil, is told of every place that was looked at in vain. The error wraps [fs.ErrNotExist] where none
-// of them has the file.
+// If note is not nil, it is called for every place that was searched without success. The error
+// wraps [fs.ErrNotExist] if none of them has the file.
 func FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
 	if id.IsZero() {
@@ -195,7 +203,7 @@ func FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note 
 	return nil, s.miss()
 }
 
-// notPath says why name is not the path of a file; it is empty for one that is.
+// notPath returns the reason why name is not a usable path, or "" if it is one.
 func notPath(name string) string {
 	switch {
 	case name == "":
@@ -210,18 +218,20 @@ func notPath(name string) string {
 	return ""
 }
 
-// altPlaces returns where the supplementary file called name may be, that of the debug file at near.
+// altPlaces returns the paths at which the supplementary file called name, of the debug file at
+// near, may be.
 func altPlaces(name, near string, dirs []string) []string {
 	name = filepath.FromSlash(name)
 	var places []string
 	if filepath.IsAbs(name) {
 		places = append(places, name)
 	} else {
-		for _, folder := range slices.Backward(foldersOf(near)) { // the real one first: that is where dwz stood
+		// the real folder first: dwz wrote the path relative to it
+		for _, folder := range slices.Backward(foldersOf(near)) {
 			places = append(places, filepath.Join(folder, name))
 		}
 	}
-	// Distributions have a folder of an architecture below .dwz.
+	// Distributions have a folder for each architecture below .dwz.
 	const dwz = ".dwz" + string(filepath.Separator)
 	base := filepath.Base(name)
 	below := base

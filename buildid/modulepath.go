@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// A ModulePath finds a module where the log says that it was loaded from. The log is hostile: it can make the finder
-// open any file that the process may read, so this finder is for commands that one user runs, not for services that read
-// the logs of others. What it opens it uses only if the note in it is the ID asked for.
+// A ModulePath finds a module at the path from which it was loaded, according to the log. The log
+// is untrusted: it can make the finder open any file that the process may read. So it suits
+// commands that a user runs, not services that read the logs of others. A file is used only if its
+// note holds the ID. The zero value is ready to use.
 type ModulePath struct{}
 
-// Find returns the file at q.Name, if that is an absolute path, with or without "..", of a regular file, and
-// the note in the file holds q.ID. It is the module itself, whatever q.Kind asks for, and may be stripped.
+// Find returns the regular file at q.Name if that is an absolute path, with or without "..", and
+// the note in the file holds q.ID. The file is the module itself, whatever q.Kind is, and may be
+// stripped.
 func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "module name", query: q, note: note}
 	switch {
@@ -37,8 +39,9 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	return nil, s.miss()
 }
 
-// elsewhere reports whether the path, which a log or a file names, leads to another machine or to a device: on Windows \\host\share\… does, and asking
-// for it would tell that host the user's name.
+// elsewhere reports whether the path, named by a log or a file, leads to another machine or to a
+// device. On Windows \\host\share\… does, and opening it would disclose the user's name to that
+// host.
 func elsewhere(path string) bool {
 	return strings.HasPrefix(filepath.ToSlash(filepath.VolumeName(path)), "//")
 }

@@ -4,6 +4,6 @@ package buildid
 
 import "syscall"
 
-// openFlags keep an open from waiting for the other end of a FIFO, and a terminal from becoming ours. Files are closed on
-// exec anyway.
+// openFlags are for files that may be FIFOs or terminals: do not wait for the other end, and do not
+// take a controlling terminal. Go closes files on exec without a flag.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A state is what changes when a file or a folder does.
+// A state identifies a version of a file or folder: it changes when the content does.
 type state struct {
 	size  int64
 	mtime int64  // nanoseconds since 1970
-	inode uint64 // 0 where the system has none
+	inode uint64 // 0 on systems without inodes
 }
 
 func stateOf(info fs.FileInfo) state {
@@ -23,28 +23,30 @@ func stateOf(info fs.FileInfo) state {
 	return s
 }
 
-// settled reports whether a state that was taken at the time now tells later changes: the clock of a file system may stand
-// still for a while.
+// settled reports whether any change of the file after the time now will change s. A file that
+// changed a moment ago may change again at the same time stamp, since clocks of file systems tick
+// slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 
-// A content is what a file was found to be.
+// A content is the type of a file, found by reading it.
 type content uint8
 
 const (
-	unread  content = iota // it could not be read, or is no regular file at the moment
-	foreign                // not ours: a text, a picture
+	unread  content = iota // not readable, or not a regular file at the time
+	foreign                // neither ELF nor zip: a text, a picture
 	elfFile                // with or without an ID
 	archive                // a zip file
 )
 
-// A record is a file as it was when it was read. A *folder's records are not changed once its walk is over.
+// A record describes a file at the time it was read. The records of a folder are not changed after
+// the walk that made them.
 type record struct {
 	name    string
 	state   state
 	content content
-	settled bool // while the state is the same, so is the content
+	settled bool // as long as the state is the same, the content is too
 	id      ID
-	members []member // of an archive: those that have an ID
+	members []member // of an archive: its members with an ID
 }
 
 // A member is a file in an archive.
@@ -54,17 +56,18 @@ type member struct {
 	id    ID
 }
 
-// equal reports whether a and b say the same.
+// equal reports whether a and b are equal in all fields.
 func (a *record) equal(b *record) bool {
 	return a.name == b.name && a.state == b.state && a.content == b.content && a.settled == b.settled && a.id == b.id &&
 		slices.Equal(a.members, b.members)
 }
 
-// A folder is what was in a folder when it was read. It is not changed once its walk is over.
+// A folder holds the names in a folder at the time it was read. It is not changed after the walk
+// that made it.
 type folder struct {
 	rel     string // below the root, "" for the root itself
 	state   state
-	settled bool     // while the state is the same, so are the names
+	settled bool     // as long as the state is the same, the names are too
 	files   []record // regular ones and links, sorted by name
 	folders []string // sorted
 	faulty  bool     // not all of the files could be read
@@ -79,30 +82,31 @@ func (d *folder) file(name string) *record {
 	return &d.files[i]
 }
 
-// A rootIndex is what there is at one of the paths that the operator named.
+// A rootIndex describes the files at one of the paths that the operator named.
 type rootIndex struct {
 	path    string // as the operator named it
 	base    string // path, or its folder if it is a file
 	file    bool
 	folders []*folder // sorted by rel
 	elf     int       // ELF files and members with an ID
-	archive bool      // at least one of the files is one
+	archive bool      // at least one of the files is an archive
 }
 
-// A place is where a file of some ID is.
+// A place is the location of a file with some ID.
 type place struct {
 	id     ID
 	root   *rootIndex
 	folder *folder
 	file   int
-	member int // -1: the file itself
+	member int // index in record.members; -1: the file itself
 }
 
 func (p *place) path() string {
 	return filepath.Join(p.root.base, p.folder.rel, p.folder.files[p.file].name)
 }
 
-// shown returns the path for people: an archive and what is in it are parted by an exclamation mark.
+// shown returns the path to be shown to people. An exclamation mark separates an archive from the
+// member.
 func (p *place) shown() string {
 	if p.member < 0 {
 		return p.path()
@@ -110,14 +114,14 @@ func (p *place) shown() string {
 	return p.path() + "!" + p.folder.files[p.file].members[p.member].name
 }
 
-// A pathIndex is what there was below all paths at some time. It is not changed once it is made.
+// A pathIndex describes all files below all paths at some time. It is immutable.
 type pathIndex struct {
 	roots  []*rootIndex
 	places []place   // sorted by ID
-	faults []Attempt // what could not be looked at, sorted
+	faults []Attempt // unreadable files and folders, sorted
 }
 
-// newPathIndex sorts what was found at roots.
+// newPathIndex makes the index of roots, and counts their files.
 func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
 	x := &pathIndex{roots: roots, faults: faults}
 	for _, root := range roots {
@@ -144,7 +148,7 @@ func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
 	return x
 }
 
-// find returns where files of id are, sorted by path.
+// find returns the places of files with id, sorted by path.
 func (x *pathIndex) find(id ID) []place {
 	i, _ := slices.BinarySearchFunc(x.places, id, func(p place, id ID) int { return cmp.Compare(p.id.s, id.s) })
 	n := i

@@ -21,27 +21,30 @@ import (
 const (
 	memoryFolder = "symbol-path" // below the cache folder
 	memorySuffix = ".index"
-	memoryMagic  = "symfilter symbol path 1\n" // the number is the format's
+	memoryMagic  = "symfilter symbol path 1\n" // the digit is the version of the format
 	tempPrefix   = "temp-"
 )
 
-// errBadMemory is about an index on disk that is not one of ours, or damaged. It is left alone and written anew.
+// errBadMemory is the error for a file that is not an index of ours, or damaged. It is replaced by
+// the next save.
 var errBadMemory = errors.New("not a usable index")
 
-// A memory is the folder in which the indexes of roots are kept between runs, a file for each. Several processes may use
-// it at once: a file is only ever replaced as a whole. What others may have changed is not read.
+// A memory is the folder in which the indexes of roots are kept between runs, one file for each
+// root. Several processes may use it at the same time: files are replaced only as a whole. Files
+// that other users may have changed are not read.
 type memory struct {
 	cache string // the cache folder; empty for none
 }
 
-// folder returns the memory's folder, which it makes if it should. There may be none that is the user's alone.
+// folder returns the memory's folder. If make is set, it makes a missing one. ok is false if there
+// is no folder that only the user can change.
 func (m memory) folder(make bool) (dir string, ok bool) {
 	if m.cache == "" {
 		return "", false
 	}
 	dir = filepath.Join(m.cache, memoryFolder)
 	if make {
-		// What is wrong is seen below.
+		// Errors show up as a missing folder below.
 		_ = os.MkdirAll(m.cache, 0o700)
 		_ = os.Mkdir(dir, 0o700)
 	}
@@ -60,13 +63,13 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// memoryFile returns the name of the file for root.
+// memoryFile returns the name of the index file for root.
 func memoryFile(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return hex.EncodeToString(sum[:16]) + memorySuffix
 }
 
-// load returns what was there at root, an absolute path, when save was last called.
+// load returns the folders that save last kept for root, an absolute path.
 func (m memory) load(root string) ([]*folder, error) {
 	dir, ok := m.folder(false)
 	if !ok {
@@ -92,12 +95,12 @@ func (m memory) load(root string) ([]*folder, error) {
 	folders, err := decodeFolders(data, root)
 	if err == nil && time.Since(info.ModTime()) > rememberedIdle {
 		now := time.Now()
-		_ = os.Chtimes(path, now, now) // only what is used stays
+		_ = os.Chtimes(path, now, now) // a fresh time keeps it from being trimmed
 	}
 	return folders, err
 }
 
-// save keeps what is there at root, an absolute path.
+// save keeps the folders at root, an absolute path.
 func (m memory) save(root string, folders []*folder) error {
 	dir, ok := m.folder(true)
 	if !ok {
@@ -112,7 +115,7 @@ func (m memory) save(root string, folders []*folder) error {
 	return err
 }
 
-// writeMemory makes data the content of the file name in dir.
+// writeMemory replaces the content of the file name in dir by data.
 func writeMemory(dir, name string, data []byte) error {
 	in, err := os.OpenRoot(dir)
 	if err != nil {
@@ -130,8 +133,8 @@ func writeMemory(dir, name string, data []byte) error {
 	return f.Publish(name)
 }
 
-// trimMemory removes what was left by a process that ended while it wrote, and the indexes that were not used for longest if there are
-// too many.
+// trimMemory removes the temporary files of processes that ended during a write. It also removes
+// the least recently used indexes if there are more than rememberedMax.
 func trimMemory(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -154,16 +157,17 @@ func trimMemory(dir string) {
 	}
 }
 
-// The format: memoryMagic; the root; a count and as many folders; the CRC-32C of all that, 4 bytes, little-endian. Numbers are uvarints, times 8
-// bytes, strings and lists have their length first.
+// The format is: memoryMagic, the root, the number of folders, the folders, and the CRC-32C of all
+// that in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes. Strings and lists
+// begin with their length.
 
-// Bits of the byte that describes a folder or a file; the lowest two are its content.
+// Bits of the byte that describes a folder or file. The lowest two bits are its content.
 const (
 	flagSettled = 4
 	flagID      = 8
 )
 
-// The bytes that one of these has at least.
+// The minimum number of bytes of an encoded folder, record and member.
 const (
 	minFolder = 1 + 8 + 1 + 1 + 1 + 1
 	minRecord = 2 + 1 + 8 + 1 + 1
@@ -230,7 +234,8 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeFolders reads what encodeFolders wrote. The bytes may be hostile: names lead nowhere but below the root.
+// decodeFolders decodes the output of encodeFolders. The bytes may be hostile: it accepts only
+// names that stay below the root.
 func decodeFolders(data []byte, root string) ([]*folder, error) {
 	n := len(data) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != castagnoli(data[:n]) {
@@ -259,10 +264,10 @@ func decodeFolders(data []byte, root string) ([]*folder, error) {
 	return folders, nil
 }
 
-// A cursor reads the parts of an index. Once something is wrong, all that follows is zero.
+// A cursor decodes the parts of an index. After an error all further values are zero.
 type cursor struct {
 	data string
-	seen int // parts
+	seen int // number of list elements announced so far
 	bad  bool
 }
 
@@ -319,7 +324,7 @@ func (c *cursor) record() record {
 	return r
 }
 
-// name reads the name of something in a folder.
+// name decodes the name of a file or folder without a path.
 func (c *cursor) name() string {
 	name := c.string()
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {
@@ -337,7 +342,7 @@ func (c *cursor) id() ID {
 	return ID{s}
 }
 
-// string returns a part of the data, which stays in memory for it.
+// string returns the next string. It shares memory with the data, which stays in memory as long.
 func (c *cursor) string() string {
 	return c.take(c.uvarint())
 }
@@ -354,7 +359,7 @@ func (c *cursor) take(n uint64) string {
 
 func (c *cursor) byte() byte { return byte(c.fixed(1)) }
 
-// fixed reads a number of n bytes.
+// fixed decodes a little-endian number of n bytes.
 func (c *cursor) fixed(n uint64) (v uint64) {
 	s := c.take(n)
 	for i := range len(s) {
@@ -376,7 +381,7 @@ func (c *cursor) uvarint() (v uint64) {
 	return 0
 }
 
-// count reads how many parts of at least size bytes follow.
+// count decodes the length of a list whose elements have at least size bytes each.
 func (c *cursor) count(size int) int {
 	n := c.uvarint()
 	if n > uint64(len(c.data)/size) || n > uint64(maxIndexed+maxZipMembers-c.seen) {

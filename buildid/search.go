@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// said puts an error of open into the words of an Attempt, which has the path already.
+// said returns the text of an Attempt for err, an error of open. It leaves out the path, which the
+// Attempt has.
 func said(err error) string {
 	var format *object.FormatError
 	var limit *object.LimitError
@@ -31,30 +32,32 @@ func said(err error) string {
 	return err.Error()
 }
 
-// passing reports whether err is about this moment rather than about the file: it must not be remembered as a miss.
+// passing reports whether err is temporary or comes from a failing disk. Such an error leaves open
+// whether the file exists, and must not be remembered as a miss.
 func passing(err error) bool {
 	return exhausted(err) || isContext(err) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN)
 }
 
-// exhausted reports whether err says that this process or the system has no more descriptors or memory.
+// exhausted reports whether err means that this process or the system has no more descriptors or
+// memory.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// isContext reports whether err is that of a context that ended.
+// isContext reports whether err is the error of an ended context.
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// A search is one Find: it keeps what must be said when nothing is found.
+// A search is the state of one Find: it collects the reasons in case nothing is found.
 type search struct {
 	ctx     context.Context
 	where   string
 	query   Query
 	note    func(Attempt)
-	passing error // the first error that says nothing about the file
+	passing error // the first error that leaves open whether the file exists
 
-	unusable *UnusableError // the first file that was there and was none
+	unusable *UnusableError // the first file that is at its place but not usable
 }
 
 func (s *search) tell(where, said string) {
@@ -63,7 +66,7 @@ func (s *search) tell(where, said string) {
 	}
 }
 
-// try opens the file at path, or tells why it is not the one.
+// try opens the file at path, or notes the reason why it is not the file asked for and returns nil.
 func (s *search) try(path string) *File {
 	if s.ctx.Err() != nil {
 		return nil
@@ -76,7 +79,7 @@ func (s *search) try(path string) *File {
 	return nil
 }
 
-// failed keeps and tells that the file at path is not the one, for err.
+// failed notes and keeps err, the reason why the file at path is not the one asked for.
 func (s *search) failed(path string, err error) {
 	if s.ctx.Err() != nil {
 		return
@@ -90,7 +93,7 @@ func (s *search) failed(path string, err error) {
 	}
 }
 
-// tryVerified is try for places where a file without a note cannot be trusted.
+// tryVerified is try for places at which a file without a note is not accepted.
 func (s *search) tryVerified(path string) *File {
 	f := s.try(path)
 	if f != nil && f.unverified {
@@ -119,8 +122,8 @@ func (s *search) miss() error {
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }
 
-// best returns that of n files which serves the query best, the first of equals, and whether none can serve it better. open opens the
-// one of a number, or returns nil.
+// best returns the file that serves the query best among n files, the first of equals. whole
+// reports whether no file could serve it better. open opens the i-th file, or returns nil.
 func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	rank := -1
 	for i := 0; i < min(n, maxCandidates) && rank < wholeRank; i++ {
@@ -138,10 +141,10 @@ func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	return best, rank == wholeRank
 }
 
-// wholeRank is the rank of a file that has what is asked for.
+// wholeRank is the rank of a file that has everything asked for.
 const wholeRank = 3
 
-// rankOf says how well a file serves a kind of query: more is better.
+// rankOf returns how well a file serves a kind of query; a higher rank is better.
 func rankOf(f *File, kind Kind) int {
 	o, err := object.Open(f, f.size, nil)
 	if err != nil {

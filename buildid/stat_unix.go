@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// noFollow keeps an open from following a link at the end of the path.
+// noFollow makes an open fail if the last part of the path is a symbolic link.
 const noFollow = syscall.O_NOFOLLOW
 
-// inode returns the number of the file that info is about.
+// inode returns the inode number of the file that info describes.
 func inode(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Ino)
@@ -20,11 +20,11 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// ours reports whether nobody else may change what info is about.
+// ours reports whether the file or folder belongs to the user and nobody else can write to it.
 func ours(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
 
-// isLoop reports whether err is about links that lead to each other.
+// isLoop reports whether err is about symbolic links that form a loop.
 func isLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }

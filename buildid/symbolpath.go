@@ -13,47 +13,49 @@ import (
 	"time"
 )
 
-// A SymbolPath finds files by the notes in them, wherever they lie under the paths that the operator named, also in zip
-// files. It may be used by many goroutines at once.
+// A SymbolPath finds files by their notes anywhere below the paths that the operator named, also in
+// zip files. It is safe for concurrent use.
 type SymbolPath struct {
 	paths  []string
 	memory memory
 	index  atomic.Pointer[pathIndex] // nil until built
-	lock   chan struct{}             // holds a token, for whoever makes the index; a channel, so that waiting ends with a context
+	// token of the goroutine that makes the index; a channel, so that a context can end the wait
+	lock chan struct{}
 
-	// What follows belongs to the holder of the token.
-	deep     pace      // of looks at all files
-	shallow  pace      // of looks at folders
-	unsaved  []bool    // by path
-	saved    time.Time // when the index was last written
+	// The fields below are guarded by the token.
+	deep     pace      // of walks that examine all files
+	shallow  pace      // of walks that examine folders only
+	unsaved  []bool    // index differs from the one on disk; by path
+	saved    time.Time // time of the last write of the index
 	unpacked unpackedSet
 	opens    atomic.Int64 // files opened to read their notes
 }
 
-// SymbolPathOptions say where a [SymbolPath] looks, and what it may keep.
+// SymbolPathOptions configure a [SymbolPath].
 type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
-	// CacheDir is a folder of the user's own, which is made if need be; empty for none. What was learned about the paths is
-	// remembered there for the next run, and members of zip files are inflated there, into files without a name.
+	// CacheDir is a folder of the user's own, which is made if it is missing; empty for none. It keeps
+	// the index of the paths for the next run. Members of zip files are inflated there too, into files
+	// without a name.
 	CacheDir string
 }
 
-// NewSymbolPath returns a finder for these files and, recursively, folders, that remembers nothing on disk.
+// NewSymbolPath returns a finder for files and folders (recursively) that keeps nothing on disk.
 func NewSymbolPath(paths ...string) *SymbolPath {
 	return OpenSymbolPath(SymbolPathOptions{Paths: paths})
 }
 
-// OpenSymbolPath returns a finder. Nothing is read before the first Find. A finder that found something in a zip file should be
-// closed.
+// OpenSymbolPath returns a finder, which reads nothing before the first Find. Call Close to remove
+// inflated members of zip files and to keep the index.
 func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
 	p := &SymbolPath{paths: slices.Clone(o.Paths), memory: memory{o.CacheDir}, lock: make(chan struct{}, 1), unsaved: make([]bool, len(o.Paths))}
 	p.lock <- struct{}{}
 	return p
 }
 
-// Close remembers what came last, and removes what was inflated: now or, where a File is still open, when that is closed. The finder
-// stays usable.
+// Close writes the index to CacheDir, and removes inflated members: now, or when the last File open
+// on them is closed. The finder stays usable.
 func (p *SymbolPath) Close() error {
 	select {
 	case <-p.lock:
@@ -61,18 +63,20 @@ func (p *SymbolPath) Close() error {
 			p.save(x)
 		}
 		p.lock <- struct{}{}
-	default: // somebody is looking
+	default: // another goroutine is walking: the index is not saved
 	}
 	return p.unpacked.close()
 }
 
-// Find returns the file whose note holds q.ID. Of several, Debug and Alt queries prefer one with debug information, then one
-// with a full symbol table; Executable ones one that holds its code; then the path that sorts first.
+// Find returns the file whose note holds q.ID. Among several files, Debug and Alt queries prefer
+// one with debug information, then one with a full symbol table. Executable queries prefer one that
+// holds its code. Among equals the path that sorts first wins.
 //
-// The first Find walks the paths in goroutines that end before it returns; others wait for it. Files that come later are found: a Find
-// that finds nothing, or no debug information, looks at the folders again if that was not done a moment ago, and more rarely the longer it
-// takes. A walk that ctx ends is done again by the next Find. Where another process has left its index, a file with debug information that is
-// in it, and is the one asked for, is found without a walk.
+// The first Find walks the paths in goroutines that end before it returns; concurrent calls wait
+// for it. New files are found: a Find that finds nothing, or no debug information, examines the
+// folders again, at most once a second and at most for 1/50 of the time. A walk that ends with ctx
+// is repeated by the next Find. If another process has left its index in CacheDir, a file with
+// debug information in that index is found without a walk, after its note was checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -85,7 +89,8 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	}
 	for last := false; err == nil; last = true {
 		found := index.find(q.ID)
-		try := search{ctx: ctx, where: s.where, query: q} // told only if it is the last
+		// its notes are passed on only if it is the last one
+		try := search{ctx: ctx, where: s.where, query: q}
 		var told []Attempt
 		try.note = func(a Attempt) { told = append(told, a) }
 		f, whole := try.best(len(found), func(i int) *File { return p.open(&try, &found[i]) })
@@ -100,7 +105,7 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 		case f != nil && (err != nil || next == index):
 			return f, nil
 		case f != nil:
-			f.Close() // there may be a better one now
+			f.Close() // there may be a better file now
 		case err == nil && next == index:
 			for _, a := range told {
 				s.tell(a.Where, a.Said)
@@ -115,7 +120,7 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
 }
 
-// tell says where nothing was found, after a walk.
+// tell notes the roots in which a walk found nothing.
 func (x *pathIndex) tell(s *search) {
 	faulty := make(map[string]bool)
 	for _, fault := range x.faults {
@@ -124,7 +129,8 @@ func (x *pathIndex) tell(s *search) {
 	}
 	for _, root := range x.roots {
 		switch {
-		case faulty[root.path] || len(root.folders) == 0: // the faults say why, but for those beyond the limit
+		// the faults have the reason, unless they are beyond their limit
+		case faulty[root.path] || len(root.folders) == 0:
 		case root.file && !root.archive:
 			s.tell(root.path, root.folders[0].files[0].said(s.query.ID))
 		case root.file:
@@ -135,7 +141,7 @@ func (x *pathIndex) tell(s *search) {
 	}
 }
 
-// said says why the file is not the one of an ID.
+// said returns the reason why the file is not the one with the given ID.
 func (r *record) said(id ID) string {
 	switch {
 	case r.content == unread:
@@ -148,7 +154,7 @@ func (r *record) said(id ID) string {
 	return (&otherIDError{r.id, id}).Error()
 }
 
-// number returns n and the noun.
+// number returns n followed by the noun, with an s unless n is 1.
 func number(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -156,13 +162,14 @@ func number(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// A pace says when something may be done again that costs time.
+// A pace limits how often an expensive operation is repeated.
 type pace struct {
 	ended time.Time
 	took  time.Duration // 0: not known yet
 }
 
-// due reports whether that may be done again. When it is called for, that is as soon as it makes sense.
+// due reports whether that may be done again. When it is called for, that is as soon as it makes
+// sense.
 func (p *pace) due(called bool) bool {
 	wait := recheckMin
 	if !called {
@@ -171,8 +178,9 @@ func (p *pace) due(called bool) bool {
 	return time.Since(p.ended) >= wait
 }
 
-// look returns an index newer than seen, which is nil or one in which something was not found, or seen if nothing has changed or it is
-// not time to look again. stale: a file in it is not what it was.
+// look returns an index newer than seen, or seen if nothing has changed or it is too early for
+// another walk. seen is nil, or an index in which a file was missing. stale is set if a file in it
+// is no longer what the index says.
 func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
@@ -205,7 +213,8 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 		p.deep.ended = now
 	}
 	switch {
-	case index == nil: // reading it all says nothing about another look
+	// the first walk reads everything, so its duration does not predict the next one's
+	case index == nil:
 	case deep:
 		p.deep.took = now.Sub(began)
 	default:
@@ -218,7 +227,7 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 	return next, nil
 }
 
-// walk looks at the paths, from what is known of them. It returns old if nothing has changed.
+// walk brings the index old up to date. It returns old if nothing has changed.
 func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*pathIndex, error) {
 	w := walk{ctx: ctx, shallow: shallow, opens: &p.opens}
 	roots := make([]*rootWalk, len(p.paths))
@@ -245,8 +254,8 @@ func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*p
 	return newPathIndex(indexes, w.faults), nil
 }
 
-// remembered returns an index of what was there when another process looked, or nil. Nothing in it is certain: a file is checked when it is
-// opened, and what is not found is looked for.
+// remembered returns the index that another process left, or nil. It may be out of date: each file
+// is checked when it is opened, and a walk looks for missing ones.
 func (p *SymbolPath) remembered() *pathIndex {
 	roots := make([]*rootIndex, len(p.paths))
 	some := false
@@ -263,7 +272,7 @@ func (p *SymbolPath) remembered() *pathIndex {
 		if err != nil {
 			continue
 		}
-		if folders, err := p.memory.load(abs); err == nil { // without it everything is read again
+		if folders, err := p.memory.load(abs); err == nil { // on an error everything is read again
 			roots[i].folders, some = folders, true
 		}
 	}
@@ -273,7 +282,7 @@ func (p *SymbolPath) remembered() *pathIndex {
 	return newPathIndex(roots, nil)
 }
 
-// save keeps what is worth it for the next run. That this is not possible is no fault: it only costs time.
+// save keeps the changed indexes for the next run. It ignores errors, which only cost time then.
 func (p *SymbolPath) save(x *pathIndex) {
 	p.saved = time.Now()
 	for i, root := range x.roots {
@@ -289,10 +298,11 @@ func (p *SymbolPath) save(x *pathIndex) {
 	}
 }
 
-// errChanged is about a file that is not the one that was indexed.
+// errChanged is the error for a file that is no longer the one in the index.
 var errChanged = errors.New("changed since it was indexed")
 
-// open opens the file at a place if its ID is the one asked for, or tells why not.
+// open opens the file at a place if it has the ID asked for. Otherwise it notes the reason and
+// returns nil.
 func (p *SymbolPath) open(s *search, at *place) *File {
 	if at.member < 0 {
 		return s.tryVerified(at.path())
@@ -316,7 +326,7 @@ func (p *SymbolPath) open(s *search, at *place) *File {
 	return nil
 }
 
-// openMember opens a member of an archive.
+// openMember opens a member of an archive, inflated if it is compressed.
 func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	record := &at.folder.files[at.file]
 	want := record.members[at.member]
@@ -365,7 +375,8 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	return NewOSFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// tempDir returns where members are inflated: where there is room for what is kept, if there is such a place.
+// tempDir returns the folder for inflated members: the index folder if there is one, since caches
+// are expected to be on a disk with room.
 func (p *SymbolPath) tempDir() string {
 	if dir, ok := p.memory.folder(true); ok {
 		return dir

@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settle sets the times of everything below dir to the past, as if nothing had been written for a while.
+// settle sets the times of everything below dir to the past, as if nothing had been written for a
+// while.
 func settle(t testing.TB, dir string) {
 	t.Helper()
 	past := time.Now().Add(-time.Hour)
@@ -212,7 +213,8 @@ func TestWhatComesLaterIsFound(t *testing.T) {
 					t.Error("looked for again at once")
 				}
 				time.Sleep(recheckMin)
-				// Unchanged folders are looked into when enough time has passed for what that takes; here it takes none.
+				// Unchanged folders are looked into when enough time has passed for what that
+				// takes; here it takes none.
 				if !has(t, p, id) {
 					t.Error("not found")
 				}
@@ -373,7 +375,8 @@ func indexed(x *pathIndex) []string {
 	return all
 }
 
-// Whatever is done to a tree, the index that is kept up to date, one that is remembered, and a new one say what is there.
+// Whatever is done to a tree, the index that is kept up to date, one that is remembered, and a new
+// one say what is there.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()

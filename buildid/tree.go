@@ -6,24 +6,25 @@ import (
 	"path/filepath"
 )
 
-// A Tree finds files in a tree of debug files by their place, as these lay it out:
+// A Tree finds files by their place in a tree of debug files. It knows the layouts of:
 //
-//   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of build ID abcdef…, the
-//     same without .debug the program
+//   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of
+//     build ID abcdef…, the same without .debug the program
 //   - Fuchsia's build, and symbol servers: the same without .build-id
 //   - Sentry's symsorter ("unified"): DIR/ab/cdef…/debuginfo and DIR/ab/cdef…/executable
 //
-// It may be used by many goroutines at once, and keeps nothing: files that come later are found.
+// It is safe for concurrent use. It keeps nothing in memory, so new files are found.
 type Tree struct {
 	dir string
 }
 
-// NewTree returns the tree at dir, which is the folder that holds .build-id, or .build-id itself under any name.
+// NewTree returns the tree at dir, which is the folder that holds .build-id, or .build-id itself
+// under any name.
 func NewTree(dir string) *Tree { return &Tree{dir} }
 
-// Find returns the file at the place of q.ID, if its note does not name another build. A file without a note is taken too:
-// the operator named the tree, and the place is the promise. Where there is no debug file, a Debug or Alt query is answered with
-// the program itself, which may be stripped.
+// Find returns the file at the place of q.ID, unless its note holds another ID. It accepts a file
+// without a note, because the operator named the tree and files in it are filed by ID. If there is
+// no debug file, a Debug or Alt query gets the program itself, which may be stripped.
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
 	if q.ID.Len() < minPathID {
@@ -63,7 +64,7 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	return nil, s.miss()
 }
 
-// places returns where id belongs, without a suffix. id has at least minPathID bytes.
+// places returns the paths of id without a suffix. id must have at least minPathID bytes.
 func (t *Tree) places(id ID) []string {
 	hex := id.String()
 	place := filepath.Join(hex[:2], hex[2:])

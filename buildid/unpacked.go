@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// An unpackedKey names a member of an archive as it was at some time.
+// An unpackedKey identifies a member of an archive, and the version of the archive.
 type unpackedKey struct {
 	path  string
 	state state
 	index int
 }
 
-// An unpackedSet holds the members of archives that were inflated: each once, while it is in use and, up to a limit, for the next
-// who wants it. It may be used by many goroutines at once.
+// An unpackedSet holds inflated members of archives. Each is inflated once and shared by its users.
+// Up to a limit it is kept for later users. The zero value is an empty set. It is safe for
+// concurrent use.
 type unpackedSet struct {
 	mu     sync.Mutex
 	items  map[unpackedKey]*unpackedItem
@@ -24,14 +25,14 @@ type unpackedSet struct {
 
 type unpackedItem struct {
 	key  unpackedKey
-	done chan struct{} // closed when file or err is there
+	done chan struct{} // closed once file or err is set
 	file *tempFile
 	err  error
 	refs int
 	used uint64 // the set's clock when refs last became 0
 }
 
-// get returns the item of key, which inflate makes if nobody has. The caller gives it back with release.
+// get returns the item of key, and calls inflate if the set has none. The caller must release it.
 func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (*tempFile, error)) (*unpackedItem, error) {
 	for {
 		s.mu.Lock()
@@ -51,7 +52,8 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		if ctx.Err() == nil && !isContext(item.err) { // that one's context ended, not ours
+		// the context of the goroutine that inflated it ended, not ours
+		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}
 		if err := ctx.Err(); err != nil {
@@ -80,7 +82,7 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 	return item, nil
 }
 
-// release gives item back.
+// release ends one use of item.
 func (s *unpackedSet) release(item *unpackedItem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +92,7 @@ func (s *unpackedSet) release(item *unpackedItem) error {
 	return s.trim()
 }
 
-// trim closes what nobody uses and there is no room for; s.mu is held.
+// trim closes unused items beyond the limits, the least recently used first. s.mu is held.
 func (s *unpackedSet) trim() error {
 	for {
 		var oldest *unpackedItem
@@ -115,7 +117,7 @@ func (s *unpackedSet) trim() error {
 	}
 }
 
-// close closes what nobody uses, now and from now on.
+// close closes all unused items, and from now on each item when its last use ends.
 func (s *unpackedSet) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,13 +125,13 @@ func (s *unpackedSet) close() error {
 	return s.trim()
 }
 
-// An unpackedRef is one use of an item.
+// An unpackedRef is one use of an item, which its Close ends.
 type unpackedRef struct {
 	set  *unpackedSet
 	item *unpackedItem
 }
 
-// Close gives the item back.
+// Close releases the item.
 func (r *unpackedRef) Close() error {
 	item := r.item
 	if item == nil {

@@ -16,35 +16,35 @@ import (
 	"time"
 )
 
-// A walk brings what is known of some roots up to date, in goroutines of its own. Folders whose state has not changed are not listed again, and files whose state
-// has not changed are not opened.
+// A walk brings the folders of some roots up to date, in goroutines of its own. It does not list
+// folders, nor open files, whose state has not changed.
 type walk struct {
 	ctx     context.Context
-	shallow bool          // files in unchanged folders are not asked for their state
-	opens   *atomic.Int64 // counts the files opened
+	shallow bool          // do not examine files in unchanged folders
+	opens   *atomic.Int64 // counter of the files opened
 
 	mu     sync.Mutex
-	more   sync.Cond // there is a task, or none will come
-	tasks  []func()  // not begun
-	active int       // begun, not ended
-	seen   int       // files and folders
-	over   bool      // more than the limit
+	more   sync.Cond // signals a new task, or the end of all tasks
+	tasks  []func()  // not started
+	active int       // number of running tasks
+	seen   int       // files and folders examined
+	over   bool      // the limit maxIndexed was reached
 	faults []Attempt
-	fatal  error // what kept the walk from being whole, if anything did
+	fatal  error // error that left the walk incomplete; nil if none
 }
 
-// A rootWalk is a walk's work at one root. The walk's mutex is for what changes.
+// A rootWalk is the state of a walk at one root. The walk's mutex guards the fields that change.
 type rootWalk struct {
 	path    string
 	base    string
 	file    bool
-	was     map[string]*folder // by rel; not changed
-	known   int                // folders of was that are still there
+	was     map[string]*folder // folders of the previous walk by rel; not modified
+	known   int                // folders of was that still exist
 	folders []*folder
 	changed bool
 }
 
-// newRootWalk returns the work at path, where there was what old says. old may be nil.
+// newRootWalk returns the walk at path. old holds the folders found by the previous walk, if any.
 func newRootWalk(path string, old []*folder) *rootWalk {
 	r := &rootWalk{path: path, was: make(map[string]*folder, len(old))}
 	for _, d := range old {
@@ -53,7 +53,8 @@ func newRootWalk(path string, old []*folder) *rootWalk {
 	return r
 }
 
-// run does the walk. The error is the context's, or that of a process that has no descriptors left.
+// run does the walk. The error is that of the context, or of a process without free descriptors or
+// memory.
 func (w *walk) run(roots []*rootWalk) error {
 	w.more.L = &w.mu
 	for _, r := range roots {
@@ -79,7 +80,7 @@ func (w *walk) run(roots []*rootWalk) error {
 	return nil
 }
 
-// work does tasks until there are none and none can come.
+// work runs tasks until there are none and no running task can add one.
 func (w *walk) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +91,7 @@ func (w *walk) work() {
 		if len(w.tasks) == 0 {
 			return
 		}
-		last := len(w.tasks) - 1 // the youngest first: that keeps them few
+		last := len(w.tasks) - 1 // the newest first, which keeps the list short
 		task := w.tasks[last]
 		w.tasks[last] = nil
 		w.tasks = w.tasks[:last]
@@ -106,7 +107,7 @@ func (w *walk) work() {
 	}
 }
 
-// add gives a task to whoever is free.
+// add adds a task for one of the workers.
 func (w *walk) add(task func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +115,7 @@ func (w *walk) add(task func()) {
 	w.more.Signal()
 }
 
-// count reports whether one more file or folder may be looked at.
+// count counts the file or folder at path. It reports whether the limit allows it to be examined.
 func (w *walk) count(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +130,7 @@ func (w *walk) count(path string) bool {
 	return false
 }
 
-// fault keeps what could not be looked at.
+// fault records that the file or folder at path could not be examined.
 func (w *walk) fault(path string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +142,7 @@ func (w *walk) fault(path string, err error) {
 	}
 }
 
-// done enters a folder that was looked at.
+// done adds an examined folder to r.
 func (w *walk) done(r *rootWalk, d *folder, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +153,8 @@ func (w *walk) done(r *rootWalk, d *folder, changed bool) {
 	r.changed = r.changed || changed
 }
 
-// root begins the walk of a root, which is a folder or a file. A link that the operator named is followed.
+// root starts the walk of a root, which is a folder or a file. A symbolic link named by the
+// operator is followed.
 func (w *walk) root(r *rootWalk) {
 	info, err := os.Stat(r.path)
 	if err != nil {
@@ -173,7 +175,7 @@ func (w *walk) root(r *rootWalk) {
 	w.done(r, d, false)
 }
 
-// folder looks at a folder. Symbolic links to files are followed, those to folders are not.
+// folder examines a folder. It follows symbolic links to files, but not to folders.
 func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 	path := filepath.Join(r.base, rel)
 	if !w.count(path) {
@@ -222,13 +224,14 @@ func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 	w.done(r, d, changed)
 }
 
-// sameNames reports whether the same is in a and b, and both are settled or not.
+// sameNames reports whether a and b hold the same names in the same state.
 func sameNames(a, b *folder) bool {
 	return a.settled == b.settled && a.state == b.state && slices.Equal(a.folders, b.folders) &&
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path, and keeps what was known of the files. What was read before an error stays.
+// list reads the names in the folder at path into d, with the records that was has of them. After
+// an error, the names read before it stay in d.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -266,7 +269,7 @@ func (w *walk) list(d *folder, path string, was *folder) error {
 	return err
 }
 
-// files brings some of d's records up to date.
+// files brings the records of d from index from up to to up to date.
 func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	changed, faulty := false, false
 	for i := from; i < to && w.ctx.Err() == nil; i++ {
@@ -285,7 +288,8 @@ func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	}
 }
 
-// look returns what the file at path is, which was r, and whether that can be told from its state from now on.
+// look returns the current record of the file at path; r is the previous one. It also returns false
+// if the file could not be examined, so that the next walk tries again.
 func (w *walk) look(path string, r *record) (record, bool) {
 	none := record{name: r.name}
 	info, err := os.Stat(path)
@@ -324,7 +328,8 @@ func (w *walk) look(path string, r *record) (record, bool) {
 	return now, true
 }
 
-// read enters what the file f of size bytes is into r. Files that are none of ours are no faults: the folders are the operator's.
+// read examines the file f of size bytes and sets the content of r. A file of another type is not
+// an error: operators name folders that hold more than debug files.
 func (w *walk) read(r *record, f *os.File, size int64) error {
 	head := headReader{r: f}
 	n, err := f.ReadAt(head.buf[:], 0)
@@ -349,11 +354,12 @@ func (w *walk) read(r *record, f *os.File, size int64) error {
 	return nil
 }
 
-// A headReader reads the beginning of a file, where headers and notes are, once.
+// A headReader serves reads of a file's beginning, which has the headers and usually the notes,
+// from a buffer.
 type headReader struct {
 	r   io.ReaderAt
 	buf [headSize]byte
-	n   int // bytes of buf
+	n   int // valid bytes in buf
 }
 
 func (h *headReader) ReadAt(p []byte, off int64) (int, error) {

@@ -18,21 +18,21 @@ import (
 	"strings"
 )
 
-// zipMagic begins the first member of every archive that has one.
+// zipMagic is at the beginning of every archive that is not empty.
 const zipMagic = "PK\x03\x04"
 
-// errBadZip is about archives that are none, or beyond the limits.
+// errBadZip is wrapped by errors for files that are not archives, or exceed the limits.
 var errBadZip = errors.New("not all of this zip file can be used")
 
-// isZip reports whether a file of this name that begins with head is an archive to be looked into.
+// isZip reports whether a file with this name and beginning is an archive to be searched.
 func isZip(name string, head []byte) bool {
 	return strings.EqualFold(filepath.Ext(name), ".zip") && strings.HasPrefix(string(head), zipMagic)
 }
 
-// A dearReader reads from r until that has cost more than there is.
+// A dearReader reads from r and fails once it has read more than left bytes.
 type dearReader struct {
 	r    io.ReaderAt
-	left int64 // bytes; negative: as many as one likes
+	left int64 // bytes; negative: no limit
 }
 
 func (d *dearReader) ReadAt(p []byte, off int64) (int, error) {
@@ -45,7 +45,7 @@ func (d *dearReader) ReadAt(p []byte, off int64) (int, error) {
 	return d.r.ReadAt(p, off)
 }
 
-// openZip reads the directory of the archive of size bytes behind r.
+// openZip reads the directory of the archive of size bytes in r.
 func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	if err := checkDirectoryEnd(r, size); err != nil {
 		return nil, err
@@ -55,7 +55,8 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	switch {
 	case errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%w: %v", errBadZip, err)
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are shown only
+	// insecure names do not matter: they are only shown
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(z.File) > maxZipMembers:
 		return nil, fmt.Errorf("%w: it has more than %d members", errBadZip, maxZipMembers)
@@ -64,11 +65,12 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	return z, nil
 }
 
-// checkDirectoryEnd returns an error if a record that may be the end of the archive's directory claims more members than are read: archive/zip takes
-// memory for as many as the file, which may be sparse, has room for.
+// checkDirectoryEnd returns an error if a possible end record of the archive's directory claims
+// more than maxZipMembers members. archive/zip allocates memory for as many members as the file has
+// room for, and a sparse file has room for any number.
 func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	const (
-		record     = "PK\x06\x06" // of ZIP64, the only one with room for so many
+		record     = "PK\x06\x06" // of ZIP64, the only one whose field can hold that many
 		recordLen  = 56
 		members    = 32 // where it says how many
 		locator    = "PK\x06\x07"
@@ -82,7 +84,7 @@ func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	for i := 0; ; i++ {
 		next := bytes.Index(tail[min(i, len(tail)):], []byte(locator))
 		if next < 0 {
-			return nil // without it there are at most 65,535
+			return nil // without ZIP64 there are at most 65,535 members
 		}
 		if i += next; len(tail)-i < locatorLen {
 			return nil
@@ -102,7 +104,8 @@ func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	}
 }
 
-// checkMember returns an error if m is larger than it may be, packed in an unknown way, or none of the archive's bytes.
+// checkMember returns an error if m exceeds the limits, is encrypted, or uses an unknown
+// compression method.
 func checkMember(m *zip.File) error {
 	switch {
 	case m.Method != zip.Store && m.Method != zip.Deflate:
@@ -119,8 +122,9 @@ func checkMember(m *zip.File) error {
 	return nil
 }
 
-// readMembers returns those members of the archive of size bytes behind r that have a build ID. Archives in it are not opened.
-// With members and an error, some others could not be looked into.
+// readMembers returns the members with a build ID of the archive of size bytes in r. It does not
+// open archives in the archive. If it returns members and an error, some other members could not be
+// read.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
 	if err != nil {
@@ -154,7 +158,7 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 	return members, refused
 }
 
-// readMember returns the ID of m, and how many bytes were inflated for that.
+// readMember returns the ID of m, and the number of bytes that were inflated to read it.
 func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64, error) {
 	if m.Method == zip.Store {
 		stored, err := storedMember(r, size, m)
@@ -174,7 +178,7 @@ func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64,
 	return id, int64(len(head.buf)), err
 }
 
-// storedMember returns the bytes of a member that is not compressed.
+// storedMember returns a reader of a member that is not compressed.
 func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, error) {
 	off, err := m.DataOffset()
 	if err != nil {
@@ -186,7 +190,7 @@ func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, er
 	return io.NewSectionReader(r, off, int64(m.UncompressedSize64)), nil
 }
 
-// An inflatedHead reads at any place of the first limit bytes of a stream.
+// An inflatedHead gives random access to the first limit bytes of a stream.
 type inflatedHead struct {
 	r     io.Reader
 	buf   []byte
@@ -210,7 +214,7 @@ func (h *inflatedHead) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, h.buf[off:]), nil
 }
 
-// inflate writes m to a new file in dir, whose name is gone where the system allows that, and checks its sum.
+// inflate writes m to a temporary file in dir and checks its checksum.
 func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err error) {
 	if err := checkMember(m); err != nil {
 		return nil, err
@@ -248,7 +252,7 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	return t, nil
 }
 
-// A summed reader sums up what is read, until its context ends.
+// A summed reader computes the checksum of the bytes read. It fails once its context has ended.
 type summed struct {
 	ctx context.Context
 	r   io.Reader
@@ -264,7 +268,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tempFile is a file that is gone once it is closed.
+// A tempFile is a file that is removed at the latest when it is closed.
 type tempFile struct {
 	*os.File
 	size    int64

@@ -144,7 +144,8 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 	}
 }
 
-// lies returns an archive whose only member, deflated, has other numbers in its headers than it should.
+// lies returns an archive whose only member, deflated, has other numbers in its headers than it
+// should.
 func lies(t testing.TB, content []byte, change func(h *zip.FileHeader)) []byte {
 	t.Helper()
 	var body bytes.Buffer
