@@ -5,19 +5,20 @@ FUZZTIME  = 2s
 SOAKTIME  = 10m
 WITH_PROGRAMS = integration internal/housetest
 
-.PHONY: build test test-long soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit integration fuzz
+.PHONY: build test test-long soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
 	@scripts/build-static symfilter
 
 # Everything a change has to pass.
-test: install-deps check-format check-modules vet staticcheck unit integration fuzz
+test: install-deps check-format check-modules vet staticcheck unit work integration fuzz
 
 # The full counts where `make test` runs a tenth, and longer fuzzing. A missing part is a failure.
 test-long: export CI = true
 test-long: install-deps-long check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
+	TEST_LONG=1 go run ./scripts/gotest -run '^TestTheWorkOn' -count 1 -timeout 60m ./filter ./internal/llvmfilter
 	go run ./scripts/gotest -fuzz 2m ./...
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h
@@ -53,6 +54,10 @@ staticcheck:
 # Results of these come from the test cache where nothing has changed.
 unit:
 	go run ./scripts/gotest -race -timeout 10m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$'))
+
+# What tests count in steps and bytes allocated is wrong under the race detector.
+work:
+	go run ./scripts/gotest -run '^TestTheWorkOn' ./filter ./internal/llvmfilter
 
 # Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
 integration:
