@@ -1,6 +1,10 @@
 package rtrace
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/report"
+)
 
 // parse finds out what a line without its end is, and fills in rec. first says
 // that nothing but empty lines came before it.
@@ -348,21 +352,7 @@ func hex(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		text = text[2:]
 	}
-	if len(text) == 0 || len(text) > 16 {
-		return 0, false
-	}
-	for _, c := range text {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		n = n<<4 | uint64(c)
-	}
-	return n, true
+	return report.Hex(text)
 }
 
 // decimal reads a number without a sign.

@@ -3,6 +3,8 @@ package valgrind
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // leafEnd finds the end of the text that begins at from, in an element of this
@@ -295,7 +297,7 @@ func appendEntity(dst []byte, name string) []byte {
 	}
 	n, ok := uint64(0), false
 	if name[1] == 'x' {
-		n, ok = hex([]byte(name[2:]))
+		n, ok = report.Hex([]byte(name[2:]))
 	} else {
 		n, ok = number([]byte(name[1:]))
 	}

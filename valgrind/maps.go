@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // A Map says where objects were loaded in a process.
@@ -44,8 +46,8 @@ func ReadMap(r io.Reader) (Map, error) {
 		if _, rest, ok := strings.Cut(line, " svma 0x"); ok && reading != "" {
 			svma, rest, _ := strings.Cut(rest, ", avma 0x")
 			avma, _, _ := strings.Cut(rest, " ")
-			link, ok1 := hex([]byte(svma))
-			run, ok2 := hex([]byte(avma))
+			link, ok1 := report.Hex([]byte(svma))
+			run, ok2 := report.Hex([]byte(avma))
 			if ok1 && ok2 {
 				m.biases[reading] = run - link
 			}
@@ -78,8 +80,8 @@ func parseStart(line string) (s start, ok bool) {
 		return s, false
 	}
 	var ok1, ok2 bool
-	s.addr, ok1 = hex([]byte(from))
-	s.offset, ok2 = hex([]byte(fields[2]))
+	s.addr, ok1 = report.Hex([]byte(from))
+	s.offset, ok2 = report.Hex([]byte(fields[2]))
 	s.name = strings.TrimSuffix(line[strings.IndexByte(line, '/'):], " (deleted)")
 	return s, ok1 && ok2
 }

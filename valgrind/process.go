@@ -393,7 +393,7 @@ func parseData(text []byte) (f dataFact, ok bool) {
 		return f, false
 	}
 	var okAddr, okOffset bool
-	f.addr, okAddr = hex(addr)
+	f.addr, okAddr = report.Hex(addr)
 	f.offset, okOffset = number(offset)
 	f.name = string(name[:end])
 	return f, okAddr && okOffset

@@ -1,5 +1,7 @@
 package valgrind
 
+import "github.com/symfilter/symfilter/report"
+
 // A Record is one element of a report: a child of <valgrindoutput>, or text
 // between such. It is valid during the call that hands it over.
 type Record struct {
@@ -61,7 +63,7 @@ func (r *Record) Get(name string) []byte {
 // thousands separators, or hex behind 0x.
 func number(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
-		return hex(text[2:])
+		return report.Hex(text[2:])
 	}
 	for _, c := range text {
 		switch {
@@ -76,22 +78,4 @@ func number(text []byte) (n uint64, ok bool) {
 		}
 	}
 	return n, ok
-}
-
-func hex(digits []byte) (n uint64, ok bool) {
-	if len(digits) == 0 || len(digits) > 16 {
-		return 0, false
-	}
-	for _, c := range digits {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		n = n<<4 | uint64(c)
-	}
-	return n, true
 }

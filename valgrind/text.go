@@ -420,7 +420,7 @@ func addresses(text []byte, visit func(end int, addr uint64)) {
 		for end < len(text) && end < i+19 && isHex(text[end]) {
 			end++
 		}
-		if addr, ok := hex(text[i+2 : end]); ok && (i == 0 || !isName(text[i-1])) {
+		if addr, ok := report.Hex(text[i+2 : end]); ok && (i == 0 || !isName(text[i-1])) {
 			visit(end, addr)
 		}
 		i = end
