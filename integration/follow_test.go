@@ -512,7 +512,7 @@ func TestTheOutputIsNotFollowed(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	p = startFollowing(t, out, nil, "-F", out)
-	if <-p.ended; p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(p.stderr.String(), "is the output itself") {
+	if <-p.ended; p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(p.stderr.String(), "is also the output") {
 		t.Errorf("exit code %d, %q", p.cmd.ProcessState.ExitCode(), p.stderr.String())
 	}
 }

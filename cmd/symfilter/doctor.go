@@ -123,19 +123,19 @@ func (x *examination) cache(client *debuginfod.Client) {
 	}
 	switch {
 	case info.Dir == "":
-		x.none("nowhere: neither HOME nor DEBUGINFOD_CACHE_PATH is set")
+		x.none("no folder: neither HOME nor DEBUGINFOD_CACHE_PATH is set")
 	case !info.Exists:
 		if err := creatable(info.Dir); err != nil {
 			say := x.none
 			if len(client.Servers()) > 0 {
 				say = x.wrong
 			}
-			say("%s: not there, and cannot be made: %v; DEBUGINFOD_CACHE_PATH names another place", info.Dir, bare(err))
+			say("%s: does not exist and cannot be made: %v; set DEBUGINFOD_CACHE_PATH to another folder", info.Dir, bare(err))
 			return
 		}
-		x.none("%s: not there yet; the first download makes it", info.Dir)
+		x.none("%s: does not exist yet; the first download makes it", info.Dir)
 	case len(info.Problems) == 0:
-		x.good("%s: %s, %s, and %s known to be nowhere", info.Dir, count(int64(info.Files), "file", "files"), megabytes(info.Size), count(int64(info.Misses), "file", "files"))
+		x.good("%s: %s, %s; %s known to be missing", info.Dir, count(int64(info.Files), "file", "files"), megabytes(info.Size), count(int64(info.Misses), "file", "files"))
 	}
 }
 
@@ -173,11 +173,11 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 	all := client.Servers()
 	switch {
 	case c.offline:
-		x.none("none is asked: --offline")
+		x.none("no server is asked: --offline")
 	case c.noServers:
-		x.none("none is asked: --no-debuginfod")
+		x.none("no server is asked: --no-debuginfod")
 	case len(all) == 0:
-		x.none("none is known: DEBUGINFOD_URLS or --debuginfod-urls names them")
+		x.none("no server is known: set DEBUGINFOD_URLS or --debuginfod-urls")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()
@@ -214,9 +214,9 @@ func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Cl
 	case r.Fault != "":
 		x.wrong("%s", r.Fault)
 	case r.Path != "":
-		x.wrong("%s holds %s; no better file at:", r.Path, r.Holds)
+		x.wrong("%s holds %s; no better file found at:", r.Path, r.Holds)
 	case errors.Is(err, symbolize.ErrPending):
-		x.wrong("still being looked for after %v", max(waitFile, c.wait.Duration))
+		x.wrong("search not finished after %v", max(waitFile, c.wait.Duration))
 	default:
 		x.wrong("not found at:")
 	}

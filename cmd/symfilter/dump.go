@@ -53,7 +53,7 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	object, err := json.MarshalIndent(dump, "  ", "  ")
 	if err == nil && (d.n == maxDumps || len(d.json)+len(object) > maxDumpBytes) {
 		d.full = true
-		d.diag.line("%s lists the first %s only", d.path, count(int64(d.n), "dump file", "dump files"))
+		d.diag.line("%s lists only the first %s", d.path, count(int64(d.n), "dump file", "dump files"))
 		return false
 	}
 	if err != nil {

@@ -35,9 +35,9 @@ func TestDumpListIsBounded(t *testing.T) {
 	}{
 		{0, 0, 3, 3, ""},
 		{maxDumps - 2, 0, 2, 2, ""},
-		{maxDumps - 2, 0, 4, 2, fmt.Sprintf("lists the first %d dump files only\n", maxDumps)},
+		{maxDumps - 2, 0, 4, 2, fmt.Sprintf("lists only the first %d dump files\n", maxDumps)},
 		{1, maxDumpBytes - 1000, 1, 1, ""},
-		{1, maxDumpBytes - 100, 2, 0, "lists the first 1 dump file only\n"},
+		{1, maxDumpBytes - 100, 2, 0, "lists only the first 1 dump file\n"},
 	} {
 		var said bytes.Buffer
 		path := filepath.Join(t.TempDir(), "dumps")

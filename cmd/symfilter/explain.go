@@ -43,7 +43,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		}
 	}
 	if outside > 0 {
-		s.diag.line("unresolved: %s in no module's maps; are all module and mmap elements of the log there?", count(outside, "address", "addresses"))
+		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
 	}
 }
 
@@ -61,9 +61,9 @@ func because(u filter.Unresolved, r symbolize.Report) string {
 	case u.ID.IsZero() && isReason(u.Err):
 		return u.Err.Error()
 	case u.ID.IsZero():
-		return "the log gives no build ID for it"
+		return "the log gives no build ID for this module"
 	case errors.Is(u.Err, symbolize.ErrPending):
-		return "its debug file was still being looked for when the line had to go out"
+		return "the search for its debug file had not finished when the line was printed"
 	case len(r.Attempts) == 0 && u.Err != nil:
 		return u.Err.Error()
 	}
@@ -81,7 +81,7 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
 	switch {
 	case errors.Is(u.Err, symbolize.ErrPending):
-		return "give it more time: --wait 90s"
+		return "wait longer: --wait 90s"
 	case r.Path != "" && r.Holds < symbolize.DebugInfo && r.Package.Name != "":
 		return "install the debug symbols of " + packageName(r.Package)
 	case r.Path != "" && r.Holds < symbolize.DebugInfo:
@@ -91,9 +91,9 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	case u.ID.IsZero() && isReason(u.Err):
 		return ""
 	case u.ID.IsZero():
-		return "link it with -Wl,--build-id, so that its debug file can be told from those of other builds"
+		return "link the module with -Wl,--build-id, so that debug files of other builds can be ruled out"
 	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:
-		return "something above is out of order; symfilter doctor " + u.ID.String() + " tries again"
+		return "see the errors above; symfilter doctor " + u.ID.String() + " searches again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
 		return "" // which it is has been said
 	}
@@ -102,14 +102,14 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 
 // elsewhere says where else a debug file may come from.
 func (c *config) elsewhere(id buildid.ID) string {
-	const name = "name the folder that has it with --symbol-path"
+	const name = "name the folder that holds the file with --symbol-path"
 	switch {
 	case len(c.urls) == 0 && !c.offline:
 		return name + ", or a server in DEBUGINFOD_URLS"
 	case c.examining:
 		return name
 	}
-	return name + "; symfilter doctor " + id.String() + " tries again"
+	return name + "; symfilter doctor " + id.String() + " searches again"
 }
 
 // packageName names a package of a distribution, and the usual name of the one

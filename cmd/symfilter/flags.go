@@ -192,7 +192,7 @@ func (c *config) check() error {
 		{"--omit-module-lines", c.noModules},
 	} {
 		if flag.set {
-			return usageError{fmt.Errorf("%s with --output=markup, which resolves nothing: leave one out", flag.name)}
+			return usageError{fmt.Errorf("%s has no effect with --output=markup: remove one of them", flag.name)}
 		}
 	}
 	return nil

@@ -37,22 +37,22 @@ func (f *followFlags) check(c *config, files []string) error {
 			set  bool
 		}{{"--state", f.state != ""}, {"--start-at", f.start.set}, {"--poll", f.poll}, {"--rotate-wait", f.wait.set}, {"--with-filename", f.withName}} {
 			if flag.set {
-				return usageError{fmt.Errorf("%s is for --follow: add that", flag.name)}
+				return usageError{fmt.Errorf("%s needs --follow: add it", flag.name)}
 			}
 		}
 		return nil
 	}
 	if len(files) == 0 {
-		return usageError{errors.New("--follow: which file? Name it; standard input is followed without")}
+		return usageError{errors.New("--follow: no FILE is given; standard input needs no --follow")}
 	}
 	for _, name := range files {
 		if name == "-" {
-			return usageError{errors.New(`--follow follows files; for "-", standard input, leave it out`)}
+			return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 		}
 	}
 	switch {
 	case c.output == outputCallgrind || c.output == outputRTrace:
-		return usageError{fmt.Errorf("--output=%s with --follow: a profile has to be whole", c.output)}
+		return usageError{fmt.Errorf("--output=%s needs whole files: remove --follow", c.output)}
 	case f.withName && c.output == outputJSON:
 		f.withName = false // each object has it
 	}
@@ -104,7 +104,7 @@ func (p *pursuit) run(files []string) int {
 	}
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil && self.Mode().IsRegular() && os.SameFile(info, self) {
-			p.diag.line("%s is the output itself", name)
+			p.diag.line("%s is also the output, and is not read", name)
 			return exitIO
 		}
 	}

@@ -38,7 +38,7 @@ func (c *config) checkFormat() error {
 	case "", input.Auto.String():
 		c.input = c.output
 	default:
-		return usageError{fmt.Errorf("--output=%s is made of inputs of that format, not of --input=%s", c.output, c.input)}
+		return usageError{fmt.Errorf("--output=%s needs an input of that format, not --input=%s", c.output, c.input)}
 	}
 	return nil
 }

@@ -19,16 +19,16 @@ var habits = map[string]string{
 	"f": aboutFunctions, "functions": aboutFunctions,
 	"C": aboutNames, "demangle": aboutNames,
 	"i": aboutInlines, "inlines": aboutInlines, "inlining": aboutInlines,
-	"p": "frames are printed that way always", "pretty-print": "frames are printed that way always",
-	"a": "addresses are printed always", "addresses": "addresses are printed always",
+	"p": "frames are always printed so", "pretty-print": "frames are always printed so",
+	"a": "addresses are always printed", "addresses": "addresses are always printed",
 	"V": "write --version",
 }
 
 const (
-	aboutPrograms  = "a log says by itself which programs it is about; write --symbol-path FILE for where one is, or ask addr2line for single addresses"
-	aboutFunctions = "functions are printed always"
-	aboutNames     = "names are demangled unless --no-demangle"
-	aboutInlines   = "inlined calls are printed unless --no-inlines"
+	aboutPrograms  = "a log names its programs itself; write --symbol-path FILE to add one, or use addr2line for single addresses"
+	aboutFunctions = "functions are always printed"
+	aboutNames     = "names are demangled unless --no-demangle is given"
+	aboutInlines   = "inlined calls are printed unless --no-inlines is given"
 )
 
 // flagHint says of a flag that is unknown what may have been meant.
@@ -47,7 +47,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 	}
 	hint := habits[name]
 	if _, isLLVMs := llvmAlone["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
-		hint = "llvm-symbolizer's flags stand behind --filter-markup"
+		hint = "flags of llvm-symbolizer need --filter-markup"
 	}
 	if hint == "" && len(name) > 1 {
 		if near := nearFlag(name, set); near != "" {
@@ -109,9 +109,9 @@ func openError(name string, err error) string {
 	case name == "version":
 		return msg + "; write --version"
 	case commandNamed(name) != nil:
-		return msg + "; the command " + name + " goes before its flags"
+		return msg + "; as a command, " + name + " must be the first word"
 	case singleAddress.MatchString(name):
-		return msg + "; files are logs: for a single address, ask addr2line or llvm-symbolizer"
+		return msg + "; arguments are logs: for a single address, use addr2line or llvm-symbolizer"
 	}
 	return msg
 }
@@ -157,16 +157,16 @@ func (s *sniffer) look(b []byte) {
 func (s *sniffer) hint(name, format string) string {
 	switch {
 	case s.markup && slices.Contains(formatCommands(), format):
-		return "has symbolizer markup, which is not resolved when it is read as " + format + "; symfilter alone, or with --input=markup, does"
+		return "has symbolizer markup, which is not resolved when the input is read as " + format + "; use symfilter without that command, or --input=markup"
 	case s.kind == "a core file":
-		return "is a core file, no log, and was printed as it is; gdb reads such files"
+		return "is a core file, not a log, and was printed unchanged; use gdb to read it"
 	case s.kind != "":
 		if name == standardName {
 			name = "FILE"
 		}
-		return "is an ELF file, no log, and was printed as it is; for the symbols in it, write --symbol-path " + name
+		return "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path " + name
 	case s.frames && !s.markup && s.seen <= maxSniffed:
-		return "has addresses of a backtrace, but none in symbolizer markup, so nothing was resolved; sanitizers print markup with enable_symbolizer_markup=1 (in ASAN_OPTIONS), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1"
+		return "has a backtrace, but no symbolizer markup, so nothing was resolved; sanitizers print markup with enable_symbolizer_markup=1 (in ASAN_OPTIONS), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1"
 	}
 	return ""
 }

@@ -8,10 +8,10 @@ import (
 func TestFilesThatAreNoLogs(t *testing.T) {
 	elf := func(kind string) string { return "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + kind + "\x00\x3e" }
 	for _, test := range []struct{ name, begins, want string }{
-		{"a program", elf("\x03\x00"), "is an ELF file, no log, and was printed as it is; for the symbols in it, write --symbol-path x"},
-		{"of the other byte order", elf("\x00\x02"), "is an ELF file, no log, and was printed as it is; for the symbols in it, write --symbol-path x"},
-		{"a core file", elf("\x04\x00"), "is a core file, no log, and was printed as it is; gdb reads such files"},
-		{"of the other byte order", elf("\x00\x04"), "is a core file, no log, and was printed as it is; gdb reads such files"},
+		{"a program", elf("\x03\x00"), "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path x"},
+		{"of the other byte order", elf("\x00\x02"), "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path x"},
+		{"a core file", elf("\x04\x00"), "is a core file, not a log, and was printed unchanged; use gdb to read it"},
+		{"of the other byte order", elf("\x00\x04"), "is a core file, not a log, and was printed unchanged; use gdb to read it"},
 		{"too short", "\x7fELF\x04\x04", ""},
 		{"a log", "\x7fElf and 17 other bytes", ""},
 	} {

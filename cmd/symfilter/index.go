@@ -111,7 +111,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 	all.Wait()
 	x.status.set("")
 	if !x.quiet {
-		fmt.Fprintf(x.out, "%d indexed (%s), %d were before, %d have nothing to index, %d failed\n", x.made, mebibytes(x.size), x.found, x.without, x.failed)
+		fmt.Fprintf(x.out, "%d indexed (%s), %d already indexed, %d with nothing to index, %d failed\n", x.made, mebibytes(x.size), x.found, x.without, x.failed)
 	}
 	switch {
 	case ctx.Err() != nil:

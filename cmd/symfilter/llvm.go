@@ -149,9 +149,9 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	enlargePipe(stdout)
 	if isTerminal(stdin) && isTerminal(stderr) {
 		if o.arguments {
-			diag.printf("FILEs and addresses are ignored in the style of LLVM")
+			diag.printf("FILEs and addresses on the command line are ignored with --filter-markup")
 		}
-		diag.printf("reading from the terminal; Ctrl-D ends, --filter-markup --help helps")
+		diag.printf("reading from the terminal; end with Ctrl-D; --filter-markup --help prints help")
 	}
 	code := s.files([]string{"-"}, stdin)
 	if c.explain {

@@ -1,16 +1,15 @@
-// Symfilter prints a log with addresses turned into function, file and line.
+// Symfilter prints a log with addresses replaced by function, file and line.
 //
-// It reads logs with LLVM symbolizer markup from files or standard input,
-// finds debug files by build ID, and writes the same log, symbolized, to
-// standard output; nothing else goes there. Diagnostics are single lines on
-// standard error. "symfilter --help" lists the flags, each of which is also
-// read from the environment: --symbol-path from SYMFILTER_SYMBOL_PATH, lists
-// separated as in PATH.
+// It reads logs with LLVM symbolizer markup from files or standard input, finds debug files by build
+// ID, and writes the same log, symbolized, to standard output; nothing else is written there.
+// Diagnostics are single lines on standard error. "symfilter --help" lists the flags, each of which
+// is also read from the environment: --symbol-path from SYMFILTER_SYMBOL_PATH, lists separated as in
+// PATH.
 //
-// It exits with 0 when the log was passed on, frames that stayed unresolved
-// included; 1 after an input or output error; 2 when it was called wrongly; 3
-// with --strict when something stayed unresolved; 128 and the number of the
-// signal that ended it. An output that was closed ends it quietly with 0.
+// It exits with 0 if the log was passed on, even if frames stayed unresolved; 1 after an input or
+// output error; 2 after wrong usage; 3 with --strict if something stayed unresolved; 128 plus the
+// number of the signal that ended it. If the reader closes standard output, it exits with 0 and
+// prints no error.
 package main
 
 import (

@@ -23,6 +23,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 		".nf\nadb logcat",
 		".SS How it runs\n",
 		".SH FILES\n",
+		".SH ROTATION\n",
 		".SH EXIT STATUS\n",
 	} {
 		if !strings.Contains(page, want) {

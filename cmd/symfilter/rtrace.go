@@ -27,11 +27,11 @@ func (f *rtraceFlags) load() (err error) {
 	p := &f.processing
 	switch {
 	case f.sort != "" && !p.Compress:
-		return usageError{fmt.Errorf("--sort=%s orders what --compress groups: add --compress", f.sort)}
+		return usageError{fmt.Errorf("--sort=%s needs --compress: add it", f.sort)}
 	case f.include != "" && f.exclude != "":
-		return usageError{fmt.Errorf("--include and --exclude: leave one out, only what is included would count")}
+		return usageError{fmt.Errorf("--include with --exclude: remove one of them")}
 	case f.resources.set && f.resources.bits == 0:
-		return usageError{fmt.Errorf("--resource=0 is no type: the report lists which bits are, as <1>")}
+		return usageError{fmt.Errorf("--resource=0 is not a type; the report lists the types with their bits, as <1>")}
 	}
 	p.Sort = map[string]rtrace.Order{
 		"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,
@@ -123,7 +123,7 @@ func (r *ranges) Set(s string) error {
 		}
 	}
 	if err != nil || a.From >= a.To {
-		return fmt.Errorf("not an address: write 0x…, or 0x…-0x… for those from the first up to the second")
+		return fmt.Errorf("not an address: write 0x…, or 0x…-0x… for a range without its end")
 	}
 	*r = append(*r, a)
 	return nil

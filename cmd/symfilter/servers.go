@@ -41,7 +41,7 @@ func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 func (c *config) client(getenv func(string) string, diag *diagnostics, status *statusLine) (*debuginfod.Client, error) {
 	o, err := debuginfod.OptionsFromEnv(getenv)
 	if err != nil {
-		diag.printf("environment: %v; the default holds", err)
+		diag.printf("environment: %v; using the default", err)
 	}
 	if o.URLs, err = c.serverURLs(o.URLs); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	o.Progress = r.progress
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
 	o.Limited = func(burst, perSecond int) {
-		diag.printf("the log names more than %d build IDs at once: servers are asked for %d new ones a second from here on; the others stay unresolved for now", burst, perSecond)
+		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for %d new ones per second; the others stay unresolved", burst, perSecond)
 	}
 	client, err := debuginfod.New(o)
 	if err != nil {
@@ -77,7 +77,7 @@ type clientEnd struct {
 func (e clientEnd) Close() error {
 	err := e.Client.Close()
 	if n := e.Unasked(); n > 0 && !e.diag.quiet {
-		e.diag.line("servers were not asked for %s; another run asks for more, and the cache keeps what came", count(int64(n), "build ID", "build IDs"))
+		e.diag.line("servers were not asked for %s; run again to ask for more: the cache keeps what was downloaded", count(int64(n), "build ID", "build IDs"))
 	}
 	return err
 }
@@ -103,13 +103,13 @@ func (r *progressReport) progress(p debuginfod.Progress) {
 	}
 	switch {
 	case p.Done && errors.Is(p.Err, debuginfod.ErrClosed):
-		r.diag.line("%s: given up with %s of it: the log has ended", fetched(p), megabytes(p.Bytes))
+		r.diag.line("%s: download stopped after %s: the log has ended", fetched(p), megabytes(p.Bytes))
 	case p.Done && p.Err != nil:
 		r.diag.line("%s: %v", fetched(p), p.Err)
 	case p.Done:
 		r.diag.line("%s: %s from %s", fetched(p), megabytes(p.Bytes), host(p.Server))
 	case p.Server == "" && p.Bytes == 0:
-		r.diag.line("%s: asking for it", fetched(p))
+		r.diag.line("%s: asking servers", fetched(p))
 	}
 }
 
@@ -119,7 +119,7 @@ func progressText(p debuginfod.Progress) string {
 	text := fetched(p)
 	switch {
 	case p.Server == "":
-		return oneLine(text + " being asked for")
+		return oneLine(text + ": asking servers")
 	case p.Total > 0:
 		text += fmt.Sprintf(" %.0f/%s", float64(p.Bytes)/1e6, megabytes(p.Total))
 	default:

@@ -22,8 +22,8 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 		want []string // how lines begin
 	}{
 		{300, []string{"symfilter: asking http"}},
-		{2500, []string{"symfilter: asking http", "symfilter: the log names more than 1000 build IDs at once: servers are asked for 20 new ones a second",
-			"symfilter: servers were not asked for N build IDs; another run asks for more"}},
+		{2500, []string{"symfilter: asking http", "symfilter: the log names more than 1000 build IDs at once: from now on servers are asked for 20 new ones per second",
+			"symfilter: servers were not asked for N build IDs; run again to ask for more"}},
 	} {
 		env := map[string]string{"DEBUGINFOD_URLS": server.URL, "DEBUGINFOD_CACHE_PATH": t.TempDir()}
 		var stderr strings.Builder

@@ -129,7 +129,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if len(files) == 0 {
 		files = []string{"-"}
 		if isTerminal(stdin) && isTerminal(stderr) {
-			diag.printf("reading from the terminal; Ctrl-D ends, --help helps")
+			diag.printf("reading from the terminal; end with Ctrl-D; --help prints help")
 		}
 	}
 	var code int
