@@ -127,9 +127,10 @@ func (e *Envelope) format() Format {
 func (e *Envelope) AppendContext(dst []byte) []byte {
 	s := envelopeContext{
 		Version: checkpoint.Version, Envelope: e.format().String(),
-		Tail: e.tail, Long: e.long, Doubt: e.doubt,
+		Doubt:  e.doubt,
 		Filter: e.f.AppendContext(nil),
 	}
+	s.Tail, s.Long = e.cut.Unfinished()
 	for i := range e.streams {
 		from := &e.streams[i]
 		s.Streams[i] = streamContext{from.begun, from.long, from.out, from.raw}
@@ -148,14 +149,15 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)
-	if err == nil && (s.Envelope != e.format().String() || len(s.Tail) > maxLine || bytes.Contains(s.Tail, newline)) {
+	if err == nil && (s.Envelope != e.format().String() || len(s.Tail) > maxLine || s.Long && len(s.Tail) > 0 || bytes.Contains(s.Tail, newline)) {
 		err = checkpoint.Damaged("its last line is not an unfinished one of format %v", e.format())
 	}
 	for i := 0; i < len(s.Streams) && err == nil; i++ {
 		err = e.restoreStream(i, s.Streams[i])
 	}
 	if err == nil {
-		e.tail, e.long, e.doubt = s.Tail, s.Long, s.Doubt
+		e.cut.Resume(s.Tail, s.Long)
+		e.doubt = s.Doubt
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -32,8 +33,7 @@ type Envelope struct {
 	hint   int
 	doubt  bool // recognised by the head of an entry alone: the log may be another program's
 
-	tail []byte // the unfinished last line
-	long bool   // it is longer than maxLine: what comes goes out uninterpreted
+	cut lines.Cutter
 
 	streams [2]stream
 	text    []byte // scratch: of a line that was quoted
@@ -66,7 +66,7 @@ var (
 // NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a Filter
 // that has the options o; what comes out goes to w.
 func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
-	e := &Envelope{c: cri, docker: format == Docker}
+	e := &Envelope{cut: lines.Cutter{Max: maxLine}, c: cri, docker: format == Docker}
 	if e.docker {
 		e.c = docker
 	}
@@ -93,66 +93,36 @@ func (e *Envelope) Filter() *filter.Filter { return e.f }
 // but for what the filter holds and for the parts of an unfinished line that may
 // hold an element.
 func (e *Envelope) Write(p []byte) (int, error) {
-	n := len(p)
-	if len(e.tail) > 0 || e.long {
-		p = e.finishLine(p)
-	}
-	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 {
-		e.block(p[:i])
-		p = p[i:]
-	}
-	if len(p) > maxLine {
-		e.passOn(nil, func() {})
-		e.asItCame(p)
-		e.long = true
-	} else {
-		e.tail = append(e.tail, p...)
+	for rest := p; len(rest) > 0; {
+		var b []byte
+		var kind lines.Kind
+		switch b, kind, rest = e.cut.Block(rest); kind {
+		case lines.Whole:
+			e.block(b)
+		case lines.Head:
+			e.passOn(nil, func() {})
+			e.asItCame(b)
+		case lines.Rest:
+			e.asItCame(b)
+		}
 	}
 	e.out.flush()
 	if e.out.err != nil {
 		return 0, e.out.err
 	}
-	return n, nil
-}
-
-// finishLine gives the head of p to the unfinished line and returns the rest.
-func (e *Envelope) finishLine(p []byte) (rest []byte) {
-	i := bytes.IndexByte(p, '\n') + 1
-	head := p
-	if i > 0 {
-		head = p[:i]
-	}
-	switch {
-	case e.long:
-		e.asItCame(head)
-		e.long = i == 0
-	case len(e.tail)+len(head) > maxLine+1:
-		e.passOn(nil, func() {})
-		e.asItCame(e.tail)
-		e.asItCame(head)
-		e.tail, e.long = nil, i == 0
-	default:
-		e.tail = append(e.tail, head...)
-		if i > 0 {
-			e.block(e.tail)
-			if e.tail = e.tail[:0]; cap(e.tail) > maxScratch {
-				e.tail = nil
-			}
-		}
-	}
-	return p[len(head):]
+	return len(p), nil
 }
 
 // Close ends the log, and closes the filter.
 func (e *Envelope) Close() error {
-	if len(e.tail) > 0 && e.line(e.tail, func() {}) {
-		e.tail = nil
+	tail, _ := e.cut.Finish()
+	if len(tail) > 0 && e.line(tail, func() {}) {
+		tail = nil
 	}
 	for i := range e.streams {
 		e.join(&e.streams[i])
 	}
-	e.asItCame(e.tail) // last: it has no line end
-	e.tail = nil
+	e.asItCame(tail) // last: it has no line end
 	err := e.f.Close()
 	e.out.flush()
 	if e.out.err != nil {
@@ -164,10 +134,9 @@ func (e *Envelope) Close() error {
 // passUnfinished passes an unfinished last line on as it came. It is for a log that pauses within its
 // first entry: nothing of that line is opened any more.
 func (e *Envelope) passUnfinished() error {
-	if len(e.tail) > 0 {
+	if tail, _ := e.cut.Unfinished(); len(tail) > 0 {
 		e.passOn(nil, func() {})
-		e.asItCame(e.tail)
-		e.tail, e.long = nil, true
+		e.asItCame(e.cut.GiveUp())
 		e.f.Flush() // its error is that of the writer, which e.out keeps
 		e.out.flush()
 	}

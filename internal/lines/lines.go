@@ -87,9 +87,13 @@ func (c *Cutter) join(end []byte) []byte {
 	return b
 }
 
-// Unfinished returns the unfinished line so far: at most Max bytes, and none of a line whose Head was
-// returned.
-func (c *Cutter) Unfinished() []byte { return c.tail }
+// Unfinished returns the unfinished line so far, at most Max bytes. If that line is too long and its
+// Head was returned, line is empty and long is true.
+func (c *Cutter) Unfinished() (line []byte, long bool) { return c.tail, c.long }
+
+// Resume makes a new Cutter continue a stream of which Unfinished has returned line and long. The
+// Cutter keeps line.
+func (c *Cutter) Resume(line []byte, long bool) { c.tail, c.long = line, long }
 
 // GiveUp returns the unfinished line so far, as Head would be returned: what follows is its Rest.
 func (c *Cutter) GiveUp() []byte {
@@ -97,10 +101,10 @@ func (c *Cutter) GiveUp() []byte {
 	return c.join(nil)
 }
 
-// Finish ends the stream. It returns the unfinished line, and whether one was too long, and lacks its
-// end. The Cutter may then be used for another stream.
+// Finish ends the stream and returns what Unfinished returns. The Cutter may then be used for
+// another stream.
 func (c *Cutter) Finish() (line []byte, long bool) {
 	line, long = c.tail, c.long
-	c.tail, c.long = nil, false
+	c.Resume(nil, false)
 	return line, long
 }

@@ -60,14 +60,17 @@ func TestALineThatIsGivenUpHasARest(t *testing.T) {
 	}
 	c.Block([]byte("ab"))
 	c.Block([]byte("c"))
-	if got := c.Unfinished(); string(got) != "abc" {
-		t.Errorf("unfinished: got %q", got)
+	line, long := c.Unfinished()
+	if string(line) != "abc" || long {
+		t.Errorf("unfinished: got %q, %v", line, long)
 	}
+	c = Cutter{Max: 8}
+	c.Resume(line, long)
 	if got := c.GiveUp(); string(got) != "abc" {
 		t.Errorf("given up: got %q", got)
 	}
 	b, kind, rest := c.Block([]byte("d\ne\n"))
-	if string(b) != "d\n" || kind != Rest || string(rest) != "e\n" || len(c.Unfinished()) != 0 {
+	if string(b) != "d\n" || kind != Rest || string(rest) != "e\n" {
 		t.Errorf("got %q, %v, %q", b, kind, rest)
 	}
 }
@@ -138,9 +141,12 @@ func FuzzCutter(f *testing.F) {
 					} else if kind != None {
 						all = append(all, kind.String()+" "+string(b))
 					}
-					if kind == Head && len(b) != c.Max || kind == Whole && b[len(b)-1] != '\n' || len(c.Unfinished()) > c.Max {
-						t.Fatalf("got %v %q, unfinished %q", kind, b, c.Unfinished())
+					line, long := c.Unfinished()
+					if kind == Head && len(b) != c.Max || kind == Whole && b[len(b)-1] != '\n' || len(line) > c.Max || long && len(line) > 0 {
+						t.Fatalf("got %v %q, unfinished %q, %v", kind, b, line, long)
 					}
+					c = Cutter{Max: c.Max}
+					c.Resume(line, long)
 				}
 			}
 			line, _ := c.Finish()
