@@ -83,19 +83,19 @@ func (s *Symbolizer) index(e *entry) {
 	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {
 		return
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.memory.limit()/2) // about: names, and some units
-	if s.closed || !s.memory.take(held, &s.memory.work) {
+	s.cache.mu.RLock()
+	defer s.cache.mu.RUnlock()
+	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2) // about: names, and some units
+	if s.cache.closed || !s.cache.memory.take(held, &s.cache.memory.work) {
 		s.background.busy.Store(false)
 		return
 	}
 	x := newIndexer(m.obj, m.dw)
 	m.pin = &pin{held: true}
-	p, dir, source := m.pin, m.dir, m.source
-	s.finding.Go(func() {
+	p, path, dir, source := m.pin, m.path, m.dir, m.source
+	s.tasks.Go(func() {
 		defer s.background.busy.Store(false)
-		defer s.memory.give(held, &s.memory.work)
+		defer s.cache.memory.give(held, &s.cache.memory.work)
 		runtime.LockOSThread() // the thread ends with this goroutine, and is nobody else's
 		lowerPriority(indexNice)
 		err := guard(func() error {
@@ -114,6 +114,7 @@ func (s *Symbolizer) index(e *entry) {
 		defer e.mu.Unlock()
 		if err != nil {
 			e.unindexed = s.ctx.Err() == nil
+			e.notePanic(path, err)
 			if errors.Is(err, errDear) {
 				e.owes += x.spent.Load()
 			}
@@ -128,20 +129,20 @@ func (s *Symbolizer) index(e *entry) {
 // adopt makes e's module answer from the index that was made; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
-	guard(func() error { // a fault in the mapped index would end the program
+	e.notePanic(m.path, guard(func() error { // a fault in the mapped index would end the program
 		m.useIndex(&s.o)
 		return nil
-	})
+	}))
 	if m.index == nil {
 		e.unindexed = true
 		return
 	}
 	m.known, m.symbols = knownNames{}, knownNames{}
 	if m.inflated { // the next question opens the file anew, and inflates nothing
-		s.suspend(e)
+		s.cache.suspend(e)
 		return
 	}
 	m.dw.Shrink(0)
 	m.obj.ReleasePages()
-	s.account(e)
+	s.cache.account(e)
 }

@@ -19,7 +19,7 @@ func eager(t *testing.T, dir string, f fixture) *Symbolizer {
 // indexOf returns whether f's module answers from an index.
 func indexOf(t *testing.T, s *Symbolizer, f fixture) bool {
 	t.Helper()
-	e, err := s.entry(f.id, "")
+	e, err := s.cache.entry(f.id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +55,15 @@ func TestIndexIsMadeInTheBackground(t *testing.T) {
 				t.Error("an index was begun after 7 lookups")
 			}
 			want = append(want, answers(t, s, f, addrs[7:])...)
-			s.finding.Wait()
+			s.tasks.Wait()
 			if got := answers(t, s, f, addrs); !same(got, want) {
 				t.Error("the index says something else")
 			}
-			s.finding.Wait()
+			s.tasks.Wait()
 			if !indexOf(t, s, f) {
 				t.Error("the index is not in use")
 			}
-			e, _ := s.entry(f.id, "")
+			e, _ := s.cache.entry(f.id, "")
 			if n := e.module.obj.Footprint(); n > 64<<10 {
 				t.Errorf("%d bytes of sections are still held", n)
 			}
@@ -86,7 +86,7 @@ func TestNoIndexIsMadeWithoutADirectory(t *testing.T) {
 	for _, dir := range []string{"", filepath.Join(file, "below")} {
 		s := eager(t, dir, f)
 		answers(t, s, f, addrs)
-		s.finding.Wait()
+		s.tasks.Wait()
 		if indexOf(t, s, f) {
 			t.Errorf("an index in %q", dir)
 		}
@@ -124,7 +124,7 @@ func TestIndexThatDoesNotFitIsMadeAgain(t *testing.T) {
 			if got := answers(t, s, f, addrs); !same(got, want) {
 				t.Error("a spoilt index is believed")
 			}
-			s.finding.Wait()
+			s.tasks.Wait()
 			next := open(t, Options{IndexDir: dir}, oneFile{fixture: f})
 			if got := answers(t, next, f, addrs); !same(got, want) {
 				t.Error("the next run answers otherwise")

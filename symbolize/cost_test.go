@@ -70,7 +70,7 @@ func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	good := build(t, "shop", source)
 	var notes []string
 	s := open(t, Options{Notify: func(msg string) { notes = append(notes, msg) }}, oneOf{f, good})
-	s.memory.maxOwed = 20 << 20
+	s.cache.memory.maxOwed = 20 << 20
 	entry, first := good.symbols(t)["entry"].Value, f.symbols(t)["first"].Value
 	byLine := 0
 	for i := range uint64(200) {
@@ -105,13 +105,13 @@ func TestOrdinaryFilesOweNothing(t *testing.T) {
 			code(s, f.at(a))
 		}
 	}
-	e, err := s.acquire(context.Background(), f.at(0))
+	q, err := s.acquire(context.Background(), f.at(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.mu.Unlock()
-	if e.owes != 0 {
-		t.Errorf("%d steps are owed", e.owes)
+	defer q.e.mu.Unlock()
+	if q.e.owes != 0 {
+		t.Errorf("%d steps are owed", q.e.owes)
 	}
 }
 
@@ -121,12 +121,12 @@ func TestAnIndexThatCostsTooMuchIsNotMade(t *testing.T) {
 	s := open(t, Options{}, oneFile{f, "here"})
 	l := f.at(f.symbols(t)["first"].Value)
 	code(s, l)
-	e, err := s.acquire(context.Background(), l)
+	q, err := s.acquire(context.Background(), l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.mu.Unlock()
-	x := newIndexer(e.module.obj, e.module.dw)
+	defer q.e.mu.Unlock()
+	x := newIndexer(q.m.obj, q.m.dw)
 	if want := int64(maxOwed + indexSteps*4000000); x.limit < want || x.limit > want+indexSteps*20000 {
 		t.Errorf("an index may take %d steps, want some %d", x.limit, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // manyVariables is a program text of variables of all sizes, in all sections of data.
@@ -187,8 +188,8 @@ func TestDataOfATruncatedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if got := ask(f); !strings.Contains(got, errFault.Error()) {
-			t.Errorf("truncated: got %s, want %v", got, errFault)
+		if got := ask(f); !strings.Contains(got, object.ErrFault.Error()) {
+			t.Errorf("truncated: got %s, want %v", got, object.ErrFault)
 		}
 		if got := ask(good); got != "shop::table[3].refs" {
 			t.Errorf("the other: got %s", got)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 func TestTheBestFileIsUsed(t *testing.T) {
@@ -147,13 +148,13 @@ func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 			if err := os.Truncate(path, 100); err != nil {
 				t.Fatal(err)
 			}
-			both("truncated", errFault.Error())
+			both("truncated", object.ErrFault.Error())
 			var fault *FaultError
 			if _, err := s.Code(context.Background(), nil, f.at(entry)); !errors.As(err, &fault) || fault.Path != path {
 				t.Errorf("afterwards: got %v, want a FaultError of %s", err, path)
 			}
-			if r := s.Report(f.id, ""); !strings.Contains(r.Fault, errFault.Error()) || r.Path != "" {
-				t.Errorf("the report says %q and uses %q, want %q and no file", r.Fault, r.Path, errFault)
+			if r := s.Report(f.id, ""); !strings.Contains(r.Fault, object.ErrFault.Error()) || r.Path != "" {
+				t.Errorf("the report says %q and uses %q, want %q and no file", r.Fault, r.Path, object.ErrFault)
 			}
 			copyFile(t, path, f.path)
 		}
@@ -164,12 +165,12 @@ func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 		both("put back", line)
 		breakIt()
 		lookAgain(asideMin - time.Minute)
-		both("put back the second time, early", errFault.Error())
+		both("put back the second time, early", object.ErrFault.Error())
 		lookAgain(time.Minute)
 		both("put back the second time", line)
 		breakIt()
 		lookAgain(2*asideMin - time.Minute)
-		both("put back the third time, early", errFault.Error())
+		both("put back the third time, early", object.ErrFault.Error())
 		lookAgain(time.Minute)
 		both("put back the third time", line)
 	})
@@ -226,7 +227,7 @@ func TestOnlyCompressedFilesKeepTheirDescriptor(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := open(t, Options{}, oneFile{test.fixture, "here"})
 			code(s, f.at(0))
-			if got := s.memory.byFD.Load(); got != test.want {
+			if got := s.cache.memory.byFD.Load(); got != test.want {
 				t.Errorf("%d descriptors, want %d", got, test.want)
 			}
 			open := 0

@@ -2,9 +2,9 @@ package symbolize
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/symfilter/symfilter/internal/gopcln"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // goTable is the table of a Go program, looked for when the first address has
@@ -15,48 +15,48 @@ type goTable struct {
 	scratch []gopcln.Frame
 }
 
-// goFrames appends what the table of a Go program says of addr, in copies. The
-// error is errFault.
-func (s *Symbolizer) goFrames(m *module, dst []Frame, addr uint64) (frames []Frame, err error) {
-	g := &m.goTable
+// goFrames appends the frames that the table of a Go program has for addr, in copies. The error is
+// object.ErrFault.
+func (q *question) goFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
+	s, g := q.s, &q.m.goTable
 	if g.tried && g.table == nil {
 		return dst, nil
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			frames, err = dst, caught(r)
-			m.complain(err)
-			g.table = nil
-			if !errors.Is(err, errFault) {
-				err = nil
+	frames = dst
+	err = guard(func() error {
+		if !g.tried {
+			g.tried = true
+			if g.table, _ = gopcln.New(q.m.obj); g.table == nil { // no table: its only error
+				return nil
 			}
 		}
-	}()
-	if !g.tried {
-		g.tried = true
-		if g.table, _ = gopcln.New(m.obj); g.table == nil { // there is none, the only error
-			return dst, nil
+		g.scratch = g.table.Lookup(g.scratch[:0], addr)
+		for _, f := range g.scratch {
+			var n name
+			if s.o.Names != NoNames {
+				n = s.names.ofFile(f.Name)
+			}
+			frames = append(frames, Frame{
+				Func:      n.shown,
+				Linkage:   n.linkage,
+				PlainFunc: n.plain,
+				File:      f.File,
+				Line:      f.Line,
+				Inlined:   f.Inlined,
+				HasLine:   f.File != "",
+			})
 		}
+		return nil
+	})
+	if err == nil {
+		return frames, nil
 	}
-	g.scratch = g.table.Lookup(g.scratch[:0], addr)
-	frames = dst
-	for _, f := range g.scratch {
-		var n name
-		if s.o.Names != NoNames {
-			n = s.names.ofFile(f.Name)
-		}
-		frames = append(frames, Frame{
-			Func:      n.shown,
-			Linkage:   n.linkage,
-			PlainFunc: n.plain,
-			File:      f.File,
-			Line:      f.Line,
-			Inlined:   f.Inlined,
-			HasLine:   f.File != "",
-		})
+	q.complain(err)
+	g.table = nil
+	if !errors.Is(err, object.ErrFault) {
+		err = nil
 	}
-	return frames, nil
+	return dst, err
 }
 
 func (g *goTable) footprint() int64 {

@@ -160,7 +160,7 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 				if known < len(addrs)/20 {
 					t.Errorf("%s: %d of %d addresses have a line", name, known, len(addrs))
 				}
-				e, err := indexed.entry(id, "")
+				e, err := indexed.cache.entry(id, "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -2,11 +2,10 @@ package symbolize
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -124,57 +123,60 @@ func (m *module) closeIndex() error {
 	return x.close()
 }
 
-// spoilt takes an index that contradicts itself, or cannot be read, out of
-// use: debug information answers from now on.
-func (m *module) spoilt(o *Options) {
+// spoilt takes q's index out of use, which err has shown to contradict itself or to be unreadable:
+// debug information answers from now on. A panic of its reader is reported as the module's fault.
+func (q *question) spoilt(err error) {
+	m := q.m
 	m.closeIndex()
 	m.dir.Remove(m.source)
 	m.source = symindex.Source{}
-	if err := m.affordable(o); err != nil && m.dw != nil {
-		m.dw.Close()
-		m.dw, m.fault = nil, err
+	if err := m.affordable(&q.s.o); err != nil && m.dw != nil {
+		m.drop(err)
+	}
+	if errors.Is(err, errPanic) && m.fault == nil {
+		m.fault = fmt.Errorf("index: %w", err)
 	}
 }
 
-// indexFrames is debugFrames by the index; ok is false where there is none.
-func (s *Symbolizer) indexFrames(m *module, dst []Frame, addr uint64) (frames []Frame, ok bool) {
-	if m.index == nil {
+// indexFrames is debugFrames by the index; ok is false if there is none that can be used.
+func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok bool) {
+	x := q.m.index
+	if x == nil {
 		return dst, false
 	}
 	start := len(dst)
 	err := guard(func() (err error) {
-		dst, err = m.index.frames(dst, addr)
+		dst, err = x.frames(dst, addr)
 		return err
 	})
 	if err != nil {
-		m.spoilt(&s.o)
+		q.spoilt(err)
 		return dst[:start], false
 	}
 	return dst, true
 }
 
-// indexSymbol is symbol by the index; ok is false where other tables may know
-// better.
-func (s *Symbolizer) indexSymbol(m *module, addr uint64) (v symbol, ok bool) {
-	if m.index == nil {
+// indexSymbol is symbol by the index; ok is false if other tables may have a better answer.
+func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
+	x := q.m.index
+	if x == nil {
 		return v, false
 	}
 	err := guard(func() (err error) {
-		v, ok, err = m.index.symbol(addr)
+		v, ok, err = x.symbol(addr)
 		return err
 	})
 	if err != nil {
-		m.spoilt(&s.o)
+		q.spoilt(err)
 		return symbol{}, false
 	}
 	return v, ok
 }
 
-// AtOnce is Code where the answer can be had without waiting for anything, not
-// even for another question about the same file; ok is false where Code may
-// know more.
+// AtOnce is Code if the answer can be had without waiting for anything, not even for another
+// question about the same file; ok is false if Code may know more.
 func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
-	e := s.known(l)
+	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return dst, false
 	}
@@ -184,38 +186,26 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
 	if !e.mu.TryLock() {
 		return dst, false
 	}
-	m := e.module
-	if m == nil || m.dw == nil || e.finding || e.awaitsUnpacking() {
+	if e.module == nil || e.module.dw == nil || e.task != nil || e.awaitsUnpacking() {
 		e.mu.Unlock()
 		return dst, false
 	}
-	m.began = time.Now()
-	e.used.Store(s.clock.Add(1))
+	var q question
+	q.begin(s, e)
 	start := len(dst)
-	frames, err := s.code(m, dst, l.Addr)
-	s.judge(e)
-	s.release(e, err)
+	frames, err := q.code(dst, l.Addr)
+	q.judge()
+	q.end(err)
 	return frames, err == nil && len(frames) > start
 }
 
-// IndexedOnly is AtOnce by an index alone: it keeps nobody from asking about
-// the same file.
+// IndexedOnly is AtOnce by an index alone: no other question about the same file waits for it.
 func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bool) {
-	e := s.known(l)
+	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return dst, false
 	}
 	return s.byIndex(e, dst, l.Addr)
-}
-
-// known returns the entry of l, or nil.
-func (s *Symbolizer) known(l Location) *entry {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil
-	}
-	return s.entries[keyOf(l.ID, l.Name)]
 }
 
 // byIndex is Code by e's index alone.
@@ -225,42 +215,41 @@ func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame
 		return dst, false
 	}
 	if dst, ok = x.code(dst, addr); ok {
-		e.used.Store(s.clock.Add(1))
+		e.used.Store(s.cache.clock.Add(1))
 	}
 	if x.grown.Load() && x.grown.CompareAndSwap(true, false) {
 		if e.mu.TryLock() {
-			s.account(e)
+			s.cache.account(e)
 			e.mu.Unlock()
 		}
-		s.relieve()
+		s.cache.relieve()
 	}
 	return dst, ok
 }
 
-// code is Symbolizer.code, for addresses of which the index knows all there is
-// to know. What is wrong with the index is found again by who may close it.
+// code is question.code for addresses of which the index has all there is. If the index is damaged
+// it fails without a word: the question that follows, which holds the entry's lock, meets the same
+// damage and takes the index out of use.
 func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
-	start := len(dst)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if x.index == nil {
 		return dst, false
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if recover() != nil {
-			frames, ok = dst[:start], false
+	frames = dst
+	err := guard(func() (err error) {
+		if frames, err = x.frames(frames, addr); err != nil || len(frames) == len(dst) {
+			return err
 		}
-	}()
-	frames, err := x.frames(dst, addr)
-	if err != nil || len(frames) == start {
-		return dst, false
-	}
-	symbol, ok, err := x.symbol(addr)
+		var symbol symbol
+		if symbol, ok, err = x.symbol(addr); ok {
+			frames[len(frames)-1].takeName(&symbol.Frame)
+		}
+		return err
+	})
 	if err != nil || !ok {
 		return dst, false
 	}
-	frames[len(frames)-1].takeName(&symbol.Frame)
 	return frames, true
 }
 

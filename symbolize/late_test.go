@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 func TestALateFileReplacesAWorseOne(t *testing.T) {
@@ -56,8 +57,8 @@ func TestALateFileReplacesAWorseOne(t *testing.T) {
 		ask("looking is in the background", "entry\n", 0)
 		synctest.Wait()
 		ask("then", "entry /src/shop.cc:17:35\n", forEver)
-		if r := s.Report(f.id, ""); !strings.HasPrefix(r.Path, dir) || s.memory.mapped.Load() != 1 {
-			t.Errorf("%d files are open and %s is used, want one in %s", s.memory.mapped.Load(), r.Path, dir)
+		if r := s.Report(f.id, ""); !strings.HasPrefix(r.Path, dir) || s.cache.memory.mapped.Load() != 1 {
+			t.Errorf("%d files are open and %s is used, want one in %s", s.cache.memory.mapped.Load(), r.Path, dir)
 		}
 	})
 }
@@ -101,7 +102,7 @@ func TestABetterFileIsLookedForRarely(t *testing.T) {
 		if diff := cmp.Diff(searches, want); diff != "" {
 			t.Errorf("searches at (-got +want):\n%s", diff)
 		}
-		if got := s.memory.mapped.Load(); got != 1 {
+		if got := s.cache.memory.mapped.Load(); got != 1 {
 			t.Errorf("%d files are open, want 1", got)
 		}
 	})
@@ -123,7 +124,7 @@ func TestWhatWasWrongWithAFileIsKnownWhenItIsGone(t *testing.T) {
 		time.Sleep(retryMiss + 1)
 		code(s, f.at(entry))
 		synctest.Wait()
-		want := path + ": " + errFault.Error()
+		want := path + ": " + object.ErrFault.Error()
 		if got := s.Report(f.id, "").Fault; got != want {
 			t.Errorf("after the next search: got %q, want %q", got, want)
 		}
@@ -146,24 +147,24 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Finders: []Finder{oneFile{f, "here"}}})
 		defer s.Close()
-		open := func() *entry {
+		ask := func() question {
 			t.Helper()
-			e, err := s.acquire(context.Background(), l)
+			q, err := s.acquire(context.Background(), l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e
+			return q
 		}
 		shut := func() {
-			e := open()
-			s.shut(e)
+			e := ask().e
+			s.cache.shut(e)
 			e.mu.Unlock()
 		}
 		strike := func(err error) {
-			e := open()
-			e.module.struck = err
-			s.judge(e)
-			s.release(e, nil)
+			q := ask()
+			q.struck = err
+			q.judge()
+			q.end(nil)
 		}
 		later := func(d time.Duration) {
 			time.Sleep(d + 1)
@@ -218,16 +219,16 @@ func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 		s.Code(ctx, nil, Location{Name: name})
 		s.Code(ctx, nil, Location{Name: fmt.Sprint(i) + name})
 	}
-	for _, e := range s.all() {
+	for _, e := range s.cache.all() {
 		e.mu.Lock()
-		done := e.done
+		task := e.task
 		e.mu.Unlock()
-		if done != nil {
-			<-done
+		if task != nil {
+			<-task.done
 		}
 	}
-	s.relieve()
-	if got := s.held(); got > budget {
+	s.cache.relieve()
+	if got := s.cache.held(); got > budget {
 		t.Errorf("%d bytes are counted, want at most %d", got, budget)
 	}
 	const queued = maxQueued * 3 * maxModuleName // of the moment at which the budget was exceeded
@@ -235,10 +236,10 @@ func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 		t.Errorf("%d bytes are held, want at most %d", got, budget+queued)
 	}
 	var sum int64
-	for _, e := range s.all() {
+	for _, e := range s.cache.all() {
 		sum += e.heap
 	}
-	if got := s.memory.heap.Load(); got != sum {
+	if got := s.cache.memory.heap.Load(); got != sum {
 		t.Errorf("the sum says %d bytes, the entries %d", got, sum)
 	}
 	runtime.KeepAlive(s)

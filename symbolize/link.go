@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
@@ -158,28 +157,27 @@ type debugLink struct {
 	near string // the path of the program
 }
 
-// follow returns the module in the debug file that l leads to, or nil.
-func (s *Symbolizer) follow(l debugLink, id buildid.ID, avoid broken, note func(buildid.Attempt)) *module {
-	if l.Name == "" || s.ctx.Err() != nil {
-		return nil
+// followLink looks on this machine for the debug file that a stripped one links to, once, and keeps
+// it if it is the best file. It reports whether that has debug information.
+func (x *search) followLink() bool {
+	s := x.s
+	if x.followed || x.link.Name == "" || s.ctx.Err() != nil {
+		return false
 	}
-	file, err := buildid.FindLink(s.ctx, l.Link, l.near, s.o.LinkDirs, id, note)
+	x.followed = true
+	file, err := buildid.FindLink(s.ctx, x.link.Link, x.link.near, s.o.LinkDirs, x.e.key.id, x.note)
 	if err != nil {
-		return nil // it was noted
+		return false // noted by FindLink
 	}
-	path := file.Path()
-	m, err := openModule(file, &s.o)
+	m, err := x.open(file)
 	if err != nil {
-		note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
-		return nil
+		return false
 	}
-	m.near = append(m.near, l.near)
+	m.near = append(m.near, x.link.near)
 	m.oldTable = s.o.Reaching
-	if path == avoid.path && time.Now().Before(avoid.until) {
-		m.drop(avoid.fault)
-	}
-	s.supplement(m, note)
-	return m
+	x.supplement(m)
+	x.keep(m)
+	return m.dw != nil
 }
 
 // drop leaves m's debug information alone because of fault.
@@ -232,13 +230,13 @@ func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 
 // supplement opens the supplementary file that m's debug information needs, if
 // there is one. Without it m is used all the same.
-func (s *Symbolizer) supplement(m *module, note func(buildid.Attempt)) {
-	if m.dw == nil || m.sup.name == "" || s.o.NoAlt {
+func (x *search) supplement(m *module) {
+	if m.dw == nil || m.sup.name == "" || x.s.o.NoAlt {
 		return
 	}
 	var p *part
 	err := guard(func() (err error) {
-		p, err = s.findSupplement(m, note)
+		p, err = x.findSupplement(m)
 		return err
 	})
 	if err != nil {
@@ -252,20 +250,21 @@ func (s *Symbolizer) supplement(m *module, note func(buildid.Attempt)) {
 // altSections are those of a supplementary file that lookups read.
 var altSections = []string{".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets"}
 
-func (s *Symbolizer) findSupplement(m *module, note func(buildid.Attempt)) (*part, error) {
+func (x *search) findSupplement(m *module) (*part, error) {
+	s := x.s
 	if m.sup.sum != nil {
-		return s.findSum(m, note)
+		return x.findSum(m)
 	}
 	id, err := buildid.FromBytes(m.sup.id)
 	if err != nil {
 		return nil, err
 	}
-	file, err := buildid.FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, note)
+	file, err := buildid.FindAlt(s.ctx, id, m.sup.name, m.path, s.o.LinkDirs, x.note)
 	for _, finder := range slices.Concat(s.o.Finders, s.o.Servers) {
 		if err == nil || s.ctx.Err() != nil {
 			break
 		}
-		file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Alt, Name: m.sup.name}, note)
+		file, err = finder.Find(s.ctx, buildid.Query{ID: id, Kind: buildid.Alt, Name: m.sup.name}, x.note)
 	}
 	if err != nil {
 		return nil, err
@@ -274,7 +273,7 @@ func (s *Symbolizer) findSupplement(m *module, note func(buildid.Attempt)) (*par
 }
 
 // findSum finds a supplementary file that has no build ID, by its path.
-func (s *Symbolizer) findSum(m *module, note func(buildid.Attempt)) (*part, error) {
+func (x *search) findSum(m *module) (*part, error) {
 	places := []string{m.sup.name}
 	if !filepath.IsAbs(m.sup.name) {
 		places = places[:0]
@@ -286,18 +285,18 @@ func (s *Symbolizer) findSum(m *module, note func(buildid.Attempt)) (*part, erro
 	for _, path := range places {
 		file, openErr := buildid.OpenRegular(path, "supplementary file")
 		if openErr != nil {
-			note(buildid.Attempt{Where: path, Said: reason(openErr)})
+			x.note(buildid.Attempt{Where: path, Said: reason(openErr)})
 			continue
 		}
-		p, openErr := openPart(file, &s.o, altSections)
+		p, openErr := openPart(file, &x.s.o, altSections)
 		if openErr != nil {
-			note(buildid.Attempt{Where: path, Said: reason(openErr)})
+			x.note(buildid.Attempt{Where: path, Said: reason(openErr)})
 			continue
 		}
 		if _, sum, ok := readSup(p.obj, true); ok && bytes.Equal(sum, m.sup.sum) {
 			return p, nil
 		}
-		note(buildid.Attempt{Where: path, Said: "it is not the supplementary file meant: its .debug_sup says otherwise"})
+		x.note(buildid.Attempt{Where: path, Said: "it is not the supplementary file meant: its .debug_sup says otherwise"})
 		p.close()
 	}
 	return nil, err

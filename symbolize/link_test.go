@@ -94,7 +94,7 @@ func TestDebugLinksAreFollowed(t *testing.T) {
 		if got := everything(t, s, f, addrs); got != full {
 			t.Errorf("got\n%.600s\nwant\n%.600s", got, full)
 		}
-		if n := s.memory.mapped.Load(); n != 2 {
+		if n := s.cache.memory.mapped.Load(); n != 2 {
 			t.Errorf("%d files are counted, want 2", n)
 		}
 	})

@@ -2,8 +2,10 @@ package symbolize
 
 import (
 	"errors"
-	"runtime/debug"
 	"unsafe"
+
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // code appends the frames at addr to dst. Debug information that is broken is
@@ -16,27 +18,27 @@ import (
 // from debug information. Where that says nothing, the table in which a Go
 // program keeps its own functions and lines takes its place; LLVM does not
 // read it.
-func (s *Symbolizer) code(m *module, dst []Frame, addr uint64) ([]Frame, error) {
-	start := len(dst)
-	dst, err := s.debugFrames(m, dst, addr)
-	if errors.Is(err, errFault) {
+func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
+	o, start := &q.s.o, len(dst)
+	dst, err := q.debugFrames(dst, addr)
+	if errors.Is(err, object.ErrFault) {
 		return dst[:start], err
 	}
-	if len(dst) == start && !s.o.Reaching {
-		if dst, err = s.goFrames(m, dst, addr); err != nil {
+	if len(dst) == start && !o.Reaching {
+		if dst, err = q.goFrames(dst, addr); err != nil {
 			return dst[:start], err
 		}
 	}
-	if s.o.NoInlines && len(dst) > start+1 {
+	if o.NoInlines && len(dst) > start+1 {
 		physical, innermost := dst[len(dst)-1], dst[start]
 		innermost.Func, innermost.Linkage, innermost.PlainFunc, innermost.Inlined = physical.Func, physical.Linkage, physical.PlainFunc, false
 		dst[start], dst = innermost, dst[:start+1]
 	}
-	if s.o.Names != LinkageNames {
+	if o.Names != LinkageNames {
 		return dst, nil
 	}
-	wantFile := s.o.Reaching && (len(dst) == start || dst[start].File == "" || dst[len(dst)-1].File == "")
-	symbol, err := s.symbol(m, addr, wantFile)
+	wantFile := o.Reaching && (len(dst) == start || dst[start].File == "" || dst[len(dst)-1].File == "")
+	symbol, err := q.symbol(addr, wantFile)
 	switch {
 	case err == ErrNoSymbol:
 		return dst, nil
@@ -56,56 +58,61 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends what debug information says of addr, in copies. The
-// error is errFault or one that is noted already.
-func (s *Symbolizer) debugFrames(m *module, dst []Frame, addr uint64) (frames []Frame, err error) {
-	if dst, ok := s.indexFrames(m, dst, addr); ok {
+// debugFrames appends what debug information has about addr, in copies. The
+// error is object.ErrFault or one that is noted already.
+func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
+	s, m := q.s, q.m
+	if dst, ok := q.indexFrames(dst, addr); ok {
 		return dst, nil
 	}
 	if m.dw == nil || m.packed {
 		return dst, nil
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			frames, err = dst, caught(r)
-			m.complain(err)
-		}
-	}()
-	m.scratch, err = m.dw.Lookup(m.scratch[:0], addr)
-	if m.read += m.dw.Read(); m.read > pagesKept {
-		m.obj.ReleasePages()
-		m.read = 0
-	}
-	if err != nil {
-		m.complain(err) // what was found nevertheless is good
-	}
 	frames = dst
-	for _, f := range m.scratch {
-		var n name
-		switch {
-		case s.o.Names == NoNames:
-		case f.Ref != 0:
-			n = m.known.find(&s.names, f.Ref, m.dw.Name)
-		default:
-			n = s.names.ofFile(f.Name)
+	err = guard(func() error {
+		var room [usualFrames]dwarf.Frame
+		found, err := m.dw.Lookup(room[:0], addr)
+		if m.read += m.dw.Read(); m.read > pagesKept {
+			m.obj.ReleasePages()
+			m.read = 0
 		}
-		frames = append(frames, Frame{
-			Func:      n.shown,
-			Linkage:   n.linkage,
-			File:      f.File,
-			CompDir:   f.CompDir,
-			Dir:       f.Dir,
-			Line:      f.Line,
-			Column:    f.Column,
-			Inlined:   f.Inlined,
-			HasLine:   f.File != "",
-			PlainFunc: n.plain,
-			PlainFile: f.PlainFile,
-		})
+		for i := range found {
+			f := &found[i]
+			var n name
+			switch {
+			case s.o.Names == NoNames:
+			case f.Ref != 0:
+				n = m.known.find(&s.names, f.Ref, m.dw.Name)
+			default:
+				n = s.names.ofFile(f.Name)
+			}
+			frames = append(frames, Frame{
+				Func:      n.shown,
+				Linkage:   n.linkage,
+				File:      f.File,
+				CompDir:   f.CompDir,
+				Dir:       f.Dir,
+				Line:      f.Line,
+				Column:    f.Column,
+				Inlined:   f.Inlined,
+				HasLine:   f.File != "",
+				PlainFunc: n.plain,
+				PlainFile: f.PlainFile,
+			})
+		}
+		return err // the frames found nevertheless are good
+	})
+	if err != nil {
+		q.complain(err)
+	}
+	if brokeReader(err) {
+		return dst, err
 	}
 	return frames, err
 }
+
+// usualFrames are the frames of one address for which a lookup allocates nothing.
+const usualFrames = 8
 
 // symbol is what the symbol table says of an address.
 type symbol struct {
@@ -115,45 +122,40 @@ type symbol struct {
 
 // symbol returns the symbol that covers addr, in copies; with its source file
 // if that is wanted and the symbol is a local one.
-func (s *Symbolizer) symbol(m *module, addr uint64, withFile bool) (v symbol, err error) {
+func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	if !withFile {
-		if v, ok := s.indexSymbol(m, addr); ok {
+		if v, ok := q.indexSymbol(addr); ok {
 			return v, nil
 		}
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = caught(r)
+	s, m := q.s, q.m
+	err = guard(func() error {
+		obj := m.symbolObject()
+		lookup := obj.Symbol
+		if s.o.Reaching {
+			lookup = obj.SymbolReaching
 		}
-	}()
-	obj := m.symbolObject()
-	lookup := obj.Symbol
-	if s.o.Reaching {
-		lookup = obj.SymbolReaching
-	}
-	sym, ok := lookup(addr)
-	if !ok {
-		return v, ErrNoSymbol
-	}
-	v.addr, v.size = sym.Addr, sym.Size
-	n := m.symbols.find(&s.names, uint64(uintptr(unsafe.Pointer(&sym.Name[0]))), func(uint64) []byte { return sym.Name })
-	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
-	if withFile {
-		v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
+		sym, ok := lookup(addr)
+		if !ok {
+			return ErrNoSymbol
+		}
+		v.addr, v.size = sym.Addr, sym.Size
+		// The place of the name's bytes is the key of its copy in m.symbols, which saves reading them.
+		// It is another name's only after the file, or the symbol table that obj unpacked, is given
+		// up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol
+		// object, comes before the first lookup in m.
+		place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
+		n := m.symbols.find(&s.names, place, func(uint64) []byte { return sym.Name })
+		v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
+		if withFile {
+			v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
+		}
+		return nil
+	})
+	if err != nil {
+		return symbol{}, err
 	}
 	return v, nil
-}
-
-// complain notes what is wrong with the debug information. It is a strike when
-// that made its reader panic.
-func (m *module) complain(err error) {
-	if m.fault == nil {
-		m.fault = err
-	}
-	if errors.Is(err, errPanic) {
-		m.struck = err
-	}
 }
 
 // ofFile returns the name in a file's bytes.

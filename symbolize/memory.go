@@ -41,18 +41,23 @@ type memory struct {
 	running  chan struct{} // one for each file that may be inflated at a time
 	turn     chan struct{} // held by the one that waits for memory: the others come after it
 
-	telling sync.Mutex
-	told    int64       // bytes of sections
-	tell    func(int64) // nil: nobody wants to know
+	outside outside
+}
+
+// outside reports the bytes of sections, which are outside of the Go heap, to Options.OffHeap.
+type outside struct {
+	mu       sync.Mutex
+	reported int64       // bytes
+	report   func(int64) // nil: nobody wants to know
 }
 
 func (m *memory) init(o *Options, names *atomic.Int64) {
 	m.budget, m.maxMapped, m.maxByFD = o.MaxMemory, maxMapped, maxOpenFiles
 	m.spare, m.inline, m.maxOwed = m.budget/spareShare, maxInline, maxOwed
-	m.names, m.tell = names, o.OffHeap
+	m.names, m.outside.report = names, o.OffHeap
 	m.turn, m.running = make(chan struct{}, 1), make(chan struct{}, maxInflating)
 	if !object.OffHeap {
-		m.tell = nil
+		m.outside.report = nil
 	}
 }
 
@@ -75,7 +80,7 @@ func (m *memory) take(n int64, where *atomic.Int64) bool {
 	}
 	m.granting.Unlock()
 	if ok {
-		m.tellSections()
+		m.reportSections()
 	}
 	return ok
 }
@@ -89,7 +94,7 @@ func (m *memory) give(n int64, where *atomic.Int64) {
 		m.freed = nil
 	}
 	m.granting.Unlock()
-	m.tellSections()
+	m.reportSections()
 }
 
 // nextFreed returns a channel that is closed when memory is given back.
@@ -102,17 +107,18 @@ func (m *memory) nextFreed() <-chan struct{} {
 	return m.freed
 }
 
-// tellSections reports what is held outside of the heap, if that has changed by much.
-func (m *memory) tellSections() {
-	if m.tell == nil {
+// reportSections reports the bytes held outside of the heap if they have changed by tellEvery.
+func (m *memory) reportSections() {
+	o := &m.outside
+	if o.report == nil {
 		return
 	}
-	m.telling.Lock()
-	defer m.telling.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	now := m.sections.Load()
-	if d := now - m.told; d >= tellEvery || d <= -tellEvery {
-		m.told = now
-		m.tell(now)
+	if d := now - o.reported; d >= tellEvery || d <= -tellEvery {
+		o.reported = now
+		o.report(now)
 	}
 }
 
@@ -122,13 +128,13 @@ func (m *memory) shortage(n int64) error {
 }
 
 // takeNow is object.Options.Take: it makes room and does not wait. An entry may be locked.
-func (s *Symbolizer) takeNow(n int64) error {
-	m := &s.memory
+func (c *cache) takeNow(n int64) error {
+	m := &c.memory
 	if m.take(n, &m.sections) {
 		return nil
 	}
 	if n <= m.limit() {
-		if s.makeRoom(n, nil); m.take(n, &m.sections) {
+		if c.makeRoom(n, nil); m.take(n, &m.sections) {
 			return nil
 		}
 	}
@@ -136,34 +142,34 @@ func (s *Symbolizer) takeNow(n int64) error {
 }
 
 // lend grants memory for what a lookup makes, which is counted when the question is answered: see repay. An entry is locked.
-func (s *Symbolizer) lend(n int64) bool {
-	m := &s.memory
+func (c *cache) lend(n int64) bool {
+	m := &c.memory
 	if m.take(n, &m.work) {
 		return true
 	}
-	s.makeRoom(n, nil)
+	c.makeRoom(n, nil)
 	return m.take(n, &m.work)
 }
 
 // repay counts what e's module made of the memory that it was lent, and takes that back; e.mu is held.
-func (s *Symbolizer) repay(e *entry) {
+func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {
 		return
 	}
-	s.account(e)
-	s.memory.give(m.loan, &s.memory.work)
+	c.account(e)
+	c.memory.give(m.loan, &c.memory.work)
 	m.loan = 0
 }
 
-func (s *Symbolizer) give(n int64) { s.memory.give(n, &s.memory.sections) }
+func (c *cache) give(n int64) { c.memory.give(n, &c.memory.sections) }
 
 // admit returns what asks for memory for e's sections and may wait for it: until others give theirs back, or a while. Who waits has its turn before those that come
 // later. If the sections can go to a file instead, there is no waiting, and from the second time on nobody has to make room: else several files that do
 // not fit together would be inflated again and again. No entry is locked.
-func (s *Symbolizer) admit(ctx context.Context, e *entry, spills bool) func(n int64) error {
+func (c *cache) admit(ctx context.Context, e *entry, spills bool) func(n int64) error {
 	return func(n int64) error {
-		m := &s.memory
+		m := &c.memory
 		if m.take(n, &m.sections) {
 			return nil
 		}
@@ -184,7 +190,7 @@ func (s *Symbolizer) admit(ctx context.Context, e *entry, spills bool) func(n in
 				return nil
 			}
 			if !spills || e.evicted.Load() == 0 {
-				s.makeRoom(n, e)
+				c.makeRoom(n, e)
 			}
 			if m.take(n, &m.sections) {
 				return nil
@@ -210,15 +216,15 @@ func (s *Symbolizer) admit(ctx context.Context, e *entry, spills bool) func(n in
 
 // makeRoom gives up what was used least recently until n bytes may be granted: parsed units first, then files. It leaves alone self, and all entries that are
 // in use at the moment: it waits for none.
-func (s *Symbolizer) makeRoom(n int64, self *entry) {
-	m := &s.memory
+func (c *cache) makeRoom(n int64, self *entry) {
+	m := &c.memory
 	if !m.trimming.TryLock() {
 		return
 	}
 	defer m.trimming.Unlock()
 	enough := func() bool { return m.held()+n <= m.limit() }
-	entries := s.byUse()
-	for _, giveUp := range []func(*entry){s.shrink, s.evict} {
+	entries := c.byUse()
+	for _, giveUp := range []func(*entry){c.shrink, c.evict} {
 		for _, e := range entries {
 			if enough() {
 				return
@@ -232,35 +238,35 @@ func (s *Symbolizer) makeRoom(n int64, self *entry) {
 }
 
 // shrink gives up what was parsed and copied of e's file; e.mu is held.
-func (s *Symbolizer) shrink(e *entry) {
+func (c *cache) shrink(e *entry) {
 	if e.module == nil || e.module.dw == nil || e.heap < smallHeap {
 		return
 	}
-	s.shrinkTo(e, 0)
+	c.shrinkTo(e, 0)
 }
 
-func (s *Symbolizer) shrinkTo(e *entry, footprint int64) {
+func (c *cache) shrinkTo(e *entry, footprint int64) {
 	m := e.module
 	m.known, m.symbols = knownNames{}, knownNames{}
 	m.index.forget()
 	m.dw.Shrink(footprint)
-	s.account(e)
+	c.account(e)
 }
 
 // evict closes e's file if that gains memory; e.mu is held. A file whose sections were inflated answers at least one question before it goes.
-func (s *Symbolizer) evict(e *entry) {
+func (c *cache) evict(e *entry) {
 	m := e.module
-	if m == nil || e.unpacking || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.unpackedAt && time.Since(m.unpacked) < freshFor {
+	if m == nil || e.unpacking() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
 		return
 	}
 	if m.inflated {
 		e.evicted.Add(1)
 	}
-	s.suspend(e)
+	c.suspend(e)
 }
 
 // account brings the sum up to date with what e holds; e.mu is held.
-func (s *Symbolizer) account(e *entry) {
+func (c *cache) account(e *entry) {
 	n := int64(entryCost + len(e.key.name))
 	for _, name := range e.names {
 		n += int64(len(name))
@@ -276,29 +282,29 @@ func (s *Symbolizer) account(e *entry) {
 		open = e.module.openFiles()
 	}
 	if n != e.heap {
-		s.memory.heap.Add(n - e.heap)
+		c.memory.heap.Add(n - e.heap)
 		e.heap = n
 	}
 	if open != e.open {
-		s.memory.mapped.Add(open.mapped - e.open.mapped)
-		s.memory.byFD.Add(open.byFD - e.open.byFD)
+		c.memory.mapped.Add(open.mapped - e.open.mapped)
+		c.memory.byFD.Add(open.byFD - e.open.byFD)
 		e.open = open
 	}
 }
 
 // held returns the bytes that count against the budget.
-func (s *Symbolizer) held() int64 { return s.memory.held() }
+func (c *cache) held() int64 { return c.memory.held() }
 
 // over reports whether there is more than the budget allows.
-func (s *Symbolizer) over() bool {
-	m := &s.memory
-	return s.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
+func (c *cache) over() bool {
+	m := &c.memory
+	return c.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
 }
 
 // relieve brings what is held back under the budget; no entry's mu is held.
-func (s *Symbolizer) relieve() {
-	if s.over() {
-		s.trim()
+func (c *cache) relieve() {
+	if c.over() {
+		c.trim()
 	}
 }
 
@@ -309,9 +315,9 @@ type usedEntry struct {
 }
 
 // byUse returns the entries of the moment, the least recently used first.
-func (s *Symbolizer) byUse() []usedEntry {
+func (c *cache) byUse() []usedEntry {
 	var entries []usedEntry
-	for _, e := range s.all() {
+	for _, e := range c.all() {
 		entries = append(entries, usedEntry{e, e.used.Load()})
 	}
 	slices.SortFunc(entries, func(a, b usedEntry) int { return cmp.Compare(a.used, b.used) })
@@ -322,14 +328,14 @@ func (s *Symbolizer) byUse() []usedEntry {
 // down to a sixteenth of the budget, then parsed units, which one
 // lookup brings back, then whole files. It goes down to three quarters, so
 // that it is not called again at once. One goroutine at a time trims.
-func (s *Symbolizer) trim() {
-	m := &s.memory
+func (c *cache) trim() {
+	m := &c.memory
 	m.trimming.Lock()
 	defer m.trimming.Unlock()
-	if !s.over() {
+	if !c.over() {
 		return // another goroutine has trimmed
 	}
-	entries := s.byUse()
+	entries := c.byUse()
 
 	idle := int64(0)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -337,42 +343,42 @@ func (s *Symbolizer) trim() {
 		e.mu.Lock()
 		if idle += e.idle(); idle > m.budget/16 && e.idle() > 0 {
 			idle -= e.idle()
-			s.mu.Lock()
-			s.remove(e.entry)
-			s.mu.Unlock()
+			c.mu.Lock()
+			c.remove(e.entry)
+			c.mu.Unlock()
 		}
 		e.mu.Unlock()
 	}
 
 	goal := m.budget / 4 * 3
 	for _, e := range entries {
-		excess := s.held() - goal
+		excess := c.held() - goal
 		if excess <= 0 {
 			break
 		}
 		e.mu.Lock()
 		if e.module != nil && e.module.dw != nil {
-			s.shrinkTo(e.entry, max(0, e.module.dw.Footprint()-excess))
+			c.shrinkTo(e.entry, max(0, e.module.dw.Footprint()-excess))
 		}
 		e.mu.Unlock()
 	}
 	for i, e := range entries {
 		last := i == len(entries)-1 // the file in use: closing it would only have it read again
-		if last || s.held() <= goal && m.mapped.Load() <= m.maxMapped*3/4 && m.byFD.Load() <= m.maxByFD*3/4 {
+		if last || c.held() <= goal && m.mapped.Load() <= m.maxMapped*3/4 && m.byFD.Load() <= m.maxByFD*3/4 {
 			break
 		}
 		e.mu.Lock()
-		if !e.unpacking {
-			s.suspend(e.entry)
+		if !e.unpacking() {
+			c.suspend(e.entry)
 		}
 		e.mu.Unlock()
 	}
-	m.enough.Store(s.held() + m.budget/8)
+	m.enough.Store(c.held() + m.budget/8)
 }
 
 // idle returns the bytes held by an entry that can be forgotten; e.mu is held.
 func (e *entry) idle() int64 {
-	if e.module != nil || e.finding {
+	if e.module != nil || e.task != nil {
 		return 0
 	}
 	return e.heap

@@ -31,12 +31,12 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 		return answers
 	}
 	want := askAll(free, func() {})
-	unbounded := free.held()
+	unbounded := free.cache.held()
 
 	budget := unbounded / 2
 	tight := open(t, Options{MaxMemory: budget}, buildid.NewTree(dir))
 	most := int64(0)
-	got := askAll(tight, func() { most = max(most, tight.held()) })
+	got := askAll(tight, func() { most = max(most, tight.cache.held()) })
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("answer %d with %d bytes: got %q, want %q", i, budget, got[i], want[i])
@@ -45,7 +45,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 	if slack := unbounded / modules; most > budget+slack {
 		t.Errorf("held up to %d bytes, want at most %d and one file's %d; unbounded: %d", most, budget, slack, unbounded)
 	}
-	if n := tight.memory.mapped.Load(); n == 0 || n > modules {
+	if n := tight.cache.memory.mapped.Load(); n == 0 || n > modules {
 		t.Errorf("%d files open", n)
 	}
 }
@@ -61,14 +61,14 @@ func TestTheNumberOfMappedFilesIsBounded(t *testing.T) {
 		files = append(files, f)
 	}
 	s := open(t, Options{}, buildid.NewTree(dir))
-	s.memory.maxMapped = bound
+	s.cache.memory.maxMapped = bound
 	entry := files[0].symbols(t)["entry"].Value
 	for range 3 {
 		for _, f := range files {
 			if got, want := code(s, f.at(entry)), "entry /src/shop.cc:17:35\n"; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if got := s.memory.mapped.Load(); got > bound {
+			if got := s.cache.memory.mapped.Load(); got > bound {
 				t.Fatalf("%d files are mapped, want at most %d", got, bound)
 			}
 		}
@@ -79,12 +79,12 @@ func TestTheNumberOfMappedFilesIsBounded(t *testing.T) {
 func TestTheNumberOfRememberedModulesIsBounded(t *testing.T) {
 	s := open(t, Options{}, buildid.NewTree(t.TempDir()))
 	for i := range maxEntries + 5000 {
-		if _, err := s.entry(mustID(t, fmt.Sprintf("%08x", i)), "shop.so"); err != nil {
+		if _, err := s.cache.entry(mustID(t, fmt.Sprintf("%08x", i)), "shop.so"); err != nil {
 			t.Fatal(err)
 		}
-		s.clock.Add(1)
+		s.cache.clock.Add(1)
 	}
-	if got := len(s.all()); got > maxEntries {
+	if got := len(s.cache.all()); got > maxEntries {
 		t.Errorf("%d are remembered, want at most %d", got, maxEntries)
 	}
 	for i := range 100 {

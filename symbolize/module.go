@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -32,34 +31,41 @@ func (h Holds) String() string {
 
 // A module is an open file with its readers; one goroutine at a time uses it.
 type module struct {
-	path, where string
+	path, where string // of the file; the finder that has it
 	holds       Holds
-	file        *buildid.File // nil when the object needs no descriptor
+	file        *buildid.File // nil if obj needs no descriptor
 	obj         *object.File
 	dw          *dwarf.Data // nil: none, or left alone because of fault
-	fault       error       // what is wrong with the debug information
-	packed      bool        // sections are inflated by the first lookup
-	struck      error       // what the present lookup counts against it
-	scratch     []dwarf.Frame
+	fault       error       // what is wrong with the debug information; nil: nothing known
 	goTable     goTable
-	parts                       // that the file is continued in
-	known       knownNames      // of debug information
-	symbols     knownNames      // of the symbol table
-	index       *indexed        // nil: none
-	source      symindex.Source // what an index must have been made from; without an ID: there can be none
-	dir         symindex.Dir
-	pin         *pin      // nil: no index was begun
-	inflated    bool      // sections were
-	unpacked    time.Time // when
-	unpackedAt  int       // and after how many lookups
+	parts                  // other files that belong to it
+	known       knownNames // of debug information
+	symbols     knownNames // of the symbol table
 
-	loan int64 // bytes that the present question was lent
-	read int64 // bytes of the file, about, since its pages were given back
+	index  *indexed        // nil: none
+	source symindex.Source // what an index must have been made from; without an ID: no index is possible
+	dir    symindex.Dir    // of indexes
+	pin    *pin            // held by a task that reads the file without the entry's lock; nil: none so far
 
-	lookups int           // so far
-	cost    time.Duration // of all of them
-	began   time.Time     // the present one
-	spent   time.Duration // in lookups since the footprint was taken
+	packing
+	usage
+}
+
+// packing is the state of the compressed debug sections of a file.
+type packing struct {
+	packed      bool      // a lookup must inflate them first
+	inflated    bool      // they were inflated, and take memory
+	inflatedAt  time.Time // zero: they were not
+	lookupsThen int       // lookups before that
+}
+
+// usage is what lookups in a file have taken so far.
+type usage struct {
+	lookups int
+	cost    time.Duration // of all lookups
+	spent   time.Duration // of lookups since the footprint was taken
+	read    int64         // bytes of the file, about, since its pages were released
+	loan    int64         // bytes of memory that the present question has borrowed
 }
 
 // openModule reads file's headers and takes it over: on error it is closed.
@@ -198,10 +204,9 @@ func (m *module) granted() int64 {
 	return n
 }
 
-// due ends a lookup and reports whether the footprint is to be taken.
-func (m *module) due() bool {
+// due counts a lookup and reports whether the footprint is to be taken.
+func (m *module) due(took time.Duration) bool {
 	m.lookups++
-	took := time.Since(m.began)
 	m.spent += took
 	m.cost += took
 	linked := m.linked()
@@ -213,32 +218,33 @@ func (m *module) due() bool {
 	return true
 }
 
-// guard calls f and makes an error of a panic, and of a fault when the mapped
-// file has shrunk meanwhile.
-func guard(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+// guard calls read, which reads mapped files, and returns its error. If it panics, guard returns
+// object.ErrFault for bytes that can no longer be read, as after a file was truncated, and an
+// errPanic for everything else: no input may end the program, and no panic passes unreported.
+func guard(read func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = caught(r)
+			err = panicError(r)
 		}
 	}()
-	return f()
+	if fault := object.Guard(func() { err = read() }); fault != nil {
+		return fault
+	}
+	return err
 }
 
-// What breaks a reader.
 var (
-	errFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
 	errPanic = errors.New("its contents broke the reader, which is a fault in it worth reporting")
 	errDear  = errors.New("its debug information takes far more work than such of a compiler; check the file (llvm-dwarfdump --verify), or strip its debug information")
 )
 
-// caught returns the error for what recover returned.
-func caught(r any) error {
-	if _, fault := r.(interface{ Addr() uintptr }); fault {
-		return errFault // the runtime's error for an address that cannot be read
-	}
-	if e, ok := r.(runtime.Error); ok {
+// panicError returns the error for a panic that is not a fault of a mapped file.
+func panicError(recovered any) error {
+	if e, ok := recovered.(runtime.Error); ok {
 		return fmt.Errorf("%w: %s", errPanic, e.Error())
 	}
-	return fmt.Errorf("%w: %s", errPanic, clip(strings.ToValidUTF8(fmt.Sprint(r), "?"), maxSaid))
+	return fmt.Errorf("%w: %s", errPanic, clip(strings.ToValidUTF8(fmt.Sprint(recovered), "?"), maxSaid))
 }
+
+// brokeReader reports whether err is of a reader that did not return.
+func brokeReader(err error) bool { return errors.Is(err, object.ErrFault) || errors.Is(err, errPanic) }

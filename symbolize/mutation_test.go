@@ -101,7 +101,7 @@ func TestDamagedFilesHarmNoOther(t *testing.T) {
 		if line, member, err := answers(good); line != wantLine || member != wantMember || err != nil {
 			t.Fatalf("the good file after damaged file %d: got %q, %q, %v", i, line, member, err)
 		}
-		if got := s.held(); got > 2*budget {
+		if got := s.cache.held(); got > 2*budget {
 			t.Fatalf("%d bytes are held after damaged file %d, of a budget of %d", got, i, budget)
 		}
 	}

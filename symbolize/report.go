@@ -26,24 +26,21 @@ type Package struct {
 	Type, Name, Version, Architecture string // deb, hello, 2.10-3, amd64
 }
 
-// packageOf returns what m's file says about its package; it is zero where the file
-// says nothing.
-func packageOf(m *module) (p Package) {
-	guard(func() error {
+// packageOf returns the package that m's file names; the zero Package if it names none.
+func packageOf(m *module) (p Package, err error) {
+	err = guard(func() error {
 		if note, ok := m.obj.PackageNote(); ok {
 			p = Package{Type: note.Type, Name: note.Name, Version: note.Version, Architecture: note.Architecture}
 		}
 		return nil
 	})
-	return p
+	return p, err
 }
 
 // Report returns what is known about a module. It looks for nothing; a module
 // that nobody asked about has an empty one.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
-	s.mu.RLock()
-	e := s.entries[keyOf(id, name)]
-	s.mu.RUnlock()
+	e := s.cache.existing(id, name)
 	if e == nil {
 		return Report{}
 	}
@@ -54,7 +51,7 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 // the order of their IDs and names.
 func (s *Symbolizer) Reports() []Report {
 	var all []Report
-	for _, e := range s.all() {
+	for _, e := range s.cache.all() {
 		all = append(all, e.report())
 	}
 	slices.SortFunc(all, func(a, b Report) int {
@@ -71,15 +68,18 @@ func (e *entry) report() Report {
 		Name:     e.name(),
 		Attempts: slices.Clone(e.attempts),
 		Fault:    e.fault,
-		Pending:  e.finding,
+		Pending:  e.task != nil,
 	}
 	if m := e.module; m != nil {
 		r.Path, r.Where, r.Holds = m.path, m.where, m.holds
-		if m.fault != nil {
-			r.Fault = m.path + ": " + m.fault.Error()
-		}
+		fault := m.fault
 		if m.holds < DebugInfo {
-			r.Package = packageOf(m)
+			var err error
+			r.Package, err = packageOf(m)
+			fault = cmp.Or(fault, err)
+		}
+		if fault != nil {
+			r.Fault = m.path + ": " + fault.Error()
 		}
 	}
 	return r

@@ -278,12 +278,12 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 			if !strings.HasPrefix(got, fmt.Sprintf("in%d ", i)) {
 				t.Fatalf("unit %d: got %q", i, got)
 			}
-			if n := s.memory.mapped.Load(); n > 1+most || n != int64(2+i) && n <= int64(1+i) && i < most-1 {
+			if n := s.cache.memory.mapped.Load(); n > 1+most || n != int64(2+i) && n <= int64(1+i) && i < most-1 {
 				t.Fatalf("%d files are counted after %d units, want at most %d", n, i+1, 1+most)
 			}
 		}
 	}
-	e := s.all()[0]
+	e := s.cache.all()[0]
 	e.mu.Lock()
 	if n := e.module.dw.Linked(); n != most {
 		t.Errorf("%d files of split units are open, want %d", n, most)
@@ -302,9 +302,9 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 		t.Errorf("after Shrink: got %q", got)
 	}
 	e.mu.Lock()
-	s.shut(e)
+	s.cache.shut(e)
 	e.mu.Unlock()
-	if n := s.memory.mapped.Load(); n != 0 {
+	if n := s.cache.memory.mapped.Load(); n != 0 {
 		t.Errorf("%d files are counted once the module is closed", n)
 	}
 }
@@ -315,8 +315,8 @@ func TestSplitFileThatShrinks(t *testing.T) {
 	f := buildIn(t, dir, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf")
 	s := open(t, Options{}, oneFile{f, "here"})
 	l := f.at(f.symbols(t)["entry"].Value)
-	if got := code(s, l); !strings.HasPrefix(got, "entry ") || s.memory.mapped.Load() != 2 {
-		t.Fatalf("got %q with %d files mapped", got, s.memory.mapped.Load())
+	if got := code(s, l); !strings.HasPrefix(got, "entry ") || s.cache.memory.mapped.Load() != 2 {
+		t.Fatalf("got %q with %d files mapped", got, s.cache.memory.mapped.Load())
 	}
 	if err := os.Truncate(filepath.Join(dir, "out/shop.dwo"), 0); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestSplitFileThatShrinks(t *testing.T) {
 	if !errors.As(err, &fault) {
 		t.Errorf("got %v, want a FaultError", err)
 	}
-	if n := s.memory.mapped.Load(); n != 0 {
+	if n := s.cache.memory.mapped.Load(); n != 0 {
 		t.Errorf("%d files are counted, want none", n)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -204,36 +203,18 @@ type Symbolizer struct {
 	ctx  context.Context // done when the Symbolizer is closed
 	stop context.CancelFunc
 
-	mu      sync.RWMutex
-	entries map[key]*entry
-	closed  bool
-	finding sync.WaitGroup // goroutines that look for files
-	slots   chan struct{}  // one for each of them that may run
-	queue   chan struct{}  // one for each of them that may be
+	cache cache
+	names names
 
-	names  names
-	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
-	memory memory
+	tasks sync.WaitGroup // goroutines of tasks and of the making of indexes
+	slots chan struct{}  // one for each search that may run
+	queue chan struct{}  // one for each task that may run or wait
 
 	background background
 }
 
-// key names a module: by its ID, or by its name when it has none.
-type key struct {
-	id   buildid.ID
-	name string // as far as it is kept
-}
-
-func keyOf(id buildid.ID, name string) key {
-	if id.IsZero() {
-		return key{name: kept(name)}
-	}
-	return key{id: id}
-}
-
-// kept returns as much of a module's name as is remembered, in a copy if that
-// is not all.
-func kept(name string) string {
+// clipName returns the first maxModuleName bytes of a module's name, in a copy if that is not all.
+func clipName(name string) string {
 	if len(name) > maxModuleName {
 		return strings.Clone(name[:maxModuleName])
 	}
@@ -246,24 +227,24 @@ func New(o Options) *Symbolizer {
 		o.MaxMemory = DefaultMaxMemory
 	}
 	s := &Symbolizer{
-		o:       o,
-		entries: make(map[key]*entry),
-		slots:   make(chan struct{}, maxFinding),
-		queue:   make(chan struct{}, maxQueued),
+		o:     o,
+		cache: cache{entries: make(map[key]*entry)},
+		slots: make(chan struct{}, maxFinding),
+		queue: make(chan struct{}, maxQueued),
 	}
 	s.background.part, s.background.least = indexPart, indexLookups
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.place()
 	s.names.init(s.o.MaxMemory/4, o.NoDemangle)
-	s.memory.init(&s.o, &s.names.size)
+	s.cache.memory.init(&s.o, &s.names.size)
 	return s
 }
 
 // place decides what goes to which directory: one in memory is no disk.
 func (s *Symbolizer) place() {
 	o := &s.o
-	o.room = object.Options{Take: s.takeNow, Give: s.give, SpillDir: o.SpillDir}
-	o.lend = s.lend
+	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir}
+	o.lend = s.cache.lend
 	if o.SpillDir != "" && object.InMemory(o.SpillDir) {
 		o.spillInMemory, o.room.SpillDir = true, ""
 	}
@@ -273,39 +254,39 @@ func (s *Symbolizer) place() {
 	}
 }
 
-// Close ends all looking for files, waits for it, and closes the files.
-// Questions that come later fail with ErrClosed.
+// Close ends all searches, waits for that, and closes the files. Later questions fail with
+// ErrClosed.
 func (s *Symbolizer) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.cache.mu.Lock()
+	s.cache.closed = true
+	s.cache.mu.Unlock()
 	s.stop()
-	s.finding.Wait()
+	s.tasks.Wait()
 	var errs []error
-	for _, e := range s.all() {
+	for _, e := range s.cache.all() {
 		e.mu.Lock()
-		errs = append(errs, s.shut(e))
+		errs = append(errs, s.cache.shut(e))
 		e.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
 
 // Prefetch starts to look for a module's file, in a goroutine that Close waits
-// for, and returns at once. While very many are looked for it does nothing: the
+// for, and returns at once. While maxQueued searches run or wait it does nothing: the
 // first question about the module starts the search then.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
-	defer s.relieve()
+	defer s.cache.relieve()
 	for {
-		e, err := s.entry(id, name)
+		e, err := s.cache.entry(id, name)
 		if err != nil {
 			return
 		}
 		e.mu.Lock()
-		if e.gone {
+		if e.state == forgotten {
 			e.mu.Unlock()
 			continue
 		}
-		if (e.module == nil || e.module.dw == nil) && !e.finding {
+		if (e.module == nil || e.module.dw == nil) && e.task == nil {
 			if e.wants(name) || e.due() {
 				s.find(e)
 			}
@@ -325,47 +306,45 @@ func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame
 	if dst, ok := s.IndexedOnly(dst, l); ok {
 		return dst, nil
 	}
-	e, err := s.acquire(ctx, l)
+	q, err := s.acquire(ctx, l)
 	if err == nil {
-		e, err = s.unpacked(ctx, e, l)
+		q, err = s.unpacked(ctx, q, l)
 	}
 	if err != nil {
 		return dst, err
 	}
 	start := len(dst)
-	dst, err = s.code(e.module, dst, l.Addr)
-	s.judge(e)
-	if e.module.dw == nil {
-		until := e.until()
+	dst, err = q.code(dst, l.Addr)
+	q.judge()
+	if q.m.dw == nil {
+		until := q.until()
 		for i := range dst[start:] {
 			dst[start+i].Until = until
 		}
 	}
 	if err != nil {
-		return dst, s.release(e, err)
+		return dst, q.end(err)
 	}
-	pending := e.pending()
-	s.release(e, nil)
+	pending := q.e.pending()
+	q.end(nil)
 	return dst, pending
 }
 
 // AwaitLocal waits until a location's file has been looked for everywhere but on
 // servers, or ctx is done. It begins no search.
 func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
-	s.mu.RLock()
-	e := s.entries[keyOf(l.ID, l.Name)]
-	s.mu.RUnlock()
+	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
-	finding, local := e.finding, e.local
+	t := e.task
 	e.mu.Unlock()
-	if !finding {
+	if t == nil {
 		return
 	}
 	select {
-	case <-local:
+	case <-t.local:
 	case <-ctx.Done():
 	case <-s.ctx.Done():
 	}
@@ -376,25 +355,25 @@ func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 // a symbol without a size names the one address it stands at, unless
 // Options.Reaching says otherwise.
 func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
-	e, err := s.acquire(ctx, l)
-	if err == nil && e.module.dw != nil && !e.module.dw.VariablesAreDear() {
-		e, err = s.unpacked(ctx, e, l)
+	q, err := s.acquire(ctx, l)
+	if err == nil && q.m.dw != nil && !q.m.dw.VariablesAreDear() {
+		q, err = s.unpacked(ctx, q, l)
 	}
 	if err != nil {
 		return Variable{}, err
 	}
-	v, err := s.data(e.module, l.Addr)
-	s.judge(e)
-	if err == nil && e.module.dw == nil {
-		v.Until = e.until()
+	v, err := q.data(l.Addr)
+	q.judge()
+	if err == nil && q.m.dw == nil {
+		v.Until = q.until()
 	}
 	if err != nil && err != ErrNoSymbol {
-		return v, s.release(e, err)
+		return v, q.end(err)
 	}
-	if pending := e.pending(); pending != nil {
+	if pending := q.e.pending(); pending != nil {
 		err = pending
 	}
-	s.release(e, nil)
+	q.end(nil)
 	return v, err
 }
 

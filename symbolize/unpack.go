@@ -28,14 +28,14 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 			return false
 		}
 	}
-	if u.size() <= s.memory.inline {
-		u.run(s.takeNow)
+	if u.size() <= s.cache.memory.inline {
+		u.run(s.cache.takeNow)
 		s.inflated(e, u)
 		return false
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
+	s.cache.mu.RLock()
+	defer s.cache.mu.RUnlock()
+	if s.cache.closed {
 		return false
 	}
 	select {
@@ -43,16 +43,15 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	default:
 		return false // it is still packed: another question begins
 	}
-	e.finding, e.first, e.unpacking = true, true, true
-	e.done, e.local = make(chan struct{}), closedChan() // it was found: nothing is out of order
-	done := e.done
+	e.task = &task{inflation, make(chan struct{}), make(chan struct{})}
+	close(e.task.local) // nothing is asked of a server: the file was found
 	p := &pin{held: true}
 	m.pin = p
 	spills := m.obj.Spills()
-	s.finding.Go(func() {
-		s.memory.running <- struct{}{}
-		u.run(s.admit(s.ctx, e, spills))
-		<-s.memory.running
+	s.tasks.Go(func() {
+		s.cache.memory.running <- struct{}{}
+		u.run(s.cache.admit(s.ctx, e, spills))
+		<-s.cache.memory.running
 		<-s.queue
 
 		e.mu.Lock()
@@ -61,11 +60,10 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 		} else {
 			u.drop()
 		}
-		e.finding, e.first, e.reopens, e.unpacking = false, false, false, false
-		close(done)
+		e.endTask()
 		e.mu.Unlock()
 		p.release()
-		s.relieve()
+		s.cache.relieve()
 	})
 	return true
 }
@@ -117,9 +115,9 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 		return
 	}
 	m.packed, m.inflated = false, true
-	m.unpacked, m.unpackedAt = time.Now(), m.lookups
+	m.inflatedAt, m.lookupsThen = time.Now(), m.lookups
 	e.denied = 0
-	s.account(e)
+	s.cache.account(e)
 }
 
 // errCrowded says that files take each other's memory.
@@ -164,14 +162,15 @@ func (e *entry) awaitsUnpacking() bool {
 	return m.packed && m.dw != nil && m.index == nil
 }
 
-// unpacked is acquire of an entry whose sections are inflated, if that can be had until ctx is done; e.mu is held, and of the entry that is returned.
-func (s *Symbolizer) unpacked(ctx context.Context, e *entry, l Location) (*entry, error) {
-	for e.awaitsUnpacking() && !e.unpacking && s.inflate(e) {
-		e.mu.Unlock()
+// unpacked inflates the sections that q needs, if that can be had until ctx is done, and returns q
+// or the question that replaces it: others may have the entry's lock in between.
+func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location) (question, error) {
+	for q.e.awaitsUnpacking() && !q.e.unpacking() && s.inflate(q.e) {
+		q.e.mu.Unlock()
 		var err error
-		if e, err = s.acquire(ctx, l); err != nil {
-			return nil, err
+		if q, err = s.acquire(ctx, l); err != nil {
+			return q, err
 		}
 	}
-	return e, nil
+	return q, nil
 }

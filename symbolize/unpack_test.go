@@ -62,7 +62,7 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 				o.SpillDir = t.TempDir()
 			}
 			s := open(t, o, tree)
-			s.memory.inline = 0
+			s.cache.memory.inline = 0
 			var all sync.WaitGroup
 			for _, f := range files {
 				all.Go(func() {
@@ -74,11 +74,11 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if most := s.memory.most; most > budget || most < largeBytes {
+			if most := s.cache.memory.most; most > budget || most < largeBytes {
 				t.Errorf("%d bytes were held at most, of %d", most, budget)
 			}
 			s.Close()
-			if n := s.memory.sections.Load(); n != 0 {
+			if n := s.cache.memory.sections.Load(); n != 0 {
 				t.Errorf("%d bytes are granted after Close", n)
 			}
 		})
@@ -89,11 +89,11 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	f := large(t)
 	s := open(t, Options{}, oneFile{f, "here"})
-	s.memory.inline = 0
+	s.cache.memory.inline = 0
 	l := f.at(f.symbols(t)["entry"].Value)
 	expired, cancel := context.WithCancel(context.Background())
 	cancel()
-	for e, _ := s.entry(l.ID, l.Name); ; {
+	for e, _ := s.cache.entry(l.ID, l.Name); ; {
 		frames, err := s.Code(expired, nil, l)
 		e.mu.Lock()
 		m := e.module
@@ -123,8 +123,8 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 		s := New(Options{MaxMemory: 8 << 20, Finders: []Finder{oneFile{f, "here"}}, Notify: func(msg string) { notes = append(notes, msg) }})
 		defer s.Close()
 		l := f.at(f.symbols(t)["entry"].Value)
-		held := s.memory.limit() - s.memory.held() - largeBytes/2
-		if !s.memory.take(held, &s.memory.work) {
+		held := s.cache.memory.limit() - s.cache.memory.held() - largeBytes/2
+		if !s.cache.memory.take(held, &s.cache.memory.work) {
 			t.Fatal("an empty ledger grants nothing")
 		}
 		for range 3 {
@@ -139,7 +139,7 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 		if len(notes) != 1 || !strings.Contains(notes[0], why) {
 			t.Errorf("notified of %q, want one message", notes)
 		}
-		s.memory.give(held, &s.memory.work)
+		s.cache.memory.give(held, &s.cache.memory.work)
 		time.Sleep(betterMin + 1)
 		code(s, l)
 		synctest.Wait()
@@ -158,7 +158,7 @@ func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	for i := range 26 {
 		if i == 20 { // what remains would take minutes
 			for _, f := range files {
-				e, _ := s.entry(f.id, "")
+				e, _ := s.cache.entry(f.id, "")
 				e.crowded += maxCrowded
 			}
 		}
@@ -200,7 +200,7 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	if got, want := s.o.IndexBudget, int64(largeBytes/8); got != want {
 		t.Errorf("indexes may take %d bytes there, want %d", got, want)
 	}
-	if got, want := s.memory.budget, int64(largeBytes/8*7); got != want {
+	if got, want := s.cache.memory.budget, int64(largeBytes/8*7); got != want {
 		t.Errorf("%d bytes are left for the rest, want %d", got, want)
 	}
 }
@@ -209,15 +209,15 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 func TestBytesOutsideOfTheHeapAreTold(t *testing.T) {
 	var told []int64
 	s := New(Options{OffHeap: func(n int64) { told = append(told, n) }})
-	if s.memory.tell == nil {
+	if s.cache.memory.outside.report == nil {
 		t.Skip("all is on the heap here")
 	}
 	for _, n := range []int64{1 << 20, 16 << 20, 2 << 20} {
-		if err := s.takeNow(n); err != nil {
+		if err := s.cache.takeNow(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.give(18 << 20)
+	s.cache.give(18 << 20)
 	s.Close()
 	if len(told) != 2 || told[0] != 17<<20 || told[1] != 1<<20 {
 		t.Errorf("told %v, want 17 and 1 MiB: small changes need not be", told)

@@ -1,0 +1,132 @@
+package symbolize
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A cache holds the entries of a Symbolizer and the ledger of their memory. Its mu is taken after
+// an entry's mu, never before it.
+type cache struct {
+	mu      sync.RWMutex
+	entries map[key]*entry
+	closed  bool // no entry is added
+
+	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
+	memory memory
+}
+
+// key names a module: by its ID, or by its name if it has none.
+type key struct {
+	id   buildid.ID
+	name string // cut off at maxModuleName; empty if there is an ID
+}
+
+func keyOf(id buildid.ID, name string) key {
+	if id.IsZero() {
+		return key{name: clipName(name)}
+	}
+	return key{id: id}
+}
+
+// entry returns the entry of a module, and adds one if there is none.
+func (c *cache) entry(id buildid.ID, name string) (*entry, error) {
+	k := keyOf(id, name)
+	c.mu.RLock()
+	e, closed := c.entries[k], c.closed
+	c.mu.RUnlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	if e != nil {
+		return e, nil
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if e := c.entries[k]; e != nil {
+		return e, nil
+	}
+	if len(c.entries) >= maxEntries {
+		c.forget()
+	}
+	e = &entry{key: k}
+	e.used.Store(c.clock.Load())
+	c.entries[k] = e
+	c.account(e) // without its lock: no other goroutine has it yet
+	return e, nil
+}
+
+// existing returns the entry of a module, or nil if no question named the module yet.
+func (c *cache) existing(id buildid.ID, name string) *entry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.entries[keyOf(id, name)]
+}
+
+// forget drops the older half of the entries that hold no file; c.mu is held. An entry whose lock
+// is taken stays.
+func (c *cache) forget() {
+	now := c.clock.Load()
+	for _, young := range []uint64{now / 2, now + 1} { // by age first; all of them if that made no room
+		for _, e := range c.entries {
+			if e.used.Load() >= young || !e.mu.TryLock() {
+				continue
+			}
+			if e.module == nil && e.task == nil {
+				c.remove(e)
+			}
+			e.mu.Unlock()
+		}
+		if len(c.entries) < maxEntries {
+			return
+		}
+	}
+}
+
+// remove forgets e, which has neither a file nor a task; c.mu and e.mu are held.
+func (c *cache) remove(e *entry) {
+	e.state = forgotten
+	delete(c.entries, e.key)
+	c.memory.heap.Add(-e.heap)
+	e.heap = 0
+}
+
+// all returns the present entries.
+func (c *cache) all() []*entry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	es := make([]*entry, 0, len(c.entries))
+	for _, e := range c.entries {
+		es = append(es, e)
+	}
+	return es
+}
+
+// suspend closes e's file to save memory; e.mu is held. The next question opens it again.
+func (c *cache) suspend(e *entry) {
+	if e.module == nil {
+		return
+	}
+	provisional := e.isProvisional() // then the search continues, and finds the file again
+	c.shut(e)
+	if !provisional {
+		e.state = suspended
+	}
+}
+
+// shut closes e's file, if it is open; e.mu is held. The next question opens it again.
+func (c *cache) shut(e *entry) error {
+	if e.module == nil {
+		return nil
+	}
+	err := e.module.close()
+	e.module, e.state = nil, unsought
+	c.account(e)
+	return err
+}

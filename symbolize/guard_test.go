@@ -1,0 +1,61 @@
+package symbolize
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// unreadable is what the runtime panics with for an address that cannot be read.
+type unreadable struct{}
+
+func (unreadable) Addr() uintptr { return 1 << 20 }
+
+func TestGuardTellsFaultsFromPanics(t *testing.T) {
+	var none []int
+	var nobody *module
+	for _, tt := range []struct {
+		name string
+		read func() error
+		want error
+		text string
+	}{
+		{"success", func() error { return nil }, nil, ""},
+		{"error", func() error { return io.ErrUnexpectedEOF }, io.ErrUnexpectedEOF, ""},
+		{"fault", func() error { panic(unreadable{}) }, object.ErrFault, ""},
+		{"index out of range", func() error { _ = none[len(none)]; return nil }, errPanic, "index out of range"},
+		{"nil pointer", func() error { nobody.holds = DebugInfo; return nil }, errPanic, "nil pointer"},
+		{"value", func() error { panic("no such form") }, errPanic, "no such form"},
+	} {
+		if err := guard(tt.read); !errors.Is(err, tt.want) || tt.text != "" && !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: %v, want %v with %q", tt.name, err, tt.want, tt.text)
+		}
+	}
+}
+
+// A panic of the reader of an index is reported with the module, which answers without the index.
+func TestAPanicOfTheIndexReaderIsReported(t *testing.T) {
+	f := build(t, "shop", source)
+	dir := t.TempDir()
+	if _, err := IndexFile(t.Context(), f.path, IndexOptions{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{IndexDir: dir}, oneFile{f, "here"})
+	l := f.at(f.symbols(t)["entry"].Value)
+	want := code(s, l)
+	e, err := s.cache.entry(l.ID, l.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.module.index.o = nil // makes the reader of the index panic
+	e.module.index.forget()
+	if got := code(s, l); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := s.Report(l.ID, "").Fault; !strings.Contains(got, "index: "+errPanic.Error()) {
+		t.Errorf("the report has %q, want the panic", got)
+	}
+}

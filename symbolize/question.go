@@ -1,0 +1,217 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A question is one lookup in the file of an entry. It holds the entry's lock from
+// [Symbolizer.acquire] until end.
+type question struct {
+	s      *Symbolizer
+	e      *entry  // locked
+	m      *module // e's, open when the question begins
+	began  time.Time
+	struck error // what the lookup counts against the debug information; nil: nothing
+}
+
+// acquire returns a question to the open file of l, or an error. It waits until ctx is done; for
+// an entry that is missing or set aside it returns the error at once.
+func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err error) {
+	for {
+		e, err := s.cache.entry(l.ID, l.Name)
+		if err != nil {
+			return q, err
+		}
+		e.mu.Lock()
+		if e.state == answering && !(e.isProvisional() && ctx.Err() == nil && s.ctx.Err() == nil) {
+			q.begin(s, e)
+			return q, nil
+		}
+		t, err := s.start(e, l.Name)
+		reopens := e.state == suspended
+		e.mu.Unlock()
+		switch {
+		case err == errBusy:
+			if err = s.room(ctx); err != nil {
+				s.cache.relieve()
+			}
+		case err == nil && t != nil:
+			err = s.await(ctx, e, t, reopens)
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+}
+
+// begin makes q a question to e, which is locked and open.
+func (q *question) begin(s *Symbolizer, e *entry) {
+	q.s, q.e, q.m, q.began = s, e, e.module, time.Now()
+	if e.module.dw == nil && e.task == nil && q.began.After(e.retry) {
+		s.find(e)
+	}
+	e.used.Store(s.cache.clock.Add(1))
+}
+
+// start returns the task that a question under name must wait for, since e has no file or a
+// provisional one; e.mu is held. Without a task yet it starts a search. It returns nil without an
+// error if e is forgotten.
+func (s *Symbolizer) start(e *entry, name string) (*task, error) {
+	if e.state == forgotten {
+		return nil, nil
+	}
+	e.used.Store(s.cache.clock.Add(1))
+	if e.task == nil && e.wants(name) && e.err != nil {
+		e.state, e.err = unsought, nil // this name may be a path that the others were not
+	}
+	if err := e.err; err != nil {
+		if e.task == nil && e.due() {
+			s.find(e)
+		}
+		return nil, err
+	}
+	if e.task == nil {
+		if err := s.find(e); err != nil {
+			return nil, err
+		}
+	}
+	return e.task, nil
+}
+
+// await waits for the end of t, a task of e. It returns nil if the question should look at e
+// again: also if ctx is done and e has a provisional file by now.
+func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
+	select {
+	case <-t.done:
+		return nil
+	default:
+	}
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		if s.hasFile(e) || reopens && s.reopened(e, t) {
+			return nil
+		}
+		return ErrPending
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// hasFile reports whether e has a file to answer from.
+func (s *Symbolizer) hasFile(e *entry) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state == answering
+}
+
+// reopened waits for up to reopenWait until t has opened e's file again, which was closed to save
+// memory, and reports whether the task has ended. How patient a caller is does not matter here:
+// that is meant for finders and servers, and opening takes milliseconds.
+func (s *Symbolizer) reopened(e *entry, t *task) bool {
+	limit := time.NewTimer(reopenWait)
+	defer limit.Stop()
+	select {
+	case <-t.done:
+		return true
+	case <-s.ctx.Done():
+	case <-limit.C:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state == suspended {
+		e.state = unsought // the next questions have the usual patience
+	}
+	return false
+}
+
+// until returns until when the answer, of a file without debug information, may be kept.
+func (q *question) until() time.Time {
+	if q.e.task != nil {
+		return q.began
+	}
+	return q.e.retry
+}
+
+// judge sets the debug information of q's file aside if it broke its reader, or costs too much.
+// The strike counts for the entry: it outlives the file.
+func (q *question) judge() {
+	q.charge()
+	err, e := q.struck, q.e
+	if err == nil {
+		return
+	}
+	if errors.Is(err, errDear) {
+		e.strikes, e.owes = max(e.strikes, maxStrikes-1), 0
+	}
+	aside := e.strike()
+	if e.strikes < maxStrikes && !errors.Is(err, errPanic) { // a reader that panicked may be in any state
+		return
+	}
+	q.m.drop(fmt.Errorf("%w; answering by symbols only", err))
+	e.broken = broken{q.m.path, q.m.fault, q.began.Add(aside)}
+	e.pace = 0
+	e.better(q.began)
+	q.s.notify(e)
+}
+
+// charge adds the steps of the lookup to what the entry owes, less those that a question may take.
+// It strikes a file that owes too much, or whose lookup used up its bound.
+func (q *question) charge() {
+	m, e := q.m, q.e
+	if m.dw == nil {
+		return
+	}
+	steps, exhausted := m.dw.Spent()
+	e.owes = max(0, e.owes+steps-answerSteps)
+	e.crowded = max(0, e.crowded-answerBytes)
+	switch {
+	case e.owes > q.s.cache.memory.maxOwed:
+		q.struck = errDear
+	case exhausted && q.struck == nil && m.fault != nil:
+		q.struck = m.fault
+	}
+}
+
+// complain notes what is wrong with the debug information. It is a strike if that made its reader
+// panic.
+func (q *question) complain(err error) {
+	if q.m.fault == nil {
+		q.m.fault = err
+	}
+	if errors.Is(err, errPanic) {
+		q.struck = err
+	}
+}
+
+// end ends q and unlocks its entry. err is nil, or an error that makes the whole file unusable:
+// end closes the file then and returns a *FaultError.
+func (q *question) end(err error) error {
+	s, e := q.s, q.e
+	s.cache.repay(e)
+	if err != nil {
+		err = q.broke(err)
+	}
+	if e.module == nil || e.module.due(time.Since(q.began)) {
+		s.cache.account(e)
+		s.index(e)
+	}
+	e.mu.Unlock()
+	s.cache.relieve()
+	return err
+}
+
+// broke closes q's file, which broke its reader with err, and sets it aside.
+func (q *question) broke(err error) error {
+	e := q.e
+	fault := &FaultError{Path: q.m.path, Err: err}
+	e.fault = fault.Error()
+	e.retry = time.Now().Add(e.strike())
+	q.s.cache.shut(e)
+	e.lacks(setAside, fault)
+	return fault
+}

@@ -1,0 +1,278 @@
+package symbolize
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// errBusy reports that so many searches run that no more are started.
+var errBusy = errors.New("too many searches")
+
+// find starts a search for e's file in a goroutine, unless there is no room for one, or the
+// Symbolizer is closed; e.mu is held and e has no task.
+func (s *Symbolizer) find(e *entry) error {
+	s.cache.mu.RLock()
+	defer s.cache.mu.RUnlock()
+	if s.cache.closed {
+		return ErrClosed
+	}
+	select {
+	case s.queue <- struct{}{}:
+	default:
+		return errBusy
+	}
+	t := &task{firstFile, make(chan struct{}), make(chan struct{})}
+	if e.state == answering {
+		t.purpose = betterFile
+	}
+	e.task = t
+	local := sync.OnceFunc(func() { close(t.local) })
+	free := sync.OnceFunc(func() { <-s.slots })
+	x := &search{s: s, e: e, names: slices.Clone(e.names), avoid: e.broken, servers: func() {
+		free() // servers may hang: searches on this machine must not wait for them
+		local()
+	}}
+	s.tasks.Go(func() {
+		s.slots <- struct{}{}
+		x.run()
+		free()
+		<-s.queue
+
+		e.mu.Lock()
+		x.publish()
+		e.endTask()
+		local()
+		e.mu.Unlock()
+		s.cache.relieve()
+	})
+	return nil
+}
+
+// room waits until another search can be started, or ctx is done.
+func (s *Symbolizer) room(ctx context.Context) error {
+	select {
+	case s.queue <- struct{}{}:
+		<-s.queue
+		return nil
+	case <-ctx.Done():
+		return ErrPending
+	case <-s.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// A search looks for e's file: it asks the finders in order, then follows a debug link, then asks
+// the servers, and keeps the best file. One goroutine uses it.
+type search struct {
+	s       *Symbolizer
+	e       *entry
+	names   []string // of the module
+	avoid   broken   // a file whose debug information is left alone
+	servers func()   // called before the first server is asked; may be called again
+
+	link     debugLink // of the first file without debug information that has one
+	followed bool      // the link was followed
+
+	module   *module // the best file found that e does not have yet; nil: none
+	lent     bool    // e got a file from this search already
+	attempts []buildid.Attempt
+	miss     error  // the first error of a finder that was not a plain miss
+	fault    error  // what is wrong with the first file that was found and cannot be used
+	path     string // of that file
+}
+
+// run searches until it has a file with debug information, or has asked everywhere.
+func (x *search) run() {
+	if len(x.names) == 0 {
+		x.names = []string{""}
+	}
+	for _, finder := range x.s.o.Finders {
+		if x.ask(finder, x.lend()) {
+			return
+		}
+	}
+	for _, server := range x.s.o.Servers {
+		if x.followLink() {
+			return
+		}
+		has := x.lend()
+		x.servers()
+		if x.ask(server, has) {
+			return
+		}
+	}
+	x.followLink()
+}
+
+// ask asks finder for the file under each name, and reports whether the search has ended: it has a
+// file with debug information. has: e has a file, which only a better one can replace.
+func (x *search) ask(finder Finder, has bool) (ended bool) {
+	s := x.s
+	for _, name := range x.names {
+		if s.ctx.Err() != nil {
+			return false
+		}
+		var file *buildid.File
+		err := guard(func() (err error) { // finders read the headers of files that may be hostile
+			q := buildid.Query{ID: x.e.key.id, Kind: buildid.Debug, Name: name, Better: has}
+			file, err = finder.Find(s.ctx, q, x.note)
+			return err
+		})
+		if err == nil {
+			if x.consider(file) {
+				return true
+			}
+			continue
+		}
+		var unusable *buildid.UnusableError
+		if x.miss == nil && (!errors.Is(err, fs.ErrNotExist) || errors.As(err, &unusable)) {
+			x.miss = err
+		}
+	}
+	return false
+}
+
+// consider opens file, which a finder has returned, and keeps it if it is the best one. It reports
+// whether the file has debug information.
+func (x *search) consider(file *buildid.File) bool {
+	path, where := file.Path(), file.Where()
+	m, err := x.open(file)
+	if err != nil {
+		if x.fault == nil {
+			x.fault, x.path = err, path
+		}
+		return false
+	}
+	x.supplement(m)
+	if m.dw == nil && x.link.Name == "" && m.link.Name != "" {
+		x.link = debugLink{m.link, path}
+	}
+	x.keep(m)
+	if m.dw != nil {
+		return true
+	}
+	content := "holds " + m.holds.String()
+	if m.fault != nil {
+		content = m.fault.Error()
+	}
+	x.note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + content + "; looked on"})
+	return false
+}
+
+// open opens file and leaves its debug information alone if that broke its reader before.
+func (x *search) open(file *buildid.File) (*module, error) {
+	path := file.Path()
+	m, err := openModule(file, &x.s.o)
+	if err != nil {
+		x.note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
+		return nil, err
+	}
+	if x.avoid.applies(path) {
+		m.drop(x.avoid.fault)
+	}
+	return m, nil
+}
+
+// note remembers an attempt to find the file.
+func (x *search) note(a buildid.Attempt) {
+	a.Where, a.Said = clip(a.Where, maxSaid), clip(a.Said, maxSaid)
+	if len(x.attempts) < maxAttempts && !slices.Contains(x.attempts, a) {
+		x.attempts = append(x.attempts, a)
+	}
+}
+
+// lend gives e the best file so far, which has no debug information, to answer from while the
+// search continues: the next finder may be a slow server. It reports whether e has a file now.
+func (x *search) lend() (has bool) {
+	e := x.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x.module == nil || x.s.ctx.Err() != nil {
+		return e.module != nil
+	}
+	if e.module != nil {
+		if !x.module.betterThan(e.module) {
+			return true
+		}
+		x.s.cache.shut(e)
+	}
+	e.has(x.module)
+	x.module, x.lent = nil, true
+	x.s.cache.account(e)
+	return true
+}
+
+// keep makes m the module of the search unless that has a better one, and closes the other.
+func (x *search) keep(m *module) {
+	worse := m
+	if x.module == nil || m.betterThan(x.module) {
+		worse, x.module = x.module, m
+	}
+	if worse != nil {
+		x.module.borrow(worse)
+		worse.close()
+	}
+}
+
+// publish makes the outcome of the search what e knows, unless e has a file that is as good; e.mu
+// is held. What was wrong with a file that was in use stays known until there is another file.
+func (x *search) publish() {
+	s, e := x.s, x.e
+	e.attempts = x.attempts
+	defer s.cache.account(e)
+	if e.module == nil && x.module == nil {
+		if !x.lent { // else the file broke meanwhile, or was closed to save memory
+			x.publishMiss()
+		}
+		return
+	}
+	if e.module != nil && (x.module == nil || !x.module.betterThan(e.module)) {
+		if x.module != nil {
+			x.module.close()
+		}
+		e.better(time.Now())
+		return
+	}
+	m := x.module
+	m.borrow(e.module)
+	s.cache.shut(e)
+	e.has(m)
+	e.fault = ""
+	if m.fault != nil {
+		e.fault = m.fault.Error()
+	}
+	if m.dw == nil {
+		e.better(time.Now())
+	} else {
+		e.pace = 0
+	}
+}
+
+// publishMiss notes in e why the search has no file; e.mu is held and e has none.
+func (x *search) publishMiss() {
+	e := x.e
+	switch {
+	case x.s.ctx.Err() != nil: // questions get ErrClosed from now on
+	case x.fault != nil:
+		fault := &FaultError{Path: x.path, Err: x.fault}
+		e.fault = fault.Error()
+		e.retry = time.Now().Add(e.strike())
+		e.lacks(setAside, fault)
+	default:
+		e.again(x.miss != nil)
+		e.lacks(missing, &NotFoundError{ID: e.key.id, Name: e.name(), Err: x.miss})
+	}
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
+}
