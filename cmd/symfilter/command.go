@@ -33,20 +33,16 @@ type config struct {
 
 // debugFlags name the places of debug files.
 type debugFlags struct {
-	symbolPaths []string
-	objects     []string
-	trees       []string
-	idsFiles    []string
-	debugDirs   []string
-	noPaths     bool
-	dwp         fileName
+	symbolPaths, objects, trees, idsFiles, debugDirs []string
+
+	noPaths bool
+	dwp     fileName
 }
 
 // serverFlags name the servers of debug files.
 type serverFlags struct {
-	servers     bool
-	noServers   bool
-	offline     bool
+	servers, noServers, offline bool
+
 	serverWords string   // the value of --debuginfod-urls
 	urls        []string // the servers that are asked
 	downloads   string   // the folder of debuginfod's cache; empty: none
@@ -65,32 +61,22 @@ type inputFlags struct {
 
 // outputFlags describe the output.
 type outputFlags struct {
-	output     string
-	color      colorWhen
-	raw        bool
-	noDemangle bool
-	noInlines  bool
-	basenames  bool
-	prefixes   []string
-	noModules  bool
-	dumps      fileName
-	style      string
+	output, style string
+	color         colorWhen
+	prefixes      []string
+	dumps         fileName
+
+	raw, noDemangle, noInlines, basenames, noModules bool
 }
 
 // runFlags describe how the program runs.
 type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
-	noIndex   bool
 	again     bool // make indexes again
-	noSandbox bool
-	strict    bool
-	explain   bool
-	quiet     bool
-	verbose   bool
-	version   bool
-	help      bool
 	examining bool // the command is doctor
+
+	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }
 
 // newConfig returns the flags with their default values.
@@ -155,7 +141,7 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 		}
 	}
 	if len(d.args) > 0 && d.args[0] != "" {
-		if cmd := commandNamed(d.args[0]); cmd != nil && (cmd.name != "help" || isHelp(d.args)) {
+		if cmd := commandNamed(d.args[0]); cmd != nil && !(cmd.name == "help" && isLog(d.args)) {
 			d.command, d.args = cmd, d.args[1:]
 		}
 	}
@@ -163,10 +149,10 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	return d
 }
 
-// isHelp reports whether args, which begin with help, are that command, and not logs.
-func isHelp(args []string) bool {
+// isLog reports whether args, which begin with help, are the names of logs.
+func isLog(args []string) bool {
 	_, err := os.Lstat(args[0])
-	return err != nil && len(args) <= 2
+	return err == nil || len(args) > 2
 }
 
 // run parses the flags and runs the command.
@@ -217,26 +203,23 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// version returns the module's version, with the commit where the toolchain
-// recorded one.
+// version returns the module's version, with the commit if the toolchain recorded one.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(unknown)"
 	}
 	v := info.Main.Version
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]):
-			v += " " + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			v += " (modified)"
-		}
+	if commit := buildSetting("vcs.revision"); len(commit) >= 12 && !strings.Contains(v, commit[:12]) {
+		v += " " + commit[:12]
+	}
+	if buildSetting("vcs.modified") == "true" {
+		v += " (modified)"
 	}
 	return v + " " + info.GoVersion
 }
 
-// buildSetting returns what the toolchain recorded about the build.
+// buildSetting returns a setting that the toolchain recorded about the build.
 func buildSetting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,13 +137,7 @@ func count(n int64, one, many string) string {
 func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
 	modules = slices.Clone(s.modules)
 	slices.SortFunc(modules, func(a, b filter.Unresolved) int {
-		switch {
-		case a.Frames != b.Frames:
-			return int(min(max(b.Frames-a.Frames, -1), 1))
-		case a.Name != b.Name:
-			return strings.Compare(a.Name, b.Name)
-		}
-		return strings.Compare(a.ID.String(), b.ID.String())
+		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
 	})
 	outside = s.elements
 	for _, u := range modules {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -69,15 +68,14 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 // A markupFlag is --filter-markup, which is --style=llvm.
 type markupFlag struct{ style *string }
 
-func (m *markupFlag) Set(s string) error {
-	on, err := strconv.ParseBool(s)
-	switch {
-	case err != nil:
-		return errors.New("not true or false")
-	case on:
+func (m markupFlag) Set(s string) error {
+	on, err := parseBool(s)
+	if err != nil {
+		return err
+	}
+	*m.style = styleOurs
+	if on {
 		*m.style = styleLLVM
-	default:
-		*m.style = styleOurs
 	}
 	return nil
 }

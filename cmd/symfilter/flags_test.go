@@ -34,7 +34,7 @@ func TestTableOfFlagsIsComplete(t *testing.T) {
 	seen := make(map[string]commandSet)
 	for o := range allOptions() {
 		value := o.valueIn(newConfig())
-		_, isMarkup := o.field(newConfig()).(*markupFlag)
+		_, isMarkup := o.field(newConfig()).(markupFlag)
 		isSwitch := value.kind == "bool" || isMarkup
 		switch {
 		case o.text == "" || o.in == 0:

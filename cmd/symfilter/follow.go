@@ -50,11 +50,8 @@ func (f *followFlags) check(c *config, files []string) error {
 			return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 		}
 	}
-	switch {
-	case c.output == outputCallgrind || c.output == outputRTrace:
+	if c.ownFormat() {
 		return usageError{fmt.Errorf("--output=%s needs whole files: remove --follow", c.output)}
-	case f.withName && c.output == outputJSON:
-		f.withName = false // each object has it
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
@@ -17,27 +18,26 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// inputFormat returns what --input says, or what --output takes.
-func (c *config) inputFormat() input.Format {
-	for i, name := range input.Names() {
-		if name == c.input {
-			return input.Format(i)
-		}
+// ownFormat reports whether the output has the format of the input: a profile or a report, with names.
+func (c *config) ownFormat() bool { return c.output == outputCallgrind || c.output == outputRTrace }
+
+// inputName returns the name of the input's format. If it is not given, it follows from an output that
+// needs an input of its own format.
+func (c *config) inputName() string {
+	if c.ownFormat() && (c.input == "" || c.input == input.Auto.String()) {
+		return c.output
 	}
-	return input.Auto
+	return c.input
 }
 
-// checkFormat returns what is wrong with --output and --input together. A
-// profile or a report in its own format is made of such a one only.
+// inputFormat returns the input's format.
+func (c *config) inputFormat() input.Format {
+	return input.Format(max(slices.Index(input.Names(), c.inputName()), int(input.Auto)))
+}
+
+// checkFormat returns what is wrong with --output and --input together.
 func (c *config) checkFormat() error {
-	if c.output != outputCallgrind && c.output != outputRTrace {
-		return nil
-	}
-	switch c.input {
-	case c.output:
-	case "", input.Auto.String():
-		c.input = c.output
-	default:
+	if c.ownFormat() && c.inputName() != c.output {
 		return usageError{fmt.Errorf("--output=%s needs an input of that format, not --input=%s", c.output, c.input)}
 	}
 	return nil

@@ -106,7 +106,7 @@ func inStyle(args []string, lookup func(string) (string, bool)) bool {
 		case word == "--filter-markup":
 			style = styleLLVM
 		case strings.HasPrefix(word, "--filter-markup="):
-			(&markupFlag{&style}).Set(word[len("--filter-markup="):]) // if llvm, LLVM refuses the word as its own program does
+			markupFlag{&style}.Set(word[len("--filter-markup="):]) // if llvm, LLVM refuses the word as its own program does
 		case word == "--style" && i+1 < len(args):
 			style = args[i+1]
 		case strings.HasPrefix(word, "--style="):

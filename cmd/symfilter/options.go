@@ -114,7 +114,7 @@ var options = [...]group{
 		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "leave out the lines that list modules"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write the dump files in the log as a JSON list, like Fuchsia's symbolizer"},
 		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, on: ofFilter, words: styles, field: func(c *config) any { return &c.style }, text: "llvm: like llvm-symbolizer, with its flags"},
-		{name: "filter-markup", in: ofMost, field: func(c *config) any { return &markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists the flags"},
+		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists the flags"},
 	}},
 	{title: "Files that are still being written", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },
@@ -225,10 +225,8 @@ func (o *option) valueIn(c *config) value {
 	switch p := o.field(c).(type) {
 	case *bool:
 		return value{kind: "bool", set: func(s string) (err error) {
-			if *p, err = strconv.ParseBool(s); err != nil {
-				return errors.New("not true or false")
-			}
-			return nil
+			*p, err = parseBool(s)
+			return err
 		}}
 	case *string:
 		return value{set: func(s string) error {
@@ -261,6 +259,15 @@ func (o *option) valueIn(c *config) value {
 }
 
 var errEmpty = errors.New("an empty value")
+
+// parseBool parses the value of a switch.
+func parseBool(s string) (bool, error) {
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		err = errors.New("not true or false")
+	}
+	return on, err
+}
 
 // find returns the first flag called name that one of the commands in has; nil if none has it.
 func find(name string, in commandSet) *option {

@@ -35,7 +35,7 @@ type outlet struct {
 // of returns what takes the lines of one file.
 func (o *outlet) of(name string, c *config) *outletOf {
 	w := &outletOf{o: o, name: name, start: true}
-	if c.follow.withName {
+	if c.follow.withName && c.output != outputJSON { // each object has the name
 		w.prefix = []byte(oneLine(name) + ": ")
 	}
 	return w

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -137,16 +138,11 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	return p.readErr, p.writeErr
 }
 
-// remember adds what stayed unresolved in an input.
-func (s *stream) remember(f *filter.Filter) {
-	s.add(f.Unresolved())
-}
-
 // add adds modules and elements that stayed unresolved.
 func (s *stream) add(modules []filter.Unresolved, elements int64) {
 	s.elements += elements
 	for _, u := range modules {
-		if i := s.index(u); i >= 0 {
+		if i := slices.IndexFunc(s.modules, func(v filter.Unresolved) bool { return v.ID == u.ID && v.Name == u.Name }); i >= 0 {
 			s.modules[i].Frames += u.Frames
 			s.modules[i].Err = u.Err
 		} else if n := len(u.Name); len(s.modules) < maxRemember && s.nameBytes+n <= maxNameBytes {
@@ -155,18 +151,6 @@ func (s *stream) add(modules []filter.Unresolved, elements int64) {
 		}
 	}
 }
-
-func (s *stream) index(u filter.Unresolved) int {
-	for i, v := range s.modules {
-		if v.ID == u.ID && v.Name == u.Name {
-			return i
-		}
-	}
-	return -1
-}
-
-// unresolved returns how many elements of all inputs stayed unresolved.
-func (s *stream) unresolved() int64 { return s.elements }
 
 // A pass is the filtering of one input. Three goroutines take turns at the
 // filter under mu: the one that reads, the timer's that flushes, and the one

@@ -28,9 +28,10 @@ func (c *config) openMaps() error {
 // biases returns what --map and --bias say. It closes the opened files.
 func (c *config) biases() (maps []valgrind.Map, err error) {
 	for _, s := range c.biasWords {
-		object, digits, ok := cutLast(s, "=")
-		bias, err := strconv.ParseUint(digits, 0, 64)
-		if !ok || object == "" || err != nil {
+		i := max(strings.LastIndexByte(s, '='), 0)
+		object := s[:i]
+		bias, err := strconv.ParseUint(strings.TrimPrefix(s[i:], "="), 0, 64)
+		if object == "" || err != nil {
 			return nil, usageError{fmt.Errorf("--bias %q: write OBJECT=0x…, the difference between the addresses in the process and in the file", s)}
 		}
 		maps = append(maps, valgrind.Bias(object, bias))
@@ -44,14 +45,6 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 		maps = append(maps, m)
 	}
 	return maps, nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // valgrind returns what translates a report of Valgrind.

@@ -100,7 +100,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if c.follow.on {
 		words, patience = 0, followPatience
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup, format: c.input}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup, format: c.inputName()}
 	reports := c.reports(ctx, sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
@@ -117,7 +117,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		}
 		at.options, at.filter = o, filter.New(at.batch, o)
 		e := reports.engine(c.inputFormat(), at)
-		e.end = func() { s.remember(at.filter) }
+		e.end = func() { s.add(at.filter.Unresolved()) }
 		if dumps != nil {
 			return dumps.behind(e)
 		}
@@ -145,7 +145,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return code, nil
 	case dumps != nil && dumps.failed:
 		return exitIO, nil
-	case c.strict && s.unresolved() > 0:
+	case c.strict && s.elements > 0:
 		return exitStrict, nil
 	}
 	return exitOK, nil
