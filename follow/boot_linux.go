@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime returns when the machine was started, in Unix seconds, as its clocks say: they answer
-// also in a sandbox that hides the boot ID below /proc/sys.
+// bootTime returns the time at which the machine was started, in Unix seconds, or 1 if the clock
+// cannot be read. It comes from clocks, which are readable even in a sandbox that hides the boot ID
+// below /proc/sys.
 func bootTime() int64 {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

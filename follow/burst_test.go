@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// A burst is a writer that is silent, writes all lines of a file at once and
-// rotates it at once: nothing but the moment of its creation leaves time to
-// open a file.
+// A burst is a writer that is silent for a while, then writes all lines of a file and rotates it at
+// once. A reader can open the file only in the moment after its creation.
 type burst struct {
 	t     *testing.T
 	path  string // as it is followed
@@ -36,14 +35,13 @@ type burstFile struct {
 	born, died time.Time
 }
 
-// burstMost is how many lines a file has at most.
+// burstMost is the largest number of lines in a file.
 const burstMost = 130
 
-// burstKept is how many rotated files exist at a time: each stays for 1 s at least.
+// burstKept is the number of rotated files that exist at a time: each stays for at least 1 s.
 const burstKept = 8
 
-// A burstStyle is a way to rotate. rotate takes the file away, of which the
-// lines are complete; create begins the next.
+// A burstStyle is a way to rotate. rotate moves the complete file away; create begins the next one.
 type burstStyle struct {
 	name   string
 	keep   int // files that were rotated and exist
@@ -196,12 +194,12 @@ func (b *burst) rotations(n int) {
 	b.write(1)
 }
 
-// A burstLoss is what of the lines did not arrive as they should.
+// A burstLoss counts the lines that did not arrive as they should.
 type burstLoss struct {
-	lines     int // that did not arrive
-	files     int // of which some did not
-	parts     int // of which some did, and some did not
-	stayed    int // lines, of files that stayed for a second
+	lines     int // lines that did not arrive
+	files     int // files with such lines
+	parts     int // files of which some lines arrived and others did not
+	stayed    int // lost lines of files that existed for a second
 	doubled   int
 	unordered int
 }
@@ -250,7 +248,7 @@ func (b *burst) loss(printed string) (l burstLoss) {
 	return l
 }
 
-// missed returns how many files were told to have come and gone.
+// missed returns the number of files that were reported to have come and gone.
 func (l *log) missed() (n int) {
 	for line := range strings.Lines(l.told()) {
 		var files int
@@ -263,10 +261,10 @@ func (l *log) missed() (n int) {
 	return n
 }
 
-// Whatever the style of rotation, no line of a file that stays for a second is lost, none is
-// doubled or out of order, and a file that was not seen at all, because it was removed too soon for
-// a busy machine, is told. With TEST_LONG=1 a file is rotated 200 times, and no more is lost than
-// tail -F loses, which follows the same file.
+// In every style of rotation: no line of a file that stays for a second is lost, doubled or out of
+// order. A file that was never seen, because it was removed too soon for a busy machine, is
+// reported. With TEST_LONG=1 a file is rotated 200 times, and no more is lost than tail -F loses on
+// the same file.
 func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	rotations, polls := 6, []bool{false}
 	if long() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// changing is a sink whose context changes although nothing is written.
+// changing is a sink whose context changes without a write.
 type changing struct {
 	mu      sync.Mutex
 	context string

@@ -20,7 +20,7 @@ func setTime(t *testing.T, path string, at time.Time) {
 	}
 }
 
-// clocks are what the clock does before the files of a test are written.
+// clocks are changes of the clock before the files of a test are written.
 var clocks = map[string]func(now time.Time, i int) time.Time{
 	"set back":     func(now time.Time, i int) time.Time { return now.Add(-time.Hour + time.Duration(i)*time.Second) },
 	"set forward":  func(now time.Time, i int) time.Time { return now.Add(time.Hour + time.Duration(i)*time.Second) },
@@ -35,8 +35,8 @@ var rotatedAs = map[string]func(path string, i, n int) string{
 	"dated":   func(path string, i, n int) string { return fmt.Sprintf("%s-2026010%d", path, 1+i) },
 }
 
-// A clock that is set while files are rotated, and files of one tick of it, cost no line and no
-// order, between two looks and between two runs. What was there before is not read.
+// If the clock is set during rotations, or files have the same time stamp, no line is lost or out
+// of order, between two looks and between two runs. Older files are not read.
 func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	const files = 4
 	for clock, timeOf := range clocks {
@@ -90,8 +90,8 @@ func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	}
 }
 
-// A generation that was read is gone when the next run begins: those that came after it keep their
-// order, though their last changes are of one tick.
+// If a file that was read is gone when the next run begins, the files after it keep their order,
+// even with the same time stamp.
 func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -111,7 +111,7 @@ func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
 	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\nsix\n")
 }
 
-// An archive that somebody unpacks beside the log is not one of its lines.
+// An archive that someone unpacks in the log's folder is not taken for a part of the log.
 func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -131,8 +131,8 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	r.expect(path, "one\ntwo\nthree\nfour\n")
 }
 
-// A link that goes to other files while nobody looks: the rest of the old one is read, and those
-// between.
+// A symbolic link leads to other files before the next look: the rest of the old file is read, and
+// then the files in between.
 func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -168,7 +168,7 @@ func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	}
 }
 
-// A stepper gives turns to one source, so that a test may age its files.
+// A stepper runs turns of one source, so that a test may age its files.
 type stepper struct {
 	*log
 	t *testing.T
@@ -191,7 +191,7 @@ func newStepper(t *testing.T, path string, o Options) *stepper {
 	return x
 }
 
-// read gives turns until there is nothing more, and compares.
+// read runs turns until there is nothing more, and compares.
 func (x *stepper) read(want string) {
 	x.t.Helper()
 	buf := make([]byte, readSize)
@@ -210,7 +210,7 @@ func (x *stepper) read(want string) {
 	x.t.Fatal("no end of turns")
 }
 
-// age makes the rotated files such that have not grown, nor been looked at, for a while.
+// age makes the rotated files look as if they had neither grown nor been examined for a while.
 func (x *stepper) age(by time.Duration) {
 	for _, g := range x.s.old {
 		g.moved = g.moved.Add(-by)
@@ -218,8 +218,8 @@ func (x *stepper) age(by time.Duration) {
 	}
 }
 
-// A file that was renamed is read until it is removed, however late something is written to it, or
-// for as long as the user said. It is found again if something comes later still.
+// A renamed file is read until it is removed, or for as long as Options.RotateWait, however late a
+// line is written to it. If a later line comes, the file is found again.
 func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 	}
 }
 
-// However many files were rotated, some are kept open, and the others are looked at when another is
-// rotated.
+// Whatever the number of rotated files, some are kept open, and the others are examined when
+// another file is rotated.
 func TestFewRotatedFilesAreKeptOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "first\n")

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// copyWindow is how many bytes before the end of the shorter of two files are
-// compared.
+// copyWindow is the number of bytes that are compared, before the end of the shorter of two files.
 const copyWindow = 4 << 10
 
-// sameUpTo reports whether the first n bytes of g and old are the same, as far as their heads and
-// the last bytes of those tell, which it returns.
+// sameUpTo reports whether the first n bytes of g and old are the same, judged by their heads and
+// the last bytes before n, which it returns.
 func (g *generation) sameUpTo(old *generation, n int64) (last []byte, same bool) {
 	head := min(len(g.head), len(old.head))
 	if n == 0 || !bytes.Equal(g.head[:head], old.head[:head]) {
@@ -30,9 +29,9 @@ func (g *generation) sameUpTo(old *generation, n int64) (last []byte, same bool)
 	return a, bytes.Equal(a, b)
 }
 
-// copies reports whether one of g and old is a copy of the other, or of its
-// beginning. Files in which all lines are the same may have come one after the
-// other as well.
+// copies reports whether one of g and old is a copy of the other, or of its beginning. Files in
+// which all compared lines are equal are not taken for copies: such lines may simply have been
+// logged again.
 func (g *generation) copies(old *generation) bool {
 	last, same := g.sameUpTo(old, min(g.size, old.size))
 	if !same {
@@ -48,16 +47,15 @@ func (g *generation) copies(old *generation) bool {
 	return false
 }
 
-// isCopy reports whether g is a copy of before, or of another file that was read
-// just now.
+// isCopy reports whether g is a copy of before, or of one of the rotated files that are still open.
 func (s *source) isCopy(g, before *generation) bool {
 	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
 }
 
-// copiesOf returns the files that hold what g held before it was truncated, perhaps several times
-// since it was read last, the oldest first: the first may be open after what was written of g. They
-// were not read, and are claimed. continued says that a copy has all that was read of g. The error is
-// errLater.
+// copiesOf returns the copies of what g held before it was truncated, perhaps several times since
+// the last read, the oldest first. They are open, claimed and not yet read. The first one may be
+// open at the offset up to which g was read; continued reports whether such a copy, with all that
+// was read of g, exists. The only error is errLater.
 func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, err error) {
 	beside, err := s.steady()
 	if err != nil {
@@ -81,7 +79,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		_, known := s.f.files.get(copied)
 		switch {
 		case known || copied.size == 0:
-		case copied.mtime.Before(s.read.Add(-time.Minute)): // it was made before
+		case copied.mtime.Before(s.read.Add(-time.Minute)): // made before g was last read
 		case g.look > 0 && rest < 0 && copied.continues(g):
 			if copied.size > g.off && copied.seek(g.off) == nil && s.f.files.claim(copied, s) == nil {
 				rest = len(copies)
@@ -90,7 +88,8 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 			}
 			s.f.files.leave(s, copied)
 			continued = true
-		case now == nil || now.id != g.id: // it may have come after g
+		// g was replaced, so the file may be a later one and not a copy
+		case now == nil || now.id != g.id:
 		case s.isOfNow(copied, now):
 		case !s.isCopy(copied, nil) && s.f.files.claim(copied, s) == nil:
 			copies = append(copies, copied)
@@ -110,8 +109,8 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 	return copies, continued, nil
 }
 
-// isOfNow reports whether copied is a copy of what the file holds now: it is being made, or the file
-// is to be truncated only then.
+// isOfNow reports whether copied is a copy of the current content of the file: then the copy is
+// being made, and the truncation follows.
 func (s *source) isOfNow(copied, now *generation) bool {
 	if copied.size > now.size {
 		return false
@@ -120,7 +119,7 @@ func (s *source) isOfNow(copied, now *generation) bool {
 	return same
 }
 
-// continues reports whether g holds what was seen of old.
+// continues reports whether g holds all bytes that were read of old.
 func (g *generation) continues(old *generation) bool {
 	if g.size < old.look || !bytes.HasPrefix(g.head, old.head) || len(old.recent) == 0 {
 		return false

@@ -13,33 +13,42 @@ import (
 	"time"
 )
 
-// Limits of what is looked at, with unit and reason.
+// Limits of looks at the file system, with unit and reason.
 const (
-	listCheap        = 2 * time.Millisecond // a folder that is listed faster is listed whenever it has changed
-	listShare        = 16                   // a larger one that changes all the time is listed for at most 1/16 of it
-	coarseStep       = 3 * time.Second      // of the clock of a file system that has no fractions of a second: FAT counts 2 s
-	manyDescriptors  = 1 << 20              // as good as no limit
-	spareDescriptors = 512                  // that are left to debug files and connections, of many
-	maxHeld          = 8                    // files of one name that were rotated and are kept open: others are looked at when their folder changes
-	safetyShare      = 100                  // files for each poll interval between two looks at all: they take 1/100 of a processor
-	maxMissing       = 3                    // times that a closed file is not among those of its folder before it counts as removed
-	lateInterval     = time.Second          // between two looks at a rotated file that has not grown for long
-	pollShare        = 1000                 // files for each poll interval between two looks, if no events come
-	hurryShare       = 5                    // looks in an interval at a file that was rotated lately, if no events come
-	eventDelay       = 2 * time.Second      // that events may take, on a busy machine
-	hurryTime        = 10 * time.Second     // after a rotation
+	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
+	// a larger folder that changes all the time is listed for at most 1/16 of the time
+	listShare = 16
+	// longest step of the clock of a file system without fractions of a second: that of FAT has 2 s
+	coarseStep       = 3 * time.Second
+	manyDescriptors  = 1 << 20 // in effect no limit
+	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
+	// rotated files of one name that are kept open; others are examined when their folder changes
+	maxHeld = 8
+	// files for each poll interval between two looks at all of them: that takes 1/100 of a
+	// processor
+	safetyShare = 100
+	// searches that may miss a closed file in its folder before it is taken to be removed
+	maxMissing = 3
+	// between two looks at a rotated file that has not grown for long
+	lateInterval = time.Second
+	// files for each poll interval between two looks at them, if no events arrive
+	pollShare = 1000
+	// looks per interval at a file that was rotated lately, if no events arrive
+	hurryShare = 5
+	eventDelay = 2 * time.Second  // longest delay of events on a busy machine
+	hurryTime  = 10 * time.Second // how long after a rotation these extra looks continue
 )
 
-// A disk is what all sources share of the file system: listings of folders, and the number of
-// files that are open. Many goroutines may use it.
+// A disk is the state of the file system that all sources share: listings of folders, and the
+// number of open files. It is safe for concurrent use.
 type disk struct {
-	room  int64                // files that may be open before those read to their end are closed
-	full  func()               // called once, when there are more
+	room  int64                // open files above which those read to their end are closed
+	full  func()               // called once, when there are more than that
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
-	since func() time.Duration // a clock that is never set
+	since func() time.Duration // a monotonic clock
 
-	listings, opens atomic.Int64 // so far; of interest for tests
+	listings, opens atomic.Int64 // totals, used by tests
 
 	mu      sync.Mutex
 	folders map[string]*folder
@@ -50,41 +59,42 @@ func newDisk(full func()) *disk {
 	return &disk{room: descriptors(), full: full, since: func() time.Duration { return time.Since(begin) }, folders: make(map[string]*folder)}
 }
 
-// A folder is the listing of one folder.
+// A folder is the cached listing of one folder.
 type folder struct {
-	mu     sync.Mutex
-	silent bool          // the system tells nothing of what others do in it: what stat says may be old
-	state  folderState   // when it was looked at last
-	seen   time.Duration // when it was in that state first
-	listed folderState   // before it was listed last
-	begun  time.Duration // when it was listed last, and how long that took
-	took   time.Duration
-	used   time.Duration // when it was asked for last
-	sure   bool          // what changes after the listing changes the state, too
+	mu sync.Mutex
+	// no events arrive from it, as on a network file system, so its cached state may be old
+	silent bool
+	state  folderState   // at the last look
+	seen   time.Duration // time at which that state was first seen
+	listed folderState   // state before the last listing
+	begun  time.Duration // start of the last listing; -1: never listed
+	took   time.Duration // duration of the last listing
+	used   time.Duration // time of the last question for it
+	sure   bool          // any change after the listing changes the state
 	names  []string      // sorted; never modified
 	err    error
 }
 
-// A folderState changes whenever a name comes, goes or changes in a folder, but for changes within
-// one step of the file system's clock.
+// A folderState changes whenever a name is added, removed or changed in a folder, except for two
+// changes within one step of the file system's clock.
 type folderState struct {
 	id       fileID
 	modified time.Time
 }
 
-// A listing is what a folder held at a moment.
+// A listing holds the names in a folder at one moment.
 type listing struct {
 	names []string
-	begun time.Duration // tells listings of a folder apart
-	sure  bool          // the folder is as it was then if a later call returns the same
+	begun time.Duration // identifies the listing among those of its folder
+	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 
-// errLater reports that a large folder was listed just now, and changes all the time.
+// errLater reports that a large folder, which changes all the time, was listed a moment ago.
 var errLater = errors.New("listed too often")
 
-// list returns the names in dir. However many sources ask, a folder that does not change is listed
-// once; one that changes is listed again, but for at most 1/listShare of the time: then the error
-// is errLater.
+// list returns the names in dir. A folder that does not change is listed once, however many sources
+// ask. A large one that changes all the time is listed for at most 1/listShare of the time; until
+// then the error is errLater.
 func (d *disk) list(dir string) (listing, error) {
 	asked := d.since()
 	d.mu.Lock()
@@ -141,7 +151,7 @@ func readNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// beginning returns those of the names of l that begin with prefix.
+// beginning returns the names in l that begin with prefix.
 func (l listing) beginning(prefix string) []string {
 	from, _ := slices.BinarySearch(l.names, prefix)
 	rest := l.names[from:]
@@ -160,7 +170,7 @@ func (l listing) has(name string) bool {
 	return found
 }
 
-// forgetFolders drops listings that nobody asked for in the last while.
+// forgetFolders drops listings that were not asked for since vanish.
 func (d *disk) forgetFolders() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,20 +184,20 @@ func (d *disk) forgetFolders() {
 	}
 }
 
-// A handle is a regular file that may be closed while nothing is read of it, and is opened again
-// when something is. One goroutine at a time may use it.
+// A handle is a regular file that may be closed while it is not read, and is opened again by the
+// next read. It is not safe for concurrent use.
 type handle struct {
 	disk *disk
 	id   fileID
-	name string   // under which it was found last
-	f    *os.File // nil: it is closed
+	name string   // path at which it was last found
+	f    *os.File // nil while it is closed
 }
 
-// errMoved reports that a file that was closed is not where it was.
+// errMoved reports that a closed file is no longer at its path.
 var errMoved = errors.New("is no longer under its name")
 
-// openHandle opens path if it is a regular file. Nothing else is opened: that alone may do harm, or
-// never return.
+// openHandle opens path if it is a regular file. It opens nothing else: to open a device can have
+// an effect, or never return.
 func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	d.opens.Add(1)
 	f, info, err := openRegular(path)
@@ -203,7 +213,7 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	return &handle{d, identify(f, info), path, f}, info, nil
 }
 
-// tell calls full, once: there is no room for more files.
+// tell calls full, at most once, to report that too many files are open.
 func (d *disk) tell() {
 	if !d.tight.Swap(true) && d.full != nil {
 		d.full()
@@ -232,7 +242,7 @@ func (h *handle) file() (*os.File, error) {
 	return h.f, nil
 }
 
-// ReadAt is that of os.File.
+// ReadAt implements [io.ReaderAt]. It opens the file again if it is closed.
 func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	f, err := h.file()
 	if err != nil {
@@ -241,7 +251,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReadAt(p, off)
 }
 
-// Stat is that of os.File.
+// Stat returns the state of the open file. It opens the file again if it is closed.
 func (h *handle) Stat() (fs.FileInfo, error) {
 	f, err := h.file()
 	if err != nil {
@@ -250,7 +260,7 @@ func (h *handle) Stat() (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// Close gives the descriptor back; the next use opens the file again.
+// Close releases the descriptor; the next use opens the file again.
 func (h *handle) Close() {
 	if h.f != nil {
 		h.f.Close()
@@ -259,14 +269,14 @@ func (h *handle) Close() {
 	}
 }
 
-// descriptors returns how many files may be open, of those that the system allows: the rest is for
-// debug files, connections, and files that are looked at in passing.
+// descriptors returns the number of log files that may be open. It is below the system's limit,
+// which also covers debug files, connections, and files that are only checked.
 func descriptors() int64 {
 	n := descriptorLimit()
 	return max(n/2, n-spareDescriptors, 1)
 }
 
-// tellFull reports that files take turns.
+// tellFull reports that more files are read than can be open.
 func (f *Follower) tellFull() {
 	f.tell(Event{Message: fmt.Sprintf("more files are read than may be open at once (%d of ulimit -n): they are closed and opened in turn; one that is removed while it is closed loses what was not read", f.disk.room)})
 }

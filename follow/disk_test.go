@@ -39,7 +39,8 @@ func (l *log) printed() (n int) {
 	return n
 }
 
-// However many files of a folder are followed, it is listed once, and each file is opened once.
+// Whatever the number of followed files in a folder, it is listed once, and each file is opened
+// once.
 func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	const files = 2000
 	dir, paths := many(t, files)
@@ -73,7 +74,7 @@ func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	}
 }
 
-// When all files of a folder are rotated, it is listed for a round of looks, not for each file.
+// If all files of a folder are rotated, it is listed once for a round of looks, not for each file.
 func TestAFolderIsListedForARoundOfRotations(t *testing.T) {
 	const files, rounds = 300, 3
 	_, paths := many(t, files)
@@ -147,8 +148,8 @@ type firstWrite struct {
 func (w firstWrite) Write(p []byte) (int, error) { w.first(); return w.w.Write(p) }
 func (w firstWrite) Close() error                { return w.w.Close() }
 
-// More files than may be open at once take turns: all are read, those that grow are opened again,
-// also under another name, and that is told once.
+// If there are more files than may be open at once, they take turns: all are read, those that grow
+// are opened again, even after a rename, and this is reported once.
 func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		const files, room = 300, 20
@@ -191,7 +192,7 @@ func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 	})
 }
 
-// What is removed while it is closed is told to be lost.
+// The unread part of a file that is removed while it is closed is reported as lost.
 func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -207,7 +208,7 @@ func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	})
 }
 
-// Files that came and went before they could be opened are counted by their events, and told.
+// Files that came and went before they could be opened are counted by their events and reported.
 func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	for gone, want := range map[int]string{
 		1: "app.log: a file had this name for so short a time that it could not be opened; what it held is lost",
@@ -231,7 +232,7 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	}
 }
 
-// A folder that changes is listed again, at once, whatever the step of its clock.
+// A folder that changes is listed again at once, whatever the resolution of its clock.
 func TestChangedFoldersAreListedAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := newDisk(nil)
@@ -253,7 +254,7 @@ func TestChangedFoldersAreListedAgain(t *testing.T) {
 	}
 }
 
-// A large folder that changes all the time does not cost more than a share of it.
+// Listings of a large folder that changes all the time take only a bounded share of the time.
 func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Duration(0)

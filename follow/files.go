@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// files are all files that are followed, were read, or are not to be read, by
-// all sources. Many goroutines may use it.
+// files records the files that any source reads, has read or must not read. It is safe for
+// concurrent use.
 type files struct {
 	mu   sync.Mutex
 	byID map[fileID]*record
 }
 
-// A record says what becomes of a file.
+// A record describes what a source does with a file.
 type record struct {
 	owner  *source
-	active bool // it is being read
-	read   bool // up to what mark says; else it was there before, and is no business of ours
-	mark   mark
+	active bool // the file is being read
+	// the file was read up to mark; otherwise it existed before and is not to be read
+	read bool
+	mark mark
 }
 
-// is reports whether g is the file of the record. One that is not open any more
-// may be gone, and its inode another's by now.
+// is reports whether g is the file of the record. An inode alone does not decide that: a file that
+// is no longer open may be gone, and its inode reused.
 func (r *record) is(g *generation) bool {
 	switch {
 	case r.active:
@@ -38,7 +39,8 @@ func (r *record) is(g *generation) bool {
 	return r.mark.sameBeginning(g) && (r.mark.Len > 0 || g.size == 0)
 }
 
-// claim says that s reads g, unless another does, or did.
+// claim records that s reads g. If another source reads it, or has read it, claim returns that
+// source and records nothing.
 func (f *files) claim(g *generation, s *source) (other *source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +51,7 @@ func (f *files) claim(g *generation, s *source) (other *source) {
 	return nil
 }
 
-// done says that g has been read as far as it will be.
+// done records that g has been read as far as it will be.
 func (f *files) done(g *generation) {
 	m, err := g.mark()
 	f.mu.Lock()
@@ -65,7 +67,7 @@ func (f *files) done(g *generation) {
 	}
 }
 
-// forget takes g out: it is to be read anew.
+// forget removes g, so that it is read from its beginning.
 func (f *files) forget(g *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +83,8 @@ func (f *files) add(s *source, m mark) {
 	}
 }
 
-// leave marks g as a file that s does not read: it was there before, or is a copy of lines that s has read.
+// leave records that s does not read g: the file is older than s, or a copy of lines that s has
+// read.
 func (f *files) leave(s *source, g *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,14 +93,14 @@ func (f *files) leave(s *source, g *generation) {
 	}
 }
 
-// drop forgets all files of s.
+// drop removes all files of s.
 func (f *files) drop(s *source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.byID, func(_ fileID, r *record) bool { return r.owner == s })
 }
 
-// get returns what is known of g.
+// get returns the record of g, if there is one.
 func (f *files) get(g *generation) (record, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +110,7 @@ func (f *files) get(g *generation) (record, bool) {
 	return record{}, false
 }
 
-// same reports whether c is known, and is what it was: then there is no need to open it.
+// same reports whether c has a record and has not changed since, so that it need not be opened.
 func (f *files) same(c sibling) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +118,7 @@ func (f *files) same(c sibling) bool {
 	return r != nil && (r.active || r.mark.Time.Equal(c.mtime) && r.mark.Off == c.size)
 }
 
-// closed returns what is known of a file that s has read and closed.
+// closed returns the record of a file that s has read and closed, if it is one.
 func (f *files) closed(id fileID, s *source) (record, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +128,7 @@ func (f *files) closed(id fileID, s *source) (record, bool) {
 	return record{}, false
 }
 
-// ignore marks c as a file that was there before s, and is not read.
+// ignore records that c is older than s and is not read.
 func (f *files) ignore(s *source, c sibling) {
 	if f.same(c) {
 		return
@@ -136,8 +139,8 @@ func (f *files) ignore(s *source, c sibling) {
 	}
 }
 
-// prune forgets files that s has read and that are neither siblings of it any
-// more, nor now.
+// prune removes the records of files that s has read and that are neither in there nor the file
+// now.
 func (f *files) prune(s *source, there []sibling, now *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,11 +151,10 @@ func (f *files) prune(s *source, there []sibling, now *generation) {
 	}
 }
 
-// wasRead remembers a file that s has read.
+// wasRead adds m to the files that s has read.
 func (s *source) wasRead(m mark) { s.done = append(s.done, m) }
 
-// gone takes those of the files that s has read that are not there any more from
-// its list and returns them.
+// gone removes from s.done the files that no longer exist, and returns them.
 func (s *source) gone(there []sibling, now *generation) (gone []mark) {
 	s.done = slices.DeleteFunc(s.done, func(m mark) bool {
 		id := fileID{m.Dev, m.Ino}
@@ -165,8 +167,8 @@ func (s *source) gone(there []sibling, now *generation) (gone []mark) {
 	return gone
 }
 
-// ignoreSiblings marks the siblings of s that were not written to since a time as older than s; all
-// of them if since is zero. It reports false if they cannot be listed now.
+// ignoreSiblings records that the siblings of s that were last written before since are older than
+// s; all of them if since is zero. It returns false if they cannot be listed now.
 func (s *source) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil {
@@ -183,17 +185,18 @@ func (s *source) ignoreSiblings(since time.Time) bool {
 	return true
 }
 
-// besideSize is how many bytes tell a sibling from others in a checkpoint.
+// besideSize is the length in bytes of a sibling's fingerprint in a checkpoint.
 const besideSize = 6
 
-// print returns the fingerprint of c, of inode and last change: a rotated file that is not written to
-// keeps it, also if its device gets another number.
+// print returns the fingerprint of c, from its inode and last change. A rotated file keeps it as
+// long as it is not written to, even if its device gets another number.
 func (c sibling) print() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", c.id.ino, c.mtime.UnixNano()))
 	return string(sum[:besideSize])
 }
 
-// known returns the fingerprints, for a checkpoint, of the siblings that are not read, or not again.
+// known returns the fingerprints, for a checkpoint, of the siblings that another run must not read.
+// It returns nil if the siblings are not known.
 func (s *source) known() *string {
 	if s.family == nil {
 		return nil
@@ -209,7 +212,7 @@ func (s *source) known() *string {
 	return &text
 }
 
-// inactive reports whether a file is known, and is not being read.
+// inactive reports whether a file has a record and is not being read.
 func (f *files) inactive(id fileID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,9 +220,10 @@ func (f *files) inactive(id fileID) bool {
 	return r != nil && !r.active
 }
 
-// knowBefore marks which of all are not read, as a checkpoint has it: those that were read, and the
-// siblings that it knows. What it does not know came later, whatever its time is. A checkpoint
-// without siblings was written by an earlier version: then files not written to since then are older.
+// knowBefore records which of all must not be read according to a checkpoint: the files it has as
+// read, and the siblings it lists. Files that it does not list are newer, whatever their time is. A
+// checkpoint without a list of siblings is from an earlier version: then files last written before
+// since are older.
 func (s *source) knowBefore(saved savedSource, all []*generation, since time.Time) {
 	var beside []string
 	if saved.Beside != nil {
@@ -239,7 +243,7 @@ func (s *source) knowBefore(saved savedSource, all []*generation, since time.Tim
 			m.Dev = g.id.dev
 			s.f.files.add(s, m)
 			s.done = append(s.done, m)
-		case i == 0 && g.name == s.path: // it has the name
+		case i == 0 && g.name == s.path: // the current file
 		case saved.Beside == nil && g.mtime.Before(since), slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.print()):
 			s.f.files.leave(s, g)
 		}

@@ -1,17 +1,13 @@
-// Package follow reads log files while they are written: each is one stream of
-// whole lines across append, truncation and rotation, with a checkpoint from
-// which another run goes on.
+// Package follow reads log files while they are written. It turns each into one stream of whole
+// lines across append, truncation and rotation, with a checkpoint from which another run continues.
 //
-// A file is followed by its name. What stands behind the name is decided by
-// what stat says, never by events, which only make it look sooner: one that is
-// lost costs time and no line. Of a file that was renamed or removed, what is
-// left is read before the one that took its place; generations that came and
-// went between two looks are found beside it, under the names that rotation
-// gives.
+// A file is followed by its name. The current file of a name is found by stat, never from events,
+// which only trigger a look: a lost event costs time, but no line. If a file was renamed or
+// removed, its rest is read before the file that took its place. Files that came and went between
+// two looks are found in the same folder, under the names that rotation gives.
 //
-// The package knows nothing of what lines hold. It gives them to a [Sink], which
-// prints them, and asks it for what another run has to know to go on behind
-// them.
+// The package does not interpret lines. It writes them to a [Sink], which prints them. It asks the
+// sink for the context that another run needs to continue after them.
 package follow
 
 import (
@@ -28,37 +24,50 @@ import (
 
 // Limits and intervals, one a line, with unit and reason.
 const (
-	readSize     = 256 << 10              // bytes a turn: the next file waits no longer than they take
-	takenSize    = 128 << 10              // bytes a turn if the reader of the output is asked what it has taken: so many come twice when it dies; more than rereadSize
-	workers      = 16                     // files whose lines are printed at once: one that waits for something must not hold up the others
-	headSize     = 256                    // bytes at the beginning of a file that say which it is
-	recentSize   = 64                     // bytes before the place of reading that are compared at each read: a file truncated and written anew has others
-	keepSize     = 4 << 10                // bytes of an unfinished line that are kept, in case that the file is truncated
-	rereadSize   = 64 << 10               // bytes of an unfinished line that are read again with what comes; of a longer one only what comes is searched for its end
-	lookBack     = 256 << 20              // bytes before the start that are read for their context and not printed
-	pollInterval = 250 * time.Millisecond // between looks where no events come
-	safetyPolls  = 8                      // every so many of them all files are looked at, events or not
-	pace         = 2 * time.Millisecond   // between two rounds of looks that events ask for: a writer of many short lines must not cost a look for each
-	settle       = 2                      // poll intervals without growth after which a rotated file is left although its successor is empty, or its last line has no end
-	linger       = 5 * time.Second        // without growth, that a rotated file is still read: other processes may not have noticed
-	maxKnown     = 8                      // generations of a file, already read, that a checkpoint lists
-	maxTries     = 20                     // looks at a folder whose files are being renamed just now
+	readSize = 256 << 10 // bytes a turn, after which the next file has its turn
+	// bytes a turn if Options.Taken is set: they are printed twice if the reader of the output
+	// dies; more than rereadSize
+	takenSize = 128 << 10
+	// files whose lines are printed at the same time: one that waits must not block the others
+	workers  = 16
+	headSize = 256 // bytes at the beginning of a file that identify it
+	// bytes before the read offset that are compared at each read: they differ in a file that was
+	// truncated and rewritten
+	recentSize = 64
+	keepSize   = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
+	// bytes of an unfinished line that are read again with the bytes that follow; of a longer line
+	// only new bytes are searched for its end
+	rereadSize = 64 << 10
+	// bytes before the start that are read for their context and not printed
+	lookBack     = 256 << 20
+	pollInterval = 250 * time.Millisecond // between two looks if no events arrive
+	// poll intervals between two looks at all files, in spite of events
+	safetyPolls = 8
+	// between two rounds of looks that events trigger: a writer of many short lines must not cost a
+	// look for each
+	pace = 2 * time.Millisecond
+	// poll intervals without growth after which a rotated file is left even if its successor is
+	// empty, or its last line has no end
+	settle = 2
+	// time without growth for which a rotated file is still read: a writer may not have noticed the
+	// rotation yet
+	linger   = 5 * time.Second
+	maxKnown = 8  // files already read that a checkpoint lists for each name
+	maxTries = 20 // tries to list a folder whose files are being renamed
 )
 
-// Start says where reading begins in files that are there already, and that no
-// checkpoint knows. A positive Start is a duration: files that were written to
-// that recently are read from their beginning, rotated ones too, others from
-// their end.
+// Start is the place at which reading begins in existing files that no checkpoint lists. A positive
+// Start is a duration: files last written within it are read from their beginning, rotated ones
+// too, and older files from their end.
 type Start time.Duration
 
-// The beginning, and the end. What stands before the end is read for its
-// context, as far as it is near, and not printed.
+// With End, the last 256 MiB before the end are read for their context and not printed.
 const (
 	Beginning Start = 0
 	End       Start = -1
 )
 
-// ParseStart reads beginning, end or a duration.
+// ParseStart parses "beginning", "end" or a positive duration such as 30m.
 func ParseStart(s string) (Start, error) {
 	switch s {
 	case "beginning":
@@ -83,112 +92,107 @@ func (s Start) String() string {
 	return time.Duration(s).String()
 }
 
-// Options say what a Follower follows, and how.
+// Options configure a Follower.
 type Options struct {
-	// Names are names of files, or patterns as of [path/filepath.Match]: files
-	// that match later are followed too, from their beginning, but for
-	// compressed ones. A name that exists is no pattern.
+	// Names are the names of files, or patterns as of [path/filepath.Match]. Files that match later
+	// are followed too, from their beginning, except compressed ones. A name that exists is not
+	// taken for a pattern.
 	Names []string
 
-	// Open returns what takes the lines of a file, when it is there for the
-	// first time.
+	// Open returns the sink for a file's lines. It is called when the file first exists.
 	Open func(name string) (*Sink, error)
 
-	// Start is where reading begins.
+	// Start is the place at which reading begins.
 	Start Start
 
-	// State is the file of the checkpoint; none if it is empty.
+	// State is the path of the checkpoint file; empty for none.
 	State string
 
-	// Poll says not to use the system's events on files.
+	// Poll turns off the system's events on files.
 	Poll bool
 
-	// Interval is the time between two looks at a file where no events come;
-	// 0: 250 ms.
+	// Interval is the time between two looks at a file without events. 0: 250 ms.
 	Interval time.Duration
 
-	// RotateWait is how long a file that was renamed is kept open after it grew last, in case that
-	// something is written to it late; 0: until it is removed. At most 8 of one name are kept open.
+	// RotateWait is how long a renamed file is kept open after its last growth, in case a late line
+	// is written to it. At most 8 files of one name are kept open. 0: until it is removed.
 	RotateWait time.Duration
 
-	// Workers is how many sinks may be at work at once, 0: 16.
+	// Workers is the number of sinks that may run at the same time. 0: 16.
 	Workers int
 
-	// Skip reports whether a file must not be followed, as the standard output
-	// of this very process. Nil: none.
+	// Skip reports whether a file must not be followed, such as this process's own standard output.
+	// Nil: no file is skipped.
 	Skip func(os.FileInfo) bool
 
-	// Taken returns how many bytes of the output its reader has taken, as
-	// [Sink.Written] counts them. Lines that were not taken do not count as
-	// printed in a checkpoint: if the reader dies, the next run prints them
-	// again. Nil: what was written is taken.
+	// Taken returns the number of bytes of the output that its reader has taken, in the same count
+	// as [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
+	// next run prints them again. Nil: all that was written is taken.
 	Taken func() int64
 
-	// Sync is called before what was written by then is made to count after a
-	// power cut too, and makes it last. Nil: nothing is to be done.
+	// Sync makes the output that was written so far durable, so that it survives a power cut. It is
+	// called before a checkpoint records that. Nil: nothing needs a sync.
 	Sync func() error
 
-	// Tell is called for what a user may want to know, from several goroutines.
-	// Nil: nobody does.
+	// Tell is called with messages for the user, from several goroutines. Nil: they are dropped.
 	Tell func(Event)
 }
 
-// A Sink takes the lines of one file. One goroutine at a time uses it, not
-// always the same.
+// A Sink takes the lines of one file. It is used by one goroutine at a time, though not always the
+// same.
 //
-// What is written are whole lines: each Write ends with a line end, but for a
-// line of more than 256 KiB, whose parts come one after the other, and for a
-// last line without an end, when Run ends. When Write returns, all has gone
-// where a reader finds it, or is part of what Context says. An error of Write
-// or Close ends Run.
+// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB comes in parts, one
+// after the other, and at the end of Run a last line may have no end. When Write returns, the bytes
+// must have been passed on to the output or be part of the result of Context. An error of Write or
+// Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
 	io.WriteCloser
 
-	// Written returns the place in the output after the last byte that this
-	// Sink has written, for [Options.Taken]. Nil: 0.
+	// Written returns the offset in the output after the last byte of this Sink, for
+	// [Options.Taken]. Nil: 0.
 	Written func() int64
 
-	// Rotated is called when the lines of another file follow, or those of the
-	// same after it was truncated. It returns the Sink for them; nil: this one.
-	// Processes that have not noticed yet may go on writing to the old file:
-	// what they write goes to the old Sink, which is closed some seconds later.
+	// Rotated is called before the lines of another file, or those of the same file after it was
+	// truncated. It returns the Sink for them; nil: this one. Processes that have not noticed the
+	// rotation may still write to the old file: such lines go to the old Sink, which is closed some
+	// seconds later.
 	Rotated func() (*Sink, error)
 
-	// Quiet says whether what is written from now on is to be read for its
-	// context only, and not printed. Nil: such lines are not written.
+	// Quiet is called before lines that are to be read for their context only and not printed, and
+	// before the first line that is to be printed again. Nil: quiet lines are not written to the
+	// Sink.
 	Quiet func(on bool)
 
-	// Context appends what another Sink has to know to go on behind what was
-	// written so far. It reports false if that cannot be said: then all of the
-	// file will be read again, quietly, as far as it was written. Nil: nothing
-	// is to be known.
+	// Context appends what another Sink must know to continue after the lines written so far. If it
+	// returns false, the next run reads all lines up to here again, quietly. Nil: a Sink needs no
+	// context.
 	Context func(dst []byte) (context []byte, ok bool)
 
-	// Changed reports, once, that what Context appends has changed although nothing was written: the
-	// sink has printed what it had kept. It must not wait. Nil: that does not happen.
+	// Changed reports, once, that the result of Context has changed without a Write, because the
+	// sink has printed lines that it had held back. It must not block. Nil: that does not happen.
 	Changed func() bool
 
-	// Restore gives a new Sink what Context of another has said. After an error
-	// it is as new, and the file is read again.
+	// Restore gives a new Sink the result of another Sink's Context. After an error the Sink must
+	// be as new, and the file is read again.
 	Restore func(context []byte) error
 
-	// Suspend is called in the place of Close when another run will go on
-	// behind what was written: it prints what is complete. Context is asked
-	// for after that. Nil: there is nothing to be printed.
+	// Suspend is called instead of Close if another run will continue after the lines written: it
+	// prints what is complete. Context is called after it. Nil: nothing is held back.
 	Suspend func() error
 }
 
-// An Event is something that a user may want to know.
+// An Event is a message for the user.
 type Event struct {
-	Name    string // of the file, as it was given; empty: of none
+	// of the file, as given in Options.Names or matched; empty if the event is about no file
+	Name    string
 	Message string // one line
-	Routine bool   // it is as it should be: a rotation
-	Lost    int64  // bytes that were seen in the file, and are lost
+	Routine bool   // expected, such as a rotation
+	Lost    int64  // bytes that were seen in the file and cannot be read any more
 }
 
-// A Follower follows files.
+// A Follower follows files. Its method Run may be called once.
 type Follower struct {
 	o        Options
 	patterns []string // absolute
@@ -196,20 +200,19 @@ type Follower struct {
 	files    files
 	disk     *disk
 	saver    *saver
-	open     func() (*fsnotify.Watcher, error) // the system's events; nil: none
+	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil: they are not used
 
-	// For the goroutine of Run.
+	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path
-	queue   []*source          // that wait for a worker
-	busy    int                // workers at work
+	queue   []*source          // sources waiting for a worker
+	busy    int                // sources that workers are processing
 	ran     bool
 	began   time.Time // when Run was called
 }
 
-// New returns a Follower, which continues where the checkpoint says. The error
-// is one of the options, or says that the checkpoint cannot be written, or that
-// something else is in its place, which is left as it is. A checkpoint that is
-// torn, or of another machine, is reported by Tell and not used.
+// New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
+// Options, if the checkpoint cannot be written, or if another file is at its path; that file is not
+// changed. A checkpoint that is torn, or from another machine, is reported by Tell and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -244,7 +247,7 @@ func New(o Options) (*Follower, error) {
 	return f, err
 }
 
-// check returns what is wrong with the options.
+// check returns an error for invalid options.
 func (o *Options) check() error {
 	switch {
 	case len(o.Names) == 0:
@@ -267,7 +270,7 @@ func (f *Follower) tell(e Event) {
 	}
 }
 
-// interval returns the time between two looks where no events come.
+// interval returns the time between two looks without events.
 func (f *Follower) interval() time.Duration {
 	if f.o.Interval > 0 {
 		return f.o.Interval
@@ -275,9 +278,9 @@ func (f *Follower) interval() time.Duration {
 	return pollInterval
 }
 
-// Save writes a checkpoint of what has been printed so far, which survives a
-// power cut. It may be called while Run is at work, and does not wait for sinks:
-// what one is just writing does not count.
+// Save writes a checkpoint of the lines printed so far, which survives a power cut. It may be
+// called during Run, by any goroutine. It does not wait for sinks: lines that one is writing at the
+// moment are left out.
 func (f *Follower) Save() error {
 	if err := f.saver.save(); err != nil {
 		return err

@@ -16,10 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a condition may take to become true on a busy machine.
+// patience is the longest time that a condition may take on a busy machine.
 const patience = time.Minute
 
-// A log records what sinks were given.
+// A log records what was written to sinks.
 type log struct {
 	mu     sync.Mutex
 	out    map[string]*bytes.Buffer // by name
@@ -58,10 +58,10 @@ func (l *log) open(name string) (*Sink, error) {
 	return &Sink{WriteCloser: r, Quiet: func(on bool) { r.quiet = on }}, nil
 }
 
-// A gate holds writing up until it is opened.
+// A gate blocks writes until it is opened.
 type gate struct {
 	opened  chan struct{}
-	waiting chan struct{} // closed when somebody does
+	waiting chan struct{} // closed when a writer is blocked
 	once    sync.Once
 }
 
@@ -69,7 +69,7 @@ func newGate() *gate { return &gate{opened: make(chan struct{}), waiting: make(c
 
 func (g *gate) open() { close(g.opened) }
 
-// gated is open with sinks that wait for the gate.
+// gated is an Options.Open whose sinks wait for the gate.
 func (l *log) gated(g *gate) func(string) (*Sink, error) {
 	return func(name string) (*Sink, error) {
 		sink, err := l.open(name)
@@ -97,7 +97,7 @@ func (l *log) tell(e Event) {
 	}
 }
 
-// of returns what was printed of a name.
+// of returns the output for a name.
 func (l *log) of(name string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +149,7 @@ func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running 
 	return r
 }
 
-// end ends it and returns its error.
+// end stops it and returns its error.
 func (r *running) end() error {
 	r.cancel()
 	err := <-r.done
@@ -167,7 +167,7 @@ func (r *running) until(what string, ok func() bool) {
 	}
 }
 
-// expect waits until so much was printed of a name as want has, and compares.
+// expect waits until the output for a name is as long as want, and compares them.
 func (r *running) expect(name, want string) {
 	r.t.Helper()
 	end := time.Now().Add(patience)

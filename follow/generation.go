@@ -13,40 +13,44 @@ import (
 	"time"
 )
 
-// A fileID tells files apart that exist at the same time: device and inode.
+// A fileID identifies a file among those that exist at the same time, by device and inode.
 type fileID struct{ dev, ino uint64 }
 
-// errIrregular says that a name stands for something that is no regular file.
+// errIrregular is wrapped by the error for a path that is not that of a regular file.
 var errIrregular = errors.New("not a regular file")
 
-// errTruncated says that what was read of a file is no longer what it holds.
+// errTruncated reports that a file no longer holds the bytes that were read of it.
 var errTruncated = errors.New("truncated")
 
-// A generation is one file that a name stood for, open.
+// A generation is one of the files that had a followed name, one after the other.
 type generation struct {
 	*handle
 	head  []byte  // its first bytes, headSize at most
-	out   *outlet // where its lines go
-	size  int64   // when it was looked at last
+	out   *outlet // for its lines
+	size  int64   // at the last look
 	mtime time.Time
-	gone  bool // it has no name any more
+	gone  bool // it was removed and has no name
 
-	off    int64  // of what is to be written next, the beginning of a line
-	look   int64  // how far the file was searched for the line's end
-	recent []byte // what stood before look: recentSize bytes, or the unfinished line if that has keepSize at most
+	off  int64 // of the next line to be written
+	look int64 // up to which the file was searched for the end of that line
+	// bytes before look: recentSize of them, or the unfinished line if that has at most keepSize
+	recent []byte
 
-	silent  int64     // lines that end up to here are quiet
-	skips   bool      // if these are many, the first of them need not be read
-	hole    bool      // the file began anew: zero bytes at its beginning are none of the log
-	moved   time.Time // when it grew last
-	looked  time.Time // for late lines
-	largest int64     // bytes that it held at the last look; more than were read, if that takes long
-	until   int64     // what is behind that may be younger than what another file has; 0: none is
-	copied  bool      // it is a copy, which does not grow
+	silent int64     // offset up to which lines are not printed
+	skips  bool      // if there are many quiet lines, the first may be skipped
+	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
+	moved  time.Time // time of the last growth
+	looked time.Time // time of the last look for late lines
+	// size at the last look; more than was read, if reading takes long
+	largest int64
+	// offset to which it may be read for now: bytes after it may be younger than lines in another
+	// file; 0: no limit
+	until  int64
+	copied bool // a copy of a truncated file, which does not grow
 }
 
-// openRegular opens path if it is a regular file. Nothing else is opened: that
-// alone may do harm, or never return.
+// openRegular opens path if it is a regular file. It opens nothing else: to open a device can have
+// an effect, or never return.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -60,7 +64,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err = f.Stat()
-	if err == nil && !info.Mode().IsRegular() { // it has changed in between
+	if err == nil && !info.Mode().IsRegular() { // it was replaced between the two checks
 		err = irregular(info)
 	}
 	if err != nil {
@@ -70,7 +74,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// irregular returns the error about what is no regular file.
+// irregular returns the error for a file that is not regular, with its type.
 func irregular(info fs.FileInfo) error {
 	what := "a device"
 	switch m := info.Mode(); {
@@ -84,8 +88,7 @@ func irregular(info fs.FileInfo) error {
 	return fmt.Errorf("%w but %s", errIrregular, what)
 }
 
-// openGeneration opens the file that path stands for, to be read from its
-// beginning.
+// openGeneration opens the file at path, to be read from its beginning.
 func (d *disk) openGeneration(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -99,8 +102,8 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 	return g, nil
 }
 
-// readHead reads more of the head if there is more. It returns errTruncated if
-// what was there is not there any more.
+// readHead extends the head if the file has grown. It returns errTruncated if the bytes of the head
+// have changed.
 func (g *generation) readHead() error {
 	if len(g.head) == headSize {
 		return nil
@@ -119,10 +122,10 @@ func (g *generation) readHead() error {
 
 func (g *generation) close() { g.Close() }
 
-// unfinished reports whether bytes were seen behind the last line end.
+// unfinished reports whether the file has bytes after the last line end.
 func (g *generation) unfinished() bool { return g.look > g.off }
 
-// seek makes reading go on at off, the beginning of a line.
+// seek sets the read offset to off, the beginning of a line.
 func (g *generation) seek(off int64) error {
 	before := make([]byte, min(off, recentSize))
 	if _, err := g.ReadAt(before, off-int64(len(before))); err != nil && err != io.EOF {
@@ -132,10 +135,10 @@ func (g *generation) seek(off int64) error {
 	return nil
 }
 
-// lines gives the whole lines that came since the last call to emit, at most
-// what buf holds, or one longer line. quiet says that they are not to be
-// printed. It reports whether there may be more, and errTruncated if what was
-// read before has changed; other errors are emit's, or of reading.
+// lines calls emit with the whole lines added since the last call: at most what fits into buf, or
+// one longer line in parts. quiet marks lines that are not to be printed. lines reports whether
+// there may be more. The error is errTruncated if bytes that were read have changed, or one of emit
+// or of reading.
 func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	info, err := g.Stat()
 	if err != nil {
@@ -152,7 +155,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 	before := g.largest
 	defer func() {
-		if err == nil { // else it may be of other lines by now
+		if err == nil { // else the size may be that of other content
 			g.largest = size
 		} else {
 			g.largest = before
@@ -170,7 +173,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		}
 	}
 
-	if g.look-g.off > rereadSize { // a hole has no line end
+	if g.look-g.off > rereadSize { // a hole has no line end, so it need not be searched
 		if at := skipHole(g.f, g.look, size); at > g.look+readSize {
 			g.look, g.recent = at, make([]byte, recentSize)
 			return true, nil
@@ -231,7 +234,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 // tail returns the last n bytes of b, or all.
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
-// remember keeps what is needed of b, which ends at g.look.
+// remember keeps the bytes that recent needs from b, which ends at g.look.
 func (g *generation) remember(b []byte) {
 	n := recentSize
 	if u := g.look - g.off; u > recentSize && u <= keepSize {
@@ -243,7 +246,7 @@ func (g *generation) remember(b []byte) {
 	}
 }
 
-// give gives whole lines, which begin at off, to emit.
+// give calls emit with whole lines that begin at off, first with those that are quiet.
 func (g *generation) give(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))
@@ -255,7 +258,7 @@ func (g *generation) give(off int64, lines []byte, emit func(p []byte, quiet boo
 		}
 		lines = lines[n:]
 		if len(lines) > 0 {
-			g.silent = 0 // the line that is unfinished there is printed
+			g.silent = 0 // the line that crosses the limit is printed
 		}
 	}
 	if len(lines) == 0 {
@@ -264,9 +267,8 @@ func (g *generation) give(off int64, lines []byte, emit func(p []byte, quiet boo
 	return emit(lines, false)
 }
 
-// longLine searches b, which was read at g.look, for the end of a line that is
-// too long to be read again each time; when it is there the line is given in
-// parts.
+// longLine searches b, which was read at g.look, for the end of a line that is too long to be read
+// again each time. If the end is found, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -277,8 +279,8 @@ func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []
 	return true, g.inParts(ctx, g.look+int64(i)+1, buf, emit)
 }
 
-// inParts gives what stands before end, the end of a line, in parts that
-// together are one line, whatever happens.
+// inParts emits the line that ends at end in parts. If it fails after the first part, it ends the
+// line with a line feed.
 func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit func(p []byte, quiet bool) error) error {
 	quiet := end <= g.silent
 	for at := g.off; at < end; {
@@ -304,16 +306,16 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 	return g.seek(end)
 }
 
-// skip leaves out quiet lines, if there are more than lookBack bytes of them.
+// skip skips quiet lines if there are more than lookBack bytes of them.
 func (g *generation) skip() error {
 	g.skips = false
 	if from := g.silent - lookBack; from > g.off {
-		return g.seek(from) // in the midst of a line, whose rest is quiet
+		return g.seek(from) // in the middle of a line, which is quiet
 	}
 	return nil
 }
 
-// endLine gives the unfinished line, and end behind it: nothing more is to come.
+// endLine emits the unfinished line, followed by end, when no more of it can come.
 func (g *generation) endLine(ctx context.Context, buf, end []byte, emit func(p []byte, quiet bool) error) error {
 	n := g.look - g.off
 	if n == 0 {
@@ -335,8 +337,7 @@ func (g *generation) endLine(ctx context.Context, buf, end []byte, emit func(p [
 	return g.give(off, append(buf[:m], end...), emit)
 }
 
-// kept returns the bytes of the unfinished line that were kept, and how many
-// were not.
+// kept returns the unfinished line from memory, or the number of its bytes if they were not kept.
 func (g *generation) kept() (line []byte, lost int64) {
 	n := g.look - g.off
 	if n > int64(len(g.recent)) {
@@ -345,19 +346,19 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// A mark is what a checkpoint says of a place in a file: which file it is, and
-// what stands around the place.
+// A mark is a place in a file as a checkpoint has it: which file it is, and hashes of the bytes
+// around the place.
 type mark struct {
 	Dev    uint64    `json:"dev"`
 	Ino    uint64    `json:"ino"`
 	Head   string    `json:"head"` // hash of the first bytes
-	Len    int       `json:"len"`  // how many
+	Len    int       `json:"len"`  // number of bytes in Head
 	Off    int64     `json:"off"`
 	Before string    `json:"before"` // hash of up to recentSize bytes before Off
 	Time   time.Time `json:"time"`   // of the file's last change
 }
 
-// mark returns the mark of where lines were written up to.
+// mark returns the mark of the place up to which lines were written.
 func (g *generation) mark() (mark, error) {
 	before := tail(g.recent, recentSize)
 	if n := min(g.off, recentSize); g.look != g.off || int64(len(before)) < n {
@@ -369,18 +370,19 @@ func (g *generation) mark() (mark, error) {
 	return mark{g.id.dev, g.id.ino, hash(g.head), len(g.head), g.off, hash(before), g.mtime}, nil
 }
 
-// hash tells bytes of a log apart without showing them.
+// hash identifies bytes of a log without disclosing them.
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:12])
 }
 
-// sameBeginning reports whether the file begins as that of m did.
+// sameBeginning reports whether the file begins as the file of m did.
 func (m mark) sameBeginning(g *generation) bool {
 	return m.Len >= 0 && len(g.head) >= m.Len && m.Off >= 0 && hash(g.head[:m.Len]) == m.Head
 }
 
-// holds reports whether all that was read of the file of m is in that of g.
+// holds reports whether g has all bytes that were read of the file of m, judged by its beginning
+// and the bytes before the place.
 func (m mark) holds(g *generation) bool {
 	if g.size < m.Off || !m.sameBeginning(g) {
 		return false

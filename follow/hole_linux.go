@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// skipHole returns where data begins in f, of size bytes, at or after off: size if none does, off if
-// the system does not tell.
+// skipHole returns the offset at or after off at which data begins in f, of size bytes. It returns
+// size if there is only a hole, and off if the system cannot tell.
 func skipHole(f *os.File, off, size int64) int64 {
 	at := off
 	if conn, err := f.SyscallConn(); err == nil {
@@ -23,7 +23,7 @@ func skipHole(f *os.File, off, size int64) int64 {
 	return at
 }
 
-// File systems that tell nothing of what other machines, or their server, do.
+// eventless lists the file systems without events for changes by other machines or by a server.
 var eventless = map[int64]bool{
 	unix.NFS_SUPER_MAGIC:   true,
 	unix.SMB_SUPER_MAGIC:   true,
@@ -41,10 +41,10 @@ var eventless = map[int64]bool{
 	0x01161970:             true, // GFS2
 	0x19830326:             true, // BeeGFS
 	0x786f4256:             true, // folders that VirtualBox shares
-	0x6a656a63:             true, // those of a Mac's virtual machine
+	0x6a656a63:             true, // folders shared with a virtual machine on a Mac
 }
 
-// hasEvents reports whether the system tells what happens in a folder.
+// hasEvents reports whether the system reports changes in a folder.
 func hasEvents(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) != nil || !eventless[int64(uint32(s.Type))]

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identify returns which file info is of; f is not used.
+// identify returns the ID of the file of info; f is not used.
 func identify(_ *os.File, info fs.FileInfo) fileID {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -20,7 +20,7 @@ func identify(_ *os.File, info fs.FileInfo) fileID {
 	return fileID{uint64(s.Dev), uint64(s.Ino)} // the types differ between systems
 }
 
-// links returns how many names the file has.
+// links returns the number of the file's names.
 func links(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)
@@ -28,7 +28,7 @@ func links(info fs.FileInfo) int {
 	return 1
 }
 
-// lookAt returns what stands behind path, symbolic links resolved.
+// lookAt returns the file at path, with symbolic links resolved.
 func lookAt(path string) (fileID, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -37,17 +37,17 @@ func lookAt(path string) (fileID, fs.FileInfo, error) {
 	return identify(nil, info), info, nil
 }
 
-// openFlags keep what is no regular file from holding up its opening, and from
-// becoming the terminal that controls the process.
+// openFlags are for files that may be replaced by something else: do not wait for a FIFO, and do
+// not take a controlling terminal.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// stateFlags open the state file for records to be appended, and nothing in its place.
+// stateFlags open the state file to append records, and follow no symbolic link.
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// planted reports whether info, of the file at path, is of a file that another user may have put
-// there for this one to use: in a folder in which all may make files but nobody removes those of
-// others, it belongs to neither this user nor the owner of the folder. Linux has the same rule for
-// files that are created, fs.protected_regular, where it is switched on.
+// planted reports whether another user may have put the file at path there for this user to use.
+// That is so in a folder in which everyone may create files and only owners may remove them, if the
+// file belongs to neither this user nor the owner of the folder. Linux has the same rule for
+// creating files (fs.protected_regular), where it is turned on.
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {
@@ -58,16 +58,17 @@ func planted(path string, info fs.FileInfo) bool {
 	return ok && ok2 && int(file.Uid) != os.Geteuid() && file.Uid != folder.Uid
 }
 
-// locks says that a file can be locked.
+// locks is true because files can be locked on this system.
 const locks = true
 
-// lockFile locks f until it is closed. It reports false if another has locked
-// it; a file system that has no locks has none that could be in the way.
+// lockFile locks f until it is closed. It returns false if another process has locked it. On a file
+// system without locks it returns true.
 func lockFile(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
 }
 
-// descriptorLimit returns how many files a process may have open.
+// descriptorLimit returns the number of files that a process may have open, at most
+// manyDescriptors.
 func descriptorLimit() int64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > manyDescriptors {

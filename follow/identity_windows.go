@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// identify returns which file f is.
+// identify returns the ID of the file f.
 func identify(f *os.File, _ fs.FileInfo) fileID {
 	var d syscall.ByHandleFileInformation
 	if f == nil || syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &d) != nil {
@@ -15,11 +15,10 @@ func identify(f *os.File, _ fs.FileInfo) fileID {
 	return fileID{uint64(d.VolumeSerialNumber), uint64(d.FileIndexHigh)<<32 | uint64(d.FileIndexLow)}
 }
 
-// links returns how many names the file has, as far as it matters: one that is
-// open keeps its name.
+// links returns 1: an open file cannot lose its name on this system.
 func links(fs.FileInfo) int { return 1 }
 
-// lookAt returns what stands behind path, symbolic links resolved.
+// lookAt returns the file at path, with symbolic links resolved.
 func lookAt(path string) (fileID, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,13 +36,13 @@ const openFlags = os.O_RDONLY
 
 const stateFlags = os.O_RDWR | os.O_APPEND
 
-// planted reports false: files for all are in no folder that a state file would be kept in.
+// planted returns false: state files are not kept in folders in which everyone may create files.
 func planted(string, fs.FileInfo) bool { return false }
 
-// locks says that a file can be locked: here one that is open cannot be renamed.
+// locks is false because an open file cannot be renamed on this system.
 const locks = false
 
 func lockFile(*os.File) bool { return true }
 
-// descriptorLimit returns how many files a process may have open.
+// descriptorLimit returns the number of files that a process may have open.
 func descriptorLimit() int64 { return manyDescriptors }

@@ -12,49 +12,54 @@ import (
 	"time"
 )
 
-// A state file is a journal: records of two lines each, a head with the hash of the other line,
-// and JSON. The first record holds all files, each later one those that have changed since. A
-// record is appended without a sync, which survives the death of the process but not that of the
-// machine; now and then a mark says that the records up to a place were synced, after the output
-// was. So when the machine was started since, the records count up to the last mark.
+// A state file is a journal of records. A record has two lines: a head with the hash of the second
+// line, and JSON. The first record lists all files, each later one those that have changed since.
+// Records are appended without a sync, so they survive the death of the process, but not that of
+// the machine. From time to time a mark records that the records before it were synced, after the
+// output was. If the machine was restarted since, only records before the last mark are valid.
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
-	stateMode    = fs.FileMode(0o600) // the journal has names of files and programs
-	maxState     = 128 << 20          // bytes of a state file: the names of some 200,000 files
-	maxContexts  = 16 << 20           // bytes of what sinks have to know, of all files; the lines of further ones are read again
-	compactSize  = 1 << 20            // bytes of a journal below which it is not written anew
-	compactTimes = 4                  // times the size of its first record, from which a larger journal is written anew
-	bootStep     = 2                  // seconds that two readings of the time of the machine's start may differ
+	stateMode    = fs.FileMode(0o600) // it has names of files and programs
+	// bytes of a state file: enough for the names of some 200,000 files
+	maxState = 128 << 20
+	// bytes of context of all files; beyond it the lines of a file are read again
+	maxContexts = 16 << 20
+	compactSize = 1 << 20 // bytes of a journal below which it is not rewritten
+	// a larger journal is rewritten at this many times the size of its first record
+	compactTimes = 4
+	bootStep     = 2 // seconds by which two readings of the machine's start time may differ
 )
 
 // A checkpoint is one record of a journal.
 type checkpoint struct {
-	Version int               `json:"v"`
-	Host    string            `json:"host,omitempty"` // hash of the machine's ID
-	Boot    int64             `json:"boot,omitempty"` // when the machine was started, in Unix seconds; 0 in the first record, which was synced
-	Synced  int64             `json:"synced,omitempty"`
-	Time    time.Time         `json:"time"`            // when it was written
-	Names   []string          `json:"names,omitempty"` // patterns that were followed
-	Files   []json.RawMessage `json:"files,omitempty"` // savedSource each
-	Gone    []string          `json:"gone,omitempty"`  // paths that are not followed any more
+	Version int    `json:"v"`
+	Host    string `json:"host,omitempty"` // hash of the machine's ID
+	// start of the machine in Unix seconds; 0 in the first record, which was synced
+	Boot int64 `json:"boot,omitempty"`
+	// size of the journal up to which it was synced; 0 if this record is not a mark
+	Synced int64             `json:"synced,omitempty"`
+	Time   time.Time         `json:"time"`            // of writing
+	Names  []string          `json:"names,omitempty"` // the patterns that were followed
+	Files  []json.RawMessage `json:"files,omitempty"` // savedSource each
+	Gone   []string          `json:"gone,omitempty"`  // paths that are no longer followed
 }
 
-// savedSource is what a record holds of one name.
+// savedSource is the entry of one name in a record.
 type savedSource struct {
 	Path    string         `json:"path"`
-	Reading []savedReading `json:"reading,omitempty"` // the oldest first; the last has the name, or had it
+	Reading []savedReading `json:"reading,omitempty"` // oldest first; the last has the name, or had it
 	Read    []mark         `json:"read,omitempty"`    // files that are not to be read again
 	Context string         `json:"context,omitempty"` // for the lines after all of them
-	Real    string         `json:"real,omitempty"`    // what the name stood for
-	Beside  *string        `json:"beside,omitempty"`  // the siblings that are not to be read
+	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
+	Beside  *string        `json:"beside,omitempty"`  // fingerprints of the siblings that are not to be read
 }
 
 // savedReading is a place in a file up to which lines were printed.
 type savedReading struct {
 	mark
-	Replay bool  `json:"replay,omitempty"` // the lines before are to be read again, quietly
-	Quiet  int64 `json:"quiet,omitempty"`  // up to where lines are not printed
+	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
+	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
 }
 
 var (
@@ -63,18 +68,19 @@ var (
 	errTooLarge = errors.New("larger than any checkpoint")
 )
 
-// A journal is what a state file holds.
+// A journal is the content of a state file.
 type journal struct {
-	checkpoint                            // of the first record, but for Time, which is the last one's
+	checkpoint                            // of the first record, with the Time of the last
 	files      map[string]json.RawMessage // by path
 	size       int64                      // bytes of the file
 	first      int64                      // bytes of its first record
-	continues  bool                       // further records may be appended: the machine was not started since
-	torn       bool                       // there are bytes after its records
-	damaged    bool                       // a whole record is among them
+	// further records may be appended: the machine was not restarted since
+	continues bool
+	torn      bool // there are bytes after the last valid record
+	damaged   bool // a complete but invalid record is among them
 }
 
-// readJournal reads a state file that is open. boot is when the machine was started.
+// readJournal reads an open state file. boot is the start time of the machine.
 func readJournal(f *os.File, boot int64) (journal, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -91,8 +97,8 @@ func readJournal(f *os.File, boot int64) (journal, error) {
 	return parseJournal(data[:n], boot)
 }
 
-// parseJournal reads the bytes of a state file. It ends at the first record that is torn, as one
-// is in whose midst the process was killed.
+// parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
+// such as one whose writer was killed.
 func parseJournal(data []byte, boot int64) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign
@@ -147,12 +153,13 @@ func parseJournal(data []byte, boot int64) (j journal, err error) {
 	return j, nil
 }
 
-// sameBoot reports whether two times of the machine's start are of one start. Two starts are as far
-// apart as the machine has run; a clock that was set makes one start look like two, which costs
-// lines that come twice and none that are lost.
+// sameBoot reports whether two readings of the machine's start time are of the same start. If the
+// clock was set in between, one start looks like two: then lines are printed twice, and none is
+// lost.
 func sameBoot(a, b int64) bool { return max(a-b, b-a) <= bootStep }
 
-// nextRecord reads the record at the beginning of data. Its size is 0 if there is no whole one.
+// nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
+// complete one.
 func nextRecord(data []byte) (c checkpoint, size int) {
 	head, rest, _ := bytes.Cut(data, []byte{'\n'})
 	body, _, ended := bytes.Cut(rest, []byte{'\n'})
@@ -166,10 +173,10 @@ func nextRecord(data []byte) (c checkpoint, size int) {
 	return c, size
 }
 
-// stateHead is the first line of a record.
+// stateHead returns the first line of a record.
 func stateHead(body []byte) string { return stateMagic + hash(body) }
 
-// appendRecord appends c to dst as it stands in a state file.
+// appendRecord appends the record of c to dst.
 func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
 	c.Version = stateVersion
 	files := c.Files
@@ -178,7 +185,7 @@ func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	if len(files) > 0 { // they are JSON already: to be marshalled they would all be read again
+	if len(files) > 0 { // json.Marshal would parse each of them again
 		body = append(body[:len(body)-1], `,"files":[`...)
 		for i, raw := range files {
 			if i > 0 {
@@ -192,7 +199,7 @@ func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
 	return append(append(dst, body...), '\n'), nil
 }
 
-// openState opens the state file. It follows no symbolic link, and takes nothing that another user
+// openState opens the state file. It follows no symbolic link, and refuses a file that another user
 // may have planted in a folder for all.
 func openState(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
@@ -226,7 +233,8 @@ var (
 	errPlanted = errors.New("another user's, in a folder in which all may write: use a folder of your own")
 )
 
-// refused reports whether err says that the state file is somebody's, to be left as it is.
+// refused reports whether err means that the file may belong to someone else and must be left as it
+// is.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{errIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
 }

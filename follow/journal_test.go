@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// entry is what a record holds of a file, here.
+// entry is the test's form of a file's entry in a record.
 func entry(path string, off int64) json.RawMessage {
 	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
 }
 
-// A state file is what its records say together, up to the first that is torn, or that may say more
-// than the output that survived a power cut.
+// The content of a state file is the sum of its records, up to the first that is torn, or that may
+// be ahead of the output after a power cut.
 func TestJournalsAreFolded(t *testing.T) {
 	const boot = 1000
 	whole := checkpoint{Names: []string{"*"}, Files: []json.RawMessage{entry("a", 1), entry("b", 1)}}
@@ -105,7 +105,7 @@ func TestJournalsAreFolded(t *testing.T) {
 	}
 }
 
-// The bytes of a state file may be any: what is read of them is a prefix of whole records.
+// For any bytes in a state file, the records read are a prefix of the complete ones.
 func FuzzJournal(f *testing.F) {
 	b, err := appendRecord(nil, checkpoint{Files: []json.RawMessage{entry("a", 1)}})
 	if err == nil {
@@ -133,8 +133,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// What is in the place of a checkpoint and is none is somebody's: nothing is followed, and it is
-// left as it is.
+// A file at the checkpoint's path that is not a checkpoint may be someone's: nothing is followed,
+// and the file is not changed.
 func TestWhatIsNoCheckpointIsKept(t *testing.T) {
 	const text = "somebody's\n"
 	for name, test := range map[string]struct {
@@ -187,7 +187,7 @@ func sparse(path, head string, size int64) error {
 	return os.Truncate(path, size)
 }
 
-// tree returns what is in a folder: of each name what it is, and of files how long and how they begin.
+// tree returns the names in a folder with their types, and the sizes and first bytes of files.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -212,7 +212,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// An empty file in the checkpoint's place is nobody's.
+// An empty file at the checkpoint's path is used.
 func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -222,7 +222,7 @@ func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
 	again(t, newLog(), Options{Names: []string{path}, State: state}, path, "")
 }
 
-// testSaver returns a saver, with a checkpoint of one file, whose syncs are counted.
+// testSaver returns a saver, with a checkpoint of one file, that counts its syncs.
 func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	t.Helper()
 	syncs = new(int)
@@ -234,13 +234,13 @@ func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	return w, syncs
 }
 
-// at is an entry of a source, of which all up to off was printed.
+// at returns an entry of a source that was printed up to off.
 func at(path string, off int64) savedSource {
 	return savedSource{Path: path, Reading: []savedReading{{mark: mark{Off: off}}}}
 }
 
-// offsets returns up to where the files of a state file were printed, by path. boot is when the
-// machine was started, if its clock is not to be asked.
+// offsets returns the offset up to which each file of a state file was printed, by path. boot is
+// the machine's start time, in place of the clock's.
 func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
 	t.Helper()
 	j, err := readState(path, boot...)
@@ -258,7 +258,8 @@ func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
 	return all
 }
 
-// A record has what has changed, and costs no sync; only the first one has all, and is synced.
+// A record has only what has changed, and costs no sync. Only the first one lists everything and is
+// synced.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000
@@ -296,7 +297,7 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	}
 }
 
-// A journal that has grown is written anew, with all that was written while it was synced.
+// A journal that has grown is rewritten, with everything that was written during the sync.
 func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(at("b", 1), 0)
@@ -338,8 +339,7 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	}
 }
 
-// A journal that never lives until its sync, because its process is killed again and again, does not
-// grow for ever.
+// A journal whose process is always killed before the sync does not grow for ever.
 func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 	dir := t.TempDir()
 	largest := int64(0)
@@ -362,7 +362,7 @@ func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 	}
 }
 
-// Who removes the state file, or puts another in its place, gets a whole one.
+// If someone removes the state file, or replaces it, the next checkpoint is a complete file.
 func TestStateFilesThatAreReplaced(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	for i, change := range []func(){
@@ -381,8 +381,8 @@ func TestStateFilesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// What runs have left that were killed while they wrote the file anew goes with the next run; what is
-// called otherwise stays.
+// Temporary files of runs that were killed while they rewrote the file are removed by the next run;
+// files with other names stay.
 func TestTemporaryFilesOfKilledRunsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -412,7 +412,7 @@ func TestTemporaryFilesOfKilledRunsAreRemoved(t *testing.T) {
 	}
 }
 
-// After a power cut lines since the last sync come twice, and none is lost.
+// After a power cut, lines since the last sync are printed twice, and none is lost.
 func TestPowerCutsLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -449,8 +449,7 @@ func TestPowerCutsLoseNothing(t *testing.T) {
 	}
 }
 
-// A disk that is full leaves the journal whole: the next record takes the place of what was written of
-// the one that failed.
+// A full disk leaves the journal valid: the next record replaces the partly written one.
 func TestTornRecordsAreCutOff(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(at("a", 1), 0)
@@ -470,7 +469,7 @@ func TestTornRecordsAreCutOff(t *testing.T) {
 	}
 }
 
-// What the reader of the output has not taken does not count, however much waits for it.
+// Output that its reader has not taken is in no checkpoint, whatever the number of waiting entries.
 func TestOnlyWhatWasTakenCounts(t *testing.T) {
 	var taken int64
 	w, _ := testSaver(t, func() int64 { return taken })
@@ -513,7 +512,8 @@ func TestOnlyWhatWasTakenCounts(t *testing.T) {
 	}
 }
 
-// However much sinks have to know, a checkpoint is bounded: the lines of the last files are read again.
+// Whatever the size of sinks' contexts, a checkpoint is bounded: the lines of the last files are
+// read again instead.
 func TestContextsAreBounded(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	for i := range 4 {
@@ -542,7 +542,7 @@ func TestContextsAreBounded(t *testing.T) {
 	}
 }
 
-// When a checkpoint is due, and how far apart dear ones are.
+// The time at which a checkpoint is due, and the pause between expensive ones.
 func TestPace(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var p pacer
@@ -588,13 +588,13 @@ func TestPace(t *testing.T) {
 	due(saveRetry)
 }
 
-// Options that cannot be meant are an error, and no panic later.
+// Invalid options are an error of New, not a panic later.
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Names: []string{filepath.Join(t.TempDir(), "app.log")}, Open: newLog().open}
 	for want, change := range map[string]func(o *Options){
 		"no names of files to follow":              func(o *Options) { o.Names = nil },
 		"the name of a file to follow is empty":    func(o *Options) { o.Names = []string{"a", ""} },
-		"no Options.Open: nothing takes the lines":     func(o *Options) { o.Open = nil },
+		"no Options.Open: nothing takes the lines": func(o *Options) { o.Open = nil },
 		"an interval of -1ns is less than nothing": func(o *Options) { o.Interval = -1 },
 		"-3 workers are less than none":            func(o *Options) { o.Workers = -3 },
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A line is printed when it has its end, wherever its writer has cut it.
+// A line is printed once it has its end, however its writer has split it.
 func TestLinesAreWhole(t *testing.T) {
 	const line = "frame {{{bt:0:0x1234:ra}}} of thread \x00\xff 7\r\n"
 	path := filepath.Join(t.TempDir(), "app.log")
@@ -36,8 +36,8 @@ func TestLinesAreWhole(t *testing.T) {
 	}
 }
 
-// A line without an end is printed when the following ends, unless another run
-// will read it: with a line end only where others follow.
+// A line without an end is printed at the end of the run, unless another run will read it. It gets
+// a line end only if lines of other files may follow.
 func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.log"), filepath.Join(dir, "two.log")
@@ -65,7 +65,7 @@ func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	}
 }
 
-// A counter counts what it is given, and the lines of it.
+// A counter counts bytes and lines written to it.
 type counter struct {
 	bytes, lines int64
 	other        bool // a byte that is none of the line
@@ -135,8 +135,8 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A long line whose file is truncated while it is printed ends there: what
-// follows is a line of its own.
+// If a file is truncated while a long line of it is printed, the line ends there, and the next line
+// is separate.
 func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("x", 2*readSize)+"\n")
@@ -204,7 +204,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// One file with much to read does not hold up the others.
+// A file with much to read does not block the others.
 func TestFilesTakeTurns(t *testing.T) {
 	dir := t.TempDir()
 	big, small := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")

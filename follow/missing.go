@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// hurries reports whether files come quickly, and nothing but looks can tell.
+// hurries reports whether files come quickly and no events announce them.
 func (s *source) hurries() bool {
 	return s.silentFS && s.out != nil && time.Since(s.changed) < hurryTime
 }
 
-// makeRoom closes the files of the source if too many are open. Those that have no name stay open:
-// they are not found again.
+// makeRoom closes the files of the source if too many are open. Removed files stay open, since they
+// could not be found again.
 func (s *source) makeRoom() {
 	if !s.f.disk.crowded() {
 		return
@@ -24,8 +24,9 @@ func (s *source) makeRoom() {
 	}
 }
 
-// countMissed tells how many files had the name for so short a time that they could not be opened.
-// Events of those that were may still be on their way, and the other way round.
+// countMissed reports the number of files that had the name for so short a time that they could not
+// be opened. It waits for eventDelay first: events of opened files may be late, and files may be
+// opened before their events arrive.
 func (s *source) countMissed() {
 	missed := s.created.Load() - s.taken
 	switch {
@@ -49,7 +50,8 @@ func (s *source) countMissed() {
 	}
 }
 
-// moved looks for the current file, which was closed and is not where it was. The error is a sink's.
+// moved searches for the current file, which was closed and is no longer at its path. The error is
+// a sink's.
 func (s *source) moved(ctx context.Context, g *generation) error {
 	err := s.discover(predecessor{g: g})
 	if !s.gaps {

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// packed are the ends of names of files that hold no lines, or not yet.
+// packed lists the suffixes of files that are compressed or temporary, and so hold no lines to be
+// read.
 var packed = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z", ".tmp", ".swp", "~"}
 
 func isPacked(name string) bool { return packedBase(name) != "" }
 
-// packedBase returns the name that compression has made name of; "" if it has not.
+// packedBase returns name without the suffix of a compression; "" if it has none.
 func packedBase(name string) string {
 	for _, end := range packed {
 		if i := len(name) - len(end); i > 0 && strings.EqualFold(name[i:], end) {
@@ -22,9 +23,9 @@ func packedBase(name string) string {
 	return ""
 }
 
-// isRotated reports whether rotation may give name, of a file that holds lines, to a file called
-// base: app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log, which may
-// belong to another process, nor app.log.worker2 or app.log.2.json.
+// isRotated reports whether rotation may rename a file called base to name, which is not
+// compressed: app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log, which
+// may belong to another process, nor app.log.worker2 or app.log.2.json.
 func isRotated(base, name string) bool {
 	if isPacked(name) {
 		return false
@@ -42,8 +43,8 @@ func isRotated(base, name string) bool {
 	return ok && end && isRotationPart(rest, true)
 }
 
-// maxPartDigits is how many digits a number in the name of a rotated file has: nanoseconds since
-// 1970 have 19.
+// maxPartDigits is the longest number in the name of a rotated file: nanoseconds since 1970 have 19
+// digits.
 const maxPartDigits = 19
 
 // isRotationPart reports whether rest is what rotation adds to a name: numbers, dates, times and
@@ -60,7 +61,8 @@ func isRotationPart(rest string, dated bool) bool {
 		case len(part) > maxPartDigits:
 			return false
 		case word == "": // a number
-		case word == "t" && part[0] != 't' || word == "z" && part[0] != 'z': // 20261120T132438Z, 02T15
+		// 20261120T132438Z, 02T15
+		case word == "t" && part[0] != 't' || word == "z" && part[0] != 'z':
 		case strings.Count(part, "t") == 1 && strings.HasSuffix(part, "z") && strings.Trim(part, "0123456789tz") == "" && len(part) > 3:
 		case word == "w" && part[0] == 'w' && len(part) == 3: // the week of a year
 		case slices.Contains(months, part):
@@ -79,19 +81,21 @@ var (
 	months        = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
-// hasDate reports whether there is a date among numbers, in one or in three of them, or a time in
-// seconds since 1970.
+// hasDate reports whether numbers contain a date, as one number or three, or a time in seconds or
+// milliseconds since 1970.
 func hasDate(numbers []string) bool {
 	for i, n := range numbers {
 		switch {
-		case len(n) >= 8 && len(n) <= 14 && isYear(n[:4]) && inRange(n[4:6], 12) && inRange(n[6:8], 31): // 20261120132438
+		// 20261120132438
+		case len(n) >= 8 && len(n) <= 14 && isYear(n[:4]) && inRange(n[4:6], 12) && inRange(n[6:8], 31):
 			return true
 		case len(n) == 10 && n[0] == '1', len(n) == 13 && n[0] == '1':
 			return true
 		case i+2 >= len(numbers):
 		case isYear(n) && inRange(numbers[i+1], 12) && inRange(numbers[i+2], 31): // 2026-11-20
 			return true
-		case len(n) == 2 && len(numbers[i+1]) == 2 && inRange(n, 31) && inRange(numbers[i+1], 31) && isYear(numbers[i+2]): // 20-11-2026, 11-20-2026
+		// 20-11-2026, 11-20-2026
+		case len(n) == 2 && len(numbers[i+1]) == 2 && inRange(n, 31) && inRange(numbers[i+1], 31) && isYear(numbers[i+2]):
 			return true
 		}
 	}
@@ -109,10 +113,10 @@ func inRange(s string, most int) bool {
 	return n >= 1 && n <= most
 }
 
-// sortByAge sorts files from the oldest to the youngest. If their names differ in numbers alone,
-// these decide, so that a clock that is set back, and files of the same tick of a clock, keep their
-// order; otherwise the last change decides. before are names of files that are known to be older, all
-// are all files of the folder.
+// sortByAge sorts files from the oldest to the youngest. If their names differ in numbers only, the
+// numbers decide, so that the order survives a clock that is set back, and files of the same clock
+// tick. Otherwise the time of the last change decides. before lists names of files known to be
+// older; all lists all files of the folder.
 func sortByAge(files []*generation, before []string, all []sibling) {
 	if len(files) < 2 {
 		return
@@ -137,7 +141,7 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 	if votes == 0 {
 		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
 	}
-	if votes == 0 { // small numbers shrink, as logrotate's do, and dates grow
+	if votes == 0 { // short numbers count down with age, as logrotate's do; dates count up
 		votes = -1
 		if name := filepath.Base(files[0].name); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
 			votes = 1
@@ -152,8 +156,8 @@ func sortByAge(files []*generation, before []string, all []sibling) {
 	})
 }
 
-// votesOf returns how many more files of a shape have greater numbers than the next older one than
-// have lesser ones.
+// votesOf returns whether numbers grow with age or time among the files of a shape: the number of
+// neighbours, sorted by number, whose time grows, minus the number of those whose time shrinks.
 func votesOf(of string, all []sibling) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c sibling) bool { return shape(c.path) != of })
 	slices.SortFunc(all, func(a, b sibling) int { return compareNumbers(a.path, b.path) })
@@ -163,7 +167,7 @@ func votesOf(of string, all []sibling) (votes int) {
 	return votes
 }
 
-// shape returns name with a # for each number.
+// shape returns name with each number replaced by #.
 func shape(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -178,7 +182,7 @@ func shape(name string) string {
 	return b.String()
 }
 
-// compareNumbers compares names, runs of digits by their value.
+// compareNumbers compares names byte by byte, but runs of digits by value.
 func compareNumbers(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
@@ -198,5 +202,5 @@ func compareNumbers(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns the digits that s begins with.
+// digits returns the digits at the beginning of s.
 func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Names that rotation gives, by what is rotated, and by whom.
+// Names that rotation gives, by original name and rotating program.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `
@@ -47,7 +47,7 @@ func TestNamesOfRotatedFiles(t *testing.T) {
 	}
 }
 
-// Neighbours of a log whose names look like rotated parts of it, and are not.
+// Names in a log's folder that look like those of rotated files, but belong to other files.
 func TestNamesOfNeighbours(t *testing.T) {
 	for _, name := range []string{
 		"app.log", "app.log2", "app.log.worker2", "app.log-errors-v2.txt", "app.log_access1", "app.log.2.json",
@@ -65,8 +65,8 @@ func TestNamesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Files are sorted by the numbers in their names, whichever way these run, and whatever the clock
-// was when they were written.
+// Files are sorted by the numbers in their names, whether these grow or shrink with age, and
+// whatever their times are.
 func TestSortByAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string // names of older files

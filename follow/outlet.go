@@ -2,7 +2,7 @@ package follow
 
 import "errors"
 
-// An outlet is a sink, and what it was told last.
+// An outlet is a sink with the last value given to its Quiet.
 type outlet struct {
 	*Sink
 	quiet bool
@@ -22,12 +22,12 @@ func (s *source) sink() (*outlet, error) {
 	return &outlet{Sink: sink}, nil
 }
 
-// A sinkError is an error of a sink: it ends Run.
+// A sinkError is an error of a sink; it ends Run.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// write gives p to the sink.
+// write writes p to the sink, after a call of Quiet if that has changed.
 func (o *outlet) write(p []byte, quiet bool) error {
 	if o.Quiet == nil && quiet || len(p) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (o *outlet) write(p []byte, quiet bool) error {
 	return nil
 }
 
-// written returns the place in the output after what the sink has written.
+// written returns the offset in the output after the sink's last byte.
 func (o *outlet) written() int64 {
 	if o.Written == nil {
 		return 0

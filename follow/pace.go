@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// When checkpoints are written. What was printed since the last one comes twice if the process is
-// killed; what a checkpoint costs is lost to the log.
+// The pace of checkpoints. Too few cost lines that are printed twice if the process is killed; too
+// many cost time that printing needs.
 const (
-	saveDelay    = 50 * time.Millisecond // between output and its checkpoint, as a rule
-	saveBytes    = 1 << 20               // bytes given to sinks after which there is no delay
-	saveWait     = 25 * time.Millisecond // that a checkpoint waits for sources that are printing
-	saveShare    = 50                    // checkpoints take at most 1/50 of the time
-	saveLatest   = 10 * time.Second      // between two of them, whatever they cost
-	saveRetry    = time.Second           // after one that could not be written
-	snapBurst    = time.Millisecond      // of snapshots of a source at once, for what its output's reader has taken only in part: some 20
-	syncInterval = 5 * time.Second       // between syncs, which make checkpoints survive a power cut
+	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
+	saveBytes  = 1 << 20               // bytes given to sinks above which there is no delay
+	saveWait   = 25 * time.Millisecond // longest wait of a checkpoint for sources that are printing
+	saveShare  = 50                    // checkpoints take at most 1/50 of the time
+	saveLatest = 10 * time.Second      // longest pause between two of them, whatever they cost
+	saveRetry  = time.Second           // pause after a checkpoint that could not be written
+	// longest burst of snapshots of one source: some 20, for an output that its reader has taken
+	// only in part
+	snapBurst    = time.Millisecond
+	syncInterval = 5 * time.Second // between syncs, which make checkpoints survive a power cut
 )
 
-// A pacer says when checkpoints are due.
+// A pacer decides when checkpoints are due.
 type pacer struct {
-	first time.Time     // when something was printed that no checkpoint holds; zero: nothing was
-	bytes int64         // how much, or less if it is not known
-	next  time.Time     // no checkpoint before
-	cost  time.Duration // of a checkpoint, averaged over the last ones
+	first time.Time     // of the output that is in no checkpoint; zero if there is none
+	bytes int64         // size of that output, as far as it is known
+	next  time.Time     // earliest time of the next checkpoint
+	cost  time.Duration // of a checkpoint, as a moving average
 }
 
-// printed takes in that n bytes were printed.
+// printed records that n bytes were printed.
 func (p *pacer) printed(now time.Time, n int64) {
 	if p.first.IsZero() {
 		p.first = now
@@ -34,7 +36,7 @@ func (p *pacer) printed(now time.Time, n int64) {
 	p.bytes += n
 }
 
-// due returns when the next checkpoint is due. It reports false if there is nothing to be written.
+// due returns the time at which the next checkpoint is due. It returns false if none is needed.
 func (p *pacer) due() (time.Time, bool) {
 	if p.first.IsZero() {
 		return time.Time{}, false
@@ -49,15 +51,15 @@ func (p *pacer) due() (time.Time, bool) {
 	return at, true
 }
 
-// begin takes in that a checkpoint begins: what is printed from now on may be missing in it.
+// begin records the start of a checkpoint, which may leave out what is printed from now on.
 func (p *pacer) begin() { p.first, p.bytes = time.Time{}, 0 }
 
-// end takes in that a checkpoint was written, or could not be, and what it took.
+// end records that a checkpoint ended, its cost, and whether it failed.
 func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	if p.cost == 0 {
 		p.cost = cost
 	}
-	p.cost = (3*p.cost + cost) / 4 // once in a while another process has the processor
+	p.cost = (3*p.cost + cost) / 4 // averaged, since the process may have waited for the processor
 	pause := min((saveShare-1)*p.cost, saveLatest)
 	if failed {
 		pause = max(pause, saveRetry)
@@ -65,32 +67,32 @@ func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	p.next = now.Add(pause)
 }
 
-// saving is how the checkpoints of a run come about. It belongs to the goroutine of Run.
+// saving is the state of a run's checkpoints. It is used by the goroutine of Run only.
 type saving struct {
 	pace  pacer
 	timer *time.Timer
 	state savingState
-	dirty map[*source]bool // have printed something that no snapshot says
-	asked int              // snapshots that are waited for
-	cost  time.Duration    // of those that were taken
+	dirty map[*source]bool // sources that have printed lines since their last snapshot
+	asked int              // number of snapshots still expected
+	cost  time.Duration    // of the snapshots taken so far
 	wrote chan wrote
 
 	syncing  bool
 	nextSync time.Time
-	secured  chan time.Duration // what a sync took
+	secured  chan time.Duration // receives the duration of a sync
 
-	background sync.WaitGroup // writing and syncing
+	background sync.WaitGroup // goroutines that write and sync
 }
 
 type savingState int
 
 const (
-	idle    savingState = iota // the timer runs out when a checkpoint is due
-	asking                     // the timer runs out when sources have been waited for long enough
-	writing                    // the file
+	idle    savingState = iota // the timer fires when a checkpoint is due
+	asking                     // the timer fires when sources have been waited for long enough
+	writing                    // the file is being written
 )
 
-// wrote is how the writing of a checkpoint ended.
+// wrote is the outcome of writing a checkpoint.
 type wrote struct {
 	took time.Duration
 	err  error
@@ -102,7 +104,7 @@ func newSaving(now time.Time) saving {
 	return saving{timer: t, dirty: make(map[*source]bool), wrote: make(chan wrote, 1), nextSync: now.Add(syncInterval), secured: make(chan time.Duration, 1)}
 }
 
-// printed takes in what a turn came to.
+// printed records the output of a turn.
 func (r *run) printed(d result) {
 	s := d.s
 	if d.given > 0 || s.dirty && !r.dirty[s] || d.cost > 0 && r.state != asking {
@@ -122,7 +124,7 @@ func (r *run) printed(d result) {
 	r.arm()
 }
 
-// lookForChanges takes in what sinks have printed without a turn.
+// lookForChanges records output that sinks have printed without a turn.
 func (r *run) lookForChanges() {
 	if r.o.State == "" {
 		return
@@ -136,15 +138,15 @@ func (r *run) lookForChanges() {
 	r.arm()
 }
 
-// arm sets the timer to when the next checkpoint is due.
+// arm sets the timer to the time at which the next checkpoint is due.
 func (r *run) arm() {
 	if at, ok := r.pace.due(); ok && r.state == idle {
 		r.timer.Reset(time.Until(at))
 	}
 }
 
-// checkpoint does what is due when the timer has run out: it asks sources for what they have
-// printed, or writes that.
+// checkpoint is called when the timer fires. It requests snapshots from the sources that have
+// printed something, or writes those it has.
 func (r *run) checkpoint() {
 	switch r.state {
 	case asking:
@@ -159,14 +161,14 @@ func (r *run) checkpoint() {
 		r.timer.Reset(saveWait)
 		for s := range r.dirty {
 			s.wanted.Store(true)
-			if !s.running { // else at the end of its turn
+			if !s.running { // otherwise at the end of its turn
 				r.ready(s)
 			}
 		}
 	}
 }
 
-// write has the checkpoint written in a goroutine.
+// write starts a goroutine that writes the checkpoint.
 func (r *run) write() {
 	r.state = writing
 	r.timer.Stop()
@@ -177,7 +179,7 @@ func (r *run) write() {
 	})
 }
 
-// written takes in that the checkpoint was written, or could not be.
+// written records the outcome of writing a checkpoint.
 func (r *run) written(w wrote) {
 	r.state = idle
 	now := time.Now()
@@ -188,7 +190,7 @@ func (r *run) written(w wrote) {
 	r.arm()
 }
 
-// secure has checkpoints synced in a goroutine, if it is time.
+// secure starts a goroutine that syncs checkpoints, if that is due.
 func (r *run) secure() {
 	if r.syncing || time.Now().Before(r.nextSync) || !r.saver.unsynced() {
 		return
@@ -196,14 +198,15 @@ func (r *run) secure() {
 	r.syncing = true
 	r.background.Go(func() {
 		begin := time.Now()
-		r.saver.secure() // it tells what is wrong
+		r.saver.secure() // it reports errors itself
 		r.secured <- time.Since(begin)
 	})
 }
 
-// affords reports whether the source may take a snapshot that nobody has asked for. When the output
-// is a pipe, each turn should end with one: it depends on the reader which of them counts. They take
-// no more of the time than checkpoints do, but for a burst after silence.
+// affords reports whether the source may take a snapshot that was not requested. If the output is a
+// pipe, each turn should end with one, since the bytes that its reader has taken decide which
+// snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst after
+// silence.
 func (s *source) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now

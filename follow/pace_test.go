@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// While there is output a checkpoint follows it soon, and a sync seldom; without output there is
-// neither. The clock is a fake one.
+// Output is followed by a checkpoint soon and by a sync seldom; without output there is neither.
+// The clock is a fake one.
 func TestCheckpointsFollowTheOutput(t *testing.T) {
 	const (
 		soon    = 100 * time.Millisecond
@@ -79,7 +79,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 	})
 }
 
-// Much output has its checkpoints by bytes, though no time passes: none waits for the clock.
+// Checkpoints of much output are due by its bytes, even if no time passes.
 func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")

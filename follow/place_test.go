@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is no regular file is not opened; it is told once, and waited for one.
+// A file that is not regular is not opened. This is reported once, and a regular file is waited
+// for.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(path string) error
@@ -69,8 +70,8 @@ func TestWhatCannotBeReadIsTriedAgain(t *testing.T) {
 	r.expect(path, "one\n")
 }
 
-// The chain of links that Kubernetes makes: a container's log is a link to one in
-// its pod's folder, and that is rotated, removed, and followed by another.
+// The chain of symbolic links that Kubernetes makes: a container's log is a link to a link in its
+// pod's folder, which is rotated, removed and replaced by another.
 func TestChainsOfLinksAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -183,8 +184,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Patterns are for files that come later, too, from their beginning; not for
-// those that rotation makes, compressed ones, and what is skipped.
+// Patterns match later files too, which are read from their beginning; rotated, compressed and
+// skipped files are not followed.
 func TestPatternsMatchNewFiles(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -244,8 +245,8 @@ func TestPatternsWithoutFilesAreTold(t *testing.T) {
 	r.expect(path, "one\n")
 }
 
-// Where a pattern matches rotated files too, they are what came before; each is
-// read once, also by the next run.
+// If a pattern matches rotated files too, they are read first; each is read once, even by the next
+// run.
 func TestPatternsOfRotatedFiles(t *testing.T) {
 	for _, test := range []struct{ base, first, second, third string }{
 		{"app.log", "app.log.2", "app.log.1", "app.log.3"},
@@ -296,8 +297,8 @@ func TestAFileIsReadOnce(t *testing.T) {
 	}
 }
 
-// Where there are no events the files are looked at again and again, which is
-// told once; events that were lost cost a look.
+// Without events the files are examined at intervals, which is reported once; lost events cause one
+// more look.
 func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	for name, open := range map[string]func() (*fsnotify.Watcher, error){
@@ -340,7 +341,7 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	}
 }
 
-// A folder that is replaced, and comes later, is noticed.
+// A folder that is replaced after a pause is noticed.
 func TestFoldersThatAreReplaced(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := filepath.Join(t.TempDir(), "logs")
@@ -364,8 +365,7 @@ func TestFoldersThatAreReplaced(t *testing.T) {
 	})
 }
 
-// Inodes are given to new files when their old ones are gone: those are read
-// from their beginning.
+// The inode of a removed file is given to a new one: the new one is read from its beginning.
 func TestInodesThatAreUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// In a folder for all, a checkpoint that another user has put there is not used: it could make lines
+// A checkpoint that another user has put into a folder for all is not used: it could make lines
 // disappear.
 func TestPlantedStateFilesAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -64,7 +64,7 @@ func (r *rotation) put(b []byte) {
 	}
 }
 
-// rotate renames the file, perhaps goes on writing to it, and begins another.
+// rotate renames the file, may write a little more to it, and begins another.
 func (r *rotation) rotate() {
 	r.rotated++
 	rename := func(from, to string) {
@@ -103,7 +103,7 @@ func followers(t *testing.T, path string) (all []*running) {
 	return all
 }
 
-// expectAll is expect of each.
+// expectAll calls expect for each follower.
 func expectAll(all []*running, path, want string) {
 	for _, r := range all {
 		r.t.Helper()
@@ -177,8 +177,8 @@ func TestQuickRotationLosesNothing(t *testing.T) {
 	}
 }
 
-// Whoever has not noticed the rotation may go on for a while: its lines are read,
-// whole, among those of the new file.
+// A writer that has not noticed the rotation continues for a while: its lines are read, whole,
+// among those of the new file.
 func TestLateWritersAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -212,9 +212,8 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 }
 
-// What was rotated several times between two looks is caught up with, in order;
-// what was rotated before, what is compressed, copies, and what only looks alike
-// is left alone.
+// Files that were rotated between two looks are read in order. Files that were rotated before, are
+// compressed, are copies, or only look similar are not read.
 func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	for _, scheme := range []string{"shifted", "counted", "dated"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -247,7 +246,7 @@ func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	}
 }
 
-// A file that is removed is read to its end; one that takes its place is another.
+// A removed file is read to its end; a new file with its name is a different one.
 func TestRemovedAndCreatedAgain(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -275,7 +274,7 @@ func TestRemovedAndCreatedAgain(t *testing.T) {
 	})
 }
 
-// A file that comes back under its name goes on where it was.
+// A file that gets its name back is continued at the same place.
 func TestRenamedAndBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		path := filepath.Join(t.TempDir(), "app.log")

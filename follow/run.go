@@ -13,51 +13,51 @@ import (
 	"time"
 )
 
-// result is what a turn of a source came to.
+// result is the outcome of a source's turn.
 type result struct {
 	s     *source
 	more  bool
 	err   error
 	given int64         // bytes that were printed
-	asked bool          // a snapshot was
+	asked bool          // a snapshot was requested
 	cost  time.Duration // of the snapshot
 }
 
-// A run is one call of Run: what it needs beside the Follower.
+// A run is the state of one call of Run.
 type run struct {
 	*Follower
 	ctx        context.Context
 	work       chan *source
 	done       chan result
 	ticks      int
-	nextSafety int   // the tick at which all files are looked at
+	nextSafety int   // the tick of the next look at all files
 	err        error // of a sink
 
 	saving
 
-	hurried  map[*source]bool // whose files come quickly, without events
-	turns    int              // that were handed out
-	unopened []*source        // wait for their first turn, in which files are opened
-	opening  int              // sources whose first turn has not ended
-	held     []result         // of the others, until a checkpoint says where they begin
-	flushed  time.Time        // when one did last
-	pause    time.Duration    // until the next, which has more to write
+	hurried  map[*source]bool // sources whose files come quickly, without events
+	turns    int              // number of turns started
+	unopened []*source        // sources that wait for their first turn, which opens their files
+	opening  int              // number of sources whose first turn has not ended
+	// results of other turns, held back until a checkpoint says where these sources begin
+	held    []result
+	flushed time.Time     // time of the last such checkpoint
+	pause   time.Duration // before the next one, which has more to write
 }
 
-// Shares of the beginning, with unit and reason.
+// Times and shares at the start of a run, with unit and reason.
 const (
-	firstPause = 50 * time.Millisecond // before the first checkpoint: what is printed waits for it
-	openShare  = 2                     // every so many turns a file is opened, if others have lines
+	firstPause = 50 * time.Millisecond // before the first checkpoint, for which all printing waits
+	// every second turn opens a file, even if other files have lines
+	openShare = 2
 )
 
-// vanish is how long a file that a pattern matched must be gone before it is
-// forgotten.
+// vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
 const vanish = time.Minute
 
-// Run follows the files until ctx is done, or the error of a sink. It starts
-// goroutines, which have ended when it returns. At the end unfinished lines are
-// printed, if there is no checkpoint from which they will be read again, the
-// sinks are closed and the checkpoint is written. It may be called once.
+// Run follows the files until ctx is done or a sink fails. The goroutines that it starts have ended
+// when it returns. At the end it prints unfinished lines, unless a checkpoint lets the next run
+// read them again; then it closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("a Follower runs once")
@@ -84,7 +84,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return r.end()
 }
 
-// worker gives turns to the sources that it gets.
+// worker runs the turns of the sources that it receives.
 func (r *run) worker() {
 	var buf []byte
 	for s := range r.work {
@@ -106,7 +106,7 @@ func (r *run) worker() {
 	}
 }
 
-// turnSize returns how many bytes a turn reads.
+// turnSize returns the number of bytes that a turn reads.
 func (r *run) turnSize() int {
 	if r.o.Taken != nil {
 		return takenSize
@@ -114,7 +114,7 @@ func (r *run) turnSize() int {
 	return readSize
 }
 
-// loop hands out turns until the end, to n workers.
+// loop starts turns, for n workers, until ctx is done or a sink fails.
 func (r *run) loop(n int) {
 	for _, s := range slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) }) {
 		r.saver.restore(s)
@@ -128,7 +128,7 @@ func (r *run) loop(n int) {
 	r.flushed, r.pause = time.Now(), firstPause
 	ticker := time.NewTicker(r.interval())
 	defer ticker.Stop()
-	rest := time.NewTimer(0) // runs out when events may be looked at again
+	rest := time.NewTimer(0) // fires when events may be handled again
 	defer rest.Stop()
 	defer r.timer.Stop()
 	wake := r.watcher.wake
@@ -188,7 +188,7 @@ func (r *run) loop(n int) {
 	}
 }
 
-// ready puts s into the queue, or makes it come there after its turn.
+// ready puts s into the queue; if its turn is running, after that.
 func (r *run) ready(s *source) {
 	switch {
 	case s.running:
@@ -199,7 +199,7 @@ func (r *run) ready(s *source) {
 	}
 }
 
-// finished takes in what a turn came to.
+// finished records the result of a turn.
 func (r *run) finished(d result) {
 	r.busy--
 	if d.s.opening {
@@ -214,14 +214,14 @@ func (r *run) finished(d result) {
 	r.ended(d)
 }
 
-// early reports whether lines may be printed although not all files are open yet. A checkpoint has to
-// say first where they begin. One that leaves files out is right for those that are read from their
-// beginning.
+// early reports whether lines may be printed before all files are open. A checkpoint must first
+// record where they begin; files that it leaves out are read from their beginning, which is right
+// only with Start Beginning.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
 
-// flush writes a checkpoint of the sources that are open, whose lines may be printed then.
+// flush writes a checkpoint of the open sources, and lets them print their lines.
 func (r *run) flush() {
 	held := r.held
 	r.held = nil
@@ -229,7 +229,7 @@ func (r *run) flush() {
 		for _, d := range held {
 			d.s.snapshot()
 		}
-		r.saver.save() // it tells what is wrong
+		r.saver.save() // it reports errors itself
 		r.flushed, r.pause = time.Now(), 2*r.pause
 	}
 	for _, d := range held {
@@ -237,7 +237,7 @@ func (r *run) flush() {
 	}
 }
 
-// ended takes in what a turn came to, but for the first.
+// ended records the result of a turn after the first.
 func (r *run) ended(d result) {
 	s := d.s
 	s.running = false
@@ -256,7 +256,7 @@ func (r *run) ended(d result) {
 	}
 }
 
-// changed gives turns to what events have named.
+// changed starts turns of the sources that events have named.
 func (r *run) changed(c changed) {
 	for s := range c.sources {
 		r.ready(s)
@@ -277,7 +277,7 @@ func (r *run) readyAll(which func(*source) bool) {
 	}
 }
 
-// tick looks at what does not tell when it changes, and has checkpoints synced.
+// tick examines files that have no events, and has checkpoints synced.
 func (r *run) tick() {
 	r.ticks++
 	if r.ticks >= r.nextSafety {
@@ -287,7 +287,8 @@ func (r *run) tick() {
 		r.disk.forgetFolders()
 		r.match(false)
 		r.forget()
-		if r.ticks == safetyPolls { // not at once: it may be started before what writes
+		// not at the start: the program that writes the files may start later
+		if r.ticks == safetyPolls {
 			r.tellUnmatched()
 		}
 	} else {
@@ -298,7 +299,7 @@ func (r *run) tick() {
 	r.secure()
 }
 
-// tellUnmatched tells which patterns match nothing.
+// tellUnmatched reports the patterns that match nothing.
 func (r *run) tellUnmatched() {
 	for _, p := range r.patterns {
 		if paths, _ := filepath.Glob(p); len(paths) == 0 {
@@ -307,24 +308,24 @@ func (r *run) tellUnmatched() {
 	}
 }
 
-// match follows the files that patterns match by now, but not those that
-// rotation has made of others. atStart says that nothing is followed yet: then
-// these are read first, as what came before.
+// match starts to follow the files that match patterns now, except rotated files of a followed one.
+// atStart is set for the first call: then existing rotated files are read first, as the earlier
+// part of the log.
 func (r *run) match(atStart bool) {
 	dirs := make(map[string]bool)
-	pattern := make(map[string]string) // by path
+	pattern := make(map[string]string) // of each path
 	for _, p := range r.patterns {
 		for _, dir := range patternDirs(p) {
 			dirs[dir] = true
 		}
-		paths, _ := filepath.Glob(p) // the pattern was checked
+		paths, _ := filepath.Glob(p) // no error: the pattern was checked before
 		for _, path := range paths {
 			if r.sources[path] == nil && !isPacked(path) {
 				pattern[path] = p
 			}
 		}
 	}
-	var before []string // bases of what rotation has made
+	var before []string // paths of which rotated files exist
 	for _, path := range slices.Sorted(maps.Keys(pattern)) {
 		if base := rotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
 			before = append(before, base)
@@ -354,8 +355,8 @@ func (r *run) match(atStart bool) {
 	}
 }
 
-// rotatedBase returns the path of the file that rotation has made the one at path
-// of, if followed says that it is; "" if there is none.
+// rotatedBase returns the path of the followed file whose rotation has made the one at path; "" if
+// there is none.
 func rotatedBase(path string, followed func(base string) bool) string {
 	dir, name := filepath.Split(path)
 	ext := filepath.Ext(name)
@@ -372,8 +373,7 @@ func rotatedBase(path string, followed func(base string) bool) string {
 	return ""
 }
 
-// patternDirs returns the folders in which a name may appear that makes pattern
-// match more.
+// patternDirs returns the folders in which a new name may make pattern match more files.
 func patternDirs(pattern string) (dirs []string) {
 	names := parts(pattern)
 	head := filepath.VolumeName(pattern) + string(filepath.Separator)
@@ -391,7 +391,7 @@ func patternDirs(pattern string) (dirs []string) {
 	return dirs
 }
 
-// forget drops what patterns matched and what has been gone for long.
+// forget drops files that matched a pattern and have been gone for longer than vanish.
 func (r *run) forget() {
 	for path, s := range r.sources {
 		if !s.matched || s.running || s.queued || s.cur != nil || len(s.old) > 0 {
@@ -417,9 +417,8 @@ func (r *run) forget() {
 	}
 }
 
-// settle waits for the workers. What the others have printed counts for a
-// checkpoint before that: a worker may be held up for ever by who reads the
-// output.
+// settle waits for the workers to end. Before that it takes snapshots of all idle sources for the
+// last checkpoint, since a worker may be blocked for ever by the reader of the output.
 func (r *run) settle() {
 	if r.o.State != "" {
 		for _, s := range r.sources {
@@ -475,7 +474,7 @@ func (r *run) end() error {
 	return r.err
 }
 
-// close closes the files.
+// close closes the source's files.
 func (s *source) close() {
 	for _, g := range append(s.old, s.cur) {
 		if g != nil {

@@ -14,55 +14,58 @@ import (
 )
 
 const (
-	clockStep  = 20 * time.Millisecond  // between the clocks of file systems and the system's
-	maxPlaces  = 16                     // places of one name that wait for the reader of the output
-	maxWaiting = 32 << 20               // bytes of all of them
-	drainTime  = 400 * time.Millisecond // that the reader of the output gets at the end
-	drainPause = 100 * time.Millisecond // without a byte read, after which it gets no more
+	// difference between the clocks of file systems and the system's
+	clockStep = 20 * time.Millisecond
+	// entries of one name that wait for the reader of the output
+	maxPlaces  = 16
+	maxWaiting = 32 << 20               // bytes of all waiting entries
+	drainTime  = 400 * time.Millisecond // longest wait for the reader of the output at the end
+	drainPause = 100 * time.Millisecond // pause without a byte read after which the wait ends
 )
 
-// A saver writes checkpoints. Many goroutines may use it.
+// A saver writes checkpoints. It is safe for concurrent use.
 type saver struct {
 	path     string // empty: no checkpoint is written
 	host     string
-	boot     func() int64 // when the machine was started
+	boot     func() int64 // start time of the machine
 	sync     func() error
 	taken    func() int64
 	tell     func(Event)
 	patterns []string
 
 	loaded map[string]savedSource // by path, until restored
-	known  []string               // patterns that the loaded checkpoint has followed
-	since  time.Time              // when it was written, give or take clockStep
+	known  []string               // patterns of the loaded checkpoint
+	since  time.Time              // time of the loaded checkpoint, minus clockStep
 
-	mu       sync.Mutex
-	sources  map[string]json.RawMessage // what was printed, and taken by the reader of the output, by path
-	changed  map[string]bool            // paths whose entry the file does not have yet
-	waiting  map[string][]waiting       // what was printed and is not known to be taken, by path, the oldest first
-	held     int                        // bytes of waiting
-	contexts map[string]int             // bytes of context in the newest entry, by path
-	context  int                        // bytes of all of them
-	failing  bool                       // the file cannot be written; told
+	mu      sync.Mutex
+	sources map[string]json.RawMessage // entries whose output was taken by its reader, by path
+	changed map[string]bool            // paths whose entry is not in the file yet
+	// entries whose output may not have been taken, by path, oldest first
+	waiting  map[string][]waiting
+	held     int            // bytes of the entries in waiting
+	contexts map[string]int // bytes of context in the newest entry, by path
+	context  int            // sum of contexts
+	failing  bool           // the file cannot be written, which was reported
 
 	writing sync.Mutex // held while the file is being written
-	file    *os.File   // the state file, locked; nil: there is none
-	anew    bool       // another one is to take its place before anything can be appended
-	torn    bool       // it holds more than size, which is to be cut off
-	first   int64      // bytes of its first record
-	size    int64      // bytes of its records
-	synced  int64      // bytes that count after a power cut; size: all do
+	file    *os.File   // the state file, locked; nil if there is none
+	anew    bool       // the file must be replaced before a record can be appended
+	torn    bool       // the file holds bytes after size, which are to be cut off
+	first   int64      // bytes of the first record
+	size    int64      // bytes of all records
+	synced  int64      // bytes that survive a power cut, up to size; -1: not known
 
 	securing sync.Mutex // held while the file is being synced
 }
 
-// A waiting entry counts when the reader of the output has taken all up to pos.
+// A waiting entry becomes valid once the reader of the output has taken all bytes up to pos.
 type waiting struct {
 	pos int64
 	raw json.RawMessage
 }
 
-// newSaver returns a saver for path, which may hold a checkpoint. The error says
-// that none can be written there.
+// newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
+// written there.
 func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	w := &saver{
 		path: path, host: hostID(), boot: bootTime, sync: o.Sync, taken: o.Taken, tell: o.Tell, patterns: patterns,
@@ -88,14 +91,14 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 		w.release()
 		return nil, err
 	}
-	if w.file != nil { // locked: nobody else writes it anew
+	if w.file != nil { // locked, so no other process rewrites it
 		removeTemporary(path)
 	}
 	return w, nil
 }
 
-// read takes in the checkpoint that is there. The error says that it is somebody's, to be left as it
-// is.
+// read loads the existing checkpoint. The error reports that the file may belong to someone else
+// and must be left as it is.
 func (w *saver) read() error {
 	if w.file == nil {
 		return nil
@@ -117,13 +120,14 @@ func (w *saver) read() error {
 	return nil
 }
 
-// load takes in a checkpoint. Entries of files that are gone, and that nobody asks for, are dropped
-// with the first record that is written.
+// load takes over the entries of a journal. Entries of files that are gone, and not asked for by
+// any source, are dropped at the first record that is written.
 func (w *saver) load(j journal) {
 	w.loaded = make(map[string]savedSource)
 	w.known = j.Names
 	w.since = j.Time.Add(-clockStep)
-	w.first, w.size, w.synced = j.first, j.size, -1 // what was synced is not known: the next sync says so
+	// the synced part is not known until the next sync
+	w.first, w.size, w.synced = j.first, j.size, -1
 	w.torn = j.torn
 	w.anew = !j.continues || !slices.Equal(j.Names, w.patterns) || grown(j.size/2, j.first)
 	if j.damaged {
@@ -148,7 +152,7 @@ func (w *saver) is(path string) bool {
 	return w.path != "" && filepath.Base(path) == filepath.Base(w.path) && resolved(path) == resolved(w.path)
 }
 
-// resolved returns the path of what path stands for.
+// resolved returns path with symbolic links resolved.
 func resolved(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -162,7 +166,7 @@ func resolved(path string) string {
 	return path
 }
 
-// hostID returns what tells this machine from others; empty if nothing does.
+// hostID returns a hash that identifies this machine, or "" if it has no ID.
 func hostID() string {
 	for _, path := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		if id, err := os.ReadFile(path); err == nil && len(bytes.TrimSpace(id)) == 32 {
@@ -172,24 +176,24 @@ func hostID() string {
 	return ""
 }
 
-// restore gives s its entry of the checkpoint.
+// restore gives s its entry in the checkpoint.
 func (w *saver) restore(s *source) {
 	if saved, ok := w.loaded[s.path]; ok {
 		delete(w.loaded, s.path)
 		s.saved = &saved
 		for _, r := range saved.Reading {
-			s.f.files.add(s, r.mark) // no other source may read it
+			s.f.files.add(s, r.mark) // so that no other source reads it
 		}
 	}
 	s.dirty = true
 }
 
-// knows reports whether the checkpoint has followed what a pattern matches: a file that it does not
-// name is new.
+// knows reports whether the checkpoint has followed pattern. If so, a matching file that it does
+// not list is new.
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
-// put takes in what was printed of s. It counts when the reader of the output has taken all up to
-// pos.
+// put records the state of s. It becomes valid once the reader of the output has taken all bytes up
+// to pos.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +206,7 @@ func (w *saver) put(s savedSource, pos int64) {
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
-		return // of strings and numbers: none
+		return // strings and numbers always marshal
 	}
 	w.context += len(s.Context) - w.contexts[s.Path]
 	w.contexts[s.Path] = len(s.Context)
@@ -225,8 +229,8 @@ func (w *saver) put(s savedSource, pos int64) {
 	w.waiting[s.Path] = append(list, waiting{pos, raw})
 }
 
-// leastWanted returns which of at least three entries leaves the smallest gap between its
-// neighbours.
+// leastWanted returns the index of the entry, among at least three, whose removal leaves the
+// smallest gap.
 func leastWanted(list []waiting) int {
 	least, gap := 1, int64(math.MaxInt64)
 	for i := 1; i < len(list)-1; i++ {
@@ -237,7 +241,7 @@ func leastWanted(list []waiting) int {
 	return least
 }
 
-// set makes raw the entry of path; w.mu is held.
+// set makes raw the valid entry of path; w.mu is held.
 func (w *saver) set(path string, raw json.RawMessage) {
 	if !bytes.Equal(raw, w.sources[path]) {
 		w.sources[path] = raw
@@ -245,7 +249,7 @@ func (w *saver) set(path string, raw json.RawMessage) {
 	}
 }
 
-// admit makes those entries count whose output has been taken by now. It returns how much was.
+// admit makes the entries valid whose output has been taken. It returns the number of bytes taken.
 func (w *saver) admit() (taken int64) {
 	if w.taken == nil {
 		return 0
@@ -271,14 +275,14 @@ func (w *saver) admit() (taken int64) {
 	return taken
 }
 
-// waits reports whether there are entries that do not count yet, or are not written.
+// waits reports whether some entries are not valid yet, or not written.
 func (w *saver) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waiting) > 0 || len(w.changed) > 0
 }
 
-// drop forgets s.
+// drop removes the entry of s.
 func (w *saver) drop(s *source) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -292,8 +296,8 @@ func (w *saver) drop(s *source) {
 	w.changed[s.path] = true
 }
 
-// drain waits until the reader of the output has taken all, as long as it goes on reading, but not
-// long: what it has not taken then will be printed again.
+// drain waits until the reader of the output has taken all of it. It gives up after drainTime, or
+// drainPause without progress: what was not taken is printed again by the next run.
 func (w *saver) drain() {
 	begin := time.Now()
 	last, moved := w.admit(), begin
@@ -311,7 +315,7 @@ func (w *saver) drain() {
 	}
 }
 
-// end writes the last checkpoint, and gives the file back.
+// end writes the last checkpoint and releases the file.
 func (w *saver) end() error {
 	err := w.save()
 	if err == nil {
@@ -323,7 +327,7 @@ func (w *saver) end() error {
 	return err
 }
 
-// save writes a record if there is anything new. It tells what is wrong once.
+// save appends a record if anything has changed. It reports an error once.
 func (w *saver) save() error {
 	if w.path == "" {
 		return nil
@@ -348,7 +352,7 @@ func (w *saver) save() error {
 	return w.report(err)
 }
 
-// report tells what is wrong with the state file, once; w.mu is held.
+// report reports an error of the state file, once; w.mu is held.
 func (w *saver) report(err error) error {
 	if err != nil {
 		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
@@ -360,8 +364,7 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns what is known of paths, those that are not followed any more left out; w.mu is
-// held.
+// entries returns the entries of those paths that are still followed; w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path := range paths {
@@ -372,7 +375,7 @@ func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	return files
 }
 
-// record returns a record that holds files.
+// record returns a record with the entries in files.
 func (w *saver) record(files map[string]json.RawMessage) checkpoint {
 	c := checkpoint{Host: w.host, Time: time.Now(), Names: w.patterns}
 	for _, path := range slices.Sorted(maps.Keys(files)) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A sibling is a file beside one that is followed, under a name that rotation gives.
+// A sibling is a file in the same folder as a followed one, under a name that rotation gives.
 type sibling struct {
 	path  string
 	id    fileID
@@ -16,23 +16,24 @@ type sibling struct {
 	size  int64
 }
 
-// A family is the siblings of a file at one moment.
+// A family is the set of siblings of a file at one moment.
 type family struct {
 	all      []sibling
-	archives map[string]bool // paths that packed files had before they were packed
-	lists    []listing       // of the folders, from which that is
-	of       [2]string       // the files whose siblings they are
+	archives map[string]bool // paths that compressed files had before they were compressed
+	lists    []listing       // of the folders
+	of       [2]string       // resolved paths of the files to which the siblings belong
 }
 
-// sure reports whether the family is the same as that of an earlier moment, without a look at each.
+// sure reports whether the family is certain to equal an earlier one, because the listings of the
+// folders are the same.
 func (f *family) sure(earlier *family) bool {
 	return f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
 		return a.sure && b.sure && a.begun == b.begun
 	})
 }
 
-// siblings returns the siblings of what the source reads or read last, and of what its name stands
-// for now. The error is errLater if that cannot be said now.
+// siblings returns the siblings of the file that the source reads or has read last, and of the file
+// that its name leads to now. The error is errLater if a folder cannot be listed now.
 func (s *source) siblings() (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *source) siblings() (*family, error) {
 		if errors.Is(err, errLater) {
 			return nil, err
 		}
-		now.lists = append(now.lists, l) // what can be read of it
+		now.lists = append(now.lists, l) // of an error, the names read before it
 	}
 	if s.family != nil && now.sure(s.family) {
 		return s.family, nil
@@ -60,7 +61,7 @@ func (s *source) siblings() (*family, error) {
 	for i, path := range paths {
 		now.add(path, now.lists[i])
 	}
-	if len(paths) > 1 { // a link went elsewhere
+	if len(paths) > 1 { // the symbolic link leads to another file now
 		now.between(s.real, real, now.lists[0])
 		if c, ok := siblingAt(s.real); ok {
 			now.all = append(now.all, c)
@@ -69,7 +70,7 @@ func (s *source) siblings() (*family, error) {
 	return now, nil
 }
 
-// add adds the siblings of a file.
+// add adds the siblings of the file at path.
 func (f *family) add(path string, l listing) {
 	dir, base := filepath.Split(path)
 	stem := base[:len(base)-len(filepath.Ext(base))]
@@ -94,8 +95,8 @@ func (f *family) put(path string) {
 	}
 }
 
-// between adds the files to which a link went after old and before now, if the three names differ in
-// their numbers alone.
+// between adds the files to which a symbolic link led in turn after old and before now, if their
+// three names differ in numbers only.
 func (f *family) between(old, now string, l listing) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
@@ -107,14 +108,14 @@ func (f *family) between(old, now string, l listing) {
 	}
 }
 
-// siblingAt returns what is at path, if it is a regular file and no link.
+// siblingAt returns the file at path, if it is a regular file and not a link.
 func siblingAt(path string) (sibling, bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return sibling{}, false
 	}
 	id := identify(nil, info)
-	if id == (fileID{}) { // only an open file tells here
+	if id == (fileID{}) { // on this system only an open file has an ID
 		if id, info, err = lookAt(path); err != nil {
 			return sibling{}, false
 		}
@@ -122,15 +123,16 @@ func siblingAt(path string) (sibling, bool) {
 	return sibling{path, id, info.ModTime(), info.Size()}, true
 }
 
-// A predecessor is the file after which others are looked for.
+// A predecessor is the file whose successors are searched.
 type predecessor struct {
-	g    *generation // nil: it is gone
-	seen time.Time   // what was not written to since then is older; zero: all that is not known is younger
+	g *generation // nil if the file is gone
+	// files not written to since then are older; zero: every file that is not recorded is younger
+	seen time.Time
 }
 
-// next opens the file that follows: the oldest of those beside it that came after and were not
-// read, or else what the name stands for. It returns nil if there is none, with the reason, if that
-// is not that it is read already.
+// next opens the next file: the oldest unread one among the siblings that came after before, or
+// else the file that the name leads to. It returns nil if there is none; the error is the reason,
+// or nil if that file was read already.
 func (s *source) next(before predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.gaps {
@@ -141,20 +143,21 @@ func (s *source) next(before predecessor) (*generation, error) {
 	return g, err
 }
 
-// discover opens all files that came after before and were not read, and what the name stands for,
-// and puts them into s.ahead, the oldest first. From then on they may be renamed or removed. The
-// error says why what the name stands for cannot be read.
+// discover opens all unread files that came after before, and the file that the name leads to, and
+// appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The error
+// is the reason why the file of the name cannot be read.
 func (s *source) discover(before predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
 		beside, later := s.siblings()
-		if later != nil { // what is between is looked for later, but this one is kept
+		if later != nil { // the files in between are searched later; this one is kept open
 			s.gaps, s.attention = true, true
 			s.wait(s.fresh(g))
 			return err
 		}
 		unseen := s.unseen(beside, before, g)
-		if !s.settled(g, beside) { // a file that was renamed just now may be none of those opened
+		// a file that was renamed meanwhile may be missing among those opened
+		if !s.settled(g, beside) {
 			if closeAll(append(unseen, g)); try < maxTries {
 				continue
 			}
@@ -174,7 +177,7 @@ func (s *source) discover(before predecessor) error {
 		}
 		if older := s.ahead; len(older) > 1 {
 			if i := slices.IndexFunc(older, func(a *generation) bool { return g != nil && a.id == g.id }); i >= 0 {
-				last := older[i] // it has the name: it is the youngest
+				last := older[i] // the last file has the name, so it is the youngest
 				older = append(slices.Delete(older, i, i+1), last)[:len(older)-1]
 			}
 			sortByAge(older, names(s.reading()), beside.all)
@@ -187,7 +190,7 @@ func (s *source) discover(before predecessor) error {
 	}
 }
 
-// wait puts g, if it is not nil, at the end of the files that are to be read.
+// wait appends g, unless it is nil, to the files that are to be read.
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)
@@ -206,7 +209,7 @@ func names(all []*generation) (names []string) {
 	return names
 }
 
-// rename gives the files of the source the names that they have now.
+// rename updates the paths of the source's open files after they were renamed.
 func (s *source) rename(all []sibling) {
 	for _, g := range s.held() {
 		for _, c := range all {
@@ -217,7 +220,8 @@ func (s *source) rename(all []sibling) {
 	}
 }
 
-// reread goes on with files that the source has read and closed, and that have grown since.
+// reread opens files that the source has read and closed and that have grown since, to read their
+// new lines.
 func (s *source) reread(all []sibling) {
 	for _, c := range all {
 		r, known := s.f.files.closed(c.id, s)
@@ -246,18 +250,18 @@ func closeAll(all []*generation) {
 	}
 }
 
-// settled reports whether the name stands for g still, and its siblings are those: whether nobody
-// has renamed them meanwhile.
+// settled reports whether the name still leads to g and the siblings are the same: no file was
+// renamed meanwhile.
 func (s *source) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {
-		// what cannot be opened does not settle; it is looked at again soon
+		// a file that cannot be opened is tried again soon
 		return g == nil && err == nil && s.unreadable()
 	}
 	return s.stands(beside)
 }
 
-// stands reports whether the siblings are those of beside still.
+// stands reports whether the siblings are still those in beside.
 func (s *source) stands(beside *family) bool {
 	family := s.family
 	s.family = beside
@@ -266,7 +270,7 @@ func (s *source) stands(beside *family) bool {
 	return err == nil && (again == beside || slices.EqualFunc(beside.all, again.all, func(a, b sibling) bool { return a.path == b.path && a.id == b.id }))
 }
 
-// steady is siblings at a moment when nobody renames them.
+// steady returns the siblings at a moment when no file is being renamed.
 func (s *source) steady() (beside *family, err error) {
 	for range maxTries {
 		if beside, err = s.siblings(); err != nil || s.stands(beside) {
@@ -276,7 +280,7 @@ func (s *source) steady() (beside *family, err error) {
 	return nil, errLater
 }
 
-// unreadable reports whether what the name stands for cannot be opened, now.
+// unreadable reports whether the file that the name leads to cannot be opened now.
 func (s *source) unreadable() bool {
 	f, _, err := openRegular(s.path)
 	if err == nil {
@@ -285,8 +289,8 @@ func (s *source) unreadable() bool {
 	return err != nil
 }
 
-// fresh returns g, what the name stands for, if it is to be read. It may have
-// had the name before.
+// fresh returns g, the file that the name leads to, if it is to be read; otherwise it closes g and
+// returns nil. If the file had the name before and is still open, fresh returns the open one.
 func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil
@@ -317,9 +321,10 @@ func (s *source) fresh(g *generation) *generation {
 	return g
 }
 
-// unseen opens those of the siblings that came after before and were not read, and are not now.
-// Which came is known by what was there before, not by times: clocks are set back. Only what has an
-// old time and was packed before is taken for an archive that somebody has unpacked.
+// unseen opens the siblings that came after before and are neither read nor being read. Which files
+// came after is decided by the records, not by times, since clocks are set back. One exception: a
+// file with an old time whose compressed form was there before is taken for an archive that someone
+// has unpacked.
 func (s *source) unseen(beside *family, before predecessor, now *generation) (unseen []*generation) {
 	for _, c := range beside.all {
 		if now != nil && c.id == now.id || s.f.files.same(c) {

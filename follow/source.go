@@ -12,58 +12,61 @@ import (
 	"time"
 )
 
-// A source is one name that is followed. Its fields belong to whoever holds it:
-// the worker that has its turn, or the goroutine of Run between turns.
+// A source is one name that is followed. Its fields are used by the worker that runs its turn, and
+// between turns by the goroutine of Run.
 type source struct {
 	f     *Follower
 	name  string // as the user gave it, or as a pattern matched
 	path  string // absolute
 	start Start
 
-	out   *outlet       // nil: no file was there yet
-	cur   *generation   // nil: none is there
-	old   []*generation // files before cur, in case that something is written to them late
-	ahead []*generation // files after cur, which have not been read yet
-	real  string        // what path stood for, when it was looked at last
-	seen  time.Time     // last change of cur when path was known to stand for it
-	read  time.Time     // when cur was read to its end last
+	out   *outlet       // nil until a file exists
+	cur   *generation   // the current file; nil if there is none
+	old   []*generation // files before cur, kept open in case of late lines
+	ahead []*generation // files after cur that are not read yet
+	real  string        // path with symbolic links resolved, at the last look
+	seen  time.Time     // last change of cur while path was known to lead to it
+	read  time.Time     // time at which cur was last read to its end
 
-	gaps    bool         // there may be files between those ahead: they are looked for
-	family  *family      // the siblings, when they were looked at last
-	ignored time.Time    // those not written to since then are ignored
-	changed time.Time    // when the last file came
-	created atomic.Int64 // files that got the name, by events, since these come
-	taken   int64        // those of them that were opened
-	noticed time.Time    // when there were more than that
-	missing int          // times that cur, which was closed, was not found
+	gaps    bool         // files may be missing in ahead and are searched
+	family  *family      // siblings at the last look
+	ignored time.Time    // siblings not written to since then are ignored
+	changed time.Time    // time of the last new file
+	created atomic.Int64 // files that got the name, counted by events since these arrive
+	taken   int64        // number of files that were opened, in the same count
+	noticed time.Time    // time at which created was first found to differ from taken
+	missing int          // searches that did not find cur, which was closed
 
-	since time.Time // of the checkpoint that has not known a file: what was written to later is new, rotated or not
-	anew  fileID    // was truncated, while a copy of it is read
-	done  []mark    // files that were read and are there still
+	// time of a checkpoint that does not list the file: files written later are new, rotated ones
+	// too
+	since time.Time
+	anew  fileID // ID of a file that was truncated, while a copy of it is read
+	done  []mark // files that were read and still exist
 
-	saved       *savedSource // of a checkpoint, until its files are found
-	told        string       // trouble that was told last
+	saved       *savedSource // entry in the checkpoint, until its files are found
+	told        string       // the last trouble that was reported
 	truncations int
-	places      []place // whose changes are of interest
+	places      []place // whose changes are watched
 
-	given  int64       // bytes given to sinks to be printed, in this turn
-	wanted atomic.Bool // a snapshot is, at the end of a turn; Run may set it during one
+	given int64 // bytes given to sinks to be printed in this turn
+	// a snapshot is requested for the end of a turn; Run may set it during one
+	wanted atomic.Bool
 
-	allowance time.Duration // for snapshots that nobody asked for
-	allowed   time.Time     // when it was computed
+	allowance time.Duration // time left for snapshots that were not requested
+	allowed   time.Time     // time at which allowance was computed
 
-	// For Run.
+	// The fields below are used by the goroutine of Run.
 	queued, running, again bool
 	opening                bool      // its first turn has not ended
-	dirty                  bool      // there is something that the snapshot does not say
-	matched                bool      // by a pattern
-	whole                  bool      // rotated files that are there already are to be read, too
-	lost                   time.Time // since when it is gone, if a pattern has matched it
-	attention              bool      // it has to be looked at although nothing happens
-	silentFS               bool      // the system tells nothing of its folder
+	dirty                  bool      // something is not in the last snapshot
+	matched                bool      // the name comes from a pattern
+	whole                  bool      // existing rotated files are read too
+	lost                   time.Time // since when a file that matched a pattern is gone
+	attention              bool      // the source needs a turn even without an event
+	silentFS               bool      // no events arrive from its folder
 }
 
-// emit returns what gives lines of g to its sink.
+// emit returns the function that writes lines of g to its sink.
 func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	return func(p []byte, quiet bool) error {
 		s.dirty = true
@@ -74,14 +77,15 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	}
 }
 
-// turn looks at the files of the source and prints what came, at most about
-// what buf holds. It reports whether there may be more. The error is a sink's.
+// turn examines the files of the source and prints new lines, at most about as many bytes as buf
+// holds. It reports whether there may be more. The error is a sink's.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom()
 	defer s.countMissed()
-	// What path stands for is looked at before what is read: if that is another file, and has lines, then its
-	// writer has written all lines of the old one.
+	// The name is examined before the current file is read: if it leads to another file that has
+	// lines, the writer has written all lines of the old file, so none is missed by reading it to
+	// its end.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
@@ -110,7 +114,8 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	g := s.cur
 	g.until = 0
 	if !unchanged && s.attentive() {
-		if info, err := g.Stat(); err == nil { // what is written to it after that may be younger than what is read of others now
+		// lines written to it after this moment may be younger than those read from other files now
+		if info, err := g.Stat(); err == nil {
 			g.until = max(info.Size(), 1)
 		}
 	}
@@ -161,7 +166,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || switched, err
 }
 
-// newest returns the file that is known to have come last.
+// newest returns the last of the known files.
 func (s *source) newest() *generation {
 	if n := len(s.ahead); n > 0 {
 		return s.ahead[n-1]
@@ -169,19 +174,19 @@ func (s *source) newest() *generation {
 	return s.cur
 }
 
-// held returns all files of the source that are not read and closed, in the order in which they are
-// printed.
+// held returns the files of the source that are kept for reading, in the order in which their lines
+// are printed.
 func (s *source) held() []*generation {
 	all := s.reading()
 	return append(all, s.ahead...)
 }
 
-// attentive reports whether something may be written to files before the current one.
+// attentive reports whether late lines may be written to the files before the current one.
 func (s *source) attentive() bool {
 	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
-// absent says that nothing is behind the name.
+// absent reports that there is no file with the name; err is the error of looking.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -193,7 +198,8 @@ func (s *source) absent(err error) {
 	}
 }
 
-// failed says that g could not be read. The error is a sink's, if it is one.
+// failed reports that g could not be read because of err. It returns err only if it is a sink's or
+// ctx is done.
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	var sink sinkError
 	switch {
@@ -201,7 +207,7 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 		return nil
 	case errors.As(err, &sink), ctx.Err() != nil:
 		return err
-	case errors.Is(err, syscall.ESTALE): // its server has another one
+	case errors.Is(err, syscall.ESTALE): // the server has replaced the file
 		s.retire(g)
 	}
 	s.attention = true
@@ -209,7 +215,7 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	return nil
 }
 
-// knowsContext reports whether the sink can do without the lines before.
+// knowsContext reports whether the sink can continue without reading the lines before.
 func (s *source) knowsContext() bool {
 	if s.out.Context == nil {
 		return true
@@ -218,7 +224,7 @@ func (s *source) knowsContext() bool {
 	return ok
 }
 
-// retire closes g, of which nothing is left to be read.
+// retire closes g after it has been read to its end.
 func (s *source) retire(g *generation) {
 	s.f.files.done(g)
 	g.close()
@@ -227,7 +233,7 @@ func (s *source) retire(g *generation) {
 	}
 }
 
-// late reads what is written to files that have another name by now, or none.
+// late reads the lines written to files that were renamed or removed.
 func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	kept := s.old[:0]
 	for i, g := range s.old {
@@ -253,7 +259,7 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			if err == nil && s.waits(g, quiet) && len(s.old)-i <= maxHeld { // the youngest
+			if err == nil && s.waits(g, quiet) && len(s.old)-i <= maxHeld { // among the youngest
 				kept = append(kept, g)
 				continue
 			}
@@ -272,25 +278,24 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	return more, nil
 }
 
-// waits reports whether a file that was rotated, and has not grown for that long, is kept open in
-// case that it does.
+// waits reports whether a rotated file that has not grown for the time quiet is kept open for late
+// lines.
 func (s *source) waits(g *generation, quiet time.Duration) bool {
 	wait := s.f.o.RotateWait
 	return !g.gone && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
-// rotated goes on to the next file when there is one and nothing more is to be
-// expected of the current one, which was read to its end and has another name by
-// now, or none. It reports whether it did.
+// rotated switches to the next file if there is one and no more lines are expected in the current
+// one, which was read to its end and no longer has the name. It reports whether it did.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
 	if s.gaps || len(s.ahead) == 0 {
 		if there || !g.gone || quiet < linger {
-			return false, nil // what is written to it is read, as long as there is no other
+			return false, nil // the current file is read on until there is another one
 		}
 		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
-		s.retire(g) // it has no name, and nobody writes to it: its space is given back
+		s.retire(g) // no process writes to it any more: closing it frees its space
 		var sink sinkError
 		if errors.As(err, &sink) {
 			return false, err
@@ -342,7 +347,7 @@ func (s *source) take(g *generation) error {
 	return nil
 }
 
-// nextSink asks for the sink of the file that has just become the current one.
+// nextSink gets the sink for the file that has just become the current one.
 func (s *source) nextSink() error {
 	if s.out.Rotated == nil {
 		return nil
@@ -358,7 +363,7 @@ func (s *source) nextSink() error {
 	return nil
 }
 
-// begin opens the first file. It reports whether there is one.
+// begin opens the first file. It reports whether it did.
 func (s *source) begin() (bool, error) {
 	if s.saved != nil {
 		return s.resume()
@@ -372,7 +377,8 @@ func (s *source) begin() (bool, error) {
 		case !s.since.IsZero():
 			before.seen = s.since
 		default:
-			before.seen = s.f.began // what has been rotated since then had the name when it was to be followed
+			// a file that was rotated since then had the name during this run
+			before.seen = s.f.began
 		}
 		s.real, _ = filepath.EvalSymlinks(s.path)
 		if !s.whole && !s.ignoreSiblings(before.seen) {
@@ -389,7 +395,7 @@ func (s *source) begin() (bool, error) {
 	if s.start == End || s.start > 0 && g.mtime.Before(before.seen) {
 		g.silent, g.skips = g.size, true
 	}
-	s.start = Beginning // of those that come later
+	s.start = Beginning // for later files
 	again := s.out != nil
 	if err := s.take(g); err != nil {
 		return false, err
@@ -401,7 +407,7 @@ func (s *source) begin() (bool, error) {
 	return true, nil
 }
 
-// noFile says why there is no file to be read.
+// noFile reports why there is no file to be read.
 func (s *source) noFile(err error) {
 	switch {
 	case err == nil:
@@ -409,7 +415,7 @@ func (s *source) noFile(err error) {
 		s.trouble("is %v; waiting for a regular file", err)
 	case errors.Is(err, fs.ErrNotExist):
 		s.absent(err)
-		s.start = Beginning // of what comes all is new
+		s.start = Beginning // a file that appears later is new as a whole
 	default:
 		s.trouble("%v; it is tried again", bare(err))
 	}
@@ -444,8 +450,7 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 	return errors.Join(append(errs, s.out.close())...)
 }
 
-// trouble tells what keeps the file from being read, once; "" says that there
-// is none.
+// trouble reports the reason why the file cannot be read, once. An empty message clears the reason.
 func (s *source) trouble(format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); message != s.told {
 		s.told = message
@@ -455,7 +460,7 @@ func (s *source) trouble(format string, args ...any) {
 	}
 }
 
-// routine tells what is as it should be, once.
+// routine reports an expected event, once.
 func (s *source) routine(format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); message != s.told {
 		s.told = message
@@ -470,7 +475,7 @@ func (s *source) tell(e Event) {
 	}
 }
 
-// bare returns the system's error alone: the file has been named.
+// bare returns the system's error without the path, which the message has already.
 func bare(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

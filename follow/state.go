@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// unsaved reports whether there is something that the snapshot does not hold.
+// unsaved reports whether something has changed since the last snapshot.
 func (s *source) unsaved() bool {
 	if s.out != nil && s.out.Changed != nil && s.out.Changed() {
 		s.dirty = true
@@ -17,10 +17,10 @@ func (s *source) unsaved() bool {
 	return s.dirty
 }
 
-// snapshot takes in what was printed of the source. What cannot be told at the
-// moment stays as it was told before.
+// snapshot gives the current state of the source to the saver. If a part of it cannot be determined
+// now, the saver keeps the previous state.
 func (s *source) snapshot() {
-	if s.saved != nil { // its files are not found yet
+	if s.saved != nil { // its files have not been searched yet
 		s.dirty = false
 		s.f.saver.put(*s.saved, 0)
 		return
@@ -48,7 +48,7 @@ func (s *source) snapshot() {
 	s.f.saver.put(all, s.written())
 }
 
-// written returns the place in the output after all that was printed of the source.
+// written returns the offset in the output after the last byte of the source.
 func (s *source) written() (pos int64) {
 	for _, g := range s.reading() {
 		if g.out != nil {
@@ -61,7 +61,8 @@ func (s *source) written() (pos int64) {
 	return pos
 }
 
-// reading returns the files that the source reads, the oldest first.
+// reading returns the files that the source reads, the oldest first: the rotated ones and the
+// current one.
 func (s *source) reading() []*generation {
 	all := slices.Clone(s.old)
 	if s.cur != nil {
@@ -70,8 +71,7 @@ func (s *source) reading() []*generation {
 	return all
 }
 
-// resume goes on where the checkpoint says. It reports whether there is
-// something to be read.
+// resume continues at the place of the checkpoint. It reports whether there is something to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.saved
 	if len(saved.Reading) == 0 && saved.Context == "" {
@@ -143,8 +143,8 @@ func (s *source) resume() (bool, error) {
 	return true, s.nextSink()
 }
 
-// present opens what the name stands for, and its siblings, all that are there
-// at one moment; all contains now.
+// present opens the file that the name leads to, and its siblings, as they are at one moment. all
+// contains now.
 func (s *source) present() (now *generation, all []*generation, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -172,9 +172,9 @@ func (s *source) present() (now *generation, all []*generation, err error) {
 	}
 }
 
-// claim takes the file of m out of all. A device may have another number since
-// the machine was started again. One that was empty is not found: nothing tells
-// it from a later one that was given its inode.
+// claim removes the file of m from all and returns it; nil if it is missing. The device is not
+// compared, since its number may change when the machine is restarted. A file that was empty is
+// never found: it cannot be distinguished from a later file with the same inode.
 func claim(all []*generation, m mark) *generation {
 	for i, g := range all {
 		if g != nil && m.Len > 0 && g.id.ino == m.Ino && m.holds(g) {
@@ -185,7 +185,7 @@ func claim(all []*generation, m mark) *generation {
 	return nil
 }
 
-// claimCopy takes a copy of the file of m out of all, of when it had more.
+// claimCopy is claim for a copy, made after the mark when the file had more lines.
 func claimCopy(all []*generation, m mark) *generation {
 	for i, g := range all {
 		if g != nil && m.Off > 0 && g.id.ino != m.Ino && g.size > m.Off && !g.mtime.Before(m.Time) && m.holds(g) {
@@ -196,7 +196,7 @@ func claimCopy(all []*generation, m mark) *generation {
 	return nil
 }
 
-// resume makes reading go on where r says.
+// resume sets the read offset to the place of r.
 func (g *generation) resume(r savedReading) error {
 	g.silent = r.Quiet
 	if r.Replay {
@@ -206,7 +206,7 @@ func (g *generation) resume(r savedReading) error {
 	return g.seek(r.Off)
 }
 
-// resumeOld goes on with a file that had lost its name already.
+// resumeOld continues with a file that had already lost its name.
 func (s *source) resumeOld(g *generation, r savedReading) error {
 	g.out = s.out
 	if r.Replay {
@@ -225,7 +225,7 @@ func (s *source) resumeOld(g *generation, r savedReading) error {
 	return nil
 }
 
-// lostTrack says why reading does not go on where the checkpoint says.
+// lostTrack reports why reading does not continue at the place of the checkpoint.
 func (s *source) lostTrack(now *generation, last savedReading) {
 	if now != nil && now.id.ino == last.Ino {
 		s.tell(Event{Message: fmt.Sprintf("holds less, or another text, than when it was read up to byte %d: it was truncated, or is another file; it is read from its beginning", last.Off)})
@@ -235,5 +235,5 @@ func (s *source) lostTrack(now *generation, last savedReading) {
 	s.tell(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; what was written to it since %s is lost", last.Off, last.Time.Format(time.DateTime))})
 }
 
-// hasMeta reports whether a name may be a pattern.
+// hasMeta reports whether a name contains characters of a pattern.
 func hasMeta(name string) bool { return strings.ContainsAny(name, `*?[`) }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// again follows with a checkpoint until all of want was printed, in this run and
-// those before, and ends.
+// again follows with a checkpoint until all of want was printed, in this run and those before; then
+// it ends.
 func again(t *testing.T, l *log, o Options, name, want string) *running {
 	t.Helper()
 	r := begin(t, l, o)
@@ -58,8 +58,8 @@ func TestNextRunsGoOn(t *testing.T) {
 	})
 }
 
-// A file that was truncated, or replaced, since the checkpoint is read from its
-// beginning; what is lost is told.
+// A file that was truncated or replaced since the checkpoint is read from its beginning; lost lines
+// are reported.
 func TestNextRunsFindAnotherFile(t *testing.T) {
 	const first = "the first line\nthe second line\n"
 	for name, test := range map[string]struct {
@@ -97,8 +97,8 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
-// Of a file of which nothing was printed a checkpoint knows little: its inode may
-// be that of a later one by now, before which others came.
+// A checkpoint knows little of a file without printed lines: its inode may belong to a later file
+// by now, before which others came.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	for name, first := range map[string]string{"empty": "", "unfinished": "unfin"} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	}
 }
 
-// A checkpoint that is torn, of another version or of another machine is told
-// and not used: reading begins where Start says.
+// A checkpoint that is torn, or of another version or machine, is reported and not used: reading
+// begins at Options.Start.
 func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -195,7 +195,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	}
 }
 
-// Entries of a checkpoint may say anything.
+// Entries of a checkpoint may have any content.
 func FuzzCheckpoint(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -235,8 +235,8 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// What a sink knows is given to that of the next run; one that cannot say it, or
-// does not understand it, gets the lines again, quietly.
+// The context of a sink is given to that of the next run. A sink that has no valid context, or
+// rejects it, gets the lines again, quietly.
 func TestSinksGetTheirContextBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		say        bool
@@ -304,7 +304,7 @@ func mustSize(path string) int64 {
 	return info.Size()
 }
 
-// While a sink is held up, checkpoints go on: they say what was printed before.
+// While a sink is blocked, checkpoints continue, with the lines printed before.
 func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -331,7 +331,8 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	write(t, b, "b2\n")
 	r.expect(b, "b2\n")
 	r.cancel()
-	// Nobody reads a's lines: its sink does not return, Run neither. What ends the process saves before.
+	// Nobody reads a's lines: its sink does not return, Run neither. What ends the process saves
+	// before.
 	r.until("b is saved", func() bool {
 		r.f.Save()
 		j, err := readState(o.State)
@@ -362,8 +363,8 @@ func readState(path string, boot ...int64) (journal, error) {
 	return readJournal(f, append(boot, bootTime())[0])
 }
 
-// What is not in the checkpoint begins where Start says; what was in none of the
-// patterns' folders then is new.
+// Files that are not in the checkpoint begin at Options.Start. Files that a pattern matches now,
+// but did not then, are new.
 func TestStarts(t *testing.T) {
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},
@@ -402,7 +403,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// What stands before the end is read for its context.
+// Lines before the end are read for their context.
 func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -425,8 +426,7 @@ func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	r.expect(path, "unfinished\n")
 }
 
-// Of very much only what is near the end is read, as far as the sink can do
-// without the rest.
+// Of a very large file only the lines near the end are read, if the sink can do without the others.
 func TestLittleIsReadBeforeTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "beginning\n")
@@ -486,8 +486,8 @@ func TestParseStart(t *testing.T) {
 	}
 }
 
-// Two followers must not write one state file: each would undo what the other
-// says. One that is just ending is waited for.
+// Two followers must not write one state file, since each would overwrite the other's entries. If
+// one is just ending, the other waits.
 func TestStateFilesAreOfOneFollower(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -513,7 +513,7 @@ func TestStateFilesAreOfOneFollower(t *testing.T) {
 	r.end()
 }
 
-// A file that only has the name of the state file, elsewhere, is followed.
+// A file that has the name of the state file, in another folder, is followed.
 func TestFilesCalledAsTheStateFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "logs", "app.log")

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	lockPatience = 2 * time.Second       // for a process that is just ending
+	lockPatience = 2 * time.Second       // longest wait for another process that is ending
 	lockPause    = 20 * time.Millisecond // between two tries
-	temporaryEnd = ".tmp"                // of the names of temporary files
+	temporaryEnd = ".tmp"                // suffix of temporary files
 	stateNames   = 100                   // names tried for a temporary file
 )
 
 var errInUse = errors.New("in use: another process writes its checkpoint there")
 
-// acquire opens the state file, if there is one, and keeps other processes from using it. Each file
-// that takes its place is locked, too.
+// acquire opens the state file, if there is one, and locks it against other processes. A file that
+// replaces it is locked too.
 func (w *saver) acquire() error {
 	for begin := time.Now(); ; time.Sleep(lockPause) {
 		f, info, err := openState(w.path)
@@ -40,20 +40,20 @@ func (w *saver) acquire() error {
 		if lockFile(f) && w.here(info) {
 			return nil
 		}
-		w.release() // another file has taken its place, perhaps
+		w.release() // the file is locked, or was replaced before the lock was taken
 		if time.Since(begin) > lockPatience {
 			return fmt.Errorf("%s is %w", w.path, errInUse)
 		}
 	}
 }
 
-// here reports whether the path still stands for the file that is open.
+// here reports whether the path still leads to the open file.
 func (w *saver) here(opened fs.FileInfo) bool {
 	info, err := os.Lstat(w.path)
 	return err == nil && os.SameFile(info, opened)
 }
 
-// release gives the state file back to others.
+// release closes the state file, which ends its lock.
 func (w *saver) release() {
 	if w.file != nil {
 		w.file.Close()
@@ -61,11 +61,11 @@ func (w *saver) release() {
 	}
 }
 
-// write makes the file hold what has changed; w.writing is held.
+// write writes the entries that have changed to the file; w.writing is held.
 func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
 	if !w.anew {
 		info, err := w.file.Stat()
-		w.anew = err != nil || !w.here(info) // somebody has removed it, or put another in its place
+		w.anew = err != nil || !w.here(info) // it was removed or replaced by another program
 	}
 	if !w.anew {
 		c := w.record(files)
@@ -96,7 +96,8 @@ func (w *saver) syncOutput() error {
 	return w.sync()
 }
 
-// append adds a record to the file. If that cannot be done, w.anew says so; w.writing is held.
+// append appends a record to the file. It sets w.anew if the file must be replaced instead;
+// w.writing is held.
 func (w *saver) append(c checkpoint) error {
 	b, err := appendRecord(nil, c)
 	if err != nil {
@@ -121,7 +122,7 @@ func (w *saver) append(c checkpoint) error {
 	return nil
 }
 
-// unsynced reports whether the file holds records that do not count after a power cut. It does not
+// unsynced reports whether the file has records that would not survive a power cut. It does not
 // wait while the file is being written.
 func (w *saver) unsynced() bool {
 	if w.path == "" || !w.writing.TryLock() {
@@ -131,8 +132,8 @@ func (w *saver) unsynced() bool {
 	return !w.anew && w.size != w.synced
 }
 
-// secure makes what the file holds survive a power cut: first the output, then the file. One that
-// has grown much is written anew. Checkpoints may be written meanwhile.
+// secure makes the records in the file survive a power cut: it syncs first the output, then the
+// file. A file that has grown much is rewritten. Checkpoints may be written at the same time.
 func (w *saver) secure() error {
 	if w.path == "" {
 		return nil
@@ -165,10 +166,11 @@ func (w *saver) secure() error {
 	return w.report(err)
 }
 
-// grown reports whether a journal of size bytes, whose first record has first, is to be written anew.
+// grown reports whether a journal of size bytes, whose first record has first bytes, should be
+// rewritten.
 func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
 
-// renewed writes the file anew, unless that has been done already.
+// renewed rewrites the file, unless it has been replaced since file was opened.
 func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -178,7 +180,7 @@ func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
 	return w.renew(all)
 }
 
-// markSynced says in the file that its bytes up to end count after a power cut, and syncs it.
+// markSynced appends a mark that the bytes up to end survive a power cut, and syncs the file.
 func (w *saver) markSynced(file *os.File, end int64) error {
 	w.writing.Lock()
 	if w.file != file || w.anew {
@@ -195,13 +197,13 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 		return err
 	}
 	if err = file.Sync(); errors.Is(err, os.ErrClosed) {
-		return nil // the one that took its place was synced
+		return nil // the file that replaced it was synced
 	}
 	return err
 }
 
-// renew replaces the file by one whose first record holds all, of which the output was synced. Who
-// reads it sees the old one or the new one; w.writing is held.
+// renew replaces the file by one whose first record has the entries in all, whose output was
+// synced. A reader finds either the old file or the new one; w.writing is held.
 func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	b, err := appendRecord(nil, w.record(all))
 	if err != nil {
@@ -240,7 +242,7 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	}
 	if locks {
 		lockFile(f)
-	} else { // files that are open cannot be renamed here, nor replaced
+	} else { // on this system open files cannot be renamed or replaced
 		f.Close()
 		w.release()
 	}
@@ -258,7 +260,7 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	return nil
 }
 
-// sourcesSince returns the paths whose entry is another than in all; w.mu is held.
+// sourcesSince returns the paths whose entries differ from those in all; w.mu is held.
 func (w *saver) sourcesSince(all map[string]json.RawMessage) map[string]bool {
 	since := make(map[string]bool)
 	for path, raw := range w.sources {
@@ -269,7 +271,7 @@ func (w *saver) sourcesSince(all map[string]json.RawMessage) map[string]bool {
 	return since
 }
 
-// createBeside creates a file in the folder of path.
+// createBeside creates a temporary file in the folder of path.
 func createBeside(path string) (f *os.File, err error) {
 	dir, name := filepath.Split(path)
 	for i := range stateNames {
@@ -282,8 +284,8 @@ func createBeside(path string) (f *os.File, err error) {
 	return f, err
 }
 
-// removeTemporary removes the files that runs have left which were killed while they wrote the file
-// at path anew.
+// removeTemporary removes the temporary files of runs that were killed while they rewrote the file
+// at path.
 func removeTemporary(path string) {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir + "."))

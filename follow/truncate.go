@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// truncated goes on with what the current file held before it was truncated, if there are copies of
-// that, and then with its beginning.
+// truncated continues with copies of what the current file held before it was truncated, if there
+// are any, and then with its beginning.
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
@@ -44,8 +44,8 @@ func (s *source) truncated() error {
 	return s.restart(copies)
 }
 
-// skipped goes on with copies of what the current file, of which nothing was read yet, held before it
-// was truncated. It reports whether there are any.
+// skipped is truncated for a current file of which no line was read yet. It reports whether there
+// are copies.
 func (s *source) skipped() (bool, error) {
 	copies, _, err := s.copiesOf(s.cur)
 	if err != nil || len(copies) == 0 {
@@ -57,7 +57,7 @@ func (s *source) skipped() (bool, error) {
 	return true, s.restart(copies)
 }
 
-// tellCopies tells that the file was truncated, and where what it held is read.
+// tellCopies reports that the file was truncated, and from which files its old content is read.
 func (s *source) tellCopies(copies []*generation) {
 	names := make([]string, len(copies))
 	for i, c := range copies {
@@ -66,7 +66,7 @@ func (s *source) tellCopies(copies []*generation) {
 	s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), strings.Join(names, ", "))})
 }
 
-// restart goes on with copies, and then with the beginning of the current file.
+// restart continues with copies, and then with the beginning of the current file.
 func (s *source) restart(copies []*generation) error {
 	g := s.cur
 	if err := g.restart(); err != nil {
@@ -96,7 +96,7 @@ func (s *source) restart(copies []*generation) error {
 	return s.nextSink()
 }
 
-// restart makes reading start at the beginning.
+// restart sets the read offset to the beginning.
 func (g *generation) restart() error {
 	g.head, g.recent = nil, nil
 	g.off, g.look, g.silent, g.hole = 0, 0, 0, true

@@ -19,8 +19,7 @@ func truncate(t *testing.T, path string) {
 	}
 }
 
-// expectTold waits until as many events were told as there are patterns, each of
-// which matches one.
+// expectTold waits for as many events as there are patterns; each event must match its pattern.
 func (r *running) expectTold(patterns ...string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("%d events", len(patterns)), func() bool {
@@ -53,8 +52,7 @@ func TestTruncatedFilesAreReadFromTheirBeginning(t *testing.T) {
 	})
 }
 
-// The beginning of a line that the truncation has cut is printed; it does not
-// become that of another.
+// The beginning of a line that a truncation has cut is printed, and not joined with another line.
 func TestTruncationEndsAnUnfinishedLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\nunfinished")
@@ -66,7 +64,7 @@ func TestTruncationEndsAnUnfinishedLine(t *testing.T) {
 	r.expectTold(`app.log: was truncated, for the 1st time; .*`)
 }
 
-// Of a long one, what is lost is counted.
+// The lost bytes of a long line are counted.
 func TestTruncationCountsWhatIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	for n, want := range map[int]int64{10: 0, keepSize: 0, keepSize + 1: keepSize + 1, 2 * rereadSize: 2 * rereadSize} {
@@ -84,7 +82,7 @@ func TestTruncationCountsWhatIsLost(t *testing.T) {
 	}
 }
 
-// generationOf opens a file, and returns what reads of it all that is there.
+// generationOf opens a file, and returns a function that reads all new lines.
 func generationOf(t *testing.T, path string, got *string) (g *generation, read func() error) {
 	t.Helper()
 	g, err := newDisk(nil).openGeneration(path)
@@ -106,8 +104,8 @@ func generationOf(t *testing.T, path string, got *string) (g *generation, read f
 	}
 }
 
-// A file that was truncated and has grown beyond where it was read, between two
-// looks, is another one, also if it begins with the same lines.
+// A file that was truncated and has grown beyond the read offset between two looks is read from its
+// beginning, even if it begins with the same lines.
 func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	banner := strings.Repeat("the same banner in each file\n", 20)
 	for name, first := range map[string]string{"other beginning": "one\n", "same beginning": banner + "one\n"} {
@@ -127,7 +125,7 @@ func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	}
 }
 
-// A writer that does not append leaves a hole where it was: no line is.
+// A writer that does not append leaves a hole after a truncation, which is not printed as a line.
 func TestHolesAfterTruncationAreSkipped(t *testing.T) {
 	for _, size := range []int{100, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -151,8 +149,8 @@ func TestHolesAfterTruncationAreSkipped(t *testing.T) {
 	}
 }
 
-// Where the copy that was made before the truncation is there still, what was
-// not read of the file is read from that.
+// If the copy that was made before the truncation still exists, the unread rest of the file is read
+// from it.
 func TestCopiesOfTruncatedFilesAreReadToTheirEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -188,8 +186,8 @@ func copyTruncate(t *testing.T, from, to string) {
 	truncate(t, from)
 }
 
-// Copying and truncating loses what is written in its window, which is told, and
-// nothing else; no line comes twice, or in pieces.
+// Copying and truncating loses only the lines written in between, which is reported; no line is
+// printed twice or in pieces.
 func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

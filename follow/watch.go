@@ -13,15 +13,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A place is a name in a folder that has no symbolic link in its own.
+// A place is a name in a folder whose path has no symbolic link.
 type place struct{ dir, name string }
 
-// maxLinks bounds the symbolic links behind a name, as the kernel does.
+// maxLinks is the number of symbolic links that are followed for one name, the same as in the
+// kernel.
 const maxLinks = 40
 
-// chain returns the places on which depends what path, an absolute one, stands
-// for: each symbolic link on the way, and the file, or the first name that
-// there is none of.
+// chain returns the places that decide which file path, an absolute one, leads to: each symbolic
+// link on the way, and then the file, or the first name that does not exist.
 func chain(path string) (all []place) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
 	dir, rest := root, parts(path)
@@ -52,15 +52,15 @@ func chain(path string) (all []place) {
 	return all
 }
 
-// parts returns the names that a path consists of.
+// parts returns the names between the separators of a path.
 func parts(path string) []string {
 	path = filepath.Clean(path[len(filepath.VolumeName(path)):])
 	return slices.DeleteFunc(strings.Split(path, string(filepath.Separator)), func(s string) bool { return s == "" || s == "." })
 }
 
-// A watcher learns from the system which files have changed, and collects them.
-// Many goroutines may use it. It may know nothing of some folders, or of any:
-// then they are to be looked at.
+// A watcher collects the system's events: which files have changed. It is safe for concurrent use.
+// For some folders, or all, there may be no events: then the sources examine their files at
+// intervals.
 type watcher struct {
 	w       *fsnotify.Watcher // nil: there are no events
 	tell    func(Event)
@@ -70,22 +70,22 @@ type watcher struct {
 	dirs     map[string]*watched
 	sources  map[place][]*source
 	pending  map[*source]bool
-	appeared bool // a name, in a folder of a pattern
+	appeared bool // a name has appeared in a folder of a pattern
 	patterns map[string]bool
-	all      bool // anything may have happened
-	told     bool // that there are no events
+	all      bool // events were lost: any file may have changed
+	told     bool // the lack of events was reported
 
-	wake chan struct{} // holds a token when there is something to take
+	wake chan struct{} // holds a token if there is something to take
 }
 
-// watched is a folder whose events come.
+// watched is a folder with its events.
 type watched struct {
-	id   fileID // of which they come; zero: none do
-	uses int    // places in it
+	id   fileID // of the folder whose events arrive; zero if none do
+	uses int    // number of places in it
 }
 
-// newWatcher starts a goroutine, which Close ends. open makes the system's part,
-// nil: there is none.
+// newWatcher starts a goroutine, which Close ends. open opens the system's events; nil: they are
+// not used.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		tell: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
@@ -104,7 +104,7 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 	return w
 }
 
-// noEvents says that there are no events, and why.
+// noEvents reports, once, that there are no events, and why.
 func (w *watcher) noEvents(err error) {
 	if !w.told {
 		w.told = true
@@ -116,7 +116,7 @@ func (w *watcher) noEvents(err error) {
 	}
 }
 
-// pump collects what happens until the system's part is closed.
+// pump collects events until Close.
 func (w *watcher) pump() {
 	for {
 		select {
@@ -127,7 +127,7 @@ func (w *watcher) pump() {
 			w.mu.Lock()
 			w.event(e)
 			w.mu.Unlock()
-		case _, ok := <-w.w.Errors: // an overflow of the queue, as a rule
+		case _, ok := <-w.w.Errors: // usually an overflow of the queue
 			if !ok {
 				return
 			}
@@ -139,7 +139,7 @@ func (w *watcher) pump() {
 	}
 }
 
-// event takes in what happened; w.mu is held.
+// event records one event; w.mu is held.
 func (w *watcher) event(e fsnotify.Event) {
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
 		d.id = fileID{}
@@ -169,14 +169,14 @@ func (w *watcher) signal() {
 	}
 }
 
-// changed are sources and patterns that are to be looked at.
+// changed lists the sources and patterns to be examined.
 type changed struct {
 	sources  map[*source]bool
 	appeared bool
 	all      bool
 }
 
-// take returns what has changed since the last call.
+// take returns the changes since the last call.
 func (w *watcher) take() changed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,8 +185,8 @@ func (w *watcher) take() changed {
 	return c
 }
 
-// watch makes the changes of what the name of s stands for known. It reports
-// whether all of them are.
+// watch watches the places that decide which file the name of s leads to. It reports whether events
+// arrive for all of them.
 func (w *watcher) watch(s *source, places []place) (complete bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,19 +205,19 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 		w.release(p.dir)
 	}
 	s.places = places
-	w.pending[s] = true // what happened before the events came
+	w.pending[s] = true // for changes before the events arrive
 	w.signal()
 	return complete
 }
 
-// watchPatterns makes names that appear in dirs known, and in no others.
+// watchPatterns watches for new names in dirs, and no longer in other folders.
 func (w *watcher) watchPatterns(dirs map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for dir := range dirs {
 		if !w.patterns[dir] {
 			w.use(dir)
-			w.appeared = true // what came before the events did
+			w.appeared = true // for names that appeared before the events arrive
 			w.signal()
 		}
 	}
@@ -229,8 +229,8 @@ func (w *watcher) watchPatterns(dirs map[string]bool) {
 	w.patterns = dirs
 }
 
-// use counts a use of dir, and asks for its events if it is the first. It
-// reports whether they come.
+// use adds one use of dir, and requests its events if it is the first. It reports whether they
+// arrive.
 func (w *watcher) use(dir string) bool {
 	d := w.dirs[dir]
 	if d == nil {
@@ -241,7 +241,7 @@ func (w *watcher) use(dir string) bool {
 	return w.ask(dir, d)
 }
 
-// ask asks for the events of dir if they do not come.
+// ask requests the events of dir unless they arrive already. It reports whether they do.
 func (w *watcher) ask(dir string, d *watched) bool {
 	if w.w == nil || !hasEvents(dir) {
 		return false
@@ -259,7 +259,7 @@ func (w *watcher) ask(dir string, d *watched) bool {
 	return true
 }
 
-// release counts one use of dir less.
+// release removes one use of dir.
 func (w *watcher) release(dir string) {
 	d := w.dirs[dir]
 	if d == nil {
@@ -268,12 +268,12 @@ func (w *watcher) release(dir string) {
 	if d.uses--; d.uses == 0 {
 		delete(w.dirs, dir)
 		if w.w != nil && d.id != (fileID{}) {
-			w.w.Remove(dir) // it may be gone, and its events with it
+			w.w.Remove(dir) // fails if the folder, and its events, are gone
 		}
 	}
 }
 
-// verify asks again for the events of folders that were replaced.
+// verify requests the events of folders that were replaced by others.
 func (w *watcher) verify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -304,7 +304,7 @@ func (w *watcher) Close() {
 	}
 }
 
-// watch makes changes of what the source's name stands for known.
+// watch watches the places that decide which file the source's name leads to.
 func (s *source) watch() {
 	if places := chain(s.path); !slices.Equal(places, s.places) {
 		s.silentFS = !s.f.watcher.watch(s, places)
