@@ -7,21 +7,21 @@ import (
 	"runtime/metrics"
 )
 
-// How much garbage may stand, in percent of the heap in use. A small heap is
-// not worth collecting; a large one is mostly tables that the collector need
-// not look into.
+// The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap does
+// not pay; a large heap is mostly tables without pointers, which cost the collector little. Figures
+// are in ARCHITECTURE.md under Decisions.
 const (
 	garbageSmall  = 300
 	garbageMedium = 100
 	garbageLarge  = 30
-	mediumHeap    = 24 << 20 // bytes in use
+	mediumHeap    = 24 << 20 // bytes of live heap
 	largeHeap     = 80 << 20
 
-	leastHeap = 8 // 1/8 of --max-memory is for the heap, whatever is held outside of it
+	leastHeap = 8 // the heap may have 1/8 of --max-memory, whatever is held outside of it
 )
 
-// limitHeap gives the heap what --max-memory leaves beside what is held outside
-// of it, and returns what is told of the latter.
+// limitHeap limits the heap to --max-memory. It returns a function that takes the number of bytes held
+// outside of the heap, and lowers the limit by them.
 func limitHeap(maxMemory memorySize) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(int64(maxMemory) + overhead)
 	return func(bytes int64) {
@@ -30,7 +30,7 @@ func limitHeap(maxMemory memorySize) (offHeap func(bytes int64)) {
 	}
 }
 
-// tuneGarbage has the collector follow these, unless the user said otherwise.
+// tuneGarbage adapts the garbage collector's percentage to the live heap, unless the user set GOGC.
 func tuneGarbage() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbageSmall)
@@ -38,10 +38,10 @@ func tuneGarbage() {
 	}
 }
 
-// afterCollection sees to it that the percentage, now that, is looked at when
-// the next collection ends: what nobody refers to is told of then.
+// afterCollection re-evaluates the percentage, now percent, after the next collection: the finalizer
+// of an unreachable object runs then.
 func afterCollection(percent int) {
-	type mark struct{ _ *int } // not one that shares its memory with others
+	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)

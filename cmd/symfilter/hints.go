@@ -13,23 +13,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What people try who know addr2line and llvm-symbolizer, and what to write.
-var habits = map[string]string{
-	"e": aboutPrograms, "exe": aboutPrograms,
-	"f": aboutFunctions, "functions": aboutFunctions,
-	"C": aboutNames, "demangle": aboutNames,
-	"i": aboutInlines, "inlines": aboutInlines, "inlining": aboutInlines,
-	"p": "frames are always printed so", "pretty-print": "frames are always printed so",
-	"a": "addresses are always printed", "addresses": "addresses are always printed",
-	"V": "write --version",
+// habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other names.
+func habit(name string) string {
+	switch name {
+	case "e", "exe":
+		return "a log names its programs itself; write --symbol-path FILE to add one, or use addr2line for single addresses"
+	case "f", "functions":
+		return "functions are always printed"
+	case "C", "demangle":
+		return "names are demangled unless --no-demangle is given"
+	case "i", "inlines", "inlining":
+		return "inlined calls are printed unless --no-inlines is given"
+	case "p", "pretty-print":
+		return "frames are always printed so"
+	case "a", "addresses":
+		return "addresses are always printed"
+	case "V":
+		return "write --version"
+	}
+	return ""
 }
-
-const (
-	aboutPrograms  = "a log names its programs itself; write --symbol-path FILE to add one, or use addr2line for single addresses"
-	aboutFunctions = "functions are always printed"
-	aboutNames     = "names are demangled unless --no-demangle is given"
-	aboutInlines   = "inlined calls are printed unless --no-inlines is given"
-)
 
 // flagHint says of a flag that is unknown what may have been meant.
 func flagHint(err error, set *pflag.FlagSet) error {
@@ -45,8 +48,8 @@ func flagHint(err error, set *pflag.FlagSet) error {
 			}
 		}
 	}
-	hint := habits[name]
-	if _, isLLVMs := llvmAlone["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
+	hint := habit(name)
+	if _, isLLVMs := llvmAlone()["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
 		hint = "flags of llvm-symbolizer need --filter-markup"
 	}
 	if hint == "" && len(name) > 1 {
@@ -60,7 +63,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 	return fmt.Errorf("%w: %s", err, hint)
 }
 
-func llvmTakes(flag string) bool { _, ok := llvmValued[flag]; return ok }
+func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
 
 // nearFlag returns the flag of set that name is the head of, or one letter or
 // one exchange of neighbours away from; "" if there is none, or more than one.
@@ -94,9 +97,6 @@ func exchanged(a, b string) bool {
 	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
-// singleAddress matches what addr2line takes behind its flags.
-var singleAddress = regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`)
-
 // openError says why name could not be opened, and what may have been meant.
 func openError(name string, err error) string {
 	msg := "open " + name + ": " + bare(err).Error()
@@ -110,7 +110,7 @@ func openError(name string, err error) string {
 		return msg + "; write --version"
 	case commandNamed(name) != nil:
 		return msg + "; as a command, " + name + " must be the first word"
-	case singleAddress.MatchString(name):
+	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // as addr2line takes them
 		return msg + "; arguments are logs: for a single address, use addr2line or llvm-symbolizer"
 	}
 	return msg

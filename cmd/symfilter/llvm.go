@@ -46,7 +46,7 @@ func llvmHelp() string {
 	var own []string
 	for o := range allOptions() {
 		name := "--" + o.name
-		if _, theirs := llvmAlone[name]; o.in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
+		if _, theirs := llvmAlone()[name]; o.in&ofLLVM != 0 && !theirs && !llvmTakes(name) {
 			own = append(own, name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -23,45 +24,49 @@ const (
 // llvmAlone are the flags of llvm-symbolizer 19 that take no value, as they
 // are written: "-demangle=true" is one, "--demangle=true" is not. What they
 // stand for follows; "" is ignored with --filter-markup.
-var llvmAlone = map[string]string{
-	"--addresses": "", "-a": "", "--print-address": "",
-	"--basenames": "--basenames", "-s": "--basenames",
-	"--relativenames": "--relativenames",
-	"--color":         "--color",
-	"--debuginfod":    "--debuginfod", "--no-debuginfod": "--no-debuginfod",
-	"--demangle": "--demangle", "-C": "--demangle", "-demangle=true": "--demangle",
-	"--no-demangle": "--no-demangle", "-demangle=false": "--no-demangle",
-	"--dia":           "",
-	"--filter-markup": "",
-	"--functions":     "--functions", "-f": "--functions",
-	"--help": "--help", "-h": "--help",
-	"--inlines": "", "--no-inlines": "", "-i": "",
-	"--inlining": "", "--inlining=true": "", "--inlining=false": "",
-	"--pretty-print": "", "-p": "",
-	"--relative-address": "",
-	"--untag-addresses":  "", "--no-untag-addresses": "",
-	"--verbose": "--verbose",
-	"--version": "--version", "-v": "--version",
-}
+var llvmAlone = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"--addresses": "", "-a": "", "--print-address": "",
+		"--basenames": "--basenames", "-s": "--basenames",
+		"--relativenames": "--relativenames",
+		"--color":         "--color",
+		"--debuginfod":    "--debuginfod", "--no-debuginfod": "--no-debuginfod",
+		"--demangle": "--demangle", "-C": "--demangle", "-demangle=true": "--demangle",
+		"--no-demangle": "--no-demangle", "-demangle=false": "--no-demangle",
+		"--dia":           "",
+		"--filter-markup": "",
+		"--functions":     "--functions", "-f": "--functions",
+		"--help": "--help", "-h": "--help",
+		"--inlines": "", "--no-inlines": "", "-i": "",
+		"--inlining": "", "--inlining=true": "", "--inlining=false": "",
+		"--pretty-print": "", "-p": "",
+		"--relative-address": "",
+		"--untag-addresses":  "", "--no-untag-addresses": "",
+		"--verbose": "--verbose",
+		"--version": "--version", "-v": "--version",
+	}
+})
 
 // llvmValued are those that take one, behind "=" or as the next word; where
 // false, behind "=" only.
-var llvmValued = map[string]bool{
-	"--adjust-vma":                 true,
-	"--build-id":                   true,
-	"--cache-size":                 true,
-	"--color":                      false,
-	"--debug-file-directory":       true,
-	"--default-arch":               true,
-	"--dsym-hint":                  true,
-	"--dwp":                        true,
-	"--exe":                        true,
-	"--fallback-debug-path":        true,
-	"--functions":                  false,
-	"--obj":                        true,
-	"--output-style":               true,
-	"--print-source-context-lines": true,
-}
+var llvmValued = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"--adjust-vma":                 true,
+		"--build-id":                   true,
+		"--cache-size":                 true,
+		"--color":                      false,
+		"--debug-file-directory":       true,
+		"--default-arch":               true,
+		"--dsym-hint":                  true,
+		"--dwp":                        true,
+		"--exe":                        true,
+		"--fallback-debug-path":        true,
+		"--functions":                  false,
+		"--obj":                        true,
+		"--output-style":               true,
+		"--print-source-context-lines": true,
+	}
+})
 
 // llvmOptions are the words of a command line in the llvm style.
 type llvmOptions struct {
@@ -127,7 +132,7 @@ func (o *llvmOptions) parse(words []string) {
 			}
 			return words[i], true
 		}
-		flag, alone := llvmAlone[word]
+		flag, alone := llvmAlone()[word]
 		switch {
 		case word == "":
 		case word == "-" || word[0] != '-':
@@ -150,7 +155,7 @@ func (o *llvmOptions) parse(words []string) {
 // long reads a flag with two dashes that is none of llvmAlone.
 func (o *llvmOptions) long(word string, next func() (string, bool)) {
 	name, value, has := strings.Cut(word, "=")
-	spaced, valued := llvmValued[name]
+	spaced, valued := llvmValued()[name]
 	switch {
 	case valued && has:
 		if name == "--color" {
@@ -165,7 +170,7 @@ func (o *llvmOptions) long(word string, next func() (string, bool)) {
 		return
 	}
 	flag := o.own.Lookup(name[2:])
-	if _, theirs := llvmAlone[name]; theirs || valued || flag == nil {
+	if _, theirs := llvmAlone()[name]; theirs || valued || flag == nil {
 		o.unknown = append(o.unknown, word)
 		return
 	}
@@ -186,13 +191,13 @@ func (o *llvmOptions) long(word string, next func() (string, bool)) {
 // it: its value is the next word.
 func (o *llvmOptions) grouped(word string) string {
 	for ; len(word) > 1; word = "-" + word[2:] {
-		flag, known := llvmAlone[word] // -demangle=true behind others
+		flag, known := llvmAlone()[word] // -demangle=true behind others
 		if known {
 			o.set(flag, "")
 			return ""
 		}
 		letter, rest := word[:2], word[2:]
-		flag, known = llvmAlone[letter]
+		flag, known = llvmAlone()[letter]
 		switch value, has := strings.CutPrefix(rest, "="); {
 		case letter == "-e" && rest == "":
 			return letter
@@ -308,7 +313,7 @@ func (o *llvmOptions) errors() (lines []string) {
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""
-	for flag := range llvmAlone {
+	for flag := range llvmAlone() {
 		if len(strings.TrimLeft(flag, "-")) >= 4 && oneApart(word, flag) && (best == "" || flag < best) {
 			best = flag
 		}
@@ -316,7 +321,7 @@ func nearest(word string) string {
 	if best != "" {
 		return best
 	}
-	for flag, spaced := range llvmValued {
+	for flag, spaced := range llvmValued() {
 		if (has && value != "" || !has && spaced && len(flag) >= 6) && oneApart(name, flag) && (best == "" || flag < best) {
 			best = flag
 		}
