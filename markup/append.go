@@ -16,7 +16,8 @@ func (r Reset) AppendMarkup(dst []byte) []byte {
 	return append(appendName(dst, start, r.Extra, strict), "}}}"...)
 }
 
-// AppendMarkup implements [Element]. The format has no module without a build ID: a zero one is printed as 00.
+// AppendMarkup implements [Element]. A zero build ID is printed as 00, since the format has no
+// module without one.
 func (m Module) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	dst = strconv.AppendUint(append(dst, "{{{module:"...), m.ID, 10)
@@ -87,7 +88,8 @@ func (k PCKind) suffix() string {
 	return ""
 }
 
-// appendAddr appends a %p. LLVM's filter reads no 0X, and the spec wants an even number of digits.
+// appendAddr appends a %p. LLVM's filter does not read 0X, and the spec asks for an even number of
+// digits.
 func appendAddr(dst []byte, addr uint64) []byte {
 	dst = append(dst, "0x"...)
 	if n := bits.Len64(addr); (n+3)/4%2 == 1 || n == 0 {
@@ -96,23 +98,25 @@ func appendAddr(dst []byte, addr uint64) []byte {
 	return strconv.AppendUint(dst, addr, 16)
 }
 
-// nameRule says what a name may hold besides what every name may.
+// A nameRule is the set of bytes that a name may hold besides those that every name may.
 type nameRule uint8
 
 const (
-	strict      nameRule = iota // nothing
-	colonsKept                  // ':'
-	symbolName                  // "::" where ParseSymbol keeps it, and "{{{" where no element begins with it
-	hexdictBody                 // ':' and line ends
+	strict     nameRule = iota // none
+	colonsKept                 // ':'
+	// "::" if ParseSymbol keeps it, and "{{{" if no element begins with it
+	symbolName
+	hexdictBody // ':' and line ends
 )
 
-// appendName appends a name that the parser of its element reads whole. The element begins at dst[start]; what would make it too
-// long is left out.
+// appendName appends a name in a form that the parser of its element reads as a whole. The element
+// begins at dst[start]; a name that would make it too long is cut.
 func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	const (
 		digits = "0123456789abcdef"
-		cut    = "…"                                                       // ends no tag and no "::"
-		tail   = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // at most follows
+		// cannot end a tag or a "::"
+		cut  = "…"
+		tail = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // longest rest of the element
 	)
 	for i := 0; i < len(name); i++ {
 		if len(dst)-start >= maxElement-tail {
@@ -135,7 +139,8 @@ func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	return dst
 }
 
-// beginsElement reports whether "{{{" and rest may begin an element when an element's end follows.
+// beginsElement reports whether "{{{" and rest may begin an element, provided that an end of an
+// element follows.
 func beginsElement(rest string) bool {
 	n := 0
 	for n < len(rest) && 'a' <= rest[n] && rest[n] <= 'z' {

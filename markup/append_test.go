@@ -7,7 +7,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestNamesThatTheFormatCannotHold prints values that no log can have held: the element is well-formed nevertheless.
+// TestNamesThatTheFormatCannotHold prints values that no log can have held: the element is
+// well-formed nevertheless.
 func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	for _, tt := range []struct {
 		e    markup.Element

@@ -2,16 +2,17 @@ package markup
 
 import "strconv"
 
-// A SyntaxError says why what begins like an element is none. The functions that return one return a pointer, to be compared with nil
-// before it becomes an error.
+// A SyntaxError is the reason why text that begins like an element is not one. Functions of this
+// package return a pointer to it: compare that with nil before you convert it to an error.
 type SyntaxError struct {
-	Off      int    // the byte, from 0, of what was found: in the line, or in the fields where only they were given
-	Tag      string // the element's
-	Expected string // what should have stood there, with its article: "an address"
-	Got      string // what stood there, shortened to 64 bytes; "" for nothing
+	// offset of Got in bytes: in the line, or in the fields for functions that get only those
+	Off      int
+	Tag      string // tag of the element
+	Expected string // with its article: "an address"
+	Got      string // text found instead, shortened to 64 bytes; "" if none
 }
 
-// Error returns one line, such as: bt: expected an address, found "12"
+// Error returns one line, such as: bt: expected an address, found "12".
 func (e *SyntaxError) Error() string {
 	found := "nothing"
 	if e.Got != "" {
@@ -20,13 +21,15 @@ func (e *SyntaxError) Error() string {
 	return e.Tag + ": expected " + e.Expected + ", found " + found
 }
 
-// A fault is what a SyntaxError is made from. Unlike one it costs nothing: the scanner only asks whether there is any.
+// A fault is the cheap form of a SyntaxError: the scanner only asks whether there is one, so it
+// must not allocate.
 type fault struct {
-	off, end int    // what was found, in the fields
+	off, end int    // range of the wrong text in the fields
 	expected string // "" if there is no fault
 }
 
-// report returns the fault as an error about the fields of an element, which begin at base; nil if there is no fault.
+// report returns the fault as an error; nil if there is none. The fields of the element begin at
+// the offset base.
 func (f fault) report(tag Tag, fields []byte, base int) *SyntaxError {
 	if f.expected == "" {
 		return nil

@@ -5,15 +5,16 @@ import (
 	"math/bits"
 )
 
-// The functions of this file read one field of f, which begins at i. They return where it ends, at a colon or the end of f,
-// also where its content is bad. A field that is missing begins at the end of f, and is empty.
+// The functions of this file parse the field of f that begins at i. They return its end, at a colon
+// or the end of f, even if the content is wrong. A missing field begins at the end of f and is
+// empty.
 
 func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
 
-// next returns where the field begins that follows the one which ends at end.
+// next returns the beginning of the field after the one that ends at end.
 func next(f []byte, end int) int { return min(end+1, len(f)) }
 
-// address reads a %p: 0x and digits, or zeros.
+// address parses a %p: 0x and hexadecimal digits, or only zeros.
 func address(f []byte, i int) (v uint64, end int, ok bool) {
 	j := i
 	if i+2 < len(f) && f[i] == '0' && f[i+1]|0x20 == 'x' {
@@ -25,7 +26,7 @@ func address(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, 0, j > i)
 }
 
-// integer reads a %i: decimal, hexadecimal with 0x, octal with a leading 0.
+// integer parses a %i: decimal, hexadecimal with 0x, octal with a leading 0.
 func integer(f []byte, i int) (v uint64, end int, ok bool) {
 	if i+1 >= len(f) || f[i] != '0' {
 		return decimal(f, i)
@@ -40,7 +41,7 @@ func integer(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, true)
 }
 
-// decimal reads a %u.
+// decimal parses a %u.
 func decimal(f []byte, i int) (v uint64, end int, ok bool) {
 	j := i
 	for ; j < len(f) && '0' <= f[j] && f[j] <= '9'; j++ {
@@ -54,7 +55,7 @@ func decimal(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, j > i)
 }
 
-// hexadecimal reads the digits behind a 0x.
+// hexadecimal parses the digits after 0x.
 func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	j := i + 2
 	for _, c := range f[j:] {
@@ -68,7 +69,8 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, j > i+2)
 }
 
-// ended returns a number whose digits end at j: it is good if the field ends there too.
+// ended returns the number whose digits end at j, which is valid if ok and the field ends there
+// too.
 func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	if ok && (j == len(f) || f[j] == ':') {
 		return v, j, true
@@ -76,7 +78,7 @@ func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	return 0, fieldEnd(f, i), false
 }
 
-// hexID reads a build ID, of up to 64 bytes.
+// hexID parses a build ID of up to 64 bytes.
 func hexID(f []byte, i int) (end int, ok bool) {
 	const maxDigits = 2 * 64
 	j := i
@@ -86,7 +88,7 @@ func hexID(f []byte, i int) (end int, ok bool) {
 	return j, j > i && j-i <= maxDigits && (j == len(f) || f[j] == ':')
 }
 
-// mode reads a set of permissions, which may be empty but for its punctuation: "---p".
+// mode parses a set of permissions, which may consist of punctuation only: "---p".
 func mode(f []byte, i int) (m Mode, end int, ok bool) {
 	j := i
 	for ; j < len(f) && f[j] != ':'; j++ {
@@ -105,9 +107,9 @@ func mode(f []byte, i int) (m Mode, end int, ok bool) {
 	return m, j, j > i
 }
 
-// pcKind reads the field that may follow the address which ends at end.
+// pcKind parses the optional field after the address that ends at end.
 func pcKind(f []byte, end int) PCKind {
-	// Nearly always one of the two: no need to look for the end of it first.
+	// The field is nearly always ra or pc, so its end need not be searched first.
 	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {
 		return Ambiguous
 	}
@@ -120,7 +122,7 @@ func pcKind(f []byte, end int) PCKind {
 	return Ambiguous
 }
 
-// nameFault returns the fault of a name with a byte that none can hold.
+// nameFault returns a fault if a name holds a byte that no name may hold.
 func nameFault(f []byte, i, end int, expected string) fault {
 	if name := f[i:end]; bytes.IndexByte(name, '}') >= 0 || bytes.IndexByte(name, '\n') >= 0 {
 		return fault{i, end, expected + " without } or line end"}
@@ -128,7 +130,7 @@ func nameFault(f []byte, i, end int, expected string) fault {
 	return fault{}
 }
 
-// hexDigits holds the values of the hexadecimal digits, plus 1.
+// hexDigits holds the value of each hexadecimal digit plus 1; 0 for other bytes.
 var hexDigits = [256]uint8{
 	'0': 1, '1': 2, '2': 3, '3': 4, '4': 5, '5': 6, '6': 7, '7': 8, '8': 9, '9': 10,
 	'A': 11, 'B': 12, 'C': 13, 'D': 14, 'E': 15, 'F': 16,

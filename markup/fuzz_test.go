@@ -46,7 +46,8 @@ func scanAll(line []byte) {
 	}
 }
 
-// FuzzScan compares the scanner with one that is slow and plain, and checks that the pieces make up the line.
+// FuzzScan compares the scanner with one that is slow and plain, and checks that the pieces make up
+// the line.
 func FuzzScan(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -194,8 +195,8 @@ func plainGood(elem string, m []int) bool {
 	return true
 }
 
-// FuzzElement parses what is found, prints it, and parses that: the values are equal. It also prints values made up from the
-// input: each makes one element.
+// FuzzElement parses what is found, prints it, and parses that: the values are equal. It also
+// prints values made up from the input: each makes one element.
 func FuzzElement(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -250,7 +251,8 @@ func FuzzElement(f *testing.F) {
 	})
 }
 
-// FuzzMayBecome checks that what is called final is: more bytes do not change the tokens before them.
+// FuzzMayBecome checks that what is called final is: more bytes do not change the tokens before
+// them.
 func FuzzMayBecome(f *testing.F) {
 	for i, s := range seeds {
 		f.Add([]byte(s), []byte(seeds[(i+7)%len(seeds)]))

@@ -2,23 +2,24 @@ package markup
 
 import "iter"
 
-// HexDict is a dump of registers or the like: keys and values over one or several lines.
+// HexDict is a dump of keys and values, such as registers, over one or several lines.
 type HexDict struct {
-	Body string // as it was logged, line ends and log prefixes included
+	Body string // as logged, with line ends and log prefixes
 }
 
 // A Pair is a key of a HexDict with its value.
 type Pair struct {
 	Key      string
 	Value    uint64
-	Off, End int // where the value's digits stand in the body
+	Off, End int // range of the value's digits in the body
 }
 
-// Pairs returns the pairs of a HexDict in their order. A pair is a key, a colon, blanks or none, and a value: 0x and digits, or
-// zeros. All else, as the prefixes of log lines, is passed over.
+// Pairs returns the pairs of a HexDict in their order. A pair is a key, a colon, optional blanks
+// and a value: 0x and digits, or only zeros. Other text, such as the prefixes of log lines, is
+// skipped.
 func (h HexDict) Pairs() iter.Seq[Pair] {
 	return func(yield func(Pair) bool) {
-		key := "" // the one before a colon that waits for its value
+		key := "" // the key before a colon, until its value is found
 		body := h.Body
 		for i := 0; i < len(body); {
 			if blank(body[i]) {
@@ -46,7 +47,7 @@ func (h HexDict) Pairs() iter.Seq[Pair] {
 
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// hexValue is address for a word.
+// hexValue parses a word as address does.
 func hexValue(word string) (uint64, bool) {
 	v, _, ok := address([]byte(word), 0)
 	return v, ok

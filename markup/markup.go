@@ -1,56 +1,65 @@
-// Package markup is the symbolizer markup format: it finds elements in log lines, parses them into values, and prints them.
+// Package markup reads and writes the symbolizer markup format: it finds elements in log lines,
+// parses them into values, and prints values as elements.
 //
-// A program that knows addresses but no symbols logs them as elements such as {{{bt:0:0x7f0012345678:ra}}}, next to the modules
-// and maps that give them meaning; LLVM's document "Symbolizer Markup Format" defines them. Reading is in two steps that
-// allocate nothing but names and errors: a [Scanner] splits a line into text, colour sequences and elements, and a function such as [ParseBT] turns an
-// element's fields into its value. The other way, every [Element] prints itself, and a [Writer] prints a stream of text and
-// elements so that any markup filter shows the text as it was.
+// A program that knows addresses but no symbols logs them as elements such as
+// {{{bt:0:0x7f0012345678:ra}}}, with the modules and maps that give them meaning. LLVM's document
+// "Symbolizer Markup Format" defines them. Reading takes two steps, which allocate only names and
+// errors: a [Scanner] splits a line into text, colour sequences and elements, and a function such
+// as [ParseBT] parses the fields of an element into a value. In the other direction, every
+// [Element] prints itself, and a [Writer] prints a stream of text and elements so that any markup
+// filter shows the original text.
 //
-// Logs are hostile: what cannot be parsed is text, no input takes more than linear time, and the package never panics.
+// Logs are untrusted: text that cannot be parsed as an element stays text, no input takes more than
+// linear time, and the package never panics.
 package markup
 
 import "github.com/symfilter/symfilter/buildid"
 
 // Limits of this package.
 const (
-	maxElement = 16 << 10 // bytes from {{{ to }}}; the longest real ones are C++ symbols, and the demangler stops at 4 KiB
+	// bytes from {{{ to }}}; the longest real ones are C++ symbols, and the demangler stops at 4
+	// KiB
+	maxElement = 16 << 10
 	maxSGR     = 64       // parameter bytes of a colour sequence; package sgr emits up to 51
-	maxGot     = 64       // bytes of the log repeated in a SyntaxError
-	maxBraces  = 1024     // braces in one element that stands for them, see Writer
+	maxGot     = 64       // bytes of the log that a SyntaxError repeats
+	maxBraces  = 1024     // braces that a Writer puts into one element
 	writeSize  = 32 << 10 // bytes collected by a Writer before they are written
 )
 
-// An Element is one of the values of this package: [Reset], [Module], [MMap], [PC], [BT], [Data], [Symbol], [HexDict] or
-// [DumpFile].
+// An Element is one of the values of this package: [Reset], [Module], [MMap], [PC], [BT], [Data],
+// [Symbol], [HexDict] or [DumpFile].
 type Element interface {
-	// AppendMarkup appends the element as markup: always one well-formed element, which parses to an equal value if it was
-	// parsed itself. Addresses have an even number of digits (0x00), sizes are hexadecimal, other numbers decimal.
+	// AppendMarkup appends the element as markup. The result is always one well-formed element; if
+	// the value was parsed, it parses to an equal one. Addresses have an even number of digits
+	// (0x00), sizes are hexadecimal, other numbers decimal.
 	//
-	// In a name that was not parsed, bytes that the format cannot hold are replaced by \x3a (':'), \x7b ('{', where it would
-	// begin an element), \x7d ('}') or \x0a (a line end); they are not read back. A name that would make the element
-	// longer than 16 KiB is cut.
+	// A name that was not parsed may hold bytes that the format cannot hold. They are replaced by
+	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end), and
+	// parsing does not turn them back. A name that would make the element longer than 16 KiB is
+	// cut.
 	AppendMarkup(dst []byte) []byte
 }
 
-// Reset forgets all modules and maps: a new process begins (the spec's section "Contextual elements").
+// Reset ends the validity of all modules and maps: a new process begins (section "Contextual
+// elements" of the spec).
 type Reset struct {
-	Extra string // "begin" or "end", as Fuchsia's logs have it, or ""
+	Extra string // "begin" or "end", which Fuchsia's logs have, or ""
 }
 
 // Module names a loaded ELF file; maps refer to it by its ID.
 type Module struct {
 	ID      uint64
-	Name    string // a soname or a path, for people; may be empty, and may be hostile
+	Name    string // a soname or a path, for people; may be empty; untrusted
 	BuildID buildid.ID
 }
 
-// MMap says that a part of a module is loaded at Addr.
+// MMap reports that a part of a module is loaded at Addr.
 type MMap struct {
 	Addr   uint64
 	Size   uint64 // bytes; may be 0, may not be a multiple of a page, and may reach beyond 2^64
-	Module uint64 // the Module's ID
+	Module uint64 // ID of the Module
 	Mode   Mode
-	Rel    uint64 // the module-relative address (p_vaddr) that Addr has
+	Rel    uint64 // the module-relative address (p_vaddr) of the byte at Addr
 }
 
 // PC is a code location.
@@ -71,23 +80,24 @@ type Data struct {
 	Addr uint64
 }
 
-// Symbol is the linkage name of a function, variable or type. Names for people, such as ns::f(int), are better printed as text:
-// other filters read a name up to its first colon. See [Symbol.Literal] for its second use.
+// Symbol is the linkage name of a function, variable or type. Names for people, such as ns::f(int),
+// should be printed as text, because other filters read a name only up to its first colon.
+// [Symbol.Literal] describes its second use.
 type Symbol struct {
 	Name string
 }
 
-// DumpFile says that a file of this type has been published under this name.
+// DumpFile reports that a file of this type has been published under this name.
 type DumpFile struct {
 	Type, Name string
 }
 
-// PCKind says where a code address points to (the spec's description of bt).
+// PCKind is the instruction that a code address points to (described at bt in the spec).
 type PCKind uint8
 
 const (
-	Ambiguous     PCKind = iota // not said: usually a return address
-	ReturnAddress               // :ra, behind the call
+	Ambiguous     PCKind = iota // not specified: usually a return address
+	ReturnAddress               // :ra, the instruction after a call
 	Precise                     // :pc, the instruction itself
 )
 
@@ -100,12 +110,12 @@ const (
 	Read
 )
 
-// String returns those of the letters rwx that are in m, in this order.
+// String returns the letters for m, in the order rwx.
 func (m Mode) String() string {
 	return [...]string{"", "x", "w", "wx", "r", "rx", "rw", "rwx"}[m&(Read|Write|Exec)]
 }
 
-// Tag says which element a token is.
+// Tag is the kind of an element.
 type Tag uint8
 
 const (
@@ -119,10 +129,10 @@ const (
 	TagSymbol
 	TagHexDict
 	TagDumpFile
-	TagUnknown // lower-case letters that are none of these
+	TagUnknown // lower-case letters that are not a known tag
 )
 
-// String returns the tag as it is written, and "" for NoTag and TagUnknown.
+// String returns the tag as text, and "" for NoTag and TagUnknown.
 func (t Tag) String() string {
 	switch t {
 	case TagReset:

@@ -6,15 +6,16 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The parsers take the fields of a token: the bytes between "tag:" and "}}}", nil if there is no colon. They are as lenient as
-// real emitters make it necessary, and ignore fields behind those that they expect, as the spec asks. Offsets in their errors
-// count from the beginning of the fields.
+// The parsers take the fields of a token: the bytes between "tag:" and "}}}", nil if there is no
+// colon. They accept the deviations of real emitters, and ignore additional fields, as the spec
+// asks. Offsets in their errors are offsets in the fields.
 //
-// A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or octal with a leading 0. All must
-// fit 64 bits. A name holds neither '}' nor a line end.
+// A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or
+// octal with a leading 0. All must fit into 64 bits. A name holds neither '}' nor a line end.
 
-// Parse parses an Elem token, whatever its tag. The offset of its error counts from the beginning of the line. A token that is
-// no element gives its own error, and one without any, such as TagUnknown's, an error that says so.
+// Parse parses an Elem token with any tag. The offset in its error is that in the line. A token
+// that is not an element returns its own Err, or if it has none, an error that an element was
+// expected.
 func Parse(t Token) (Element, *SyntaxError) {
 	switch {
 	case t.Err != nil:
@@ -61,7 +62,7 @@ func parse(tag Tag, fields []byte) (Element, fault) {
 
 func element[E Element](e E, bad fault) (Element, fault) { return e, bad }
 
-// check is parse without its value, and without allocating.
+// check is parse without a value. It does not allocate.
 func check(tag Tag, fields []byte) (bad fault) {
 	switch tag {
 	case TagBT:
@@ -84,31 +85,33 @@ func check(tag Tag, fields []byte) (bad fault) {
 	return bad
 }
 
-// ParseReset parses the fields of a reset. It has no error to give.
+// ParseReset parses the fields of a reset. It never fails.
 func ParseReset(fields []byte) (Reset, *SyntaxError) { return reset(fields), nil }
 
-// ParseModule parses the fields of a module. Its name may hold colons, as Fuchsia's do: it ends at the last ":elf:" with a build
-// ID and the end of a field behind it. An odd number of digits in the ID is padded on the left. It copies the name and the ID.
+// ParseModule parses the fields of a module; the result does not alias them. The name may hold
+// colons, as Fuchsia's do: it ends at the last ":elf:" that is followed by a build ID and the end
+// of a field. An odd number of digits in the ID is padded on the left.
 func ParseModule(fields []byte) (Module, *SyntaxError) {
 	m, bad := module(fields)
 	return m.element(fields), bad.report(TagModule, fields, 0)
 }
 
-// ParseMMap parses the fields of an mmap of type load. Its mode holds letters of rwx in any order and case; '-', 'p' and 's',
-// as in /proc/PID/maps, are passed over.
+// ParseMMap parses the fields of an mmap of type load. The mode holds letters of rwx in any order
+// and case; '-', 'p' and 's', as in /proc/PID/maps, are ignored.
 func ParseMMap(fields []byte) (MMap, *SyntaxError) {
 	m, bad := mmap(fields)
 	return m, bad.report(TagMMap, fields, 0)
 }
 
-// ParsePC parses the fields of a pc. A second field that is neither ra nor pc is ignored: Ambiguous.
+// ParsePC parses the fields of a pc. If the second field is neither ra nor pc, the kind is
+// Ambiguous.
 func ParsePC(fields []byte) (PC, *SyntaxError) {
 	p, bad := pc(fields)
 	return p, bad.report(TagPC, fields, 0)
 }
 
-// ParseBT parses the fields of a bt. A third field that is neither ra nor pc is a message, as in Fuchsia's
-// {{{bt:1:0x…:sp 0x3f…}}}, and ignored: Ambiguous.
+// ParseBT parses the fields of a bt. If the third field is neither ra nor pc, the kind is
+// Ambiguous: Fuchsia logs a message there, as in {{{bt:1:0x…:sp 0x3f…}}}.
 func ParseBT(fields []byte) (BT, *SyntaxError) {
 	b, bad := bt(fields)
 	return b, bad.report(TagBT, fields, 0)
@@ -120,15 +123,16 @@ func ParseData(fields []byte) (Data, *SyntaxError) {
 	return d, bad.report(TagData, fields, 0)
 }
 
-// ParseSymbol parses the field of a symbol, which it copies; it may be empty. A name ends at the first colon but for those of a
-// "::" between other characters: some emitters print demangled names, and no future field will be empty.
+// ParseSymbol parses the field of a symbol, which it copies and which may be empty. The name ends
+// at the first colon that is not part of a "::" between other characters: some emitters print
+// demangled names, and no future field will be empty.
 func ParseSymbol(fields []byte) (Symbol, *SyntaxError) {
 	end, bad := symbol(fields)
 	return Symbol{string(fields[:end])}, bad.report(TagSymbol, fields, 0)
 }
 
-// ParseHexDict parses the body of a hexdict, which it copies. Anything without '}' is one; what it says is for
-// [HexDict.Pairs] to find out.
+// ParseHexDict copies the body of a hexdict. Any text without '}' is valid; [HexDict.Pairs]
+// interprets it.
 func ParseHexDict(fields []byte) (HexDict, *SyntaxError) {
 	if bad := hexdict(fields); bad.expected != "" {
 		return HexDict{}, bad.report(TagHexDict, fields, 0)
@@ -142,8 +146,9 @@ func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
 	return dumpFile(fields, colon, end), bad.report(TagDumpFile, fields, 0)
 }
 
-// LeadingBT returns the bt that b begins with, and its length; 0 if b begins with anything else, or with a bt that is none. It is
-// for filters whose logs hold little but lines with one backtrace element: a [Scanner] says the same at three times the cost.
+// LeadingBT returns the bt at the beginning of b and its length in bytes; 0 if there is no valid
+// one. It is for logs that consist mainly of lines with one backtrace element: a [Scanner] gives
+// the same answer at three times the cost.
 func LeadingBT(b []byte) (e BT, n int) {
 	const head = "{{{bt:"
 	if len(b) < len(head) || string(b[:len(head)]) != head {
@@ -228,7 +233,7 @@ func mmap(f []byte) (m MMap, bad fault) {
 	return m, fault{}
 }
 
-// moduleFields says where the fields of a module are.
+// moduleFields holds the positions of a module's fields.
 type moduleFields struct {
 	id                               uint64
 	name, nameEnd, buildID, buildEnd int
@@ -238,7 +243,8 @@ func (m moduleFields) element(f []byte) Module {
 	if m.buildEnd == 0 { // a fault
 		return Module{}
 	}
-	id, _ := buildid.Parse(f[m.buildID:m.buildEnd]) // of a length and of digits that hexID has accepted
+	// cannot fail: hexID has checked the length and the digits
+	id, _ := buildid.Parse(f[m.buildID:m.buildEnd])
 	return Module{m.id, string(f[m.name:m.nameEnd]), id}
 }
 
@@ -299,7 +305,7 @@ func symbol(f []byte) (end int, bad fault) {
 	return end, fault{}
 }
 
-// colons returns how many there are from i on, 3 standing for more.
+// colons returns the number of colons from i on; 3 means three or more.
 func colons[T []byte | string](b T, i int) int {
 	n := 0
 	for i+n < len(b) && b[i+n] == ':' && n < 3 {
@@ -318,7 +324,7 @@ func hexdict(f []byte) fault {
 	return fault{}
 }
 
-// dumpfile returns where the type and the name end.
+// dumpfile returns the ends of the type and of the name.
 func dumpfile(f []byte) (colon, end int, bad fault) {
 	colon = fieldEnd(f, 0)
 	if colon == len(f) {

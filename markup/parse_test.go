@@ -38,7 +38,8 @@ func id(t testing.TB, hex string) buildid.ID {
 // ids compares build IDs, which have no exported fields.
 var ids = cmp.Comparer(func(a, b buildid.ID) bool { return a == b })
 
-// TestParse has every form of the spec and those of real emitters. Elements print as they were but where it says otherwise.
+// TestParse has every form of the spec and those of real emitters. Elements print as they were but
+// where it says otherwise.
 func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		line    string
@@ -211,7 +212,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestParseOffsets parses tokens that no scanner has checked: the offsets of errors count from the beginning of the line.
+// TestParseOffsets parses tokens that no scanner has checked: the offsets of errors count from the
+// beginning of the line.
 func TestParseOffsets(t *testing.T) {
 	for _, tt := range []struct {
 		tag    markup.Tag
@@ -231,7 +233,8 @@ func TestParseOffsets(t *testing.T) {
 	}
 }
 
-// TestParseFields calls the parsers with fields alone: offsets count from there, and values with errors are zero.
+// TestParseFields calls the parsers with fields alone: offsets count from there, and values with
+// errors are zero.
 func TestParseFields(t *testing.T) {
 	check := func(fields string, got markup.Element, err *markup.SyntaxError, want markup.Element, off int) {
 		t.Helper()

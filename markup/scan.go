@@ -2,70 +2,74 @@ package markup
 
 import "bytes"
 
-// TokenKind says what a token is.
+// TokenKind is the kind of a token.
 type TokenKind uint8
 
 const (
-	Text TokenKind = iota // shown as it is
+	Text TokenKind = iota // to be shown unchanged
 	SGR                   // a colour sequence, ESC [ parameters m
-	Elem                  // an element: Parse will succeed unless its tag is TagUnknown
+	Elem                  // an element: Parse succeeds unless the tag is TagUnknown
 )
 
 // A Token is a part of a line.
 type Token struct {
 	Kind TokenKind
 
-	// Tag is the element's. On a Text token it is that of a known element which opens here but is none, and Raw is its opening
-	// braces alone: with an Err because it is malformed, without one because it is a hexdict without its end on this line; that
-	// one may go on in the next lines, up to the first line with a '}'.
+	// Tag is the tag of an element. On a Text token it is the tag of text that begins like a known
+	// element but is not one, and Raw holds its opening braces only. Err is the reason, except for
+	// a hexdict without an end on this line: it may continue on the next lines, up to the first
+	// with a '}'.
 	Tag Tag
 
-	Raw    []byte // the bytes of the token; aliases the line
-	Fields []byte // an element's bytes between "tag:" and "}}}"; nil if there is no colon
-	Off    int    // where Raw begins in the line
+	Raw    []byte // the bytes of the token, which alias the line
+	Fields []byte // bytes between "tag:" and "}}}" of an element; nil if there is no colon
+	Off    int    // offset of Raw in the line
 	Err    *SyntaxError
 	_      [8]byte
 }
 
-// A Scanner splits one line, with or without its line end, into tokens. It allocates only errors. The Raw bytes concatenate to the
-// line. The zero value scans an empty line.
+// A Scanner splits one line, with or without its line end, into tokens. The Raw bytes of all tokens
+// together are the line. It allocates only errors. The zero value scans an empty line. It is not
+// safe for concurrent use.
 //
-// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}"; anything else behind the braces makes the first
-// of them text. It ends at the next "}}}". One that holds a single '}', is longer than 16 KiB or has bad fields is malformed,
-// as is one that holds another "{{{": its opening braces are text, and so a sound element inside it is found. Only a symbol
-// may hold "{{{", if no element begins with it. An element with an unknown tag comes out as TagUnknown, a malformed one as text.
-// Inside of an element, neither colour sequences nor other elements are interpreted. A colour sequence has at most 64 parameter
-// bytes, which are digits, ';' and ':'.
+// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}"; otherwise the first
+// brace is text. It ends at the next "}}}". An element that holds a single '}', is longer than 16
+// KiB or has wrong fields is malformed. So is one that holds another "{{{": its opening braces are
+// text, so that a valid element inside it is found. Only a symbol may hold "{{{", if no element
+// begins with it. An element with an unknown tag becomes a TagUnknown, a malformed one becomes
+// text. Colour sequences and other elements inside of an element are not interpreted. A colour
+// sequence has at most 64 parameter bytes, which are digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
 	line []byte
-	pos  int // where the next token begins
+	pos  int // beginning of the next token
 
-	// The next "{{{", '}' and ESC, each at or behind the position that it was last asked for; len(line) where there is none.
-	// Remembering them keeps the scan linear.
+	// The offsets of the next "{{{", '}' and ESC, found at or after the position of the last
+	// search; len(line) if there is none. They are kept so that the scan takes linear time.
 	open, brace, escape int
 
-	// The next token that is no plain text, if its end is not 0. It begins at pos.
+	// The next token that is not text, if its end is not 0. It begins at pos.
 	held struct {
 		kind   TokenKind
 		tag    Tag
 		end    int
-		fields int // where the fields begin; 0 if there are none
+		fields int // beginning of the fields; 0 if there are none
 		err    *SyntaxError
 	}
 }
 
-// Reset begins a line. The tokens alias it.
+// Reset starts the scan of line, which the tokens will alias.
 func (s *Scanner) Reset(line []byte) {
 	s.line, s.pos = line, 0
 	s.open, s.brace, s.escape = -1, -1, -1
 	s.held.end = 0
 }
 
-// Next returns the next token, and false behind the last.
+// Next returns the next token, or false after the last.
 func (s *Scanner) Next() (tok Token, ok bool) {
-	// The token is made in place, field by field: copies of it are a third of the cost of a short line.
+	// The token is filled in place, field by field: to copy it takes a third of the time of a short
+	// line.
 	start := s.pos
 	if s.held.end == 0 {
 		if start == len(s.line) {
@@ -92,7 +96,8 @@ func (s *Scanner) Next() (tok Token, ok bool) {
 	return tok, true
 }
 
-// find holds the first thing from i on that is no plain text, and returns where it begins: the end of the line if there is none.
+// find puts the first token from i on that is not text into held, and returns its beginning; the
+// end of the line if there is none.
 func (s *Scanner) find(i int) int {
 	for ; ; i++ {
 		i = min(s.nextOpen(i), s.nextEscape(i))
@@ -110,7 +115,7 @@ func (s *Scanner) find(i int) int {
 	}
 }
 
-// hold remembers what find has found.
+// hold sets held.
 func (s *Scanner) hold(kind TokenKind, tag Tag, end, fields int, err *SyntaxError) {
 	h := &s.held
 	h.kind = kind
@@ -120,8 +125,8 @@ func (s *Scanner) hold(kind TokenKind, tag Tag, end, fields int, err *SyntaxErro
 	h.err = err
 }
 
-// element holds the element that begins with the "{{{" at i, or the opening braces of a malformed one. It returns false if these
-// braces are plain text.
+// element puts the element that begins with the "{{{" at i, or the opening braces of a malformed
+// one, into held. It returns false if these braces are text.
 func (s *Scanner) element(i int) bool {
 	t := tagEnd(s.line, i+3)
 	if t < 0 {
@@ -162,7 +167,8 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether an element begins with one of the "{{{" from the one at i up to end.
+// candidateIn reports whether an element begins with one of the "{{{" between i, where there is
+// one, and end.
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {
@@ -200,7 +206,7 @@ func (s *Scanner) nextEscape(i int) int {
 
 const esc = 0x1b
 
-// indexByte returns where c is in b, from i on, and len(b) if it is not.
+// indexByte returns the offset of the first c in b from i on, or len(b) if there is none.
 func indexByte(b []byte, i int, c byte) int {
 	if n := bytes.IndexByte(b[i:], c); n >= 0 {
 		return i + n
@@ -208,8 +214,8 @@ func indexByte(b []byte, i int, c byte) int {
 	return len(b)
 }
 
-// index3 returns where "{{{" is in b, from i on, and len(b) if it is not. Lines are short, and most hold no brace: this takes half
-// the time of bytes.Index.
+// index3 returns the offset of the first "{{{" in b from i on, or len(b) if there is none. On short
+// lines, most without a brace, it takes half the time of bytes.Index.
 func index3(b []byte, i int) int {
 	for {
 		i = indexByte(b, i, '{')
@@ -220,12 +226,13 @@ func index3(b []byte, i int) int {
 	}
 }
 
-// hasBraces reports whether three of c stand at i.
+// hasBraces reports whether b has three times c at i.
 func hasBraces(b []byte, i int, c byte) bool {
 	return i+2 < len(b) && b[i] == c && b[i+1] == c && b[i+2] == c
 }
 
-// tagEnd returns the end of the tag that begins at i, and -1 if there is none with ':' or "}}}" behind it.
+// tagEnd returns the end of the tag that begins at i, or -1 if there is none that ':' or "}}}"
+// follows.
 func tagEnd(b []byte, i int) int {
 	end := i
 	for end < len(b) && 'a' <= b[end] && b[end] <= 'z' {
@@ -237,7 +244,8 @@ func tagEnd(b []byte, i int) int {
 	return -1
 }
 
-// sgrLen returns the length of the colour sequence that begins with the ESC at b[0], and 0 if there is none.
+// sgrLen returns the length of the colour sequence that begins with the ESC at b[0], or 0 if there
+// is none.
 func sgrLen(b []byte) int {
 	n := sgrParams(b)
 	if 0 < n && n < len(b) && n-2 <= maxSGR && b[n] == 'm' {
@@ -246,8 +254,8 @@ func sgrLen(b []byte) int {
 	return 0
 }
 
-// sgrParams returns where the parameters end of the control sequence that begins with the ESC at b[0], or a little over the
-// limit; and 0 if none begins here.
+// sgrParams returns the end of the parameters of the control sequence that begins with the ESC at
+// b[0], or 0 if there is none. It stops soon after the limit maxSGR.
 func sgrParams(b []byte) int {
 	if len(b) < 2 || b[1] != '[' {
 		return 0
@@ -259,8 +267,8 @@ func sgrParams(b []byte) int {
 	return n
 }
 
-// MayBecomeElement reports whether the bytes that follow an unfinished line may make an element or a colour sequence of its end:
-// whether what a Scanner says of it is not final.
+// MayBecomeElement reports whether the tokens of an unfinished line may change with the bytes that
+// follow, because its end may become part of an element or a colour sequence.
 func MayBecomeElement(tail []byte) bool {
 	if n := len(tail); n > 0 && tail[n-1] == '{' {
 		return true
@@ -278,8 +286,8 @@ func MayBecomeElement(tail []byte) bool {
 	return false
 }
 
-// mayClose reports whether the "{{{" at i may be the beginning of an element that ends behind the line. All letters are counted
-// as a tag: the closing braces may follow.
+// mayClose reports whether the "{{{" at i may begin an element that ends after the line. It takes
+// all letters for the tag, since the closing braces may follow.
 func (s *Scanner) mayClose(i int) bool {
 	t := i + 3
 	for t < len(s.line) && 'a' <= s.line[t] && s.line[t] <= 'z' {

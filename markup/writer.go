@@ -6,30 +6,33 @@ import (
 	"io"
 )
 
-// A Sink receives a log as a typed stream. Calls follow each other from one goroutine at a time; an error is final.
+// A Sink receives a log as a typed stream. It is called by one goroutine at a time. After an error
+// it must not be called again.
 type Sink interface {
-	// Text adds text that is never interpreted: it may hold "{{{", ESC and line ends, and be split anywhere. p is not kept.
+	// Text adds text that is never interpreted. It may hold "{{{", ESC and line ends, and be split
+	// anywhere. The Sink does not keep p.
 	Text(p []byte) error
 	Element(e Element) error
 }
 
-// A Writer is a Sink that prints the stream as markup, so that a markup filter shows the very text. What it would interpret
-// comes out inside of a symbol, see [Symbol.Literal]: a run of three or more '{', a shorter one directly before an element or
-// an ESC, and an ESC before '['.
+// A Writer is a Sink that prints the stream as markup, so that a markup filter shows exactly the
+// text. It puts the parts of text that a filter would interpret into symbols, see [Symbol.Literal]:
+// a run of three or more '{', a shorter one directly before an element or an ESC, and an ESC before
+// '['. It is not safe for concurrent use.
 type Writer struct {
 	w      *bufio.Writer // keeps the first error
-	braces int           // this many '{' are held back: their run may go on
-	escape bool          // an ESC is held back, likewise
+	braces int           // number of '{' held back, since their run may continue
+	escape bool          // an ESC is held back, until the next byte is known
 }
 
-// NewWriter returns a Writer to w. It collects up to 32 KiB; the caller flushes it.
+// NewWriter returns a Writer to w. It buffers up to 32 KiB, so Close it or Flush it at the end.
 func NewWriter(w io.Writer) *Writer {
 	return &Writer{w: bufio.NewWriterSize(w, writeSize)}
 }
 
 // Text prints text.
 func (w *Writer) Text(p []byte) error {
-	brace, escape := -1, -1 // the next of each
+	brace, escape := -1, -1 // offsets of the next '{' and ESC
 	for i := 0; i < len(p); {
 		switch c := p[i]; {
 		case c == '{':
@@ -69,17 +72,19 @@ func (w *Writer) Element(e Element) error {
 	return w.err()
 }
 
-// Flush writes what has been collected, but for an unfinished run of '{' or an ESC at the end of the text.
+// Flush writes the buffered output, except an unfinished run of '{' or an ESC at the end of the
+// text.
 func (w *Writer) Flush() error { return w.w.Flush() }
 
-// Close writes everything. It does not close the underlying writer. A closed Writer may be used on as a new one.
+// Close writes everything. It does not close the underlying writer. A closed Writer may be used
+// again.
 func (w *Writer) Close() error {
 	w.passBraces(false)
 	w.passEscape(false)
 	return w.w.Flush()
 }
 
-// passBraces prints the braces that are held back.
+// passBraces prints the held braces.
 func (w *Writer) passBraces(beforeElement bool) {
 	if w.braces == 0 {
 		return
@@ -93,7 +98,7 @@ func (w *Writer) passBraces(beforeElement bool) {
 	w.braces = 0
 }
 
-// passEscape prints the ESC that is held back.
+// passEscape prints the held ESC.
 func (w *Writer) passEscape(beforeBracket bool) {
 	if !w.escape {
 		return
@@ -118,8 +123,9 @@ func (w *Writer) err() error {
 	return err
 }
 
-// Literal reports whether s stands for text: the Writer's form of braces, or of the ESC of a control sequence, that a filter would
-// interpret otherwise. The name is that text, to be shown as any text is.
+// Literal reports whether the symbol stands for text: a Writer uses it for braces, or the ESC of a
+// control sequence, that a filter would interpret. The name is that text, and should be shown like
+// other text.
 func (s Symbol) Literal() bool {
 	if s.Name == "\x1b" {
 		return true

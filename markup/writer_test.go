@@ -111,8 +111,8 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// script feeds a Writer with text and elements made from data, and returns the same in plain form: the text, and each element
-// between NULs, which the text then does not have.
+// script feeds a Writer with text and elements made from data, and returns the same in plain form:
+// the text, and each element between NULs, which the text then does not have.
 func script(t *testing.T, w *markup.Writer, data, ops []byte) (want string) {
 	t.Helper()
 	var b strings.Builder
