@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Parse returns the parameter bytes of one whole sequence, and whether seq is one: ESC [, then only digits, ';' and ':', then m.
-// The parameters alias seq.
+// Parse returns the parameter bytes of seq, which they alias, and whether seq is exactly one
+// sequence: ESC [, then only digits, ';' and ':', then m.
 func Parse(seq []byte) (params []byte, ok bool) {
 	if len(seq) < 3 || seq[0] != 0x1b || seq[1] != '[' || seq[len(seq)-1] != 'm' {
 		return nil, false
@@ -20,8 +20,9 @@ func Parse(seq []byte) (params []byte, ok bool) {
 	return params, true
 }
 
-// Apply returns the look after one whole sequence. Codes without a place in State (fonts, overline, the underline's own colour)
-// are passed over with their arguments, as are incomplete ones; what is no sequence changes nothing.
+// Apply returns the state after one sequence. Codes without a field in State (fonts, overline, the
+// underline's own colour) are ignored with their arguments, as are incomplete ones. If seq is not a
+// sequence, Apply returns s.
 func (s State) Apply(seq []byte) State {
 	b, ok := Parse(seq)
 	if !ok {
@@ -32,7 +33,7 @@ func (s State) Apply(seq []byte) State {
 		switch {
 		case code == 0:
 			s = State{}
-		case code == 4 && len(subs) > 0: // 4:0 ends it, 4:1 to 4:5 are its kinds
+		case code == 4 && len(subs) > 0: // 4:0 ends underlining, 4:1 to 4:5 are its kinds
 			s.Attrs &^= Underline
 			if n, _ := number(subs[1:]); n != 0 {
 				s.Attrs |= Underline
@@ -70,16 +71,17 @@ func (s State) Apply(seq []byte) State {
 
 // attrOf returns the attribute that one of the codes 1 to 9 sets.
 func attrOf(code int) Attr {
-	if code == 6 { // rapid; 26 does not end it
+	if code == 6 { // rapid blinking; 26 does not end it
 		return Blink
 	}
 	return 1 << strings.IndexByte(attrCodes, byte('0'+code))
 }
 
-// maxNumber is what larger numbers count as: it is above every code and every colour value.
+// maxNumber replaces larger numbers: it is above every code and every colour value.
 const maxNumber = 999
 
-// number reads the digits at b's beginning, none of them meaning 0, and returns what is behind them.
+// number parses the digits at the beginning of b, 0 if there are none, and returns the bytes after
+// them.
 func number(b []byte) (n int, rest []byte) {
 	for len(b) > 0 && b[0] != ':' {
 		n = min(n*10+int(b[0]-'0'), maxNumber)
@@ -88,22 +90,24 @@ func number(b []byte) (n int, rest []byte) {
 	return n, b
 }
 
-// params walks over the parameters of a sequence. There is always one: "" is a single empty parameter.
+// params iterates over the parameters of a sequence. There is always at least one: "" is a single
+// empty parameter.
 type params struct {
 	rest []byte
 	done bool // no parameter is left
 }
 
-// next returns the bytes of the next parameter, its sub-parameters behind colons included, and none when no parameter is left.
+// next returns the bytes of the next parameter, with its sub-parameters after colons; no bytes if
+// none is left.
 func (p *params) next() []byte {
 	param, rest, more := bytes.Cut(p.rest, []byte{';'})
 	p.rest, p.done = rest, !more
 	return param
 }
 
-// color reads the arguments of 38, 48 or 58: behind semicolons as in 38;5;n and 38;2;r;g;b, or, where subs holds
-// sub-parameters, behind colons as in 38:5:n, 38:2:r:g:b and 38:2:colourspace:r:g:b. What is incomplete or out of range leaves
-// the colour as it was.
+// color parses the arguments of 38, 48 or 58. They are the following parameters, as in 38;5;n and
+// 38;2;r;g;b, or, if subs has any, sub-parameters, as in 38:5:n, 38:2:r:g:b and
+// 38:2:colourspace:r:g:b. If they are incomplete or out of range it returns old.
 func (p *params) color(subs []byte, old Color) Color {
 	var args [8]int
 	n := 0
@@ -127,7 +131,7 @@ func (p *params) color(subs []byte, old Color) Color {
 		return Indexed(uint8(value[0]))
 	case args[0] == 2 && len(value) >= 3:
 		if len(value) >= 4 {
-			value = value[1:] // behind the colour space
+			value = value[1:] // after the colour space
 		}
 		if max(value[0], value[1], value[2]) <= 255 {
 			return RGB(uint8(value[0]), uint8(value[1]), uint8(value[2]))

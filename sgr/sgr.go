@@ -1,12 +1,14 @@
-// Package sgr folds colour control sequences into a state and emits the way from one state to another.
+// Package sgr folds colour control sequences into a state, and emits the sequence that leads from
+// one state to another.
 //
-// SGR (Select Graphic Rendition) sequences have the form ESC [ parameters m. The symbolizer markup format (section
-// "Colorization") knows 0, 1 and 30 to 37, each alone; real logs hold more, and several in one sequence, so this package reads
-// all that ECMA-48 and xterm give a meaning that a [State] has a place for. What it emits is read the same by every terminal,
-// and stays within the format's own codes where the state does.
+// SGR (Select Graphic Rendition) sequences have the form ESC [ parameters m. The symbolizer markup
+// format (section "Colorization") defines 0, 1 and 30 to 37, one in each sequence. Real logs hold
+// more, so this package reads all codes of ECMA-48 and xterm for which a [State] has a field. Every
+// terminal reads the sequences that it emits in the same way, and they use only the format's codes
+// if the state allows it.
 //
-// A program that inserts its own colours into a coloured stream keeps a State: it applies each sequence of the stream, and
-// behind its insertion emits the transition back:
+// A program that inserts its own colours into a coloured stream keeps a State. It applies each
+// sequence of the stream, and after its insertion emits the transition back:
 //
 //	own := state.WithForeground(sgr.Blue)
 //	out = sgr.AppendTransition(out, state, own)
@@ -19,7 +21,8 @@ import "strconv"
 // Attr is a set of attributes other than colour.
 type Attr uint8
 
-// The attributes. Slow and rapid blinking are one, as are the kinds of underline.
+// The attributes. Slow and rapid blinking are the same attribute, and so are all kinds of
+// underline.
 const (
 	Bold Attr = 1 << iota
 	Faint
@@ -34,7 +37,8 @@ const (
 // Color is a foreground or background colour. The zero value is the terminal's default.
 type Color uint32
 
-// The eight colours of codes 30 to 37 (40 to 47). Bright makes those of 90 to 97 (100 to 107) of them.
+// The eight colours of codes 30 to 37 (40 to 47). Bright returns their variants of codes 90 to 97
+// (100 to 107).
 const (
 	Default Color = 0
 	Black   Color = basic | iota - 1
@@ -47,7 +51,7 @@ const (
 	White
 )
 
-// A Color's upper byte says what the lower ones are.
+// The upper byte of a Color is the kind of the lower ones.
 const (
 	basic   Color = 1 << 24 // 0-7 normal, 8-15 bright
 	palette Color = 2 << 24 // 0-255, of 38;5;n
@@ -57,7 +61,7 @@ const (
 	bright = 8
 )
 
-// Bright returns the bright variant of one of the eight colours, and any other colour as it is.
+// Bright returns the bright variant of one of the eight colours, and any other colour unchanged.
 func (c Color) Bright() Color {
 	if c&kind == basic {
 		return c | bright
@@ -71,7 +75,7 @@ func Indexed(n uint8) Color { return palette | Color(n) }
 // RGB returns a 24-bit colour.
 func RGB(r, g, b uint8) Color { return rgb | Color(r)<<16 | Color(g)<<8 | Color(b) }
 
-// State is how text looks. States are values to compare and copy; the zero value is the default look.
+// State is the look of text. States can be compared and copied; the zero value is the default look.
 type State struct {
 	Attrs                  Attr
 	Foreground, Background Color
@@ -80,18 +84,18 @@ type State struct {
 // IsZero reports whether s is the default look.
 func (s State) IsZero() bool { return s == State{} }
 
-// WithForeground returns s with another foreground colour; all else, bold too, stays.
+// WithForeground returns s with another foreground colour. All else, bold included, is unchanged.
 func (s State) WithForeground(c Color) State {
 	s.Foreground = c
 	return s
 }
 
-// attrCodes holds each attribute's code, in the order of the bits.
+// attrCodes holds the code of each attribute, in the order of the bits.
 const attrCodes = "12345789"
 
-// AppendTransition appends the one sequence that leads from one look to another, and nothing when they are equal. It adds to
-// the old look where nothing of that must go; otherwise it begins with the reset code 0, never with one of the "off" codes
-// (22, 39), which the markup format does not have.
+// AppendTransition appends the one sequence that leads from one look to another; nothing if they
+// are equal. It adds to the old look if no part of that must end. Otherwise it begins with the
+// reset code 0, never with one of the "off" codes (22, 39), which the markup format does not have.
 func AppendTransition(dst []byte, from, to State) []byte {
 	if from == to {
 		return dst
@@ -116,11 +120,12 @@ func AppendTransition(dst []byte, from, to State) []byte {
 	}
 	dst = appendColor(dst, must.Foreground, 30)
 	dst = appendColor(dst, must.Background, 40)
-	dst[len(dst)-1] = 'm' // the last separator
+	dst[len(dst)-1] = 'm' // replaces the last separator
 	return dst
 }
 
-// appendColor appends the codes of c, each followed by a semicolon; base is 30 for the foreground, 40 for the background.
+// appendColor appends the codes of c, each followed by a semicolon. base is 30 for the foreground
+// and 40 for the background.
 func appendColor(dst []byte, c Color, base int) []byte {
 	code := func(n int) { dst = append(strconv.AppendInt(dst, int64(n), 10), ';') }
 	n := int(c &^ kind)

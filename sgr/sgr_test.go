@@ -165,7 +165,8 @@ func TestTransitionsAllocateNothing(t *testing.T) {
 	}
 }
 
-// FuzzSGR applies any parameters to any state, and goes from one to the other: the emitted sequence must lead there.
+// FuzzSGR applies any parameters to any state, and goes from one to the other: the emitted sequence
+// must lead there.
 func FuzzSGR(f *testing.F) {
 	for _, s := range []string{"", "0", "1;31", "22;39;49", "38;5;1", "38;2;1;2;3;4", "48:2::1:2:3", "4:0;58;5;1", "38;", ":::", "999999999"} {
 		f.Add("1;34", s)
