@@ -1,7 +1,6 @@
-// Package escape writes text of unknown origin so that it does no harm: names
-// and messages in reports and ELF files are whatever their author wrote. For
-// people, what a terminal would obey is made visible; for programs, the text
-// becomes a string of JSON.
+// Package escape writes text of unknown origin in a harmless form, such as names and messages from
+// reports and ELF files. For people it makes visible what a terminal would interpret; for programs
+// it writes a JSON string.
 package escape
 
 import (
@@ -13,11 +12,11 @@ import (
 
 const digits = "0123456789abcdef"
 
-const reserved = '\u2065' // among the controls of direction, for one that is to come
+const reserved = '\u2065' // a reserved code point among the controls of direction
 
-// AppendText appends text with control characters made visible, as \x1b or
-// \u202e, and so is what has no width, separates lines, changes the direction of
-// its neighbours, or is no UTF-8. The ASCII characters in keep stay.
+// AppendText appends text, with control characters made visible as \x1b or \u202e. So are
+// characters that have no width, separate lines or change the direction of text, and bytes that are
+// not UTF-8. The ASCII characters in keep are not changed.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -46,32 +45,33 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// obeyed reports whether a terminal or an editor may obey r, a character beyond ASCII, or show
+// obeyed reports whether a terminal or an editor may interpret r, a character beyond ASCII, or show
 // nothing for it.
 func obeyed(r rune) bool {
 	switch {
 	case r < 0x600: // most of the world's alphabets
 		return r < 0xa0 || r == '\u00ad'
-	case r > 0x206f && r < 0xfe00: // and the scripts of East Asia
+	case r > 0x206f && r < 0xfe00: // the scripts of East Asia
 		return false
 	}
 	return r == reserved || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// AppendString appends text as a string of JSON. What AppendText makes visible is escaped as
-// \u202e, in surrogates beyond U+FFFF, so that the string does no harm on a terminal either; a
-// program that decodes it gets text. Lossy reports whether bytes that are not UTF-8 became U+FFFD.
+// AppendString appends text as a JSON string. It escapes as \u202e all characters that AppendText
+// makes visible, with surrogate pairs beyond U+FFFF, so that the string does no harm on a terminal
+// either. Decoding returns the text. lossy reports whether bytes that are not UTF-8 were replaced
+// by U+FFFD.
 func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
 	return appendString(dst, text, &inString)
 }
 
-// AppendHTMLString is AppendString, but also escapes what HTML or JavaScript would interpret, as
-// encoding/json does. Lossy reports that bytes of text which are not UTF-8 became U+FFFD.
+// AppendHTMLString is AppendString, but also escapes characters that HTML or JavaScript would
+// interpret, as encoding/json does.
 func AppendHTMLString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
 	return appendString(dst, text, &inHTML)
 }
 
-// The ASCII characters that are escaped, a bit each: in any string of JSON, and in a string that may
+// The ASCII characters that are escaped, one bit each: in any JSON string, and in a string that may
 // become part of HTML.
 var (
 	inString = [2]uint64{1<<' ' - 1 | 1<<'"', 1<<('\\'-64) | 1<<(0x7f-64)}
@@ -115,8 +115,8 @@ func appendString[S []byte | string](dst []byte, text S, special *[2]uint64) (_ 
 	return append(append(dst, text[from:]...), '"'), lossy
 }
 
-// decode returns the character of text at i, and its length: 1 also where it
-// is none.
+// decode returns the character of text at i and its length in bytes. A byte that is not UTF-8 has
+// length 1.
 func decode[S []byte | string](text S, i int) (r rune, n int) {
 	if c := text[i]; c < utf8.RuneSelf {
 		return rune(c), 1

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Writer passes text on to a terminal with everything but TAB and line ends made visible, as
-// AppendText does. Close it: it may hold up to three bytes back. It is not for several goroutines.
+// A Writer writes text to a terminal, with everything but TAB and line ends made visible as by
+// AppendText. It may hold back up to three bytes, so Close it. It is not safe for concurrent use.
 type Writer struct {
 	w    io.Writer
 	held []byte // the beginning of a character, or a carriage return
@@ -17,7 +17,7 @@ type Writer struct {
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write passes p on, but for a character at its end that is not yet whole.
+// Write writes p, except an incomplete character or a carriage return at its end.
 func (w *Writer) Write(p []byte) (int, error) {
 	text := p
 	if len(w.held) > 0 {
@@ -32,7 +32,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close passes on what is held back. It leaves the writer below open.
+// Close writes the bytes that are held back. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	held := w.held
 	w.held = nil
@@ -55,7 +55,8 @@ func (w *Writer) pass(text []byte) error {
 	return err
 }
 
-// unfinished returns how many bytes at the end of text may be part of what the next ones bring.
+// unfinished returns the number of bytes at the end of text that later bytes may complete: of a
+// character, or of a line end after a carriage return.
 func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1

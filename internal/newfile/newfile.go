@@ -1,5 +1,6 @@
-// Package newfile writes files that nobody sees before they are whole, and that leave nothing if
-// the process is killed: if the file system allows it, a file has no name until it is published.
+// Package newfile writes files that appear under their name only when they are complete. If the
+// process is killed it leaves nothing, provided that the file system can make a file without a
+// name.
 package newfile
 
 import (
@@ -11,18 +12,18 @@ import (
 	"time"
 )
 
-// A File is open for writing and reading, with mode 0600, and not yet published. End it with
-// Publish or Discard. It is not for several goroutines.
+// A File is open for reading and writing, has mode 0600 and is not published yet. End it with
+// Publish, and then Close, or with Discard. It is not safe for concurrent use.
 type File struct {
 	*os.File
-	root   *os.Root // of the caller, who closes it after the File has ended
+	root   *os.Root // the caller's, who closes it after the end of the File
 	prefix string   // of temporary names, below root
-	temp   string   // the name it has; empty: none
+	temp   string   // its temporary name; empty if it has none
 }
 
-// Create makes a file in the directory of prefix, a path below root such as "dir/new-". If the file
-// must have a name, the name is prefix and six letters or digits, and stays if the process is
-// killed.
+// Create makes a file in the directory of prefix, a path below root such as "dir/new-". On file
+// systems without unnamed files it gets a temporary name, which is prefix and six letters or
+// digits, and which remains if the process is killed.
 func Create(root *os.Root, prefix string) (*File, error) {
 	if f := unnamed(root, prefix); f != nil {
 		return f, nil
@@ -30,7 +31,7 @@ func Create(root *os.Root, prefix string) (*File, error) {
 	return named(root, prefix)
 }
 
-// named is Create with a name.
+// named is Create for a file with a temporary name.
 func named(root *os.Root, prefix string) (*File, error) {
 	for try := 0; ; try++ {
 		temp := prefix + randomName()
@@ -44,7 +45,7 @@ func named(root *os.Root, prefix string) (*File, error) {
 	}
 }
 
-const maxTries = 100 // names that are taken, one after the other; there are 62^6
+const maxTries = 100 // tries to find a free name, among 62^6
 
 // randomName returns six letters or digits, as mkstemp makes them.
 func randomName() string {
@@ -56,9 +57,9 @@ func randomName() string {
 	return string(b[:])
 }
 
-// Publish makes the file durable and gives it its name, a path below root in the directory of
-// prefix. It replaces a file of that name. The file stays open. After an error it has at most a
-// temporary name, and Publish may be called again.
+// Publish syncs the file and gives it its name, a path below root in the directory of prefix. It
+// replaces a file with that name. The file stays open. After an error it has at most a temporary
+// name, and Publish may be called again.
 func (f *File) Publish(name string) error {
 	if err := f.Sync(); err != nil {
 		return err
@@ -88,8 +89,8 @@ func (f *File) Publish(name string) error {
 	return nil
 }
 
-// syncDir makes the name durable, as far as the system can: without it, a power failure costs the
-// file and tears none.
+// syncDir makes the name durable, if the system can. Otherwise a power failure may remove the file,
+// but not damage it.
 func (f *File) syncDir(name string) {
 	if d, err := f.root.Open(path.Dir(name)); err == nil {
 		d.Sync()
@@ -97,7 +98,7 @@ func (f *File) syncDir(name string) {
 	}
 }
 
-// Chtimes sets the times of the file; a zero time stays as it is.
+// Chtimes sets the times of the file; a zero time leaves the present one.
 func (f *File) Chtimes(accessed, modified time.Time) error {
 	if f.temp != "" {
 		return f.root.Chtimes(f.temp, accessed, modified)
@@ -105,7 +106,7 @@ func (f *File) Chtimes(accessed, modified time.Time) error {
 	return os.Chtimes(f.place(), accessed, modified)
 }
 
-// Discard closes the file and removes its temporary name, if it has one. What was published stays.
+// Discard closes the file and removes its temporary name, if it has one. A published file stays.
 func (f *File) Discard() {
 	f.Close()
 	if f.temp != "" {

@@ -9,11 +9,11 @@ import (
 )
 
 // unnamed returns a file without a name. It returns nil if the file system has no such files, or if
-// the file could not get a name later, since /proc is missing.
+// /proc, which is needed to give it a name later, is missing.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
-		return nil // EOPNOTSUPP, EISDIR or EINVAL; what else is wrong is also wrong with a name
+		return nil // EOPNOTSUPP, EISDIR or EINVAL; named reports any other error
 	}
 	n := &File{File: f, root: root, prefix: prefix}
 	if info, err := os.Stat(n.place()); err == nil {
@@ -25,7 +25,7 @@ func unnamed(root *os.Root, prefix string) *File {
 	return nil
 }
 
-// place is a path to the open file.
+// place returns a path that leads to the open file.
 func (f *File) place() string {
 	place := ""
 	if conn, err := f.SyscallConn(); err == nil {
@@ -34,7 +34,7 @@ func (f *File) place() string {
 	return place
 }
 
-// link gives the file a name that nothing has.
+// link gives the file a name. It fails if the name is taken.
 func (f *File) link(name string) error {
 	dir, err := f.root.Open(path.Dir(name))
 	if err != nil {
