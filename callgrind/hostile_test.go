@@ -136,7 +136,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 // Floods of places, calls, functions and names stay within the budget that two profiles share, and
 // what no longer fits is still in the sums.
 func TestProfilesShareABudget(t *testing.T) {
-	const most, lines = 4 << 20, 100_000
+	const most, lines = 1 << 20, 25_000
 	floods := []struct {
 		name string
 		line func(i int) string
