@@ -16,24 +16,25 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// A Dir is a directory of indexes, one for each build ID. Many goroutines and processes may use it at once: an index is written beside the old one
-// and takes its place when it is whole.
+// A Dir is a directory of indexes, one for each build ID. It is safe for concurrent use, also by
+// several processes: a new index replaces the old one when it is complete.
 type Dir struct {
-	Path   string
-	Budget int64 // bytes of all indexes; those used least recently go first. 0: DefaultBudget
+	Path string
+	// bytes of all indexes; beyond it the least recently used are removed. 0: DefaultBudget
+	Budget int64
 }
 
 const (
 	suffix     = ".symindex"
 	newPrefix  = "new-"
-	usedAgain  = time.Hour      // an index is marked as used when it was not for so long
-	leftBehind = 24 * time.Hour // of what a process that was killed leaves
+	usedAgain  = time.Hour      // an index in use is marked as used if the last mark is older
+	leftBehind = 24 * time.Hour // age at which temporary files of killed processes are removed
 )
 
 func (d Dir) file(s Source) string { return filepath.Join(d.Path, hex.EncodeToString(s.ID)+suffix) }
 
-// Open opens the index of s. The error wraps fs.ErrNotExist where there is none, ErrStale where it was made from another file, ErrDamaged where
-// it cannot be believed.
+// Open opens the index of s; the caller closes it. The error wraps fs.ErrNotExist if there is none,
+// ErrStale if it was made from another file, and ErrDamaged if it is damaged.
 func (d Dir) Open(s Source) (*Index, error) {
 	if len(s.ID) == 0 {
 		return nil, fs.ErrNotExist
@@ -80,12 +81,12 @@ func open(path string) (*Index, error) {
 	}
 	x.mapped = mapped
 	if now := time.Now(); now.Sub(info.ModTime()) > usedAgain {
-		os.Chtimes(path, now, now) // where that is not allowed, the order of going is that of making
+		os.Chtimes(path, now, now) // if that fails, the order of removal is that of creation
 	}
 	return x, nil
 }
 
-// check returns why others may have put indexes into d, which are then not used.
+// check returns an error if other users may have put indexes into d, which are then not used.
 func (d Dir) check() error {
 	info, err := os.Stat(d.Path)
 	if err == nil {
@@ -97,7 +98,7 @@ func (d Dir) check() error {
 	return nil
 }
 
-// Remove removes the index of s, of whatever file it was made.
+// Remove removes the index of s, even if it is stale.
 func (d Dir) Remove(s Source) error {
 	if len(s.ID) == 0 {
 		return nil
@@ -105,7 +106,8 @@ func (d Dir) Remove(s Source) error {
 	return os.Remove(d.file(s))
 }
 
-// A Pending is an index being written. It ends with Commit or Abort.
+// A Pending is an index being written. End it with Commit or Abort. It is not safe for concurrent
+// use.
 type Pending struct {
 	*Writer
 	dir  Dir
@@ -114,7 +116,7 @@ type Pending struct {
 	f    *newfile.File
 }
 
-// Create begins the index of s, which nobody sees before Commit.
+// Create starts to write the index of s, which appears under its name only after Commit.
 func (d Dir) Create(s Source) (*Pending, error) {
 	if len(s.ID) == 0 {
 		return nil, errors.New("index: a file without a build ID")
@@ -125,7 +127,7 @@ func (d Dir) Create(s Source) (*Pending, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	d.Trim() // here too: where processes end before an index is made, none is ever committed
+	d.Trim() // also here, for processes that all end before their Commit
 	root, err := os.OpenRoot(d.Path)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,8 @@ func (d Dir) Create(s Source) (*Pending, error) {
 	return &Pending{NewWriter(f.File, s), d, filepath.Base(d.file(s)), root, f}, nil
 }
 
-// Commit finishes the index and puts it in its place, then removes those beyond the budget. It returns its size in bytes.
+// Commit completes the index and gives it its name, then removes indexes beyond the budget. It
+// returns the size in bytes.
 func (n *Pending) Commit() (size int64, err error) {
 	defer n.Abort()
 	if err := n.Finish(); err != nil {
@@ -156,7 +159,7 @@ func (n *Pending) Commit() (size int64, err error) {
 	return info.Size(), nil
 }
 
-// Abort removes what was written, unless it was committed.
+// Abort removes the unfinished index. It does nothing after Commit.
 func (n *Pending) Abort() {
 	if n.f == nil {
 		return
@@ -166,7 +169,7 @@ func (n *Pending) Abort() {
 	n.f = nil
 }
 
-// Trim removes indexes until the budget is kept, those first that were not used for the longest time, and what was left behind.
+// Trim removes the least recently used indexes until the budget is kept, and old temporary files.
 func (d Dir) Trim() {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {

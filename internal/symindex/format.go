@@ -8,14 +8,14 @@ import (
 )
 
 var (
-	// ErrDamaged says that an index contradicts its checksums or itself.
+	// ErrDamaged reports that an index contradicts its checksums or itself.
 	ErrDamaged = errors.New("the index is damaged")
 
-	// ErrStale says that an index was made from another file, or by another version.
+	// ErrStale reports that an index was made from another file, or by another version.
 	ErrStale = errors.New("the index is of another file or version")
 )
 
-// A Source is the file that an index is made from.
+// A Source identifies the file from which an index is made.
 type Source struct {
 	ID      []byte // build ID, at most 64 bytes
 	Size    int64  // bytes
@@ -40,20 +40,20 @@ const (
 	numSections
 )
 
-// Bytes of records.
+// The sizes of records in bytes.
 const (
 	dirEntrySize   = 12 // address, offset
 	unitRecordSize = 40
 	symbolSize     = 20
 )
 
-// A part is a section, or what else is somewhere in the file.
+// A part is the range of a section or another part of the file.
 type part struct{ off, size uint64 }
 
 type header struct {
 	source   Source
 	sections [numSections]part
-	body     uint64 // bytes with checksums; the list of them follows, and the end of the file
+	body     uint64 // bytes covered by checksums; the list of checksums follows and ends the file
 	sumsCRC  uint32
 }
 
@@ -105,22 +105,24 @@ func (h *header) decode(b []byte) error {
 	return nil
 }
 
-// blocks returns the number of blocks that a body of so many bytes has.
+// blocks returns the number of blocks of a body with that many bytes.
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
-// The first byte of a row.
+// The first byte of a row: values and masks.
 const (
-	rowCall     = 0x03 // mask: which call
-	sameCall    = 0x00
-	noCall      = 0x01
-	newCall     = 0x02 // signed distance from the row before's
-	rowFile     = 0x0c // mask: which file
-	sameFile    = 0x00
-	callsFile   = 0x04 // the usual one of the call
-	newFile     = 0x08
-	noFile      = 0x0c // no line is known
-	sameColumn  = 0x10
-	nextLine    = 0x20 // one behind the row before's; no distance follows
-	shortShift  = 6    // the upper bits: bytes of address behind the row before, less one; 3: they follow
+	rowCall    = 0x03 // mask: the call
+	sameCall   = 0x00
+	noCall     = 0x01
+	newCall    = 0x02 // signed distance from the previous row's call follows
+	rowFile    = 0x0c // mask: the file
+	sameFile   = 0x00
+	callsFile  = 0x04 // the usual file of the call
+	newFile    = 0x08
+	noFile     = 0x0c // no file and line are known
+	sameColumn = 0x10
+	nextLine   = 0x20 // the previous row's line + 1; no distance follows
+	// the upper bits are the distance from the previous row's address in bytes, minus one; if they
+	// are 3, the distance follows
+	shortShift  = 6
 	longAdvance = 3
 )

@@ -4,5 +4,6 @@ package symindex
 
 import "io/fs"
 
-// Elsewhere permissions are lists, which the directory of the user's caches has from its parent.
+// checkOwn checks nothing: access lists decide here, which the user's cache directory inherits from
+// its parent.
 func checkOwn(fs.FileInfo) error { return nil }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Indexes say which names are shown: a directory that others can write to is not used.
+// Indexes decide which names are shown, so a directory that others can write to is not used.
 func TestModesOfTheDirectory(t *testing.T) {
 	for mode, used := range map[fs.FileMode]bool{0o700: true, 0o750: true, 0o755: true, 0o770: false, 0o775: false, 0o777: false, 0o720: false, 0o702: false} {
 		d := Dir{Path: filepath.Join(t.TempDir(), "indexes")}

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// checkOwn returns why others than this user and root can change what is in a directory.
+// checkOwn returns an error if users other than this one and root can change the contents of a
+// directory.
 func checkOwn(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return errors.New("the directory belongs to another user")

@@ -10,18 +10,19 @@ import (
 
 func update(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
-// An Index is an open index. Many goroutines may use it at once, but for Close. No bytes make it panic or run on; a mapped file that shrinks makes
-// it fault.
+// An Index is an open index. It is safe for concurrent use, except for Close. No content makes it
+// panic or loop; a mapped file that shrinks makes it fault.
 type Index struct {
 	data   []byte
 	body   []byte
 	head   header
 	sums   []byte
-	sound  []atomic.Uint64 // a bit for each block that was checked
+	sound  []atomic.Uint64 // one bit for each block that was checked
 	mapped bool
 }
 
-// New returns the index in data, whose header is checked, and which is not changed as long as the Index is in use.
+// New returns the index in data, after a check of the header. data must not change while the Index
+// is in use.
 func New(data []byte) (*Index, error) {
 	x := &Index{data: data}
 	if err := x.head.decode(data); err != nil {
@@ -45,7 +46,7 @@ func New(data []byte) (*Index, error) {
 	return x, nil
 }
 
-// Source returns what the index was made from.
+// Source returns the file that the index was made from.
 func (x *Index) Source() Source { return x.head.source }
 
 // Is reports whether the index was made from s.
@@ -54,7 +55,7 @@ func (x *Index) Is(s Source) bool {
 	return bytes.Equal(o.ID, s.ID) && o.Size == s.Size && o.ModTime == s.ModTime
 }
 
-// Footprint returns the bytes of heap that the index holds.
+// Footprint returns the size of the index in the heap, in bytes.
 func (x *Index) Footprint() int64 {
 	n := int64(256 + 8*len(x.sound))
 	if !x.mapped {
@@ -63,7 +64,8 @@ func (x *Index) Footprint() int64 {
 	return n
 }
 
-// take returns n bytes at off of the body, checked, or nil.
+// take returns the n bytes at off of the body after a check of their blocks; nil if they are
+// damaged or n is 0.
 func (x *Index) take(off, n uint64) []byte {
 	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
 		return nil
@@ -76,7 +78,7 @@ func (x *Index) take(off, n uint64) []byte {
 	return x.body[off : off+n : off+n]
 }
 
-// check checks a block.
+// check verifies the checksum of block b.
 func (x *Index) check(b uint64) bool {
 	lo, hi := b*blockSize, min((b+1)*blockSize, uint64(len(x.body)))
 	if b == 0 {
@@ -89,7 +91,7 @@ func (x *Index) check(b uint64) bool {
 	return true
 }
 
-// record returns the i-th record of n bytes of a section, or nil.
+// record returns the i-th record of a section, of n bytes, or nil.
 func (x *Index) record(id sectionID, i, n uint64) []byte {
 	s := &x.head.sections[id]
 	if i >= s.size/n {
@@ -98,7 +100,7 @@ func (x *Index) record(id sectionID, i, n uint64) []byte {
 	return x.take(s.off+i*n, n)
 }
 
-// rest returns up to n bytes from off of a section on, or nil.
+// rest returns at most n bytes of a section, beginning at off, or nil.
 func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	s := &x.head.sections[id]
 	if off >= s.size {
@@ -107,7 +109,8 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.take(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last of n directory entries, from first on, whose address is not above addr; found is false where there is none.
+// search returns the last directory entry whose address is not above addr, among n entries that
+// begin at first. found is false if there is none.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {
@@ -148,7 +151,7 @@ func (x *Index) unit(i uint64) (u unitRecord, err error) {
 	return u, nil
 }
 
-// span finds the unit that addr belongs to.
+// span returns the unit to which addr belongs.
 func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	e, found, err := x.search(secSpanDir, 0, x.head.sections[secSpanDir].size/dirEntrySize, addr)
 	if !found || err != nil {
@@ -157,7 +160,7 @@ func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	v := varints{b: x.rest(secSpans, uint64(e.off), spansInBlock*maxSpanBytes)}
 	at, unit := e.addr, uint64(0)
 	for range spansInBlock {
-		if v.at == len(v.b) && len(v.b) > 0 { // the last block
+		if v.at == len(v.b) && len(v.b) > 0 { // end of the last block
 			return u, false, nil
 		}
 		lo := at + v.unsigned()
@@ -177,14 +180,16 @@ func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	return u, false, nil
 }
 
-// A Frame is a function that an address is in. Names and files are numbers for [Index.Name] and [Index.File], and 1: 0 is none.
+// A Frame is one of the calls at an address. Name and File are numbers for [Index.Name] and
+// [Index.File] plus 1; 0 if unknown.
 type Frame struct {
 	Name, File   uint32
 	Line, Column uint32
-	Inlined      bool // into the frame that follows
+	Inlined      bool // the call is inlined into the next frame
 }
 
-// Lookup appends the frames at addr, innermost first, to dst; nothing known there: dst unchanged. An error wraps ErrDamaged.
+// Lookup appends the frames at addr to dst, innermost first; none if nothing is known of addr. An
+// error wraps ErrDamaged.
 func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	u, ok, err := x.span(addr)
 	if !ok || err != nil {
@@ -220,7 +225,7 @@ func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	return x.frames(dst, &u, r)
 }
 
-// frames appends what a row says.
+// frames appends the frames of a row.
 func (x *Index) frames(dst []Frame, u *unitRecord, r row) ([]Frame, error) {
 	start := len(dst)
 	file, line, column := r.file, r.line, r.column
@@ -265,7 +270,7 @@ func (x *Index) fileOf(u *unitRecord, n uint64) (uint32, error) {
 	return x.reference(secFileRefs, u.fileRefs, u.filesCount, n)
 }
 
-// reference returns the number, and 1, behind the n-th of a unit's list, from 1; 0 for 0.
+// reference returns 1 plus the n-th entry of a unit's list, counted from 1; 0 if n is 0.
 func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) {
 	if n == 0 {
 		return 0, nil
@@ -280,7 +285,7 @@ func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) 
 	return binary.LittleEndian.Uint32(b) + 1, nil
 }
 
-// entry returns what a directory of strings says is the i-th.
+// entry returns the i-th string of a section, using its directory.
 func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	a, b := x.record(dir, uint64(i), 4), x.record(dir, uint64(i)+1, 4)
 	if a == nil || b == nil {
@@ -297,7 +302,7 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns a name as the linker knows it, and as it is shown. They alias the index.
+// Name returns the i-th name as the linker knows it, and as it is shown. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {
@@ -315,7 +320,8 @@ func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	return linkage, shown, nil
 }
 
-// File returns a path, of which comp bytes are the compilation directory and dir bytes come before the file's name. It aliases the index.
+// File returns the i-th path. Its first comp bytes are the compilation directory, and dir bytes are
+// before the file's name. It aliases the index.
 func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	b, err := x.entry(secFileDir, secFiles, i)
 	if err != nil {
@@ -330,13 +336,14 @@ func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	return path, int(c), int(d), nil
 }
 
-// Names returns how many names there are.
+// Names returns the number of names.
 func (x *Index) Names() int { return max(0, int(x.head.sections[secNameDir].size/4)-1) }
 
-// Files returns how many paths there are.
+// Files returns the number of paths.
 func (x *Index) Files() int { return max(0, int(x.head.sections[secFileDir].size/4)-1) }
 
-// Symbol returns the symbol with the greatest address not above addr, whether or not it reaches so far; found is false where there is none.
+// Symbol returns the symbol with the greatest address not above addr, even if it ends before addr.
+// found is false if there is none.
 func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	lo, hi := uint64(0), x.head.sections[secSymbols].size/symbolSize
 	for lo < hi {
@@ -362,7 +369,7 @@ func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	return Symbol{Addr: le.Uint64(b), Size: le.Uint64(b[8:]), Name: le.Uint32(b[16:])}, true, nil
 }
 
-// Check checks all blocks.
+// Check verifies all blocks.
 func (x *Index) Check() error {
 	for b := range blocks(uint64(len(x.body))) {
 		if !x.check(b) {
@@ -372,7 +379,7 @@ func (x *Index) Check() error {
 	return nil
 }
 
-// Close unmaps the index. Nothing that it returned is valid any longer.
+// Close unmaps the index. Slices that it returned must not be used afterwards.
 func (x *Index) Close() error {
 	data, mapped := x.data, x.mapped
 	*x = Index{}
@@ -382,5 +389,5 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// Size returns the bytes of the index.
+// Size returns the size of the index in bytes.
 func (x *Index) Size() int64 { return int64(len(x.data)) }

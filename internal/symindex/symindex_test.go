@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A model is what is written into an index, and says what Lookup must answer.
+// A model holds what is written into an index, and computes the answer that Lookup must give.
 type model struct {
 	units   []modelUnit
 	spans   []modelSpan
@@ -181,7 +181,7 @@ func (m *model) lookup(addr uint64) (frames []Frame) {
 	}
 }
 
-// interesting returns addresses on both sides of where anything begins or ends.
+// interesting returns addresses on both sides of each beginning and end.
 func (m *model) interesting() (addrs []uint64) {
 	for _, s := range m.spans {
 		addrs = append(addrs, s.lo-1, s.lo, s.hi-1, s.hi)
@@ -502,7 +502,8 @@ func leUint64(b []byte) (v uint64) {
 	return v
 }
 
-// A lookup reads as many blocks of an index of twice the units, but for a step of each binary search.
+// A lookup reads as many blocks of an index of twice the units, but for a step of each binary
+// search.
 func TestCostDoesNotGrowWithTheIndex(t *testing.T) {
 	var blocks [2]int
 	for i, units := range []int{40, 80} {

@@ -2,8 +2,9 @@ package symindex
 
 import "encoding/binary"
 
-// A Unit collects the rows and calls of one unit. Names and files are numbers from 1 in lists that [Writer.AddUnit] gets; 0 is none. One goroutine
-// at a time uses it, but others may fill other Units.
+// A Unit collects the rows and calls of one unit. Names and files are numbers that begin at 1,
+// positions in the lists that [Writer.AddUnit] gets; 0 means none. A Unit is not safe for
+// concurrent use, but several Units may be filled at the same time.
 type Unit struct {
 	rows, calls []byte
 	dir         []dirEntry
@@ -17,39 +18,39 @@ type dirEntry struct {
 	off  uint32
 }
 
-// A row as it is decoded; call, file and usual are 0 for none.
+// A row is the decoded form of a Row; call and file are 0 if there is none.
 type row struct {
 	addr         uint64
-	call         uint64 // offset of the call and 1
+	call         uint64 // offset of the call plus 1
 	file         uint64
-	usual        bool // file is not set: it is the usual one of the call
+	usual        bool // the file is the usual one of the call, and the field file is not set
 	line, column uint64
 }
 
-// A Call is a function or a call that was inlined into Parent.
+// A Call is a function, or a function inlined into Parent.
 type Call struct {
 	Name         uint32
-	Parent       uint32 // what AddCall returned; 0: a function
-	File         uint32 // where the call stands, in the source of Parent
+	Parent       uint32 // result of AddCall; 0 for a function
+	File         uint32 // place of the call in the source of Parent
 	Line, Column uint32
-	Usual        uint32 // the file that most of its rows have
+	Usual        uint32 // the file of most of its rows
 }
 
-// A Row says where the code from Addr on belongs to.
+// A Row assigns the code from Addr on to a call and a line.
 type Row struct {
 	Addr         uint64
-	Call         uint32 // what AddCall returned; 0: none
-	File         uint32 // 0: no line is known
+	Call         uint32 // result of AddCall; 0 if unknown
+	File         uint32 // 0 if no line is known
 	Line, Column uint32
 }
 
-// Reset makes u empty. Its memory is used again.
+// Reset removes all rows and calls from u, and keeps the memory for reuse.
 func (u *Unit) Reset() { *u = Unit{rows: u.rows[:0], calls: u.calls[:0], dir: u.dir[:0]} }
 
-// Rows returns how many rows were kept.
+// Rows returns the number of rows in u.
 func (u *Unit) Rows() int { return u.count }
 
-// AddCall returns the number of a call for rows and for other calls.
+// AddCall adds a call. It returns its number, for rows and for other calls.
 func (u *Unit) AddCall(c Call) uint32 {
 	number := uint32(len(u.calls)) + 1
 	b := binary.AppendUvarint(u.calls, uint64(c.Name))
@@ -66,8 +67,8 @@ func (u *Unit) AddCall(c Call) uint32 {
 	return number
 }
 
-// AddRow adds a row, whose usual says that its file is the Usual one of its call. Rows come by ascending address; one that says what the
-// row before says is left out.
+// AddRow adds a row; usual is set if its file is the Usual one of its call. Rows must come in
+// ascending order of addresses. A row equal to the previous one is left out.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {
@@ -76,7 +77,8 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	if p := &u.prev; u.count > 0 && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
 		return
 	}
-	if u.count > 0 && u.prev.addr == now.addr { // there is nothing to say of no bytes: the caller does not do this
+	// not expected: the previous row would have no bytes
+	if u.count > 0 && u.prev.addr == now.addr {
 		return
 	}
 	u.count++
@@ -140,7 +142,7 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	u.rows = b
 }
 
-// decodeRow decodes the row behind prev. n is 0 where there is none.
+// decodeRow decodes the row after prev. n is its length in bytes, 0 if it is malformed.
 func decodeRow(b []byte, prev row) (now row, n int) {
 	if len(b) == 0 {
 		return row{}, 0
@@ -185,7 +187,7 @@ func decodeRow(b []byte, prev row) (now row, n int) {
 	return now, r.at
 }
 
-// varints reads numbers; bad is set behind the end.
+// varints decodes numbers; bad is set at the end of b or by a malformed number.
 type varints struct {
 	b   []byte
 	at  int
@@ -193,7 +195,7 @@ type varints struct {
 }
 
 func (v *varints) unsigned() uint64 {
-	if v.at < len(v.b) && v.b[v.at] < 0x80 { // nearly always
+	if v.at < len(v.b) && v.b[v.at] < 0x80 { // the usual case
 		v.at++
 		return uint64(v.b[v.at-1])
 	}

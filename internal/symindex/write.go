@@ -10,21 +10,22 @@ import (
 	"os"
 )
 
-// A Symbol is an entry of the symbol table. No two have the same address.
+// A Symbol is an entry of the symbol table. No two in an index have the same address.
 type Symbol struct {
 	Addr uint64
-	Size uint64 // bytes; 0: the table says none
+	Size uint64 // bytes; 0 if the symbol table has none
 	Name uint32 // number, from 0
 }
 
-// A Writer writes an index: units first, then names, and the rest in any order. Errors are kept until Finish.
+// A Writer writes an index: first all units, then all names; other parts may be added at any time.
+// The first error is returned by Finish. A Writer is not safe for concurrent use.
 type Writer struct {
 	w    *bufio.Writer
 	at   io.WriterAt
 	head header
 
 	off  uint64 // bytes written
-	crc  uint32 // of the present block
+	crc  uint32 // checksum of the current block
 	sums []byte
 
 	spanDir, spans      []byte
@@ -36,7 +37,7 @@ type Writer struct {
 	nameRefs, fileRefs  []byte
 	nameDir             []byte
 	nameCount           uint32
-	nameStart           uint64 // 0 before the first
+	nameStart           uint64 // offset; 0 before the first name
 	files, fileDir      []byte
 	fileCount           uint32
 	symbols             []byte
@@ -44,7 +45,7 @@ type Writer struct {
 	err                 error
 }
 
-// NewWriter returns a Writer to f, which is empty: it is written in order, and the header at last.
+// NewWriter returns a Writer to the empty file f. It writes in order, and the header last.
 func NewWriter(f *os.File, source Source) *Writer {
 	w := &Writer{w: bufio.NewWriterSize(f, 256<<10), at: f, head: header{source: source}}
 	if len(source.ID) > 64 {
@@ -61,7 +62,7 @@ func (w *Writer) fail(format string, args ...any) {
 	}
 }
 
-// write writes what belongs to the body.
+// write appends p to the body.
 func (w *Writer) write(p []byte) {
 	if w.err != nil {
 		return
@@ -77,7 +78,7 @@ func (w *Writer) write(p []byte) {
 	for len(p) > 0 {
 		n := min(uint64(len(p)), blockSize-w.off%blockSize)
 		first := p[:n]
-		if w.off < headerSize { // has a checksum of its own
+		if w.off < headerSize { // the header has a checksum of its own
 			first = first[:0]
 		}
 		w.crc = update(w.crc, first)
@@ -94,7 +95,8 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit and returns its number for spans. names and files are the numbers, from 0, of those that the unit numbers from 1.
+// AddUnit writes a unit, and returns its number for spans. names and files are the lists to which
+// the unit's numbers refer: they hold numbers of AddName and AddFile, which begin at 0.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
@@ -127,7 +129,8 @@ func appendDir(b []byte, e dirEntry) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, e.addr), e.off)
 }
 
-// AddSpan says that [lo,hi) belongs to a unit. Spans come by address, and do not overlap.
+// AddSpan assigns the addresses [lo,hi) to a unit. Spans must come in ascending order and not
+// overlap.
 func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	if lo >= hi || lo < w.spanEnd {
 		w.fail("span [%#x,%#x) behind %#x", lo, hi, w.spanEnd)
@@ -144,7 +147,7 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd, w.spanUnit = hi, uint64(unit)
 }
 
-// AddName writes the next name: as the linker knows it, and as it is shown. The first is number 0.
+// AddName adds the next name: as the linker knows it, and as it is shown. The first has number 0.
 func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
@@ -159,8 +162,8 @@ func (w *Writer) AddName(linkage, shown string) {
 	w.nameCount++
 }
 
-// AddFile adds the next path, of which comp bytes are the compilation directory and dir bytes come before the file's name. The first
-// is number 0.
+// AddFile adds the next path. Its first comp bytes are the compilation directory, and dir bytes are
+// before the file's name. The first path has number 0.
 func (w *Writer) AddFile(path string, comp, dir int) {
 	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
 	w.files = binary.AppendUvarint(w.files, uint64(comp))
@@ -169,7 +172,7 @@ func (w *Writer) AddFile(path string, comp, dir int) {
 	w.fileCount++
 }
 
-// AddSymbol adds a symbol. They come by address.
+// AddSymbol adds a symbol. Symbols must come in ascending order of addresses.
 func (w *Writer) AddSymbol(s Symbol) {
 	if len(w.symbols) > 0 && s.Addr <= w.lastSymbol {
 		w.fail("symbol at %#x behind %#x", s.Addr, w.lastSymbol)
@@ -182,7 +185,7 @@ func (w *Writer) AddSymbol(s Symbol) {
 	w.symbols = le.AppendUint32(w.symbols, s.Name)
 }
 
-// Finish writes what is left. The file is not closed.
+// Finish writes the remaining parts and returns the first error. It does not close the file.
 func (w *Writer) Finish() error {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
