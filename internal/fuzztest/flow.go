@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Flow reports an error if a stream stands still: input is written to w, its last line ended, and
-// then as many lines like probe as within allows, in bytes. One at least is written. After them
-// written, which returns how many bytes came out so far, must have grown. A w that returns an error
-// has kept its promise.
+// Flow reports an error if a stream does not continue. It writes input to w, ends its last line,
+// and then writes lines equal to probe, at least one and at most within bytes of them. By then
+// written, which returns the number of bytes of output so far, must have grown. If w returns an
+// error, Flow reports nothing.
 func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe string, within int) {
 	t.Helper()
 	if _, err := w.Write(input); err != nil {

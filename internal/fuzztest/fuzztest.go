@@ -1,5 +1,5 @@
-// Package fuzztest watches one input of a fuzz target: Go's fuzzer notices crashes, but neither
-// hangs, nor memory, nor work that grows faster than the input, nor streams that stand still. Only
+// Package fuzztest checks the cost of one input of a fuzz target. Go's fuzzer notices crashes, but
+// neither hangs, nor memory, nor work that grows faster than the input, nor streams that stop. Only
 // tests import it.
 //
 // [Watch] is for all targets. [Growth] is for those whose input can be repeated, [Flow] for those
@@ -39,15 +39,16 @@ import (
 
 // Bounds of what one input may cost.
 const (
-	work   = slowdown * 2 * time.Second  // of the processor, so that a busy machine fails no test
-	wait   = slowdown * 60 * time.Second // in all: something that waits for ever does no work
-	growth = 256 << 20                   // bytes of heap
+	work = slowdown * 2 * time.Second // processor time, so that a busy machine fails no test
+	// wall-clock time: an input that waits for ever uses no processor time
+	wait   = slowdown * 60 * time.Second
+	growth = 256 << 20 // bytes of heap
 )
 
-// Watch watches the work on input until the returned function is called. An
-// input that takes more than two seconds of work, ten times as much under the
-// race detector, or more than 256 MiB of heap, ends the process with the input
-// on standard error, so that the fuzzer records it as a crash.
+// Watch checks the work on input until the returned function is called. If that takes more than two
+// seconds of processor time, or ten times as much under the race detector, or more than 256 MiB of
+// heap, Watch ends the process with the input on standard error, so that the fuzzer records it as a
+// crash.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
 	before, worked := heap(), processorTime()
@@ -88,22 +89,21 @@ func give(what string, input any) {
 	os.Exit(2)
 }
 
-// Allocated returns how many bytes of heap the process has ever allocated.
+// Allocated returns the total bytes of heap that the process has allocated, including those freed.
 func Allocated() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.TotalAlloc)
 }
 
-// heap returns the bytes of live and dead heap objects.
+// heap returns the bytes of heap objects, live or not yet collected.
 func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64())
 }
 
-// fuzzing reports whether inputs are being made up, rather than those of the
-// test's seeds.
+// fuzzing reports whether the fuzzer generates inputs, instead of running the seeds only.
 func fuzzing() bool {
 	f := flag.Lookup("test.fuzz")
 	return f != nil && f.Value.String() != ""

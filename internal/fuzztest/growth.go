@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// An input is repeated up to these sizes. The large one is for those alone of which the others
-// look suspicious: most inputs take a few milliseconds.
+// An input is repeated up to these sizes. The large one is measured only if the others look
+// suspicious, so that most inputs take a few milliseconds.
 const (
 	smallSize = 16 << 10
 	midSize   = 4 * smallSize
 	largeSize = 4 * midSize
 
-	longest = smallSize / 4 // bytes of an input that is worth repeating
-	oneOf   = 64            // while inputs are made up, one of so many is repeated
+	longest = smallSize / 4 // bytes of the longest input that is repeated
+	oneOf   = 64            // while fuzzing, one of this many inputs is measured
 )
 
-// Work that is in proportion to the input grows four times from one size to the next, quadratic work
-// sixteen times.
+// Ratios of the work at one size to that at the next smaller one. Linear work grows four times,
+// quadratic work sixteen times.
 const (
 	suspicious = 6
 	alarming   = 8
-	attempts   = 3 // all of which must be alarming
+	attempts   = 3 // measurements that all must be alarming
 
-	noise = slowdown * 5 * time.Millisecond   // of the middle size: nothing can be said of less
-	floor = slowdown * 200 * time.Millisecond // of the large size: less is no harm
+	noise = slowdown * 5 * time.Millisecond   // at the middle size: less work cannot be measured
+	floor = slowdown * 200 * time.Millisecond // at the large size: less work does no harm
 )
 
-// Growth reports an error if the work that run does on input, repeated, grows faster than the
-// number of repetitions, both with the lines of the input and as one line. It compares processor
-// time, large amounts only, and three times. An input of more than 4 KiB is not repeated.
+// Growth reports an error if the work of run on a repeated input grows faster than the number of
+// repetitions, for the lines of the input or for the input as one line. It compares large amounts
+// of processor time only, three times. An input of more than 4 KiB is not measured.
 func Growth(t testing.TB, input []byte, run func([]byte)) {
 	t.Helper()
 	if len(input) == 0 || len(input) > longest || fuzzing() && hash(input)%oneOf != 0 {
@@ -44,7 +44,7 @@ func Growth(t testing.TB, input []byte, run func([]byte)) {
 	}
 }
 
-// hash is the same in each process: an input that was found is found again.
+// hash is the same in each process, so that an input that failed is measured again.
 func hash(input []byte) uint32 {
 	h := fnv.New32a()
 	h.Write(input)
@@ -53,11 +53,11 @@ func hash(input []byte) uint32 {
 
 // A meter measures the work of run.
 type meter struct {
-	clock func() time.Duration // time of the processor so far
+	clock func() time.Duration // processor time used so far
 	run   func([]byte)
 }
 
-// cost returns the work on input, repeated to a size.
+// cost returns the work of run on input, repeated to size bytes.
 func (m *meter) cost(input []byte, size int) time.Duration {
 	repeated := bytes.Repeat(input, size/len(input))
 	start := m.clock()

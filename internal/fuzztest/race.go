@@ -7,5 +7,5 @@ package fuzztest
 // are run without it: make work.
 const Race = true
 
-// slowdown is how much longer work takes under the race detector, and more: it is 5 to 10.
+// slowdown is an upper bound of the slowdown by the race detector, which is 5 to 10.
 const slowdown = 10

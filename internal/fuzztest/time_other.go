@@ -4,5 +4,5 @@ package fuzztest
 
 import "time"
 
-// processorTime is not known here: only waiting is bounded.
+// processorTime is not known on this system, so only waiting is bounded.
 func processorTime() time.Duration { return 0 }

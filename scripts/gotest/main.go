@@ -1,10 +1,11 @@
-// Gotest runs the tests of packages and says at the end, truthfully, how many passed, failed and were skipped.
+// Gotest runs the tests of packages. At the end it prints how many passed, failed and were skipped,
+// also if a test process died.
 //
-//	gotest [go test flags] PACKAGE...          go test, failures shown whole, skips with their reason
-//	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that long
+//	gotest [go test flags] PACKAGE...          go test: output of failed tests, and of skipped ones
+//	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that time
 //
-// Its last line is "N passed, N failed, N skipped"; it exits 1 if anything failed, 2 if it was called wrongly.
-// Subtests count as tests.
+// Its last line is "N passed, N failed, N skipped"; it exits 1 if anything failed, 2 if it was
+// called wrongly. Subtests count as tests.
 package main
 
 import (
@@ -48,7 +49,8 @@ type event struct {
 	Elapsed    float64
 }
 
-// run runs go test with args and prints a line for each package and the output of each test that did not pass.
+// run runs go test with args. It prints a line for each package, and the output of each test that
+// did not pass.
 func run(args []string) counts {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
@@ -68,7 +70,7 @@ func run(args []string) counts {
 	return c
 }
 
-// report reads the events of go test -json from r and writes what a person wants to see of them to w.
+// report reads the events of go test -json from r, and writes the summary of each package to w.
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }
@@ -86,7 +88,7 @@ func report(r io.Reader, w io.Writer) counts {
 		if len(line) > 0 {
 			var e event
 			if json.Unmarshal(line, &e) != nil {
-				w.Write(line) // not of go test: a message of the go command
+				w.Write(line) // not an event: a message of the go command
 				continue
 			}
 			k := key{e.Package, e.Test}
@@ -120,7 +122,7 @@ func report(r io.Reader, w io.Writer) counts {
 				}
 				n := of(e.Package)
 				if e.Action == "fail" {
-					// First what tests had said that did not end: the process died in one of them.
+					// First the output of tests that did not end: the process died in one of them.
 					for open, said := range output {
 						if open.pkg == e.Package {
 							io.WriteString(w, said.String())
@@ -129,7 +131,7 @@ func report(r io.Reader, w io.Writer) counts {
 					}
 					io.WriteString(w, text)
 					if n.failed == 0 {
-						n.failed++ // did not build, or died outside of any test
+						n.failed++ // it did not build, or died outside of any test
 					}
 				}
 				if *n != (counts{}) {
@@ -143,7 +145,7 @@ func report(r io.Reader, w io.Writer) counts {
 			break
 		}
 	}
-	// A package that never ended: the go command was killed.
+	// A package without an end: the go command was killed.
 	for pkg, n := range perPackage {
 		fmt.Fprintf(w, "fail %s: no end\n", pkg)
 		c.passed, c.failed, c.skipped = c.passed+n.passed, c.failed+n.failed+1, c.skipped+n.skipped
@@ -187,14 +189,14 @@ func fuzzAll(each string, packages []string) counts {
 	return c
 }
 
-// By default the fuzzer spends up to a minute to make each input that it
-// finds interesting smaller, and tries no other meanwhile.
+// fuzz runs one target. It limits the time to minimize an interesting input: by default that is up
+// to a minute, in which the fuzzer tries no other input.
 func fuzz(each, target, pkg string) ([]byte, error) {
 	return exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", each, "-fuzzminimizetime", "10x", "-parallel", "2", pkg).CombinedOutput()
 }
 
-// endedBadly reports whether the fuzzer found nothing, but failed at the end of its time: it sometimes takes its own
-// deadline for an error of the target (go.dev/issue/75804).
+// endedBadly reports whether the fuzzer failed at the end of its time without an input: it
+// sometimes takes its own deadline for an error of the target (go.dev/issue/75804).
 func endedBadly(out string) bool {
 	return strings.Contains(out, "\n    context deadline exceeded\n") && !strings.Contains(out, "Failing input")
 }
