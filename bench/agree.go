@@ -19,11 +19,11 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// maxShown is how many differences of a file are printed.
+// maxShown is the number of differences printed for each file.
 const maxShown = 5
 
-// agree looks up n random code addresses of each file with symfilter and with llvm-symbolizer-19, without demangling, and
-// prints how many answers differ, and the first of them.
+// agree looks up n random code addresses of each file with symfilter and with llvm-symbolizer-19,
+// both without demangling. It prints the number of answers that differ, and the first of them.
 func agree(command string, files []string, n int) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| file\t| addresses\t| lines\t| differ\t| share\t|")
@@ -74,10 +74,11 @@ func agreeOn(out *tabwriter.Writer, command, file string, n int) error {
 	return nil
 }
 
-// frameNumber is the number of a frame at the beginning of its line.
+// frameNumber matches the number of a frame at the beginning of its line.
 var frameNumber = regexp.MustCompile(`^\s*(?:#|\[\[\[bt:)(\d+)`)
 
-// frameGroups returns the lines of each frame by its number: those of inlined calls are #N.M.
+// frameGroups returns the lines of each frame by its number. Lines of inlined calls (#N.M) belong
+// to frame N.
 func frameGroups(text []byte) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -88,7 +89,8 @@ func frameGroups(text []byte) map[string]string {
 	return groups
 }
 
-// randomLog puts file into a tree below dir and returns markup with n addresses drawn evenly from its code.
+// randomLog puts file into a debug tree in dir. It returns markup with n addresses drawn evenly
+// from its code.
 func randomLog(dir, file string, n int) ([]byte, error) {
 	f, err := elf.Open(file)
 	if err != nil {

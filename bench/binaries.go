@@ -15,20 +15,21 @@ import (
 	"strings"
 )
 
-// The binaries, files of the folder bins: C of DWARF 5 with .debug_aranges (630 MB), C++17 with deep inlining (460 MB).
+// The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
+// deep inlining (460 MB).
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"
-	zlibbed = "rgw.z.debug" // radosgw as Debian ships it
+	zlibbed = "rgw.z.debug" // radosgw with compressed sections, as Debian ships it
 )
 
-// The debug trees: which file each build ID leads to.
+// The debug trees, which lead from build IDs to files.
 const (
 	plainTree = "dbg"
 	zlibTree  = "dbgz"
 )
 
-// binaries is the folder that everything is kept in.
+// binaries is the folder with all files of the benchmark.
 type binaries struct{ dir string }
 
 func openBinaries() (*binaries, error) {
@@ -64,8 +65,8 @@ func (b *binaries) logPath(w workload) string {
 	return filepath.Join(b.dir, "logs", "bench-"+notInNames.ReplaceAllString(strings.ToLower(name), "-")+".log")
 }
 
-// logOf returns the path of the workload's log, which it makes when it is not there yet: in a process of its own,
-// because the peak memory of this one counts as its children's.
+// logOf returns the path of the workload's log. If it is missing, another process makes it, since
+// the peak memory of this process would count for the commands that it starts.
 func (b *binaries) logOf(w workload) (string, error) {
 	if w.log == nil {
 		return os.DevNull, nil
@@ -84,7 +85,8 @@ func (b *binaries) logOf(w workload) (string, error) {
 	return path, cmd.Run()
 }
 
-// fetch makes sure that the binaries and their trees are there: 640 MB of packages, 1.3 GB unpacked.
+// fetch downloads the binaries and makes their trees, if they are missing: 640 MB of packages, 1.3
+// GB unpacked.
 func (b *binaries) fetch() error {
 	script := `set -eu
 mkdir -p dl bins && cd dl
@@ -115,7 +117,7 @@ llvm-objcopy-19 --decompress-debug-sections ../bins/rgw.z.debug ../bins/rgw.debu
 	return nil
 }
 
-// link gives a binary its place in a debug tree.
+// link puts a binary into a debug tree.
 func (b *binaries) link(tree, name string) error {
 	f, err := elf.Open(b.bin(name))
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"path/filepath"
 )
 
-// annotate is what reads profiles of Callgrind otherwise.
+// annotate is the other reader of Callgrind profiles, for comparison.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
-// profile writes a profile of Callgrind of about size bytes: parts, each of which is that of a real, stripped program.
+// profile writes a Callgrind profile of about size bytes. Each part is a copy of the profile of a
+// real, stripped program.
 func profile(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		dir, err := os.MkdirTemp("", "symfilter-bench-")

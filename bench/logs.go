@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// loadedAt is where a position-independent binary is taken to be loaded. A kernel runs where it was linked.
+// loadedAt is the load address of position-independent binaries. A kernel runs where it was linked.
 const loadedAt = 0x7f00_0000_0000
 
 // depth is the number of frames in a backtrace.
 const depth = 16
 
-// create writes a log through f; what is there under the name afterwards is whole.
+// create writes a log by calling f. The file appears under its name only when it is complete.
 func create(path string, f func(w *bufio.Writer)) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
@@ -35,7 +35,8 @@ func create(path string, f func(w *bufio.Writer)) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// frames writes n frames at addresses drawn from the binary's functions: from distinct ones among them, all when 0.
+// frames writes n frames at random addresses in functions of the binary. It draws from distinct
+// addresses; from all if that is 0.
 func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -51,7 +52,7 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes about size bytes, percent of the lines frames, the others plain.
+// mixed writes about size bytes. It makes percent of the lines frames, the others plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -98,13 +99,14 @@ func plainLine(w *bufio.Writer, r *rand.Rand) int {
 	return n + 1
 }
 
-// code is the functions of a binary, and a source of addresses in them that is the same in every run.
+// code holds the functions of a binary, and a source of addresses in them that is the same in every
+// run.
 type code struct {
 	module, id string
-	base       uint64 // what is added to link-time addresses
+	base       uint64 // load bias
 	low, high  uint64
 	functions  []elf.Symbol
-	chosen     []uint64 // when only so many distinct addresses are wanted
+	chosen     []uint64 // the distinct addresses to draw from; empty for all
 	rand       *rand.Rand
 }
 
@@ -142,7 +144,7 @@ func readCode(path string, distinct int) (*code, error) {
 	return c, nil
 }
 
-// fresh returns a random address in a random function; every function is as likely as any other.
+// fresh returns a random address in a random function, each with the same probability.
 func (c *code) fresh() uint64 {
 	s := c.functions[c.rand.IntN(len(c.functions))]
 	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)

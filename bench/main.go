@@ -1,15 +1,18 @@
 //go:build linux
 
-// Bench prints how symfilter compares with llvm-symbolizer-19 on big real binaries: ratios of time and memory, each the
-// median of interleaved runs. It is no test: nothing fails but what cannot be measured.
+// Bench compares symfilter with llvm-symbolizer-19 on big real binaries. It prints ratios of time
+// and memory, each the median of interleaved runs. It is not a test: it fails only if something
+// cannot be measured.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-list]
 //	go run ./bench -agree 100000 [FILE...]
 //
-// The second form compares answers instead: those for so many random code addresses in each FILE, or in the big binaries.
+// The second form compares answers instead, for a number of random code addresses in each FILE, or
+// in the big binaries.
 //
-// The binaries (a kernel and radosgw, from Debian's packages) and the logs made from them, about 4 GB, are kept in
-// $BENCH_DIR, by default symfilter-bench in the user's cache directory. Needs apt-get, dpkg-deb, llvm-19.
+// The binaries (a kernel and radosgw, from Debian's packages) and the logs made from them, about 4
+// GB, are kept in $BENCH_DIR, by default symfilter-bench in the user's cache directory. Needs
+// apt-get, dpkg-deb, llvm-19.
 package main
 
 import (
@@ -25,28 +28,28 @@ import (
 	"text/tabwriter"
 )
 
-// workload is a log, and what is compared over it.
+// workload is a log and the commands that are compared on it.
 type workload struct {
 	name  string
-	log   func(b *binaries, path string) error // writes the log; nil: empty input
-	debug string                               // the folder of debug trees that is searched
-	// piped: the command stands between two cats, and is compared with a cat in its place.
+	log   func(b *binaries, path string) error // writes the log; nil for empty input
+	debug string                               // the folder of debug trees
+	// piped is set if the command runs between two cats, and is compared with a cat in its place.
 	piped bool
-	// indexed: symfilter finds the index of this file of bins, made beforehand.
+	// indexed is the file in bins whose index is made beforehand; empty for none.
 	indexed string
-	// commands, when set, are compared instead of the two filters; they write to out.
+	// commands returns the commands to compare, which write to out; nil for the two filters.
 	commands func(b *binaries, command, out string) (other, mine []string)
-	other    []string // what symfilter is compared with, instead of the other filter
-	bar      string   // what the ratios, or the peak, are meant to be at most; empty: nothing in particular
-	// served: the debug files come from a server, and are in no cache yet.
+	other    []string // the command to compare with instead of the other filter
+	bar      string   // the goal: largest ratio or peak; empty for none
+	// served is set if the debug files come from a server and are not in a cache.
 	served bool
-	// free: symfilter is compared with itself, without a sandbox.
+	// free is set if symfilter is compared with itself without a sandbox.
 	free bool
 }
 
 const reference = "llvm-symbolizer-19"
 
-// freely is the flag without which symfilter confines itself.
+// freely is the flag that turns off the sandbox.
 const freely = "--no-sandbox"
 
 var workloads = []workload{
@@ -80,7 +83,7 @@ var workloads = []workload{
 	{name: "plain text, 1 GiB, pipes", log: plain(1 << 30), debug: plainTree, piped: true},
 }
 
-// indexing compares how long it takes to index a file.
+// indexing compares the time to index a file.
 func indexing(name string) func(b *binaries, command, out string) (other, mine []string) {
 	return func(b *binaries, command, out string) (other, mine []string) {
 		return []string{"llvm-gsymutil-19", "--quiet", "--num-threads=2", "--convert=" + b.bin(name), "--out-file=" + filepath.Join(out, "other")},
@@ -92,7 +95,8 @@ func main() {
 	runs := flag.Int("n", 5, "measured runs of each command; one more warms up")
 	only := flag.String("only", "", "run the workloads whose name matches this regular `expression`")
 	list := flag.Bool("list", false, "list the workloads")
-	generate := flag.String("generate", "", "") // one workload's log, by a process of its own: see logOf
+	// for logOf: writes one workload's log in another process
+	generate := flag.String("generate", "", "")
 	addresses := flag.Int("agree", 0, "compare the answers for `N` random addresses of each file")
 	flag.Parse()
 	if err := bench(*runs, *only, *list, *generate, *addresses, flag.Args()); err != nil {
@@ -208,7 +212,7 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 	return out.Flush()
 }
 
-// against names a contender.
+// against returns the name of a contender for the table.
 func against(argv []string) string {
 	_, argv = assignments(argv)
 	if slices.Contains(argv, freely) {
@@ -217,7 +221,7 @@ func against(argv []string) string {
 	return argv[0]
 }
 
-// bytesBelow returns the size of a file, or of all files in a folder.
+// bytesBelow returns the size in bytes of a file, or of all files in a folder.
 func bytesBelow(path string) float64 {
 	sum := int64(0)
 	filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
@@ -231,7 +235,7 @@ func bytesBelow(path string) float64 {
 	return float64(sum)
 }
 
-// describe says on standard error what was compared, where.
+// describe prints the versions of the commands on standard error.
 func describe(command string) {
 	first := func(name string, args ...string) string {
 		out, _ := exec.Command(name, args...).CombinedOutput()

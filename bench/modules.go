@@ -19,7 +19,7 @@ import (
 // modulesTree is the debug tree of the log with many modules.
 const modulesTree = "dbgm"
 
-// moduleSource is what each of the modules is built from.
+// moduleSource is the source of each module.
 const moduleSource = `
 static int twice(int x) { return x * 2; }
 static inline __attribute__((always_inline)) int inner(int x) { return twice(x) + 1; }
@@ -27,7 +27,8 @@ __attribute__((noinline)) int outer(int x) { volatile int y = inner(x); return y
 int entry(int x) { return outer(x) + outer(x + 1); }
 `
 
-// manyModules makes n shared libraries that differ in their build IDs alone, and writes a log of frames over them.
+// manyModules makes n shared libraries that differ only in their build IDs, and writes a log of
+// frames in them.
 func manyModules(n, frames int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		dir, err := os.MkdirTemp(b.dir, "new-")

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 )
 
-// countAddresses reads a report of sp-rtrace as its own scripts do: line by line, for the addresses.
+// countAddresses reads a report of sp-rtrace as its own scripts do: line by line, to count the
+// addresses.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
-// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed, in callers in a library, at so many places.
+// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed, with
+// callers at distinct places in a library.
 func trace(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		names, err := filepath.Glob(reported)
@@ -51,7 +53,7 @@ func trace(size int64, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// codeIn returns where a library's code would be mapped, and by how much its addresses differ from those in the file.
+// codeIn returns the range at which a library's code would be mapped, and its load bias.
 func codeIn(path string) (from, to, bias uint64, err error) {
 	f, err := elf.Open(path)
 	if err != nil {

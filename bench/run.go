@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// contender is a command and what its runs cost.
+// contender is a command with the costs of its runs.
 type contender struct {
 	argv []string
 	runs []cost
@@ -23,10 +23,10 @@ type contender struct {
 
 type cost struct {
 	wall, cpu time.Duration
-	peak      int64 // bytes resident
+	peak      int64 // resident bytes
 }
 
-// median returns the median of each figure by itself.
+// median returns the median of each figure separately.
 func (c *contender) median() cost {
 	middle := func(of func(cost) int64) int64 {
 		all := make([]int64, len(c.runs))
@@ -43,8 +43,8 @@ func (c *contender) median() cost {
 	}
 }
 
-// interleave runs the contenders in turn, A B A B, so that what else happens on the machine meets them alike. A first
-// round warms up the page cache and is not counted.
+// interleave runs the contenders in turn, A B A B, so that other load on the machine affects both.
+// A first round warms up the page cache and is not counted.
 func interleave(runs int, log string, measure func(argv []string, log string) (cost, error), all ...*contender) error {
 	for i := range runs + 1 {
 		for _, c := range all {
@@ -60,7 +60,8 @@ func interleave(runs int, log string, measure func(argv []string, log string) (c
 	return nil
 }
 
-// start starts a process with an empty cache of its own, so that no index of an earlier run helps, and without a network.
+// start starts a process without a network, and with an empty cache of its own, so that it finds no
+// index of an earlier run.
 func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
@@ -77,7 +78,7 @@ func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func()
 	return cmd, func() { os.RemoveAll(cache) }, nil
 }
 
-// assignments splits off what stands before a command, as in a shell: NAME=VALUE.
+// assignments splits NAME=VALUE words off the beginning of a command, as a shell does.
 func assignments(argv []string) (env, command []string) {
 	i := 0
 	for i < len(argv)-1 && strings.Contains(argv[i], "=") {
@@ -91,7 +92,7 @@ func costOf(state *os.ProcessState, wall time.Duration) cost {
 	return cost{wall: wall, cpu: state.UserTime() + state.SystemTime(), peak: int64(usage.Maxrss) << 10}
 }
 
-// once runs a command from the log to the null device.
+// once runs a command with the log as input, and the null device as output.
 func once(argv []string, log string) (cost, error) {
 	in, err := os.Open(log)
 	if err != nil {
@@ -115,10 +116,12 @@ func once(argv []string, log string) (cost, error) {
 	return costOf(cmd.ProcessState, time.Since(begin)), nil
 }
 
-// pipeSize is what both pipes are set to for every contender: one that enlarges its pipes gains nothing by it.
-const pipeSize = 1 << 20 // bytes; the most that an ordinary user may have
+// pipeSize is the size of both pipes for every contender, so that a contender that enlarges its
+// pipes has no advantage.
+const pipeSize = 1 << 20 // bytes; the limit for ordinary users
 
-// betweenPipes runs cat LOG | command | cat. The wall time is the whole line's, the rest the command's.
+// betweenPipes runs cat LOG | command | cat. The wall time is that of the pipeline; CPU time and
+// memory are the command's.
 func betweenPipes(argv []string, log string) (cost, error) {
 	in, err := os.Open(log)
 	if err != nil {
@@ -175,7 +178,7 @@ func betweenPipes(argv []string, log string) (cost, error) {
 	return costOf(running[1].ProcessState, time.Since(begin)), nil
 }
 
-// setPipeSize goes by the raw descriptor: File.Fd would set it to blocking.
+// setPipeSize uses the raw descriptor, because File.Fd would make it blocking.
 func setPipeSize(f *os.File, size int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

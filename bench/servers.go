@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	served    = "served"               // the folder with the files of the libraries
-	libraries = 12                     // that a log names
-	delay     = 100 * time.Millisecond // before the server answers
+	served    = "served"               // folder with the files of the libraries
+	libraries = 12                     // number of libraries in a log
+	delay     = 100 * time.Millisecond // before each answer of the server
 )
 
-// serve starts a debuginfod server that has the files of the folder served, each after a delay, and returns its URL. It runs until the
-// process ends.
+// serve starts a debuginfod server for the files in the folder served, each sent after a delay, and
+// returns its URL. It runs until the process ends.
 func (b *binaries) serve() (string, error) {
 	files := map[string]string{}
 	all, err := filepath.Glob(filepath.Join(b.tree(served), "*.so.debug"))

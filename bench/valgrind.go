@@ -12,13 +12,14 @@ import (
 	"slices"
 )
 
-// elementTree reads a report of Valgrind as scripts do that post-process it.
+// elementTree reads a report of Valgrind as scripts do that process it.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
-// reported is the object of a report's frames: large, and with symbols for the dynamic linker only.
+// reported is the object of a report's frames: large, and with dynamic symbols only.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
-// report writes a report of Valgrind of about size bytes: leaks, whose frames are callers in a library, at so many places.
+// report writes a report of Valgrind of about size bytes: leaks whose frames are callers at
+// distinct places in a library.
 func report(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		names, err := filepath.Glob(reported)
@@ -50,7 +51,7 @@ func report(size int64, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// callsIn returns the addresses behind n direct calls in an x86-64 file, spread over its code.
+// callsIn returns the addresses after n direct calls in an x86-64 file, spread over its code.
 func callsIn(path string, n int) ([]uint64, error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -65,7 +66,8 @@ func callsIn(path string, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	called := make(map[uint64]int) // a target that is called from several places is one
+	// a target that is called often is a real function, so the bytes are calls
+	called := make(map[uint64]int)
 	var ends []uint64
 	for i := 0; i+5 <= len(code); i++ {
 		if code[i] != 0xe8 {
