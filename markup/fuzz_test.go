@@ -93,7 +93,7 @@ var (
 	plainInner   = regexp.MustCompile(`\{\{\{[a-z]+(:|\}\}\})`)
 	plainHexDict = regexp.MustCompile(`^\{\{\{hexdict:[^}]*$`)
 
-	// What is behind the colon, per tag; nil for no colon being right.
+	// The text after the colon, for each tag; nil if no colon is right.
 	plainFields = map[string]*regexp.Regexp{
 		"reset":    regexp.MustCompile(`(?s)^.*$`),
 		"module":   regexp.MustCompile(`^(?:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+)):(?P<name>(?s:.*)):elf:[0-9a-fA-F]{1,128}(?s::.*)?$`), // greedy: the last one

@@ -2,8 +2,8 @@ package markup
 
 import "testing"
 
-// FuzzLeadingBT holds LeadingBT against the Scanner: where it finds a bt, the
-// Scanner finds that; where it finds none, the Scanner's first token is none.
+// FuzzLeadingBT compares LeadingBT with the Scanner: both find the same bt at the beginning of a
+// line, or none.
 func FuzzLeadingBT(f *testing.F) {
 	for _, line := range []string{
 		"", "{{{bt", "{{{bt:", "{{{bt:0:0x12}}}", "{{{bt:0:0x12}}} {{{pc:1}}}", "{{{bt:7:0xABC:ra}}}}", "{{{bt:7:0:sp 0x1}}", "{{{bt:1:0x1:{{{}}}",

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// parse scans line, which is one element, and parses it; "" stands for no error.
+// parse scans line, which is one element, and parses it; the error is "" if there is none.
 func parse(t *testing.T, line string) (markup.Element, string) {
 	t.Helper()
 	var s markup.Scanner
@@ -38,8 +38,8 @@ func id(t testing.TB, hex string) buildid.ID {
 // ids compares build IDs, which have no exported fields.
 var ids = cmp.Comparer(func(a, b buildid.ID) bool { return a == b })
 
-// TestParse has every form of the spec and those of real emitters. Elements print as they were but
-// where it says otherwise.
+// TestParse has every form of the spec and those of real emitters. Elements print as they were
+// parsed, unless the table has another text.
 func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		line    string

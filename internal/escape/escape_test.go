@@ -56,7 +56,7 @@ func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
 	}
 }
 
-// The ranges that need no table are those of Unicode.
+// The ranges that obeyed decides without a table agree with Unicode's tables.
 func TestObeyed(t *testing.T) {
 	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
 		if got, want := obeyed(r), r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp); got != want {
