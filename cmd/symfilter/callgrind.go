@@ -17,7 +17,7 @@ type callgrindFlags struct {
 	tree      string
 	sort      string
 	show      string
-	threshold percentage
+	threshold *float64
 	inclusive bool
 	source    bool
 	roots     []string
@@ -38,8 +38,8 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Color:     r.color,
 	}
 	o.SourceRoots = f.roots
-	if f.threshold.set {
-		o.Threshold = max(f.threshold.n, math.SmallestNonzeroFloat64) // 0 is the default
+	if f.threshold != nil {
+		o.Threshold = max(*f.threshold, math.SmallestNonzeroFloat64) // 0 is the default
 	}
 	switch r.output {
 	case outputMarkup:
@@ -97,17 +97,14 @@ func splitWords(s string) (words []string) {
 	return words
 }
 
-// A percentage is a number from 0 to 100.
-type percentage struct {
-	n   float64
-	set bool
-}
+// A percentage is a flag of a number from 0 to 100.
+type percentage struct{ n **float64 }
 
-func (p *percentage) Set(s string) (err error) {
-	p.n, err = strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
-	if err != nil || !(p.n >= 0 && p.n <= 100) {
+func (p percentage) Set(s string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+	if err != nil || !(n >= 0 && n <= 100) {
 		return fmt.Errorf("not a number from 0 to 100")
 	}
-	p.set = true
+	*p.n = &n
 	return nil
 }

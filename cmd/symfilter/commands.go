@@ -38,22 +38,14 @@ const anyNumber = 1 << 30 // arguments
 func commands() []*command {
 	return []*command{
 		{in: ofFilter, args: "[flags] [FILE...]", most: anyNumber, text: filterText, run: filterAll},
-		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber,
-			about: "only reports of Valgrind", text: valgrindText, run: filterAll},
-		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber,
-			about: "only profiles of Callgrind", text: callgrindText, run: filterAll},
-		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber,
-			about: "only reports of sp-rtrace", text: rtraceText, run: filterAll},
-		{name: "doctor", in: ofDoctor, args: "[flags] [BUILD-ID]", most: 1, words: noWords,
-			about: "check folders, cache and servers", text: doctorText, run: runDoctor},
-		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber,
-			about: "index debug files in advance", text: indexText, run: runIndex},
-		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells,
-			about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},
-		{name: "man", in: ofText, words: noWords,
-			about: "print the manual page", text: manText, run: runMan},
-		{name: "help", in: ofText, args: "[COMMAND|flags]", most: 1, words: pages,
-			about: "help for a command, or for all flags", text: helpText, run: runHelp},
+		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber, about: "only reports of Valgrind", text: valgrindText, run: filterAll},
+		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber, about: "only profiles of Callgrind", text: callgrindText, run: filterAll},
+		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber, about: "only reports of sp-rtrace", text: rtraceText, run: filterAll},
+		{name: "doctor", in: ofDoctor, args: "[flags] [BUILD-ID]", most: 1, words: noWords, about: "check folders, cache and servers", text: doctorText, run: runDoctor},
+		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},
+		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells, about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},
+		{name: "man", in: ofText, words: noWords, about: "print the manual page", text: manText, run: runMan},
+		{name: "help", in: ofText, args: "[COMMAND|flags]", most: 1, words: pages, about: "help for a command, or for all flags", text: helpText, run: runHelp},
 	}
 }
 
@@ -113,14 +105,12 @@ func pages() (names []string) {
 
 // runHelp prints a help page.
 func runHelp(_ *config, args []string, std standard) (int, error) {
-	page := ""
-	switch name := append(args, "")[0]; name {
-	case allFlags:
-		page = flagsPage()
-	default:
-		page = helpPage(commandNamed(name))
+	name := append(args, "")[0]
+	page := flagsPage
+	if name != allFlags {
+		page = func() string { return helpPage(commandNamed(name)) }
 	}
-	_, err := io.WriteString(std.text, page)
+	_, err := io.WriteString(std.text, page())
 	return exitOK, err
 }
 

@@ -52,11 +52,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 func because(u filter.Unresolved, r symbolize.Report) string {
 	switch {
 	case r.Path != "" && u.Err == nil:
-		them := "them"
-		if u.Frames == 1 {
-			them = "it"
-		}
-		return fmt.Sprintf("no symbol covers %s in %s (%s)", them, r.Path, r.Holds)
+		return fmt.Sprintf("not covered by any symbol of %s (%s)", r.Path, r.Holds)
 	case r.Fault != "":
 		return r.Fault
 	case u.ID.IsZero() && isReason(u.Err):

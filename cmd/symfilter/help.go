@@ -31,17 +31,14 @@ func helpPage(cmd *command) string {
 	b.WriteString("\n" + cmd.text)
 	listFlags(&b, func(o *option) bool { return o.in == cmd.in }, false)
 	listFlags(&b, func(o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
+	if cmd.name == "" {
+		return b.String() + "\nAll flags: symfilter help flags. The manual page: symfilter man | man -l -\n"
+	}
 	b.WriteString("\n")
-	switch {
-	case cmd.name == "":
-		b.WriteString("All flags: symfilter help flags. The manual page: symfilter man | man -l -\n")
-	case cmd.in&ofMost != 0:
+	if cmd.in&ofMost != 0 {
 		b.WriteString("All other flags: symfilter help flags\n")
 	}
-	if cmd.name != "" {
-		b.WriteString("To filter a log with the name " + cmd.name + ", write ./" + cmd.name + ".\n")
-	}
-	return b.String()
+	return b.String() + "To filter a log with the name " + cmd.name + ", write ./" + cmd.name + ".\n"
 }
 
 // flagsPage returns what symfilter help flags prints.

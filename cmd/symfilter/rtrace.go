@@ -15,9 +15,7 @@ import (
 type rtraceFlags struct {
 	processing rtrace.Processing
 	sort       string
-	contexts   mask
-	resources  mask
-	depth      depth
+	resources  *uint64
 	include    fileName
 	exclude    fileName
 }
@@ -30,18 +28,14 @@ func (f *rtraceFlags) load() (err error) {
 		return usageError{fmt.Errorf("--sort=%s needs --compress: add it", f.sort)}
 	case f.include != "" && f.exclude != "":
 		return usageError{fmt.Errorf("--include with --exclude: remove one of them")}
-	case f.resources.set && f.resources.bits == 0:
+	case f.resources != nil && *f.resources == 0:
 		return usageError{fmt.Errorf("--resource=0 is not a type; the report lists the types with their bits, as <1>")}
 	}
 	p.Sort = map[string]rtrace.Order{
 		"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,
 	}[f.sort]
-	if f.contexts.set {
-		p.Contexts = &f.contexts.bits
-	}
-	p.Resources = f.resources.bits
-	if f.depth.set {
-		p.Depth = &f.depth.frames
+	if f.resources != nil {
+		p.Resources = *f.resources
 	}
 	if p.Include, err = readIndexes("--include", f.include); err != nil {
 		return err
@@ -82,30 +76,26 @@ func (r *reports) rtrace(at *arrival) io.WriteCloser {
 }
 
 // A mask is a flag of bits, in hex as reports have them.
-type mask struct {
-	bits uint64
-	set  bool
-}
+type mask struct{ bits **uint64 }
 
-func (m *mask) Set(s string) (err error) {
-	if m.bits, err = parseHex(strings.TrimPrefix(s, "@")); err != nil {
+func (m mask) Set(s string) error {
+	bits, err := parseHex(strings.TrimPrefix(s, "@"))
+	if err != nil {
 		return fmt.Errorf("not a mask: write the sum of the bits that the report lists, in hex")
 	}
-	m.set = true
+	*m.bits = &bits
 	return nil
 }
 
-// A depth is a number of frames.
-type depth struct {
-	frames int
-	set    bool
-}
+// A depth is a flag of a number of frames.
+type depth struct{ frames **int }
 
-func (d *depth) Set(s string) (err error) {
-	if d.frames, err = strconv.Atoi(s); err != nil || d.frames < 0 {
+func (d depth) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
 		return fmt.Errorf("not a number of frames")
 	}
-	d.set = true
+	*d.frames = &n
 	return nil
 }
 
