@@ -30,35 +30,23 @@ func (b *Buffer) Line() { *b = append(*b, version...) }
 func (b *Buffer) EndLine() { *b = append(*b, "}\n"...) }
 
 // Item begins an object in an array.
-func (b *Buffer) Item() {
-	b.separate()
-	*b = append(*b, '{')
-}
+func (b *Buffer) Item() { *b = append(separated(*b), '{') }
 
 // Object begins an object that is a member.
-func (b *Buffer) Object(name string) {
-	b.key(name)
-	*b = append(*b, '{')
-}
+func (b *Buffer) Object(name string) { *b = append(named(*b, name), '{') }
 
 // EndObject ends an object that Item or Object began.
 func (b *Buffer) EndObject() { *b = append(*b, '}') }
 
 // Array begins an array that is a member.
-func (b *Buffer) Array(name string) {
-	b.key(name)
-	*b = append(*b, '[')
-}
+func (b *Buffer) Array(name string) { *b = append(named(*b, name), '[') }
 
 // EndArray ends an array.
 func (b *Buffer) EndArray() { *b = append(*b, ']') }
 
 // Values appends values to an array. They are JSON that another Buffer has made, with commas between
 // them.
-func (b *Buffer) Values(values []byte) {
-	b.separate()
-	*b = append(*b, values...)
-}
+func (b *Buffer) Values(values []byte) { *b = append(separated(*b), values...) }
 
 // Members appends members that another Buffer has made, with commas between them.
 func (b *Buffer) Members(members []byte) {
@@ -74,22 +62,13 @@ func (b *Buffer) Key(name []byte) {
 }
 
 // StringItem appends a string to an array, or after Key.
-func (b *Buffer) StringItem(value []byte) {
-	b.separate()
-	*b, _ = escape.AppendString(*b, value)
-}
+func (b *Buffer) StringItem(value []byte) { *b, _ = escape.AppendString(separated(*b), value) }
 
 // IntItem appends a number to an array, or after Key.
-func (b *Buffer) IntItem(value int64) {
-	b.separate()
-	*b = strconv.AppendInt(*b, value, 10)
-}
+func (b *Buffer) IntItem(value int64) { *b = strconv.AppendInt(separated(*b), value, 10) }
 
 // String appends a string.
-func (b *Buffer) String(name, value string) {
-	b.key(name)
-	*b, _ = escape.AppendString(*b, value)
-}
+func (b *Buffer) String(name, value string) { *b, _ = escape.AppendString(named(*b, name), value) }
 
 // Optional appends a string that is not empty.
 func (b *Buffer) Optional(name, value string) {
@@ -100,61 +79,48 @@ func (b *Buffer) Optional(name, value string) {
 
 // Bytes appends a string.
 func (b *Buffer) Bytes(name string, value []byte) {
-	b.key(name)
-	*b, _ = escape.AppendString(*b, value)
+	*b, _ = escape.AppendString(named(*b, name), value)
 }
 
 // Uint appends a number.
-func (b *Buffer) Uint(name string, value uint64) {
-	b.key(name)
-	*b = strconv.AppendUint(*b, value, 10)
-}
+func (b *Buffer) Uint(name string, value uint64) { *b = strconv.AppendUint(named(*b, name), value, 10) }
 
 // Int appends a number.
-func (b *Buffer) Int(name string, value int64) {
-	b.key(name)
-	*b = strconv.AppendInt(*b, value, 10)
-}
+func (b *Buffer) Int(name string, value int64) { *b = strconv.AppendInt(named(*b, name), value, 10) }
 
 // Bool appends true or false.
-func (b *Buffer) Bool(name string, value bool) {
-	b.key(name)
-	*b = strconv.AppendBool(*b, value)
-}
+func (b *Buffer) Bool(name string, value bool) { *b = strconv.AppendBool(named(*b, name), value) }
 
 // Hex appends an address, an offset or a mask as a string of hex digits: readers keep 53 bits of a
 // number.
 func (b *Buffer) Hex(name string, value uint64) {
-	b.key(name)
-	*b = append(*b, `"0x`...)
-	*b = append(strconv.AppendUint(*b, value, 16), '"')
+	*b = append(strconv.AppendUint(append(named(*b, name), `"0x`...), value, 16), '"')
 }
 
 // Text appends "text", and "raw" with the bytes in base64 if they are not valid UTF-8.
 func (b *Buffer) Text(text []byte) {
-	b.key("text")
-	var lossy bool
-	*b, lossy = escape.AppendString(*b, text)
+	dst, lossy := escape.AppendString(named(*b, "text"), text)
 	if lossy {
-		b.key("raw")
-		*b = append(*b, '"')
-		*b = append(base64.StdEncoding.AppendEncode(*b, text), '"')
+		dst = base64.StdEncoding.AppendEncode(append(named(dst, "raw"), '"'), text)
+		dst = append(dst, '"')
 	}
+	*b = dst
 }
 
-func (b *Buffer) key(name string) {
-	b.separate()
-	*b = append(append(append(*b, '"'), name...), `":`...)
+// named appends the name of a member.
+func named(b []byte, name string) []byte {
+	return append(append(append(separated(b), '"'), name...), `":`...)
 }
 
-// separate appends a comma unless the next value is the first in an object, an array or the Buffer,
+// separated appends a comma unless the next value is the first in an object, an array or the Buffer,
 // or belongs to a name.
-func (b *Buffer) separate() {
-	if n := len(*b); n > 0 {
-		switch (*b)[n-1] {
+func separated(b []byte) []byte {
+	if n := len(b); n > 0 {
+		switch b[n-1] {
 		case '{', '[', ':', '\n':
 		default:
-			*b = append(*b, ',')
+			return append(b, ',')
 		}
 	}
+	return b
 }

@@ -8,9 +8,7 @@ import (
 // BuildID appends "build_id", unless id is zero.
 func (b *Buffer) BuildID(id buildid.ID) {
 	if !id.IsZero() {
-		b.key("build_id")
-		*b = append(*b, '"')
-		*b = append(id.AppendHex(*b), '"')
+		*b = append(id.AppendHex(append(named(*b, "build_id"), '"')), '"')
 	}
 }
 
