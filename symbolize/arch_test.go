@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The same program resolves to the same functions, lines and inlined calls whatever it was compiled for: the set of what all its
-// addresses resolve to, in testdata/arch/frames.txt.
+// The same program resolves to the same functions, lines and inlined calls whatever it was compiled
+// for: the set of what all its addresses resolve to, in testdata/arch/frames.txt.
 func TestEveryArchitectureResolvesAlike(t *testing.T) {
 	want, err := os.ReadFile("testdata/arch/frames.txt")
 	if err != nil {
@@ -53,8 +53,9 @@ func TestEveryArchitectureResolvesAlike(t *testing.T) {
 						where := strings.Split(fields[1], ":")
 						chain = append(chain, fields[0]+" "+where[0]+":"+where[1])
 					}
-					// So are where a function's own line ends and which instructions have none. On ppc64le the first entry of a
-					// function, for calls from other files, lies before its first row.
+					// So are where a function's own line ends and which instructions have none. On
+					// ppc64le the first entry of a function, for calls from other files, lies
+					// before its first row.
 					switch line := chain[len(chain)-1]; {
 					case e.Machine == elf.EM_PPC64 && addr < start+8, strings.HasSuffix(line, ":0"), strings.HasSuffix(line, ":17"), strings.HasSuffix(line, ":22"):
 					default:

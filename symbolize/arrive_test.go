@@ -13,7 +13,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// What was missing below a symbol path, or in a list, is found once it is there: as soon as a miss may be looked into again.
+// What was missing below a symbol path, or in a list, is found once it is there: as soon as a miss
+// may be looked into again.
 func TestAFileThatArrivesIsFound(t *testing.T) {
 	f := build(t, "shop", source)
 	entry := f.symbols(t)["entry"].Value

@@ -8,21 +8,24 @@ import (
 	"time"
 )
 
-// When an index is made in the background. It is rent or buy: making one costs
-// about as much as looking up some ten thousand addresses, and where so many
-// were asked for that a part of its price is spent, more are likely to come.
+// When an index is made in the background. As in the ski rental problem, nobody knows how many
+// lookups follow: making an index costs about as much as looking up ten thousand addresses, so that
+// it begins when lookups have cost 1/indexPart of that, and more are likely to follow.
 const (
-	indexRate    = 128 << 20 // bytes of debug information that become an index in a second of one processor
-	indexPart    = 16        // a part of that time must have been spent on lookups
-	indexLookups = 4096      // lookups there must have been: a log with fewer places is done before the index is
-	packedAsks   = 8         // lookups after which it pays where sections are compressed: the next process need not inflate them
-	indexNice    = 5         // less important than what others do; lines wait for no index
+	// bytes of debug information that become an index in a second of one processor
+	indexRate = 128 << 20
+	indexPart = 16 // 1/indexPart of that time must have been spent on lookups
+	// least lookups: a log with fewer addresses ends before its index is ready
+	indexLookups = 4096
+	// least lookups if sections are compressed: the next process need not inflate them
+	packedAsks = 8
+	indexNice  = 5 // added to the nice value: no line waits for an index
 )
 
 // background makes indexes, one at a time.
 type background struct {
 	busy  atomic.Bool
-	part  time.Duration // the divisor of the price that must be spent, indexPart
+	part  time.Duration // indexPart, but for tests
 	least int           // indexLookups
 }
 
@@ -34,7 +37,8 @@ type pin struct {
 	close func() error
 }
 
-// later leaves it to the pin to close what close closes, if it is held.
+// later has the pin call close when it is released, and reports whether the pin is held; else the
+// caller closes.
 func (p *pin) later(close func() error) bool {
 	if p == nil {
 		return false
@@ -76,8 +80,8 @@ func (m *module) indexPrice() time.Duration {
 	return time.Duration(n) * time.Second / indexRate
 }
 
-// index makes the index of e's module in a goroutine that Close waits for, if
-// it pays and none other is being made; e.mu is held.
+// index makes the index of e's module in a goroutine that Close waits for, if that pays and no
+// other index is being made; e.mu is held.
 func (s *Symbolizer) index(e *entry) {
 	m := e.module
 	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {
@@ -85,7 +89,8 @@ func (s *Symbolizer) index(e *entry) {
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
-	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2) // about: names, and some units
+	// an estimate for names and a few units
+	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2)
 	if s.cache.closed || !s.cache.memory.take(held, &s.cache.memory.work) {
 		s.background.busy.Store(false)
 		return
@@ -96,7 +101,8 @@ func (s *Symbolizer) index(e *entry) {
 	s.tasks.Go(func() {
 		defer s.background.busy.Store(false)
 		defer s.cache.memory.give(held, &s.cache.memory.work)
-		runtime.LockOSThread() // the thread ends with this goroutine, and is nobody else's
+		// never unlocked: the thread exits with the goroutine, so the lowered priority stays local
+		runtime.LockOSThread()
 		lowerPriority(indexNice)
 		err := guard(func() error {
 			if x, err := dir.Open(source); err == nil { // another process was faster
@@ -138,7 +144,7 @@ func (s *Symbolizer) adopt(e *entry) {
 		return
 	}
 	m.known, m.symbols = knownNames{}, knownNames{}
-	if m.inflated { // the next question opens the file anew, and inflates nothing
+	if m.inflated { // the next question opens the file from scratch and inflates nothing
 		s.cache.suspend(e)
 		return
 	}

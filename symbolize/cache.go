@@ -73,7 +73,8 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 // is taken stays.
 func (c *cache) forget() {
 	now := c.clock.Load()
-	for _, young := range []uint64{now / 2, now + 1} { // by age first; all of them if that made no room
+	// by age first; all of them if that made no room
+	for _, young := range []uint64{now / 2, now + 1} {
 		for _, e := range c.entries {
 			if e.used.Load() >= young || !e.mu.TryLock() {
 				continue

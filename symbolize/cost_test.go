@@ -13,7 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// dear is a library of 200 units, with a function of 16 bytes each, that share one line program of 4 MB.
+// dear is a library of 200 units, with a function of 16 bytes each, that share one line program of
+// 4 MB.
 const dear = `
 __asm__(R"(
 	.section .text,"ax",@progbits
@@ -64,7 +65,8 @@ func dearFile(t *testing.T) fixture {
 	return build(t, "dear", dear, "-g0", "-nostdlib").variant(t, "--compress-debug-sections=zlib")
 }
 
-// A file whose answers cost more than they are worth is left alone once it has used up its budget, and says so; the others answer on.
+// A file whose answers cost more than they are worth is left alone once it has used up its budget,
+// and says so; the others answer on.
 func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	f := dearFile(t)
 	good := build(t, "shop", source)

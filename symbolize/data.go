@@ -7,10 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// data returns the symbol at addr if addr is within its size, with the member
-// that debug information says is there. Where no symbol is, debug information
-// may know a variable: linkers can leave the names of local ones out. The error
-// is ErrNoSymbol or one that makes the whole file unusable.
+// data returns the symbol at addr if addr is within its size, with the member there from debug
+// information. If there is no symbol, debug information may know a variable: linkers can leave out
+// the names of local ones. The error is ErrNoSymbol, or makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
 	sym, err := q.symbol(addr, false)
 	if err == ErrNoSymbol {

@@ -45,7 +45,8 @@ type nmSymbol struct {
 	name       string
 }
 
-// nmSymbols returns the variables that nm prints, by address, without those of threads, whose addresses are none.
+// nmSymbols returns the variables that nm prints, by address, without those of threads, whose
+// addresses are none.
 func nmSymbols(t *testing.T, f fixture) []nmSymbol {
 	t.Helper()
 	types := f.symbols(t)

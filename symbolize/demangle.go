@@ -12,15 +12,15 @@ import (
 // names copies names out of mapped files and demangles them, each once while
 // it is in use: its memory is bounded in bytes. Many goroutines may use it.
 type names struct {
-	plain  bool // names are shown as they are
+	plain  bool // names are not demangled
 	seed   maphash.Seed
-	budget int64        // bytes a generation of a shard
+	budget int64        // bytes per generation of a shard
 	size   atomic.Int64 // bytes in all
 	shards [16]nameShard
 }
 
-// A nameShard holds two generations: when the young one has its share, the old
-// one is forgotten; what is found in the old one moves to the young.
+// A nameShard holds two generations of names: when the young one has reached its budget, it
+// replaces the old one, which is dropped. A name found in the old one moves to the young.
 type nameShard struct {
 	mu         sync.RWMutex
 	young, old map[string]name
@@ -51,8 +51,8 @@ func (n *names) init(budget int64, plain bool) {
 	n.budget = budget / int64(2*len(n.shards))
 }
 
-// get returns the name that linkage is; it keeps no reference to linkage,
-// which may be in a mapped file.
+// get returns the name for linkage, demangled. It keeps no reference to linkage, which may be in a
+// mapped file.
 func (n *names) get(linkage string) name {
 	if len(linkage) > maxName {
 		linkage = linkage[:maxName]
@@ -74,23 +74,24 @@ func (n *names) get(linkage string) name {
 	return v
 }
 
-// knownNames are names of one file by where in it they are: that tells them apart
-// without reading them.
+// knownNames are the names of one file by their place in it, so that a name is recognized without
+// reading its bytes. The zero value is empty.
 type knownNames struct {
 	byRef map[uint64]name
 	size  int64 // bytes
 }
 
-// knownOverhead is what an entry takes beside its text, which names counts.
+// knownOverhead is the memory of a known name beside its text, in bytes.
 const knownOverhead = 64
 
-// find returns the name of that number, which read reads.
+// find returns the name at ref; read reads it the first time.
 func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 	if v, ok := k.byRef[ref]; ok {
 		return v
 	}
 	v := n.ofFile(read(ref))
-	cost := int64(knownOverhead + len(v.linkage) + len(v.shown)) // they may outlive their stay in n
+	// the text counts here too: it may have left n
+	cost := int64(knownOverhead + len(v.linkage) + len(v.shown))
 	if k.byRef == nil || k.size+cost > n.budget*int64(len(n.shards)) {
 		*k = knownNames{byRef: make(map[uint64]name)}
 	}
@@ -99,8 +100,8 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 	return v
 }
 
-// find looks linkage up. A file that shrinks makes it panic: the lock is given
-// back nevertheless.
+// find looks linkage up. It panics if linkage is in a file that shrinks; the deferred unlock keeps
+// the shard usable then.
 func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -111,7 +112,7 @@ func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
 	return v, false, ok
 }
 
-// put makes v young and returns by how many bytes the shard has grown.
+// put adds v to the young generation and returns by how many bytes the shard has grown.
 func (s *nameShard) put(v name, budget int64) int64 {
 	cost := int64(nameOverhead + len(v.linkage))
 	if v.shown != v.linkage {
@@ -132,16 +133,15 @@ func (s *nameShard) put(v name, budget int64) int64 {
 	return s.size + s.oldSize - before
 }
 
-// demangled returns s as LLVM's symbolizer shows it. A name that is not within
-// the limits, is not a mangled one, makes the demangler fail or takes more steps
-// than its budget is returned as it is.
+// demangled returns s as LLVM's symbolizer shows it. It returns s unchanged if s exceeds the
+// limits, is not a mangled name, makes the demangler fail or panic, or takes more steps than the
+// demangler's budget.
 //
-// LLVM takes one to four underscores before the Z of a C++ name, and a dot
-// before them for the entry points of PowerPC; it does not know Rust's old
-// mangling apart from C++, nor the clones for transactional memory; it shows
-// all that follows a C++ name's first dot in one pair of parentheses. Where
-// LLVM 19 is wrong, about the template parameters around generic lambdas and in
-// the types of template parameters, it is not followed.
+// LLVM takes one to four underscores before the Z of a C++ name, and a dot before them for the
+// entry points of PowerPC; it does not know Rust's old mangling apart from C++, nor the clones for
+// transactional memory; it shows all that follows a C++ name's first dot in one pair of
+// parentheses. LLVM 19 is not followed in its mistakes about template parameters around generic
+// lambdas and in the types of template parameters.
 func demangled(s string) (shown string) {
 	mangled, dot := strings.CutPrefix(s, ".")
 	if len(s) > maxMangled || !looksMangled(mangled) {
@@ -180,11 +180,11 @@ func demangled(s string) (shown string) {
 	return shown
 }
 
-// spacing makes the few blanks those of LLVM.
+// spacing puts blanks where LLVM does.
 var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
-// parse returns the syntax tree of a C++ name and all that follows its first
-// dot outside an identifier; nil when it is no such name.
+// parse returns the syntax tree of a C++ name and all that follows its first dot outside an
+// identifier; nil if it is not a mangled name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
 	if tree, err := demangle.ToAST(mangled, demangle.LLVMStyle); err == nil {
 		n := 0 // bytes of all suffixes
@@ -197,8 +197,8 @@ func parse(mangled string) (tree demangle.AST, suffix string) {
 			n += len(clone.Suffix)
 		}
 	}
-	// The demangler takes no suffix behind a name without parameters; Rust's
-	// identifiers have dots, too.
+	// The demangler accepts no suffix after a name without parameters; Rust's identifiers have
+	// dots, too.
 	first, last := strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.")+1
 	if last == first {
 		last = 0
@@ -214,7 +214,7 @@ func parse(mangled string) (tree demangle.AST, suffix string) {
 	return nil, ""
 }
 
-// looksMangled reports whether s begins as mangled names do.
+// looksMangled reports whether s begins like a mangled name.
 func looksMangled(s string) bool {
 	if strings.HasPrefix(s, "_R") {
 		return true

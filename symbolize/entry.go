@@ -19,12 +19,13 @@ type entry struct {
 
 	mu     sync.Mutex // held while the module answers; guards what follows
 	state  state
-	module *module       // in state answering; else nil
-	err    error         // in states missing and setAside; else nil
-	task   *task         // of the goroutine that looks for a file or inflates module; nil: none
-	retry  time.Time     // after which a question may start a search although there is module or err
-	pace   time.Duration // from the last search to retry, if that doubles; else 0
-	names  []string      // names that the module was asked for under; at most maxNames
+	module *module // in state answering; else nil
+	err    error   // in states missing and setAside; else nil
+	task   *task   // of the goroutine that looks for a file or inflates module; nil: none
+	// after which a question may start a search although there is module or err
+	retry time.Time
+	pace  time.Duration // from the last search to retry, if that doubles; else 0
+	names []string      // names that the module was asked for under; at most maxNames
 
 	history
 	attempts []buildid.Attempt // of the last search
@@ -43,12 +44,14 @@ type entry struct {
 type state uint8
 
 const (
-	unsought  state = iota // no file yet: a question starts a search and waits for it
-	suspended              // as unsought, but a good file was closed to save memory: opening it again takes milliseconds, so that a question waits for up to reopenWait, even if its context ends
-	answering              // module answers
-	missing                // err is a *NotFoundError: the answer until a search finds a file
-	setAside               // err is a *FaultError: likewise
-	forgotten              // the cache has dropped the entry: ask it again
+	unsought state = iota // no file yet: a question starts a search and waits for it
+	// as unsought, but a good file was closed to save memory: opening it again takes milliseconds,
+	// so that a question waits for up to reopenWait, even if its context ends
+	suspended
+	answering // module answers
+	missing   // err is a *NotFoundError: the answer until a search finds a file
+	setAside  // err is a *FaultError: likewise
+	forgotten // the cache has dropped the entry: ask it again
 )
 
 // A task is what a goroutine does for an entry. It does not change once it is made; entry.task is
@@ -63,9 +66,11 @@ type task struct {
 type purpose uint8
 
 const (
-	firstFile  purpose = iota // search for a file: the module has none, or one that was found during this search
-	betterFile                // search for a file with debug information: module, which has none, answers meanwhile
-	inflation                 // inflate the debug sections of module
+	// search for a file: the module has none, or one that was found during this search
+	firstFile purpose = iota
+	// search for a file with debug information: module, which has none, answers meanwhile
+	betterFile
+	inflation // inflate the debug sections of module
 )
 
 // isProvisional reports whether a question should wait for the end of e's task, although module
@@ -83,7 +88,8 @@ func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
 // endTask ends e's task; e.mu is held.
 func (e *entry) endTask() {
-	if e.state == suspended { // a search has ended without opening the file again: the next one gets the usual patience
+	// a search has ended without opening the file again: the next one gets the usual patience
+	if e.state == suspended {
 		e.state = unsought
 	}
 	close(e.task.done)
@@ -128,7 +134,8 @@ func (e *entry) better(now time.Time) {
 }
 
 // again sets the time of the next search for a file that was not found: soon, since somebody may
-// add the file, but the time doubles while a finder is out of order. e.mu is held.
+// add the file, but the time doubles while a finder is out of order, that is, fails otherwise than
+// by a plain miss. e.mu is held.
 func (e *entry) again(outOfOrder bool) {
 	if outOfOrder {
 		e.pace = min(max(2*e.pace, retryMiss), betterMax)

@@ -11,7 +11,7 @@ import (
 // no debug information.
 type goTable struct {
 	tried   bool
-	table   *gopcln.Table // nil: there is none
+	table   *gopcln.Table // nil: the file has no such table
 	scratch []gopcln.Frame
 }
 

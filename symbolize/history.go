@@ -8,15 +8,16 @@ import (
 
 // A history is what an entry remembers of the files that it had, after they are closed too.
 type history struct {
-	strikes   int           // times that a file broke its reader
-	broken    broken        // the file whose debug information is left alone
-	fault     string        // the last thing wrong with a file that is or was in use; empty: none
-	notified  string        // path of the file whose fault Options.Notify got last
-	unindexed bool          // no index could be made
-	owes      int64         // steps that lookups took, less answerSteps for each
-	crowded   int64         // bytes that were inflated again, less answerBytes for each answer
-	denied    time.Duration // for which debug information was left alone for want of memory; doubles; 0: it was not
-	evicted   atomic.Int32  // times that inflated sections went to make room for others
+	strikes   int    // times that a file broke its reader
+	broken    broken // the file whose debug information is left alone
+	fault     string // the last thing wrong with a file that is or was in use; empty: none
+	notified  string // path of the file whose fault Options.Notify got last
+	unindexed bool   // no index could be made
+	owes      int64  // steps that lookups took, less answerSteps for each
+	crowded   int64  // bytes that were inflated again, less answerBytes for each answer
+	// for which debug information was left alone for want of memory; doubles; 0: it was not
+	denied  time.Duration
+	evicted atomic.Int32 // times that inflated sections went to make room for others
 }
 
 // A broken is a file whose debug information is left alone until a time.

@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexer writes the index of one file: it walks over all its units, by
-// several goroutines at once, and puts what comes of it together in order, so
-// that the same file gives the same index.
+// An indexer writes the index of one file: it walks over all its units, by several goroutines at
+// once, and joins their results in the order of the units, so that the same file gives the same
+// index.
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File
@@ -30,8 +30,8 @@ type indexer struct {
 	stretches []dwarf.Stretch
 	units     []unitStretches
 
-	byRef   map[uint64]uint32 // names by where they are in debug information
-	byText  map[string]uint32 // and by their bytes, which alias the file
+	byRef   map[uint64]uint32 // numbers of names by their place in debug information
+	byText  map[string]uint32 // likewise by their bytes, which alias the file
 	names   []string
 	byPath  map[filePath]uint32
 	paths   []filePath
@@ -47,21 +47,24 @@ type unitStretches struct {
 	stretches []dwarf.Stretch
 }
 
-// A filePath is a path and where its parts end.
+// A filePath is a path, and the bytes of it that are the compilation directory and all directories.
 type filePath struct {
 	text      string
 	comp, dir int
 }
 
 const (
-	pagesKept     = 24 << 20 // bytes of a mapped file whose pages may stay: what was read of a unit is seldom read again
-	namesExpected = 1 << 14  // names of a program that is not small
-	nameTouched   = 1 << 10  // bytes of pages that the system maps for a name, for often others are near
-	namesAtOnce   = 1 << 10  // names demangled by one goroutine at a time
+	// bytes of a mapped file whose pages may stay: a unit is seldom read a second time
+	pagesKept     = 24 << 20
+	namesExpected = 1 << 14 // names of a medium-sized program
+	// bytes of pages that the system maps for a name: less than a page, since names are close
+	// together
+	nameTouched = 1 << 10
+	namesAtOnce = 1 << 10 // names demangled by one goroutine at a time
 )
 
-// errLaterPart says that a file cannot be indexed, for what it says depends on
-// other files that may come and go.
+// errLaterPart reports that a file cannot be indexed: its debug information needs other files,
+// which may come and go.
 var errLaterPart = errors.New("parts of its debug information are in other files")
 
 // hasSupplement reports whether names may be in a supplementary file.
@@ -71,8 +74,8 @@ func hasSupplement(obj *object.File) bool {
 	return gnu || sup
 }
 
-// newIndexer returns an indexer of a file, which must stay open. Once it is
-// there, others may use obj and dw.
+// newIndexer returns an indexer of a file, which must stay open. After that, others may use obj and
+// dw.
 func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	return &indexer{
 		dw: dw.Fork(), obj: obj, table: obj.Symbols(), workers: 1,
@@ -83,16 +86,16 @@ func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	}
 }
 
-// debugBytes returns the bytes of a file that become an index, as they are in it.
+// debugBytes returns the bytes of debug information that an index is made from.
 func debugBytes(obj *object.File) (n int64) {
 	for _, name := range []string{".debug_info", ".debug_line"} {
-		data, _ := obj.Data(name) // what cannot be had becomes nothing
+		data, _ := obj.Data(name) // an unreadable section adds nothing
 		n += int64(len(data))
 	}
 	return n
 }
 
-// charge counts the steps of d.
+// charge counts the steps that d has taken, and fails if the index costs too much.
 func (x *indexer) charge(d *dwarf.Data) error {
 	steps, _ := d.Spent()
 	if x.spent.Add(steps) > x.limit {
@@ -101,7 +104,7 @@ func (x *indexer) charge(d *dwarf.Data) error {
 	return nil
 }
 
-// plan finds out what there is to index.
+// plan lists the units and symbols to index.
 func (x *indexer) plan() (err error) {
 	if hasSupplement(x.obj) {
 		return errLaterPart
@@ -220,7 +223,7 @@ func (x *indexer) walk(ctx context.Context) error {
 	})
 }
 
-// A unitIndex is the part of an index that is a unit's.
+// A unitIndex is one unit's part of an index.
 type unitIndex struct {
 	symindex.Unit
 	names       []uint64
@@ -231,10 +234,12 @@ type unitIndex struct {
 // A unitWriter fills a unitIndex.
 type unitWriter struct {
 	*unitIndex
-	names  map[uint64]uint32
-	files  []uint32 // by the file's number in the unit, and 1: number here, and 2; 1: none; 0: not known yet
-	number []uint32 // by call: number in the index; 0: not there yet
-	usual  []uint32 // by call: its usual file
+	names map[uint64]uint32
+	// indexed by the file's number in the unit: its number in the index, from 1, plus 1; 1: it has
+	// no path; 0: not read yet
+	files  []uint32
+	number []uint32 // indexed by call: its number in the index; 0: not added yet
+	usual  []uint32 // indexed by call: its usual file
 	paths  func(uint32) (string, int, int)
 }
 
@@ -265,14 +270,14 @@ func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	return b.unitIndex, nil
 }
 
-// touched counts bytes whose pages were read, and lets them go when they are many.
+// touched counts bytes that were read, and releases the file's pages after pagesKept.
 func (x *indexer) touched(bytes int64) {
 	if n := x.read.Add(bytes); n > pagesKept && x.read.CompareAndSwap(n, 0) {
 		x.obj.ReleasePages()
 	}
 }
 
-// file returns the number of a file from 1, or 0 where the unit has none.
+// file returns the number of a file, from 1, or 0 if the unit has no path for it.
 func (b *unitWriter) file(i uint32) uint32 {
 	if i >= maxUnitFiles {
 		return 0
@@ -290,8 +295,7 @@ func (b *unitWriter) file(i uint32) uint32 {
 	return b.files[i] - 1
 }
 
-// call returns the number of a call, for a row, or an inlined call, at that
-// file.
+// call returns the number of call i; at is the file of the row, or inlined call, that is in it.
 func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	if i < len(b.number) && b.number[i] != 0 {
 		return b.number[i]
@@ -346,9 +350,9 @@ func (x *indexer) writeNames(ctx context.Context) error {
 	})
 }
 
-// ordered calls do for each of n jobs, by so many workers at once, of which
-// each gets its own from newWorker, and finish for the results one after the
-// other in order. At most a few results wait.
+// ordered does n jobs in as many goroutines as there are workers, each with a function of its own
+// from newWorker, and calls finish with the results one after the other, in order. At most 4
+// results per worker wait.
 func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
 	if workers <= 1 {
 		do := newWorker()
@@ -363,7 +367,7 @@ func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(i
 			if err != nil {
 				return err
 			}
-			runtime.Gosched() // a line may be waiting for the processor
+			runtime.Gosched() // a line of the log may be waiting for the processor
 		}
 		return nil
 	}

@@ -12,29 +12,29 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexed is the index of a file, with what was copied out of it. Many
-// goroutines may ask it at once.
+// An indexed is the index of a file, with the names and paths copied out of it. Many goroutines may
+// use it at once.
 type indexed struct {
-	mu     sync.RWMutex    // held for reading by questions, and for writing to end them
+	mu     sync.RWMutex    // held for reading during lookups, and for writing to close
 	index  *symindex.Index // nil: closed
 	o      *Options
 	copies atomic.Pointer[copies]
-	grown  atomic.Bool // by more than a little since it was asked last
+	grown  atomic.Bool // copies grew by muchText since account was called
 }
 
-// copies are names and paths of an index by their numbers.
+// copies are names and paths of an index, by number.
 type copies struct {
 	names chunks[name]
 	paths chunks[indexPath]
 	size  atomic.Int64 // bytes of all
 }
 
-// chunks are pointers by number, in pieces that are made when they are needed.
+// chunks are pointers by number, in pieces that are allocated when first needed.
 type chunks[T any] []atomic.Pointer[[chunk]atomic.Pointer[T]]
 
 const (
-	chunk    = 128     // pointers that get memory together
-	muchText = 1 << 20 // bytes that are more than a little
+	chunk    = 128     // pointers allocated together
+	muchText = 1 << 20 // bytes of growth that the ledger must know about soon
 )
 
 // An indexPath is a path that was copied.
@@ -64,7 +64,7 @@ func (m *module) openIndex(o *Options, file *buildid.File) {
 	m.useIndex(o)
 }
 
-// useIndex opens the index if it is there and good.
+// useIndex opens the index if it exists and is good.
 func (m *module) useIndex(o *Options) {
 	x, err := m.dir.Open(m.source)
 	switch {
@@ -73,7 +73,7 @@ func (m *module) useIndex(o *Options) {
 	case errors.Is(err, symindex.ErrDamaged):
 		m.dir.Remove(m.source)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, symindex.ErrStale):
-		m.source = symindex.Source{} // the directory cannot be read: it need not be written
+		m.source = symindex.Source{} // the directory cannot be read: no index is made there either
 	}
 }
 
@@ -83,7 +83,7 @@ func newIndexed(index *symindex.Index, o *Options) *indexed {
 	return x
 }
 
-// forget gives up what was copied.
+// forget drops all copies.
 func (x *indexed) forget() {
 	if x == nil {
 		return
@@ -94,7 +94,7 @@ func (x *indexed) forget() {
 	x.copies.Store(c)
 }
 
-// close closes the index, when the questions at work are answered.
+// close closes the index after the running lookups have ended.
 func (x *indexed) close() error {
 	if x == nil {
 		return nil
@@ -227,8 +227,8 @@ func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame
 	return dst, ok
 }
 
-// code is question.code for addresses of which the index has all there is. If the index is damaged
-// it fails without a word: the question that follows, which holds the entry's lock, meets the same
+// code is question.code for addresses that the index answers completely. If the index is damaged it
+// only returns false: the question that follows, which holds the entry's lock, meets the same
 // damage and takes the index out of use.
 func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x.mu.RLock()
@@ -253,8 +253,7 @@ func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return frames, true
 }
 
-// frames appends the frames at addr, in copies; an error says that the index
-// cannot be believed.
+// frames appends the frames at addr, in copies; an error means that the index is damaged.
 func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	start := len(dst)
 	var room [8]symindex.Frame
@@ -284,8 +283,7 @@ func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// symbol returns the symbol that covers addr; ok is false where there is none,
-// or none with a size.
+// symbol returns the symbol that covers addr; ok is false if there is no such symbol with a size.
 func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
 	sym, found, err := x.index.Symbol(addr)
 	if err != nil || !found || sym.Size == 0 || addr-sym.Addr >= sym.Size {
@@ -300,8 +298,7 @@ func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
 	return v, true, nil
 }
 
-// name returns the name of that number, which is without text where the index
-// has none.
+// name returns name i; it is empty if the index has no text for it.
 func (x *indexed) name(i uint32) (*name, error) {
 	c := x.copies.Load()
 	if int(i)/chunk >= len(c.names) {
@@ -329,7 +326,7 @@ func (x *indexed) name(i uint32) (*name, error) {
 	return n, nil
 }
 
-// path returns the path of that number.
+// path returns path i.
 func (x *indexed) path(i uint32) (*indexPath, error) {
 	c := x.copies.Load()
 	if int(i)/chunk >= len(c.paths) {
@@ -350,8 +347,7 @@ func (x *indexed) path(i uint32) (*indexPath, error) {
 	return p, nil
 }
 
-// place returns where the pointer of that number is, which others may store
-// meanwhile.
+// place returns the place of pointer i, which other goroutines may set meanwhile.
 func (all chunks[T]) place(i uint32, c *copies) *atomic.Pointer[T] {
 	piece := &all[i/chunk]
 	p := piece.Load()
@@ -366,7 +362,7 @@ func (all chunks[T]) place(i uint32, c *copies) *atomic.Pointer[T] {
 	return &p[i%chunk]
 }
 
-// copied counts what was copied, and forgets it all when it is too much.
+// copied counts n bytes that were copied, and drops all copies above an eighth of the budget.
 func (x *indexed) copied(c *copies, n int64) {
 	size := c.size.Add(n)
 	if size > x.o.MaxMemory/8 && x.copies.Load() == c {

@@ -12,29 +12,29 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// IndexOptions say how files are indexed.
+// IndexOptions configure IndexFile. Only Dir must be set.
 type IndexOptions struct {
-	Dir      string                 // of indexes: the one that Options.IndexDir names
+	Dir      string                 // directory of indexes, as Options.IndexDir
 	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
 	Workers  int                    // goroutines that walk over one file; 0: 1
-	Again    bool                   // an index that is there and good is made anew
+	Again    bool                   // a good index is replaced too
 	Progress func(units, total int) // called from time to time; may be nil
 }
 
-// An Indexed is an index that was made, or found.
+// An Indexed describes an index that was made or found.
 type Indexed struct {
 	ID    buildid.ID
 	Size  int64 // bytes of the index
 	Units int   // of the file
-	Found bool  // a good index was there
+	Found bool  // a good index existed
 }
 
-// ErrNotIndexed says that a file needs no index, or can have none: it has no
-// build ID, no debug information, or parts of that in other files.
+// ErrNotIndexed reports that a file has no use for an index, or cannot have one: it has no build
+// ID, no debug information, or parts of it in other files.
 var ErrNotIndexed = errors.New("not indexed")
 
-// IndexFile makes the index of the ELF file at path. Errors that say why there
-// can be none wrap ErrNotIndexed.
+// IndexFile makes the index of the ELF file at path. It fails with ErrNotIndexed, wrapped in the
+// reason, for a file that cannot have one.
 func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {
@@ -89,7 +89,7 @@ func notIndexed(err error) error {
 	return err
 }
 
-// put makes the index of source and puts it in its place in dir.
+// put writes the index of source and renames it into place in dir.
 func (x *indexer) put(ctx context.Context, dir symindex.Dir, source symindex.Source) (size int64, err error) {
 	p, err := dir.Create(source)
 	if err != nil {
@@ -102,7 +102,8 @@ func (x *indexer) put(ctx context.Context, dir symindex.Dir, source symindex.Sou
 	return p.Commit()
 }
 
-// sourceOf returns what an index of file must have been made from.
+// sourceOf returns the state of file that its index must match; ok is false if it cannot have an
+// index.
 func sourceOf(file *buildid.File, id buildid.ID) (symindex.Source, bool) {
 	if file.OS() == nil || id.IsZero() {
 		return symindex.Source{}, false

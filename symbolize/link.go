@@ -16,15 +16,18 @@ import (
 
 // parts are the other files that a module is read from.
 type parts struct {
-	link  buildid.Link // to its debug file, of a stripped program
-	sup   supplement   // that its debug information needs
-	alt   *part        // which is it
-	table *part        // the program, where the debug file's symbols are not asked
-	near  []string     // paths of files beside which others may lie
+	link buildid.Link // to the debug file of a stripped program; no Name: none
+	sup  supplement   // the supplementary file that its debug information needs; no name: none
+	alt  *part        // the open supplementary file; nil: none
+	// the program, whose symbols are used instead of the debug file's; nil: the debug file's are
+	// used
+	table *part
+	// paths memory and spill directory of the files beside which related files are looked for
+	near []string
 
-	oldTable bool  // the program's symbols are asked even if the debug file has some
-	splitFDs int64 // descriptors that split units keep
-	counted  int   // files of split units in the Symbolizer's sum
+	oldTable bool  // the program's symbols are used even if the debug file has some
+	splitFDs int64 // descriptors that files of split units keep open
+	counted  int   // files of split units in the ledger's count
 }
 
 // A part is an open file.
@@ -36,7 +39,7 @@ type part struct {
 // openFiles counts files.
 type openFiles struct {
 	mapped int64 // all
-	byFD   int64 // those that keep a descriptor
+	byFD   int64 // those of them that keep a descriptor
 }
 
 // openPart reads file's headers and takes it over: on error it is closed. The
@@ -117,7 +120,7 @@ func (m *module) linked() int {
 	return m.dw.Linked()
 }
 
-// closeParts closes all but m's own file.
+// closeParts closes all files but m's own.
 func (m *module) closeParts() error {
 	if m.dw != nil {
 		m.dw.Close()
@@ -127,7 +130,7 @@ func (m *module) closeParts() error {
 	return err
 }
 
-// symbolObject returns the file whose symbol table is asked.
+// symbolObject returns the file whose symbol table is used.
 func (m *module) symbolObject() *object.File {
 	if m.table != nil {
 		return m.table.obj
@@ -135,8 +138,8 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow takes the file of o, which is about to be closed, for its symbols if m
-// is the debug file to it and has none, or LLVM would. Both are of one build.
+// borrow takes the file of o, which is about to be closed, for its symbols, if m is the debug file
+// of o and has none, or if LLVM would use o's. Both are of one build.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")
@@ -151,14 +154,14 @@ func (m *module) borrow(o *module) {
 	m.source = symindex.Source{}
 }
 
-// A debugLink is what a stripped program says of its debug file.
+// A debugLink is a stripped program's link to its debug file.
 type debugLink struct {
 	buildid.Link
 	near string // the path of the program
 }
 
 // followLink looks on this machine for the debug file that a stripped one links to, once, and keeps
-// it if it is the best file. It reports whether that has debug information.
+// it if it is the best file. It reports whether that file has debug information.
 func (x *search) followLink() bool {
 	s := x.s
 	if x.followed || x.link.Name == "" || s.ctx.Err() != nil {
@@ -188,15 +191,15 @@ func (m *module) drop(fault error) {
 	m.dw, m.fault = nil, fault
 }
 
-// A supplement is the file that dwz moved entries and strings of several files
-// to, as one of them tells.
+// A supplement is a reference to the file to which dwz moved entries and strings that several files
+// share. The reference comes from one of them, and is not checked.
 type supplement struct {
 	name string // its path: hostile
 	id   []byte // its build ID
-	sum  []byte // or, with DWARF 5, what both files say
+	sum  []byte // or, with DWARF 5, a checksum recorded in both files
 }
 
-// readLinks reads what m says of other files; its descriptor must be open.
+// readLinks reads m's references to other files; its descriptor must be open.
 func (m *module) readLinks() {
 	m.near = []string{m.path}
 	m.link.Name, m.link.CRC, _ = m.obj.DebugLink()
@@ -209,8 +212,8 @@ func (m *module) readLinks() {
 // maxSup is the longest .debug_sup, in bytes, that is read: a path and a sum.
 const maxSup = 8 << 10
 
-// readSup reads .debug_sup (DWARF 5, 7.3.6): the name of the supplementary
-// file and the sum by which it is known. isSup is what the file must be.
+// readSup reads .debug_sup (DWARF 5, 7.3.6): the name of the supplementary file and its checksum.
+// isSup: obj must be the supplementary file, else one that refers to it.
 func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 	s, ok := obj.Section(".debug_sup")
 	if !ok || s.Size > maxSup || s.Flags&elf.SHF_COMPRESSED != 0 {
@@ -228,8 +231,8 @@ func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 	return string(text), bytes.Clone(rest[used:][:n]), true
 }
 
-// supplement opens the supplementary file that m's debug information needs, if
-// there is one. Without it m is used all the same.
+// supplement opens the supplementary file that m's debug information needs, if there is one. If it
+// is missing, m is used nevertheless, and its fault names it.
 func (x *search) supplement(m *module) {
 	if m.dw == nil || m.sup.name == "" || x.s.o.NoAlt {
 		return
@@ -302,8 +305,7 @@ func (x *search) findSum(m *module) (*part, error) {
 	return nil, err
 }
 
-// foldersOf returns the folders that paths name, and those in which the files
-// really are.
+// foldersOf returns the directories of paths, as given and with symbolic links resolved.
 func foldersOf(paths []string) []string {
 	var dirs []string
 	for _, path := range realPaths(paths) {
@@ -314,7 +316,7 @@ func foldersOf(paths []string) []string {
 	return dirs
 }
 
-// realPaths returns paths and what symbolic links make of them.
+// realPaths returns paths, and the same with symbolic links resolved.
 func realPaths(paths []string) []string {
 	all := slices.Clone(paths)
 	for _, path := range paths {

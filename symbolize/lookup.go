@@ -8,16 +8,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// code appends the frames at addr to dst. Debug information that is broken is
-// noted in m.fault and passed over; the error is one that makes the whole file
-// unusable.
+// code appends the frames at addr to dst. Broken debug information is noted in m.fault and skipped;
+// an error makes the whole file unusable.
 //
-// As with LLVM, the name of the physical frame is that of the symbol that
-// covers the address, if one does: it has the suffixes, ".cold" and
-// ".isra.0", that debug information has not. The names of inlined calls are
-// from debug information. Where that says nothing, the table in which a Go
-// program keeps its own functions and lines takes its place; LLVM does not
-// read it.
+// As with LLVM, the name of the physical frame is that of the symbol that covers the address, if
+// one does: it has the suffixes, such as ".cold" and ".isra.0", that debug information lacks. The
+// names of inlined calls are from debug information. If that has nothing about addr, the table in
+// which a Go program keeps its own functions and lines replaces it; LLVM does not read that table.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
 	dst, err := q.debugFrames(dst, addr)
@@ -114,7 +111,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 // usualFrames are the frames of one address for which a lookup allocates nothing.
 const usualFrames = 8
 
-// symbol is what the symbol table says of an address.
+// A symbol is the symbol table's answer for an address.
 type symbol struct {
 	Frame
 	addr, size uint64
@@ -140,9 +137,9 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 			return ErrNoSymbol
 		}
 		v.addr, v.size = sym.Addr, sym.Size
-		// The place of the name's bytes is the key of its copy in m.symbols, which saves reading them.
-		// It is another name's only after the file, or the symbol table that obj unpacked, is given
-		// up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol
+		// The place of the name's bytes is the key of its copy in m.symbols, which saves reading
+		// them. It is another name's only after the file, or the symbol table that obj unpacked, is
+		// given up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol
 		// object, comes before the first lookup in m.
 		place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
 		n := m.symbols.find(&s.names, place, func(uint64) []byte { return sym.Name })
@@ -158,7 +155,7 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// ofFile returns the name in a file's bytes.
+// ofFile returns the name in bytes of a mapped file.
 func (n *names) ofFile(b []byte) name {
 	if len(b) == 0 {
 		return name{}

@@ -12,34 +12,36 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// memory is the ledger of the bytes that all files of a Symbolizer hold, and the budget for them. What takes much, as inflated sections and the making
-// of an index, asks for it first; the rest, parsed units and names, is counted when a lookup has made it.
+// memory is the ledger of the bytes that all files of a Symbolizer hold, and their budget. Inflated
+// sections and the making of an index ask for their bytes first; parsed units and names are counted
+// after a lookup has made them.
 type memory struct {
-	budget    int64 // bytes of memory
-	spare     int64 // of them, for what is counted only afterwards
-	inline    int64 // bytes that are inflated while a line waits
-	maxOwed   int64 // steps that a file may owe
+	budget int64 // bytes of memory
+	// bytes of budget that are never granted: room for what is counted only afterwards
+	spare     int64
+	inline    int64 // most bytes that are inflated while a line waits
+	maxOwed   int64 // most steps that a file may owe
 	maxMapped int64
 	maxByFD   int64
 
 	heap     atomic.Int64 // bytes, the sum of the entries' heap
-	sections atomic.Int64 // bytes that files were granted for sections
-	work     atomic.Int64 // bytes that work in progress was granted
-	mapped   atomic.Int64 // files open
+	sections atomic.Int64 // bytes granted to files for sections
+	work     atomic.Int64 // bytes granted to work in progress
+	mapped   atomic.Int64 // open files
 	byFD     atomic.Int64 // those of them that keep a descriptor
 	names    *atomic.Int64
 
 	granting sync.Mutex
-	freed    chan struct{} // closed when memory was given back; nil: nobody waits for that
-	most     int64         // the most bytes that were held when some were granted
+	freed    chan struct{} // closed when memory is given back; nil: no goroutine waits for that
+	most     int64         // peak of the bytes held, at the times of grants; for tests
 
-	// What one busy file needs may exceed the budget, whatever is given up
-	// besides. Below enough, another trim would gain nothing.
+	// The bytes below which another trim would gain nothing: one busy file may exceed the budget by
+	// itself.
 	enough atomic.Int64
 
 	trimming sync.Mutex
-	running  chan struct{} // one for each file that may be inflated at a time
-	turn     chan struct{} // held by the one that waits for memory: the others come after it
+	running  chan struct{} // a token for each file that is being inflated; maxInflating at a time
+	turn     chan struct{} // held by the goroutine that waits for memory; the others queue for it
 
 	outside outside
 }
@@ -48,7 +50,7 @@ type memory struct {
 type outside struct {
 	mu       sync.Mutex
 	reported int64       // bytes
-	report   func(int64) // nil: nobody wants to know
+	report   func(int64) // nil: not wanted
 }
 
 func (m *memory) init(o *Options, names *atomic.Int64) {
@@ -69,7 +71,7 @@ func (m *memory) held() int64 {
 // limit returns the bytes up to which memory is granted.
 func (m *memory) limit() int64 { return m.budget - m.spare }
 
-// take grants n bytes, to be counted in where, if the budget has them.
+// take grants n bytes, counted in where, if the budget allows.
 func (m *memory) take(n int64, where *atomic.Int64) bool {
 	m.granting.Lock()
 	held := m.held() + n
@@ -85,7 +87,7 @@ func (m *memory) take(n int64, where *atomic.Int64) bool {
 	return ok
 }
 
-// give takes n bytes back.
+// give returns n bytes that take granted.
 func (m *memory) give(n int64, where *atomic.Int64) {
 	where.Add(-n)
 	m.granting.Lock()
@@ -122,7 +124,7 @@ func (m *memory) reportSections() {
 	}
 }
 
-// A shortage is that memory is not granted.
+// shortage returns the error for n bytes that were not granted.
 func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
@@ -141,7 +143,8 @@ func (c *cache) takeNow(n int64) error {
 	return m.shortage(n)
 }
 
-// lend grants memory for what a lookup makes, which is counted when the question is answered: see repay. An entry is locked.
+// lend grants n bytes for tables that a lookup makes. They are counted in the entry when the
+// question ends: see repay. An entry is locked.
 func (c *cache) lend(n int64) bool {
 	m := &c.memory
 	if m.take(n, &m.work) {
@@ -151,7 +154,7 @@ func (c *cache) lend(n int64) bool {
 	return m.take(n, &m.work)
 }
 
-// repay counts what e's module made of the memory that it was lent, and takes that back; e.mu is held.
+// repay counts the tables made in borrowed memory as e's, and returns the loan; e.mu is held.
 func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {
@@ -164,9 +167,10 @@ func (c *cache) repay(e *entry) {
 
 func (c *cache) give(n int64) { c.memory.give(n, &c.memory.sections) }
 
-// admit returns what asks for memory for e's sections and may wait for it: until others give theirs back, or a while. Who waits has its turn before those that come
-// later. If the sections can go to a file instead, there is no waiting, and from the second time on nobody has to make room: else several files that do
-// not fit together would be inflated again and again. No entry is locked.
+// admit returns the function that asks for memory for e's sections. It waits for memory for up to
+// admitWait; requests are served in order. If the sections can go to a file instead (spills), it
+// does not wait, and from the second time on no other file makes room: else files that do not fit
+// together would take turns being inflated. No entry is locked.
 func (c *cache) admit(ctx context.Context, e *entry, spills bool) func(n int64) error {
 	return func(n int64) error {
 		m := &c.memory
@@ -214,8 +218,8 @@ func (c *cache) admit(ctx context.Context, e *entry, spills bool) func(n int64) 
 	}
 }
 
-// makeRoom gives up what was used least recently until n bytes may be granted: parsed units first, then files. It leaves alone self, and all entries that are
-// in use at the moment: it waits for none.
+// makeRoom releases the least recently used memory until n bytes may be granted: parsed units
+// first, then files. It skips self and every locked entry, and never waits.
 func (c *cache) makeRoom(n int64, self *entry) {
 	m := &c.memory
 	if !m.trimming.TryLock() {
@@ -237,7 +241,7 @@ func (c *cache) makeRoom(n int64, self *entry) {
 	}
 }
 
-// shrink gives up what was parsed and copied of e's file; e.mu is held.
+// shrink drops parsed units and copied names of e's file; e.mu is held.
 func (c *cache) shrink(e *entry) {
 	if e.module == nil || e.module.dw == nil || e.heap < smallHeap {
 		return
@@ -253,7 +257,8 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 	c.account(e)
 }
 
-// evict closes e's file if that gains memory; e.mu is held. A file whose sections were inflated answers at least one question before it goes.
+// evict closes e's file if that gains memory; e.mu is held. A file whose sections were inflated
+// answers at least one question before it goes.
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || e.unpacking() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
@@ -265,7 +270,7 @@ func (c *cache) evict(e *entry) {
 	c.suspend(e)
 }
 
-// account brings the sum up to date with what e holds; e.mu is held.
+// account updates the ledger with what e holds; e.mu is held.
 func (c *cache) account(e *entry) {
 	n := int64(entryCost + len(e.key.name))
 	for _, name := range e.names {
@@ -301,7 +306,7 @@ func (c *cache) over() bool {
 	return c.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
 }
 
-// relieve brings what is held back under the budget; no entry's mu is held.
+// relieve brings the bytes held under the budget if they exceed it; no entry's mu is held.
 func (c *cache) relieve() {
 	if c.over() {
 		c.trim()
@@ -314,7 +319,7 @@ type usedEntry struct {
 	used uint64
 }
 
-// byUse returns the entries of the moment, the least recently used first.
+// byUse returns the present entries, the least recently used first.
 func (c *cache) byUse() []usedEntry {
 	var entries []usedEntry
 	for _, e := range c.all() {
@@ -324,10 +329,9 @@ func (c *cache) byUse() []usedEntry {
 	return entries
 }
 
-// trim gives up what was used least recently: first modules without a file,
-// down to a sixteenth of the budget, then parsed units, which one
-// lookup brings back, then whole files. It goes down to three quarters, so
-// that it is not called again at once. One goroutine at a time trims.
+// trim releases the least recently used memory: first modules without a file, down to a sixteenth
+// of the budget, then parsed units, which one lookup restores, then whole files. It stops at three
+// quarters of the budget, so that it is not called again at once. One goroutine at a time trims.
 func (c *cache) trim() {
 	m := &c.memory
 	m.trimming.Lock()
@@ -363,7 +367,7 @@ func (c *cache) trim() {
 		e.mu.Unlock()
 	}
 	for i, e := range entries {
-		last := i == len(entries)-1 // the file in use: closing it would only have it read again
+		last := i == len(entries)-1 // the file in use: it would only be opened again
 		if last || c.held() <= goal && m.mapped.Load() <= m.maxMapped*3/4 && m.byFD.Load() <= m.maxByFD*3/4 {
 			break
 		}

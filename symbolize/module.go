@@ -14,10 +14,10 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// Holds says what a file can answer from.
+// Holds is the best source of answers in a file.
 type Holds uint8
 
-// From the least to the most; a file with more holds the less, too.
+// In increasing order.
 const (
 	Nothing        Holds = iota // no symbols at all
 	DynamicSymbols              // .dynsym: what the dynamic linker needs
@@ -42,10 +42,12 @@ type module struct {
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
 
-	index  *indexed        // nil: none
-	source symindex.Source // what an index must have been made from; without an ID: no index is possible
-	dir    symindex.Dir    // of indexes
-	pin    *pin            // held by a task that reads the file without the entry's lock; nil: none so far
+	index *indexed // nil: none
+	// what an index must have been made from; without an ID: no index is possible
+	source symindex.Source
+	dir    symindex.Dir // of indexes
+	// held by a task that reads the file without the entry's lock; nil: none so far
+	pin *pin
 
 	packing
 	usage
@@ -118,7 +120,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 	return m, err
 }
 
-// content looks which sections there are.
+// content returns the best source of answers among m's sections.
 func (m *module) content() Holds {
 	has := func(name string) bool {
 		s, ok := m.obj.Section(name)
@@ -135,8 +137,8 @@ func (m *module) content() Holds {
 	return Nothing
 }
 
-// betterThan reports whether m answers more than o: debug information that can
-// be used first, then by what it holds.
+// betterThan reports whether m answers more than o: usable debug information first, then the better
+// source.
 func (m *module) betterThan(o *module) bool {
 	if (m.dw != nil) != (o.dw != nil) {
 		return m.dw != nil
@@ -165,7 +167,7 @@ var lookupSections = []string{
 	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
 }
 
-// close unmaps the file; nothing that was returned of it is used any longer.
+// close unmaps the file; nothing that aliases it may be used any longer.
 func (m *module) close() error {
 	err := errors.Join(m.closeParts(), m.closeIndex())
 	obj, file := m.obj, m.file
@@ -210,7 +212,8 @@ func (m *module) due(took time.Duration) bool {
 	m.spent += took
 	m.cost += took
 	linked := m.linked()
-	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted { // not a power of two either
+	// not a power of two either
+	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}
 	m.counted = linked

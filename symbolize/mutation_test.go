@@ -21,7 +21,8 @@ const (
 	damagedFilesLong = 20_000
 )
 
-// TestDamagedFilesHarmNoOther asks one Symbolizer about many damaged files, and about a good one after each.
+// TestDamagedFilesHarmNoOther asks one Symbolizer about many damaged files, and about a good one
+// after each.
 func TestDamagedFilesHarmNoOther(t *testing.T) {
 	n := damagedFiles
 	if os.Getenv("TEST_LONG") == "1" {

@@ -149,7 +149,8 @@ func (q *question) judge() {
 		e.strikes, e.owes = max(e.strikes, maxStrikes-1), 0
 	}
 	aside := e.strike()
-	if e.strikes < maxStrikes && !errors.Is(err, errPanic) { // a reader that panicked may be in any state
+	// a reader that panicked may be in any state
+	if e.strikes < maxStrikes && !errors.Is(err, errPanic) {
 		return
 	}
 	q.m.drop(fmt.Errorf("%w; answering by symbols only", err))

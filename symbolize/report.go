@@ -7,21 +7,20 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Report says how a module is answered, or why it is not.
+// A Report describes how a module is answered, or why it is not.
 type Report struct {
 	ID       buildid.ID
 	Name     string            // the first name it was asked for under
-	Path     string            // the file in use; empty when there is none
+	Path     string            // the file in use; empty: none
 	Where    string            // the finder that has it
 	Holds    Holds             // what the file in use can answer from
-	Attempts []buildid.Attempt // where the file was looked for, in order, and what was said there
-	Fault    string            // what is wrong with the file in use or set aside; empty when nothing is
-	Pending  bool              // it is being looked for
-	Package  Package           // that the file in use says it is from
+	Attempts []buildid.Attempt // if the file was looked for, in order, with the results
+	Fault    string            // what is wrong with the file in use or set aside; empty: nothing
+	Pending  bool              // a search, or the inflation of its sections, is running
+	Package  Package           // the package that the file in use names
 }
 
-// A Package is what a distribution's builders noted in a file: that it is of
-// this package.
+// A Package is the package note that a distribution's builders put into a file.
 type Package struct {
 	Type, Name, Version, Architecture string // deb, hello, 2.10-3, amd64
 }
@@ -37,8 +36,8 @@ func packageOf(m *module) (p Package, err error) {
 	return p, err
 }
 
-// Report returns what is known about a module. It looks for nothing; a module
-// that nobody asked about has an empty one.
+// Report returns the state of a module. It starts no search; a module without a question yet has an
+// empty Report.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	e := s.cache.existing(id, name)
 	if e == nil {
@@ -47,8 +46,8 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	return e.report()
 }
 
-// Reports returns what is known about each module that was asked about, in
-// the order of their IDs and names.
+// Reports returns a Report for each module that was asked for or prefetched, in the order of their IDs and
+// names.
 func (s *Symbolizer) Reports() []Report {
 	var all []Report
 	for _, e := range s.cache.all() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// With a directory to spill to, compressed debug information beyond the budget answers all the same, and leaves no file.
+// With a directory to spill to, compressed debug information beyond the budget answers all the
+// same, and leaves no file.
 func TestCompressedDebugInformationBeyondTheBudgetIsSpilled(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("nothing is mapped here")

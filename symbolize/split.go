@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// splitLinks returns what opens the files of m's split units, while m's
-// entry is locked.
+// splitLinks returns the functions that open the files of m's split units. They are called while
+// m's entry is locked.
 func (m *module) splitLinks(o *Options) dwarf.Links {
 	return dwarf.Links{
 		Package: func() dwarf.Linked { return m.openPackage(o) },
@@ -71,7 +71,8 @@ func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File
 	return m.openFirst(o, places, holds)
 }
 
-// openFirst is openOne for files that are missed.
+// openFirst is openOne for a file without which the debug information is incomplete: its absence is
+// m's fault.
 func (m *module) openFirst(o *Options, places []string, holds func(*object.File) bool) dwarf.Linked {
 	l, err := m.openOne(o, places, holds)
 	if err != nil && m.fault == nil {
@@ -80,8 +81,8 @@ func (m *module) openFirst(o *Options, places []string, holds func(*object.File)
 	return l
 }
 
-// openOne opens the first file that holds accepts. The places are the
-// operator's or a debug file's choice: only regular files are opened.
+// openOne opens the first file that holds accepts. Operators or debug files choose the places, so
+// only regular files are opened.
 func (m *module) openOne(o *Options, places []string, holds func(*object.File) bool) (dwarf.Linked, error) {
 	var missing error
 	for _, path := range places {
@@ -99,12 +100,12 @@ func (m *module) openOne(o *Options, places []string, holds func(*object.File) b
 	return dwarf.Linked{}, missing
 }
 
-// An absentError is about a file that is not there.
+// An absentError reports a file that does not exist.
 type absentError struct{ error }
 
 func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// errOtherUnit is about a file that lies where the one meant should.
+// errOtherUnit reports a file at the right place that belongs to another build.
 var errOtherUnit = errors.New("another build's: the ID of its unit differs")
 
 // tryPart opens the file at path if holds accepts it.
@@ -138,7 +139,7 @@ func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool)
 	}}, nil
 }
 
-// reason is an error about a path without that path.
+// reason returns the message of an error about a path, without the path.
 func reason(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -14,7 +14,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// buildIn compiles text in dir, which is the compilation directory, as dir/out/shop.o and links it to dir/shop.so.
+// buildIn compiles text in dir, which is the compilation directory, as dir/out/shop.o and links it
+// to dir/shop.so.
 func buildIn(t testing.TB, dir, compiler, text string, flags ...string) fixture {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o777); err != nil {
@@ -151,8 +152,9 @@ func move(t testing.TB, to, from string) {
 	remove(t, from)
 }
 
-// A split unit is found where it was compiled, or beside the program wherever that is now; a package beside the program. Without either the
-// answer is that of the line table and of symbols, and the report tells what is missing.
+// A split unit is found where it was compiled, or beside the program wherever that is now; a
+// package beside the program. Without either the answer is that of the line table and of symbols,
+// and the report tells what is missing.
 func TestSplitUnitsAreFound(t *testing.T) {
 	base := t.TempDir()
 	f := buildIn(t, base, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf", "-fno-split-dwarf-inlining")
@@ -255,7 +257,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// A program of many split units has few of their files open, and what they hold is in the account.
+// A program of many split units has few of their open files, and what they hold is in the account.
 func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	const units, most = 100, 64
 	dir := t.TempDir()
@@ -309,7 +311,8 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	}
 }
 
-// A split unit's file that shrinks while it is mapped sets its module aside, and nothing of it stays open.
+// A split unit's file that shrinks while it is mapped sets its module aside, and nothing of it
+// stays open.
 func TestSplitFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
 	f := buildIn(t, dir, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf")

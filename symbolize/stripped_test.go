@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A stripped Go program answers as with its debug information, in the default; LLVM knows nothing of it.
+// A stripped Go program answers as with its debug information, in the default; LLVM knows nothing
+// of it.
 func TestStrippedGoProgramsNameTheirFunctions(t *testing.T) {
 	dir := t.TempDir()
 	goBuild := func(name, flags string) fixture {

@@ -13,10 +13,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Finder knows a place where files are found by build ID. Find returns an
-// open file whose ID was verified; the caller closes it. A miss that may be
-// remembered wraps fs.ErrNotExist. Find calls note for each place it looked
-// at, and may be called by many goroutines at once.
+// A Finder finds files by build ID, in a directory tree or on a server. Find returns an open file
+// whose ID was verified; the caller closes it. It wraps fs.ErrNotExist for a plain miss; other
+// errors mean that the finder is out of order, and make the next search wait longer. Find calls
+// note for each place it looked at. Many goroutines may call it.
 type Finder interface {
 	Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error)
 }
@@ -43,21 +43,20 @@ type Options struct {
 	// they name has no name.
 	NoAlt bool
 
-	// MaxMemory bounds the bytes of memory that all files together take for
-	// parsed units, inflated sections, symbol tables, names and the making of
-	// indexes; mapped pages of files do not count. Inflated sections are
-	// outside of the Go heap on Linux and macOS. 0 means DefaultMaxMemory.
+	// MaxMemory bounds the bytes of memory that all files together take for parsed units, inflated
+	// sections, symbol tables, names and the making of indexes; mapped pages memory and spill
+	// directory of the files do not count. Inflated sections are outside of the Go heap on Linux
+	// and macOS. 0 means DefaultMaxMemory.
 	MaxMemory int64
 
-	// OffHeap is called with the bytes that are held outside of the Go heap
-	// when they have changed by some MiB: so much less the heap may have. It
-	// must not call the Symbolizer. nil: nobody is told.
+	// OffHeap is called with the bytes held outside of the Go heap whenever they have changed by 8
+	// MiB, so that the caller can lower the heap's limit by them. It must not call the Symbolizer.
+	// nil: not called.
 	OffHeap func(bytes int64)
 
-	// Notify is called once for each file that is left alone for a time,
-	// because it breaks its reader, costs too much, or there is no memory
-	// for it, with a message that names the file. It must not call the
-	// Symbolizer. Many goroutines may call it. nil: Reports alone have it.
+	// Notify is called once for each file that is left alone for a time, because it breaks its
+	// reader, costs too much, or there is no memory for it, with a message that names the file. It
+	// must not call the Symbolizer. Many goroutines may call it. nil: only Reports have it.
 	Notify func(message string)
 
 	// SpillDir is the directory in which compressed debug sections are inflated
@@ -66,10 +65,9 @@ type Options struct {
 	// left alone while there is no memory for it.
 	SpillDir string
 
-	// IndexDir is the directory of indexes: what was learnt of a file before,
-	// kept for later runs. Empty: there are none. IndexBudget bounds the bytes
-	// in it; 0 means 4 GiB. In memory (tmpfs) an eighth of MaxMemory bounds
-	// them, and is taken from it.
+	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
+	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. In memory (tmpfs) an
+	// eighth of MaxMemory bounds them, and is taken from it.
 	IndexDir    string
 	IndexBudget int64
 
@@ -80,7 +78,7 @@ type Options struct {
 	// and the innermost file and line.
 	NoInlines bool
 
-	// Names says by which name functions are known.
+	// Names selects the names of functions.
 	Names Names
 
 	// Reaching answers by LLVM's rule that a symbol without a size reaches to
@@ -90,19 +88,22 @@ type Options struct {
 	// program that links to its debug file are its own.
 	Reaching bool
 
-	room          object.Options     // of files
-	lend          func(n int64) bool // grants memory for as long as a question is answered
-	spillInMemory bool               // SpillDir is, and not used
+	room          object.Options     // memory and spill directory of the files
+	lend          func(n int64) bool // grants memory until the question ends
+	spillInMemory bool               // SpillDir is in memory, and so not used
 }
 
-// Names says by which name functions are known.
+// Names selects the names of functions.
 type Names uint8
 
 // The choices of llvm-symbolizer --functions.
 const (
-	LinkageNames Names = iota // with namespaces and parameters; of the symbol table, those of inlined calls of debug information
-	ShortNames                // as they are declared, without namespaces and parameters: of debug information only
-	NoNames                   // none: of debug information file and line only, of the symbol table nothing
+	// with namespaces and parameters: from the symbol table, and for inlined calls from debug
+	// information
+	LinkageNames Names = iota
+	// as declared, without namespaces and parameters: from debug information only
+	ShortNames
+	NoNames // no function names: only file and line, from debug information
 )
 
 // A Location is a place in a binary.
@@ -114,52 +115,54 @@ type Location struct {
 
 // A Frame is a function and a source position in it.
 type Frame struct {
-	Func       string // as shown: demangled; empty when neither symbol nor debug information names it
-	Linkage    string // the name before demangling
-	File       string // source file as the compiler recorded it, joined with its directories
-	CompDir    int    // bytes of File that are the compilation directory and what separates it from the rest
-	Dir        int    // bytes of File before the file's name as recorded, which may begin with directories, too
-	Line       uint32 // 1-based; 0: the compiler says that no line is to blame
-	Column     uint32 // 1-based; 0: not known
-	Offset     uint64 // bytes from the symbol's start, where only the symbol table knows the address
-	SymbolFile string // of a local symbol that names the outermost frame: its source file, without folders; looked up with Options.Reaching, where a frame has no File
-	FromSymbol bool   // Func and Linkage are the symbol table's
-	Inlined    bool   // inlined into the frame that follows
-	HasLine    bool   // File and Line are known
-	PlainFunc  bool   // Func is known to be printable ASCII
-	PlainFile  bool   // so is File
+	Func    string // demangled; empty if neither symbol table nor debug information names it
+	Linkage string // the name before demangling
+	File    string // source file as the compiler recorded it, joined with its directories
+	CompDir int    // bytes of File that are the compilation directory and its separator
+	// bytes of File before the file's name as recorded, which may itself begin with directories
+	Dir    int
+	Line   uint32 // 1-based; 0: the compiler attributes the code to no line
+	Column uint32 // 1-based; 0: not known
+	Offset uint64 // bytes from the symbol's start; 0 if debug information knows the address
+	// source file, without directories, of the local symbol that names the outermost frame; only
+	// with Options.Reaching, and if a frame has no File
+	SymbolFile string
+	FromSymbol bool // Func and Linkage are from the symbol table
+	Inlined    bool // inlined into the frame that follows
+	HasLine    bool // File and Line are known
+	PlainFunc  bool // Func is known to be printable ASCII
+	PlainFile  bool // File is known to be printable ASCII
 
-	// Until is how long the answer may be kept: the module's file has no
-	// debug information, and then a better one will be looked for. The zero
-	// time: for ever.
+	// Until is when the answer expires: the module's file has no debug information, and a better
+	// one will be looked for then. The zero time: never.
 	Until time.Time
 }
 
 // A Variable is a named piece of data.
 type Variable struct {
-	Name    string // as shown: demangled
+	Name    string // demangled
 	Linkage string // the name before demangling
 	Offset  uint64 // bytes from its start to the address asked for
 	Size    uint64 // bytes; 0: not known
-	Member  string // what is at Offset, as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and when not known
+	// member at Offset, as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and if not known
+	Member string
 
-	Until time.Time // how long the answer may be kept, as in a Frame
+	Until time.Time // when the answer expires, as in a Frame
 }
 
 var (
-	// ErrPending says that the file was still looked for when the context
-	// ended: a later question may be answered.
+	// ErrPending reports that the search for the file had not ended when the context did: a later
+	// question may be answered.
 	ErrPending = errors.New("debug file still being looked for")
 
-	// ErrNoSymbol says that nothing with a name is known at an address.
+	// ErrNoSymbol reports that no named function or variable is known at an address.
 	ErrNoSymbol = errors.New("no symbol")
 
-	// ErrClosed says that the Symbolizer was closed.
+	// ErrClosed reports that the Symbolizer was closed.
 	ErrClosed = errors.New("symbolizer closed")
 )
 
-// A NotFoundError says that no finder has the file of a module. It wraps
-// fs.ErrNotExist.
+// A NotFoundError reports that no finder has the file of a module. It wraps fs.ErrNotExist.
 type NotFoundError struct {
 	ID   buildid.ID
 	Name string
@@ -184,7 +187,7 @@ func (e *NotFoundError) Unwrap() []error {
 	return []error{fs.ErrNotExist}
 }
 
-// A FaultError says that the file of a module was found and cannot be used.
+// A FaultError reports that the file of a module was found and cannot be used.
 type FaultError struct {
 	Path string
 	Err  error
@@ -296,12 +299,11 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// Code appends the frames at a location to dst, innermost first; nothing known
-// there: dst unchanged. It waits for the module's file until ctx is done, then
-// returns ErrPending, with what a file without debug information says that was
-// found meanwhile. Other errors are a *NotFoundError, a *FaultError or
-// ErrClosed. The strings are copies. A file without debug information answers,
-// until a better one is found: [Frame.Until].
+// Code appends the frames at a location to dst, innermost first. If nothing is known there it
+// returns dst unchanged. It waits for the module's file until ctx is done, then returns ErrPending,
+// with the answer of a file without debug information, if one was found meanwhile. Other errors are
+// a *NotFoundError, a *FaultError or ErrClosed. The strings are copies. A file without debug
+// information answers, until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
 	if dst, ok := s.IndexedOnly(dst, l); ok {
 		return dst, nil
@@ -350,10 +352,9 @@ func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 	}
 }
 
-// Data returns the variable at a location, or the function. It waits like
-// Code. Nothing known: ErrNoSymbol. Nothing is claimed beyond a symbol's size;
-// a symbol without a size names the one address it stands at, unless
-// Options.Reaching says otherwise.
+// Data returns the variable at a location, or the function. It waits like Code. If nothing is known
+// there it returns ErrNoSymbol. A symbol ends after its size; a symbol without a size names only
+// its own address, unless Options.Reaching is set.
 func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil && q.m.dw != nil && !q.m.dw.VariablesAreDear() {
@@ -377,6 +378,6 @@ func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 	return v, err
 }
 
-// Demangle returns name as shown, as LLVM demangles it; what is not a mangled
-// C++ or Rust name, or exceeds the limits, is returned as it is.
+// Demangle returns name as shown, as LLVM demangles it; a name that is not a mangled C++ or Rust
+// name, or exceeds the limits, is returned unchanged.
 func (s *Symbolizer) Demangle(name string) string { return s.names.get(name).shown }

@@ -9,11 +9,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Compressed debug information is inflated by the first lookup that needs it: most modules of a log are in none of its frames. What takes
-// long is inflated in a goroutine, while questions wait as they do for a file that is looked for, or are answered by symbols.
+// Compressed debug information is inflated by the first lookup that needs it: most modules of a log
+// are in none of its frames. Above memory.inline bytes a goroutine inflates it, while questions
+// wait as they do for a search, or are answered by symbols.
 
-// inflate inflates the debug sections of e's module, if they are packed and a lookup needs them. It reports whether that goes on in a goroutine; e.mu is
-// held. Without memory for it the module answers by symbols for a time.
+// inflate inflates the debug sections of e's module, which are packed and needed by a lookup. It
+// reports whether a goroutine does that; e.mu is held. If there is no memory for them, the module
+// answers by symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
 	u := unpacking{m.obj.Unpack(lookupSections...), nil}
@@ -41,7 +43,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	select {
 	case s.queue <- struct{}{}:
 	default:
-		return false // it is still packed: another question begins
+		return false // still packed: a later question tries it
 	}
 	e.task = &task{inflation, make(chan struct{}), make(chan struct{})}
 	close(e.task.local) // nothing is asked of a server: the file was found
@@ -68,7 +70,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	return true
 }
 
-// An unpacking is that of a module and of its supplementary file.
+// An unpacking inflates sections of a module and of its supplementary file.
 type unpacking struct {
 	main *object.Unpacking
 	alt  *object.Unpacking // nil: none
@@ -120,10 +122,11 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	s.cache.account(e)
 }
 
-// errCrowded says that files take each other's memory.
+// errCrowded reports that files take each other's memory.
 var errCrowded = errors.New("it was inflated again and again, since other files need the memory too")
 
-// deny leaves the debug information of e's module alone for a time, for which there is no memory; e.mu is held.
+// deny leaves the debug information of e's module alone for a time, since there is no memory for
+// it; e.mu is held.
 func (s *Symbolizer) deny(e *entry, size int64, err error) {
 	e.denied = min(max(2*e.denied, betterMin), betterMax)
 	m := e.module
@@ -133,7 +136,7 @@ func (s *Symbolizer) deny(e *entry, size int64, err error) {
 	s.notify(e)
 }
 
-// helps returns what to do if memory is short.
+// helps returns advice for a user whose memory limit is too low.
 func (o *Options) helps() string {
 	help := "decompress it on disk (objcopy --decompress-debug-sections) or raise the limit"
 	if o.spillInMemory {
@@ -142,8 +145,8 @@ func (o *Options) helps() string {
 	return help
 }
 
-// affordable returns an error if the debug information is compressed and takes
-// more than is ever granted when it is not, and may not go elsewhere. It inflates nothing.
+// affordable returns an error if the debug information is compressed, would take more memory than
+// is ever granted, and cannot be inflated into a file. It inflates nothing.
 func (m *module) affordable(o *Options) error {
 	var cost int64
 	for _, name := range lookupSections {
@@ -156,14 +159,15 @@ func (m *module) affordable(o *Options) error {
 	return nil
 }
 
-// awaitsUnpacking reports whether e's module needs sections for a question that are packed still; e.mu is held.
+// awaitsUnpacking reports whether e's module must be inflated before it can answer from debug
+// information; e.mu is held.
 func (e *entry) awaitsUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil && m.index == nil
 }
 
-// unpacked inflates the sections that q needs, if that can be had until ctx is done, and returns q
-// or the question that replaces it: others may have the entry's lock in between.
+// unpacked inflates the sections that q needs, if that ends before ctx is done. It returns q, or a
+// new question if the entry was unlocked meanwhile.
 func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location) (question, error) {
 	for q.e.awaitsUnpacking() && !q.e.unpacking() && s.inflate(q.e) {
 		q.e.mu.Unlock()

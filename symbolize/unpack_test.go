@@ -43,8 +43,8 @@ func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree
 	return files, buildid.NewTree(dir)
 }
 
-// Many streams, each with a file of its own, of which two fit the memory: all are answered by debug information, and nothing is inflated that was
-// not granted.
+// Many streams, each with a file of its own, of which two fit the memory: all are answered by debug
+// information, and nothing is inflated that was not granted.
 func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	const streams, questions, budget = 6, 5, 8 << 20
 	files, tree := placed(t, large(t), streams)
@@ -85,7 +85,8 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// Who does not wait is answered by symbols while sections are inflated; who waits, by debug information.
+// Who does not wait is answered by symbols while sections are inflated; who waits, by debug
+// information.
 func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	f := large(t)
 	s := open(t, Options{}, oneFile{f, "here"})
@@ -149,7 +150,8 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	})
 }
 
-// Two files that do not fit together take each other's memory only until that has cost more than it is worth.
+// Two files that do not fit together take each other's memory only until that has cost more than it
+// is worth.
 func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	files, tree := placed(t, large(t), 2)
 	addr := files[0].symbols(t)["entry"].Value
