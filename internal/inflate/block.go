@@ -24,7 +24,7 @@ func (d *decoder) block() error {
 		n |= 56
 		e := literals[bits&literalMask]
 		if e&literalFlag != 0 {
-			// Two more fit what was taken, and the Slack of out.
+			// Two more symbols fit the bits that were taken, and the Slack of out.
 			bits >>= e & 63
 			n -= uint(e & 63)
 			out[done] = byte(e >> 16)
@@ -79,7 +79,7 @@ func (d *decoder) block() error {
 		bits >>= e & 63
 		n -= uint(e & 63)
 
-		// A length took 20 bits of 56 at most; a distance takes 28.
+		// A length took at most 20 of 56 bits; a distance takes at most 28.
 		e = distances[bits&distanceMask]
 		if e&farFlag != 0 {
 			bits >>= e & 63
@@ -97,7 +97,8 @@ func (d *decoder) block() error {
 		}
 		from := done - distance
 		if distance >= 8 {
-			// Eight bytes at a time, and up to seven more than the length: they are overwritten.
+			// Eight bytes at a time, and up to seven more than the length: later output overwrites
+			// these.
 			src, dst := out[from:done+length+8], out[done:done+length+8]
 			for i := 0; i < length; i += 8 {
 				binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(src[i:]))
@@ -107,7 +108,8 @@ func (d *decoder) block() error {
 			for i := range 8 {
 				dst[i] = src[i]
 			}
-			// The pattern repeats at each multiple of the distance: the first of at least eight bytes.
+			// The pattern repeats at each multiple of the distance: the first of at least eight
+			// bytes.
 			far := distance * ((7 + distance) / distance)
 			src = out[max(done-far, 0):]
 			skip := max(far-done, 0)

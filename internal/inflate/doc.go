@@ -1,10 +1,11 @@
-// Package inflate decompresses a zlib stream whose size is known beforehand, into one buffer: compressed debug sections, of which a first
-// frame waits for hundreds of megabytes.
+// Package inflate decompresses a zlib stream of known size into one buffer. It is for compressed
+// debug sections: the first frame of a log may wait for hundreds of megabytes of them.
 //
-// It does what compress/flate does (RFC 1950, RFC 1951) in half the time of the fastest library, because it needs no window but the output itself, and decodes
-// from 64 bits at a time by tables that say all about a symbol in one entry. The checksum is taken beside, on another
-// processor.
+// It does what compress/flate does (RFC 1950, RFC 1951) in half the time of the fastest library,
+// because its output serves as the window, and it decodes from 64 bits at a time, with tables that
+// hold everything about a symbol in one entry. Another goroutine computes the checksum meanwhile.
 //
-// Every byte of the input is hostile: it ends in [ErrCorrupt] or [io.ErrUnexpectedEOF], never in a panic, and nothing is written behind the size that
-// was asked for.
+// Every byte of the input may be hostile: damage is reported as [ErrCorrupt] or
+// [io.ErrUnexpectedEOF], never by a panic, and nothing is written after the size asked for and
+// [Slack].
 package inflate

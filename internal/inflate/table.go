@@ -2,27 +2,31 @@ package inflate
 
 import "math/bits"
 
-// An entry of a table says all of a symbol. Of literals and lengths:
+// An entry of a table holds everything about a symbol. For literals and lengths:
 //
 //	bits 0-7    how many bits it takes with its extra ones
 //	bits 8-11   how many without
 //	bits 16-28  the literal; the least length; or where a table for the bits that follow begins
 //	bits 29-31  flags
 //
-// Of distances the same, with the least distance in bits 16-30. An entry of 0 stands for bits that no symbol has.
+// Likewise for distances, with the least distance in bits 16-30. An entry of 0 means that no symbol
+// has these bits.
 const (
-	literalFlag  = 1 << 31
-	specialFlag  = 1 << 30 // in the table of literals: none of literal and length
-	furtherFlag  = 1 << 29 // special: another table follows; bits 0-7 are those used, bits 8-11 the width of that table
+	literalFlag = 1 << 31
+	specialFlag = 1 << 30 // in the table of literals: neither a literal nor a length
+	// special: another table follows; bits 0-7: the bits used so far, bits 8-11: the width of that
+	// table
+	furtherFlag  = 1 << 29
 	endFlag      = 1 << 15 // special: the end of the block
 	farFlag      = 1 << 31 // in the table of distances: another table follows
-	literalBits  = 11      // that the first table of literals and lengths is looked up by
+	literalBits  = 11      // bits that index the first table of literals and lengths
 	distanceBits = 9
-	maxCode      = 15 // bits of a symbol
+	maxCode      = 15 // most bits of a symbol (RFC 1951, 3.2.7)
 	endOfBlock   = 256
 )
 
-// literalEntry returns the entry of a literal or length but for its bits; 0 for those that may not occur.
+// literalEntry returns the entry of a literal or length without its number of bits; 0 for a symbol
+// that must not occur.
 func literalEntry(symbol int) uint32 {
 	switch {
 	case symbol < endOfBlock:
@@ -57,8 +61,10 @@ func distanceEntry(symbol int) uint32 {
 // codeEntry is literalEntry for the lengths of codes.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
-// build fills table for symbols with codes of these lengths, of which the first width bits are looked up at once. table must have room for a further table for each
-// symbol. It returns false for lengths that no code has. A code may be incomplete when it has one symbol of one bit, or none and alone is true.
+// build fills table for symbols with codes of these lengths, whose first width bits index it. table
+// must have room for a further table for each symbol. It returns false if no code has these
+// lengths. A code may be incomplete if it has one symbol of one bit, or if it has no symbols and
+// alone is true.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
 	var count [maxCode + 1]int
 	for _, n := range lengths {
@@ -87,7 +93,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		next[n+1] = (next[n] + uint32(count[n])) << 1
 	}
 	free := 1 << width
-	extra := uint(0) // the width of further tables
+	extra := uint(0) // bits that index a further table
 	if longest > width {
 		extra = longest - width
 	}
@@ -116,7 +122,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		}
 		start := int(*first >> 16 & 0x1fff)
 		if e != 0 {
-			// Bits 0-11 count from the further table on.
+			// Bits 0-11 count from the start of the further table.
 			e -= uint32(width)<<8 | uint32(width)
 		}
 		for i := reversed >> width; i < 1<<extra; i += 1 << (uint(n) - width) {
@@ -129,7 +135,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 // fixed makes the tables those of a block with fixed codes (RFC 1951, 3.2.6).
 func (d *decoder) fixed() {
 	if d.isFixed {
-		return // a stream may be of nothing but tiny blocks
+		return // a stream may consist of tiny blocks only
 	}
 	d.isFixed = true
 	var lengths [288]uint8

@@ -9,10 +9,12 @@ import (
 	"runtime/debug"
 )
 
-// ErrCorrupt is returned, wrapped with what is wrong, for bytes that are no zlib stream of the size asked for.
+// ErrCorrupt is returned, wrapped with what is wrong, for bytes that are not a zlib stream of the
+// size asked for.
 var ErrCorrupt = errors.New("corrupt zlib stream")
 
-// Slack is how many bytes behind those asked for Zlib needs in its buffer. It leaves anything there.
+// Slack is the number of bytes that Zlib needs in its buffer after those asked for. It may
+// overwrite them.
 const Slack = 3 + maxMatch + 16
 
 const (
@@ -21,9 +23,10 @@ const (
 	inputRoom = 64        // bytes that one round of the decoder may look ahead
 )
 
-// Zlib decompresses the stream of r into the first size bytes of buf, which must have room for Slack more. The stream must hold exactly
-// size bytes, and its checksum be right; what follows it in r may have been read. It starts a goroutine that reads buf, and returns when that has ended.
-// Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
+// Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
+// Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
+// read bytes after the stream from r. It starts a goroutine that reads buf, and returns after that
+// has ended. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or are r's.
 func Zlib(buf []byte, size int, r io.Reader) error {
 	if size < 0 || len(buf) < size || len(buf)-size < Slack {
 		return fmt.Errorf("inflate: a buffer of %d bytes for %d and %d more", len(buf), size, Slack)
@@ -42,7 +45,7 @@ func Zlib(buf []byte, size int, r io.Reader) error {
 	}
 	d.pos = 2
 
-	// The checksum follows the decoder.
+	// The goroutine of the checksum follows the decoder.
 	sums := adler32.New()
 	progress := make(chan int, 1024)
 	summed := make(chan struct{})
@@ -52,7 +55,7 @@ func Zlib(buf []byte, size int, r io.Reader) error {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // buf may be a mapped file
 		defer func() {
 			if faulted = recover() != nil; faulted {
-				for range progress { // the decoder must not wait
+				for range progress { // drain: the decoder must not block
 				}
 			}
 		}()
@@ -93,12 +96,12 @@ func corrupt(said string) error { return fmt.Errorf("%w: %s", ErrCorrupt, said) 
 // A decoder is the state between two blocks.
 type decoder struct {
 	r    io.Reader
-	in   []byte // read, and inputRoom zeros when that is all
+	in   []byte // input, followed by inputRoom zeros at its end
 	end  int    // bytes of in that are input
-	pos  int    // of the next byte to take bits from
+	pos  int    // index in in of the next byte to take bits from
 	eof  bool
-	bits uint64 // taken and not used, the next lowest
-	n    uint   // how many; above them bits holds what will come, or zeros
+	bits uint64 // taken from in and not used yet; the next one is the lowest
+	n    uint   // number of valid bits; those above hold the next input, or zeros
 
 	out  []byte
 	size int
@@ -109,7 +112,7 @@ type decoder struct {
 	distances [1 << 12]uint32
 }
 
-// fill reads more input behind what is not used yet.
+// fill reads more input, after what is not used yet.
 func (d *decoder) fill() error {
 	if d.eof {
 		if d.pos > d.end+8 {
@@ -118,7 +121,7 @@ func (d *decoder) fill() error {
 		return nil
 	}
 	buf := d.in[:inputSize+inputRoom]
-	back := min(d.pos, 8) // align goes back to what bits holds
+	back := min(d.pos, 8) // align returns to the bytes that bits holds
 	keep := copy(buf, d.in[d.pos-back:d.end])
 	n, err := io.ReadFull(d.r, buf[keep:inputSize])
 	d.pos, d.end = back, keep+n
@@ -135,7 +138,7 @@ func (d *decoder) fill() error {
 	return nil
 }
 
-// stream decodes all blocks, and says on progress how far it is.
+// stream decodes all blocks, and sends the bytes decoded so far to progress.
 func (d *decoder) stream(progress chan<- int) error {
 	const step = 128 << 10 // bytes between two messages
 	said := 0
@@ -173,7 +176,7 @@ func (d *decoder) stream(progress chan<- int) error {
 	}
 }
 
-// need sees to it that a round of the decoder finds enough input.
+// need ensures that in has enough input for a round of the decoder.
 func (d *decoder) need() error {
 	if d.pos > len(d.in)-inputRoom {
 		return d.fill2()
@@ -181,7 +184,7 @@ func (d *decoder) need() error {
 	return nil
 }
 
-// fill2 is fill, and an error where all input and more was used.
+// fill2 is fill, but fails if more than all input was used.
 func (d *decoder) fill2() error {
 	if err := d.fill(); err != nil {
 		return err
@@ -192,7 +195,7 @@ func (d *decoder) fill2() error {
 	return nil
 }
 
-// refill takes bits until there are 56 at least.
+// refill takes bits until there are at least 56.
 func (d *decoder) refill() {
 	d.bits |= binary.LittleEndian.Uint64(d.in[d.pos:]) << (d.n & 63)
 	d.pos += int(63-d.n) >> 3
@@ -204,7 +207,7 @@ func (d *decoder) use(n uint) {
 	d.n -= n
 }
 
-// align goes back to the first byte of which no bit is used.
+// align moves back to the first byte without a used bit.
 func (d *decoder) align() error {
 	d.pos -= int(d.n >> 3)
 	d.bits, d.n = 0, 0
