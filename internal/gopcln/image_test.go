@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An image is a table of one version and what belongs to it, put together for a test: an ELF file without sections of one segment of
-// code and one of data, in which lie the table, the trees and the module data.
+// An image is a table of one version and what belongs to it, put together for a test: an ELF file
+// without sections of one segment of code and one of data, in which lie the table, the trees and
+// the module data.
 type image struct {
 	version version
 	big     bool
@@ -103,7 +104,8 @@ func (m image) bytes() []byte {
 		fileA, fileB = put(steps(1, 32)), put(steps(2, 28))
 	}
 
-	// Trees: entry 0 is main.outer, called from byte 4 of main.b; entry 1 is main.inner, called from byte 16 of it.
+	// Trees: entry 0 is main.outer, called from byte 4 of main.b; entry 1 is main.inner, called
+	// from byte 16 of it.
 	trees := m.writer()
 	trees.WriteString("tree")
 	trees.align(8)

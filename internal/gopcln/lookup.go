@@ -5,25 +5,25 @@ import "bytes"
 // A Frame is a function at an address. The bytes of Name are the file's, valid until it is closed.
 type Frame struct {
 	Name    []byte
-	File    string // empty where the table does not say; as the compiler recorded it
-	Line    uint32 // 0 where the table does not say
+	File    string // as the compiler recorded it; empty: not in the table
+	Line    uint32 // 1-based; 0: not in the table
 	Start   uint64 // address of the function that holds the address, also for inlined calls
 	Inlined bool
 }
 
-// A function is one of the table.
+// A function is a function's entry in the table.
 type function struct {
 	start, end uint64
 	name       uint32 // offset in names
 	unit       uint32 // first number of its compilation unit in units
 	file, line uint32 // offsets in values
-	inlining   uint32 // offset in values, 0: nothing is inlined
+	inlining   uint32 // offset in values; 0: no inlined calls
 	hasTree    bool
 	tree       uint64 // offset of its tree, or the address before Go 1.18
 }
 
-// Lookup appends the frames at addr to dst, the innermost inlined call first. Where no function covers addr, or addr is in the padding behind
-// one, dst comes back as it was.
+// Lookup appends the frames at addr to dst, the innermost inlined call first. If no function covers
+// addr, or addr is in the padding after one, it returns dst unchanged.
 func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	fn, ok := t.find(addr)
 	if !ok {
@@ -65,7 +65,8 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// isMark reports whether the linker made a function of this name to mark a place in the text, as go:textfipsstart.
+// isMark reports whether name is a function that the linker made to mark a place in the text, as
+// go:textfipsstart.
 func isMark(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("go:")) || string(name) == "go.buildid"
 }
@@ -106,7 +107,7 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 		return fn, false
 	}
 	b := t.funcs[off:]
-	at := t.ptr // behind the address
+	at := t.ptr // after the address
 	if t.version >= go118 {
 		at = 4
 	}
@@ -141,14 +142,15 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 		fn.hasTree, fn.tree = ok && v != ^uint32(0), uint64(v)
 		return fn, true
 	}
-	// Pointers, aligned as the structures are.
+	// Pointers, aligned like the structures.
 	after = (off+after+t.ptr-1)/t.ptr*t.ptr - off
 	fn.tree, ok = t.word(b, after+tree*t.ptr)
 	fn.hasTree = ok && fn.tree != 0
 	return fn, true
 }
 
-// call returns the name and the place, in bytes from the start of fn, of the call that was inlined as entry i of the tree of fn.
+// call returns the name and the place, in bytes from the start of fn, of the call that was inlined
+// as entry i of the tree of fn.
 func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool) {
 	b := t.f.Loaded(t.trees + fn.tree)
 	off := uint64(i) * t.layout.size
@@ -161,7 +163,8 @@ func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool)
 	return name, uint64(place), ok1 && ok2
 }
 
-// eachValue calls visit with each value of the table at off, and the address at which it ends to hold, until visit returns false.
+// eachValue calls visit with each value of the table at off and the end of its address range, until
+// visit returns false.
 func (t *Table) eachValue(fn function, off uint32, visit func(end uint64, value int32) bool) {
 	if uint64(off) >= uint64(len(t.values)) {
 		return
@@ -202,7 +205,7 @@ func (t *Table) valueAt(fn function, off uint32, addr uint64) (value int32, ok b
 	return value, ok
 }
 
-// uvarint decodes a number of at most 32 bits; size is 0 where there is none.
+// uvarint decodes a number of at most 32 bits; size is 0 if there is none.
 func uvarint(b []byte) (v uint32, size int) {
 	for shift := 0; size < len(b) && shift < 35; shift += 7 {
 		c := b[size]
@@ -249,7 +252,7 @@ func (t *Table) fileAt(fn function, addr uint64) string {
 
 func (t *Table) name(off uint32) []byte { return cString(t.names, off) }
 
-// cString returns the bytes at off up to a NUL; nil where none follows soon.
+// cString returns the bytes at off up to a NUL; nil if none follows within maxNameBytes.
 func cString(b []byte, off uint32) []byte {
 	if uint64(off) >= uint64(len(b)) {
 		return nil

@@ -5,23 +5,23 @@ import (
 	"debug/elf"
 )
 
-// Module data (runtime.moduledata) is a structure of words; these are places in it. Its first words point to the table and its parts, by which it is
-// known.
+// Module data (runtime.moduledata) is a structure of words; these are indexes of words in it. It is
+// recognized by its first words, which point to the table and its parts.
 const (
-	moduleText   = 22 // where functions begin, since Go 1.16
-	moduleTrees  = 38 // where trees of inlined calls begin, Go 1.18 and 1.19
-	moduleTrees2 = 40 // and since Go 1.20
-	moduleWords  = 48 // what is read of it
+	moduleText   = 22 // start of the text, since Go 1.16
+	moduleTrees  = 38 // start of the trees of inlined calls, Go 1.18 and 1.19
+	moduleTrees2 = 40 // likewise, since Go 1.20
+	moduleWords  = 48 // words that are read
 )
 
-// A module is what was read of module data.
+// A module is the part of module data that is used.
 type module struct {
 	text  uint64
 	words [moduleWords]uint64
 }
 
-// findModule looks for the module data of the table at addr: for a word that points to it, in writable data or by relocation, and
-// behind it words that point to its parts.
+// findModule looks for the module data of the table at addr: for a word that points to the table,
+// in writable data or by relocation, followed by words that point to its parts.
 func (t *Table) findModule(addr uint64) (m module, found bool) {
 	if t.version < go116 {
 		return m, false
@@ -83,7 +83,7 @@ func (t *Table) appendWord(b []byte, v uint64) []byte {
 	return b
 }
 
-// moduleAt reads module data at an address, if what lies there is that of the table at addr.
+// moduleAt reads the module data at an address, if it belongs to the table at addr.
 func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	data := t.f.Loaded(at)
 	for i := range m.words {
@@ -96,7 +96,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 		}
 		return true
 	})
-	// The names of functions, then their numbers of files, files, values, functions: each a slice of three words.
+	// The names of functions, then their numbers of files, files, values, functions: each a slice
+	// of three words.
 	if m.words[0] != addr || uint64(len(data)) < (moduleText+1)*t.ptr {
 		return m, false
 	}
@@ -109,8 +110,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the address that offsets of functions count from: that of module data, that in the header (not since Go 1.26), or the
-// start of the code.
+// findText finds the address that offsets of functions count from: that of module data, that in the
+// header (not since Go 1.26), or the start of the code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
@@ -124,7 +125,7 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	}
 	for _, p := range t.f.Segments() {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && len(t.f.Sections()) <= 1 {
-			candidates = append(candidates, p.Addr, p.Addr+0x1000) // behind the headers of the file
+			candidates = append(candidates, p.Addr, p.Addr+0x1000) // after the headers of the file
 		}
 	}
 	for _, text := range candidates {
@@ -138,8 +139,9 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	return false
 }
 
-// findTrees finds the address that offsets of trees of inlined calls count from, and the layout of their entries: those by which
-// some trees make sense. Without them there are no inlined calls.
+// findTrees finds the address that offsets of trees of inlined calls count from, and the layout of
+// their entries: those with which some trees make sense. Without them Lookup returns no inlined
+// calls.
 func (t *Table) findTrees(m module, found bool) {
 	samples := t.sampleTrees()
 	if len(samples) == 0 {
@@ -154,7 +156,7 @@ func (t *Table) findTrees(m module, found bool) {
 		if t.version == go118 {
 			bases = append(bases[:0], m.words[moduleTrees])
 		}
-		bases = append(bases, m.words[moduleText+10:]...) // where a later version may have put it
+		bases = append(bases, m.words[moduleText+10:]...) // in case a later version has moved it
 	}
 	layouts := []treeLayout{
 		{size: 16, name: 4, parentPC: 8},   // since Go 1.20 or 1.21
@@ -189,7 +191,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense reports whether all entries of these functions' trees have names and lie in their function.
+// treesMakeSense reports whether all entries of these functions' trees have names and lie in their
+// function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// ErrNone is returned for a file that holds no table that can be read.
+// ErrNone is returned for a file without a readable table.
 var ErrNone = errors.New("no .gopclntab")
 
 // A version is a layout of the table; each is greater than those before it.
@@ -26,33 +26,34 @@ const (
 type Table struct {
 	f       *object.File
 	order   binary.ByteOrder
-	ptr     uint64 // bytes of an address
+	ptr     uint64 // bytes per address
 	quantum uint64 // bytes of the smallest instruction
 	version version
 
 	functions uint64    // entries of index but for the last, which is the end of the last function
 	index     []byte    // of functions, by address
-	funcs     []byte    // what the offsets in index count from
+	funcs     []byte    // base of the offsets in index
 	offsets   [5]uint64 // of names, units, files, values and funcs in the table, since Go 1.16
 	names     []byte
 	units     []byte // numbers of files of a compilation unit to offsets in files; nil in Go 1.2
 	files     []byte
 	values    []byte // tables of values by program counter
-	text      uint64 // what is added to the addresses in index
+	text      uint64 // added to the addresses in index
 
-	trees  uint64 // address that offsets of trees count from
+	trees  uint64 // base address of the offsets of trees
 	layout treeLayout
 
 	copied    int64 // bytes
 	fileNames map[uint32]string
 }
 
-// A treeLayout says where the fields of an entry of a tree of inlined calls are.
+// A treeLayout has the places of the fields in an entry of a tree of inlined calls, in bytes.
 type treeLayout struct {
 	size, name, parentPC uint64
 }
 
-// New finds the table of f, or returns [ErrNone]. It may read much of f if that has no section headers.
+// New finds the table of f, or returns [ErrNone]. It may read much of f if that has no section
+// headers.
 func New(f *object.File) (*Table, error) {
 	t := &Table{f: f, order: f.Order, ptr: 4}
 	if f.Class == elf.ELFCLASS64 {
@@ -87,7 +88,8 @@ func New(f *object.File) (*Table, error) {
 	return nil, ErrNone
 }
 
-// mayBeGo reports whether the sections of a file are those of a Go program. Linkers other than Go's put the table in a section with other data.
+// mayBeGo reports whether the sections of a file are those of a Go program. Linkers other than Go's
+// put the table into a section with other data.
 func (t *Table) mayBeGo() bool {
 	for _, name := range []string{".go.buildinfo", ".note.go.buildid"} {
 		if _, ok := t.f.Section(name); ok {
@@ -104,9 +106,11 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns where, from from on, a header may begin: eight-byte aligned, a magic number and four bytes that go with it. -1 if nowhere.
+// findMagic returns the first offset, at least from, at which a header may begin: aligned to eight
+// bytes, a magic number and four bytes that fit it; -1 if there is none.
 func (t *Table) findMagic(data []byte, from int) int {
-	// All magic numbers have three bytes of ones beside each other; the two zeros behind them are the padding.
+	// All magic numbers have three bytes of ones in a row; the two zeros after them are the
+	// padding.
 	pattern, first := []byte("\xff\xff\xff\x00\x00"), 1
 	if t.order == binary.BigEndian {
 		pattern, first = []byte("\xff\xff\xff"), 0
@@ -213,7 +217,7 @@ func (t *Table) parts(data []byte) bool {
 		t.funcs, t.names, t.units, t.files, t.values = data, data, nil, data[at:], data
 		return true
 	}
-	offsets := uint64(2) // words behind the first eight bytes: counts of functions and files
+	offsets := uint64(2) // words after the first eight bytes: counts of functions and files
 	if t.version >= go118 {
 		offsets++ // the start of the text
 	}
@@ -245,7 +249,8 @@ func (t *Table) indexWord() uint64 {
 	return t.ptr
 }
 
-// indexAt returns number i of the index: addresses, or offsets in the text, at even i, offsets of functions at odd ones.
+// indexAt returns number i of the index: addresses, or offsets in the text, at even i, offsets of
+// functions at odd ones.
 func (t *Table) indexAt(i uint64) (uint64, bool) {
 	if t.version >= go118 {
 		v, ok := t.u32(t.index, i*4)
@@ -260,8 +265,8 @@ func (t *Table) entry(i uint64) (uint64, bool) {
 	return t.text + v, ok
 }
 
-// relocated returns the table with its addresses, which are in relocations in position-independent files of these versions; a copy if
-// there are any.
+// relocated returns the table with its addresses, which are in relocations in position-independent
+// files of these versions; a copy, if there are relocations.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
