@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The address sanitizer's report, printed as markup and filtered, says what the same program says when it calls a
-// symbolizer itself.
+// The address sanitizer prints its report as markup. Filtered, it equals the report of the same
+// program when it calls a symbolizer itself.
 func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++") // g++ brings the C++ library
 	need(t, sanitizerRuntime(t))
@@ -56,7 +56,7 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 	}
 }
 
-// sanitizerRuntime returns the path of clang's address sanitizer, which is a package of its own.
+// sanitizerRuntime returns the path of clang's address sanitizer, which is in a package of its own.
 func sanitizerRuntime(t *testing.T) string {
 	t.Helper()
 	pattern := filepath.Join(strings.TrimSpace(run(t, nil, "clang-19", "-print-resource-dir")), "lib", "*", "libclang_rt.asan*.a")
@@ -66,13 +66,14 @@ func sanitizerRuntime(t *testing.T) string {
 	return pattern // need will say that it is not there
 }
 
-// place is what both runs say of a frame; addresses differ between them.
+// place is a frame without its address, which differs between the two runs.
 type place struct {
 	Func, File string
 	Line       int
 }
 
-// stacksOf splits frames into stacks, inlined calls as frames of their own: the way of the sanitizer.
+// stacksOf splits frames into stacks, with inlined calls as frames of their own, as the sanitizer
+// prints them.
 func stacksOf(frames []frame) [][]place {
 	var all [][]place
 	last := -1
@@ -87,7 +88,8 @@ func stacksOf(frames []frame) [][]place {
 		name, _, _ := strings.Cut(f.Func, "+0x")
 		name, _, _ = strings.Cut(name, "@") // a symbol's version
 		if i := strings.Index(name, "_interceptor_"); i >= 0 && strings.Trim(name[:i], "_") == "" {
-			name = name[i+len("_interceptor_"):] // the sanitizer does not show that it stands before free
+			// the sanitizer does not show that it stands before free
+			name = name[i+len("_interceptor_"):]
 		}
 		all[len(all)-1] = append(all[len(all)-1], place{name, f.File, f.Line})
 	}
@@ -118,8 +120,9 @@ func onlineStacks(report string) [][]place {
 	return all
 }
 
-// keepNamedByBoth blanks the frames outside of the program's own source that one of the two could not name: which debug
-// files of libc there are is the machine's affair, and the two look in different places.
+// keepNamedByBoth blanks the frames outside of the program's own source that only one of the two
+// could name: which debug files of libc exist depends on the machine, and the two search in
+// different places.
 func keepNamedByBoth(a, b [][]place) {
 	for i := range min(len(a), len(b)) {
 		for j := range min(len(a[i]), len(b[i])) {

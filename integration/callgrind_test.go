@@ -20,20 +20,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A profiled is a program that runs under Callgrind twice, by the same path: as
-// it is, and stripped.
+// A profiled is a program that runs under Callgrind twice, at the same path: unstripped and
+// stripped.
 type profiled struct {
-	name      string
-	source    string
-	build     []string // the compiler and its flags
-	tool      []string // flags of Callgrind
-	lines     bool     // the profile has no addresses: functions are known by where they are entered
-	tails     bool     // there are calls that are jumps
-	misplaced bool     // Valgrind takes lines of some functions for those of the file before
-	callers   bool     // functions are told apart by their callers
-	racy      bool     // how much the program waits differs from run to run
-	long      bool     // for TEST_LONG only
-	minimum   int      // functions that are compared
+	name   string
+	source string
+	build  []string // the compiler and its flags
+	tool   []string // flags of Callgrind
+	// the profile has no addresses: functions are known by where they are entered
+	lines     bool
+	tails     bool // there are calls that are jumps
+	misplaced bool // Valgrind takes lines of some functions for those of the file before
+	callers   bool // functions are told apart by their callers
+	racy      bool // how much the program waits differs from run to run
+	long      bool // for TEST_LONG only
+	minimum   int  // functions that are compared
 }
 
 var (
@@ -60,7 +61,7 @@ var profiledPrograms = []profiled{
 	{name: "threads_fixed", source: "threads.cpp", build: with(with(gxx, "-O2", "-no-pie"), calls...), tool: with(instr, "--collect-jumps=yes"), racy: true, long: true, minimum: 10},
 }
 
-// A profile of a stripped program says what that of its twin does.
+// The profile of a stripped program, once resolved, equals that of its unstripped twin.
 func TestProfilesOfStrippedProgramsSayWhatTheirTwinsSay(t *testing.T) {
 	need(t, "valgrind", "callgrind_annotate", "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	for _, p := range profiledPrograms {
@@ -74,7 +75,7 @@ func TestProfilesOfStrippedProgramsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// objects are the files that a program is of.
+// objects are the files that make up a program.
 var objects = []string{"prog", "libshape.so", "plugin.so"}
 
 func (p *profiled) run(t *testing.T) {
@@ -132,7 +133,8 @@ func (p *profiled) run(t *testing.T) {
 		checkParts(t, name, readProfile(t, run(t, nil, command, "--output=json", name)))
 	}
 
-	raw := readProfile(t, run(t, nil, command, "--output=json", "--sysroot="+tree, want)) // nothing is found
+	// nothing is found
+	raw := readProfile(t, run(t, nil, command, "--output=json", "--sysroot="+tree, want))
 	if len(raw.parts) == 1 {
 		compareAnnotated(t, raw, want)
 		p.compareAgain(t, bare, want, full, source)
@@ -143,7 +145,7 @@ func (p *profiled) run(t *testing.T) {
 	compareTable(t, got, run(t, nil, command, "callgrind", "--threshold=100", "-s", full, bare))
 }
 
-// Cachegrind's profiles are of the format, without calls, objects and addresses.
+// Cachegrind's profiles have the same format, without calls, objects and addresses.
 func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
 	need(t, "valgrind", "callgrind_annotate", "gcc")
 	dir := t.TempDir()
@@ -171,7 +173,7 @@ func (p *profiled) profile(t *testing.T, out string, args []string) {
 	}
 }
 
-// A profile is one in JSON.
+// A profile is a profile as printed in JSON.
 type profile struct {
 	parts     []profileRecord
 	total     map[string]int64
@@ -230,7 +232,7 @@ func readProfile(t *testing.T, out string) *profile {
 
 func (r *profileRecord) name() string { return r.Function.(string) }
 
-// check holds a profile against itself.
+// check checks that a profile agrees with its own sums.
 func (p *profile) check(t *testing.T) {
 	t.Helper()
 	sum, places, parts, lines := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}
@@ -272,7 +274,7 @@ func (p *profile) check(t *testing.T) {
 	}
 }
 
-// checkParts holds what the parts cost against their own sums.
+// checkParts compares the costs of the parts with their own sums.
 func checkParts(t *testing.T, name string, p *profile) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -302,7 +304,7 @@ func checkParts(t *testing.T, name string, p *profile) {
 	}
 }
 
-// closedName returns a name as newer demanglers write it.
+// closedName returns a name in the form of newer demanglers.
 func closedName(fn string) string {
 	for strings.Contains(fn, "> >") {
 		fn = strings.ReplaceAll(fn, "> >", ">>")
@@ -310,17 +312,17 @@ func closedName(fn string) string {
 	return regexp.MustCompile(` \[clone (\.[^\]]*)\]`).ReplaceAllString(fn, " ($1)")
 }
 
-// key names a function of an object, at all levels of recursion where a jump
-// hides the level.
+// key names a function of an object. It joins all levels of recursion if a jump hides the level.
 func (p *profiled) key(f *profileRecord) string {
 	fn := closedName(f.name())
-	if p.tails || strings.HasSuffix(p.source, ".cpp") { // Valgrind takes a destructor of two for recursion
+	// Valgrind takes a destructor of two for recursion
+	if p.tails || strings.HasSuffix(p.source, ".cpp") {
 		fn = regexp.MustCompile(`'\d+$`).ReplaceAllString(fn, "")
 	}
 	return path.Base(f.Object) + " " + fn
 }
 
-// compare holds the functions of the stripped program against its twin's.
+// compare compares the functions of the stripped program with its twin's.
 func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 	t.Helper()
 	type cost struct {
@@ -372,8 +374,8 @@ func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 	}
 }
 
-// annotated returns the table that callgrind_annotate prints of a profile: of
-// each file:function the costs, those of all under "PROGRAM TOTALS".
+// annotated returns the table that callgrind_annotate prints of a profile: the costs of each
+// file:function, and the totals as "PROGRAM TOTALS".
 func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	t.Helper()
 	cmd := exec.Command("callgrind_annotate", append(flags, "--threshold=100", "--auto=no", "--show-percs=no", name)...)
@@ -406,8 +408,8 @@ func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	return all
 }
 
-// compareAnnotated holds the costs of functions against callgrind_annotate's:
-// their own in each file, and the inclusive ones of those in no cycle.
+// compareAnnotated compares the costs of functions with callgrind_annotate's: their own costs in
+// each file, and the inclusive ones of functions outside of cycles.
 func compareAnnotated(t *testing.T, p *profile, name string) {
 	t.Helper()
 	events := strings.Fields(regexp.MustCompile(`(?m)^events: (.*)$`).FindStringSubmatch(readFile(t, name))[1])
@@ -483,7 +485,7 @@ func compareAnnotated(t *testing.T, p *profile, name string) {
 	}
 }
 
-// reaches reports whether one function calls another, by others or not.
+// reaches reports whether one function calls another, directly or through others.
 func reaches(edges map[string][]string, from, to string) bool {
 	seen := map[string]bool{}
 	todo := []string{from}
@@ -512,8 +514,8 @@ func readFile(t *testing.T, name string) string {
 	return string(data)
 }
 
-// compareAgain reads profiles that were printed again with callgrind_annotate:
-// that of the stripped program is as its twin's, and that one is as it was.
+// compareAgain reads profiles that were printed as profiles with callgrind_annotate: that of the
+// stripped program equals its twin's, and that of the twin is unchanged.
 func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	t.Helper()
 	again := func(name string, flags ...string) string {
@@ -564,7 +566,7 @@ func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	}
 }
 
-// about compares costs: those of a program that waits may differ by some lines.
+// about compares costs: those of a program that waits may differ a little.
 func (p *profiled) about() cmp.Option {
 	return cmp.Comparer(func(a, b int64) bool {
 		return a == b || p.racy && max(a-b, b-a) <= 4+max(a, b)/50
@@ -573,8 +575,8 @@ func (p *profiled) about() cmp.Option {
 
 func (p *profiled) withoutLines() bool { return slices.Contains(p.tool, "--dump-line=no") }
 
-// comparePlaces holds the functions that llvm-symbolizer finds for the markup of
-// a profile against those of the places in JSON.
+// comparePlaces compares the functions that llvm-symbolizer finds for the markup of a profile with
+// those in JSON.
 func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 	t.Helper()
 	pc := regexp.MustCompile(`(?m)^(?:  )?\{\{\{pc:0x([0-9a-f]+):pc\}\}\}`)
@@ -613,7 +615,7 @@ func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 	}
 }
 
-// compareTable holds the table against the functions of the JSON.
+// compareTable compares the table with the functions in JSON.
 func compareTable(t *testing.T, p *profile, table string) {
 	t.Helper()
 	joined := regexp.MustCompile(`\n +([^\s\d-])`).ReplaceAllString(table, "  $1")

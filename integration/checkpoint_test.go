@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A checkpoint is what a state file says.
+// A checkpoint is the content of a state file.
 type checkpoint struct {
 	Files []savedFile
 	Gone  []string
@@ -34,7 +34,7 @@ type savedFile struct {
 	}
 }
 
-// readCheckpoint reads a state file: of each path the last record counts.
+// readCheckpoint reads a state file; the last record of each path is valid.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -68,7 +68,7 @@ func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	return c
 }
 
-// saved reports whether the checkpoint says that all of a file was printed.
+// saved reports whether all of a file was printed according to the checkpoint.
 func saved(t *testing.T, state, name string) bool {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -138,7 +138,7 @@ func (w *numbered) write(stop chan struct{}) {
 	}
 }
 
-// from returns the line at which a checkpoint goes on.
+// from returns the line at which the next run continues after a checkpoint.
 func (w *numbered) from(t *testing.T, c checkpoint) int {
 	t.Helper()
 	w.mu.Lock()
@@ -155,8 +155,8 @@ func (w *numbered) from(t *testing.T, c checkpoint) int {
 	return at
 }
 
-// Killed at any moment, a follower with a checkpoint loses nothing, and prints twice only what it had printed since the
-// checkpoint.
+// A follower with a checkpoint that is killed at any moment loses nothing. It prints only those
+// lines twice that it had printed since the checkpoint.
 func TestKilledFollowersLoseNothing(t *testing.T) {
 	kills := 20
 	if long() {
@@ -226,8 +226,8 @@ func lastBytes(t *testing.T, name string) string {
 	return string(b)
 }
 
-// checkRun checks what one run has printed behind begin: lines from a number on. It returns which line comes next, at least
-// the one that was next before.
+// checkRun checks what one run has printed after begin: consecutive numbered lines. It returns the
+// next line, which is at least the previous next.
 func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	t.Helper()
 	f, err := os.Open(out)
@@ -258,7 +258,7 @@ func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	return max(at, next)
 }
 
-// A frame after a restart is resolved although its module came before it.
+// A frame after a restart is resolved even if its module was logged before the restart.
 func TestFramesAfterARestartAreResolved(t *testing.T) {
 	log, golden := fixture(t)
 	lines := strings.SplitAfter(log, "\n")

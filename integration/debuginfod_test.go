@@ -25,7 +25,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A debuginfodServer is Debian's, on a port of this host.
+// A debuginfodServer is Debian's debuginfod on a port of this machine.
 type debuginfodServer struct {
 	url  string
 	stop func() // ends it; more than once does nothing
@@ -78,7 +78,7 @@ func (s *debuginfodServer) metrics() string {
 
 var requestsMetric = regexp.MustCompile(`(?m)^http_requests_total\{type="(debuginfo|executable|section|source)"\} (\d+)$`)
 
-// requests returns how many files and sections the server was asked for so far.
+// requests returns the number of files and sections that the server was asked for so far.
 func (s *debuginfodServer) requests(t *testing.T) (n int) {
 	t.Helper()
 	m := s.metrics()
@@ -126,7 +126,7 @@ func debugIDs(t *testing.T, dir string) map[string]buildid.ID {
 	return ids
 }
 
-// findFile returns the bytes that a client finds.
+// findFile returns the bytes of the file that a client finds.
 func findFile(t *testing.T, c *debuginfod.Client, id buildid.ID, kind buildid.Kind) []byte {
 	t.Helper()
 	var notes []buildid.Attempt
@@ -230,7 +230,8 @@ func symbolAddr(t *testing.T, path, function string) uint64 {
 	return addr
 }
 
-// What elfutils' client fetched is found without a server, and what it missed is not asked for.
+// A file that elfutils' client has fetched is found without a server, and its misses are not asked
+// for again.
 func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 	t.Parallel()
 	files := newChain(t).files
@@ -271,7 +272,8 @@ func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 func TestMissesAreUsedByElfutils(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	copyFile(t, filepath.Join(dir, "symfilter"), command) // a server with nothing at all never says that it has looked
+	// a server with nothing at all never says that it has looked
+	copyFile(t, filepath.Join(dir, "symfilter"), command)
 	s := runDebuginfod(t, dir)
 	cache := filepath.Join(t.TempDir(), "cache")
 	c := newFetcher(t, s.url, cache)
@@ -328,7 +330,7 @@ func TestManyAsksForOneFileAreOneRequest(t *testing.T) {
 	}
 }
 
-// Two filters of one log that start together ask the server for what one would ask.
+// Two filters that start together on one log make only the requests of one.
 func TestTwoProcessesAskAsOne(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// README's program, in a module of its own, filters a log.
+// README's program, built in another module, filters a log.
 func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

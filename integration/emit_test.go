@@ -14,11 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The examples that print markup are built and run as their README says, and what symfilter makes of it names the
-// functions and lines of their sources, inlined calls included: with the debug information at the path that the module's
-// name is, and, when the program has moved, where --symbol-path says.
+// The examples that print markup are built and run as their README shows. symfilter names the
+// functions and lines of their sources, inlined calls included: from the debug information at the
+// module's own path, and after the program was moved, in --symbol-path.
 func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
-	type call struct{ Func, Text string } // a function, and what only the line holds on which it was
+	// a function, and what only the line holds on which it was
+	type call struct{ Func, Text string }
 	tests := []struct {
 		compiler, source, program string
 		optional                  bool
@@ -70,7 +71,8 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 				want = append(want, place{c.Func, filepath.Base(tt.source), lineOf(t, source, c.Text)})
 			}
 
-			// README's command, in a folder of its own. A build that the go command keeps from before is as good.
+			// README's command, in a folder of its own. A build that the go command keeps from
+			// before is as good.
 			line := regexp.MustCompile(`(?m)^` + tt.compiler + ` .*$`).FindString(string(readme))
 			dir := t.TempDir()
 			build := exec.Command("sh", "-c", strings.ReplaceAll(line, "/tmp/", dir+"/"))
@@ -118,7 +120,8 @@ func lineOf(t *testing.T, source []byte, text string) int {
 
 var rustHash = regexp.MustCompile(`::h[0-9a-f]{16}$`)
 
-// ownFrames returns the frames of the program itself with a line in its own source, from frame 0 to main.
+// ownFrames returns the frames of the program itself with a line in its own source, from frame 0 to
+// main.
 func ownFrames(t *testing.T, out, program string) []place {
 	t.Helper()
 	var all []place

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A runtime writes lines as container runtimes keep them.
+// A runtime writes lines in the format of a container runtime.
 type runtime struct {
 	seal  func(stream, text string, whole bool) string
 	open  func(line string) (text string, whole, ok bool)
@@ -29,7 +29,7 @@ func (r *runtime) tick() string {
 	return r.clock.Format(time.RFC3339Nano)
 }
 
-// runtimes returns those that symfilter knows.
+// runtimes returns the formats that symfilter knows.
 func runtimes() map[string]*runtime {
 	epoch := time.Date(2016, 10, 6, 0, 17, 9, 0, time.UTC)
 	cri, docker := &runtime{clock: epoch}, &runtime{clock: epoch}
@@ -75,7 +75,8 @@ func runtimes() map[string]*runtime {
 	return map[string]*runtime{"cri": cri, "docker": docker}
 }
 
-// lines returns a log as the runtime keeps it, every line of which n is a divisor of its number in parts.
+// lines returns a log in the runtime's format. Lines whose number is a multiple of n are written in
+// parts.
 func (r *runtime) lines(log string, n int) (lines []string) {
 	number := 0
 	for line := range strings.Lines(log) {
@@ -90,7 +91,7 @@ func (r *runtime) lines(log string, n int) (lines []string) {
 	return lines
 }
 
-// text returns what is in the envelopes of a log.
+// text returns the content of the envelopes of a log.
 func (r *runtime) text(t *testing.T, log string) string {
 	t.Helper()
 	var b strings.Builder
@@ -107,7 +108,7 @@ func (r *runtime) text(t *testing.T, log string) string {
 	return b.String()
 }
 
-// A container's log on standard input comes out as the log of a container, of the symbolized lines.
+// A container's log on standard input is printed as a container's log of the symbolized lines.
 func TestContainerLogs(t *testing.T) {
 	log, golden := fixture(t)
 	for name, r := range runtimes() {
@@ -149,8 +150,9 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
-// Container logs are followed through the links that Kubernetes makes, across the rotation of its kubelet, and with a restart
-// behind any line: also between the parts of one, and between a module and what uses it.
+// Container logs are followed through the symbolic links of Kubernetes, across a rotation by its
+// kubelet, and with a restart after any line, even between the parts of a line, or between a module
+// and a frame in it.
 func TestContainerLogsAreFollowed(t *testing.T) {
 	log, golden := fixture(t)
 	for name, r := range runtimes() {
@@ -199,7 +201,7 @@ func TestContainerLogsAreFollowed(t *testing.T) {
 	}
 }
 
-// waitState waits until there is a checkpoint: some of what was written has been read.
+// waitState waits for a checkpoint, which shows that some lines have been read.
 func (p *following) waitState(t *testing.T, state string) {
 	t.Helper()
 	p.wait(t, func(string) bool {
@@ -208,7 +210,7 @@ func (p *following) waitState(t *testing.T, state string) {
 	})
 }
 
-// A part without end, and a line of any length, take no memory, and nothing of them is lost.
+// A part without end, and a line of any length, take no memory, and none of their bytes is lost.
 func TestEndlessContainerLines(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {

@@ -21,7 +21,7 @@ import (
 
 const crashLines = 36 // of testdata/crash.log: the last is in the midst of a backtrace
 
-// fixture returns the log that the examples follow, and what it comes to.
+// fixture returns the log that the examples follow, and the expected output.
 func fixture(t *testing.T) (log, golden string) {
 	t.Helper()
 	for name, to := range map[string]*string{"crash.log": &log, "crash.golden": &golden} {
@@ -34,7 +34,7 @@ func fixture(t *testing.T) (log, golden string) {
 	return log, golden
 }
 
-// The script of the sidecar runs as it stands, and shows the whole log.
+// The script of the sidecar runs unchanged, and prints the whole log.
 func TestSidecarScript(t *testing.T) {
 	_, golden := fixture(t)
 	cmd := exec.Command("../examples/sidecar/sidecar.sh")
@@ -48,7 +48,7 @@ func TestSidecarScript(t *testing.T) {
 	wantOnce(t, string(got), golden)
 }
 
-// The sidecar of compose.yaml runs with the arguments that stand there, on the program that stands there.
+// The sidecar of compose.yaml runs with the program and arguments in that file.
 func TestSidecarInContainers(t *testing.T) {
 	file, err := os.ReadFile("../examples/sidecar/compose.yaml")
 	if err != nil {
@@ -89,7 +89,8 @@ func TestSidecarInContainers(t *testing.T) {
 	}
 }
 
-// The unit for systemd is one, and what it starts does what it says: here in other folders, as another user.
+// The systemd unit is valid, and the command it starts works, here with other folders and another
+// user.
 func TestSystemdUnit(t *testing.T) {
 	const path = "../examples/systemd/symfilter.service"
 	file, err := os.ReadFile(path)
@@ -147,8 +148,8 @@ func TestSystemdUnit(t *testing.T) {
 	wantOnce(t, strings.ReplaceAll(p.printed(t), name+": ", ""), golden)
 }
 
-// wantOnce checks that got is want, but that lines before a restart may come again behind it: on a machine that has no time
-// for a second, SIGTERM does not wait for the last checkpoint.
+// wantOnce checks that got is want, except that lines before a restart may be repeated after it: on
+// a machine that is busy for a second, SIGTERM does not wait for the last checkpoint.
 func wantOnce(t *testing.T, got, want string) {
 	t.Helper()
 	wanted := strings.SplitAfter(want, "\n")
@@ -232,7 +233,7 @@ func (p *following) printed(t *testing.T) string {
 	return string(b)
 }
 
-// wait waits until what is printed is enough.
+// wait waits until the output satisfies enough.
 func (p *following) wait(t *testing.T, enough func(printed string) bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !enough(p.printed(t)); time.Sleep(10 * time.Millisecond) {

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// --explain tells a newcomer what was tried for each module, what was said there, and what to do next.
+// --explain shows a newcomer what was tried for each module, with which result, and what to do
+// next.
 func TestExplainSaysWhatToDoNext(t *testing.T) {
 	need(t, "gcc", "strip")
 	dir := t.TempDir()

@@ -28,8 +28,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// timeout(1) sends its signal to the process and to its group: that is one
-// signal, not somebody's impatience.
+// timeout(1) sends its signal to the process and to its group: that counts as one signal, not as an
+// impatient second one.
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "app.log")
 	appendTo(t, log, "one\nunfinished")
@@ -46,8 +46,8 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	}
 }
 
-// A signal ends it within a second, whatever holds it up: a server that does not answer, or an output that nobody reads.
-// What was printed is in the checkpoint.
+// A signal ends the process within a second, even if a server does not answer, or the output is not
+// read. The checkpoint holds what was printed.
 func TestSignalsEndFollowersSoon(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
 	if err != nil {
@@ -121,7 +121,7 @@ func readLines(t *testing.T, r *os.File, n int) (got string) {
 	return got
 }
 
-// unread returns how many bytes are in a pipe.
+// unread returns the number of bytes in a pipe.
 func unread(t *testing.T, f *os.File) (n int) {
 	t.Helper()
 	conn, err := f.SyscallConn()
@@ -132,7 +132,7 @@ func unread(t *testing.T, f *os.File) (n int) {
 	return n
 }
 
-// Who does not read stops the reading: nothing is collected meanwhile, and nothing lost.
+// If the output is not read, reading stops: nothing is collected in memory, and nothing is lost.
 func TestStoppedReadersStopTheReading(t *testing.T) {
 	stopped := 2 * time.Second
 	if long() {
@@ -171,7 +171,8 @@ func TestStoppedReadersStopTheReading(t *testing.T) {
 	p.cmd.Wait()
 }
 
-// Who closes the output has had enough: it ends at once, and quietly, also when there is nothing to be printed.
+// If the reader closes the output, the process ends at once and without a message, even if nothing
+// is to be printed.
 func TestAClosedOutputEndsTheFollowing(t *testing.T) {
 	dir := t.TempDir()
 	log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -187,7 +188,7 @@ func TestAClosedOutputEndsTheFollowing(t *testing.T) {
 	}
 }
 
-// Stopped for several rotations, it catches up.
+// A process that was stopped during several rotations catches up.
 func TestStoppedFollowersCatchUp(t *testing.T) {
 	dir := t.TempDir()
 	log, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "printed")
@@ -224,8 +225,8 @@ func TestStoppedFollowersCatchUp(t *testing.T) {
 	}
 }
 
-// A thousand files take little memory, one instance of inotify, no processor while nothing happens, and each line is out
-// at once.
+// A thousand files take little memory, one instance of inotify, and no processor time while nothing
+// happens. Each line is printed at once.
 func TestAThousandFiles(t *testing.T) {
 	idle := 5 * time.Second
 	if long() {
@@ -292,7 +293,7 @@ func TestAThousandFiles(t *testing.T) {
 	}
 }
 
-// processorTime returns what a process has used.
+// processorTime returns the processor time that a process has used.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -305,7 +306,8 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // in ticks of 1/100 s
 }
 
-// A line of any length comes out as it is, in constant memory, and none of another file within it.
+// A line of any length is printed unchanged, in constant memory, and not mixed with lines of
+// another file.
 func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -378,8 +380,8 @@ func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A report of Valgrind is followed while it is written: each error is out when it is whole, and once, also behind a restart.
-// The next report under the same name is another.
+// A report of Valgrind is followed while it is written: each error is printed once, when it is
+// complete, even across a restart. The next report under the same name is a separate one.
 func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	need(t, "valgrind", "gcc")
 	dir := t.TempDir()
@@ -405,7 +407,8 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 		return ""
 	}
 	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	for i, part := range errors { // cut in the midst of it: the one run sees its beginning, the next its end
+	// cut in the midst of it: the one run sees its beginning, the next its end
+	for i, part := range errors {
 		for _, half := range []string{part[:len(part)/2], part[len(part)/2:]} {
 			appendTo(t, name, half)
 			p := startFollowing(t, out, nil, "-F", name, "--state="+state)
@@ -437,7 +440,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	}
 }
 
-// A log without markup comes out byte for byte, however it is written and rotated.
+// A log without markup is printed byte for byte, however it is written and rotated.
 func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	want := oddities(4 << 20)
 	dir := t.TempDir()
@@ -473,7 +476,7 @@ func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	}
 }
 
-// Objects say of which file they are; lines do if that is asked for.
+// Objects name their file; lines do if that is requested.
 func TestLinesSayTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -497,7 +500,7 @@ func TestLinesSayTheirFile(t *testing.T) {
 	}
 }
 
-// What it prints is not followed.
+// The process does not follow its own output.
 func TestTheOutputIsNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "all.log")

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// numberedLine is line n of a numbered log.
+// numberedLine returns line n of a numbered log.
 func numberedLine(n int) string { return fmt.Sprintf("line %0*d\n", numberedSize-6, n) }
 
-// numberedLines are lines of a numbered log, from one up to another.
+// numberedLines returns a range of lines of a numbered log.
 func numberedLines(from, to int) string {
 	var b strings.Builder
 	for n := from; n < to; n++ {
@@ -28,8 +28,8 @@ func numberedLines(from, to int) string {
 	return b.String()
 }
 
-// A follower that is killed as soon as its checkpoint says what it has printed loses nothing, and
-// prints nothing twice, however short it has lived.
+// A follower that is killed as soon as its checkpoint holds what it has printed loses nothing and
+// prints nothing twice, however short it has run.
 func TestKilledBehindTheirCheckpointFollowersDoubleNothing(t *testing.T) {
 	const lines, runs = 10000, 10
 	dir := t.TempDir()
@@ -49,8 +49,9 @@ func TestKilledBehindTheirCheckpointFollowersDoubleNothing(t *testing.T) {
 	}
 }
 
-// Killed again and again while lines come fast, a follower gets on, and few lines come twice: that
-// depends on how soon a checkpoint follows the output, which a busy machine delays.
+// A follower that is killed repeatedly while lines come fast makes progress, and few lines are
+// printed twice. Their number depends on the delay of a checkpoint after the output, which is
+// longer on a busy machine.
 func TestShortRunsMakeProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		kills, longKills int
@@ -137,7 +138,7 @@ func mustSize(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// What the reader of the output has not read when it dies is printed by the next run.
+// Output that its reader has not read when it dies is printed by the next run.
 func TestKilledReadersLoseNothing(t *testing.T) {
 	pipe := func() (r, w *os.File, err error) { return os.Pipe() }
 	socket := func() (r, w *os.File, err error) {
@@ -152,7 +153,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 		both bool // are killed
 	}{"pipe": {pipe, false}, "pipe, both killed": {pipe, true}, "socket": {socket, false}} {
 		t.Run(name, func(t *testing.T) {
-			const kills, lines, each = 4, 400_000, 3 << 19 // lines of 40 bytes: each of the runs leaves much
+			// lines of 40 bytes: each of the runs leaves much
+			const kills, lines, each = 4, 400_000, 3 << 19
 			dir := t.TempDir()
 			log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
 			appendTo(t, log, numberedLines(0, lines))
@@ -204,7 +206,9 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if from > next {
 					t.Fatalf("run %d begins at line %d, but line %d was never read", kill, from, next)
 				}
-				if from <= begun && name == "pipe" { // of a socket whose reader is gone it is known only up to the last checkpoint what was read
+				// of a socket whose reader is gone it is known only up to the last checkpoint what
+				// was read
+				if from <= begun && name == "pipe" {
 					t.Errorf("run %d begins at line %d, as the one before: no progress", kill, from)
 				}
 				t.Logf("run %d: lines %d to %d; %d twice", kill, from, to, next-from)
@@ -217,7 +221,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 	}
 }
 
-// A full disk is waited for, and ends nothing: what was held up is printed when there is space, or by
+// A full disk does not end the process: the waiting lines are printed when there is space, or by
 // the next run.
 func TestAFullDiskEndsNothing(t *testing.T) {
 	const lines = 5000
@@ -284,7 +288,7 @@ func TestAFullDiskEndsNothing(t *testing.T) {
 	})
 }
 
-// told is what a process has told so far.
+// told returns the messages of a process so far.
 type told struct {
 	mu sync.Mutex
 	b  bytes.Buffer

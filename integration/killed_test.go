@@ -22,8 +22,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A command that is killed while a file comes from a server leaves whole files in its caches, or
-// none.
+// A command that is killed while a server sends a file leaves only complete files in its caches.
 func TestKilledWhileAFileComes(t *testing.T) {
 	kills := 8
 	if long() {
@@ -83,7 +82,8 @@ func TestKilledWhileAFileComes(t *testing.T) {
 		time.Sleep(rand.N(50 * time.Millisecond))
 		cmd.Process.Kill()
 		cmd.Wait()
-		os.RemoveAll(filepath.Join(dir, "fetched", id.String(), "debuginfo")) // one that came whole: the next is to fetch it again
+		// one that came whole: the next is to fetch it again
+		os.RemoveAll(filepath.Join(dir, "fetched", id.String(), "debuginfo"))
 	}
 	server.CloseClientConnections()
 	if midway.Load() == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// crashMaps is what the markup of a log says, read by a few regular expressions.
+// crashMaps holds the modules and maps of a log, read by a few regular expressions.
 type crashMaps struct {
 	names map[string]string // module ID to name
 	maps  []crashMap
@@ -65,7 +65,8 @@ func readMaps(t *testing.T, log string) crashMaps {
 	return c
 }
 
-// at returns the module and the module-relative address of the code at addr; the later of overlapping maps counts.
+// at returns the module and the module-relative address of the code at addr; of overlapping maps
+// the later one is valid.
 func (c crashMaps) at(addr uint64) (name string, rel uint64, ok bool) {
 	for _, m := range slices.Backward(c.maps) {
 		if addr >= m.addr && addr-m.addr < m.size {
@@ -75,9 +76,10 @@ func (c crashMaps) at(addr uint64) (name string, rel uint64, ok bool) {
 	return "", 0, false
 }
 
-// checkFrames compares the frames of out with the log's: each is there, in order, with module and offset of the call. The
-// log does not say what kind its addresses are, so that two are shown as they were logged: the first frame, and one at the
-// first byte of a function, where nothing was called (the trampoline behind a signal handler).
+// checkFrames compares the frames of out with the log's: each is present, in order, with the module
+// and offset of the call. The log does not specify the kind of its addresses, so two are shown as
+// logged: the first frame, and one at the first byte of a function, where no call can have been
+// (the trampoline of a signal handler).
 func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	t.Helper()
 	byNumber := map[int][]frame{}
@@ -100,12 +102,13 @@ func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	return byNumber
 }
 
-// beginsFunction reports whether a frame named by a symbol alone is shown at the symbol's first byte.
+// beginsFunction reports whether a frame with only a symbol is at the symbol's first byte.
 func beginsFunction(f frame) bool {
 	return f.File == "" && f.Func != "" && !strings.Contains(f.Func, "+0x")
 }
 
-// A crash of clang, with no flag: each frame in a file of this machine that has a symbol there shows the function.
+// A crash of clang, without flags: frames in files of this machine show the function, if a symbol
+// covers them.
 func TestClangCrashShowsEveryFrame(t *testing.T) {
 	need(t, "clang-19", "setarch", "llvm-nm-19", "llvm-cxxfilt-19")
 	log := string(crash(t, filepath.Join("..", "testdata", "clang"), []string{"LLVM_ENABLE_SYMBOLIZER_MARKUP=1"},
@@ -148,7 +151,7 @@ type dynamicSymbol struct {
 	name       string
 }
 
-// dynamicSymbols lists what llvm-nm says of the defined dynamic symbols of a file.
+// dynamicSymbols returns the defined dynamic symbols of a file, from llvm-nm.
 func dynamicSymbols(t *testing.T, path string) []dynamicSymbol {
 	t.Helper()
 	var all []dynamicSymbol
@@ -178,7 +181,7 @@ func covering(t *testing.T, symbols []dynamicSymbol, rel uint64) []string {
 	return strings.Split(strings.TrimSpace(run(t, names.Bytes(), "llvm-cxxfilt-19")), "\n")
 }
 
-// LLVM truncates addresses to 32 bits: in the committed log the executable lies inside of a library.
+// LLVM truncates addresses to 32 bits: in the committed log the executable is inside of a library.
 func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	path := filepath.Join("..", "testdata", "clang-crash.log")
 	log, err := os.ReadFile(path)
@@ -194,7 +197,7 @@ func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	checkFrames(t, c, run(t, nil, command, path))
 }
 
-// What the two say of the frames of the README's program.
+// The answers of both programs for the frames of README's log.
 func TestFramesAgreeWithLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19")
 	log, err := os.ReadFile(filepath.Join("..", "testdata", "crash.log"))

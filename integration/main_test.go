@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// command is the path of symfilter, built once for all tests.
+// command is the path of symfilter, which is built once for all tests.
 var command string
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		command = filepath.Join(dir, "symfilter")
-		// What the developer's environment asks for must not reach the tests: no network, no colours, no foreign options.
+		// What the developer's environment asks for must not reach the tests: no network, no
+		// colours, no foreign options.
 		for _, v := range os.Environ() {
 			name, _, _ := strings.Cut(v, "=")
 			for _, prefix := range []string{"SYMFILTER_", "DEBUGINFOD_", "LLVM_", "ASAN_", "NO_COLOR", "CLICOLOR"} {
@@ -34,7 +35,8 @@ func TestMain(m *testing.M) {
 			}
 		}
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", command, "../cmd/symfilter")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped: the race detector of the tests is not in it
+		// as it is shipped: the race detector of the tests is not in it
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build ../cmd/symfilter: %v\n%s", err, out)
 			return 1
@@ -51,10 +53,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// long reports whether the full sizes are asked for.
+// long reports whether TEST_LONG asks for the full sizes.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
-// need skips the test when a program or file that it drives is missing, or fails it where nothing may be missing.
+// need skips the test if a program or file that it uses is missing, or fails it if CI allows no
+// skips.
 func need(t *testing.T, parts ...string) {
 	t.Helper()
 	var missing []string
@@ -76,7 +79,8 @@ func need(t *testing.T, parts ...string) {
 	}
 }
 
-// run runs a program to its end and returns its standard output; a status other than 0 fails the test.
+// run runs a program to its end and returns its standard output. It fails the test on a status
+// other than 0.
 func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -89,7 +93,7 @@ func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	return stdout.String()
 }
 
-// crash runs a program that is expected to die and returns what it printed to either stream.
+// crash runs a program that is expected to die, and returns its output to both streams.
 func crash(t *testing.T, dir string, env []string, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(name, args...)

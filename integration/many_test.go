@@ -64,7 +64,8 @@ func TestTenThousandFilesOfAFolder(t *testing.T) {
 	}
 }
 
-// Files beyond the limit of open files take turns: all are read, and read again when they grow.
+// If there are more files than may be open, they take turns: all are read, and read again after
+// they grow.
 func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
 	const files = 300
 	pattern, paths, lines := manyFiles(t, files)

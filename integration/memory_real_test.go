@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// largeDebugFile returns a debug file of more than 100 MB whose sections are compressed, as Debian's
-// openjdk-17-dbg has it.
+// largeDebugFile returns a debug file of more than 100 MB with compressed sections, as in Debian's
+// openjdk-17-dbg.
 func largeDebugFile(t *testing.T) string {
 	t.Helper()
 	found := ""
@@ -42,9 +42,9 @@ func largeDebugFile(t *testing.T) string {
 	return found
 }
 
-// Eight logs with a build each of a large program, whose debug information is compressed: the
-// process stays within the default --max-memory, in a control group that does not allow much more,
-// and every plain line comes out. Only with TEST_LONG=1.
+// Eight logs, each with another build of a large program whose debug information is compressed: the
+// process stays within the default --max-memory, in a control group that allows little more, and
+// prints every plain line. Only with TEST_LONG=1.
 func TestRealDebugFilesStayWithinMaxMemory(t *testing.T) {
 	if !long() {
 		t.Skip("eight debug files of 156 MB each: TEST_LONG=1")

@@ -22,13 +22,15 @@ import (
 	"time"
 )
 
-// A packedFile is an ELF file with a function at 0x1000, whose debug sections hold some bytes and then zeros, compressed.
+// A packedFile is an ELF file with a function at 0x1000. Its compressed debug sections hold a unit
+// and then zeros.
 type packedFile struct {
 	sections map[string]string // compressed, by name
 	inflated map[string]uint64 // bytes
 }
 
-// unitOf is a unit of DWARF 4 that describes 256 bytes of code from 0x1000 on, and its abbreviations.
+// unitOf returns a unit of DWARF 4 that describes 256 bytes of code from 0x1000 on, and its
+// abbreviations.
 func unitOf() (info, abbrev []byte) {
 	abbrev = []byte{1, 0x11, 1, 0x11, 0x01, 0x12, 0x06, 0, 0, 2, 0x2e, 0, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0, 0}
 	le := binary.LittleEndian
@@ -41,7 +43,7 @@ func unitOf() (info, abbrev []byte) {
 	return append(le.AppendUint32(nil, uint32(len(body))), body...), abbrev
 }
 
-// newPackedFile returns a file with count debug sections that are inflated to size bytes each.
+// newPackedFile returns a file with count debug sections, each of size bytes when inflated.
 func newPackedFile(t *testing.T, count int, size uint64) *packedFile {
 	t.Helper()
 	info, abbrev := unitOf()
@@ -72,7 +74,8 @@ func newPackedFile(t *testing.T, count int, size uint64) *packedFile {
 	return p
 }
 
-// nearlyZeros is zeros but for some bytes in each block that is read: zlib makes a thousandth of nothing else.
+// nearlyZeros reads zeros with some other bytes in each block: zlib compresses pure zeros by a
+// factor of a thousand.
 type nearlyZeros struct{ random *rand.ChaCha8 }
 
 func (z *nearlyZeros) Read(b []byte) (int, error) {
@@ -81,7 +84,7 @@ func (z *nearlyZeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// place writes the file with this build ID to where it is found below dir.
+// place writes the file with this build ID to its place below dir.
 func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 	t.Helper()
 	type section struct {
@@ -157,7 +160,7 @@ func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 	}
 }
 
-// packedLog is a log with a frame in each of the modules, and plain lines between them.
+// packedLog returns a log with a frame in each of the modules, and plain lines between them.
 func packedLog(ids [][]byte) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -167,7 +170,7 @@ func packedLog(ids [][]byte) string {
 	return b.String()
 }
 
-// A memoryRun is a run of the command whose memory is looked at.
+// A memoryRun is a run of the command whose memory is measured.
 type memoryRun struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -175,7 +178,8 @@ type memoryRun struct {
 	group  string // of control; empty: none
 }
 
-// startInGroup starts the command, in a control group of that many bytes of memory if this system lets the test make one.
+// startInGroup starts the command, in a control group with that many bytes of memory if the system
+// lets the test make one.
 func startInGroup(t *testing.T, limit int64, env []string, stdin io.Reader, args ...string) *memoryRun {
 	t.Helper()
 	r := &memoryRun{lines: make(chan string, 1<<16)}
@@ -204,7 +208,8 @@ func startInGroup(t *testing.T, limit int64, env []string, stdin io.Reader, args
 	return r
 }
 
-// memoryGroup makes a control group for memory, which ends with the test, or returns "" where that is not possible.
+// memoryGroup makes a control group for memory, which ends with the test. It returns "" if that is
+// not possible.
 func memoryGroup(t *testing.T, limit int64) string {
 	for _, g := range []struct{ root, limit string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
 		if _, err := os.Stat(filepath.Join(g.root, "cgroup.procs")); err != nil {
@@ -222,7 +227,7 @@ func memoryGroup(t *testing.T, limit int64) string {
 	return ""
 }
 
-// peak returns the most bytes that were in memory so far.
+// peak returns the largest number of bytes in memory so far.
 func (r *memoryRun) peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
@@ -242,7 +247,7 @@ func (r *memoryRun) peak(t *testing.T) int64 {
 	return 0
 }
 
-// collect returns n lines, and how long the longest pause before one was.
+// collect reads n lines. It returns them and the longest pause before one of them.
 func (r *memoryRun) collect(t *testing.T, n int) (lines []string, pause time.Duration) {
 	t.Helper()
 	const patience = 2 * time.Minute
@@ -264,7 +269,8 @@ func (r *memoryRun) collect(t *testing.T, n int) (lines []string, pause time.Dur
 	return lines, pause
 }
 
-// Whatever several files are inflated to at the same time, and wherever the cache is: the process stays within --max-memory, and all lines come out.
+// Whatever the inflated size of several files at the same time, and wherever the cache is, the
+// process stays within --max-memory and prints all lines.
 func TestAllFilesTogetherStayWithinMaxMemory(t *testing.T) {
 	const mib = 1 << 20
 	files, sections, size, budget, group := 4, 4, uint64(24*mib), int64(128*mib), int64(320*mib)

@@ -22,10 +22,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// An opening is what an input begins with, and what takes it.
+// An opening is the beginning of an input, with the format that takes it.
 type opening struct{ name, format, text string }
 
-// openings returns those of ../input/testdata/openings.txtar.
+// openings returns the openings in ../input/testdata/openings.txtar.
 func openings(t *testing.T) (all []opening) {
 	t.Helper()
 	ar, err := txtar.ParseFile("../input/testdata/openings.txtar")
@@ -50,8 +50,8 @@ func openings(t *testing.T) (all []opening) {
 
 const note = "nothing of note"
 
-// comparison compares what comes out with what should: of a log all bytes, of a report or a profile
-// the lines that are not of it.
+// comparison compares output with what is expected: all bytes of a log, but of a report or profile
+// only the lines that do not belong to it.
 type comparison struct {
 	exact bool
 	sum   hash.Hash
@@ -77,9 +77,9 @@ func (c *comparison) Write(p []byte) (int, error) {
 	}
 }
 
-// Whatever an input begins with, by pipe, as a file or followed: its first bytes come out while more
-// is expected, all of it comes out, and the process stays below 32 MiB. 1 MiB behind each of some
-// openings; 200 MB behind each with TEST_LONG=1.
+// For any beginning of an input, by pipe, as a file or followed: its first bytes are printed before
+// the input continues, all of it is printed, and the process stays below 32 MiB. Some openings are
+// followed by 1 MiB; with TEST_LONG=1 each by 200 MB.
 func TestOpeningsHoldNothingBack(t *testing.T) {
 	const maxPeak = 32 << 20 // bytes resident, the Go runtime and buffers included
 	size := 1 << 20
@@ -130,7 +130,8 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 				case "pipe":
 					p = start(t)
 					go io.WriteString(p.in, begin)
-				case "file": // standard input keeps the process alive, so that its memory can be read
+				// standard input keeps the process alive, so that its memory can be read
+				case "file":
 					fill(file)
 					p = start(t, path, "-")
 				case "follow":
@@ -177,8 +178,8 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// What silence has made a follower print belongs to its checkpoint: after SIGTERM, and after SIGKILL once
-// the checkpoint says so, the next run prints what is new and nothing else.
+// What a follower has printed because of silence is in its checkpoint: after SIGTERM, and after
+// SIGKILL once it was written, the next run prints only new lines.
 func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	const begin, middle, end = "<?xml version=\"1.0\"?>\n", "# more\n", "the end\n"
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -214,7 +215,8 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// One line at the beginning of a log chooses nothing: the log comes out, by name, by pipe, and followed.
+// One line at the beginning of a log decides no format: the log is printed as it is, by name, by
+// pipe, and followed.
 func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
 	path := filepath.Join(t.TempDir(), "log")

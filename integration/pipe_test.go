@@ -4,7 +4,7 @@ package integration
 
 import "golang.org/x/sys/unix"
 
-// inPipe returns how many bytes are in a pipe.
+// inPipe returns the number of bytes in a pipe.
 func inPipe(fd uintptr) int {
 	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 	if err != nil {

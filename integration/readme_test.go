@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The first block of commands in README.md runs as it stands, from the root of a clone, and prints what is shown.
+// The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
+// output that README shows.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// A tracer is a program that writes a report about itself. It runs stripped.
+// A tracer is a program that writes a report about itself. It is run stripped.
 type tracer struct {
 	name   string
 	source string
@@ -46,8 +46,8 @@ var tracers = []tracer{
 	{name: "cpp_static", source: "app.cpp", build: with(gxx, "-O2", "-static-pie"), long: true, leaks: leaksOfCPP},
 }
 
-// Every frame of a report of a stripped program is what llvm-symbolizer says of
-// its place, in all forms of output.
+// Every frame in the report of a stripped program equals llvm-symbolizer's answer for its place, in
+// all forms of output.
 func TestFramesOfReportsAreThoseOfTheirPlaces(t *testing.T) {
 	need(t, "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	for _, tr := range tracers {
@@ -119,7 +119,7 @@ func (tr *tracer) run(t *testing.T) {
 	}
 }
 
-// A traceRecord is an object of a report.
+// A traceRecord is an object of a report in JSON.
 type traceRecord struct {
 	Record string
 	Path   string
@@ -162,8 +162,8 @@ func traceSites(records []traceRecord) (all []traceSite) {
 	return all
 }
 
-// compareSymbolizer compares the frames with what llvm-symbolizer says of the
-// same places, which are computed here once more.
+// compareSymbolizer compares the frames with llvm-symbolizer's answers for the same places, which
+// the test computes independently.
 func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full string) (frames, inlined int) {
 	t.Helper()
 	type mapped struct {
@@ -254,7 +254,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 	return frames, inlined
 }
 
-// codeOf returns the page of a file's code, as it was linked.
+// codeOf returns the link-time page of a file's code.
 func codeOf(t *testing.T, name string) address {
 	t.Helper()
 	f, err := elf.Open(name)
@@ -271,7 +271,7 @@ func codeOf(t *testing.T, name string) address {
 	return 0
 }
 
-// A traceRow is a function of a frame.
+// A traceRow is one function of a frame.
 type traceRow struct {
 	function, file string
 	line           int
@@ -299,7 +299,7 @@ func compareRows(t *testing.T, form string, got, want []traceRow) {
 	}
 }
 
-// compareTraceText compares the frames of the text with those of the JSON.
+// compareTraceText compares the frames in the text with those in JSON.
 func compareTraceText(t *testing.T, records []traceRecord, text string) {
 	t.Helper()
 	var got []traceRow
@@ -312,8 +312,8 @@ func compareTraceText(t *testing.T, records []traceRecord, text string) {
 	compareRows(t, "text", got, rowsOf(records))
 }
 
-// compareTraceMarkup compares the functions that llvm-symbolizer finds for the
-// markup of a report with those of the JSON.
+// compareTraceMarkup compares the functions that llvm-symbolizer finds for the markup of a report
+// with those in JSON.
 func compareTraceMarkup(t *testing.T, records []traceRecord, markup, tree string) {
 	t.Helper()
 	if strings.Count(markup, "{{{reset}}}") != 1 {
@@ -344,8 +344,8 @@ func compareTraceMarkup(t *testing.T, records []traceRecord, markup, tree string
 	}
 }
 
-// compareTraceReport compares the frames of a report that was resolved with
-// those of the JSON, and the rest of it with the report that it is made of.
+// compareTraceReport compares the frames of a resolved report with those in JSON, and the rest of
+// it with the original report.
 func compareTraceReport(t *testing.T, records []traceRecord, report, resolved string) {
 	t.Helper()
 	var got []traceRow

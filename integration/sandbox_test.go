@@ -26,7 +26,7 @@ func landlocked(t *testing.T) {
 	}
 }
 
-// A conversation is with a symfilter that reads from a pipe.
+// A conversation is a running symfilter that reads from a pipe.
 type conversation struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -55,7 +55,7 @@ func converse(t *testing.T, env []string, args ...string) *conversation {
 	return c
 }
 
-// say writes a line and returns the one that comes for it.
+// say writes a line and returns the line printed for it.
 func (c *conversation) say(line string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c.stdin, line+"\n"); err != nil {
@@ -68,7 +68,7 @@ func (c *conversation) say(line string) string {
 	return strings.TrimSuffix(answer, "\n")
 }
 
-// end closes the input and returns what came on standard error.
+// end closes the input and returns the standard error.
 func (c *conversation) end() string {
 	c.t.Helper()
 	c.stdin.Close()
@@ -79,8 +79,7 @@ func (c *conversation) end() string {
 	return c.stderr.String()
 }
 
-// threads returns what the kernel's status says of restrictions, for each thread
-// of a process.
+// threads returns the restrictions in the kernel's status of each thread of a process.
 func threads(t *testing.T, pid int) (all []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -109,7 +108,7 @@ func threads(t *testing.T, pid int) (all []string) {
 	return all
 }
 
-// Whatever it filters, no thread keeps the right to start programs.
+// Whatever the command filters, no thread keeps the right to start programs.
 func TestEveryThreadIsConfined(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o600); err != nil {
@@ -150,8 +149,8 @@ func TestEveryThreadIsConfined(t *testing.T) {
 	}
 }
 
-// The folder that a flag names is written to, and no other: not one that takes
-// its name later.
+// The process can write to the folder that a flag names and to no other, not even one that gets its
+// name later.
 func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	landlocked(t)
 	dumpfile := func(n int) string { return fmt.Sprintf("{{{dumpfile:llvm-profile:%d.profraw}}}", n) }
@@ -206,7 +205,7 @@ func wait(t *testing.T, path, text string) {
 	t.Fatalf("%s never held %q", path, text)
 }
 
-// What is open when it starts stays open, whatever its name.
+// A file that is open at the start stays open, whatever its name.
 func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	need(t, "bash")
 	log, err := filepath.Abs("../testdata/crash.log")
@@ -234,8 +233,8 @@ func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	}
 }
 
-// A folder for the cache is made before the process loses the right to: an index
-// is kept there, and nothing else of the run is.
+// The folder for the cache is made before the process loses the right to make it. An index is kept
+// there, and no other file of the run.
 func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	debug, err := filepath.Abs("../testdata/debug")
 	if err != nil {
@@ -260,8 +259,8 @@ func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	}
 }
 
-// The tests of the package run with the race detector, and so with cgo, as a rule:
-// then Landlock cannot reach all threads. Here they are built as the command is.
+// The tests of the package usually run with the race detector, and so with cgo: then Landlock
+// cannot reach all threads. This test builds them as the command is built.
 func TestTheStaticBuildHasLandlock(t *testing.T) {
 	landlocked(t)
 	binary := filepath.Join(t.TempDir(), "sandbox.test")

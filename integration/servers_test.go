@@ -24,13 +24,15 @@ import (
 
 const libraries = 12 // of the program that logs
 
-// chain is a program whose functions, each in a library of its own, call each other, and its log of that.
+// chain is a program whose functions, each in a library of its own, call each other, with its log.
 type chain struct {
-	log   string // markup of one backtrace through all libraries
-	files string // the folder with its stripped files and, apart, their debug files: nothing in the log leads there
+	log string // markup of one backtrace through all libraries
+	// the folder with its stripped files and, apart, their debug files: nothing in the log leads
+	// there
+	files string
 }
 
-// newChain builds the program, runs it, and takes its files away from where the log says they were.
+// newChain builds the program, runs it, and moves its files away from the paths in the log.
 func newChain(t *testing.T) chain {
 	t.Helper()
 	need(t, "gcc", "objcopy")
@@ -78,7 +80,7 @@ func newChain(t *testing.T) chain {
 	return c
 }
 
-// want returns the beginnings of the frames that a resolved log shows, from the innermost.
+// want returns the expected beginnings of the frames in a resolved log, from the innermost.
 func (chain) want() (frames []string) {
 	frames = append(frames, "print_backtrace ")
 	for i := libraries; i >= 1; i-- {
@@ -87,7 +89,8 @@ func (chain) want() (frames []string) {
 	return append(frames, "main ")
 }
 
-// check compares the frames of a filtered log with the program's functions, and wants the line of each call.
+// check compares the frames of a filtered log with the program's functions, and the lines of their
+// calls.
 func (c chain) check(t *testing.T, out string) {
 	t.Helper()
 	var got []string
@@ -103,7 +106,7 @@ func (c chain) check(t *testing.T, out string) {
 	}
 }
 
-// A user with a log and a server needs no set-up, and the second time no server.
+// A user with a log and a server needs no set-up, and needs no server the second time.
 func TestServerHasEverything(t *testing.T) {
 	need(t, "debuginfod", "debuginfod-find")
 	c := newChain(t)
@@ -132,7 +135,7 @@ func TestServerHasEverything(t *testing.T) {
 	c.check(t, filter("")) // the cache is read without a server, too
 }
 
-// In the llvm style, files come from servers as in LLVM's own filter.
+// In the llvm style files come from servers, as in LLVM's own filter.
 func TestServerInTheStyleOfLLVM(t *testing.T) {
 	need(t, "debuginfod", "llvm-symbolizer-19")
 	c := newChain(t)
@@ -158,7 +161,7 @@ func TestServerInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A module that nobody has costs a server two requests, one for each kind of file, whatever the log.
+// A module that no server has costs two requests, one for each kind of file, whatever the log.
 func TestModuleThatNobodyHas(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +190,7 @@ func TestModuleThatNobodyHas(t *testing.T) {
 	}
 }
 
-// Nothing is fetched unless the user asks, and not when the user forbids.
+// Nothing is fetched unless the user asks for it, and nothing if the user forbids it.
 func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +228,7 @@ func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 	}
 }
 
-// Who has the stripped program asks for its debug file alone.
+// If the stripped program exists, only its debug file is asked for.
 func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	need(t, "gcc")
 	var asked []string
@@ -252,7 +255,8 @@ func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	}
 }
 
-// A server that accepts and never answers costs a pipe one wait, and the end of the program none.
+// A server that accepts connections and never answers costs a pipe one wait, and does not delay the
+// end of the program.
 func TestServerThatNeverAnswers(t *testing.T) {
 	c := newChain(t)
 	url := silentServer(t)
@@ -282,10 +286,10 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// slack is what a busy machine may add to a time that a test looks at.
+// slack is the delay that a busy machine may add to a time that a test checks.
 const slack = 750 * time.Millisecond
 
-// through writes a log and returns how long it took until the output held what is its end.
+// through writes a log and returns the time until its end is in the output.
 func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -304,7 +308,8 @@ func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
 	return time.Since(begin)
 }
 
-// silentServer returns the URL of a server that accepts connections, reads what comes, and never answers.
+// silentServer returns the URL of a server that accepts connections, reads requests, and never
+// answers.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -325,7 +330,7 @@ func silentServer(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// Ctrl-C while a file is fetched for a log that is a file: there is nothing to wait for.
+// Ctrl-C while a file is fetched for a log in a file ends the process at once.
 func TestInterruptEndsADownload(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000:load:0:rx:0x0}}}\n{{{pc:0x10010}}}\nthe end\n"), 0o666); err != nil {

@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// TestSoak runs for as long as TEST_SOAK says (make soak), and then writes its report, docs/soak.md; else for some seconds.
+// TestSoak runs for the time in TEST_SOAK (make soak) and then writes its report, docs/soak.md;
+// without it, for some seconds.
 func TestSoak(t *testing.T) {
 	asked := os.Getenv("TEST_SOAK")
 	if asked == "" {
@@ -47,7 +48,8 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// soakPipe gives one process ordinary, broken and marked-up input: its memory stays where it was.
+// soakPipe gives one process ordinary, broken and marked-up input, and checks that its memory does
+// not grow.
 func soakPipe(t *testing.T, duration time.Duration) {
 	var input []byte
 	for _, name := range []string{"crash.log", "clang-crash.log"} {
@@ -87,18 +89,19 @@ func soakPipe(t *testing.T, duration time.Duration) {
 	}
 }
 
-// What the files of soakFiles hold.
+// The parameters of soakFiles.
 const (
-	soakCount   = 64                     // files
-	soakRate    = 20 * time.Millisecond  // between two lines of a file
-	soakRotate  = time.Second            // between two rotations of a file
-	soakKeep    = 10                     // rotated files that are kept, longer if they have not been read
+	soakCount  = 64                    // files
+	soakRate   = 20 * time.Millisecond // between two lines of a file
+	soakRotate = time.Second           // between two rotations of a file
+	// rotated files that are kept, longer if they have not been read
+	soakKeep    = 10
 	soakMarkup  = 5                      // % of the lines
 	soakHostile = 1                      // %
 	soakSample  = 250 * time.Millisecond // between two looks at memory and descriptors
 )
 
-// kind is what a line of a soaked file is.
+// kind is the kind of a line in a soaked file.
 type kind uint8
 
 const (
@@ -108,7 +111,7 @@ const (
 	modules // what it is resolved with
 )
 
-// A soaked file is written, rotated, and its lines are looked for in the output.
+// A soaked file is written and rotated, and its lines are searched in the output.
 type soaked struct {
 	number  int
 	path    string
@@ -123,7 +126,7 @@ type soaked struct {
 	resolved atomic.Bool
 }
 
-// line returns a line of a file: always the same.
+// line returns a line of a file, the same in each run.
 func (s *soaked) line(n int) (kind, string) {
 	r := rand.New(rand.NewPCG(uint64(s.number), uint64(n)))
 	head := fmt.Sprintf("f%02d %08d ", s.number, n)
@@ -150,7 +153,7 @@ func (s *soaked) line(n int) (kind, string) {
 	}
 }
 
-// write writes so many lines, one in some way that container runtimes do.
+// write writes n lines, in one of the ways of container runtimes.
 func (s *soaked) write(lines int) error {
 	var b strings.Builder
 	for range lines {
@@ -178,7 +181,8 @@ func (s *soaked) write(lines int) error {
 	return err
 }
 
-// rotate renames the file and those rotated before. The oldest goes when all of it was seen.
+// rotate renames the file and the rotated ones. It removes the oldest once all of it was seen in
+// the output.
 func (s *soaked) rotate() error {
 	s.rotations++
 	s.rotated = append(s.rotated, s.written)
@@ -197,7 +201,7 @@ func (s *soaked) rotate() error {
 	return os.Rename(s.path, s.path+".1")
 }
 
-// A tally is what was counted in the output.
+// A tally counts lines of the output.
 type tally struct {
 	lines, more, markup, hostile int64
 	lost, again, changed         int64
@@ -211,7 +215,7 @@ func (c *tally) wrong(of *int64, n int64, line string) {
 	}
 }
 
-// take looks at a line of the output of s.
+// take examines a line of the output of s.
 func (c *tally) take(s *soaked, line string) {
 	if s.runtime != nil {
 		text, whole, ok := s.runtime.open(line)
@@ -266,8 +270,8 @@ func (c *tally) take(s *soaked, line string) {
 	s.seen.Store(int64(n))
 }
 
-// soakFiles has 64 files followed that are written and rotated, plain and of containers, while the debug files of what they
-// log come one after the other. It returns a report.
+// soakFiles follows 64 files that are written and rotated, plain and of containers, while the debug
+// files of their modules appear one after the other. It returns a report.
 func soakFiles(t *testing.T, duration time.Duration) string {
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "debug")
@@ -330,7 +334,8 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 			break
 		}
 		for _, s := range waiting {
-			if s.seen.Load() >= int64(s.written)-1 { // the last may be a module line that waits for its maps
+			// the last may be a module line that waits for its maps
+			if s.seen.Load() >= int64(s.written)-1 {
 				if err := s.write(40); err != nil {
 					t.Fatal(err)
 				}
@@ -363,8 +368,9 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		t.Errorf("%d lines lost, %d again or out of order, %d changed, of %d; the first: %s\n%.2000s", c.lost, c.again, c.changed, written, c.first, p.stderr.Bytes())
 	}
 	const (
-		maxMemory = 384 << 20      // bytes resident
-		maxFiles  = 16 * soakCount // one is read on for five seconds when it was rotated; a machine without time is behind
+		maxMemory = 384 << 20 // bytes resident
+		// one is read on for five seconds when it was rotated; a machine without time is behind
+		maxFiles = 16 * soakCount
 	)
 	if steady.memory > maxMemory || steady.files > maxFiles {
 		t.Errorf("at most %d MiB and %d descriptors were in use, want at most %d and %d", steady.memory>>20, steady.files, maxMemory>>20, maxFiles)
@@ -403,7 +409,7 @@ half of the logs were not there at the start, the debug files came after a twelf
 At the end, frames in each file were resolved with debug files that had come late.
 `
 
-// takeAll looks at all of the output.
+// takeAll examines the whole output.
 func takeAll(files map[string]*soaked, out io.Reader) (c tally) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
@@ -421,7 +427,7 @@ func takeAll(files map[string]*soaked, out io.Reader) (c tally) {
 	}
 }
 
-// writeAndRotate writes lines until stop.
+// writeAndRotate writes lines until stop is closed.
 func (s *soaked) writeAndRotate(stop <-chan struct{}, begin time.Duration) error {
 	time.Sleep(begin)
 	line := time.NewTicker(soakRate)
@@ -449,7 +455,7 @@ func (s *soaked) writeAndRotate(stop <-chan struct{}, begin time.Duration) error
 	}
 }
 
-// placeFile copies a file as an installer does: it is there when it is whole.
+// placeFile copies a file as an installer does: it appears when it is complete.
 func placeFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -464,7 +470,7 @@ func placeFile(from, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// usage samples what a process uses.
+// usage samples the resources that a process uses.
 type usage struct {
 	stop chan struct{}
 	done chan used
@@ -506,7 +512,8 @@ func (u *usage) end() used {
 	return <-u.done
 }
 
-// growth returns the mean of the last quarter of the samples, to that of the second.
+// growth returns the ratio of the mean of the last quarter of the samples to that of the second
+// quarter.
 func growth(samples []int64) float64 {
 	mean := func(s []int64) (sum float64) {
 		for _, v := range s {

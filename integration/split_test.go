@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// splitSource has inlined calls, which only the split unit tells of.
+// splitSource has inlined calls that only the split unit describes.
 const splitSource = `
 volatile int sink;
 static inline __attribute__((always_inline)) int inner(int x) { sink = x; return x + sink; }
@@ -23,7 +23,8 @@ __attribute__((noinline)) int price(int x) { return middle(x) + middle(sink); }
 extern "C" int entry(int x) { return price(x) + 1; }
 `
 
-// markupOf returns a log with presentation elements for each byte of a program's code; its build ID is abcdef.
+// markupOf returns a log with presentation elements for each byte of a program's code; its build ID
+// is abcdef.
 func markupOf(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -40,8 +41,8 @@ func markupOf(t *testing.T, path string) []byte {
 	return b.Bytes()
 }
 
-// In the style of LLVM, split units are read from .dwo files, from the package beside the program and from that of --dwp, and
-// debug files are found by link, all as llvm-symbolizer does.
+// In the llvm style split units are read from .dwo files, from the package in the program's folder
+// and from that of --dwp, and debug files are found by link, all as llvm-symbolizer does.
 func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 	need(t, "clang++-19", "g++", "llvm-symbolizer-19", "llvm-dwp-19", "objcopy", "dwz")
 	// build returns the program's place in a tree of build IDs, where both look for it.

@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nobody is the user and group of the Dockerfile.
+// nobody is the user and group in the Dockerfile.
 const nobody = 65532
 
-// What scripts/build-static builds, and the Dockerfile ships, is one file that needs nothing around it.
+// The file that scripts/build-static builds, and the Dockerfile ships, needs no other file.
 func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	need(t, "git")
 	tree := snapshot(t)
@@ -117,7 +117,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	})
 }
 
-// The Dockerfile ships what the test above has built.
+// The Dockerfile ships the file of the test above.
 func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {
@@ -137,7 +137,7 @@ func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	}
 }
 
-// snapshot returns a repository with the tree as it is now, committed.
+// snapshot returns a repository with the present tree, committed.
 func snapshot(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -154,7 +154,7 @@ func snapshot(t *testing.T) string {
 	return dir
 }
 
-// buildStatic returns what the script of the tree dir builds.
+// buildStatic returns the file that the script in the tree dir builds.
 func buildStatic(t *testing.T, dir string) string {
 	t.Helper()
 	product := filepath.Join(t.TempDir(), "symfilter")
@@ -171,7 +171,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return run(t, nil, "git", append([]string{"-c", "safe.directory=" + abs, "-C", abs}, args...)...)
 }
 
-// copyFile copies a file with its mode, and makes the folders that it needs.
+// copyFile copies a file with its mode, and makes missing folders.
 func copyFile(t *testing.T, to, from string) {
 	t.Helper()
 	info, err := os.Stat(from)

@@ -51,7 +51,7 @@ func start(t *testing.T, args ...string) *pipeline {
 	return p
 }
 
-// peak returns the most memory that the running process has had resident, in bytes.
+// peak returns the largest resident size of the running process so far, in bytes.
 func (p *pipeline) peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -66,7 +66,7 @@ func (p *pipeline) peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// A program writes a line and is silent: how soon is the line on the other side of the pipe?
+// A program writes a line and waits: the line arrives at the other end of the pipe soon.
 func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	tests := []struct {
 		name, write, want string
@@ -97,7 +97,7 @@ func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	}
 }
 
-// roundTrip writes s and returns how long it took until want had arrived.
+// roundTrip writes s and returns the time until want has arrived.
 func roundTrip(t *testing.T, p *pipeline, s, want string) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -114,8 +114,8 @@ func roundTrip(t *testing.T, p *pipeline, s, want string) time.Duration {
 	return time.Since(begin)
 }
 
-// oddities returns about n bytes of what logs hold and markup does not: every byte value, broken UTF-8, all line ends,
-// colours, braces, elements that are none. It has no final newline.
+// oddities returns about n bytes that logs may hold and markup does not: every byte value, broken
+// UTF-8, all line ends, colours, braces, malformed elements. It has no final line end.
 func oddities(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{
@@ -205,9 +205,11 @@ func firstDifference(got, want []byte) string {
 	return fmt.Sprintf("got %d bytes, want %d; first difference at %d:\ngot  %q\nwant %q", len(got), len(want), i, around(got), around(want))
 }
 
-// A line that never ends, made of what an element begins with, takes no memory. 64 MiB; 2 GiB with TEST_LONG=1.
+// A line without end, made of the beginnings of elements, takes no memory. 64 MiB; 2 GiB with
+// TEST_LONG=1.
 func TestEndlessLineTakesNoMemory(t *testing.T) {
-	const maxPeak = 64 << 20 // bytes resident, the Go runtime with its stacks and the buffers of both pipes included
+	// bytes resident, the Go runtime with its stacks and the buffers of both pipes included
+	const maxPeak = 64 << 20
 	size := int64(64 << 20)
 	if long() {
 		size = 2 << 30
@@ -259,7 +261,7 @@ func TestEndlessLineTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A reader that has seen enough ends the command quietly.
+// If the reader closes the output, the command ends without a message.
 func TestClosedOutputEndsQuietly(t *testing.T) {
 	p := start(t)
 	roundTrip(t, p, "first\n", "first\n")

@@ -21,7 +21,7 @@ import (
 	"testing"
 )
 
-// A twin is a program that runs under Valgrind twice: as it is, and stripped.
+// A twin is a program that runs under Valgrind twice: unstripped and stripped.
 type twin struct {
 	name    string
 	source  string
@@ -65,8 +65,8 @@ var twins = []twin{
 	{name: "killed", source: "mem.c", build: with(gcc, "-O2"), args: []string{"k"}, minimum: 1, long: true},
 }
 
-// What stripped programs print under Valgrind gets the functions, files and
-// lines back that their unstripped twins print.
+// Reports of stripped programs, once resolved, have the functions, files and lines that the reports
+// of their unstripped twins have.
 func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	var mu sync.Mutex
@@ -104,13 +104,14 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// score is how a report was answered.
+// score counts how the sites of a report were answered.
 type score struct {
 	frames, right, lines, inlined int // compared; as their twin; with lines; of several functions
-	explained                     int // not as their twin, but as another reader of the debug information has them
-	alone                         int // where the twin was not
-	pairs, known, wrong           int // biases of objects in processes
-	bareKnown, bareWrong          int // where the report has no names
+	// not as their twin, but as another reader of the debug information has them
+	explained            int
+	alone                int // where the twin was not
+	pairs, known, wrong  int // biases of objects in processes
+	bareKnown, bareWrong int // where the report has no names
 }
 
 func (s *score) add(o score) {
@@ -200,7 +201,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 		if said := site.differs(expect); said != "" && !aliases.explain(&site, expect) {
 			t.Logf("%s+%#x: %s\n got %+v\nwant %+v", key.object, key.rel, said, site.Frames, expect)
 			if site.isAs(byLLVM[codePlace{key.object, site.Offset}]) {
-				s.explained++ // Valgrind leaves calls out that are inlined at several ranges of addresses
+				// Valgrind leaves calls out that are inlined at several ranges of addresses
+				s.explained++
 			}
 			continue
 		}
@@ -223,8 +225,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 	return s
 }
 
-// valgrind runs a program under Valgrind, and returns the report and where its
-// objects were.
+// valgrind runs a program under Valgrind, and returns the report and the addresses of the program's
+// objects.
 func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[string]address) {
 	t.Helper()
 	xml, log := filepath.Join(dir, "report.xml"), filepath.Join(dir, "log")
@@ -264,7 +266,7 @@ func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[st
 	return report, biases
 }
 
-// An address is one in JSON: a hex string.
+// An address is an address in JSON, a hex string.
 type address uint64
 
 func (a *address) UnmarshalJSON(b []byte) error {
@@ -388,7 +390,7 @@ type codePlace struct {
 	rel    address
 }
 
-// An xmlFrame is a frame as Valgrind prints it where it has symbols.
+// An xmlFrame is a frame as Valgrind prints it with symbols.
 type xmlFrame struct {
 	IP   string `xml:"ip"`
 	Obj  string `xml:"obj"`
@@ -398,7 +400,7 @@ type xmlFrame struct {
 	Line int    `xml:"line"`
 }
 
-// twinFrames returns what a report says of each place: inlined calls first.
+// twinFrames returns the frames of a report by place, inlined calls first.
 func twinFrames(t *testing.T, report []byte, biases map[string]address) map[codePlace][]xmlFrame {
 	t.Helper()
 	all := make(map[codePlace][]xmlFrame)
@@ -446,7 +448,7 @@ func plainName(s string) string {
 	return s
 }
 
-// bareName returns a function's name without what is around it.
+// bareName returns a function's name without scope, template arguments and parameters.
 func bareName(s string) string {
 	if strings.Contains(s, "operator") {
 		return "operator"
@@ -470,7 +472,7 @@ func bareName(s string) string {
 	return s
 }
 
-// differs says how a site is not what the twin has; "" if it is.
+// differs returns how a site differs from the twin's; "" if it does not.
 func (s *jsonSite) differs(want []xmlFrame) string {
 	if len(s.Frames) != len(want) {
 		return fmt.Sprintf("%d functions, want %d", len(s.Frames), len(want))
@@ -494,7 +496,7 @@ func (s *jsonSite) differs(want []xmlFrame) string {
 	return ""
 }
 
-// isBelowMain reports whether a site is what calls main, or has no name.
+// isBelowMain reports whether a site is the caller of main, or has no name.
 func (s *jsonSite) isBelowMain() bool {
 	if len(s.Frames) == 0 {
 		return true
@@ -503,7 +505,7 @@ func (s *jsonSite) isBelowMain() bool {
 	return fn == "(below main)" || fn == "_start" || strings.HasPrefix(fn, "__libc_start_")
 }
 
-// aliases are the names of symbols by address.
+// aliases holds the names of symbols by address.
 type aliases map[string]string
 
 func readAliases(t *testing.T, file string) aliases {
@@ -517,9 +519,8 @@ func readAliases(t *testing.T, file string) aliases {
 	return all
 }
 
-// explain reports whether a site differs from its twin only in which of the
-// names of one symbol it has, or has the true name of what Valgrind calls
-// "(below main)".
+// explain reports whether a site differs from its twin only by another name of the same symbol, or
+// by the real name of what Valgrind calls "(below main)".
 func (a aliases) explain(s *jsonSite, want []xmlFrame) bool {
 	if len(s.Frames) != 1 || len(want) != 1 || want[0].Line != 0 {
 		return false
@@ -528,7 +529,7 @@ func (a aliases) explain(s *jsonSite, want []xmlFrame) bool {
 	return a[got] != "" && a[got] == a[want[0].Fn] || want[0].Fn == "(below main)" && strings.HasPrefix(got, "__libc_start_")
 }
 
-// compareText compares the frames of the text with those of the JSON.
+// compareText compares the frames in the text with those in JSON.
 func compareText(t *testing.T, records []jsonRecord, text string) {
 	t.Helper()
 	type row struct {
@@ -576,7 +577,8 @@ func compareText(t *testing.T, records []jsonRecord, text string) {
 	}
 }
 
-// llvmFrames returns what llvm-symbolizer says of each place in the markup of a report: inlined calls first.
+// llvmFrames returns llvm-symbolizer's answers for the places in the markup of a report, inlined
+// calls first.
 func llvmFrames(t *testing.T, markup, tree string) map[codePlace][]frame {
 	t.Helper()
 	out := run(t, []byte(markup), "sh", "-c", `llvm-symbolizer-19 --filter-markup --debug-file-directory="$0" --debug-file-directory=/usr/lib/debug 2>/dev/null`, tree)
@@ -592,14 +594,14 @@ func llvmFrames(t *testing.T, markup, tree string) map[codePlace][]frame {
 	return all
 }
 
-// isAs reports whether a site has the functions and lines that llvm-symbolizer has.
+// isAs reports whether a site has the functions and lines of llvm-symbolizer's answer.
 func (s *jsonSite) isAs(frames []frame) bool {
 	return slices.EqualFunc(s.Frames, frames, func(g jsonFrame, w frame) bool {
 		return plainName(g.Function) == plainName(w.Func) && g.Line == w.Line
 	})
 }
 
-// compareLLVM compares the functions that llvm-symbolizer finds with those of the JSON.
+// compareLLVM compares the functions that llvm-symbolizer finds with those in JSON.
 func compareLLVM(t *testing.T, records []jsonRecord, got map[codePlace][]frame) {
 	t.Helper()
 	compared := 0

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// reportOf returns a report of Valgrind in which text stands wherever a program, or who runs it, says what does.
+// reportOf returns a report of Valgrind with text in every place that the program, or the user who
+// runs it, controls.
 func reportOf(text string) []byte {
 	return []byte(strings.ReplaceAll(`<?xml version="1.0"?>
 
@@ -94,7 +95,7 @@ func reportOf(text string) []byte {
 `, "@", text))
 }
 
-// What a program says in its messages and names changes nothing of a report but the text it stands in.
+// Text that a program controls changes nothing of a report except where that text is shown.
 func TestHostileTextStaysWhereItIs(t *testing.T) {
 	const harmless = "HARMLESS"
 	for _, args := range [][]string{{"--output=text"}, {"--output=json"}, {"--output=markup"}, {"--color=always"}, {"--color=never"}} {
@@ -123,7 +124,8 @@ func TestHostileTextStaysTextForLLVM(t *testing.T) {
 	}
 }
 
-// An error is printed when its end is in the pipe, though no line end follows it and the program goes on.
+// An error is printed when its end is in the pipe, even without a line end after it, while the
+// program continues.
 func TestErrorsOfARunningProgramAreOutAtOnce(t *testing.T) {
 	for _, output := range []string{"text", "json", "markup"} {
 		t.Run(output, func(t *testing.T) {
