@@ -64,8 +64,8 @@ func (x *Index) Footprint() int64 {
 	return n
 }
 
-// take returns the n bytes at off of the body after a check of their blocks; nil if they are
-// damaged or n is 0.
+// take returns the n bytes at off of the body after a check of their blocks. It returns nil if they
+// are damaged or out of range, or if n is 0.
 func (x *Index) take(off, n uint64) []byte {
 	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
 		return nil
