@@ -38,6 +38,7 @@ type ahead struct {
 const (
 	aheadBlock  = 64 << 10 // bytes of a block that are worth another goroutine
 	aheadPart   = 8 << 10  // bytes resolved before the Filter's place is looked at again
+	aheadStep   = 1 << 10  // bytes from one place that the Filter tells to the next: to tell each line would take 5 % of a hot frame
 	aheadNew    = 256      // new answers in a block, after which the next is expected to have many, too
 	aheadVain   = 32       // addresses in a part, or more, of which none is new: it is in vain
 	aheadWorker = 2        // processors there must be
@@ -55,7 +56,7 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 	if a == nil {
 		a = new(ahead)
-		a.opt, a.cached, a.behind = &f.o, f.cache, &f.asker
+		a.opt, a.cached, a.behind = &f.o, f.cached, &f.asker
 		f.ahead = a
 	}
 	n := f.rendered + a.rendered
@@ -90,7 +91,7 @@ func (a *ahead) take(k cacheKey) (r rendered, ok bool) {
 
 // endAhead waits until nothing is resolved ahead: before what that reads
 // changes, and when its block ends.
-func (f *Filter) endAhead() {
+func (f *lineFilter) endAhead() {
 	if f.ahead != nil {
 		f.ahead.stop.Store(true)
 		f.ahead.ended.Wait()

@@ -101,7 +101,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 	for _, k := range f.ahead.keys {
 		ahead, _ := f.ahead.take(k)
-		if kept, ok := f.cache.get(k); !ok || kept.text != ahead.text || !slices.Equal(kept.cuts, ahead.cuts) {
+		if kept, ok := f.cached.get(k); !ok || kept.text != ahead.text || !slices.Equal(kept.cuts, ahead.cuts) {
 			t.Fatalf("%v: kept is %q, %v, found out ahead %q", k, kept.text, ok, ahead.text)
 		}
 	}
@@ -126,7 +126,7 @@ func TestThatNoSymbolCoversAnAddressIsRemembered(t *testing.T) {
 		if _, n := f.Unresolved(); n != int64(i+1) {
 			t.Errorf("%d elements stayed unresolved, want %d", n, i+1)
 		}
-		r, ok := f.cache.get(f.key(f.last.mod, f.last.rel, exact))
+		r, ok := f.cached.get(f.key(f.last.mod, f.last.rel, exact))
 		if !ok || !r.none || !f.good(&r) {
 			t.Errorf("got %+v, %v", r, ok)
 		}

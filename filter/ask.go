@@ -48,7 +48,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bo
 	}
 	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
 	if form == object {
-		v, err := r.variable(m, l)
+		v, err := r.askVariable(m, l)
 		if err != nil || v.Name == "" {
 			return text, false, err
 		}
@@ -140,7 +140,7 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 	return frames, err
 }
 
-func (r *asker) variable(m *module, l symbolize.Location) (symbolize.Variable, error) {
+func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable, error) {
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
 		r.patience.Await(m.awaited, l, func(ctx context.Context) error {

@@ -9,12 +9,10 @@ import (
 
 const maxStack = 4 << 10 // bytes of the stack that are reported: some 20 calls
 
-// current is the line that lineOf works on, and what a panic there needs to roll back.
-type current struct {
-	text    []byte // nil between lines
-	end     int    // offset behind it in the block, if the line is in a block
-	printed int    // bytes of Filter.out before it
-	sends   int    // Filter.sends before it
+// currentLine is the line that lineOf works on.
+type currentLine struct {
+	text []byte // nil between lines
+	end  int    // offset after it in the block, if the line is in a block
 }
 
 // lines is block, except that a line which panics passes as it is, and the rest of b follows. One
@@ -54,22 +52,16 @@ func (f *Filter) survive(do func(), all int) (end int) {
 			f.diagnose(0, fmt.Sprintf("this line broke symfilter and passes as it is; please report it: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
 		})
 	}()
-	f.current = current{}
+	f.current.text, f.current.end = nil, 0
 	do()
 	return all
 }
 
 // forgetCurrent drops what the current line has printed and remembered.
 func (f *Filter) forgetCurrent() {
-	printed := f.current.printed
-	if f.sends != f.current.sends || f.json != nil {
-		printed = 0 // earlier lines are at the writer, or among the finished objects
-	}
-	f.out = f.out[:min(printed, len(f.out))]
-	if f.json != nil {
-		f.json.records, f.json.size = nil, 0
-	}
-	f.current = current{}
+	f.layout.drop()
+	f.noted.reset()
+	f.current = currentLine{}
 	f.pieces, f.notes = nil, nil
 	f.scan = markup.Scanner{}
 }

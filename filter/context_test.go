@@ -162,7 +162,7 @@ func TestContextIsPlainJSON(t *testing.T) {
 		`"maps":[{"module":0,"start":4096,"end":8191,"mode":5},{"module":1,"start":8192,"end":12287,"offset":16,"mode":6}]},`,
 		`"idle":[{"key":{"base64":"/w=="},"used":4,"modules":[{"id":7,"name":"\u001b[31m ü","build_id":"bb"}],`,
 		`"hexdict":{"lines":1,"prefix":{"base64":"/yA="},"body":" A: 0x1\n"}},{}],`,
-		`"held":{"line":6,"id":1,"adds":true,"raw":"p1 ","before":"p1 ","after":" \n","process":"p1","maps":[{"start":8192,"end":12287,"offset":16,"mode":6}]},`,
+		`"held":{"line":6,"id":1,"adds":true,"raw":"p1 ","before":"p1 ","after":" ","eol":"\n","process":"p1","maps":[{"start":8192,"end":12287,"offset":16,"mode":6}]},`,
 		`"tail":{"text":"p1 unfin"}}`}, "")
 	if d := cmp.Diff(string(f.AppendContext(nil)), want); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
@@ -236,8 +236,8 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range 20 {
-		if got, want := g.processes[fmt.Sprint(p)] != nil, p >= 20-len(g.processes); got != want {
-			t.Errorf("process %d of %d: kept is %v, want %v", p, len(g.processes), got, want)
+		if got, want := g.all[fmt.Sprint(p)] != nil, p >= 20-len(g.all); got != want {
+			t.Errorf("process %d of %d: kept is %v, want %v", p, len(g.all), got, want)
 		}
 	}
 }

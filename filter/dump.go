@@ -29,7 +29,7 @@ type DumpSegment struct {
 
 // dump passes a dumpfile element on with its context, which stays as it is. To
 // build that takes longer than to read the element: not done in vain.
-func (f *Filter) dump(e markup.DumpFile) {
+func (f *lineFilter) dump(e markup.DumpFile) {
 	if f.o.DumpFile == nil || f.dumped {
 		return
 	}

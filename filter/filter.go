@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -12,68 +11,53 @@ import (
 
 // A Filter prints the log that is written to it, symbolized. See the package
 // documentation for what comes out and who may use it.
+//
+// It cuts the stream into lines, and passes those without markup on. A lineFilter does the others:
+// its splitter makes pieces of a line, its resolver answers their addresses from what the process has
+// said, its layout makes text of pieces and answers, and its printer makes a line of the output.
 type Filter struct {
-	w     io.Writer
-	o     Options
-	cache *Cache
-	open  *moduleLine // the module line that still collects its maps
+	lineFilter
+	tail []byte   // the unfinished last line so far
+	long bool     // it is longer than maxLine: what comes goes out uninterpreted
+	sunk sunkLine // the unfinished line of the Sink methods
+}
 
-	process   *process            // whose line is at work
-	processes map[string]*process // all, when the stream has several
-	turn      uint64              // lines that looked for their process
-	began     int                 // weight of the process at work when it came to work
-	grown     int                 // weight that all have gained since evict looked at them
-	openDicts int                 // processes in the middle of a hexdict
-	dumped    bool                // Options.DumpFile wants no more
-
-	notes      []note // footnotes of the current line
-	notePrefix []byte // printed before each
-	looked     int    // values of hexdicts that the current line has ended
-	first      int    // index in pieces of the first element of the current line; -1 without one
-
-	json *jsonOut // nil: the output is text
-
-	out   []byte // printed, not yet at w
-	of    int64  // line of the log that is being printed
-	skip  int    // bytes at the head of out that Flush has passed on already
-	sends int    // times that out was written
-	err   error  // the writer's first; nothing is written behind it
-
-	// The unfinished last line.
-	tail     []byte  // its bytes so far
-	long     bool    // it is longer than maxLine: what comes goes out uninterpreted
-	passed   int     // bytes of tail that Flush has passed on
-	sunk     []piece // the unfinished line of the Sink methods
-	sunkText []byte  // of its pieces
-	sunkSize int
-	sunkPart bool // a part of the line was laid out before: it is too long
-
-	// steps counts the work on lines with marks: bytes scanned, moved and kept, pieces looked at.
-	// Nothing depends on it: tests hold it against the length of the lines. A plain line takes
-	// none.
-	steps int64
-
-	line    int64 // 1-based number of the line at work
-	current current
-	pieces  []piece
-	scan    markup.Scanner
+// A lineFilter filters lines, one at a time.
+type lineFilter struct {
+	o Options
+	splitter
+	processes
 	resolver
-	painter
-	visible visible
+	printing
+
+	line       int64       // number of the current line, from 1
+	current    currentLine // while it is filtered
+	open       *moduleLine // the module line that still collects its maps
+	dumped     bool        // Options.DumpFile wants no more
+	notes      []note      // footnotes of the current line
+	notePrefix []byte      // printed before each
+	looked     int         // values of hexdicts that the current line has ended
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large
 // blocks, and never closes w. With [Options.Emit] w is not used.
 func New(w io.Writer, o Options) *Filter {
-	f := &Filter{w: w, o: o, cache: o.Cache, process: new(process)}
+	f := new(Filter)
+	f.o = o
+	f.output = output{w: w, emit: o.Emit}
+	f.printer, f.part = textPrinter{}, outputChunk
+	f.splitter.color = o.Color
+	f.layout = layout{color: o.Color, terminal: o.Terminal, paint: o.Color == ColorAlways}
 	if o.Output == JSON {
-		f.json = new(jsonOut)
+		f.printer, f.part, f.noted = &jsonPrinter{o.Members}, maxObject, new(noted)
+		f.between = newline
 	}
-	if f.cache == nil {
-		f.cache = NewCache(0)
+	cache := o.Cache
+	if cache == nil {
+		cache = NewCache(0)
 	}
-	f.paint = o.Color == ColorAlways
-	f.resolver.init(&f.o, f.cache)
+	f.resolver.init(&f.o, cache)
+	f.turnTo(new(process))
 	return f
 }
 
@@ -138,7 +122,7 @@ func (f *Filter) Unfinished() bool { return len(f.tail) > f.passed }
 // maps, is kept until it is finished. The command calls it after 100 ms of
 // silence.
 func (f *Filter) Flush() error {
-	if !f.Unfinished() || f.err != nil || f.json != nil || f.openDicts > 0 || f.o.Terminal && cutRune(f.tail) > 0 {
+	if !f.Unfinished() || f.err != nil || f.o.Output == JSON || f.openDicts > 0 || f.o.Terminal && cutRune(f.tail) > 0 {
 		return f.err
 	}
 	f.tokens(f.tail)
@@ -161,9 +145,10 @@ func (f *Filter) Flush() error {
 		f.text(&f.pieces[i])
 	}
 	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
-	n := len(f.out)
+	f.ready = append(f.ready, f.buf[min(f.skip, len(f.buf)):]...)
+	f.passed, f.skip = len(f.tail), len(f.buf)
+	f.buf = f.buf[:0]
 	f.send()
-	f.passed, f.skip = len(f.tail), n
 	return f.err
 }
 
@@ -240,12 +225,14 @@ func (f *Filter) endPassed() {
 func (f *Filter) block(b []byte) {
 	open, esc := -1, len(b)
 	lines := 0 // line ends from at to open
+	told := 0  // the place from which the ahead is told of another
 	if f.o.Color != ColorKeep {
 		esc = -1
 	}
 	for at := 0; at < len(b); {
-		if f.ahead != nil {
+		if f.ahead != nil && at >= told {
 			f.ahead.at.Store(int64(at))
+			told = at + aheadStep
 		}
 		if open < at {
 			n, l := FindOpen(b[at:])
@@ -299,12 +286,12 @@ func (f *Filter) plain(b []byte, lines int) {
 	first := f.line + 1
 	f.printOf(first)
 	f.line += int64(lines)
-	if f.json != nil || f.o.Terminal {
+	if f.o.Output == JSON || f.terminal {
 		f.plainLines(b, first)
 		return
 	}
 	if len(b) < directWrite {
-		f.out = append(f.out, b...)
+		f.ready = append(f.ready, b...)
 		f.sendLarge()
 		return
 	}
@@ -313,11 +300,11 @@ func (f *Filter) plain(b []byte, lines int) {
 }
 
 // lineOf filters one line, with its line end if it has one.
-func (f *Filter) lineOf(b []byte) {
+func (f *lineFilter) lineOf(b []byte) {
 	f.line++
 	f.looked = 0
 	f.printOf(f.line)
-	f.current.text, f.current.printed, f.current.sends = b, len(f.out), f.sends
+	f.current.text = b
 	text, eol := splitLine(b)
 	f.enter(text)
 	switch {
@@ -335,27 +322,6 @@ func (f *Filter) lineOf(b []byte) {
 	f.current.text = nil
 }
 
-// tokens splits text into f.pieces.
-func (f *Filter) tokens(text []byte) {
-	f.pieces = f.pieces[:0]
-	f.steps += int64(len(text))
-	f.scan.Reset(text)
-	for {
-		t, ok := f.scan.Next()
-		if !ok {
-			return
-		}
-		if len(f.pieces) == maxPieces {
-			f.pieces = append(f.pieces, piece{Token: markup.Token{Raw: text[t.Off:], Off: t.Off}})
-			return
-		}
-		if t.Tag == markup.TagSymbol && t.Kind == markup.Elem && literal(t.Fields) {
-			t = markup.Token{Raw: t.Fields, Off: t.Off}
-		}
-		f.pieces = append(f.pieces, piece{Token: t})
-	}
-}
-
 // plainLines is plain for lines that are not passed on as they are. The first is this line of the
 // log.
 func (f *Filter) plainLines(b []byte, first int64) {
@@ -363,159 +329,26 @@ func (f *Filter) plainLines(b []byte, first int64) {
 		f.printOf(first)
 		first++
 		text, eol := splitLine(line)
-		if f.o.Terminal {
-			f.out = f.visible.append(f.out, text, len(eol) > 0)
-			text = nil
+		if f.terminal {
+			f.buf = f.visible.append(f.buf, text, len(eol) > 0)
+			text = f.buf
 		}
-		if f.json == nil {
-			f.out = append(f.out, eol...)
-			f.sendLarge()
-			continue
-		}
+		l := &f.printed
+		*l = outputLine{number: f.of, process: f.process.key, continues: true}
 		for len(text) > maxObject {
 			n := maxObject - cutRune(text[:maxObject])
-			f.out = append(f.out, text[:n]...)
-			f.emit(true)
-			text = text[n:]
+			l.text, text = text[:n], text[n:]
+			f.printLine(l)
 		}
-		f.out = append(f.out, text...)
-		f.emit(len(eol) == 0)
+		l.text, l.eol, l.continues = text, eol, len(eol) == 0
+		f.printLine(l)
+		f.buf = f.buf[:0]
 		f.sendLarge()
 	}
 }
 
-// oneFrame does what tokens does for a line with one backtrace element and no
-// other mark, which most lines with markup are, in a third of the time.
-// Otherwise it reports false and does nothing.
-func (f *Filter) oneFrame(text []byte) bool {
-	if f.o.Color != ColorKeep {
-		return false
-	}
-	open := bytes.Index(text, markupOpen)
-	if open < 0 || bytes.IndexByte(text[:open], esc) >= 0 {
-		return false
-	}
-	frame, n := markup.LeadingBT(text[open:])
-	rest := text[open+n:]
-	if n == 0 || len(rest) > 0 && bytes.Contains(rest, markupOpen) {
-		return false
-	}
-	f.pieces = f.pieces[:0]
-	if open > 0 {
-		f.addPiece().Raw = text[:open]
-	}
-	p := f.addPiece()
-	p.Kind = markup.Elem
-	p.Tag = markup.TagBT
-	p.Raw = text[open : open+n]
-	p.Off = open
-	p.frame = frame
-	p.parsed = true
-	if len(rest) > 0 {
-		p := f.addPiece()
-		p.Raw = rest
-		p.Off = open + n
-	}
-	return true
-}
-
-// addPiece adds an empty piece, which is filled in place: copying pieces shows
-// in the time of a hot frame.
-func (f *Filter) addPiece() *piece {
-	n := len(f.pieces)
-	if n == cap(f.pieces) {
-		f.pieces = slices.Grow(f.pieces, 8)
-	}
-	f.pieces = f.pieces[:n+1]
-	p := &f.pieces[n]
-	*p = piece{}
-	return p
-}
-
-// literal reports whether a symbol with these fields is a [markup.Writer]'s
-// form of text that looks like markup.
-func literal(fields []byte) bool {
-	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
-}
-
-// splitLine returns a line's text and its line end: "\n", "\r\n" or nothing.
-func splitLine(b []byte) (text, eol []byte) {
-	n := len(b)
-	if n > 0 && b[n-1] == '\n' {
-		n--
-		if n > 0 && b[n-1] == '\r' {
-			n--
-		}
-	}
-	return b[:n], b[n:]
-}
-
-// sendLarge writes what is printed when it is much, and reports whether
-// nothing of the line at work is left.
-func (f *Filter) sendLarge() bool {
-	switch {
-	case f.json == nil && len(f.out) >= outputChunk:
-		f.send()
-	case f.json != nil && (len(f.out) >= maxObject || f.json.size >= maxElements):
-		f.emit(true)
-	case f.json != nil && len(f.json.lines) >= outputChunk:
-		f.send()
-		return false
-	default:
-		return false
-	}
-	return true
-}
-
-// send writes what is printed, but for what Flush has passed on already.
-func (f *Filter) send() {
-	f.sends++
-	if f.json != nil {
-		f.write(f.json.lines)
-		f.json.lines = f.json.lines[:0]
-		return
-	}
-	if n := min(f.skip, len(f.out)); n > 0 {
-		f.skip -= n
-		f.write(f.out[n:])
-	} else {
-		f.write(f.out)
-	}
-	f.out = f.out[:0]
-	if cap(f.out) > 4*outputChunk {
-		f.out = nil
-	}
-}
-
-// printOf notes of which line of the log the output that follows is made. With Options.Emit it sends
-// what was made of another line.
-func (f *Filter) printOf(line int64) {
-	if f.of == line {
-		return
-	}
-	if f.o.Emit != nil {
-		f.send()
-	}
-	f.of = line
-}
-
-func (f *Filter) write(b []byte) {
-	if len(b) == 0 || f.err != nil {
-		return
-	}
-	if f.o.Emit != nil {
-		f.err = f.o.Emit(f.of, b)
-		return
-	}
-	if n, err := f.w.Write(b); err != nil {
-		f.err = err
-	} else if n != len(b) {
-		f.err = io.ErrShortWrite
-	}
-}
-
 // diagnose reports what was wrong with the element at byte off of the line.
-func (f *Filter) diagnose(off int, message string) {
+func (f *lineFilter) diagnose(off int, message string) {
 	if f.o.Diagnose != nil {
 		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})
 	}

@@ -30,7 +30,7 @@ const (
 
 // findDict begins a hexdict if one opens in the line at work that this line
 // does not end. Nothing behind it is interpreted.
-func (f *Filter) findDict(text []byte) {
+func (f *lineFilter) findDict(text []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Text || p.Tag != markup.TagHexDict || p.Err != nil {
@@ -52,29 +52,8 @@ func (f *Filter) findDict(text []byte) {
 	}
 }
 
-// prefixOf returns the text before a hexdict of the line at work, to be
-// repeated before its footnotes; nothing where that is no log prefix.
-func (f *Filter) prefixOf(to *piece) []byte {
-	if !f.standsAlone(to) {
-		return nil
-	}
-	var b []byte
-	for i := range f.pieces {
-		p := &f.pieces[i]
-		if p == to {
-			break
-		}
-		if p.Kind == markup.Elem || len(b)+len(p.Raw) > maxRepeat {
-			return nil
-		}
-		b = append(b, p.Raw...)
-	}
-	f.steps += int64(len(b))
-	return b
-}
-
 // dictLine makes the pieces of a line that comes while a hexdict is open.
-func (f *Filter) dictLine(text []byte) {
+func (f *lineFilter) dictLine(text []byte) {
 	end := f.inDict(text)
 	switch {
 	case end < 0:
@@ -99,7 +78,7 @@ func (f *Filter) dictLine(text []byte) {
 // inDict takes in a line that comes while a hexdict is open. It returns where
 // in text the dict ends, 0 when all of text belongs to it, and -1 when the
 // dict was none: what follows is interpreted as ever.
-func (f *Filter) inDict(text []byte) int {
+func (f *lineFilter) inDict(text []byte) int {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
 	open := bytes.Index(text, markupOpen)
@@ -120,7 +99,7 @@ func (f *Filter) inDict(text []byte) int {
 	return brace + 3
 }
 
-func (f *Filter) closeDict() *openDict {
+func (f *lineFilter) closeDict() *openDict {
 	d := f.process.hex
 	f.process.hex = nil
 	f.openDicts--
@@ -136,57 +115,44 @@ type note struct {
 
 // footnotes resolves what d holds; the notes are printed when the line at
 // work has ended.
-func (f *Filter) footnotes(d *openDict) {
+func (f *lineFilter) footnotes(d *openDict) {
 	if f.notes == nil {
 		f.notePrefix = d.prefix
 	}
-	var object []byte
-	if f.json != nil {
-		object = append(object, `{"tag":"hexdict","values":[`...)
-	}
-	first := true
+	var values []dictValue
 	f.steps += int64(len(d.body))
 	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
-		var a *answer
-		known := false
+		v := dictValue{key: p.Key, value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
-			a, known = f.pointed(p.Value)
-		}
-		if known && a.knows {
-			f.notes = append(f.notes, note{p.Key, p.Value, *a})
-		}
-		if f.json != nil {
-			if !first {
-				object = append(object, ',')
+			var a *answer
+			if a, v.known = f.pointed(p.Value); v.known {
+				v.answer = *a
 			}
-			first = false
-			object = appendField(append(object, '{'), "key", p.Key)
-			object = appendAddress(object, "value", p.Value)
-			if known {
-				object = appendAnswer(object, a)
-			}
-			object = append(object, '}')
+		}
+		if v.known && v.answer.knows {
+			f.notes = append(f.notes, note{p.Key, p.Value, v.answer})
+		}
+		if f.noted != nil {
+			values = append(values, v)
 		}
 	}
-	if f.json != nil {
-		f.record(append(object, "]}"...))
-	}
+	f.note(element{tag: markup.TagHexDict, values: values})
 }
 
 // pointed resolves a value that may be an address: code where the map is
 // executable, data elsewhere. A value outside any map is just a number.
-func (f *Filter) pointed(value uint64) (a *answer, known bool) {
-	v := f.process.space.find(value)
+func (r *resolver) pointed(value uint64) (a *answer, known bool) {
+	v := r.space.find(value)
 	if v.mod == nil {
 		return a, false
 	}
-	failed := f.failed // a number that looks like an address is not an unresolved element
+	failed := r.failed // a number that looks like an address is not an unresolved element
 	if v.mode&markup.Exec != 0 {
-		a = f.code(value, exact)
+		a = r.code(value, exact)
 	} else {
-		a = f.data(value)
+		a = r.data(value)
 	}
-	f.failed = failed
+	r.failed = failed
 	return a, true
 }
 
@@ -194,7 +160,7 @@ func (f *Filter) pointed(value uint64) (a *answer, known bool) {
 // ended, each on a line of its own:
 //
 //	[1] RIP 0x6ee17076fb80 → main main.c:7
-func (f *Filter) printNotes(eol []byte) {
+func (f *lineFilter) printNotes(eol []byte) {
 	if len(eol) == 0 {
 		eol = newline
 	}
@@ -216,26 +182,5 @@ func (f *Filter) printNotes(eol []byte) {
 		f.value("0x" + strconv.FormatUint(n.value, 16))
 		f.mark(" → ")
 		f.where(&n.answer)
-	}
-}
-
-// where prints what a footnote's value points to.
-func (f *Filter) where(a *answer) {
-	if a.text.data() != "" {
-		f.value(a.text.data())
-		return
-	}
-	for i := range a.text.cuts {
-		t := a.text.frame(i)
-		if i > 0 {
-			f.mark(" inlined into ")
-		}
-		f.value(t.name)
-		if t.file != "" {
-			f.mark(" ")
-			f.value(t.file)
-			f.mark(":")
-			f.value(t.line)
-		}
 	}
 }

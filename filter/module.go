@@ -24,16 +24,16 @@ type moduleLine struct {
 	adds   bool  // its maps come when the module's own line is out: "adds" instead of the build ID
 	maps   []interval
 	shown  map[interval]bool // maps, once one of them is repeated
-	at     int               // in Filter.out, where the brackets will be; for as long as its own line is the current one
+	at     int               // in layout.buf, where the brackets will be; for as long as its own line is the current one
 	raw    []byte            // what the log had before the line's first element
 	merges bool              // later lines may merge
 	before []byte            // as printed
-	after  []byte            // as printed, line end included
-	state  sgr.State         // the log's colour where the brackets stand
+	after  []byte            // as printed
+	eol    []byte
+	state  sgr.State // the log's colour where the brackets stand
 
-	// For JSON: what the line's object holds besides.
 	process string
-	records []record
+	records []record // of all elements of the line
 }
 
 // maxMerged is how many maps one line collects; a log that repeats a map for
@@ -41,14 +41,13 @@ type moduleLine struct {
 const maxMerged = 1024
 
 // contextual prints a line that holds reset, module or mmap elements.
-func (f *Filter) contextual(eol []byte) {
+func (f *lineFilter) contextual(eol []byte) {
 	f.endAhead()
 	if f.merge() {
 		return
 	}
 	f.closeModule()
-	start := len(f.out) // of the line
-	shown := false      // something other than blanks is on the line
+	shown := false // something other than blanks is on the line
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -58,16 +57,16 @@ func (f *Filter) contextual(eol []byte) {
 		}
 		switch p.Tag {
 		case markup.TagReset:
-			start = f.settleModule(start)
+			f.settleModule()
 			if f.process.space.known() {
 				f.bracketed(p)
-				f.recordTag(markup.TagReset)
+				f.note(element{tag: markup.TagReset})
 				shown = true
 			}
 			f.process.space.reset()
 			f.forgetRecent()
 		case markup.TagModule:
-			start = f.settleModule(start)
+			f.settleModule()
 			if mod, ok := f.define(p); ok {
 				f.beginModule(mod, false)
 			} else {
@@ -81,57 +80,49 @@ func (f *Filter) contextual(eol []byte) {
 				shown = true
 				break
 			}
-			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.out[f.open.at:], " \t")) > 0 {
-				start = f.settleModule(start)
+			if f.open == nil || f.open.mod != v.mod || len(bytes.Trim(f.buf[f.open.at:], " \t")) > 0 {
+				f.settleModule()
 				f.beginModule(v.mod, true)
 			}
-			f.out = f.out[:f.open.at]
+			f.buf = f.buf[:f.open.at]
 			f.open.maps = append(f.open.maps, v)
 		default:
-			start = f.settleModule(start)
+			f.settleModule()
 			f.presentation(p)
 			shown = true
 		}
-		if f.open == nil && f.sendLarge() {
-			start = 0
+		if f.open == nil {
+			f.printLarge()
 		}
 	}
-	f.endContextual(start, shown, eol)
+	f.endContextual(shown, eol)
 }
 
-// endContextual ends a contextual line that was printed to out[start:].
-func (f *Filter) endContextual(start int, shown bool, eol []byte) {
+// endContextual ends a contextual line. shown reports whether it has anything to show.
+func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {
 	case m != nil && f.o.OmitModuleLines && !f.shows():
 		f.open = nil
-		f.dropLine(start)
+		f.dropLine()
 	case m != nil:
 		f.endText(eol)
-		f.holdModule(m, start)
-		m.process = f.process.key
-		if f.json != nil {
-			m.records = f.json.records
-			f.json.records, f.json.size = nil, 0
-		}
-		if m.merges = f.passed == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && f.heldBytes(m) <= maxOpenLine; !m.merges {
+		f.holdModule(m, eol)
+		if m.merges = f.passed == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && m.heldBytes() <= maxOpenLine; !m.merges {
 			f.closeModule()
 		}
 	case shown || f.passed > 0:
 		f.endLine(eol)
 	default:
-		f.dropLine(start)
+		f.dropLine()
 	}
 }
 
 // heldBytes returns how many bytes of the output wait for further maps of m.
-func (f *Filter) heldBytes(m *moduleLine) int {
+func (m *moduleLine) heldBytes() int {
 	n := len(m.before) + len(m.after)
-	if f.json != nil {
-		n += len(f.out)
-	}
 	for _, r := range m.records {
-		n += len(r.json)
+		n += len(r.made)
 		if r.module != nil && r.module != m {
 			n += r.module.recordSize()
 		}
@@ -144,7 +135,7 @@ func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.
 
 // shows reports whether a line without its module lines says anything: text
 // between or behind its elements. A log prefix alone does not.
-func (f *Filter) shows() bool {
+func (f *lineFilter) shows() bool {
 	if f.passed > 0 {
 		return true
 	}
@@ -166,17 +157,14 @@ func (f *Filter) shows() bool {
 }
 
 // dropLine takes a line back that has nothing to show.
-func (f *Filter) dropLine(start int) {
-	f.out = f.out[:start]
-	f.state, f.cur = sgr.State{}, sgr.State{}
-	if f.json != nil {
-		f.json.records, f.json.size = f.json.records[:0], 0
-	}
+func (f *lineFilter) dropLine() {
+	f.layout.drop()
+	f.noted.reset()
 }
 
 // merge adds the maps of the line at work to the open module line if the line
 // merges into it; then nothing of the line is printed.
-func (f *Filter) merge() bool {
+func (f *lineFilter) merge() bool {
 	m := f.open
 	if m == nil || !m.merges || f.passed > 0 || len(m.maps)+len(f.pieces) > maxMerged {
 		return false
@@ -261,51 +249,39 @@ func equalButDigits(a, b []byte) bool {
 func digit(c byte) bool { return c-'0' < 10 }
 
 // beginModule opens a module line at the end of what is printed of the current line.
-func (f *Filter) beginModule(mod *module, adds bool) {
+func (f *lineFilter) beginModule(mod *module, adds bool) {
 	if f.paint {
 		f.pen(f.state)
 	}
-	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.out)}
+	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
-	f.recordModule(m)
+	f.note(element{module: m})
 }
 
 // settleModule prints the brackets of a module of the current line, because an element follows
 // that is not one of its maps. Only the text since the module is moved: a line of many modules
-// must not be copied for each. It returns where the current line, out[start:], begins now: what is
-// long goes out.
-func (f *Filter) settleModule(start int) int {
+// must not be copied for each. What is long is printed.
+func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
-		return start
+		return
 	}
 	f.open = nil
-	since := bytes.Clone(f.out[m.at:])
+	since := bytes.Clone(f.buf[m.at:])
 	f.steps += int64(len(since))
-	f.out = f.out[:m.at]
+	f.buf = f.buf[:m.at]
 	f.printModule(m)
-	f.out = append(f.out, since...)
-	if f.json != nil {
-		f.json.size += m.recordSize()
-	}
-	if f.sendLarge() {
-		return 0
-	}
-	return start
+	f.buf = append(f.buf, since...)
+	f.noted.grow(m.recordSize())
+	f.printLarge()
 }
 
-// holdModule takes the current line, out[start:], back until m has all its maps. A long beginning
-// of it stays printed.
-func (f *Filter) holdModule(m *moduleLine, start int) {
-	f.steps += int64(len(f.out) - start)
-	m.after = bytes.Clone(f.out[m.at:])
-	f.out = f.out[:m.at]
-	if m.at-start <= maxRepeat {
-		passed := min(f.skip, m.at-start) // by Flush
-		f.skip -= passed
-		m.before = bytes.Clone(f.out[start+passed:])
-		f.out = f.out[:start]
-	}
+// holdModule takes the current line back until m has all its maps.
+func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
+	f.steps += int64(len(f.buf))
+	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
+	f.buf = f.buf[:0]
+	m.process, m.records = f.process.key, f.noted.take()
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break
@@ -335,7 +311,7 @@ func (m *moduleLine) add(v interval, repeated bool) {
 
 // closeModule prints the open module line, if there is one: something follows
 // that is not part of it.
-func (f *Filter) closeModule() {
+func (f *lineFilter) closeModule() {
 	m := f.open
 	if m == nil {
 		return
@@ -343,21 +319,18 @@ func (f *Filter) closeModule() {
 	f.open = nil
 	current := f.of
 	f.printOf(m.line)
-	f.out = append(f.out, m.before...)
+	f.buf = append(f.buf, m.before...)
 	f.printModule(m)
-	f.out = append(f.out, m.after...)
-	if f.json != nil {
-		f.json.emit(f.out, m.records, m.process, f.members(m.line), false)
-		f.out = f.out[:0]
-		f.json.size = 0
-	}
+	f.buf = append(f.buf, m.after...)
+	f.printLine(&outputLine{number: m.line, process: m.process, text: f.buf, eol: m.eol, records: m.records})
+	f.buf = f.buf[:0]
 	f.printOf(current)
 	f.sendLarge()
 }
 
 // printModule prints the brackets of m. The log's colour at work is not
 // touched: m has its own.
-func (f *Filter) printModule(m *moduleLine) {
+func (f *lineFilter) printModule(m *moduleLine) {
 	if f.o.OmitModuleLines {
 		return
 	}
@@ -397,7 +370,7 @@ func (f *Filter) printModule(m *moduleLine) {
 
 // define takes in a module element. It reports false when the element must
 // be shown as it came.
-func (f *Filter) define(p *piece) (*module, bool) {
+func (f *lineFilter) define(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
 		return nil, false // the scanner has said so
@@ -422,7 +395,7 @@ func (f *Filter) define(p *piece) (*module, bool) {
 
 // load takes in a mmap element, as define does a module. known says that it
 // repeats what is mapped already.
-func (f *Filter) load(p *piece) (v interval, known, ok bool) {
+func (f *lineFilter) load(p *piece) (v interval, known, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {
 		return interval{}, false, false

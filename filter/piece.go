@@ -1,10 +1,6 @@
 package filter
 
-import (
-	"bytes"
-
-	"github.com/symfilter/symfilter/markup"
-)
+import "github.com/symfilter/symfilter/markup"
 
 // piece is a part of a line: a token of its text, or an element that came
 // typed through the Sink methods.
@@ -13,12 +9,6 @@ type piece struct {
 	elem   markup.Element // typed; nil: the token's fields are to be parsed
 	frame  markup.BT      // a backtrace element that was parsed already
 	parsed bool           // frame is set
-}
-
-// blank reports whether a piece that is no element shows nothing. A colour
-// sequence that passes as it came does: what it sets lasts beyond its line.
-func (f *Filter) blank(p *piece) bool {
-	return p.Kind == markup.SGR && f.o.Color != ColorKeep || len(bytes.Trim(p.Raw, " \t")) == 0
 }
 
 // appendRaw appends the element as markup.

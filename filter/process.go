@@ -14,6 +14,23 @@ type process struct {
 	Context
 }
 
+// processes are those of one stream.
+type processes struct {
+	process   *process            // of the current line
+	all       map[string]*process // nil if the stream has one
+	turn      uint64              // lines that looked for their process
+	began     int                 // weight of the current process when it became that
+	grown     int                 // weight that all have gained since evict looked at them
+	openDicts int                 // processes in the middle of a hexdict
+}
+
+// turnTo makes p the current process.
+func (f *lineFilter) turnTo(p *process) {
+	f.process, f.processKey = p, p.key
+	f.space = &p.space
+	f.forgetRecent()
+}
+
 // Limits of the processes of one stream, which the markup format asks to keep
 // apart.
 const (
@@ -51,7 +68,7 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 }
 
 // enter makes the process of a line the one at work.
-func (f *Filter) enter(text []byte) {
+func (f *lineFilter) enter(text []byte) {
 	if f.o.ProcessKey == nil {
 		return
 	}
@@ -74,19 +91,19 @@ func (f *Filter) enter(text []byte) {
 
 // change makes the process with a key the one at work. The first process of
 // all has no key: it is that of lines without one.
-func (f *Filter) change(key string) {
-	if f.processes == nil {
-		f.processes = map[string]*process{f.process.key: f.process}
+func (f *lineFilter) change(key string) {
+	if f.all == nil {
+		f.all = map[string]*process{f.process.key: f.process}
 	}
-	f.forgetRecent()
-	p := f.processes[key]
+	p := f.all[key]
 	if p == nil {
 		p = &process{key: key}
-		f.processes[key] = p
+		f.all[key] = p
 	}
 	f.grown += max(0, f.process.space.weight()-f.began)
-	f.process, f.began = p, p.space.weight()
-	if len(f.processes) > maxProcesses || f.grown > maxHeld/4 {
+	f.turnTo(p)
+	f.began = p.space.weight()
+	if len(f.all) > maxProcesses || f.grown > maxHeld/4 {
 		f.grown = 0
 		f.evict()
 	}
@@ -95,10 +112,10 @@ func (f *Filter) change(key string) {
 // evict forgets the processes that were idle longest when there are too many,
 // or they hold too much: down to three quarters, because each time costs a
 // look at all of them.
-func (f *Filter) evict() {
-	idle := make([]*process, 0, len(f.processes))
+func (f *processes) evict() {
+	idle := make([]*process, 0, len(f.all))
 	held := 0
-	for _, p := range f.processes {
+	for _, p := range f.all {
 		if p != f.process {
 			idle = append(idle, p)
 			held += p.space.weight()
@@ -109,13 +126,13 @@ func (f *Filter) evict() {
 	}
 	slices.SortFunc(idle, func(a, b *process) int { return cmp.Compare(a.used, b.used) })
 	for _, p := range idle {
-		if len(f.processes) <= maxProcesses/4*3 && held <= maxHeld/4*3 {
+		if len(f.all) <= maxProcesses/4*3 && held <= maxHeld/4*3 {
 			return
 		}
 		if p.hex != nil {
 			f.openDicts--
 		}
 		held -= p.space.weight()
-		delete(f.processes, p.key)
+		delete(f.all, p.key)
 	}
 }

@@ -49,11 +49,11 @@ func TestProcessesAreBounded(t *testing.T) {
 	for i := range 5 * maxProcesses {
 		fmt.Fprintf(f, "%d {{{module:0:a:elf:aa}}}\n%d {{{hexdict:\n", i, i)
 	}
-	if len(f.processes) > maxProcesses {
-		t.Errorf("%d contexts, want at most %d", len(f.processes), maxProcesses)
+	if len(f.all) > maxProcesses {
+		t.Errorf("%d contexts, want at most %d", len(f.all), maxProcesses)
 	}
 	if f.openDicts > maxProcesses {
-		t.Errorf("%d open hexdicts in %d contexts", f.openDicts, len(f.processes))
+		t.Errorf("%d open hexdicts in %d contexts", f.openDicts, len(f.all))
 	}
 	// The contexts of the latest are kept, those of the oldest are not.
 	var b strings.Builder
@@ -78,7 +78,7 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 		log.Reset()
 	}
 	held := 0
-	for _, p := range f.processes {
+	for _, p := range f.all {
 		held += p.space.n
 	}
 	if held > maxHeld/4*5+maxMaps {

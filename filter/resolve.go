@@ -44,6 +44,7 @@ func lookupOfFrame(e markup.BT) lookup {
 // symbolizer, with the stream's patience.
 type resolver struct {
 	asker
+	space   *space // of the current process
 	ahead   *ahead // nil: not needed so far
 	now     int64  // Unix nanoseconds, when the block at work came
 	missing map[cacheModule]*Unresolved
@@ -114,20 +115,20 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 
 // code resolves a code address of the process. The answer is good until the
 // next one.
-func (f *Filter) code(addr uint64, form lookup) *answer {
-	slot := f.recent.slot(addr, form)
-	if slot.addr == addr && slot.form == form && slot.epoch == f.recent.epoch && f.good(&slot.text) {
+func (r *resolver) code(addr uint64, form lookup) *answer {
+	slot := r.recent.slot(addr, form)
+	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.good(&slot.text) {
 		return &slot.answer
 	}
-	if turns := f.cache.turns.Load(); turns != f.recent.turns {
-		f.recent = recent{epoch: 1, turns: turns}
-		slot = f.recent.slot(addr, form)
+	if turns := r.cached.turns.Load(); turns != r.recent.turns {
+		r.recent = recent{epoch: 1, turns: turns}
+		slot = r.recent.slot(addr, form)
 	}
-	f.last = f.codeOf(addr, form)
-	if f.last.knows {
-		*slot = recentSlot{f.recent.epoch, form, addr, f.last}
+	r.last = r.codeOf(addr, form)
+	if r.last.knows {
+		*slot = recentSlot{r.recent.epoch, form, addr, r.last}
 	}
-	return &f.last
+	return &r.last
 }
 
 // good reports whether an answer is still the best there is to know.
@@ -144,25 +145,25 @@ func (r *resolver) clock() int64 {
 }
 
 // forgetRecent is called when the space changes.
-func (f *Filter) forgetRecent() {
-	if f.recent.epoch++; f.recent.epoch == 0 {
-		f.recent = recent{epoch: 1, turns: f.recent.turns}
+func (r *resolver) forgetRecent() {
+	if r.recent.epoch++; r.recent.epoch == 0 {
+		r.recent = recent{epoch: 1, turns: r.recent.turns}
 	}
 }
 
 // codeOf resolves the address anew.
-func (f *Filter) codeOf(addr uint64, form lookup) answer {
-	space := &f.process.space
+func (r *resolver) codeOf(addr uint64, form lookup) answer {
+	space := r.space
 	here, back := space.find(addr), interval{}
 	if form != exact && addr > 0 {
 		back = space.find(addr - 1)
 	}
 	a, form := lookUp(here, back, addr, form)
 	if a.mod == nil {
-		f.failed++
+		r.failed++
 		return a
 	}
-	f.answer(&a, form)
+	r.answer(&a, form)
 	if form != exact && (!a.knows || a.text.back) {
 		a.addr, a.rel = a.addr-1, a.rel-1
 	}
@@ -196,16 +197,16 @@ func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
 }
 
 // data resolves a data address of the process.
-func (f *Filter) data(addr uint64) *answer {
-	a := &f.last
+func (r *resolver) data(addr uint64) *answer {
+	a := &r.last
 	*a = answer{addr: addr}
-	v := f.process.space.find(addr)
+	v := r.space.find(addr)
 	if v.mod == nil {
-		f.failed++
+		r.failed++
 		return a
 	}
 	a.mod, a.rel = v.mod, v.at(addr)
-	f.answer(a, object)
+	r.answer(a, object)
 	return a
 }
 
@@ -223,12 +224,12 @@ func (r *resolver) answer(a *answer, form lookup) {
 		r.cached.put(key, rendered{none: true, until: r.clock() + int64(noneFor)})
 	}
 	if !a.knows {
-		r.note(m, a.err)
+		r.miss(m, a.err)
 	}
 }
 
-// note remembers that an element in m stayed unresolved.
-func (r *resolver) note(m *module, err error) {
+// miss remembers that an element in m stayed unresolved.
+func (r *resolver) miss(m *module, err error) {
 	r.failed++
 	k := cacheModule{m.buildID, m.name}
 	u := r.missing[k]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/checkpoint"
+	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -47,12 +48,11 @@ type savedLine struct {
 	Raw     checkpoint.Text                  `json:"raw,omitempty"`
 	Before  checkpoint.Text                  `json:"before,omitempty"`
 	After   checkpoint.Text                  `json:"after,omitempty"`
+	EOL     checkpoint.Text                  `json:"eol,omitempty"`
 	Color   checkpoint.Text                  `json:"color,omitempty"` // a sequence that leads to it from none
 	Process checkpoint.Text                  `json:"process,omitempty"`
 	Maps    checkpoint.List[savedRange]      `json:"maps,omitempty"`
-	JSON    bool                             `json:"json,omitempty"`    // the line is to be an object
-	Out     checkpoint.Text                  `json:"out,omitempty"`     // with JSON: the text before Before
-	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // with JSON: the elements of the line; null for its module
+	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // for JSON: the elements of the line; null for its module
 }
 
 // A savedTail is the unfinished last line.
@@ -101,7 +101,7 @@ func (p *process) saved() savedProcess {
 // savedIdle returns the processes other than the current one, as far as their budget reaches.
 func (f *Filter) savedIdle() (all []json.RawMessage) {
 	var idle []*process
-	for _, p := range f.processes {
+	for _, p := range f.all {
 		if p != f.process {
 			idle = append(idle, p)
 		}
@@ -123,24 +123,17 @@ func (f *Filter) savedIdle() (all []json.RawMessage) {
 // savedOpen returns the module line that collects its maps.
 func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
-		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after,
+		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after, EOL: m.eol,
 		Color: sgr.AppendTransition(nil, sgr.State{}, m.state), Process: checkpoint.Text(m.process),
-		JSON: f.json != nil,
-	}
-	if s.JSON {
-		s.Out = f.out
 	}
 	for _, v := range m.maps {
 		s.Maps = append(s.Maps, v.saved())
 	}
 	for _, r := range m.records {
-		switch {
-		case r.module == m:
-			r.json = nil
-		case r.module != nil:
-			r.json = appendModule(nil, r.module)
+		if r.module != nil && r.module != m {
+			appendModule((*jsonout.Buffer)(&r.made), r.module)
 		}
-		s.Records = append(s.Records, r.json)
+		s.Records = append(s.Records, r.made)
 	}
 	return s
 }
@@ -156,7 +149,7 @@ var errNotNew = errors.New("the filter has seen lines already")
 // Without [Options.ProcessKey] only the lines that had no key are restored.
 func (f *Filter) Restore(context []byte) error {
 	err := errNotNew
-	if f.line == 0 && !f.Unfinished() && !f.long && f.open == nil && len(f.sunk) == 0 {
+	if f.line == 0 && !f.Unfinished() && !f.long && f.open == nil && len(f.sunk.pieces) == 0 {
 		err = f.restore(context)
 	}
 	if err != nil {
@@ -200,8 +193,10 @@ func (f *Filter) restore(context []byte) error {
 		f.tail, f.passed, f.skip = t.Text, t.Passed, t.Skip
 	}
 	f.line, f.turn = s.Line, s.Turn
-	if f.open = open; open != nil {
-		f.restoreOpen(s.Held)
+	if f.open = open; open != nil && f.noted == nil { // the output may be another than the line was held for
+		open.records = nil
+	} else if open != nil && len(open.records) == 0 {
+		open.records = []record{{module: open}}
 	}
 	f.restoreProcesses(processes, s.Grown, s.Began)
 	return nil
@@ -241,10 +236,10 @@ func (s *savedFilter) processes() ([]*process, error) {
 // line returns the module line that l is the form of, whose module s has.
 func (l *savedLine) line(s *space) (*moduleLine, error) {
 	m := &moduleLine{
-		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After,
+		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After, eol: l.EOL,
 		state: sgr.State{}.Apply(l.Color), process: string(l.Process),
 	}
-	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After)+len(l.Out) > maxOpenLine || len(l.Process) > maxKey || len(l.Maps) > maxMerged {
+	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After) > maxOpenLine || len(l.EOL) > 2 || len(l.Process) > maxKey || len(l.Maps) > maxMerged {
 		return nil, checkpoint.Damaged("the held line of module %d is not one that is held", l.ID)
 	}
 	for _, r := range l.Maps {
@@ -258,7 +253,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 		case string(object) == "null":
 			m.records = append(m.records, record{module: m})
 		case object[0] == '{':
-			m.records = append(m.records, record{json: object})
+			m.records = append(m.records, record{made: object})
 		default:
 			return nil, checkpoint.Damaged("the element %.20q of the held line is not an object", object)
 		}
@@ -266,43 +261,27 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 	return m, nil
 }
 
-// restoreOpen makes the held line fit the Filter's output, which may be another
-// than that it was held for.
-func (f *Filter) restoreOpen(l *savedLine) {
-	m := f.open
-	switch {
-	case f.json != nil && !l.JSON:
-		m.after, _ = splitLine(m.after)
-		m.records = []record{{module: m}}
-	case f.json == nil && l.JSON:
-		m.before = append(bytes.Clone(l.Out), m.before...)
-		m.after = append(m.after, '\n')
-		m.records = nil
-	case f.json != nil:
-		f.out = l.Out
-	}
-}
-
 // restoreProcesses makes processes those of the Filter, the first the current one.
 func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 	if f.o.ProcessKey == nil {
 		for _, p := range processes {
 			if p.key == "" {
-				f.process = p
+				f.turnTo(p)
 			}
 		}
 		processes = []*process{f.process}
 	} else {
-		f.process, f.grown, f.began = processes[0], grown, began
-		f.processes = make(map[string]*process)
+		f.turnTo(processes[0])
+		f.grown, f.began = grown, began
+		f.all = make(map[string]*process)
 		for _, p := range processes {
-			f.processes[p.key] = p
+			f.all[p.key] = p
 		}
 		f.evict()
 	}
 	now := time.Now()
 	for _, p := range processes {
-		if p.hex != nil && (f.processes == nil || f.processes[p.key] == p) {
+		if p.hex != nil && (f.all == nil || f.all[p.key] == p) {
 			f.openDicts++
 		}
 		for _, id := range p.space.ids() {

@@ -12,7 +12,7 @@ import (
 //
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
-	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk) == 0 && !f.sunkPart && f.o.Color == ColorKeep {
+	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part && f.o.Color == ColorKeep {
 		f.plain(p[:i], bytes.Count(p[:i], newline))
 		p = p[i:]
 	}
@@ -37,11 +37,19 @@ func (f *Filter) Element(e markup.Element) error {
 		f.sink([]byte(s.Name))
 		return f.err
 	}
-	f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Elem, Tag: tagOf(e)}, elem: e})
-	if f.sunkSize += minPiece; f.sunkSize > maxLine {
+	f.sunk.pieces = append(f.sunk.pieces, piece{Token: markup.Token{Kind: markup.Elem, Tag: tagOf(e)}, elem: e})
+	if f.sunk.size += minPiece; f.sunk.size > maxLine {
 		f.endSunk(nil)
 	}
 	return f.err
+}
+
+// sunkLine is the unfinished line of the Sink methods.
+type sunkLine struct {
+	pieces []piece
+	text   []byte // of the pieces
+	size   int
+	part   bool // a part of the line was laid out before: it is too long
 }
 
 // minPiece is what an element counts towards maxLine.
@@ -51,32 +59,32 @@ const minPiece = 16
 // in parts.
 func (f *Filter) sink(p []byte) {
 	if len(p) > 0 {
-		n := len(f.sunkText)
-		f.sunkText = append(f.sunkText, p...)
-		f.sunk = append(f.sunk, piece{Token: markup.Token{Kind: markup.Text, Raw: f.sunkText[n:len(f.sunkText):len(f.sunkText)]}})
+		n := len(f.sunk.text)
+		f.sunk.text = append(f.sunk.text, p...)
+		f.sunk.pieces = append(f.sunk.pieces, piece{Token: markup.Token{Kind: markup.Text, Raw: f.sunk.text[n:len(f.sunk.text):len(f.sunk.text)]}})
 	}
-	if f.sunkSize += len(p); f.sunkSize > maxLine {
+	if f.sunk.size += len(p); f.sunk.size > maxLine {
 		f.endSunk(nil)
 	}
 }
 
 // endSunk lays out the line that came through the Sink methods.
 func (f *Filter) endSunk(eol []byte) {
-	if len(f.sunk) == 0 && len(eol) == 0 {
+	if len(f.sunk.pieces) == 0 && len(eol) == 0 {
 		return
 	}
-	if !f.sunkPart {
+	if !f.sunk.part {
 		f.line++
 	}
 	f.printOf(f.line)
 	f.now, f.looked = 0, 0
-	f.sunkPart = len(eol) == 0
-	f.pieces = append(f.pieces[:0], f.sunk...)
-	clear(f.sunk)
-	f.sunk, f.sunkSize = f.sunk[:0], 0
+	f.sunk.part = len(eol) == 0
+	f.pieces = append(f.pieces[:0], f.sunk.pieces...)
+	clear(f.sunk.pieces)
+	f.sunk.pieces, f.sunk.size = f.sunk.pieces[:0], 0
 	f.linePieces(eol)
-	if f.sunkText = f.sunkText[:0]; cap(f.sunkText) > outputChunk {
-		f.sunkText = nil
+	if f.sunk.text = f.sunk.text[:0]; cap(f.sunk.text) > outputChunk {
+		f.sunk.text = nil
 	}
 	f.sendLarge()
 }

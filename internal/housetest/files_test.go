@@ -326,3 +326,54 @@ func TestEveryDecisionNamesItsTest(t *testing.T) {
 		t.Errorf("only %d decisions", rows)
 	}
 }
+
+// A type that does many things is split into owners of one thing each.
+func TestTypesAreSmall(t *testing.T) {
+	const maxMethods, maxFields = 35, 20
+	for _, room := range []string{"filter"} {
+		methods, fields := map[string]int{}, map[string]int{}
+		for _, name := range committed(t) {
+			if path.Dir(name) != room || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					if n.Recv != nil {
+						of := n.Recv.List[0].Type
+						if star, ok := of.(*ast.StarExpr); ok {
+							of = star.X
+						}
+						if of, ok := of.(*ast.Ident); ok {
+							methods[of.Name]++
+						}
+					}
+				case *ast.TypeSpec:
+					if s, ok := n.Type.(*ast.StructType); ok {
+						for _, f := range s.Fields.List {
+							fields[n.Name.Name] += max(len(f.Names), 1)
+						}
+					}
+				}
+				return true
+			})
+		}
+		for of, n := range methods {
+			if n > maxMethods {
+				t.Errorf("%s.%s has %d methods, want at most %d", room, of, n, maxMethods)
+			}
+		}
+		for of, n := range fields {
+			if n > maxFields {
+				t.Errorf("%s.%s has %d fields, want at most %d", room, of, n, maxFields)
+			}
+		}
+		if methods["Filter"] == 0 {
+			t.Errorf("%s: no methods are counted", room)
+		}
+	}
+}

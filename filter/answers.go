@@ -1,0 +1,271 @@
+package filter
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/symfilter/symfilter/markup"
+)
+
+// frame prints the i-th frame of an answer in the layout of a backtrace line:
+//
+//	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
+//	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
+func (l *layout) frame(number uint64, a *answer, i int) {
+	inlined := a.knows && i < len(a.text.cuts)-1
+	if !l.paint && a.knows && number <= 9999 {
+		depth := 0
+		if inlined {
+			depth = i + 1
+		}
+		l.buf = appendHead(l.buf, number, depth, a.addr)
+		l.buf = append(l.buf, a.text.tail(i)...)
+		return
+	}
+	var n [20]byte
+	digits := strconv.AppendUint(n[:0], number, 10)
+	if l.paint {
+		l.pen(l.highlight())
+	}
+	l.buf = append(l.buf, "    #"[min(len(digits), 5)-1:]...)
+	l.valueBytes(digits)
+	if inlined {
+		l.mark(".")
+		depth := strconv.AppendUint(n[:0], uint64(i+1), 10)
+		if len(depth) < 2 {
+			depth = append(depth, ' ')
+		}
+		l.valueBytes(depth)
+	} else {
+		l.mark("   ")
+	}
+	l.address(a.addr)
+	switch {
+	case a.mod == nil:
+		l.mark("(no module)")
+	case !a.knows:
+		l.mark("(")
+		l.place(a)
+		l.mark(")")
+		l.buildID(a.mod)
+	default:
+		t := a.text.frame(i)
+		l.functionAndLine(t)
+		l.mark(" (")
+		l.place(a)
+		l.mark(")")
+	}
+}
+
+// address prints a code address between blanks.
+func (l *layout) address(addr uint64) {
+	var b [20]byte
+	putAddress(b[:], addr)
+	l.valueBytes(b[:])
+}
+
+func (l *layout) functionAndLine(t frameText) {
+	l.value(t.name)
+	if t.file != "" {
+		l.mark(" ")
+		l.value(t.file)
+		l.mark(":")
+		l.value(t.line)
+		l.mark(":")
+		l.value(t.col)
+	}
+}
+
+// place prints module+0xrel.
+func (l *layout) place(a *answer) {
+	l.value(a.mod.label())
+	l.mark("+")
+	l.value("0x" + strconv.FormatUint(a.rel, 16))
+}
+
+// buildID prints what another tool needs to go on where nothing was found.
+func (l *layout) buildID(m *module) {
+	l.mark(" (BuildId: ")
+	l.value(m.buildID.String())
+	l.mark(")")
+}
+
+// sentence prints a backtrace element that stands in a sentence:
+//
+//	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
+func (l *layout) sentence(a *answer) {
+	if !a.knows {
+		l.value("0x" + strconv.FormatUint(a.addr, 16))
+		if a.mod == nil {
+			l.mark(" (no module)")
+			return
+		}
+		l.mark(" (")
+		l.place(a)
+		l.mark(")")
+		l.buildID(a.mod)
+		return
+	}
+	for i := range a.text.cuts {
+		if i > 0 {
+			l.mark(" inlined into ")
+		}
+		l.functionAndLine(a.text.frame(i))
+		if i == 0 {
+			l.mark(" (")
+			l.place(a)
+			l.mark(")")
+		}
+	}
+}
+
+// location prints a code location:
+//
+//	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
+func (l *layout) location(a *answer) {
+	if !a.knows {
+		l.place(a)
+		l.buildID(a.mod)
+		return
+	}
+	for i := range a.text.cuts {
+		t := a.text.frame(i)
+		if i > 0 {
+			l.mark(" inlined into ")
+		}
+		l.value(t.name)
+		if t.file != "" {
+			l.mark("[")
+			l.value(t.file)
+			l.mark(":")
+			l.value(t.line)
+			l.mark("]")
+		}
+	}
+}
+
+// variable prints a data address: table[3].refs, name+0x18.
+func (l *layout) variable(a *answer, p *piece) {
+	switch {
+	case a.mod == nil:
+		l.bracketed(p)
+	case !a.knows:
+		l.place(a)
+		l.buildID(a.mod)
+	default:
+		l.mark(a.text.data())
+	}
+}
+
+// asItCame prints an element as it stood in the log.
+func (l *layout) asItCame(p *piece) {
+	if l.paint {
+		l.pen(l.state)
+	}
+	raw := p.Raw
+	if p.elem != nil {
+		raw = p.appendRaw(nil)
+	}
+	l.logText(raw)
+}
+
+// bracketed prints an element that nothing is known about, as LLVM's filter
+// does: [[[pc:0x1234]]].
+func (l *layout) bracketed(p *piece) {
+	raw := p.appendRaw(nil)
+	l.mark("[[[")
+	l.value(clean(string(raw[3 : len(raw)-3])))
+	l.mark("]]]")
+}
+
+// textOf prints pieces of which none is to be resolved.
+func (l *layout) textOf(pieces []piece) {
+	for i := range pieces {
+		if p := &pieces[i]; p.Kind == markup.Elem {
+			l.asItCame(p)
+		} else {
+			l.text(p)
+		}
+	}
+}
+
+// where prints what a footnote's value points to.
+func (l *layout) where(a *answer) {
+	if a.text.data() != "" {
+		l.value(a.text.data())
+		return
+	}
+	for i := range a.text.cuts {
+		t := a.text.frame(i)
+		if i > 0 {
+			l.mark(" inlined into ")
+		}
+		l.value(t.name)
+		if t.file != "" {
+			l.mark(" ")
+			l.value(t.file)
+			l.mark(":")
+			l.value(t.line)
+		}
+	}
+}
+
+// appendHead appends what stands before the answer in the line of a frame:
+// its number, of at most four digits, the depth of an inlined call, or 0, and
+// the address. It is frame without colour, for the frames that come by the
+// million.
+func appendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
+	var b [32]byte
+	h := append(b[:0], "    #"[digits(number)-1:]...)
+	h = appendSmall(h, number)
+	switch {
+	case depth == 0:
+		h = append(h, "   "...)
+	case depth < 10:
+		h = append(h, '.', '0'+byte(depth), ' ')
+	default:
+		h = strconv.AppendUint(append(h, '.'), uint64(depth), 10)
+	}
+	n := len(h)
+	h = h[:n+20]
+	putAddress(h[n:], addr)
+	return append(dst, h...)
+}
+
+func digits(n uint64) int {
+	switch {
+	case n < 10:
+		return 1
+	case n < 100:
+		return 2
+	case n < 1000:
+		return 3
+	}
+	return 4
+}
+
+func appendSmall(dst []byte, n uint64) []byte {
+	if n < 10 {
+		return append(dst, '0'+byte(n))
+	}
+	return strconv.AppendUint(dst, n, 10)
+}
+
+// putAddress makes the 20 bytes of b an address between blanks.
+func putAddress(b []byte, addr uint64) {
+	_ = b[19]
+	b[0], b[1], b[2], b[19] = ' ', '0', 'x', ' '
+	binary.BigEndian.PutUint64(b[3:], hexDigits(uint32(addr>>32)))
+	binary.BigEndian.PutUint64(b[11:], hexDigits(uint32(addr)))
+}
+
+// hexDigits returns the eight digits of v as the bytes of a big-endian word:
+// all at once, because every frame has sixteen.
+func hexDigits(v uint32) uint64 {
+	x := uint64(v)
+	x = (x<<16 | x) & 0x0000ffff0000ffff
+	x = (x<<8 | x) & 0x00ff00ff00ff00ff
+	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // a digit a byte
+	letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
+	return x + 0x3030303030303030 + letters*('a'-'0'-10)
+}

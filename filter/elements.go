@@ -1,0 +1,179 @@
+package filter
+
+import (
+	"github.com/symfilter/symfilter/markup"
+)
+
+// linePieces prints the line whose pieces are at work.
+func (f *lineFilter) linePieces(eol []byte) {
+	var contextual, presented int
+	var last *piece // the last presentation element
+	f.first = -1
+	f.steps += int64(len(f.pieces))
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Err != nil {
+			f.diagnose(p.Err.Off, p.Err.Error())
+		}
+		if p.Kind != markup.Elem {
+			continue
+		}
+		if f.first < 0 {
+			f.first = i
+		}
+		switch p.Tag {
+		case markup.TagReset, markup.TagModule, markup.TagMMap:
+			contextual++
+		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol, markup.TagHexDict:
+			presented++
+			last = p
+		}
+	}
+	if contextual > 0 {
+		f.contextual(eol)
+		return
+	}
+	f.closeModule()
+	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
+		f.backtraceLine(last, eol)
+		return
+	}
+	for i := range f.pieces {
+		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			f.presentation(p)
+			f.printLarge()
+		} else {
+			f.text(p)
+		}
+	}
+	f.endLine(eol)
+}
+
+// presentation prints an element within a line.
+func (f *lineFilter) presentation(p *piece) {
+	switch p.Tag {
+	case markup.TagBT:
+		if e, err := p.bt(); err == nil {
+			a := f.code(e.Addr, lookupOfFrame(e))
+			f.sentence(a)
+			f.note(element{tag: p.Tag, frame: e.Frame, addr: e.Addr, answer: a})
+			return
+		}
+	case markup.TagPC:
+		if e, err := p.pc(); err == nil {
+			a := f.code(e.Addr, lookupOf(e.Kind))
+			if a.mod == nil {
+				f.bracketed(p)
+			} else {
+				f.location(a)
+			}
+			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
+			return
+		}
+	case markup.TagData:
+		if e, err := p.data(); err == nil {
+			a := f.data(e.Addr)
+			f.variable(a, p)
+			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
+			return
+		}
+	case markup.TagSymbol:
+		if e, err := p.symbol(); err == nil {
+			shown := f.demangle(e.Name)
+			f.mark(shown)
+			f.note(element{tag: p.Tag, names: [2]string{e.Name, shown}})
+			return
+		}
+	case markup.TagHexDict:
+		if e, err := p.dict(); err == nil {
+			d := openDict{body: []byte(e.Body)}
+			if f.first >= 0 && p == &f.pieces[f.first] { // any other has no prefix, and to find that out for each would be quadratic
+				d.prefix = f.prefixOf(p)
+			}
+			f.footnotes(&d)
+		}
+	case markup.TagDumpFile:
+		if e, err := p.dump(); err == nil {
+			f.dump(e)
+			f.note(element{tag: p.Tag, names: [2]string{e.Type, e.Name}})
+		}
+	}
+	f.asItCame(p)
+}
+
+func (f *lineFilter) demangle(name string) string {
+	if f.o.Symbolizer != nil {
+		name = f.o.Symbolizer.Demangle(name)
+	}
+	return clean(name)
+}
+
+// backtraceLine prints a line with a backtrace element that stands alone: a
+// line for each inlined call and one for the frame itself, each with what
+// stood before the element and behind it.
+func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
+	at := 0
+	for &f.pieces[at] != bt {
+		at++
+	}
+	behind := at + 1
+	f.textOf(f.pieces[:at])
+	e, err := bt.bt()
+	if err != nil {
+		f.asItCame(bt)
+		f.textOf(f.pieces[behind:])
+		f.endLine(eol)
+		return
+	}
+	a := f.code(e.Addr, lookupOfFrame(e))
+	if f.noted != nil { // here it shows in the time of a hot frame
+		f.note(element{tag: bt.Tag, frame: e.Frame, addr: e.Addr, answer: a})
+	}
+	if !a.knows || len(a.text.cuts) == 1 {
+		f.frame(e.Frame, a, 0)
+		f.textOf(f.pieces[behind:])
+		f.endLine(eol)
+		return
+	}
+	f.inlinedLines(e.Frame, a, behind, eol)
+}
+
+// inlinedLines prints a frame with inlined calls. The text before the element is laid out;
+// f.pieces[behind:] come after it. Long text is not repeated.
+func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []byte) {
+	var before []byte
+	if len(f.buf) <= maxRepeat {
+		before = append(f.before[:0], f.buf...)
+		f.before = before
+	}
+	after := 0
+	for i := behind; i < len(f.pieces); i++ {
+		after += len(f.pieces[i].Raw)
+	}
+	between := eol
+	if len(between) == 0 {
+		between = newline
+	}
+	state, cur := f.state, f.cur
+	last := len(a.text.cuts) - 1
+	for i := range a.text.cuts {
+		if i > 0 {
+			f.buf = append(f.buf, before...)
+			f.state = state
+			if len(before) > 0 {
+				f.cur = cur
+			}
+		}
+		f.frame(number, a, i)
+		if i == last {
+			f.textOf(f.pieces[behind:])
+			f.endLine(eol)
+			return
+		}
+		if after <= maxRepeat {
+			f.textOf(f.pieces[behind:])
+		}
+		f.nextLine(between)
+		f.printLarge()
+	}
+}
