@@ -23,7 +23,7 @@ type callgrindFlags struct {
 	roots     []string
 }
 
-// callgrind returns what translates a profile of Callgrind.
+// callgrind returns the translator of a profile of Callgrind.
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	f := &r.c.callgrind
 	o := callgrind.Options{
@@ -55,16 +55,15 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	return profileReport{callgrind.NewReport(at.batch.w, o), at}
 }
 
-// logLines takes the lines of an input that are not of its format: they are printed as those of a log
-// are.
+// logLines prints the lines of an input that are not of its format, as lines of a log.
 type logLines struct{ at *arrival }
 
 func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
 
 func (l logLines) Close() error { return errors.Join(l.at.filter.Close(), l.at.batch.Flush()) }
 
-// A profileReport prints as soon as there is something, and makes errors of flags of those about
-// events.
+// A profileReport prints as soon as possible, and turns errors about unknown events into usage
+// errors.
 type profileReport struct {
 	*callgrind.Report
 	at *arrival
@@ -87,7 +86,7 @@ func (p profileReport) Close() error {
 	return err
 }
 
-// splitWords returns what commas separate.
+// splitWords returns the words between commas.
 func splitWords(s string) (words []string) {
 	for w := range strings.SplitSeq(s, ",") {
 		if w = strings.TrimSpace(w); w != "" {

@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// confine gives up the rights that this run does not need. Call it before the run
-// reads anything of unknown origin. files are the paths on the command line that
-// no flag names. If makes is set, folders that the run may fill are made first:
-// a folder that is made later is not writable.
+// confine gives up the rights that this run does not need. It must be called before the run reads
+// anything of unknown origin. files are the paths on the command line that belong to no flag. If
+// makes is set, folders that the run may fill are made first: a folder that is made later is not
+// writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
 		s.Missing = []string{"--no-sandbox"}
@@ -37,7 +37,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 			return false
 		}
 		if makes && mayMake {
-			makeFolder(dir) // if it cannot be made, it is not written to
+			makeFolder(dir) // if this fails, nothing is written there
 		}
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
@@ -48,7 +48,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	}
 	kept := usable(cacheDir(), c.output != outputMarkup)
 	usable(c.downloads, servers)
-	if servers || !kept { // for files that no cache takes
+	if servers || !kept { // temporary files, if no cache takes them
 		dirs = append(dirs, os.TempDir())
 	}
 	for _, file := range []fileName{c.follow.state, c.dumps} {
@@ -59,7 +59,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	return dirs
 }
 
-// makeFolder makes dir, for this user alone, but not the user's home folder.
+// makeFolder makes dir for this user alone, but never the user's home folder.
 func makeFolder(dir string) {
 	if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(dir, home+string(os.PathSeparator)) {
 		if _, err := os.Stat(home); err != nil {
@@ -69,8 +69,7 @@ func makeFolder(dir string) {
 	os.MkdirAll(dir, 0o700)
 }
 
-// folderOf returns the folder in which a file is replaced: that of the file
-// that path leads to, if it is a link.
+// folderOf returns the folder in which the file at path is replaced; links are followed.
 func folderOf(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -78,7 +77,7 @@ func folderOf(path string) string {
 	return filepath.Dir(path)
 }
 
-// paths returns all paths that flags name and the run opens when it is confined.
+// paths returns all paths that flags name and the run opens after it was confined.
 func (c *config) paths() (paths []string) {
 	for _, p := range c.places() {
 		paths = append(paths, p.path)
@@ -90,8 +89,8 @@ func (c *config) paths() (paths []string) {
 	return append(paths, string(c.follow.state), string(c.dumps))
 }
 
-// ofOtherProcess reports whether path, which may be a pattern, leads through the
-// files of another process, such as /proc/1234/root.
+// ofOtherProcess reports whether path, which may be a pattern, leads through the files of another
+// process, such as /proc/1234/root.
 func ofOtherProcess(path string) bool {
 	if !strings.Contains(path, "/") {
 		return false

@@ -9,12 +9,11 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// diagnosticsASecond bounds what a broken or hostile log can make of standard
-// error.
+// diagnosticsASecond bounds the lines that a broken or hostile log can cause on standard error.
 const diagnosticsASecond = 10
 
-// diagnostics prints single lines, at most diagnosticsASecond unless verbose.
-// Many goroutines may use it.
+// diagnostics prints single lines, at most diagnosticsASecond in a second unless verbose is set.
+// Its methods are safe for concurrent use.
 type diagnostics struct {
 	w              io.Writer
 	quiet, verbose bool
@@ -44,12 +43,12 @@ func (d *diagnostics) printf(format string, args ...any) {
 	d.line(format, args...)
 }
 
-// line prints a line that was asked for, whatever the flags.
+// line prints a line that the user asked for, whatever the flags.
 func (d *diagnostics) line(format string, args ...any) {
 	fmt.Fprintf(d.w, "symfilter: %s\n", oneLine(fmt.Sprintf(format, args...)))
 }
 
-// flush says how many lines were not printed.
+// flush prints how many lines were suppressed.
 func (d *diagnostics) flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,6 +63,6 @@ func (d *diagnostics) tellSuppressed() {
 	}
 }
 
-// oneLine escapes what would end the line or steer a terminal: messages quote
-// logs and files. What is escaped looks as in the filter's output.
+// oneLine escapes the bytes that would end the line or control a terminal: messages quote logs and
+// files. The escapes are those of the filter's output.
 func oneLine(s string) string { return string(escape.AppendText(nil, s, "")) }

@@ -17,10 +17,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// patienceOfDoctor is how long a place may take to answer: a person waits.
+// patienceOfDoctor is how long a place may take to answer while a person waits.
 const patienceOfDoctor = 15 * time.Second
 
-// An examination prints, place by place, whether debug files can be found.
+// An examination prints for each place whether debug files can be found there.
 type examination struct {
 	w   io.Writer
 	bad int // places that are out of order
@@ -63,7 +63,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	x.folders(c)
 	x.cache(client)
 	if !want.IsZero() && len(c.urls) > 0 {
-		makeFolder(c.downloads) // which the doctor cannot any more when it is confined
+		makeFolder(c.downloads) // not possible once the doctor is confined
 	}
 	x.sandbox(c, diag)
 	x.servers(ctx, c, client, want)
@@ -76,7 +76,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// folders examines what flags name.
+// folders examines the places that flags name.
 func (x *examination) folders(c *config) {
 	x.head("folders and files")
 	for _, place := range c.places() {
@@ -117,7 +117,7 @@ func (x *examination) cache(client *debuginfod.Client) {
 	info := client.Cache().Info()
 	for _, problem := range info.Problems {
 		if info.Dir == "" {
-			break // which is said below, and is no disorder
+			break // reported below, and not a fault
 		}
 		x.wrong("%s: %s", info.Dir, problem)
 	}
@@ -139,7 +139,7 @@ func (x *examination) cache(client *debuginfod.Client) {
 	}
 }
 
-// creatable returns why the folder dir, which is not there, cannot be made.
+// creatable returns why the missing folder dir cannot be made, or nil.
 func creatable(dir string) error {
 	for {
 		probe, err := os.MkdirTemp(filepath.Dir(dir), ".symfilter-doctor-")
@@ -154,8 +154,8 @@ func creatable(dir string) error {
 	}
 }
 
-// sandbox confines the doctor, as it would a run, and reports what is in force.
-// A part that this system does not have is not out of order.
+// sandbox confines the doctor as it would confine a run, and reports the restrictions in force. A
+// restriction that this system does not have is not a fault.
 func (x *examination) sandbox(c *config, diag *diagnostics) {
 	x.head("sandbox")
 	s := c.confine(diag, nil, false)
@@ -166,8 +166,8 @@ func (x *examination) sandbox(c *config, diag *diagnostics) {
 	}
 }
 
-// servers examines the servers, all at once: each is asked for the file of id,
-// or, without one, for a file that nobody has.
+// servers examines all servers at once: each is asked for the file of id or, if id is zero, for a
+// file that no server has.
 func (x *examination) servers(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
 	x.head("servers")
 	all := client.Servers()
@@ -196,7 +196,7 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 	}
 }
 
-// find looks for the file of id where a log's module would have it looked for.
+// find searches for the file of id as for a module of a log.
 func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
 	x.head("build ID " + id.String())
 	sym := symbolize.New(c.symbolizing(client))

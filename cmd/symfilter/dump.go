@@ -20,20 +20,20 @@ const (
 	saveNames    = 100      // names tried for a temporary file
 )
 
-// A dumpList is the file of --dumpfile-output: the dump files of all inputs so
-// far with their contexts, as Fuchsia's symbolizer lists them. Many goroutines may use it.
+// A dumpList is the file of --dumpfile-output: the dump files of all inputs so far with their
+// contexts, as Fuchsia's symbolizer lists them. Its methods are safe for concurrent use.
 type dumpList struct {
 	mu     sync.Mutex
 	path   string
 	diag   *diagnostics
-	json   []byte // the array, but for its end
+	json   []byte // the array without its end
 	n      int
-	full   bool // more than fits; said
-	dirty  bool // the file does not say all
-	failed bool // it cannot be written; said
+	full   bool // there was more than fits; reported
+	dirty  bool // the file lacks entries
+	failed bool // the file cannot be written; reported
 
-	saved time.Time     // when it was written last
-	took  time.Duration // how long that took
+	saved time.Time     // of the last save
+	took  time.Duration // that the last save took
 }
 
 // newDumpList writes an empty list.
@@ -69,9 +69,8 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with the list written after what it wrote: a dump file is
-// listed when its line is out. While there are so many that the list takes
-// longer than the log, it waits for silence, or the end.
+// behind returns e with the list saved after each write: a dump file is listed once its line was
+// printed. If saving takes longer than filtering, the list waits for silence or the end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}
@@ -84,7 +83,7 @@ func (d *dumpList) behind(e engine) engine {
 	return e
 }
 
-// savingDumps is an engine's writer with a dumpList behind it.
+// savingDumps is an engine's writer that saves a dumpList after its writes.
 type savingDumps struct {
 	engine
 	list *dumpList
@@ -120,7 +119,7 @@ func (d *dumpList) saveIfDirty() {
 	}
 }
 
-// save replaces the file by the list.
+// save replaces the file by the current list.
 func (d *dumpList) save() {
 	start := time.Now()
 	end := "\n]\n"
@@ -135,7 +134,7 @@ func (d *dumpList) save() {
 	d.took = d.saved.Sub(start)
 }
 
-// fail says what is wrong, once; the list ends there.
+// fail reports an error once, and ends the list.
 func (d *dumpList) fail(err error) {
 	d.dirty = false
 	if !d.failed {
@@ -146,10 +145,10 @@ func (d *dumpList) fail(err error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// replaceFile makes parts the content of a file at once: who reads it sees the
-// old one or the new one.
+// replaceFile replaces the content of a file by parts in one step: a reader sees the old content or
+// the new one.
 func replaceFile(path string, parts ...[]byte) (err error) {
-	mode := fs.FileMode(0o666) // but for the umask
+	mode := fs.FileMode(0o666) // before the umask
 	old, err := os.Stat(path)
 	switch {
 	case err == nil && !old.Mode().IsRegular():

@@ -12,9 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// report prints what is wrong with debug files; for --verbose, the files in
-// use; for --explain, the modules that stayed unresolved and where they were
-// looked for.
+// report prints the faults of debug files; with --verbose the files in use; with --explain the
+// modules that stayed unresolved and the places that were searched for them.
 func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	for _, r := range sym.Reports() {
 		if r.Fault != "" {
@@ -48,7 +47,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 }
 
-// because says why a module stayed unresolved.
+// because returns why a module stayed unresolved.
 func because(u filter.Unresolved, r symbolize.Report) string {
 	switch {
 	case r.Path != "" && u.Err == nil:
@@ -73,7 +72,7 @@ func isReason(err error) bool {
 	return err != nil && !errors.As(err, &missing)
 }
 
-// next says what the user can do about a module that stayed unresolved.
+// next returns what the user can do about a module that stayed unresolved, or an empty string.
 func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
 	switch {
@@ -92,12 +91,12 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	case errors.As(u.Err, &missing) && missing.Err != nil && !c.examining:
 		return "see the errors above; symfilter doctor " + u.ID.String() + " searches again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
-		return "" // which it is has been said
+		return "" // the attempts above show it
 	}
 	return c.elsewhere(u.ID)
 }
 
-// elsewhere says where else a debug file may come from.
+// elsewhere returns from where else a debug file may come.
 func (c *config) elsewhere(id buildid.ID) string {
 	const name = "name the folder that holds the file with --symbol-path"
 	switch {
@@ -129,7 +128,8 @@ func count(n int64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// missing returns what stayed unresolved in all inputs, the most frames first.
+// missing returns the modules that stayed unresolved in all inputs, those with the most frames
+// first, and the number of addresses outside of all modules.
 func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
 	modules = slices.Clone(s.modules)
 	slices.SortFunc(modules, func(a, b filter.Unresolved) int {

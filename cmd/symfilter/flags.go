@@ -29,15 +29,15 @@ const (
 	outputJSON   = "json"
 	outputMarkup = "markup"
 
-	outputCallgrind = "callgrind" // the input's own format, resolved
+	outputCallgrind = "callgrind" // the input's own format, with names
 	outputRTrace    = "rtrace"
 )
 
 // envPrefix begins the names of the variables that stand for flags.
 const envPrefix = "SYMFILTER_"
 
-// fromEnvironment sets the flags that the command line left alone from the
-// environment. An empty variable is none.
+// fromEnvironment sets the flags that the command line did not set from the environment. Empty
+// variables are ignored.
 func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
@@ -91,7 +91,7 @@ func (n *fileName) Set(s string) error {
 	return nil
 }
 
-// A processKey says which part of a line names its process.
+// A processKey matches the part of a line that names its process.
 type processKey struct{ *regexp.Regexp }
 
 func (k *processKey) Set(s string) (err error) {
@@ -99,10 +99,10 @@ func (k *processKey) Set(s string) (err error) {
 	return err
 }
 
-// A byteSize is a number of bytes: 512M, 2GiB, 1073741824.
+// A byteSize is a flag of a number of bytes: 512M, 2GiB, 1073741824.
 type byteSize int64
 
-// A memorySize is a byteSize that is no less than minMemory.
+// A memorySize is a byteSize of at least minMemory.
 type memorySize byteSize
 
 func (m *memorySize) Set(s string) error {
@@ -117,8 +117,7 @@ func (m *memorySize) Set(s string) error {
 	return nil
 }
 
-// minMemory is the least that --max-memory takes: what one unit of a large
-// program needs.
+// minMemory is the least value of --max-memory: what one unit of a large program needs.
 const minMemory = 16 << 20 // bytes
 
 func (b *byteSize) Set(s string) error {
@@ -133,7 +132,7 @@ func (b *byteSize) Set(s string) error {
 	return nil
 }
 
-// A waitFor is the patience with missing files.
+// A waitFor is how long to wait for missing files.
 type waitFor struct {
 	time.Duration
 	set bool
@@ -151,8 +150,8 @@ func (w *waitFor) Set(s string) error {
 // colorWhen is the value of --color.
 type colorWhen string
 
-// mode returns what becomes of colour. The flag wins over CLICOLOR_FORCE, that
-// over NO_COLOR (no-color.org), that over TERM=dumb.
+// mode returns how colour is treated. The flag wins over CLICOLOR_FORCE, that over NO_COLOR
+// (no-color.org), and that over TERM=dumb.
 func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
 	force := getenv("CLICOLOR_FORCE")
 	switch {
@@ -196,7 +195,7 @@ func (c *config) check() error {
 	return nil
 }
 
-// prefixMaps returns what --prefix-map says.
+// prefixMaps returns the values of --prefix-map.
 func (c *config) prefixMaps() (maps []filter.PrefixMap, err error) {
 	for _, s := range c.prefixes {
 		from, to, ok := strings.Cut(s, "=")

@@ -14,12 +14,11 @@ import (
 	"github.com/symfilter/symfilter/follow"
 )
 
-// followPatience is how long output that blocks is waited for when files are
-// followed and a signal has come: with the checkpoint behind it the end takes
-// less than a second.
+// followPatience is how long the end waits for output that blocks, if files are followed: with the
+// checkpoint after it, the end takes less than a second.
 const followPatience = 700 * time.Millisecond
 
-// followFlags say that and how files are followed.
+// followFlags are the flags of --follow, and those that need it.
 type followFlags struct {
 	on       bool
 	state    fileName
@@ -29,7 +28,7 @@ type followFlags struct {
 	withName bool
 }
 
-// check returns what is wrong with the flags, and the files, together.
+// check returns what is wrong with the flags and the files together.
 func (f *followFlags) check(c *config, files []string) error {
 	if !f.on {
 		for _, flag := range []struct {
@@ -68,22 +67,22 @@ func (s *startAt) Set(value string) (err error) {
 	return err
 }
 
-// A pursuit follows files and filters each with an engine of its own.
+// A pursuit follows files, and filters each with an engine of its own.
 type pursuit struct {
 	*stream
 	c      *config
-	w      io.Writer // what reaches standard output
+	w      io.Writer // to standard output
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 
-	one sync.Mutex // what of the stream the engines share at their end
+	one sync.Mutex // guards the parts of the stream that engines use at their end
 	out outlet
 
-	halt func() // ends the following: nil before it begins
+	halt func() // ends the following; nil before it begins
 }
 
-// follow follows files until a signal, or the end of who reads the output. It
-// returns the exit code.
+// follow follows files until a signal comes, or the reader of the output is gone. It returns the
+// exit code.
 func (p *pursuit) follow(files []string) int {
 	code := p.run(files)
 	if sig := p.stop.end(); sig != 0 {
@@ -117,7 +116,7 @@ func (p *pursuit) run(files []string) int {
 		Tell:       p.tell,
 	}
 	if p.dumps != nil {
-		o.Workers = 1 // the list is one for all
+		o.Workers = 1 // all files share one list
 	}
 	if unread := unread(p.stream.out); flags.state != "" && unread != nil {
 		p.out.part = pipePart
@@ -150,7 +149,7 @@ func (p *pursuit) run(files []string) int {
 	err = f.Run(ctx)
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-		return exitOK // who reads us has enough
+		return exitOK // the reader of the output has enough
 	case p.stop.signal() != 0 && errors.Is(err, context.Canceled):
 		return exitOK
 	}
@@ -159,10 +158,10 @@ func (p *pursuit) run(files []string) int {
 	return exitIO
 }
 
-// several reports whether names may stand for more than one file.
+// several reports whether names may match more than one file.
 func several(names []string) bool { return len(names) > 1 || strings.ContainsAny(names[0], "*?[") }
 
-// followError says what ended the following.
+// followError returns the message for the error that ended the following.
 func followError(err error) string {
 	var path *os.PathError
 	if errors.As(err, &path) && path.Op == "write" {
@@ -171,7 +170,7 @@ func followError(err error) string {
 	return err.Error()
 }
 
-// tell prints what a user may want to know about the files.
+// tell prints an event of the followed files; routine events only with --verbose.
 func (p *pursuit) tell(e follow.Event) {
 	if e.Routine && !p.diag.verbose {
 		return
@@ -182,15 +181,15 @@ func (p *pursuit) tell(e follow.Event) {
 	p.diag.printf("%s", e.Message)
 }
 
-// endTornLine ends the last line of the output, if a run that was killed has
-// left it without an end: its beginning must not become that of another.
+// endTornLine ends the last line of the output if a killed run has left it unfinished, so that the
+// next line does not continue it.
 func endTornLine(out *os.File, size int64) error {
 	if size == 0 {
 		return nil
 	}
 	var f *os.File
 	err := errors.ErrUnsupported
-	control(out, func(fd uintptr) { f, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) }) // it may not be open for reading
+	control(out, func(fd uintptr) { f, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) }) // out itself may not be open for reading
 	if err != nil {
 		return nil
 	}

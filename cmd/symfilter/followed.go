@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/input"
 )
 
-// sink returns what filters the lines of a file.
+// sink returns the sink for the lines of a file.
 func (p *pursuit) sink(name string) (*follow.Sink, error) {
 	f := &followed{p: p, name: name}
 	f.out = p.out.of(name, p.c)
@@ -28,7 +28,8 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 	}, nil
 }
 
-// followed filters the lines of one file. Its worker and the timer's goroutine take turns under mu.
+// followed filters the lines of one file. The file's worker and the timer's goroutine take turns
+// under mu.
 type followed struct {
 	p    *pursuit
 	name string
@@ -36,16 +37,16 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
-	silence *time.Timer // nil until lines are kept because their format is not known
+	silence *time.Timer // nil until lines are kept because their format is unknown
 	ended   bool        // nothing is printed any more
-	err     error       // of the timer's goroutine
-	decided atomic.Bool // by the timer's goroutine, since it was last asked for
+	err     error       // from the timer's goroutine
+	decided atomic.Bool // the timer's goroutine decided the format since the last call of Changed
 }
 
 func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
 
-// Write filters lines. Those that are not printed are filtered for their context
-// only, as far as the format allows.
+// Write filters lines. If they are not printed, they are filtered for their context only, as far as
+// the format allows.
 func (f *followed) Write(lines []byte) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +87,7 @@ func (f *followed) silent() {
 		}
 		return
 	}
-	f.await() // what is packed may not be unpacked yet
+	f.await() // compressed input may not be decompressed yet
 }
 
 // takeIn filters the lines that may change what later lines mean.
@@ -112,13 +113,13 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet says whether what comes is printed. A module line that still collects
-// its maps is of the time before.
+// beQuiet sets whether lines are not printed. A module line that still collects its maps belongs to
+// the time before.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.out.quiet != on {
-		f.input.Decide() // what was kept so far is printed, or is not; an error comes again
+		f.input.Decide() // the kept lines belong to the time before; an error is reported again by the next write
 	}
 	if f.out.quiet && !on && f.input.Format() == input.Markup {
 		f.engine.Close() // prints nothing: no error
@@ -159,8 +160,8 @@ func (f *followed) finish() {
 	}
 }
 
-// rotated returns the sink for another file of the same name. A log goes on in
-// it; what has a beginning and an end begins anew.
+// rotated returns the sink for another file of the same name. A log continues in it; a format with
+// a beginning and an end starts again.
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,7 +172,8 @@ func (f *followed) rotated() (*follow.Sink, error) {
 	return f.p.sink(f.name)
 }
 
-// written returns the place in the output after what was printed, by silence too.
+// written returns the offset in the output after the last printed byte, those printed by silence
+// included.
 func (f *followed) written() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,14 +191,13 @@ func (f *followed) restore(context []byte) error {
 	defer f.mu.Unlock()
 	err := f.input.Restore(context)
 	if err != nil {
-		f.begin() // it is neither new nor restored
+		f.begin() // a failed restore leaves an engine that is neither new nor restored
 	}
 	f.await()
 	return err
 }
 
-// suspend prints what is complete. A line that is held back for what may follow
-// is printed by the run that goes on.
+// suspend prints complete lines. A line that is held back is printed by the run that continues.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -43,10 +43,10 @@ func (c *config) checkFormat() error {
 	return nil
 }
 
-// reports makes what translates inputs that are no markup.
+// reports makes the translators of inputs that are not markup.
 type reports struct {
 	output   string
-	color    bool // is wanted in tables
+	color    bool // in tables
 	sym      *symbolize.Symbolizer
 	ctx      context.Context // ends all waiting
 	prefixes []filter.PrefixMap
@@ -89,20 +89,21 @@ func (r *reports) options(at *arrival) report.Options {
 	}
 }
 
-// An arrival is an input whose format is being recognised.
+// An arrival is an input whose format is being recognized.
 type arrival struct {
 	in       *os.File
 	label    string
 	wait     time.Duration
 	diagnose func(string)
 	filter   *filter.Filter // of a log; of markup, it writes to batch
-	options  filter.Options // its
+	options  filter.Options // of filter
 	batch    *batch
 	members  []byte                                            // of each object of JSON
 	add      func(modules []filter.Unresolved, elements int64) // what stayed unresolved without the filter
 }
 
-// engine returns what recognises the format of one input by its first bytes, and filters it.
+// engine returns the engine that recognizes the format of one input by its first bytes, and filters
+// it.
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	w := input.New(format, input.Translators{
 		Markup: func() io.WriteCloser {
@@ -131,8 +132,8 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 	}
 }
 
-// asMarkup returns what gives a translator's markup to the filter, or prints it
-// with --output=markup.
+// asMarkup returns a translator whose markup goes to the filter, or to the output with
+// --output=markup.
 func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.WriteCloser) io.WriteCloser {
 	if r.output == outputMarkup {
 		w := markup.NewWriter(at.batch.w)
@@ -142,11 +143,11 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 	return translation{translate(at.filter), at.filter, at.batch.Flush}
 }
 
-// translation is a translator and the sink that it writes to.
+// A translation is a translator and the sink that it writes to.
 type translation struct {
 	io.WriteCloser
 	sink  io.Closer
-	flush func() error // of what the sink wrote, after each block
+	flush func() error // writes what the sink has collected; called after each block
 }
 
 func (t translation) Write(p []byte) (int, error) {
@@ -161,8 +162,8 @@ func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
 
-// harmless returns what prints an input in its own format: to a terminal,
-// unless --raw is given, with control characters made visible.
+// harmless returns a writer of a report in the format of the input. On a terminal, control
+// characters are made visible, unless --raw is given.
 func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
 	if !at.options.Terminal {
 		return report(at.batch.w)
@@ -171,7 +172,7 @@ func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteClose
 	return escaped{report(w), w}
 }
 
-// escaped is a report that writes to a terminal.
+// An escaped report writes to a terminal.
 type escaped struct {
 	io.WriteCloser
 	w *escape.Writer
@@ -179,8 +180,8 @@ type escaped struct {
 
 func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
-// A batch collects what is written to it between flushes, if it is on: a
-// translator gives a filter a frame at a time, and each would be written.
+// A batch collects what is written to it between flushes, if it is on: a translator gives the
+// filter one frame at a time, and each would be a write of its own.
 type batch struct {
 	w    io.Writer
 	on   bool
@@ -200,7 +201,7 @@ func (b *batch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what has been collected.
+// Flush writes the collected bytes.
 func (b *batch) Flush() error {
 	if len(b.data) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func habit(name string) string {
 	return ""
 }
 
-// flagHint says of a flag that is unknown what may have been meant.
+// flagHint adds to the error about an unknown flag what may have been meant.
 func flagHint(err error, set *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -65,8 +65,8 @@ func flagHint(err error, set *pflag.FlagSet) error {
 
 func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
 
-// nearFlag returns the flag of set that name is the head of, or one letter or
-// one exchange of neighbours away from; "" if there is none, or more than one.
+// nearFlag returns the flag of set that begins with name, or differs from name by one letter or one
+// exchange of neighbours; "" if there is none, or more than one.
 func nearFlag(name string, set *pflag.FlagSet) string {
 	var heads, apart []string
 	set.VisitAll(func(f *pflag.Flag) {
@@ -85,7 +85,7 @@ func nearFlag(name string, set *pflag.FlagSet) string {
 	return ""
 }
 
-// exchanged reports whether two neighbours exchanged make a of b.
+// exchanged reports whether a and b differ by one exchange of neighbouring bytes.
 func exchanged(a, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -97,7 +97,7 @@ func exchanged(a, b string) bool {
 	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
-// openError says why name could not be opened, and what may have been meant.
+// openError returns why name could not be opened, and what may have been meant.
 func openError(name string, err error) string {
 	msg := "open " + name + ": " + bare(err).Error()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +116,7 @@ func openError(name string, err error) string {
 	return msg
 }
 
-// readError says why name could not be read, and what may have been meant.
+// readError returns why name could not be read, and what may have been meant.
 func readError(name string, err error) string {
 	msg := "read " + name + ": " + bare(err).Error()
 	if errors.Is(err, syscall.EISDIR) {
@@ -125,19 +125,18 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain
-// text is to cost nothing.
+// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain text must cost nothing.
 const maxSniffed = 4 << 20
 
-// A sniffer looks whether an input is what symfilter can do something with.
+// A sniffer finds out whether symfilter can resolve anything in an input.
 type sniffer struct {
 	seen   int
-	kind   string // what it is instead of a log: an ELF file, a core file
-	markup bool   // an element begins in it
-	frames bool   // addresses of a backtrace are in it, as others print them
+	kind   string // if not a log: an ELF file, a core file
+	markup bool   // an element was seen
+	frames bool   // a frame of another program's backtrace was seen
 }
 
-// look takes in the next bytes of the input.
+// look examines the next bytes of the input.
 func (s *sniffer) look(b []byte) {
 	if s.seen == 0 && len(b) > 18 && string(b[:4]) == "\x7fELF" {
 		s.kind = "an ELF file"
@@ -152,8 +151,8 @@ func (s *sniffer) look(b []byte) {
 	s.frames = s.frames || hasPlainFrame(b)
 }
 
-// hint says what to do with an input out of which nothing could be made; ""
-// when there is nothing to say.
+// hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
+// report.
 func (s *sniffer) hint(name, format string) string {
 	switch {
 	case s.markup && slices.Contains(formatCommands(), format):
@@ -171,8 +170,8 @@ func (s *sniffer) hint(name, format string) string {
 	return ""
 }
 
-// plainFrames are how the frames of backtraces begin that lack functions, and
-// what else their lines have.
+// plainFrames are the frames of backtraces without functions: how they begin, what their lines
+// contain, and what they do not contain.
 var plainFrames = []struct{ begins, has, hasNot string }{
 	{"#0 0x", "+0x", " in "},  // sanitizers
 	{"#1 0x", "+0x", " in "},  // the first may be an interceptor's, which has a name

@@ -19,8 +19,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// indexDir returns the directory of indexes of debug files, or an empty string
-// where the user wants none or the environment names no place.
+// indexDir returns the folder of indexes of debug files; empty if the user wants none, or the
+// environment names no folder.
 func (c *config) indexDir() string {
 	if c.noIndex {
 		return ""
@@ -28,10 +28,10 @@ func (c *config) indexDir() string {
 	return cacheDir()
 }
 
-// cacheDir returns the folder for what the program may forget; empty where the
-// environment names none.
+// cacheDir returns the folder for data that the program can make again; empty if the environment
+// names none.
 func cacheDir() string {
-	if dir := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) { // on every system: who sets it means it
+	if dir := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) { // respected on every system
 		return filepath.Join(dir, "symfilter")
 	}
 	dir, err := os.UserCacheDir()
@@ -60,12 +60,12 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 		sandbox.Apply(sandbox.Policy{Write: []string{dir}, OtherProcesses: slices.ContainsFunc(paths, ofOtherProcess)})
 	}
 	debug.SetMemoryLimit(symbolize.DefaultMaxMemory)
-	debug.SetGCPercent(200) // it holds little, and makes much garbage
+	debug.SetGCPercent(200) // the live heap is small, and garbage plenty
 	return x.all(ctx, paths), nil
 }
 
-// bigFile is the size in bytes from which a file's units are walked over by
-// all processors; smaller files are indexed side by side.
+// bigFile is the size in bytes from which all processors index one file together; smaller files are
+// indexed side by side.
 const bigFile = 64 << 20
 
 // An indexRun indexes files.
@@ -77,13 +77,13 @@ type indexRun struct {
 
 	mu      sync.Mutex
 	made    int
-	size    int64 // bytes of those
+	size    int64 // bytes of the indexes made
 	found   int
 	without int
 	failed  int
 }
 
-// all indexes what paths name and returns the exit code.
+// all indexes the files that paths name, and returns the exit code.
 func (x *indexRun) all(ctx context.Context, paths []string) int {
 	var small, big []string
 	for _, path := range paths {
@@ -148,7 +148,7 @@ func (x *indexRun) collect(path string, small, big *[]string) {
 		if d.IsDir() {
 			return nil
 		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() { // links to files, too: trees of build IDs are full of them
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() { // Stat follows links: trees of build IDs are full of them
 			if magic := make([]byte, 4); readStart(path, magic) && string(magic) == "\x7fELF" {
 				add(path, info.Size())
 			}

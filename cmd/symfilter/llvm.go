@@ -54,8 +54,7 @@ func llvmHelp() string {
 		"\nExits with 0 whatever the log contains, and with 1 for a wrong option.\n"
 }
 
-// exitOption is llvm-symbolizer's exit code for words that it does not
-// understand.
+// exitOption is llvm-symbolizer's exit code for options that it does not know.
 const exitOption = 1
 
 // runLLVM is the program in the llvm style; it returns the exit code.
@@ -84,7 +83,7 @@ func runLLVM(args []string, std standard) int {
 		return exitUsage
 	}
 	if bad := o.badNumber(); bad != "" {
-		io.WriteString(stderr, oneLine(bad)) // not a line there, either
+		io.WriteString(stderr, oneLine(bad)) // llvm-symbolizer does not end this line
 		return exitOption
 	}
 	for _, hint := range o.hints {
@@ -95,8 +94,8 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
-// filterLLVM filters stdin to stdout as LLVM's filter does, and returns the
-// exit code: LLVM's has no other for what cannot be read.
+// filterLLVM filters stdin to stdout as LLVM's filter does, and returns the exit code, which does
+// not report read errors: neither does LLVM's.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	offHeap := limitHeap(c.maxMemory)
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
@@ -105,7 +104,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	c.noServers = o.noServers
 	if servers, err := c.client(os.Getenv, &diagnostics{w: stderr, quiet: true}, &statusLine{}); err != nil {
 		diag.printf("%v", err)
-	} else if len(c.urls) > 0 { // without, LLVM does not read the cache
+	} else if len(c.urls) > 0 { // without servers LLVM does not read the cache
 		network = append(network, servers)
 	}
 	c.confine(diag, slices.Concat(given(o.dwp), given(o.fallback)), true)
@@ -163,8 +162,8 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// llvmFinders returns where LLVM looks for debug files, and what was named
-// besides: never the module's own path.
+// llvmFinders returns the places where LLVM searches for debug files, and those that flags name;
+// never the module's own path.
 func (c *config) llvmFinders() (finders []symbolize.Finder) {
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
 		finders = append(finders, c.symbolPath(paths))
@@ -175,8 +174,8 @@ func (c *config) llvmFinders() (finders []symbolize.Finder) {
 	return finders
 }
 
-// inColor reports whether colours are printed. A value that is none of its own
-// turns them on in llvm-symbolizer.
+// inColor reports whether colours are printed. As in llvm-symbolizer, an unknown value turns them
+// on.
 func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	value := o.color
 	switch {
@@ -196,8 +195,8 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	return true
 }
 
-// hasColors reports whether f is a terminal that llvm-symbolizer believes to
-// have colours. It does not know NO_COLOR.
+// hasColors reports whether f is a terminal of which llvm-symbolizer assumes colours.
+// llvm-symbolizer ignores NO_COLOR.
 func hasColors(f *os.File) bool {
 	if !isTerminal(f) {
 		return false
@@ -211,8 +210,8 @@ func hasColors(f *os.File) bool {
 	return term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
 }
 
-// explainLLVM prints which modules have no debug file and where it was looked
-// for; when verbose, the files in use, too.
+// explainLLVM prints the modules without a debug file and the places that were searched; if verbose
+// is set, also the files in use.
 func explainLLVM(diag *diagnostics, sym *symbolize.Symbolizer, verbose bool) {
 	for _, r := range sym.Reports() {
 		switch {

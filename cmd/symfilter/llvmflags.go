@@ -12,18 +12,18 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// llvmEnv holds words that llvm-symbolizer reads before its arguments.
+// llvmEnv names the variable with words that llvm-symbolizer reads before its arguments.
 const llvmEnv = "LLVM_SYMBOLIZER_OPTS"
 
 // Limits of response files, @FILE on the command line.
 const (
-	maxResponse      = 1 << 20 // bytes of one; the kernel takes no more on a command line, either
-	maxResponseDepth = 16      // files that name files
+	maxResponse      = 1 << 20 // bytes of one file; the kernel's limit for a command line is similar
+	maxResponseDepth = 16      // of files that name files
 )
 
-// llvmAlone are the flags of llvm-symbolizer 19 that take no value, as they
-// are written: "-demangle=true" is one, "--demangle=true" is not. What they
-// stand for follows; "" is ignored with --filter-markup.
+// llvmAlone has the flags of llvm-symbolizer 19 without a value, as they are spelled
+// ("-demangle=true" is one, "--demangle=true" is not), and what each stands for; "": ignored with
+// --filter-markup.
 var llvmAlone = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"--addresses": "", "-a": "", "--print-address": "",
@@ -47,8 +47,8 @@ var llvmAlone = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// llvmValued are those that take one, behind "=" or as the next word; where
-// false, behind "=" only.
+// llvmValued has the flags of llvm-symbolizer 19 with a value. The value follows "=" or, if true,
+// may be the next word.
 var llvmValued = sync.OnceValue(func() map[string]bool {
 	return map[string]bool{
 		"--adjust-vma":                 true,
@@ -68,7 +68,7 @@ var llvmValued = sync.OnceValue(func() map[string]bool {
 	}
 })
 
-// llvmOptions are the words of a command line in the llvm style.
+// llvmOptions hold what a command line in the llvm style asks for.
 type llvmOptions struct {
 	own *pflag.FlagSet // symfilter's flags that the llvm style has, too
 
@@ -77,7 +77,7 @@ type llvmOptions struct {
 	noDemangle bool
 	noServers  bool
 	color      string            // the value of the last --color=
-	valued     bool              // there was one
+	valued     bool              // color was given
 	colored    bool              // --color without a value, which wins
 	numbers    map[string]string // the last values of flags that take a number
 	hints      []string          // of --dsym-hint
@@ -86,14 +86,15 @@ type llvmOptions struct {
 	verbose    bool
 	help       bool
 	version    bool
-	arguments  bool // words that are no flags: addresses, ignored
+	arguments  bool // there were addresses, which are ignored
 
 	missing string   // the flag whose value is missing
-	unknown []string // words
-	invalid []string // what is wrong with values of own
+	unknown []string // words that are not flags of either program
+	invalid []string // errors about values of own
 }
 
-// inStyle reports whether the llvm style is asked for: its flags are others.
+// inStyle reports whether the command line or the environment asks for the llvm style, which has
+// other flags.
 func inStyle(args []string, lookup func(string) (string, bool)) bool {
 	style := ""
 	if v, ok := lookup(envPrefix + "FILTER_MARKUP"); ok {
@@ -111,7 +112,7 @@ func inStyle(args []string, lookup func(string) (string, bool)) bool {
 		case word == "--filter-markup":
 			style = styleLLVM
 		case strings.HasPrefix(word, "--filter-markup="):
-			markupFlag{&style}.Set(word[len("--filter-markup="):]) // if llvm, LLVM refuses the word as its own program does
+			markupFlag{&style}.Set(word[len("--filter-markup="):]) // with a true value the llvm style refuses the word, as llvm-symbolizer does
 		case word == "--style" && i+1 < len(args):
 			style = args[i+1]
 		case strings.HasPrefix(word, "--style="):
@@ -152,7 +153,7 @@ func (o *llvmOptions) parse(words []string) {
 	}
 }
 
-// long reads a flag with two dashes that is none of llvmAlone.
+// long reads a flag with two dashes that is not in llvmAlone.
 func (o *llvmOptions) long(word string, next func() (string, bool)) {
 	name, value, has := strings.Cut(word, "=")
 	spaced, valued := llvmValued()[name]
@@ -187,11 +188,11 @@ func (o *llvmOptions) long(word string, next func() (string, bool)) {
 	}
 }
 
-// grouped reads short flags, "-sC". It returns "-e" where the group ends in
-// it: its value is the next word.
+// grouped reads short flags, such as "-sC". It returns "-e" if the group ends in it: its value is
+// the next word.
 func (o *llvmOptions) grouped(word string) string {
 	for ; len(word) > 1; word = "-" + word[2:] {
-		flag, known := llvmAlone()[word] // -demangle=true behind others
+		flag, known := llvmAlone()[word] // -demangle=true after other letters
 		if known {
 			o.set(flag, "")
 			return ""
@@ -221,7 +222,7 @@ func (o *llvmOptions) grouped(word string) string {
 	return ""
 }
 
-// set notes a flag of llvm-symbolizer.
+// set records a flag of llvm-symbolizer.
 func (o *llvmOptions) set(flag, value string) {
 	switch flag {
 	case "--basenames":
@@ -232,7 +233,7 @@ func (o *llvmOptions) set(flag, value string) {
 		o.noServers = flag == "--no-debuginfod"
 	case "--demangle", "--no-demangle":
 		o.noDemangle = flag == "--no-demangle"
-		o.own.Lookup("no-demangle").Changed = true // the environment does not count
+		o.own.Lookup("no-demangle").Changed = true // the command line wins over the environment
 	case "--functions":
 		o.names = symbolize.LinkageNames
 		switch value {
@@ -274,8 +275,8 @@ func (o *llvmOptions) set(flag, value string) {
 	}
 }
 
-// badNumber returns llvm-symbolizer's error about a value that should be a
-// number, "" where there is none. It is not a line.
+// badNumber returns llvm-symbolizer's error about a value that should be a number; "" if there is
+// none. The error does not end in a newline.
 func (o *llvmOptions) badNumber() string {
 	for _, flag := range []string{"--adjust-vma", "--cache-size", "--print-source-context-lines"} {
 		value, ok := o.numbers[flag]
@@ -293,7 +294,7 @@ func (o *llvmOptions) badNumber() string {
 	return ""
 }
 
-// errors returns what llvm-symbolizer would say about the words.
+// errors returns the errors that llvm-symbolizer prints about the words.
 func (o *llvmOptions) errors() (lines []string) {
 	if o.missing != "" {
 		lines = append(lines, o.missing+": missing argument")
@@ -308,8 +309,8 @@ func (o *llvmOptions) errors() (lines []string) {
 	return append(lines, o.invalid...)
 }
 
-// nearest returns the flag that is one character from word; "" when there is
-// none. A value stays.
+// nearest returns the flag that differs from word by one character, with the value of word; "" if
+// there is none.
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""
@@ -332,8 +333,7 @@ func nearest(word string) string {
 	return best
 }
 
-// oneApart reports whether one character inserted, deleted or replaced makes
-// a of b.
+// oneApart reports whether a and b differ by one inserted, deleted or replaced byte.
 func oneApart(a, b string) bool {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -351,8 +351,8 @@ func oneApart(a, b string) bool {
 	return false
 }
 
-// expand replaces words @FILE by the words of the file. One that cannot be
-// read stays.
+// expand replaces each word @FILE by the words of the file. If the file cannot be read, the word
+// stays.
 func expand(words []string, depth int) []string {
 	var all []string
 	for _, word := range words {
@@ -369,8 +369,8 @@ func expand(words []string, depth int) []string {
 	return all
 }
 
-// shellWords splits s at blanks as llvm-symbolizer does: quotes of both kinds
-// keep blanks, a backslash keeps any byte, and empty words are none.
+// shellWords splits s at blanks as llvm-symbolizer does: quotes of both kinds keep blanks, a
+// backslash keeps any byte, and empty words are dropped.
 func shellWords(s string) (words []string) {
 	var word []byte
 	quote := byte(0)

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	pipePart  = 64 << 10               // bytes written to a pipe at once: of a write that is held up it is not known how much the pipe has
-	fullPause = 100 * time.Millisecond // before a full disk is tried again, doubling
-	fullMost  = 5 * time.Second        // up to this
+	pipePart  = 64 << 10               // bytes written to a pipe at once: while a write blocks, it is not known how much of it the pipe has
+	fullPause = 100 * time.Millisecond // before a full disk is tried again; doubled each time
+	fullMost  = 5 * time.Second        // the longest pause
 )
 
-// An outlet gives the lines of several files to one output: whole lines, one
-// after the other. A disk that is full is waited for. Many goroutines may use it.
+// An outlet writes the lines of several files to one output: whole lines, one after the other. It
+// waits while the disk is full. Its methods are safe for concurrent use.
 type outlet struct {
-	headers bool // say which file the lines are of, as tail does
-	part    int  // bytes that are written at once; 0: any number
+	headers bool // a line with the file's name before its lines, as tail prints it
+	part    int  // bytes written at once; 0: no limit
 	stop    <-chan struct{}
 	tell    func(format string, args ...any)
 
@@ -28,11 +28,11 @@ type outlet struct {
 
 	mu   sync.Mutex
 	w    io.Writer
-	last *outletOf // whose lines were the last
+	last *outletOf // printed the last line
 	some bool      // anything was written
 }
 
-// of returns what takes the lines of one file.
+// of returns the writer for the lines of one file.
 func (o *outlet) of(name string, c *config) *outletOf {
 	w := &outletOf{o: o, name: name, start: true}
 	if c.follow.withName && c.output != outputJSON { // each object has the name
@@ -41,7 +41,7 @@ func (o *outlet) of(name string, c *config) *outletOf {
 	return w
 }
 
-// outletOf takes the lines of one file.
+// outletOf writes the lines of one file.
 type outletOf struct {
 	o      *outlet
 	name   string
@@ -53,7 +53,7 @@ type outletOf struct {
 	buf    []byte
 }
 
-// Write prints p. While it ends in the midst of a line nobody else prints.
+// Write prints p. While p ends within a line, no other file's lines are printed.
 func (w *outletOf) Write(p []byte) (int, error) {
 	if w.quiet || len(p) == 0 {
 		return len(p), nil
@@ -119,15 +119,15 @@ func (o *outlet) write(b []byte) error {
 	return nil
 }
 
-// takenBy returns a function that returns how many bytes of the output were
-// taken by its reader, of whom unread says what it has not read.
+// takenBy returns a function that returns how many bytes of the output its reader has taken; unread
+// reports how many the reader has not read.
 func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
 	var mu sync.Mutex
 	taken := int64(0)
 	return func() int64 {
 		mu.Lock()
 		defer mu.Unlock()
-		written := o.written.Load() // before it is counted what is unread: never too much
+		written := o.written.Load() // loaded before unread is counted, so that the result is never too large
 		if n, ok := unread(); ok {
 			taken = max(taken, written-n)
 		}
@@ -135,7 +135,7 @@ func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
 	}
 }
 
-// isFull reports whether err may pass when somebody makes space.
+// isFull reports whether err may pass once there is space on the disk.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // named returns lines with the name of their file before each.
@@ -161,7 +161,7 @@ func (w *outletOf) header() []byte {
 	return []byte(head)
 }
 
-// release lets others print.
+// release lets other files print.
 func (w *outletOf) release() {
 	if w.held {
 		w.held = false

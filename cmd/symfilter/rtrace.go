@@ -20,7 +20,7 @@ type rtraceFlags struct {
 	exclude    fileName
 }
 
-// load checks the flags together, and reads the files that they name.
+// load checks the flags together, reads the files that they name, and fills in processing.
 func (f *rtraceFlags) load() (err error) {
 	p := &f.processing
 	switch {
@@ -61,7 +61,7 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 	return all, nil
 }
 
-// rtrace returns what translates a report of sp-rtrace.
+// rtrace returns the translator of a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	o := rtrace.Options{Options: r.options(at), Processing: r.c.rtrace.processing}
 	o.Processing.Budget = r.profiles
@@ -99,7 +99,7 @@ func (d depth) Set(s string) error {
 	return nil
 }
 
-// ranges are a flag of addresses, and of ranges as maps have them.
+// ranges are a flag of addresses, and of address ranges as maps have them.
 type ranges []rtrace.Range
 
 func (r *ranges) Set(s string) error {

@@ -10,11 +10,11 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 )
 
-// systemURLs is where distributions name the servers of their debug files.
+// systemURLs is the folder in which distributions name the servers of their debug files.
 const systemURLs = "/etc/debuginfod"
 
-// serverURLs returns the debuginfod servers that the user asked for: by a flag
-// or by DEBUGINFOD_URLS, and by nothing else.
+// serverURLs returns the debuginfod servers that the user asked for, by a flag or by
+// DEBUGINFOD_URLS; there are no others.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -67,8 +67,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd closes a client and tells for how many build IDs its servers were
-// never asked.
+// A clientEnd closes a client, and reports for how many build IDs its servers were never asked.
 type clientEnd struct {
 	*debuginfod.Client
 	diag *diagnostics
@@ -82,8 +81,8 @@ func (e clientEnd) Close() error {
 	return err
 }
 
-// A progressReport says how far downloads are: in the status line of a
-// terminal, or, where told, in a line when one begins and one when it ends.
+// A progressReport prints the progress of downloads: in the status line of a terminal or, if told
+// is set, in a line at the beginning and one at the end of each.
 type progressReport struct {
 	diag   *diagnostics
 	status *statusLine
@@ -113,7 +112,7 @@ func (r *progressReport) progress(p debuginfod.Progress) {
 	}
 }
 
-// progressText is how far one download is: libc.so.6 93ac61ec… 12/34 MB from
+// progressText returns the progress of one download: libc.so.6 93ac61ec… 12/34 MB from
 // debuginfod.debian.net.
 func progressText(p debuginfod.Progress) string {
 	text := fetched(p)

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	lastWords = time.Second // that Ctrl-C leaves the producer of the log for its last words
-	patience  = time.Second // for output that blocks when reading has ended
+	lastWords = time.Second // that Ctrl-C leaves the producer of the log to finish
+	patience  = time.Second // for output that blocks after reading has ended
 
-	lastPatience = 2 * time.Second // for a checkpoint, then
+	lastPatience = 2 * time.Second // for a checkpoint after that
 
-	echo = 200 * time.Millisecond // after a signal, in which another is the same once more: timeout(1) and shells tell a process and its group
+	echo = 200 * time.Millisecond // after a signal, in which another one is the same signal: timeout(1) and shells signal a process and its group
 )
 
-// A stopper turns signals into the end of reading. Hang-up and termination
-// stop it at once, interrupt after words; a second signal, or output that
-// blocks, ends the process on the spot.
+// A stopper turns signals into the end of reading. Hang-up and termination stop it at once,
+// interrupt after words. After a second signal, or if output blocks, it ends the process
+// immediately.
 type stopper struct {
 	reading chan struct{} // closed when nothing more is to be read
 	got     atomic.Int32  // the first signal
@@ -28,15 +28,15 @@ type stopper struct {
 	ending  chan struct{} // closed when the work is done
 	ended   chan struct{} // closed when listen has returned
 
-	words    time.Duration // that an interrupt leaves the producer
+	words    time.Duration // that an interrupt leaves the producer of the log
 	patience time.Duration
-	last     atomic.Value // func(): done before the process is ended on the spot
+	last     atomic.Value // func(), called before the process is ended immediately
 }
 
-// newStopper starts to listen for signals, in a goroutine that end ends;
-// cancel ends waiting for debug files. words is what an interrupt leaves the
-// producer, patience the time for output that blocks. Signals that were ignored when the
-// program started, by nohup or a shell's background, stay so.
+// newStopper listens for signals in a goroutine that end stops; cancel ends the waiting for debug
+// files. words is the time that an interrupt leaves the producer of the log, patience the time for
+// output that blocks. Signals that were ignored when the program started, by nohup or a shell's
+// background, stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration) *stopper {
 	s := &stopper{
 		words:    words,
@@ -77,7 +77,7 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 				s.exit()
 			}
 			first = time.Now()
-			cancel() // nobody waits for debug files any more
+			cancel() // ends the waiting for debug files
 			delay := time.Duration(0)
 			if sig == os.Interrupt {
 				delay = s.words
@@ -113,10 +113,10 @@ func number(sig os.Signal) int32 {
 // signal returns the number of the first signal that came, or 0.
 func (s *stopper) signal() int { return int(s.got.Load()) }
 
-// end stops listening and returns the number of the first signal that came, or
-// 0. From now on signals end the process.
+// end stops listening and returns the number of the first signal that came, or 0. Later signals end
+// the process.
 func (s *stopper) end() int {
-	signal.Stop(s.signals) // what came until now is in the channel when it returns
+	signal.Stop(s.signals) // earlier signals are in the channel when it returns
 	close(s.ending)
 	<-s.ended
 	return s.signal()

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// A statusLine is the last line of a terminal, which says what is going on and
-// gives way to what is printed. Many goroutines may use it.
+// A statusLine is the last line of a terminal, which shows the current work and gives way to
+// printed lines. Its methods are safe for concurrent use.
 type statusLine struct {
 	mu    sync.Mutex
 	w     io.Writer // the terminal; nil: there is none
 	text  string
 	shown bool
-	inner bool // the cursor is behind text of the log that does not end its line
+	inner bool // the cursor is after text of the log whose line has not ended
 }
 
-// set shows text, or nothing.
+// set shows text; an empty text clears the line.
 func (s *statusLine) set(text string) {
 	if s.w == nil {
 		return
@@ -46,8 +46,8 @@ func (s *statusLine) around(p []byte, print func() (int, error)) (int, error) {
 	return n, err
 }
 
-// draw shows the text if there is any, and room for it; s.mu is held. It stays
-// in one line: the terminal does not wrap it.
+// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held. The
+// terminal does not wrap the text.
 func (s *statusLine) draw() {
 	if s.text == "" || s.inner {
 		return
@@ -56,7 +56,7 @@ func (s *statusLine) draw() {
 	s.shown = true
 }
 
-// erase takes the text away; s.mu is held.
+// erase clears the line; s.mu is held.
 func (s *statusLine) erase() {
 	if s.shown {
 		io.WriteString(s.w, "\r\x1b[K")

@@ -15,9 +15,9 @@ import (
 
 const (
 	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
-	silence      = 100 * time.Millisecond // after which an unfinished line, such as a prompt, is passed on, and a format that is not known settled
+	silence      = 100 * time.Millisecond // after it an unfinished line, such as a prompt, is passed on, and an unknown format is decided
 	maxRemember  = 4096                   // unresolved modules of all inputs kept for --explain
-	maxNameBytes = 1 << 20                // of their names, all together: a log may give each several KiB
+	maxNameBytes = 1 << 20                // of the names of these modules, together: a log may give each several KiB
 	standardName = "standard input"
 )
 
@@ -27,8 +27,8 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // for one input
-	format string                                               // of all inputs, where a flag says so
-	hints  bool                                                 // are wanted, for inputs that nothing can be made of
+	format string                                               // of all inputs, if a flag gives it
+	hints  bool                                                 // are printed for inputs of which nothing was resolved
 
 	modules  []filter.Unresolved // of the inputs so far
 	elements int64               // that stayed unresolved
@@ -41,15 +41,14 @@ type stream struct {
 // An engine is what filters one input.
 type engine struct {
 	io.WriteCloser
-	flush      func() error // settles the format, and passes an unfinished line on; nil: never
-	unfinished func() bool  // is there something to flush
-	end        func()       // after Close
+	flush      func() error // decides the format, and passes an unfinished line on; nil: nothing to flush
+	unfinished func() bool  // reports whether there is something to flush
+	end        func()       // called after Close; may be nil
 
 	input *input.Writer // recognises the format; nil in the llvm style
 }
 
-// files filters the inputs named, each with a context of its own, and returns
-// the exit code.
+// files filters the named inputs, each with a context of its own, and returns the exit code.
 func (s *stream) files(names []string, stdin *os.File) int {
 	code := s.each(names, stdin)
 	if sig := s.stop.end(); sig != 0 {
@@ -58,8 +57,8 @@ func (s *stream) files(names []string, stdin *os.File) int {
 	return code
 }
 
-// each filters the inputs until one of them cannot be written. One that cannot
-// be read does not keep the others from being filtered.
+// each filters the inputs until the output fails. An input that cannot be read does not keep the
+// others from being filtered.
 func (s *stream) each(names []string, stdin *os.File) (code int) {
 	for _, name := range names {
 		in, label := stdin, standardName
@@ -79,7 +78,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		var usage usageError
 		switch {
 		case errors.Is(writeErr, syscall.EPIPE):
-			return exitOK // who reads us has enough
+			return exitOK // the reader of the output has enough
 		case errors.As(writeErr, &usage):
 			s.diag.line("%s: %v", label, usage)
 			code = exitUsage
@@ -98,7 +97,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 	return code
 }
 
-// bare returns the system's error alone: the file has been named.
+// bare returns the system's error without operation and path: the message names the file already.
 func bare(err error) error {
 	var pathErr *os.PathError
 	var linkErr *os.LinkError
@@ -111,7 +110,7 @@ func bare(err error) error {
 	return err
 }
 
-// filter filters one input to its end, or until the stopper says.
+// filter filters one input to its end, or until the stopper ends the reading.
 func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	info, err := in.Stat()
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	return p.readErr, p.writeErr
 }
 
-// add adds modules and elements that stayed unresolved.
+// add adds modules, and the number of elements, that stayed unresolved.
 func (s *stream) add(modules []filter.Unresolved, elements int64) {
 	s.elements += elements
 	for _, u := range modules {
@@ -152,9 +151,9 @@ func (s *stream) add(modules []filter.Unresolved, elements int64) {
 	}
 }
 
-// A pass is the filtering of one input. Three goroutines take turns at the
-// filter under mu: the one that reads, the timer's that flushes, and the one
-// that ends it, which must not wait for a read that may never return.
+// A pass filters one input. Three goroutines take turns at the filter under mu: the one that reads,
+// the timer's, which flushes, and the one that ends the pass, which must not wait for a read that
+// may never return.
 type pass struct {
 	mu sync.Mutex
 	engine
@@ -180,7 +179,7 @@ func (p *pass) read(in io.Reader) {
 	}
 }
 
-// write filters a block that was read with err, and reports whether to go on.
+// write filters a block that was read together with err, and reports whether to continue.
 func (p *pass) write(b []byte, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +208,7 @@ func (p *pass) write(b []byte, err error) bool {
 	return true
 }
 
-// silent passes on an unfinished line, or the beginning of an input whose format is not known.
+// silent passes on an unfinished line, or the beginning of an input whose format is not known yet.
 func (p *pass) silent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,14 +217,14 @@ func (p *pass) silent() {
 	}
 	if p.writeErr = p.flush(); p.writeErr != nil {
 		p.finished()
-	} else if p.input != nil && p.input.Undecided() { // what is packed may not be unpacked yet
+	} else if p.input != nil && p.input.Undecided() { // compressed input may not be decompressed yet
 		p.silence.Reset(silence)
 	}
 }
 
 func (p *pass) finished() { p.once.Do(func() { close(p.done) }) }
 
-// stop prints what is complete. Nothing uses the engine afterwards.
+// stop prints complete lines and ends the engine, which must not be used afterwards.
 func (p *pass) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// openMaps opens the files of --map: those of another process cannot be opened
-// any more when the process is confined.
+// openMaps opens the files of --map: once the process is confined, it cannot open the maps of
+// another process.
 func (c *config) openMaps() error {
 	for _, name := range c.mapFiles {
 		f, err := os.Open(name)
@@ -25,7 +25,7 @@ func (c *config) openMaps() error {
 	return nil
 }
 
-// biases returns what --map and --bias say. It closes the opened files.
+// biases returns the addresses that --map and --bias give. It closes the opened files.
 func (c *config) biases() (maps []valgrind.Map, err error) {
 	for _, s := range c.biasWords {
 		i := max(strings.LastIndexByte(s, '='), 0)
@@ -47,7 +47,7 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 	return maps, nil
 }
 
-// valgrind returns what translates a report of Valgrind.
+// valgrind returns the translator of a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, o)
@@ -57,8 +57,8 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
 
-// lookAhead reads what a report says of its objects, if it is a file; nil if it
-// is not, or cannot be read: then its lines say so as they come.
+// lookAhead reads what a report contains about its objects, if the report is a regular file. It
+// returns nil if not, or if reading fails: the translator then reports the error itself.
 func lookAhead(in *os.File, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -17,12 +17,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// How long the lines of an input may wait for debug files, unless --wait says.
+// How long the lines of an input may wait for debug files, unless --wait is given.
 const (
-	waitFile   = 90 * time.Second // nobody watches a file being read
-	waitStream = 2 * time.Second  // a person does watch a pipe
-	waitMinute = 10 * time.Second // in any minute of a pipe: its producer is held up
-	closeWait  = time.Second      // for what goes on in the background, at the end
+	waitFile   = 90 * time.Second // for a file: nobody watches it being read
+	waitStream = 2 * time.Second  // for a pipe, which a person may watch
+	waitMinute = 10 * time.Second // in any minute of a pipe: longer waits hold its producer up
+	closeWait  = time.Second      // at the end, for work in the background
 )
 
 const (
@@ -151,8 +151,8 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// of returns how long the lines of an input may wait, one of them and those of
-// a minute.
+// of returns how long the lines of an input may wait: one line, and all lines of a minute together
+// (0: no limit).
 func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
 	switch {
 	case w.set:
@@ -168,10 +168,10 @@ type passOn struct{ io.Writer }
 
 func (passOn) Close() error { return nil }
 
-// AppendContext appends nothing: there is nothing to be known of the lines before.
+// AppendContext appends nothing: later lines do not depend on the lines before.
 func (passOn) AppendContext(dst []byte) []byte { return dst }
 
-// Restore takes in nothing.
+// Restore does nothing: there is no context.
 func (passOn) Restore([]byte) error { return nil }
 
 // isTerminal reports whether f is a terminal.
@@ -180,17 +180,16 @@ func isTerminal(f *os.File) (is bool) {
 	return is
 }
 
-// control calls use with f's descriptor, which other processes may share: Fd
-// would change its mode for all of them.
+// control calls use with the descriptor of f. It does not use Fd, which would change the
+// descriptor's mode for all processes that share it.
 func control(f *os.File, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)
 	}
 }
 
-// finders returns where debug files are on this machine, in order: what was
-// named for this run first, the system's place after it, the module's own file
-// last, unless --no-paths is given.
+// finders returns the places of debug files on this machine in the order of the search: the places
+// that flags name, the system's folder, and the module's own file unless --no-paths is given.
 func (c *config) finders() (finders []symbolize.Finder) {
 	if paths := slices.Concat(c.symbolPaths, c.objects); len(paths) > 0 {
 		finders = append(finders, c.symbolPath(paths))
@@ -207,24 +206,22 @@ func (c *config) finders() (finders []symbolize.Finder) {
 	return append(finders, buildid.ModulePath{}, report.Files{})
 }
 
-// symbolPath returns the finder for paths, which remembers what it learns about
-// them for the next run.
+// symbolPath returns the finder for paths. It keeps what it learns about them for the next run.
 func (c *config) symbolPath(paths []string) *buildid.SymbolPath {
 	p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: cacheDir()})
 	c.closers = append(c.closers, p)
 	return p
 }
 
-// close ends what the finders do: nothing half-written is left, and what they
-// learned is kept.
+// close closes the finders: nothing half-written stays, and what they learned is kept.
 func (c *config) close() {
 	for _, closer := range c.closers {
-		closer.Close() // what cannot be kept is learned again
+		closer.Close() // if it fails, the next run learns again
 	}
 }
 
-// closeSoon ends what sym does in the background: an index half made would stay
-// on disk. It does not wait for a folder that hangs.
+// closeSoon closes sym, so that no unfinished index stays on disk. It does not wait for a folder
+// that hangs.
 func closeSoon(sym *symbolize.Symbolizer) {
 	done := make(chan struct{})
 	go func() { defer close(done); sym.Close() }()
@@ -272,7 +269,7 @@ func (c *config) places() (places []place) {
 	return places
 }
 
-// given returns the values of a flag that takes one.
+// given returns a list of path; empty if path is empty.
 func given(path string) []string {
 	if path == "" {
 		return nil
@@ -280,7 +277,7 @@ func given(path string) []string {
 	return []string{path}
 }
 
-// warnOfMissing says which of the places that the user named are not there.
+// warnOfMissing reports the places that the user named and that do not exist.
 func (c *config) warnOfMissing(diag *diagnostics) {
 	for _, p := range c.places() {
 		if p.path == defaultDebugDir {
