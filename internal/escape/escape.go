@@ -62,28 +62,15 @@ func obeyed(r rune) bool {
 // either. Decoding returns the text. lossy reports whether bytes that are not UTF-8 were replaced
 // by U+FFFD.
 func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
-	return appendString(dst, text, &inString)
-}
-
-// AppendHTMLString is AppendString, but also escapes characters that HTML or JavaScript would
-// interpret, as encoding/json does.
-func AppendHTMLString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
-	return appendString(dst, text, &inHTML)
-}
-
-// The ASCII characters that are escaped, one bit each: in any JSON string, and in a string that may
-// become part of HTML.
-var (
-	inString = [2]uint64{1<<' ' - 1 | 1<<'"', 1<<('\\'-64) | 1<<(0x7f-64)}
-	inHTML   = [2]uint64{inString[0] | 1<<'<' | 1<<'>' | 1<<'&', inString[1]}
-)
-
-func appendString[S []byte | string](dst []byte, text S, special *[2]uint64) (_ []byte, lossy bool) {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(text); {
+		if len(text)-i >= 8 && isPlain(word(text[i:])) {
+			i += 8
+			continue
+		}
 		c := text[i]
-		if c < utf8.RuneSelf && special[c>>6]>>(c&63)&1 == 0 {
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
 			i++
 			continue
 		}
@@ -113,6 +100,21 @@ func appendString[S []byte | string](dst []byte, text S, special *[2]uint64) (_ 
 		from = i
 	}
 	return append(append(dst, text[from:]...), '"'), lossy
+}
+
+// word returns the first 8 bytes of text.
+func word[S []byte | string](text S) uint64 {
+	_ = text[7]
+	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+}
+
+// isPlain reports whether a string of JSON may hold the 8 bytes of w as they are: each is printable
+// ASCII, and neither a quotation mark nor a backslash.
+func isPlain(w uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080 // a bit of each byte: the lowest, the highest
+	quote, backslash := w^each*'"', w^each*'\\'
+	return (w|(w+each)|(w-each*' ')|(quote-each)|(backslash-each))&high == 0
 }
 
 // decode returns the character of text at i and its length in bytes. A byte that is not UTF-8 has

@@ -32,26 +32,32 @@ func TestTextIsMadeVisible(t *testing.T) {
 }
 
 func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
-	for _, tt := range []struct{ text, want string }{
-		{"a\u202eb\u2066c\u00adд\ufeff", `"a\u202eb\u2066c\u00adд\ufeff"`},
-		{"\U000e0041\U000e007f😀", `"\udb40\udc41\udb40\udc7f😀"`},
-		{"\u2065\u0085\x7f", `"\u2065\u0085\u007f"`},
-		{"<&>", `"<&>"`},
-	} {
-		if got, _ := AppendString(nil, tt.text); string(got) != tt.want {
-			t.Errorf("%q: got %s, want %s", tt.text, got, tt.want)
-		}
-	}
 	for _, tt := range []struct {
 		text, want string
 		lossy      bool
 	}{
-		{"<a href='&'>", `"\u003ca href='\u0026'\u003e"`, false},
+		{"a\u202eb\u2066c\u00adд\ufeff", `"a\u202eb\u2066c\u00adд\ufeff"`, false},
+		{"\U000e0041\U000e007f😀", `"\udb40\udc41\udb40\udc7f😀"`, false},
+		{"\u2065\u0085\x7f", `"\u2065\u0085\u007f"`, false},
+		{"<a href='&'>", `"<a href='&'>"`, false},
 		{"a\xffb\ufffd", `"a` + "\ufffdb\ufffd" + `"`, true},
-		{"\u202e", `"\u202e"`, false},
 	} {
-		if got, lossy := AppendHTMLString(nil, tt.text); string(got) != tt.want || lossy != tt.lossy {
+		if got, lossy := AppendString(nil, tt.text); string(got) != tt.want || lossy != tt.lossy {
 			t.Errorf("%q: got %s, %v, want %s", tt.text, got, lossy, tt.want)
+		}
+	}
+}
+
+// Eight bytes that isPlain lets pass are eight that are passed one by one, each byte at each place.
+func TestWordsOfStringsArePlain(t *testing.T) {
+	for c := range 256 {
+		want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+		for i := range 8 {
+			text := []byte("~ ~a ~ z")
+			text[i] = byte(c)
+			if got := isPlain(word(text)); got != want {
+				t.Errorf("%q: got %v", text, got)
+			}
 		}
 	}
 }
@@ -92,8 +98,7 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzztest.Growth(t, text, func(text []byte) {
-			b, _ := AppendString(AppendText(nil, text, ""), text)
-			AppendHTMLString(b, text)
+			AppendString(AppendText(nil, text, ""), text)
 		})
 		shown := string(AppendText(nil, text, ""))
 		harmful := func(r rune) bool {
@@ -111,14 +116,9 @@ func FuzzEscape(f *testing.F) {
 			t.Errorf("%q is shown on a terminal as %q", text, terminal.String())
 		}
 		var got, want string
-		quoted, _ := AppendString(nil, text)
-		html, lossy := AppendHTMLString(nil, text)
-		if strings.ContainsFunc(string(quoted), harmful) || strings.ContainsFunc(string(html), harmful) || strings.ContainsAny(string(html), "<>&") {
-			t.Errorf("%q becomes %q, and for HTML %q", text, quoted, html)
-		}
-		var again string
-		if err := json.Unmarshal(html, &again); err != nil || !lossy && again != string(text) {
-			t.Errorf("got %q, %v for %q", again, err, text)
+		quoted, lossy := AppendString(nil, text)
+		if strings.ContainsFunc(string(quoted), harmful) || lossy == utf8.Valid(text) {
+			t.Errorf("%q becomes %q, %v", text, quoted, lossy)
 		}
 		if err := json.Unmarshal(quoted, &got); err != nil {
 			t.Fatalf("%v in %s", err, quoted)
