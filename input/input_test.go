@@ -2,6 +2,8 @@ package input
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -160,6 +162,42 @@ func TestAPackedInputThatIsCutIsReadAsFarAsItGoes(t *testing.T) {
 	}
 	if markup.Len() == 0 || markup.closed != 1 {
 		t.Errorf("got %d bytes, closed %d times", markup.Len(), markup.closed)
+	}
+}
+
+// What begins as a gzip file does comes out whatever it goes on with, and is an error of the input
+// and not of the output.
+func TestDamagedPackedInputsComeOut(t *testing.T) {
+	whole := packed(t, strings.Repeat("a line of a log\n", 3))
+	for _, test := range []struct{ name, in, out, err string }{
+		{"no gzip", gzipMagic + " this is no gzip\nmore\n", gzipMagic + " this is no gzip\nmore\n", "<nil>"},
+		{"a header and no gzip", whole[:10] + "\xff\xff\xff\xffnot deflate\nmore\n", whole[:10] + "\xff\xff\xff\xffnot deflate\nmore\n", "<nil>"},
+		{"nothing more", gzipMagic, gzipMagic, "<nil>"},
+		{"a header that is cut", whole[:9], whole[:9], "<nil>"},
+		{"garbage behind it", whole + "garbage\nand more\n", strings.Repeat("a line of a log\n", 3), "not all of it is gzip: gzip: invalid header; 0 bytes after that are left out"},
+		{"a sum that is wrong", whole[:len(whole)-8] + "12345678", strings.Repeat("a line of a log\n", 3), "not all of it is gzip: gzip: invalid checksum"},
+		{"its end is missing", whole[:len(whole)-4], strings.Repeat("a line of a log\n", 3), "the gzip file is cut off; what it holds up to there is printed"},
+	} {
+		for _, block := range []int{1, 7, 1 << 20} {
+			var markup taken
+			w := New(Auto, Translators{Markup: func() io.WriteCloser { return &markup }})
+			for i := 0; i < len(test.in); i += block {
+				if _, err := w.Write([]byte(test.in[i:min(i+block, len(test.in))])); err != nil {
+					t.Fatalf("%s: Write: %v", test.name, err)
+				}
+			}
+			err := w.Close()
+			if got := markup.String(); got != test.out || markup.closed != 1 {
+				t.Errorf("%s, in blocks of %d: got %q, closed %d times; want %q", test.name, block, got, markup.closed, test.out)
+			}
+			if got, _, _ := strings.Cut(fmt.Sprint(err), "; "); got != strings.Split(test.err, "; ")[0] {
+				t.Errorf("%s, in blocks of %d: got error %v, want %s", test.name, block, err, test.err)
+			}
+			var damage *UnpackError
+			if err != nil && !errors.As(err, &damage) {
+				t.Errorf("%s: %T is not an UnpackError", test.name, err)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package input
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"sync"
@@ -26,10 +28,7 @@ func unpack(w *Writer) *unpacker {
 	u := &unpacker{w: w, done: make(chan error, 1)}
 	u.out, u.in = io.Pipe()
 	go func() {
-		z, err := gzip.NewReader((*packedBytes)(u))
-		if err == nil {
-			_, err = io.Copy((*unpackedBytes)(u), z) // of an input that is cut, what is there
-		}
+		err := u.unpack()
 		if e := u.with((*Writer).Close); err == nil {
 			err = e
 		}
@@ -40,6 +39,92 @@ func unpack(w *Writer) *unpacker {
 		u.done <- err
 	}()
 	return u
+}
+
+// unpack gives the Writer what is unpacked, to the end of the packed bytes. What only begins as gzip
+// does is given as it is: three bytes at the head of a log must not keep it from being read. The
+// error is the Writer's, or an UnpackError.
+func (u *unpacker) unpack() error {
+	packed := &recorder{r: (*packedBytes)(u)}
+	first := make([]byte, 4<<10)
+	n := 0
+	z, err := gzip.NewReader(packed)
+	if err == nil {
+		n, err = io.ReadAtLeast(z, first, 1)
+	}
+	head := packed.stop()
+	if n == 0 && err != nil && !(z != nil && isEnd(err)) {
+		if _, err := (*unpackedBytes)(u).Write(head); err != nil {
+			return err
+		}
+		_, err = io.Copy((*unpackedBytes)(u), packed)
+		return err
+	}
+	if _, err := (*unpackedBytes)(u).Write(first[:n]); err != nil {
+		return err
+	}
+	w := &sink{w: (*unpackedBytes)(u)}
+	if _, err = io.Copy(w, z); err == nil || w.err != nil {
+		return err
+	}
+	rest, _ := io.Copy(io.Discard, packed)
+	return &UnpackError{Rest: rest, Err: err}
+}
+
+// isEnd reports whether a decoder's error is that there are no more bytes.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// An UnpackError is about an input that begins as a gzip file and is damaged, cut, or followed by
+// something else. What was unpacked before has been printed.
+type UnpackError struct {
+	Rest int64 // packed bytes that came after the damage was found, and are left out
+	Err  error // of the decoder
+}
+
+func (e *UnpackError) Error() string {
+	switch {
+	case errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return "the gzip file is cut off; what it holds up to there is printed"
+	case e.Rest > 0:
+		return fmt.Sprintf("not all of it is gzip: %v; %d bytes after that are left out", e.Err, e.Rest)
+	}
+	return fmt.Sprintf("not all of it is gzip: %v", e.Err)
+}
+
+// Unwrap returns the decoder's error.
+func (e *UnpackError) Unwrap() error { return e.Err }
+
+// A recorder keeps what is read from r until it is stopped.
+type recorder struct {
+	r       io.Reader
+	head    []byte
+	stopped bool
+}
+
+func (r *recorder) Read(b []byte) (int, error) {
+	n, err := r.r.Read(b)
+	if !r.stopped {
+		r.head = append(r.head, b[:n]...)
+	}
+	return n, err
+}
+
+// stop returns what was read so far, and keeps no more. A gzip header is 64 KiB long at most.
+func (r *recorder) stop() []byte {
+	head := r.head
+	r.head, r.stopped = nil, true
+	return head
+}
+
+// A sink keeps the error of its writer, to tell it from one of a reader.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (r *sink) Write(b []byte) (n int, err error) {
+	n, r.err = r.w.Write(b)
+	return n, r.err
 }
 
 // Write returns when all of p is read, though perhaps not yet unpacked.

@@ -141,9 +141,20 @@ func isContext(line []byte) bool {
 func (f *followed) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.engine.Close()
+	err := f.readable(f.engine.Close())
 	f.finish()
 	return errors.Join(f.err, err)
+}
+
+// readable reports an error that is about the input, and returns any other: damage in one file must
+// not end the following of the others.
+func (f *followed) readable(err error) error {
+	var packed *input.UnpackError
+	if errors.As(err, &packed) {
+		f.p.diag.printf("%s: %v", f.name, packed)
+		return nil
+	}
+	return err
 }
 
 // finish is called when nothing more is printed.

@@ -76,12 +76,16 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 			in.Close()
 		}
 		var usage usageError
+		var packed *input.UnpackError
 		switch {
 		case errors.Is(writeErr, syscall.EPIPE):
 			return exitOK // the reader of the output has enough
 		case errors.As(writeErr, &usage):
 			s.diag.line("%s: %v", label, usage)
 			code = exitUsage
+		case errors.As(writeErr, &packed):
+			s.diag.line("%s: %v", label, packed)
+			code = exitIO
 		case writeErr != nil:
 			s.unwritten = true
 			s.diag.line("write standard output: %v", bare(writeErr))
