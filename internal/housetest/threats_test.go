@@ -46,7 +46,7 @@ func TestSecurityStatesWhatRemains(t *testing.T) {
 	_, remains, _ := strings.Cut(string(read(t, "SECURITY.md")), "\n## What remains\n")
 	remains, _, _ = strings.Cut(remains, "\n## ")
 	for _, want := range []string{
-		"A build ID is a name and no proof", // who serves a file can forge what is shown of it
+		"A build ID is a name, not a proof", // who serves a file can forge what is shown of it
 		"Servers learn which build IDs a log names",
 		"A log can mislead",
 	} {
