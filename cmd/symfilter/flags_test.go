@@ -49,8 +49,13 @@ func TestTableOfFlagsIsComplete(t *testing.T) {
 			t.Errorf("--%s: remarks follow its text: no full stop", o.name)
 		}
 		seen[o.name] |= o.in
-		if words := o.words; words != nil && value.Set(words()[0]) != nil {
-			t.Errorf("--%s: does not take %q", o.name, words()[0])
+		if o.words == nil {
+			continue
+		}
+		for _, word := range o.words() {
+			if err := value.Set(word); err != nil || !strings.Contains(o.fullText(), word) {
+				t.Errorf("--%s: does not take %q (%v), or its text does not name it", o.name, word, err)
+			}
 		}
 	}
 }

@@ -113,7 +113,7 @@ var options = [...]group{
 			more: "also in the paths at which the files of a report or profile are looked for"},
 		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "leave out the lines that list modules"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write the dump files in the log as a JSON list, like Fuchsia's symbolizer"},
-		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, on: ofFilter, words: styles, field: func(c *config) any { return &c.style }, text: "llvm: like llvm-symbolizer, with its flags"},
+		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, on: ofFilter, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), or llvm with its own flags", more: "llvm prints what llvm-symbolizer --filter-markup prints"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists the flags"},
 	}},
 	{title: "Files that are still being written", flags: []option{
