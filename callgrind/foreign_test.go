@@ -1,8 +1,6 @@
 package callgrind
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // given takes the lines that are not of a profile.

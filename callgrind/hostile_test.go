@@ -1,8 +1,6 @@
 package callgrind
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
 	"io"
@@ -11,6 +9,8 @@ import (
 	"runtime/metrics"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // many returns how many of something a test makes: a hundredth, unless TEST_LONG=1.

@@ -1,14 +1,14 @@
 package callgrind
 
 import (
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
-
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
 )
 
 // A profile names any path: only what is in a folder that the operator named is opened, and nothing

@@ -2,13 +2,14 @@ package filter
 
 import (
 	"fmt"
-	"github.com/symfilter/symfilter/internal/fuzztest"
 	"io"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // Bounds of the work on a line, for each of its bytes. A plain line of as many bytes is scanned

@@ -1,12 +1,12 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // largeReport returns a report of about so many bytes: blocks that are allocated

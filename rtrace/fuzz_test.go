@@ -1,8 +1,6 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // forms are what FuzzRtrace makes of each input.

@@ -1,12 +1,12 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // kept is what Leaks and Compress keep of a report.

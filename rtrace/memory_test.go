@@ -1,14 +1,14 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // live returns the bytes of the heap that are in use.

@@ -1,12 +1,12 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bufio"
 	"fmt"
 	"hash/maphash"
 	"io"
+
+	"github.com/symfilter/symfilter/report"
 )
 
 // Processing says what is left of a report: the options of sp-rtrace-postproc,

@@ -1,8 +1,6 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"context"
 	"errors"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 

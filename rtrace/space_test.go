@@ -1,8 +1,6 @@
 package rtrace
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/report"
 )
 
 func segment(flags elf.ProgFlag, offset, addr, size uint64) object.Segment {

@@ -6,12 +6,13 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"github.com/symfilter/symfilter/buildid"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/buildid"
 )
 
 // What the options for a drop-in change is what llvm-symbolizer's flags change.

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/symfilter/symfilter/buildid"
-	"github.com/symfilter/symfilter/report"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
 )
 
 // reportWith returns a report with one stack: of addresses in /lib/prog.so, or

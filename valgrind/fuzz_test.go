@@ -1,8 +1,6 @@
 package valgrind
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // marked is a whole error that must not be lost.

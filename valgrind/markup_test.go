@@ -1,11 +1,8 @@
 package valgrind
 
 import (
-	"github.com/symfilter/symfilter/report"
-
 	"bytes"
 	"fmt"
-	"github.com/symfilter/symfilter/buildid"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 )
 
 // fixtures maps the objects of the scripts' reports to ELF files.
