@@ -22,7 +22,7 @@ type parts struct {
 	// the program, whose symbols are used instead of the debug file's; nil: the debug file's are
 	// used
 	table *part
-	// paths memory and spill directory of the files beside which related files are looked for
+	// paths of files beside which related files are looked for
 	near []string
 
 	oldTable bool  // the program's symbols are used even if the debug file has some

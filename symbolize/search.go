@@ -119,7 +119,7 @@ func (x *search) ask(finder Finder, has bool) (ended bool) {
 			return false
 		}
 		var file *buildid.File
-		// finders read the headers memory and spill directory of the files that may be hostile
+		// finders read the headers of files that may be hostile
 		err := guard(func() (err error) {
 			q := buildid.Query{ID: x.e.key.id, Kind: buildid.Debug, Name: name, Better: has}
 			file, err = finder.Find(s.ctx, q, x.note)

@@ -257,7 +257,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// A program of many split units has few of their open files, and what they hold is in the account.
+// A program of many split units has few of their files open, and what they hold is in the account.
 func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	const units, most = 100, 64
 	dir := t.TempDir()

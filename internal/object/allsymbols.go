@@ -3,7 +3,7 @@ package object
 import "iter"
 
 // AllSymbols returns every named symbol that an address can be in, of .symtab and then .dynsym, in
-// the order of the tables: all of those at one address. Symbols and names alias the file, which
+// the order of the tables: all of several at one address. Symbols and names alias the file, which
 // must stay open. See [File.Symbols] for one symbol an address.
 func (f *File) AllSymbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {

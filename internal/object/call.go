@@ -5,20 +5,24 @@ import (
 	"encoding/binary"
 )
 
-// CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a return address: for formats whose
-// addresses do not say which they are. known is false where the file has no bytes before addr that are code (separate debug
-// files have none), or for machines that this does not know: x86, x86-64, Arm (32 bits little-endian, Thumb where addr is odd), AArch64, RISC-V,
-// PowerPC, s390x, MIPS, where a call ends behind its delay slot, and LoongArch.
+// CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
+// return address: for formats that do not mark return addresses. known is false if the file has no
+// code before addr (separate debug files have none), or if the machine is not one of x86, x86-64,
+// Arm (32 bits little-endian, Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS, where a
+// call ends after its delay slot, and LoongArch.
 //
-// It looks at the bytes alone. On x86, where instructions begin anywhere, one instruction in a thousand that follows no
-// call is taken to do so; where instructions have a fixed place, none is.
+// Only the bytes count. On x86, where instructions begin at any address, one address in a thousand
+// that does not follow a call is reported to follow one; on machines with aligned instructions,
+// none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
 	if !ok {
 		return false, false
 	}
-	little := func(n int) uint32 { // the word that begins n bytes before addr; instructions of these machines are little-endian always
+	// the word that begins n bytes before addr; instructions of these machines are little-endian
+	// always
+	little := func(n int) uint32 {
 		if n > len(code) {
 			return 0
 		}
@@ -39,7 +43,7 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 		return addr%4 == 0 && (bl || blr || blraa), true
 	case elf.EM_ARM:
 		if f.header.big {
-			return false, false // the order of instructions is not that of data
+			return false, false // instructions have another byte order than data
 		}
 		if addr%2 == 1 {
 			return thumbCall(little(4)), true
@@ -60,7 +64,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	case elf.EM_PPC, elf.EM_PPC64:
 		w := ordered(4)
 		bl := w&0xfc000001 == 0x48000001
-		bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005 // which only reads the program counter
+		// not one that only reads the program counter
+		bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
 		register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
 		return addr%4 == 0 && (bl || bcl || register), true
 	case elf.EM_S390:
@@ -80,8 +85,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// codeBefore copies to buf as much of the code right before addr as fits and belongs to the same section, or segment in a file
-// without sections.
+// codeBefore copies to buf as much of the code right before addr as fits and belongs to the same
+// section, or segment in a file without sections.
 func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	if f.Machine == elf.EM_ARM {
 		addr &^= 1
@@ -116,12 +121,14 @@ func (f *File) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 // thumbCall reports whether w, the two halfwords before an address, ends in a call.
 func thumbCall(w uint32) bool {
 	first, second := w&0xffff, w>>16
-	long := first&0xf800 == 0xf000 && (second&0xd000 == 0xd000 || second&0xd001 == 0xc000) // bl, blx
-	return long || second&0xff87 == 0x4780                                                 // blx to a register
+	// bl, blx
+	long := first&0xf800 == 0xf000 && (second&0xd000 == 0xd000 || second&0xd001 == 0xc000)
+	// blx to a register
+	return long || second&0xff87 == 0x4780
 }
 
-// x86Call reports whether code ends in a call: relative, to code, or through a register or memory. Prefixes come before
-// what it looks at.
+// x86Call reports whether code ends in a call: relative, to code, or through a register or memory.
+// Prefixes are before the bytes that it reads.
 func (f *File) x86Call(code []byte, addr uint64) bool {
 	n := len(code)
 	if n >= 5 && code[n-5] == 0xe8 {
@@ -138,7 +145,8 @@ func (f *File) x86Call(code []byte, addr uint64) bool {
 	return false
 }
 
-// callForm reports whether b is the whole of what follows the opcode FF of a call: ModR/M with 2 in its middle, SIB, displacement.
+// callForm reports whether b is the whole of what follows the opcode FF of a call: ModR/M with 2 in
+// its middle, SIB, displacement.
 func callForm(b []byte) bool {
 	if b[0]>>3&7 != 2 {
 		return false

@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// A kept is a section in memory, or why it cannot be had: a bomb is not lit twice.
+// A kept is a section in memory, or the error for it: a decompression bomb is not inflated twice.
 type kept struct {
 	data    []byte
 	offHeap bool // data is not on the Go heap
 	err     error
 }
 
-// Data returns the bytes of the section of this name: a slice of the mapping when it is stored plain, otherwise
-// inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x when .debug_x is asked for) or read, whole and once. Debug sections of
-// an object file that was not linked (ET_REL) are copies with their relocations applied.
-// It is valid, and not to be changed, until Close.
-// It returns nil, nil when there is no such section or its bytes are not in this file (SHT_NOBITS).
-// Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are kept too.
+// Data returns the bytes of the section of this name: a slice of the mapping if it is stored plain,
+// otherwise inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x if the name is .debug_x) or
+// read, whole and once. Debug sections of an object file that was not linked (ET_REL) are copies
+// with their relocations applied. The slice is valid until Close and must not be changed. Data
+// returns nil, nil if there is no such section or its bytes are not in this file (SHT_NOBITS).
+// Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are
+// kept too.
 func (f *File) Data(name string) ([]byte, error) {
 	if f.closed {
 		return nil, fmt.Errorf("section %s: %w", name, os.ErrClosed)
@@ -38,7 +39,7 @@ func (f *File) Data(name string) ([]byte, error) {
 	return f.sectionData(name, s, isLegacy(name, s))
 }
 
-// sectionData returns the bytes of s, kept by name when they come to lie on the heap.
+// sectionData returns the bytes of s, which are kept by name if they are copied or inflated.
 func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error) {
 	if !within(s.Offset, s.Size, f.size) {
 		return nil, &FormatError{"section " + name, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
@@ -56,7 +57,7 @@ func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error)
 	return f.keep(name, f.read(s))
 }
 
-// keep makes k the answer for name, unless memory was missing.
+// keep keeps k as the answer for name, unless it failed for want of memory.
 func (f *File) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {
 		k = kept{err: fmt.Errorf("section %s: %w", name, k.err)}
@@ -71,8 +72,9 @@ func (f *File) keep(name string, k kept) ([]byte, error) {
 	return k.data, k.err
 }
 
-// HeapCost returns the bytes of memory that Data(name) would newly hold: 0 for what is mapped, missing or kept already. What a
-// compressed section costs is what it claims; Data holds it to that.
+// HeapCost returns the bytes of memory that Data(name) would newly hold: 0 if the section is
+// mapped, missing or kept already. For a compressed section it is the size that its header claims,
+// which Data enforces.
 func (f *File) HeapCost(name string) int64 {
 	s := f.section(name)
 	if _, ok := f.kept[name]; ok || f.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, f.size) {
@@ -94,7 +96,7 @@ func (f *File) HeapCost(name string) int64 {
 	return int64(size)
 }
 
-// isLegacy reports whether s, found by name, is compressed in the way from before SHF_COMPRESSED.
+// isLegacy reports whether s, found by name, is compressed in the way that SHF_COMPRESSED replaced.
 func isLegacy(name string, s *Section) bool {
 	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
 }

@@ -156,7 +156,8 @@ func TestInflatedSectionsAreKeptAndCounted(t *testing.T) {
 	}
 }
 
-// TestBombs holds the memory that hostile sections can make us use: what is allocated in all, not only what is kept.
+// TestBombs holds the memory that hostile sections can make us use: what is allocated in all, not
+// only what is kept.
 func TestBombs(t *testing.T) {
 	const mib = 1 << 20
 	zlibZeros, zstdZeros := zlibOf(t, zeros(20*mib)), zstdOf(t, zeros(20*mib))
@@ -207,7 +208,8 @@ func TestBombs(t *testing.T) {
 }
 
 func TestAZstdFrameMayNotAskForAnyWindow(t *testing.T) {
-	// The head of a frame that says nothing of its size and asks for a window of 2^41 bytes (RFC 8878, 3.1.1.1), then an empty block.
+	// The head of a frame that says nothing of its size and asks for a window of 2^41 bytes (RFC
+	// 8878, 3.1.1.1), then an empty block.
 	frame := "\x28\xb5\x2f\xfd" + "\x00" + "\xf8" + "\x01\x00\x00"
 	m := layouts[0]
 	m.sections = []imageSection{m.compressed(elf.COMPRESS_ZSTD, 1000, frame)}

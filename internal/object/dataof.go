@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked have several of a name where the linker would choose, or
-// join them: those of groups.
+// DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked
+// have several sections of one name, which the linker would join or choose from: those of groups.
 func (f *File) DataOf(i int) (data []byte, err error) {
 	s := &f.sections[i]
 	name := s.Name

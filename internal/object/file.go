@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// A File is one open ELF file. One goroutine at a time may use it; what its methods return may be read by any
-// number of them until Close.
+// A File is one open ELF file. One goroutine at a time may use it; any number of them may read the
+// results of its methods until Close.
 type File struct {
 	Class   elf.Class
 	Order   binary.ByteOrder
@@ -22,40 +22,43 @@ type File struct {
 	header   header
 	r        io.ReaderAt
 	size     uint64
-	mapped   []byte // the whole file; nil when it is read on demand
-	inMemory bool   // mapped is not a file
+	mapped   []byte // the whole file; nil if it is read on demand
+	inMemory bool   // mapped is not a mapping of a file
 	onHeap   bool   // mapped is on the heap
 	closed   bool
 	damage   error
 	sections []Section
-	byName   map[string]*Section   // the first section of each name; nil: they are few
-	relocs   map[*Section]*Section // the first with relocations for each, of an object file that was not linked
-	names    int                   // bytes of section names on the heap
+	// the first section of each name; nil if there are fewer than manySections
+	byName map[string]*Section
+	// the first section with relocations for each section, in an object file that was not linked
+	relocs   map[*Section]*Section
+	names    int // bytes of section names on the heap
 	segments []Segment
-	kept     map[string]kept // sections on the heap, by the name asked for
-	symbols  symbols         // .symtab, or .dynsym where that is missing or empty
-	dynamic  symbols         // .dynsym where symbols is .symtab
+	kept     map[string]kept // sections that were inflated or copied, by the name asked for
+	symbols  symbols         // .symtab, or .dynsym if that is missing or empty
+	dynamic  symbols         // .dynsym if symbols is .symtab
 	mini     mini
 	unwind   unwind
 	room     room
 	claims   claims
 }
 
-// A Section is a section header. What the file says is not checked against anything: use [File.Data] for the bytes.
+// A Section is a section header. Its values are not checked: use [File.Data] for the bytes.
 type Section struct {
-	Name      string // cut after 4 KiB; empty when the file's section names cannot be read
-	Type      elf.SectionType
-	Flags     elf.SectionFlag
-	Addr      uint64 // link-time address, 0 when the section is not loaded
-	Offset    uint64 // bytes from the start of the file
-	Size      uint64 // bytes in the file (compressed, where SHF_COMPRESSED); bytes in memory where SHT_NOBITS
+	Name   string // cut after 4 KiB; empty if the file's section names cannot be read
+	Type   elf.SectionType
+	Flags  elf.SectionFlag
+	Addr   uint64 // link-time address; 0 if the section is not loaded
+	Offset uint64 // bytes from the start of the file
+	// bytes in the file (compressed, if SHF_COMPRESSED); bytes in memory if SHT_NOBITS
+	Size      uint64
 	Link      uint32
 	Info      uint32
 	Align     uint64
 	EntrySize uint64
 }
 
-// covers reports whether addr lies in the section as loaded.
+// covers reports whether addr is in the section as loaded.
 func (s *Section) covers(addr uint64) bool {
 	return addr >= s.Addr && addr-s.Addr < s.Size
 }
@@ -71,13 +74,14 @@ type Segment struct {
 	Align    uint64
 }
 
-// Open reads the headers of an ELF file of size bytes. When osFile is not nil it must be the file behind r; it is mapped
-// if the system can do that, otherwise sections are read from r when they are asked for. r and osFile stay the
-// caller's: r must be readable until Close, and osFile may be closed at once only if r is something else.
+// Open reads the headers of an ELF file of size bytes. If osFile is not nil it must be the file
+// that r reads; Open maps it if the system can do that, otherwise sections are read from r on
+// demand. The caller closes r and osFile: r must be readable until Close; osFile may be closed
+// after Open if r is another reader.
 //
-// A file with unreadable section headers still opens when its program headers are good, and the other way round;
-// [File.Damage] says what is missing.
-// Errors are a *[FormatError], a *[LimitError], or come from r.
+// A file with unreadable section headers still opens if its program headers are good, and vice
+// versa; [File.Damage] returns what is missing. Errors are a *[FormatError], a *[LimitError], or
+// come from r.
 func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
@@ -167,7 +171,8 @@ func (f *File) readSections() error {
 	return nil
 }
 
-// Close unmaps the file: every byte slice that it returned is invalid from here on. Closing again does nothing.
+// Close unmaps the file: every byte slice that it returned is invalid after that. A second Close
+// does nothing.
 func (f *File) Close() error {
 	if f.closed {
 		return nil
@@ -185,16 +190,19 @@ func (f *File) Close() error {
 	return errors.Join(err, unmap(m))
 }
 
-// Damage returns what is wrong with the headers of a file that opened nevertheless, or nil: sections or segments may be missing.
+// Damage returns what is wrong with the headers of a file that opened nevertheless, or nil:
+// sections or segments may be missing.
 func (f *File) Damage() error { return f.damage }
 
-// Sections returns all section headers in the order of the file, the null section first. The slice is the file's: do not change it.
+// Sections returns all section headers in the order of the file, the null section first. The caller
+// must not change the slice.
 func (f *File) Sections() []Section { return f.sections }
 
-// Segments returns all program headers in the order of the file. The slice is the file's: do not change it.
+// Segments returns all program headers in the order of the file. The caller must not change the
+// slice.
 func (f *File) Segments() []Segment { return f.segments }
 
-// Section returns the first section of this name. A section named .zdebug_x is known as .debug_x too.
+// Section returns the first section of this name. The name .debug_x finds .zdebug_x too.
 func (f *File) Section(name string) (Section, bool) {
 	if s := f.section(name); s != nil {
 		return *s, true
@@ -227,7 +235,8 @@ func (f *File) exactly(name string) *Section {
 	return nil
 }
 
-// listSections makes what finds one section among many: files that were not linked have it asked for each of them.
+// listSections makes the maps that find one section among many: relocating a file that was not
+// linked looks up each of its sections.
 func (f *File) listSections() {
 	many := len(f.sections) >= manySections
 	if many {
@@ -249,11 +258,11 @@ func (f *File) listSections() {
 	}
 }
 
-// zdebug begins the names of compressed sections from before SHF_COMPRESSED.
+// zdebug is the prefix of compressed sections in the way that SHF_COMPRESSED replaced.
 const zdebug = ".zdebug_"
 
-// ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or, in a file
-// without such sections, an executable PT_LOAD segment.
+// ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or,
+// in a file without such sections, an executable PT_LOAD segment.
 func (f *File) ExecCovers(addr uint64) bool {
 	const exec = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	some := false
@@ -276,8 +285,8 @@ func (f *File) ExecCovers(addr uint64) bool {
 	return false
 }
 
-// Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the symbol table.
-// Mapped pages are the system's and are not counted, nor is what Options.Take granted.
+// Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the
+// symbol table. It counts neither mapped pages nor the bytes that Options.Take granted.
 func (f *File) Footprint() int64 {
 	n := int64(unsafe.Sizeof(*f)) + int64(f.names) + int64(len(f.byName))*32 + int64(len(f.relocs))*32 +
 		int64(cap(f.sections))*int64(unsafe.Sizeof(Section{})) +

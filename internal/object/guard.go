@@ -24,8 +24,8 @@ func Guard(use func()) (err error) {
 	return nil
 }
 
-// IsFault reports whether a recovered value is that of an address that cannot be read. Nil
-// pointers and indexes out of range are not.
+// IsFault reports whether a recovered value is the runtime's error for an address that cannot be
+// read. Nil pointers and indexes out of range are not.
 func IsFault(recovered any) bool {
 	_, fault := recovered.(interface{ Addr() uintptr })
 	return fault

@@ -20,8 +20,8 @@ const (
 	chdrSize32, chdrSize64 = 12, 24
 )
 
-// A layout says how wide and in which order the numbers of a file are.
-// Its methods read from the front of b, which the caller has measured.
+// A layout is the width and byte order of a file's numbers. Its methods read from the front of b,
+// which the caller has checked for length.
 type layout struct {
 	is64, big bool
 }
@@ -55,7 +55,7 @@ func (l layout) pick(size32, size64 int) int {
 	return size32
 }
 
-// A header is what the ELF header says, with the counts that did not fit it already fetched from section 0.
+// A header is the ELF header, with counts that do not fit it already read from section 0.
 type header struct {
 	layout
 	Type     elf.Type
@@ -65,7 +65,8 @@ type header struct {
 	shoff    uint64
 	shnum    uint64
 	shstrndx uint32
-	extended error // why section 0 could not be asked for the counts, when it had to be
+	// why the counts could not be read from section 0; nil: they were, or are not there
+	extended error
 }
 
 // readFull reads len(b) bytes at off, or returns an error.
@@ -84,7 +85,7 @@ func readFull(r io.ReaderAt, b []byte, off uint64) error {
 	}
 }
 
-// within reports whether [off, off+size) lies inside a file of fileSize bytes.
+// within reports whether [off, off+size) is inside a file of fileSize bytes.
 func within(off, size, fileSize uint64) bool {
 	return off <= fileSize && size <= fileSize-off
 }
@@ -128,7 +129,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 
 	h.Type = elf.Type(h.u16(buf[16:]))
 	h.Machine = elf.Machine(h.u16(buf[18:]))
-	counts := buf[40:] // from e_ehsize on both classes look the same
+	counts := buf[40:] // from e_ehsize on, both classes have the same layout
 	if h.is64 {
 		h.phoff, h.shoff = h.u64(buf[32:]), h.u64(buf[40:])
 		counts = buf[52:]
@@ -157,10 +158,11 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 	return h, nil
 }
 
-// pnXnum as e_phnum says that the real number is in sh_info of section 0.
+// pnXnum as e_phnum means that the number is in sh_info of section 0.
 const pnXnum = 0xffff
 
-// readExtended fetches from section 0 the counts that do not fit into the ELF header (gABI "Section Headers", index 0).
+// readExtended reads from section 0 the counts that do not fit into the ELF header (gABI "Section
+// Headers", index 0).
 func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx bool) error {
 	n := uint64(h.pick(shdrSize32, shdrSize64))
 	if !within(h.shoff, n, size) {
@@ -183,7 +185,7 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	return nil
 }
 
-// section decodes one section header but for its name, which it returns as an offset into the section names.
+// section decodes a section header. It returns the name as an offset into the section names.
 func (h *header) section(b []byte) (s Section, name uint32) {
 	s.Type = elf.SectionType(h.u32(b[4:]))
 	if h.is64 {
@@ -216,7 +218,7 @@ func (h *header) segment(b []byte) Segment {
 	}
 }
 
-// readTable reads num entries of entry bytes each, after checking that so many are there.
+// readTable reads num entries of entry bytes each, after checking that the file has them.
 func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry int, limit uint64) ([]byte, error) {
 	if num == 0 {
 		return nil, nil
@@ -251,7 +253,7 @@ func (h *header) readSegments(r io.ReaderAt, size uint64) ([]Segment, error) {
 	return segments, nil
 }
 
-// readSections returns the sections without their names, and where in the names those are.
+// readSections returns the sections without their names, and the offset of each name.
 func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, names []uint32, err error) {
 	if h.shoff == 0 {
 		return nil, nil, nil

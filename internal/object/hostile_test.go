@@ -20,7 +20,8 @@ func plainImage(t testing.TB, m image) image {
 	return m
 }
 
-// richImage has more: links, a package, MiniDebugInfo, a dynamic symbol table, unwind information, relocations.
+// richImage has more: links, a package, MiniDebugInfo, a dynamic symbol table, unwind information,
+// relocations.
 func richImage(t testing.TB, m image) image {
 	inner := plainImage(t, m).bytes(t)
 	m = plainImage(t, m)
@@ -55,7 +56,8 @@ func (m image) note(id string) string {
 	return w.String()
 }
 
-// visit does all that can be done with a file, and returns the errors of Data that are of no known kind.
+// visit does all that can be done with a file, and returns the errors of Data that are of no known
+// kind.
 func visit(t testing.TB, f *File) {
 	t.Helper()
 	for _, s := range f.Sections() {
@@ -193,7 +195,7 @@ func TestHostileHeaders(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(b []byte)
-		// what Open says; empty where it opens
+		// what Open says; empty if it opens
 		want string
 		// what is left where it opens
 		sections, segments int

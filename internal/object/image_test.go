@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An image is an ELF file put together for a test: header, program headers, the sections' bytes, section headers.
-// Section 0 and the section names, the last one, are added.
+// An image is an ELF file put together for a test: header, program headers, the sections' bytes,
+// section headers. Section 0 and the section names, the last one, are added.
 type image struct {
 	class    elf.Class // ELF-64 when not said
 	big      bool
@@ -136,8 +136,8 @@ type imageSymbol struct {
 	section elf.SectionIndex
 }
 
-// symtab returns the null symbol and these as a table of the given type, its strings in the section behind it,
-// which will have the index at.
+// symtab returns the null symbol and these as a table of the given type, its strings in the section
+// behind it, which will have the index at.
 func (m image) symtab(t testing.TB, kind elf.SectionType, at int, symbols []imageSymbol) []imageSection {
 	t.Helper()
 	table := m.writer()

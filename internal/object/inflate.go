@@ -34,7 +34,8 @@ func (f *File) read(s *Section) (k kept) {
 	return k
 }
 
-// inflate returns the section uncompressed. If spill is set it may go to a file, where it cannot be changed.
+// inflate returns the section uncompressed. If spill is set it may be in a file, and cannot be
+// changed.
 func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
 	p, err := f.inflation(s, legacy)
 	if err == nil {
@@ -49,7 +50,8 @@ func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	if f.room.Take != nil || likely(p.claimed, p.packed) { // else bit by bit: packed bytes are not likely to become so many
+	// else the buffer grows as bytes arrive: packed bytes hardly inflate to that many
+	if f.room.Take != nil || likely(p.claimed, p.packed) {
 		p.to, k.offHeap, k.err = f.alloc(p.claimed + inflate.Slack)
 	}
 	if k.err == nil {
@@ -71,32 +73,32 @@ func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
 	return kept{data: a.bytes[:p.claimed:p.claimed], offHeap: true, err: a.written()}
 }
 
-// An inflation is a compressed section, and where it will go.
+// An inflation is a compressed section, and its destination.
 type inflation struct {
 	method          elf.CompressionType
 	claimed, packed uint64
 	src             *io.SectionReader
-	to              []byte // of claimed bytes and the slack; nil: as they come
+	to              []byte // claimed bytes and the slack; nil: a buffer that grows
 }
 
-// inflation returns how a section is inflated, which goes nowhere so far.
+// inflation returns the inflation of a section, without a destination.
 func (f *File) inflation(s *Section, legacy bool) (p inflation, err error) {
 	method, claimed, n, err := f.compression(s, legacy)
 	if err != nil {
 		return p, err
 	}
 	packed := s.Size - n
-	// The offset fits an int64: it lies within the file.
+	// The offset fits an int64: it is within the file.
 	return inflation{method: method, claimed: claimed, packed: packed, src: io.NewSectionReader(f.r, int64(s.Offset+n), int64(packed))}, nil
 }
 
-// claims are the compressed sections of a file that were asked for.
+// claims are the sums over the compressed sections that were asked for.
 type claims struct {
 	of              map[*Section]bool
 	claimed, packed uint64 // bytes
 }
 
-// claim adds a section to those that were asked for.
+// claim adds a section to the sums.
 func (f *File) claim(s *Section, p *inflation) {
 	c := &f.claims
 	if c.of[s] || p.claimed > maxHeapSection {
@@ -110,7 +112,8 @@ func (f *File) claim(s *Section, p *inflation) {
 	c.packed += p.packed
 }
 
-// refuse returns an error for a section that is not inflated: it is too large, or becomes too much of what it is, or all sections together do.
+// refuse returns the error for a section that must not be inflated: its size, its ratio, or the
+// ratio of all sections together exceeds a limit.
 func (f *File) refuse(p *inflation) error {
 	c := &f.claims
 	switch {
@@ -124,8 +127,8 @@ func (f *File) refuse(p *inflation) error {
 	return nil
 }
 
-// window returns how many bytes the decoder of a section takes beside what is inflated. Of zstd it is the window of the first frame, which all
-// others are held to.
+// window returns the bytes that the decoder of a section takes beside its output. For zstd it is
+// the window of the first frame; later frames must not need more.
 func (p *inflation) window() uint64 {
 	if p.method != elf.COMPRESS_ZSTD {
 		return 0
@@ -147,8 +150,9 @@ func (p *inflation) window() uint64 {
 	return min(most, max(window, minWindow))
 }
 
-// run inflates to memory. The compressed bytes are read by ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be
-// recovered. A decoder that panics has met bytes that it cannot read.
+// run inflates to memory. The compressed bytes are read by ReadAt, not from the mapping: a fault in
+// a goroutine of the decoder could not be recovered. A panic of the decoder is an error of the
+// section.
 func (p inflation) run() (data []byte, err error) {
 	if p.method == elf.COMPRESS_ZLIB && p.to != nil {
 		defer caught(&err)
@@ -168,8 +172,8 @@ func (p inflation) run() (data []byte, err error) {
 	return data, err
 }
 
-// spill inflates to the file of an arena, at at. It is written, not mapped for writing: a page of a mapping that waits for the disk holds up the whole
-// process.
+// spill inflates to the file of an arena, at offset at. It writes the file, which is not mapped for
+// writing: a page fault that waits for the disk would hold up the whole process.
 func (p inflation) spill(a *arena, at uint64) error {
 	return p.decode(func(z io.Reader) error {
 		return copyClaimed(io.NewOffsetWriter(a.file, int64(at)), z, p.claimed)
@@ -209,14 +213,15 @@ func (p inflation) decode(use func(io.Reader) error) (err error) {
 	return &FormatError{"compression header", fmt.Sprintf("unknown method %d", p.method)}
 }
 
-// caught makes an error of a panic.
+// caught returns the error for a panic.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("inflate: %v", p)
 	}
 }
 
-// compression reads the header of a compressed section: the method, the size inflated, and how long the header is.
+// compression reads the header of a compressed section: the method, the inflated size, and the size
+// of the header.
 func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
 	n := f.header.pick(chdrSize32, chdrSize64)
 	if legacy {
@@ -241,11 +246,12 @@ func (f *File) compression(s *Section, legacy bool) (method elf.CompressionType,
 	}
 }
 
-// likely reports whether so many bytes may be allocated before they have come: few, or what packed bytes may well be inflated to.
+// likely reports whether claimed bytes may be allocated before they arrive: they are few, or packed
+// bytes may well inflate to them.
 func likely(claimed, packed uint64) bool { return claimed <= 1<<20 || claimed/16 <= packed }
 
-// readClaimed appends exactly claimed bytes to b, which is empty, and reads the end of the stream. More room than b has is made only when the bytes have
-// come.
+// readClaimed appends exactly claimed bytes to b, which is empty, and reads the end of the stream.
+// b grows only as bytes arrive.
 func readClaimed(r io.Reader, b []byte, claimed uint64) ([]byte, error) {
 	for uint64(len(b)) < claimed {
 		if len(b) == cap(b) {
@@ -284,7 +290,7 @@ func readEnd(r io.Reader, claimed uint64) error {
 	case n > 0:
 		return &FormatError{"compressed data", fmt.Sprintf("goes on behind the %d bytes that its header says", claimed)}
 	case !errors.Is(err, io.EOF):
-		return fmt.Errorf("at the end of %d bytes: %w", claimed, err) // its checksum is wrong
+		return fmt.Errorf("at the end of %d bytes: %w", claimed, err) // a wrong checksum
 	}
 	return nil
 }

@@ -7,9 +7,10 @@ import (
 	"io"
 )
 
-// DebugLink returns what .gnu_debuglink says: the name of the file with the debug information of this one, without a folder as a
-// rule, and the CRC-32 (IEEE) of that file's bytes. The name is as the file has it: hostile until checked, but never empty.
-// ok is false where there is no such section or it is not well formed. It reads a few KiB at most, and keeps nothing.
+// DebugLink returns the contents of .gnu_debuglink: the name of this file's debug file, usually
+// without a directory, and the CRC-32 (IEEE) of that file's bytes. The name is not checked, but
+// never empty: it may be hostile. ok is false if there is no such section or it is not well formed.
+// DebugLink reads at most a few KiB, and keeps nothing.
 func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	data := f.small(".gnu_debuglink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -23,9 +24,10 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	return string(data[:end]), f.header.u32(data[at:]), true
 }
 
-// AltLink returns what .gnu_debugaltlink says: the name of the supplementary file (of dwz) that this one's debug information
-// refers to, absolute or relative to this file, and that file's build ID, 1 to 64 bytes. The name is as the file has it: hostile until
-// checked, but never empty. ok is false where there is no such section or it is not well formed.
+// AltLink returns the contents of .gnu_debugaltlink: the name of the supplementary file (made by
+// dwz) that this file's debug information refers to, absolute or relative to this file, and that
+// file's build ID, 1 to 64 bytes. The name is not checked, but never empty: it may be hostile. ok
+// is false if there is no such section or it is not well formed.
 func (f *File) AltLink() (name string, id []byte, ok bool) {
 	data := f.small(".gnu_debugaltlink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -52,7 +54,8 @@ func (f *File) small(name string, limit uint64) []byte {
 	return b
 }
 
-// bytes returns the file's bytes: the mapped ones, where there are, for its descriptor may be closed.
+// bytes returns a reader of the file's bytes: of the mapping, if there is one, since the descriptor
+// may be closed.
 func (f *File) bytes() io.ReaderAt {
 	if f.mapped != nil {
 		return bytes.NewReader(f.mapped)
@@ -60,9 +63,9 @@ func (f *File) bytes() io.ReaderAt {
 	return f.r
 }
 
-// A PackageNote says which package of which distribution a file was built for: the JSON of a note of owner FDO
-// ("Package Metadata for Executable Files", UAPI group). What the note does not say is empty. The values are the file's: of any length up to 16
-// KiB and with any characters.
+// A PackageNote names the package and distribution that a file was built for: the JSON in a note of
+// owner FDO ("Package Metadata for Executable Files", UAPI group). Fields missing in the note are
+// empty. The values are not checked: they have up to 16 KiB of any characters.
 type PackageNote struct {
 	Type         string `json:"type"` // "deb", "rpm", "apk", …
 	Name         string `json:"name"`
@@ -77,15 +80,15 @@ type PackageNote struct {
 
 const ntFDOPackaging = 0xcafe1a7e
 
-// PackageNote returns the packaging metadata of the file; ok is false where there is none, or where it is no JSON object of strings. Like
-// [BuildID] it reads at most 1 MiB of notes.
+// PackageNote returns the packaging metadata of the file; ok is false if there is none, or if it is
+// not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
 func (f *File) PackageNote() (p PackageNote, ok bool) {
 	if f.closed {
 		return p, false
 	}
 	search := noteSearch{header: &f.header, r: f.bytes(), size: f.size, budget: maxNotes, owner: "FDO\x00", kind: ntFDOPackaging, limit: maxPackageNote}
 	desc, _ := search.file(f.segments, f.sections)
-	// Padding by NULs is part of what some tools write.
+	// Some tools pad the text with NULs.
 	desc = bytes.TrimRight(desc, "\x00")
 	if len(desc) == 0 || json.Unmarshal(desc, &p) != nil {
 		return PackageNote{}, false

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// Loaded returns the bytes that are loaded at addr, to the end of the PT_LOAD segment that covers it, as they lie in the file: a slice of the
-// mapping, or of a copy of the segment that is kept where the file is not mapped. It is valid, and not to be changed, until Close.
-// It returns nil where nothing is loaded from the file. In a separate debug file the segments are those of the other file: only
-// addresses of sections that have bytes are answered.
+// Loaded returns the bytes that are loaded at addr, to the end of the PT_LOAD segment that covers
+// it, as they are in the file: a slice of the mapping, or of a copy of the segment that is kept if
+// the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
+// nil if nothing is loaded from the file. In a separate debug file the segments describe the other
+// file, so that only addresses in sections with bytes have an answer.
 func (f *File) Loaded(addr uint64) []byte {
 	if f.closed {
 		return nil
@@ -28,7 +29,7 @@ func (f *File) Loaded(addr uint64) []byte {
 	return nil
 }
 
-// withoutBytes reports whether addr lies in a section that has no bytes in the file.
+// withoutBytes reports whether addr is in a section without bytes in the file.
 func (f *File) withoutBytes(addr uint64) bool {
 	for i := range f.sections {
 		if s := &f.sections[i]; s.Type == elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_TLS == 0 && s.covers(addr) {
@@ -38,7 +39,8 @@ func (f *File) withoutBytes(addr uint64) bool {
 	return false
 }
 
-// SegmentData returns the bytes of segment i in the file, as far as the file goes: see [File.Loaded]. nil if they cannot be had.
+// SegmentData returns the bytes of segment i in the file, up to the end of the file; nil if they
+// cannot be read. See [File.Loaded].
 func (f *File) SegmentData(i int) []byte {
 	if f.closed || i < 0 || i >= len(f.segments) {
 		return nil
@@ -51,7 +53,7 @@ func (f *File) SegmentData(i int) []byte {
 	if f.mapped != nil {
 		return f.mapped[p.Offset : p.Offset+size : p.Offset+size]
 	}
-	key := fmt.Sprintf("\x01%d", i) // no section's name: those that tableData makes begin with NUL
+	key := fmt.Sprintf("\x01%d", i) // not a section's name; keys of tableData begin with NUL
 	if k, ok := f.kept[key]; ok {
 		return k.data
 	}
@@ -59,9 +61,10 @@ func (f *File) SegmentData(i int) []byte {
 	return data
 }
 
-// RelativeRelocations calls visit for each relocation by which the loader writes the load bias plus value to the word at addr, until visit
-// returns false: those of the tables with addends (SHT_RELA, or DT_RELA in a file without sections). Where a file has other
-// tables, the values lie in the words themselves.
+// RelativeRelocations calls visit for each relocation by which the loader writes the load bias plus
+// value to the word at addr, until visit returns false. It reads the tables with addends (SHT_RELA,
+// or DT_RELA in a file without sections). If a file has other tables, the values are in the words
+// themselves.
 func (f *File) RelativeRelocations(visit func(addr, value uint64) bool) {
 	kind, ok := relativeKind(f.Machine)
 	if !ok || f.closed {
@@ -87,7 +90,8 @@ func (f *File) RelativeRelocations(visit func(addr, value uint64) bool) {
 	}
 }
 
-// relativeKind returns the type of the relocation that adds the load bias, for machines whose tables have addends.
+// relativeKind returns the type of the relocation that adds the load bias, for machines whose
+// tables have addends.
 func relativeKind(m elf.Machine) (kind uint32, ok bool) {
 	switch m {
 	case elf.EM_X86_64:
@@ -128,7 +132,7 @@ func (f *File) relativeIn(data []byte, kind uint32, visit func(addr, value uint6
 	return true
 }
 
-// infoAt returns where in an ELF-64 relocation its type is: the lower half of r_info.
+// infoAt returns the offset of the type in an ELF-64 relocation: the lower half of r_info.
 func (l layout) infoAt() int {
 	if l.big {
 		return 12
@@ -136,7 +140,8 @@ func (l layout) infoAt() int {
 	return 8
 }
 
-// dynamicTable returns the two values of the dynamic section that say where a table is and how long; 0, 0 when either is missing.
+// dynamicTable returns the address and size of a table from the dynamic section; 0, 0 if either is
+// missing.
 func (f *File) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
 	for i := range f.segments {
 		if f.segments[i].Type != elf.PT_DYNAMIC {

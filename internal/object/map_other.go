@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// mapFile refuses: sections are read when they are asked for.
+// mapFile fails on this system: sections are read on demand.
 func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 const canMap = false
 
 func anonymous(uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// InMemory reports false: it is not known here.
+// InMemory reports false: this system does not tell.
 func InMemory(string) bool { return false }
 
 func scratch(string, uint64) (*os.File, []byte, error) { return nil, nil, errors.ErrUnsupported }

@@ -11,11 +11,13 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// miniSection holds MiniDebugInfo: an ELF file, compressed by xz, whose .symtab has the functions that .dynsym has not.
+// miniSection holds MiniDebugInfo: an ELF file, compressed by xz, whose .symtab has the functions
+// that .dynsym lacks.
 const miniSection = ".gnu_debugdata"
 
-// Mini returns the MiniDebugInfo of the file as an ELF file of its own, unpacked by the first call and kept: it belongs to f, which
-// closes it. It returns nil, nil when there is none. Its addresses are those of f, and so is its damage: an error is kept too.
+// Mini returns the MiniDebugInfo of the file as an ELF file of its own, unpacked by the first call
+// and kept. f closes it. Mini returns nil, nil if there is none. It has the same addresses as f. An
+// error is kept too.
 func (f *File) Mini() (*File, error) {
 	if !f.mini.tried && !f.closed {
 		f.mini.file, f.mini.err = f.openMini()
@@ -36,7 +38,7 @@ type mini struct {
 func (f *File) openMini() (*File, error) {
 	s := f.section(miniSection)
 	if s == nil || s.Type == elf.SHT_NOBITS || f.inMemory {
-		return nil, nil // one inside of another is none
+		return nil, nil // MiniDebugInfo inside of MiniDebugInfo is ignored
 	}
 	if !within(s.Offset, s.Size, f.size) {
 		return nil, &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}
@@ -50,7 +52,8 @@ func (f *File) openMini() (*File, error) {
 	}
 	defer giveBack()
 	packed := make([]byte, s.Size)
-	if f.mapped != nil { // its reader may be closed; the decoder starts no goroutine, and sees a copy
+	// f.reader may be closed; the decoder starts no goroutine, and reads a copy
+	if f.mapped != nil {
 		copy(packed, f.mapped[s.Offset:])
 	} else if err := readFull(f.r, packed, s.Offset); err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ func openImage(image []byte) (*File, error) {
 	return f, nil
 }
 
-// unpackMini inflates one stream of xz. A decoder that panics has met bytes that it cannot read.
+// unpackMini inflates one stream of xz. A panic of the decoder is an error of the section.
 func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,7 +100,8 @@ func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error)
 		return nil, false, err
 	}
 	defer giveBack()
-	// The smallest dictionary is the least that the reader makes; measureXZ has seen those that the blocks ask for.
+	// The reader allocates at least the smallest dictionary; measureXZ has checked those that the
+	// blocks ask for.
 	config := xz.ReaderConfig{DictCap: lzma.MinDictCap, SingleStream: true}
 	z, err := config.NewReader(bufio.NewReader(bytes.NewReader(packed)))
 	if err != nil {
@@ -117,9 +121,10 @@ func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error)
 	return b, offHeap, nil
 }
 
-// measureXZ returns how many bytes one stream of xz holds when it is inflated, without inflating it: block by block, chunk by chunk (The .xz
-// File Format 1.2.1, sections 2.1 to 3.3; LZMA2 chunks say their sizes). Before a decoder sees it, it is clear what it
-// costs: the sum, and the largest dictionary that a block makes it allocate.
+// measureXZ returns the inflated size of one stream of xz without inflating it: block by block,
+// chunk by chunk (The .xz File Format 1.2.1, sections 2.1 to 3.3; LZMA2 chunks have their sizes in
+// front). So the cost is known before decoding: the sum, and the largest dictionary that a block
+// needs.
 func measureXZ(b []byte) (claimed, largest uint64, err error) {
 	bad := func(said string) (uint64, uint64, error) { return 0, 0, &FormatError{"xz stream", said} }
 	const header = 12
@@ -183,8 +188,8 @@ func measureXZ(b []byte) (claimed, largest uint64, err error) {
 	}
 }
 
-// blockDictionary returns the bytes of dictionary that a block header, without its size and its CRC, asks for; ok is false for one with other filters
-// than LZMA2.
+// blockDictionary returns the bytes of dictionary that a block header, without its size and its
+// CRC, asks for; ok is false for one with other filters than LZMA2.
 func blockDictionary(b []byte) (size uint64, ok bool) {
 	if len(b) == 0 || b[0]&0x3f != 0 { // one filter, no unknown flag
 		return 0, false
@@ -212,7 +217,7 @@ func blockDictionary(b []byte) (size uint64, ok bool) {
 	return uint64(2|b[2]&1) << (b[2]/2 + 11), true
 }
 
-// measureLZMA2 returns how many bytes the chunks at the front of b take, and how many they are inflated.
+// measureLZMA2 returns the packed and the inflated bytes of the chunks at the front of b.
 func measureLZMA2(b []byte) (n int, inflated uint64, ok bool) {
 	for n < len(b) {
 		control := b[n]

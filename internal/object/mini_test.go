@@ -68,7 +68,8 @@ func TestMiniDebugInfoNamesWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A library whose .symtab went into .gnu_debugdata in the way that rpm's find-debuginfo does it answers as before.
+// A library whose .symtab went into .gnu_debugdata in the way that rpm's find-debuginfo does it
+// answers as before.
 func TestMiniDebugInfoOfRealTools(t *testing.T) {
 	for _, tool := range []string{"gcc", "objcopy", "strip", "xz", "nm"} {
 		if _, err := exec.LookPath(tool); err != nil {

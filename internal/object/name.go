@@ -7,11 +7,12 @@ import (
 	"unsafe"
 )
 
-// nameTable finds the symbols of a name: after some searches by passing over the table, by a sorted list of hashes.
+// A nameTable finds the symbols of a name: the first linearNames times by scanning the table, then
+// by a sorted list of hashes.
 type nameTable struct {
 	searches int
 	built    bool
-	hostile  bool // its names overlap: they are never listed
+	hostile  bool // its names overlap: no list is made
 	seed     maphash.Seed
 	hashes   []nameHash
 }
@@ -22,9 +23,11 @@ func (n *nameTable) footprint() int64 {
 	return int64(cap(n.hashes)) * int64(unsafe.Sizeof(nameHash{}))
 }
 
-// SymbolsNamed returns the functions, objects and untyped symbols of this name that are defined in loaded sections, by address and
-// each address once, 4,096 at most: of .symtab, .dynsym and MiniDebugInfo. The name is exact, versions and all ("memcpy@@GLIBC_2.14" where a .symtab has that). The first searches
-// pass over the tables (1 ms for 130,000 symbols); later ones use a list of 8 bytes a symbol, built once.
+// SymbolsNamed returns the functions, objects and untyped symbols of this name that are defined in
+// loaded sections, in order of address, one for each address, at most 4,096: from .symtab, .dynsym
+// and MiniDebugInfo. The name must match exactly, including a version ("memcpy@@GLIBC_2.14" if a
+// .symtab has that). The first searches scan the tables (1 ms for 130,000 symbols); later ones use
+// a list of 8 bytes a symbol, built once.
 func (f *File) SymbolsNamed(name string) []Symbol {
 	if f.closed || name == "" {
 		return nil
@@ -45,7 +48,7 @@ func (f *File) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
-// named appends the symbols of this name.
+// named appends the symbols with this name.
 func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	if len(t.raw) == 0 || len(name) >= len(t.strings) {
 		return dst
@@ -77,7 +80,7 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	return dst
 }
 
-// ifNamed appends the symbol of that index if it has this name and counts.
+// ifNamed appends symbol i if it has this name and can cover an address.
 func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	off := uint64(t.f.header.u32(t.raw[index*t.entry:]))
 	end := off + uint64(len(name))
@@ -99,7 +102,7 @@ func (t *symbols) hashNames() {
 		return
 	}
 	n.built, n.seed = true, maphash.MakeSeed()
-	budget := 2*len(t.strings) + maxNamesHashed // names may share their ends
+	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
 	count := uint64(len(t.raw)) / t.entry       // at most maxSymbols: fits an index
 	n.hashes = make([]nameHash, 0, count)
 	for i := uint64(1); i < count; i++ {
@@ -118,7 +121,7 @@ func (t *symbols) hashNames() {
 			return
 		}
 		if end <= 0 {
-			continue // none, or one that nobody asks for
+			continue // no name, or one too long to be searched for
 		}
 		n.hashes = append(n.hashes, nameHash{uint32(maphash.Bytes(n.seed, b[:end])), uint32(i)})
 	}

@@ -13,10 +13,11 @@ var ErrNoBuildID = errors.New("no build ID")
 // ntGNUBuildID is the type of the note that holds the build ID; its owner is "GNU".
 const ntGNUBuildID = 3
 
-// BuildID returns the raw bytes, 1 to 64, of the build ID of the ELF file of size bytes behind r, with a few small reads.
-// The notes of the segments come first; those of the sections are asked next, because in a separate debug file
-// the segments may lie where no bytes are, and object files have no segments. At most 1 MiB of notes is searched.
-// Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or come from r.
+// BuildID returns the raw bytes, 1 to 64, of the build ID of the ELF file of size bytes that r
+// reads, with a few small reads. It searches at most 1 MiB of notes: those of the segments first,
+// then those of the sections, since the segments of a separate debug file may have no bytes, and
+// object files have no segments. Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or
+// come from r.
 func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
@@ -41,8 +42,8 @@ func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	return nil, ErrNoBuildID
 }
 
-// BuildID returns the build ID of the open file. It is what the function of that name returns, but where other headers than those for notes are
-// damaged.
+// BuildID returns the build ID of the open file. It agrees with the function of that name, unless
+// headers other than those for notes are damaged.
 func (f *File) BuildID() ([]byte, error) {
 	if f.closed {
 		return nil, ErrNoBuildID
@@ -58,20 +59,21 @@ func (f *File) BuildID() ([]byte, error) {
 	return nil, ErrNoBuildID
 }
 
-// A noteSearch looks through the notes of one file until it has read as much as it may.
+// A noteSearch searches the notes of one file, within its budget.
 type noteSearch struct {
 	header *header
 	r      io.ReaderAt
 	size   uint64
-	budget uint64 // bytes that may still be read
-	err    error  // the first read that went wrong
+	budget uint64 // bytes left to read
+	err    error  // the first read that failed
 
-	owner string // what is looked for: the owner with its NUL,
-	kind  uint32 // the type,
-	limit uint64 // and at most so many bytes, at least one
+	owner string // of the note to find, with its NUL
+	kind  uint32 // type of that note
+	limit uint64 // most bytes of its contents; at least one
 }
 
-// file returns the note that is looked for, those of the segments first, or nil and the first read that went wrong.
+// file returns the note that is looked for, those of the segments first, or nil and the first read
+// that failed.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {
@@ -108,13 +110,13 @@ func (s *noteSearch) in(off, size, align uint64) []byte {
 		if desc := s.find(b, 8); desc != nil {
 			return desc
 		}
-		// Linkers have put notes aligned to 4 into segments aligned to 8.
+		// Some linkers put notes aligned to 4 into segments aligned to 8.
 	}
 	return s.find(b, 4)
 }
 
-// find returns what is looked for from notes whose parts are aligned to align bytes (gABI "Note Section"), or nil.
-// The result aliases notes.
+// find returns the contents of the note to find, from notes whose parts are aligned to align bytes
+// (gABI "Note Section"), or nil. The result aliases notes.
 func (s *noteSearch) find(notes []byte, align uint64) []byte {
 	const head = 12 // n_namesz, n_descsz, n_type
 	l := s.header.layout

@@ -6,18 +6,20 @@ import (
 	"slices"
 )
 
-// The sections of an object file that was not linked all begin at address 0. An address is taken for one of the first section with code
-// that is long enough, as llvm-symbolizer does, and what debug information says of the others' code does not answer it.
+// The sections of an object file that was not linked all begin at address 0. As in llvm-symbolizer,
+// an address belongs to the first section with code that is long enough, and debug information
+// about the other sections' code is no answer for it.
 
-// A Place is a field that holds an address in a section with code, and what addresses are taken for that section's: [Lo,Hi), which may be
-// empty.
+// A Place is a field that holds an address in a section with code. Lookups in [Lo,Hi), which may be
+// empty, belong to that section.
 type Place struct {
-	Off    uint64 // of the field in its section
+	Off    uint64 // bytes from the start of its section
 	Lo, Hi uint64
 }
 
-// Places returns the fields of the section name that are relocated to sections with code, in order; nil where the file was linked, where its
-// sections with code do not overlap, and where the fields are too many.
+// Places returns the fields of the section name that are relocated to sections with code, in order;
+// nil if the file was linked, if its sections with code do not overlap, or if there are more than
+// maxPlaces fields.
 func (f *File) Places(name string) []Place {
 	if f.Type != elf.ET_REL {
 		return nil
@@ -46,16 +48,17 @@ func (f *File) Places(name string) []Place {
 	return slices.Clip(slices.CompactFunc(places, func(a, b Place) bool { return a.Off == b.Off }))
 }
 
-// ownAddresses returns what addresses are taken for those of each section with code, and whether any section has not got all of its own.
+// ownAddresses returns the addresses that belong to each section with code, and whether a section
+// lacks some of its own.
 func (f *File) ownAddresses() (own map[int]Place, overlap bool) {
 	own = make(map[int]Place)
-	var taken uint64 // all sections begin at 0: addresses below are earlier sections'
+	var taken uint64 // all sections begin at 0: addresses below belong to earlier sections
 	for i := range f.sections {
 		s := &f.sections[i]
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS {
 			continue
 		}
-		if s.Addr != 0 { // no compiler's
+		if s.Addr != 0 { // not written by a compiler
 			return nil, false
 		}
 		own[i] = Place{Lo: taken, Hi: max(taken, s.Size)}

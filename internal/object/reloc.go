@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Object files (ET_REL) that were never linked keep what debug sections say of addresses, and of each other, in relocations. They are
-// applied as if the linker had put every section at its header's address, which is 0: what llvm-symbolizer does.
+// In object files (ET_REL), which were not linked, the addresses in debug sections, and the
+// references between these, are relocations. As in llvm-symbolizer they are applied as if the
+// linker had put every section at its header's address, which is 0.
 
-// relocates reports whether the bytes of s, found by name, are those in the file with relocations applied.
+// relocates reports whether s, found by name, needs relocations applied.
 func (f *File) relocates(name string, s *Section) bool {
 	return f.Type == elf.ET_REL && strings.HasPrefix(name, ".debug_") && s.Flags&elf.SHF_ALLOC == 0 && f.relocations(s) != nil
 }
@@ -20,8 +21,8 @@ func (f *File) relocations(s *Section) *Section {
 	return f.relocs[s]
 }
 
-// relocated returns a copy of the bytes of s with relocations applied. Those of unknown kinds, to no symbol or outside of the section
-// are left out.
+// relocated returns a copy of the bytes of s with relocations applied. It skips relocations of
+// unknown kinds, without a symbol, or outside of the section.
 func (f *File) relocated(s *Section, legacy bool) (k kept) {
 	if !within(s.Offset, s.Size, f.size) {
 		return kept{err: &FormatError{"section", fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, f.size)}}
@@ -52,10 +53,10 @@ type fieldRelocation struct {
 	off, kind uint64
 	addend    uint64
 	value     uint64 // address of the symbol
-	section   int    // that it is in; 0: none
+	section   int    // index of the section that the symbol is in; 0: none
 }
 
-// eachRelocation calls do with each entry of r whose symbol there is.
+// eachRelocation calls do with each entry of r whose symbol exists.
 func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 	raw, err := f.once(r)
 	if err != nil {
@@ -99,7 +100,7 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 	return nil
 }
 
-// once returns the bytes of a section that is looked at once, and not kept.
+// once returns the bytes of a section that is read once, and does not keep them.
 func (f *File) once(s *Section) ([]byte, error) {
 	switch {
 	case !within(s.Offset, s.Size, f.size):
@@ -111,8 +112,8 @@ func (f *File) once(s *Section) ([]byte, error) {
 	return k.data, k.err
 }
 
-// splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there, of which debug sections need the first, and
-// writes their bytes in the same order on all machines.
+// splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there,
+// in a fixed byte order; debug sections need the first.
 func (f *File) splitInfo(info uint64) (symbol, kind uint64) {
 	switch {
 	case f.Machine != elf.EM_MIPS:
@@ -123,7 +124,8 @@ func (f *File) splitInfo(info uint64) (symbol, kind uint64) {
 	return info & 0xffffffff, info >> 56
 }
 
-// relocationSymbol returns the address of a symbol of the table, 0 for one that is not defined here, and the section that it is in.
+// relocationSymbol returns the address of a symbol of the table, 0 if this file does not define it,
+// and the index of its section.
 func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, section int, ok bool) {
 	h := f.header
 	size := uint64(h.pick(symSize32, symSize64))
@@ -144,9 +146,9 @@ func (f *File) relocationSymbol(table []byte, index uint64) (addr uint64, sectio
 	return addr, section, true
 }
 
-// A relocation says what is done with a field.
+// A relocation is the change to a field.
 type relocation struct {
-	bytes uint8 // of the field; 0: nothing is done
+	bytes uint8 // bytes of the field; 0: no change
 	does  relocationKind
 }
 
@@ -154,14 +156,14 @@ type relocationKind uint8
 
 const (
 	set      relocationKind = iota // the field becomes the address
-	relative                       // the address less that of the field
+	relative                       // the field becomes the address less its own address
 	add                            // the address is added to the field
-	subtract                       // and subtracted
-	setLow6                        // set for the low six bits
-	sub6                           // subtract for the low six bits
+	subtract                       // the address is subtracted from the field
+	setLow6                        // as set, for the low six bits
+	sub6                           // as subtract, for the low six bits
 )
 
-// apply changes one field. The addend of SHT_REL is what the field holds.
+// apply changes one field. The addend of SHT_REL is the present value of the field.
 func (f *File) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
 	var held uint64
 	big := f.header.big
@@ -207,7 +209,8 @@ func (f *File) apply(field []byte, how relocation, implicit bool, value, addend,
 	}
 }
 
-// relocationOf returns what a relocation of a machine's ABI does: those that occur in debug sections.
+// relocationOf returns the effect of a relocation in a machine's ABI, for the kinds that occur in
+// debug sections.
 func relocationOf(m elf.Machine, kind uint64) relocation {
 	switch m {
 	case elf.EM_X86_64:
@@ -314,7 +317,8 @@ func relocationOf(m elf.Machine, kind uint64) relocation {
 	return relocation{}
 }
 
-// relocationOfRISCV knows the pairs that make up a difference: its linker may shorten the code between two labels.
+// relocationOfRISCV includes the pairs that express a difference: the linker may shorten the code
+// between two labels.
 func relocationOfRISCV(kind elf.R_RISCV) relocation {
 	switch kind {
 	case elf.R_RISCV_64:
@@ -351,7 +355,7 @@ func relocationOfRISCV(kind elf.R_RISCV) relocation {
 	return relocation{}
 }
 
-// relocationOfLoongArch is alike.
+// relocationOfLoongArch does likewise.
 func relocationOfLoongArch(kind elf.R_LARCH) relocation {
 	switch kind {
 	case elf.R_LARCH_64:

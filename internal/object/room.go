@@ -8,28 +8,34 @@ import (
 	"sync"
 )
 
-// Options are the memory and the disk that a file may use beyond its own bytes. The zero value grants all memory, on the heap.
+// Options are the memory and the disk that a file may use beyond its own bytes. The zero value
+// grants all memory, on the heap.
 type Options struct {
-	// Take asks for n bytes of memory before sections are inflated, read or copied, or MiniDebugInfo is unpacked; Give returns them. An error of Take
-	// says why they are not granted: the sections then go to SpillDir, or cannot be had, with an error that wraps [ErrMemory].
-	// What was taken is in mappings of no file where the system has them: it counts in no heap, and is the system's again when
-	// the file is closed. Any goroutine may call them. Both or neither are set.
+	// Take asks for n bytes of memory before sections are inflated, read or copied, or
+	// MiniDebugInfo is unpacked; Give returns them. An error of Take is the reason for a refusal:
+	// the sections then go to SpillDir, or fail with an error that wraps [ErrMemory]. Memory taken
+	// is outside of the Go heap, in anonymous mappings, if the system has them, and is unmapped
+	// when the file is closed. Both must be safe for concurrent use. Set both or neither.
 	Take func(n int64) error
 	Give func(n int64)
 
-	// SpillDir is the directory for sections that Take does not grant: they are inflated into files without a name, which are mapped. Their blocks are
-	// allocated before anything is written, and 1 GiB of the file system is left to others. It is made if it does not exist. A directory
-	// in memory, tmpfs, is refused. Empty, or if the system cannot map files: there is none.
+	// SpillDir is the directory for sections that Take does not grant: they are inflated into files
+	// without a name, which are mapped. Their blocks are allocated before anything is written, and
+	// 1 GiB of the file system is left to others. It is made if it does not exist. A directory in
+	// memory (tmpfs) is refused. Empty, or if the system cannot map files: sections do not go to
+	// files.
 	SpillDir string
 }
 
-// ErrMemory is wrapped by errors about memory that Options.Take did not grant. They are not kept: later there may be more.
+// ErrMemory is wrapped by errors about memory that Options.Take did not grant. Such errors are not
+// kept: later there may be memory.
 var ErrMemory = errors.New("not enough memory at the moment")
 
 // ErrInMemory is wrapped by errors about a spill directory that is in memory itself.
 var ErrInMemory = errors.New("the directory is in memory (tmpfs)")
 
-// OffHeap reports whether memory that Options.Take granted is outside of the Go heap on this system.
+// OffHeap reports whether memory that Options.Take granted is outside of the Go heap on this
+// system.
 const OffHeap = canMap
 
 // OpenWith is [Open] with options.
@@ -44,21 +50,22 @@ func OpenWith(r io.ReaderAt, size int64, osFile *os.File, o Options) (*File, err
 // Spills reports whether sections that do not fit the memory may be inflated into files.
 func (f *File) Spills() bool { return f.room.SpillDir != "" && canMap }
 
-// A room is the memory that a file took.
+// A room is the memory that a file has taken.
 type room struct {
 	Options
-	mu     sync.Mutex // others may release pages meanwhile
-	arenas []*arena   // with the sections in it
+	mu     sync.Mutex // other goroutines may release pages
+	arenas []*arena   // memory of sections
 }
 
-// add keeps an arena until the file is closed.
+// add adds an arena, which lives until the file is closed.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.arenas = append(r.arenas, a)
 }
 
-// An arena is memory outside of the heap, or on it if the system maps nothing; or the mapping of a file in the spill directory.
+// An arena is memory outside of the heap, or on it if the system maps nothing; or the mapping of a
+// file in the spill directory.
 type arena struct {
 	bytes  []byte
 	taken  int64 // bytes; 0: the arena is a file
@@ -82,7 +89,8 @@ func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) 
 	return &arena{bytes: b, taken: int64(size)}, nil
 }
 
-// spill returns size bytes of a file, for which no memory was granted: denied says why. It may be called by any goroutine.
+// spill returns size bytes of a new file in SpillDir; denied is the reason why no memory was
+// granted. It may be called by any goroutine.
 func (o *Options) spill(size uint64, denied error) (*arena, error) {
 	if o.SpillDir == "" || !canMap || size < minSpill || !errors.Is(denied, ErrMemory) {
 		return nil, denied
@@ -100,7 +108,7 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 // spilled reports whether the arena is a file.
 func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
 
-// written ends the writing to the arena's file.
+// written is called after the arena's file was written.
 func (a *arena) written() error {
 	if a.file == nil {
 		return nil
@@ -134,7 +142,8 @@ func (f *File) Granted() (n int64) {
 	return n
 }
 
-// alloc returns size bytes for a section; they are the file's until Close. Without Take, and for small sections, they are on the heap.
+// alloc returns size bytes for a section; they are valid until Close. Without Take, and for small
+// sections, they are on the heap.
 func (f *File) alloc(size uint64) (b []byte, offHeap bool, err error) {
 	if f.room.Take == nil || size < minArena {
 		return make([]byte, size), false, nil
@@ -147,14 +156,14 @@ func (f *File) alloc(size uint64) (b []byte, offHeap bool, err error) {
 	return a.bytes, !a.onHeap, nil
 }
 
-// Alloc returns size bytes that are the file's until Close, and asks for them as for those of a section. Bytes on the heap are the caller's to count:
-// Footprint leaves them out.
+// Alloc returns size bytes that are valid until Close, granted like those of a section. If they are
+// on the heap the caller must count them: Footprint does not.
 func (f *File) Alloc(size int) (b []byte, onHeap bool, err error) {
 	b, offHeap, err := f.alloc(uint64(size))
 	return b, !offHeap, err
 }
 
-// borrow takes n bytes for as long as something is unpacked; the caller gives them back.
+// borrow takes n bytes for a decoder; the caller gives them back.
 func (o *Options) borrow(n uint64) (giveBack func(), err error) {
 	if o.Take == nil || n == 0 {
 		return func() {}, nil

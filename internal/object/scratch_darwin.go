@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory reports whether a file system is in memory, which is not known here.
+// inMemory reports false: this system does not tell whether a file system is in memory.
 func inMemory(*unix.Statfs_t) bool { return false }
 
-// allocate gives file its blocks.
+// allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error { return fill(file, size) }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory reports whether a file system is in memory: what is written there is not on a disk.
+// inMemory reports whether a file system is in memory, not on a disk.
 func inMemory(disk *unix.Statfs_t) bool {
 	switch uint32(disk.Type) {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.HUGETLBFS_MAGIC:
@@ -15,7 +15,7 @@ func inMemory(disk *unix.Statfs_t) bool {
 	return false
 }
 
-// allocate gives file its blocks.
+// allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, size)
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {

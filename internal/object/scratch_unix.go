@@ -13,7 +13,8 @@ import (
 
 const canMap = true
 
-// anonymous returns size bytes of memory that no file is behind. Reading and writing is all that takes it: its pages come when they are touched.
+// anonymous returns size bytes of memory outside of the heap, in a mapping without a file. Pages
+// take memory from their first use on.
 func anonymous(size uint64) ([]byte, error) {
 	if size > math.MaxInt {
 		return nil, unix.ENOMEM
@@ -37,7 +38,8 @@ func InMemory(dir string) bool {
 	return false
 }
 
-// scratch returns a new file of size bytes in dir, and its mapping for reading; the file has no name any more. Its blocks are allocated here.
+// scratch returns a new file of size bytes in dir, and its mapping for reading; the file's name is
+// removed. Its blocks are allocated before that.
 func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	if size > math.MaxInt64-spareDisk || size > math.MaxInt {
 		return nil, nil, unix.ENOSPC
@@ -75,7 +77,7 @@ func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	return file, b, nil
 }
 
-// fill writes zeros, where the system has no other way.
+// fill allocates blocks by writing zeros, for systems without another way.
 func fill(file *os.File, size int64) error {
 	zeros := make([]byte, 1<<20)
 	for size > 0 {

@@ -2,8 +2,9 @@ package object
 
 import "iter"
 
-// Symbols returns the symbols of the table that Symbol asks first: by address, no two with the same one. A name that the file does not end is nil.
-// The sequence may be used while others use f, which must stay open.
+// Symbols returns the symbols of the table that Symbol searches first: by address, one for each
+// address. A name without an end in the file is nil. Other goroutines may use f while the sequence
+// is used; f must stay open.
 func (f *File) Symbols() iter.Seq[Symbol] {
 	t := symbols{}
 	if !f.closed {

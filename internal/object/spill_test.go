@@ -39,8 +39,8 @@ func packedImage(t *testing.T) (image []byte, want map[string][]byte) {
 	return m.bytes(t), map[string][]byte{".debug_info": plain("1"), ".debug_line": plain("2"), ".debug_str": plain("3")[:100]}
 }
 
-// Sections are the same on the heap, in memory that was granted and in a file; they take what was granted and no more, leave no file, and
-// Close gives everything back.
+// Sections are the same on the heap, in memory that was granted and in a file; they take what was
+// granted and no more, leave no file, and Close gives everything back.
 func TestSectionsSpill(t *testing.T) {
 	if !canMap {
 		t.Skip("nothing is mapped here")

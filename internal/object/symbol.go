@@ -14,25 +14,26 @@ import (
 type Symbol struct {
 	Name  []byte // never empty; aliases the file, valid until Close
 	Addr  uint64 // link-time address, without the Thumb bit
-	Size  uint64 // bytes, 0 when not known
+	Size  uint64 // bytes; 0: not known
 	Type  elf.SymType
 	Local bool
 
 	index uint64   // in the table
-	table *symbols // that it is from
+	table *symbols // table of the symbol
 }
 
-// symbols is a symbol table of a file: its raw bytes, and after enough lookups the sorted addresses.
+// symbols is a symbol table of a file: its raw bytes, and after enough lookups the sorted
+// addresses.
 type symbols struct {
 	f        *File
 	loaded   bool
 	kind     elf.SectionType
 	raw      []byte // whole entries
-	entry    uint64 // bytes of one
+	entry    uint64 // bytes of an entry
 	strings  []byte
 	sections []byte // SHT_SYMTAB_SHNDX: section indices that do not fit an entry; often nil
 
-	lookups, passed uint64        // lookups done by a pass, and symbols that those looked at
+	lookups, passed uint64        // lookups that scanned the table, and symbols scanned
 	sorted          []symbolEntry // by address, none twice; nil until built
 
 	names nameTable
@@ -41,28 +42,30 @@ type symbols struct {
 	files       []uint32 // indices of the STT_FILE symbols, in order
 }
 
-// A symbolEntry stands for one symbol in the sorted table. Its size and name are read from the raw entry.
+// A symbolEntry is a symbol in the sorted table. Its size and name are read from the raw entry.
 type symbolEntry struct {
 	addr  uint64
 	index uint32
 }
 
-// footprint leaves out what Data counts already.
+// footprint does not include sections, which Data counts.
 func (t *symbols) footprint() int64 {
 	return int64(cap(t.sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint()
 }
 
-// Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and untyped symbols that
-// are defined in a loaded section, the one with the greatest address not above addr; of several with that
-// address, the largest, and the last of those in the table. It must cover addr; one without a size reaches to the next symbol,
-// but (other than LLVM's) neither beyond the end of its section nor into what unwind information knows as another function.
+// Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
+// untyped symbols that are defined in a loaded section, the one with the greatest address not above
+// addr; of several with that address, the largest, and the last of those in the table. It must
+// cover addr; one without a size reaches to the next symbol, but (unlike in LLVM) neither beyond
+// the end of its section nor into another function of unwind information.
 //
-// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. Where that has no symbol with a size for addr, the
-// other tables of the file are asked by the same rule: .dynsym beside a .symtab, and MiniDebugInfo, which is unpacked then.
-// A symbol whose size covers addr is preferred to one without a size, then the nearest, then the table asked first.
+// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
+// symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym
+// beside a .symtab, and MiniDebugInfo, which is unpacked then. A symbol whose size covers addr is
+// preferred to one without a size, then the nearest, then the one of the table searched first.
 //
-// The first lookups pass over a table as it
-// lies in the file (1 ms for 130,000 symbols); later ones use a sorted table of 16 bytes a symbol, built once.
+// The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
+// table of 16 bytes a symbol, built once.
 func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	if f.closed {
 		return Symbol{}, false
@@ -80,7 +83,7 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	if found && best.Size != 0 {
 		return best, true
 	}
-	if m, _ := f.Mini(); m != nil { // one that cannot be unpacked is as if it were not there
+	if m, _ := f.Mini(); m != nil { // one that cannot be unpacked is ignored
 		more(m.primary().covering(addr))
 	}
 	if found && best.Size == 0 && f.unwindSeparates(best.Addr, addr) {
@@ -89,8 +92,8 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
-// SymbolReaching is Symbol as llvm-symbolizer has it: from the first table alone, and a symbol without a size reaches to the next
-// one, through the end of its section and beyond the last section of all.
+// SymbolReaching is Symbol by llvm-symbolizer's rule: only from the first table, and a symbol
+// without a size reaches to the next one, beyond the end of its section and of the last section.
 func (f *File) SymbolReaching(addr uint64) (Symbol, bool) {
 	if f.closed {
 		return Symbol{}, false
@@ -111,7 +114,8 @@ func (t *symbols) covering(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// nearest returns the symbol with the greatest address that is not above addr, whether it covers it or not.
+// nearest returns the symbol with the greatest address that is not above addr, whether it covers it
+// or not.
 func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
@@ -127,10 +131,10 @@ func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	return t.search(addr)
 }
 
-// SourceFile returns the name that the last STT_FILE symbol before sym gives, when sym is a local symbol: the
-// source file that it comes from, as the compiler was given it, without a folder as a rule. sym must come from f.
-// It returns nil for global symbols and where there is no such name. It aliases the file.
-// The first call passes over the table.
+// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol: its
+// source file as given to the compiler, usually without a directory. sym must come from f. It
+// returns nil for global symbols and if there is no such name. The name aliases the file. The first
+// call scans the table.
 func (f *File) SourceFile(sym Symbol) []byte {
 	t := sym.table
 	if !sym.Local || t == nil || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
@@ -161,8 +165,9 @@ func (t *symbols) listFiles() {
 	t.files = slices.Clip(t.files)
 }
 
-// primary returns the table that is asked first: .symtab, or .dynsym where that is missing or empty. A table that cannot be had is as if it were not
-// there: an address without a name is still an address.
+// primary returns the table that is asked first: .symtab, or .dynsym if that is missing or empty. A
+// table that cannot be had is as if it were not there: an address without a name is still an
+// address.
 func (f *File) primary() *symbols {
 	t := &f.symbols
 	if !t.loaded {
@@ -175,7 +180,7 @@ func (f *File) primary() *symbols {
 	return t
 }
 
-// secondary returns the .dynsym beside a .symtab: a table without symbols where there is none.
+// secondary returns the .dynsym beside a .symtab, or a table without symbols.
 func (f *File) secondary() *symbols {
 	t := &f.dynamic
 	if !t.loaded {
@@ -187,7 +192,7 @@ func (f *File) secondary() *symbols {
 	return t
 }
 
-// load finds the first table of this kind with symbols.
+// load loads the first table of this kind that has symbols.
 func (t *symbols) load(kind elf.SectionType) {
 	t.loaded = true
 	for i := range t.f.sections {
@@ -198,7 +203,8 @@ func (t *symbols) load(kind elf.SectionType) {
 	}
 }
 
-// loadSection makes section s, of that index, the symbol table if it holds any symbol but the null one.
+// loadSection makes section s, at index i, the symbol table if it has a symbol besides the null
+// one.
 func (t *symbols) loadSection(index int, s *Section) bool {
 	f := t.f
 	entry := uint64(f.header.pick(symSize32, symSize64))
@@ -230,7 +236,8 @@ func (t *symbols) loadSection(index int, s *Section) bool {
 	return true
 }
 
-// tableData is Data for a section that is known by its header. A name that another section bears too is no key.
+// tableData is Data for a section given by its header. Its name is not the key, since sections may
+// share names.
 func (f *File) tableData(s *Section) ([]byte, error) {
 	key := s.Name
 	if f.section(s.Name) != s {
@@ -239,7 +246,7 @@ func (f *File) tableData(s *Section) ([]byte, error) {
 	return f.sectionData(key, s, false)
 }
 
-// name returns the name at off of the string table, empty where there is none.
+// name returns the name at off of the string table, or nil.
 func (t *symbols) name(off uint32) []byte {
 	if uint64(off) >= uint64(len(t.strings)) {
 		return nil
@@ -248,10 +255,10 @@ func (t *symbols) name(off uint32) []byte {
 	if end := bytes.IndexByte(s, 0); end >= 0 {
 		return s[:end:end]
 	}
-	return nil // not ended inside the table
+	return nil // without an end in the table
 }
 
-// at decodes the entry of that index. It says nothing about whether the symbol counts.
+// at decodes entry i. It does not check counts.
 func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	f := t.f
 	b := t.raw[index*t.entry:]
@@ -273,11 +280,12 @@ func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	return sym, f.header.u32(b), shndx
 }
 
-// hasModeBit reports whether the lowest bit of a function's address says which instructions it is made of: Thumb, microMIPS.
+// hasModeBit reports whether the lowest bit of a function's address selects its instruction set:
+// Thumb, microMIPS.
 func (f *File) hasModeBit() bool { return f.Machine == elf.EM_ARM || f.Machine == elf.EM_MIPS }
 
-// section returns the section that an entry is defined in, or nil where the file does not say which;
-// ok is false for one that is not defined in any, or in none that is loaded.
+// section returns the section that an entry is defined in, or nil if the file lacks it; ok is false
+// if the entry is not defined in a loaded section.
 func (t *symbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	f := t.f
 	n := uint64(shndx)
@@ -298,7 +306,7 @@ func (t *symbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	return s, s.Flags&elf.SHF_ALLOC != 0
 }
 
-// counts reports whether an entry names anything that an address can be in.
+// counts reports whether an entry names something that can cover an address.
 func (t *symbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 	switch sym.Type {
 	case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT, elf.STT_GNU_IFUNC:
@@ -323,9 +331,10 @@ func (t *symbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 	return true
 }
 
-// mappingSymbol reports whether the name at the front of b marks a change between code and data, for disassemblers:
-// "$d" or "$d.anything" of the ABIs of Arm and RISC-V, where "$x" may bear the instruction set, "$xrv64gc".
-// It looks at the first bytes only, however far away the end of the name is.
+// mappingSymbol reports whether the name at the front of b marks a change between code and data,
+// for disassemblers: "$d" or "$d.anything" of the ABIs of Arm and RISC-V, where "$x" may be
+// followed by the instruction set, "$xrv64gc". It reads only the first bytes, however long the name
+// is.
 func (f *File) mappingSymbol(b []byte) bool {
 	var kinds string
 	switch f.Machine {
@@ -342,7 +351,7 @@ func (f *File) mappingSymbol(b []byte) bool {
 	return b[2] == 0 || b[2] == '.' || f.Machine == elf.EM_RISCV && bytes.HasPrefix(b, []byte("$xrv"))
 }
 
-// pass looks at every entry for the best one at or below addr.
+// pass scans every entry for the best one at or below addr.
 func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	f := t.f
 	consider := func(i uint64) {
@@ -372,8 +381,8 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// nearest64 appends the entries with the greatest address that is not above addr, whatever they are, as long as there is room; none when there is not.
-// It is for the common layout, at 5 GB/s.
+// nearest64 appends the entries of any kind with the greatest address that is not above addr, or
+// none if there is not room for all. It is for the common layout, and scans 5 GB/s.
 func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
 	top, more := uint64(0), false // the address, not above addr; whether there are more than fit
 	for i, b := uint64(1), t.raw[min(symSize64, len(t.raw)):]; len(b) >= symSize64; i, b = i+1, b[symSize64:] {
@@ -409,7 +418,7 @@ func (t *symbols) sort() {
 		}
 	}
 	sortByAddr(all)
-	// Of those at one address the largest stays, and the last of these.
+	// Of the symbols at one address the largest stays, and the last of these.
 	kept := all[:0]
 	for _, e := range all {
 		if last := len(kept) - 1; last >= 0 && kept[last].addr == e.addr {
@@ -434,7 +443,7 @@ func (t *symbols) size(index uint32) uint64 {
 	return sym.Size
 }
 
-// search looks the best symbol at or below addr up in the sorted table.
+// search finds the best symbol at or below addr in the sorted table.
 func (t *symbols) search(addr uint64) (Symbol, bool) {
 	lo, hi := 0, len(t.sorted) // the first above addr is in [lo, hi]
 	for lo < hi {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// oracle answers like llvm-symbolizer does: from the sorted list of all symbols that count, of those at one address the last.
+// oracle answers like llvm-symbolizer does: from the sorted list of all symbols that count, of
+// those at one address the last.
 type oracle []elf.Symbol
 
 func newOracle(t *testing.T, f *elf.File) oracle {

@@ -10,15 +10,16 @@ import (
 	"github.com/symfilter/symfilter/internal/inflate"
 )
 
-// An Unpacking is the compressed sections of a file on their way to memory. [File.Unpack] begins one and Keep ends it, in the goroutine that uses the
-// file; Run may be called in another meanwhile, while the file is used, as long as it is open.
+// An Unpacking inflates compressed sections of a file. [File.Unpack] begins it and Keep or Drop
+// ends it, in the goroutine that uses the file. Run may be called in another goroutine while the
+// file is used; the file must stay open.
 type Unpacking struct {
 	f     *File
 	jobs  []*unpacked
 	size  uint64 // bytes of the arena
-	extra uint64 // bytes that the decoders take beside it
+	extra uint64 // bytes that the decoders take besides
 	arena *arena
-	err   error // why there is no arena
+	err   error // why there is no arena; nil: there is one
 }
 
 // An unpacked is a section of an Unpacking.
@@ -26,12 +27,13 @@ type unpacked struct {
 	name string
 	inflation
 	kept
-	at uint64 // in the arena
+	at uint64 // bytes from the start of the arena
 }
 
-const sectionAlign = 64 // bytes: a section begins where a cache line does
+const sectionAlign = 64 // bytes of a cache line, at which sections begin
 
-// Unpack returns what inflates those of the named sections that are compressed, and neither in memory yet nor relocated. It reads their headers only.
+// Unpack returns an Unpacking of the named sections, except those that are not compressed, already
+// in memory, or relocated. It reads only their headers.
 func (f *File) Unpack(names ...string) *Unpacking {
 	u := &Unpacking{f: f}
 	for _, name := range names {
@@ -74,8 +76,9 @@ func (f *File) Unpack(names ...string) *Unpacking {
 // Size returns the bytes of memory that Run takes.
 func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 
-// Run inflates, as many sections at a time as there are CPUs: a lookup that needs several large sections waits for the largest instead of for
-// their sum. take is asked in place of Options.Take if it is not nil; it may wait. Run starts goroutines, and returns when they have ended.
+// Run inflates as many sections at a time as there are CPUs: a lookup that needs several large
+// sections waits for the largest, not for their sum. If take is not nil it is called instead of
+// Options.Take, and may wait. Run returns after its goroutines have ended.
 func (u *Unpacking) Run(take func(int64) error) {
 	o := &u.f.room.Options
 	if take == nil {
@@ -125,7 +128,8 @@ func (u *Unpacking) Run(take func(int64) error) {
 	}
 }
 
-// Keep makes what Run inflated what Data returns. The error is about memory, which wraps [ErrMemory]; others are left to Data.
+// Keep makes Data return the sections that Run inflated. Its error wraps [ErrMemory]; Data reports
+// other errors.
 func (u *Unpacking) Keep() error {
 	if u.err != nil {
 		return u.err

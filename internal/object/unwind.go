@@ -23,23 +23,24 @@ const (
 	peOmit     = 0xff
 )
 
-// unwind is what a file says of where functions begin and end, for unwinding.
+// unwind has the bounds of functions, from the information for unwinding.
 type unwind struct {
 	tried  bool
-	header uint64        // address of the search table of .eh_frame_hdr,
-	count  uint64        // its entries,
-	base   uint64        // and what they are relative to
-	ranges []unwindRange // where there is no such table: sorted by start
+	header uint64        // address of the search table of .eh_frame_hdr; 0: none
+	count  uint64        // entries of that table
+	base   uint64        // address that the entries are relative to
+	ranges []unwindRange // if there is no such table: sorted by start
 }
 
 type unwindRange struct{ start, end uint64 }
 
 func (u *unwind) footprint() int64 { return int64(cap(u.ranges)) * int64(unsafe.Sizeof(unwindRange{})) }
 
-// UnwindRange returns the bounds of the function at addr by .eh_frame, or on 32-bit Arm by .ARM.exidx, where a function ends where the next
-// begins: without a name, but also in files that are stripped of all symbols. A function that the compiler split (".cold") has several. ok is false where
-// no unwind information covers addr. With the table of .eh_frame_hdr nothing is built; without it the first call passes over all of
-// .eh_frame.
+// UnwindRange returns the bounds of the function at addr by .eh_frame, or on 32-bit Arm by
+// .ARM.exidx, in which a function ends where the next begins. It has no names, but stays in
+// stripped files. A function that the compiler split (".cold") has several ranges. ok is false if
+// no unwind information covers addr. Without the table of .eh_frame_hdr the first call scans all of
+// .eh_frame and builds one.
 func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	if f.closed {
 		return 0, 0, false
@@ -70,7 +71,7 @@ func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	return u.ranges[i].start, u.ranges[i].end, true
 }
 
-// unwindSeparates reports whether addr is in another function than start, an address below it.
+// unwindSeparates reports whether addr is in another function than start, a lower address.
 func (f *File) unwindSeparates(start, addr uint64) bool {
 	if begin, _, ok := f.UnwindRange(addr); ok {
 		return begin > start
@@ -112,7 +113,8 @@ func (f *File) findUnwind() {
 	f.walkFrames(data, frames)
 }
 
-// readUnwindHeader reads .eh_frame_hdr at an address and returns that of .eh_frame, 0 if it does not say.
+// readUnwindHeader reads .eh_frame_hdr at an address and returns the address of .eh_frame, or 0 if
+// it has none.
 func (f *File) readUnwindHeader(at uint64) (frames uint64) {
 	b := f.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {
@@ -128,7 +130,7 @@ func (f *File) readUnwindHeader(at uint64) (frames uint64) {
 	return frames
 }
 
-// searchUnwindTable looks for the entry whose function covers addr.
+// searchUnwindTable finds the entry whose function covers addr.
 func (f *File) searchUnwindTable(addr uint64) (start, end uint64, ok bool) {
 	u := &f.unwind
 	table := f.Loaded(u.header)
@@ -152,7 +154,7 @@ func (f *File) searchUnwindTable(addr uint64) (start, end uint64, ok bool) {
 	return start, end, ok && addr >= start && addr < end
 }
 
-// walkFrames makes a table of all functions in data, .eh_frame at an address.
+// walkFrames makes a table of all functions in data, which is .eh_frame at an address.
 func (f *File) walkFrames(data []byte, addr uint64) {
 	encodings := make(map[uint64]byte)
 	for at := uint64(0); at < uint64(len(data)) && len(f.unwind.ranges) < maxUnwind; {
@@ -185,8 +187,9 @@ func (f *File) sortUnwind() {
 	f.unwind.ranges = slices.Clip(f.unwind.ranges)
 }
 
-// frameAt reads the entry at data[at:], where data lies at addr: the bounds of its function, if it is of one, and where the next
-// entry begins; 0 where there is none. encodings, if not nil, remembers those of common entries.
+// frameAt reads the entry at data[at:], where data begins at addr: the bounds of its function, if
+// it has one, and the offset of the next entry; 0 if there is none. encodings, if not nil,
+// remembers those of common entries.
 func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
 	c := cursor{f: f, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())
@@ -203,7 +206,7 @@ func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) 
 	if c.bad || id == 0 { // a common entry
 		return 0, 0, next, false
 	}
-	common := idAt - id // within data, or in what is loaded before it
+	common := idAt - id // in data, or in the bytes loaded before it
 	encoding, known := encodings[common]
 	if !known {
 		var ok bool
@@ -225,7 +228,7 @@ func (f *File) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) 
 	return start, end, next, !c.bad && size != 0 && end > start && encoding&peIndirect == 0
 }
 
-// frameEncoding returns how the functions of the common entry at data[at:] are written.
+// frameEncoding returns the pointer encoding of the functions of the common entry at data[at:].
 func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 	c := cursor{f: f, data: data, at: int(at)}
 	length := uint64(c.u32())
@@ -236,7 +239,7 @@ func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 		return 0, false
 	}
 	c.data = data[:uint64(c.at)+length]
-	if c.u32() != 0 || c.bad { // no common entry
+	if c.u32() != 0 || c.bad { // not a common entry
 		return 0, false
 	}
 	version := c.u8()
@@ -257,13 +260,13 @@ func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 		return 0, false
 	}
 	c.uleb() // code alignment
-	c.uleb() // data alignment, signed, which takes as many bytes
+	c.uleb() // data alignment, signed: of the same length
 	if version == 1 {
 		c.u8()
 	} else {
 		c.uleb()
 	}
-	c.uleb() // how long what follows is
+	c.uleb() // length of the augmentation data
 	for _, a := range augmentation[1:] {
 		switch a {
 		case 'R':
@@ -280,7 +283,8 @@ func (f *File) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 	return encoding, !c.bad
 }
 
-// readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm Architecture, 5): their starts.
+// readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
+// Architecture, 5): their starts.
 func (f *File) readExidx() {
 	var addr, size uint64
 	for i := range f.segments {
@@ -321,7 +325,7 @@ func (f *File) codeSection(addr uint64) *Section {
 	return nil
 }
 
-// wrap cuts an address to the width of the file's.
+// wrap cuts an address to the width of the file's addresses.
 func (f *File) wrap(addr uint64) uint64 {
 	if f.header.is64 {
 		return addr
@@ -329,12 +333,13 @@ func (f *File) wrap(addr uint64) uint64 {
 	return addr & 0xffffffff
 }
 
-// A cursor reads numbers from data, which lies at addr. Where there are none it reads zeros, and is bad.
+// A cursor reads numbers from data, which is loaded at addr. After the end it reads zeros, and is
+// bad.
 type cursor struct {
 	f    *File
 	data []byte
 	addr uint64
-	base uint64 // for what is relative to data
+	base uint64 // of pointers relative to data
 	at   int
 	bad  bool
 }
@@ -354,7 +359,7 @@ func (c *cursor) u16() uint16 { return c.f.header.u16(c.take(2)) }
 func (c *cursor) u32() uint32 { return c.f.header.u32(c.take(4)) }
 func (c *cursor) u64() uint64 { return c.f.header.u64(c.take(8)) }
 
-// uleb reads an unsigned LEB128 number, or over a signed one; ten bytes at most.
+// uleb reads an unsigned LEB128 number, or skips a signed one; at most ten bytes.
 func (c *cursor) uleb() (v uint64) {
 	for shift := 0; shift < 70; shift += 7 {
 		b := c.u8()
@@ -367,7 +372,7 @@ func (c *cursor) uleb() (v uint64) {
 	return 0
 }
 
-// pointer reads a pointer of that encoding.
+// pointer reads a pointer in an encoding.
 func (c *cursor) pointer(encoding byte) (v uint64) {
 	at := c.addr + uint64(c.at)
 	switch encoding & 0x0f {
@@ -380,7 +385,7 @@ func (c *cursor) pointer(encoding byte) (v uint64) {
 	case peULEB:
 		v = c.uleb()
 	case peSLEB:
-		v = c.uleb() // only to get over it
+		v = c.uleb() // only to skip it
 	case peU2:
 		v = uint64(c.u16())
 	case peS2:
