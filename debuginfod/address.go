@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+	"unicode"
 )
 
 // A scope is how far an address reaches. A redirect may not lead from a wider scope into a narrower
@@ -18,11 +19,13 @@ const (
 	loopback              // this machine
 	// link-local, among them the address where clouds serve a machine's credentials
 	linkLocal
+	// a host that some resolvers take for an address, and each for its own
+	disguised
 )
 
 // mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
 // Servers of one private network may redirect to each other, as a mirror and its store do. Nothing
-// leads to a link-local address.
+// leads to a link-local address, or to one in disguise.
 func (s scope) mayLead(to scope) bool {
 	switch to {
 	case public:
@@ -36,12 +39,12 @@ func (s scope) mayLead(to scope) bool {
 }
 
 // narrowest returns the common scope of two servers in one chain of redirects: where the next
-// redirect may lead.
+// redirect may lead. A server at an address in disguise may be a public one.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
 	}
-	if a == public || b == public {
+	if a == public || b == public || a == disguised || b == disguised {
 		return public
 	}
 	return private
@@ -102,13 +105,17 @@ func scopeOf(a netip.Addr) scope {
 }
 
 // scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its
-// name is known.
+// name is known. The C library and browsers also take 127.1, 0x7f.0.0.1, 2130706433, a final dot and
+// digits of other scripts for an address, but not all of them for the same.
 func scopeOfHost(host string) scope {
+	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {
 		return scopeOf(a)
 	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
+	case strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") || strings.ContainsFunc(host, beyondASCII):
+		return disguised
 	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
 		return loopback
 	case strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || !strings.Contains(host, "."):
@@ -116,6 +123,8 @@ func scopeOfHost(host string) scope {
 	}
 	return public
 }
+
+func beyondASCII(r rune) bool { return r > unicode.MaxASCII }
 
 // scopeOfPeer returns the scope of the other end of a connection.
 func scopeOfPeer(addr net.Addr) scope {
@@ -133,7 +142,8 @@ type redirectError struct {
 }
 
 func (e *redirectError) Error() string {
-	what := map[scope]string{private: "on a private network", loopback: "this machine", linkLocal: "a link-local address"}[e.to]
+	what := map[scope]string{private: "on a private network", loopback: "this machine", linkLocal: "a link-local address",
+		disguised: "an address in an unusual form"}[e.to]
 	return fmt.Sprintf("redirects to %s, which is %s: refused", e.host, what)
 }
 

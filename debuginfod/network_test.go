@@ -174,6 +174,12 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 		"http://b.test":    "",
 		"http://127.0.0.1": "redirects to 127.0.0.1, which is this machine: refused",
 		"http://intranet":  "redirects to intranet, which is on a private network: refused",
+		// A proxy that asks the C library for an address takes all of these for addresses.
+		"http://169.254.169.254.":  "redirects to 169.254.169.254., which is a link-local address: refused",
+		"http://127.0.0.1..":       "redirects to 127.0.0.1.., which is this machine: refused",
+		"http://[fe80::1%25lo.]":   "redirects to [fe80::1%lo.], which is a link-local address: refused",
+		"http://0251.0376.169.254": "redirects to 0251.0376.169.254, which is an address in an unusual form: refused",
+		"http://2852039166":        "redirects to 2852039166, which is an address in an unusual form: refused",
 	} {
 		proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/there" {
@@ -294,7 +300,11 @@ func TestScopeOf(t *testing.T) {
 		t.Errorf("no address: got %v", got)
 	}
 	for host, want := range map[string]scope{"localhost": loopback, "a.localhost.": loopback, "db": private, "printer.local": private, "10.0.0.1": private,
-		"169.254.169.254": linkLocal, "metadata.google.internal": private, "h.example": public, "8.8.8.8": public} {
+		"169.254.169.254": linkLocal, "metadata.google.internal": private, "h.example": public, "8.8.8.8": public, "8.8.8.8.": public,
+		"169.254.169.254.": linkLocal, "127.0.0.1.": loopback, "10.0.0.1..": private, "LocalHost.": loopback, "fe80::1%eth0.": linkLocal,
+		"127.1": disguised, "0x7f.0.0.1": disguised, "0251.0376.0251.0376": disguised, "2130706433": disguised, "0X7F000001": disguised,
+		"127.0.0.0x1.": disguised, "1.2.3.4.5": disguised, "a.0x": disguised, "１２７.0.0.1": disguised, "a。test": disguised, "": disguised, ".": disguised,
+		"7.example": public, "0x7f.example": public, "xn--bcher-kva.example": public} {
 		if got := scopeOfHost(host); got != want {
 			t.Errorf("%s: got %v, want %v", host, got, want)
 		}
