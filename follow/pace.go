@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -79,7 +80,7 @@ type saving struct {
 
 	syncing  bool
 	nextSync time.Time
-	secured  chan time.Duration // receives the duration of a sync
+	secured  chan wrote // receives the outcome of a sync
 
 	background sync.WaitGroup // goroutines that write and sync
 }
@@ -92,7 +93,7 @@ const (
 	writing                    // the file is being written
 )
 
-// wrote is the outcome of writing a checkpoint.
+// wrote is the outcome of writing a checkpoint, or syncing it.
 type wrote struct {
 	took time.Duration
 	err  error
@@ -101,7 +102,7 @@ type wrote struct {
 func newSaving(now time.Time) saving {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
-	return saving{timer: t, dirty: make(map[*source]bool), wrote: make(chan wrote, 1), nextSync: now.Add(syncInterval), secured: make(chan time.Duration, 1)}
+	return saving{timer: t, dirty: make(map[*source]bool), wrote: make(chan wrote, 1), nextSync: now.Add(syncInterval), secured: make(chan wrote, 1)}
 }
 
 // printed records the output of a turn.
@@ -181,6 +182,7 @@ func (r *run) write() {
 
 // written records the outcome of writing a checkpoint.
 func (r *run) written(w wrote) {
+	r.endIfInUse(w.err)
 	r.state = idle
 	now := time.Now()
 	r.pace.end(now, r.cost+w.took, w.err != nil)
@@ -188,6 +190,13 @@ func (r *run) written(w wrote) {
 		r.pace.printed(now, 0)
 	}
 	r.arm()
+}
+
+// endIfInUse ends Run if err reports that another process writes the state file.
+func (r *run) endIfInUse(err error) {
+	if r.err == nil && errors.Is(err, errInUse) {
+		r.err = err
+	}
 }
 
 // secure starts a goroutine that syncs checkpoints, if that is due.
@@ -198,8 +207,8 @@ func (r *run) secure() {
 	r.syncing = true
 	r.background.Go(func() {
 		begin := time.Now()
-		r.saver.secure() // it reports errors itself
-		r.secured <- time.Since(begin)
+		err := r.saver.secure() // it reports errors itself
+		r.secured <- wrote{time.Since(begin), err}
 	})
 }
 

@@ -31,7 +31,7 @@ type run struct {
 	done       chan result
 	ticks      int
 	nextSafety int   // the tick of the next look at all files
-	err        error // of a sink
+	err        error // of a sink, or errInUse
 
 	saving
 
@@ -55,7 +55,8 @@ const (
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
 const vanish = time.Minute
 
-// Run follows the files until ctx is done or a sink fails. The goroutines that it starts have ended
+// Run follows the files until ctx is done, a sink fails, or another process has put its checkpoint in
+// the place of Options.State. The goroutines that it starts have ended
 // when it returns. At the end it prints unfinished lines, unless a checkpoint lets the next run
 // read them again; then it closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
@@ -176,10 +177,15 @@ func (r *run) loop(n int) {
 		case <-r.timer.C:
 			r.checkpoint()
 		case w := <-r.wrote:
-			r.written(w)
-		case took := <-r.secured:
-			r.nextSync = time.Now().Add(max(syncInterval, saveShare*took))
+			if r.written(w); r.err != nil {
+				return
+			}
+		case w := <-r.secured:
+			r.nextSync = time.Now().Add(max(syncInterval, saveShare*w.took))
 			r.syncing = false
+			if r.endIfInUse(w.err); r.err != nil {
+				return
+			}
 		case <-ticker.C:
 			if r.tick(); r.err != nil {
 				return
@@ -229,7 +235,7 @@ func (r *run) flush() {
 		for _, d := range held {
 			d.s.snapshot()
 		}
-		r.saver.save() // it reports errors itself
+		r.endIfInUse(r.saver.save()) // it reports other errors itself
 		r.flushed, r.pause = time.Now(), 2*r.pause
 	}
 	for _, d := range held {

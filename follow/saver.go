@@ -3,6 +3,7 @@ package follow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -54,6 +55,7 @@ type saver struct {
 	first   int64      // bytes of the first record
 	size    int64      // bytes of all records
 	synced  int64      // bytes that survive a power cut, up to size; -1: not known
+	unsure  bool       // a sync failed: the system may have dropped what it could not write
 
 	securing sync.Mutex // held while the file is being synced
 }
@@ -91,17 +93,15 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 		w.release()
 		return nil, err
 	}
-	if w.file != nil { // locked, so no other process rewrites it
-		removeTemporary(path)
-	}
+	removeTemporary(path) // the file is locked, so no other process rewrites it
 	return w, nil
 }
 
 // read loads the existing checkpoint. The error reports that the file may belong to someone else
 // and must be left as it is.
 func (w *saver) read() error {
-	if w.file == nil {
-		return nil
+	if info, err := w.file.Stat(); err == nil && info.Size() == 0 {
+		return nil // a new one
 	}
 	j, err := readJournal(w.file, w.boot())
 	unused := ""
@@ -356,7 +356,7 @@ func (w *saver) save() error {
 func (w *saver) report(err error) error {
 	if err != nil {
 		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
-		if !w.failing {
+		if !w.failing && !errors.Is(err, errInUse) { // which ends Run
 			w.tell(Event{Message: err.Error() + "; retrying"})
 		}
 	}

@@ -23,21 +23,26 @@ const (
 
 var errInUse = errors.New("in use: another process writes its checkpoint there")
 
-// acquire opens the state file, if there is one, and locks it against other processes. A file that
-// replaces it is locked too.
+// acquire opens the state file and locks it against other processes. It creates an empty one if
+// there is none: without a file to lock, two followers that start together would not notice each
+// other. A file that replaces it is locked too.
 func (w *saver) acquire() error {
 	for begin := time.Now(); ; time.Sleep(lockPause) {
 		f, info, err := openState(w.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if f, err = os.OpenFile(w.path, os.O_CREATE|os.O_EXCL|stateFlags, stateMode); err == nil {
+				info, err = f.Stat()
+			}
+		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
+		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // another process is creating or replacing it
 		case refused(err):
 			return fmt.Errorf("%s is %w", w.path, err)
 		case err != nil:
 			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
 		}
 		w.file = f
-		if lockFile(f) && w.here(info) {
+		if f != nil && lockFile(f) && w.here(info) {
 			return nil
 		}
 		w.release() // the file is locked, or was replaced before the lock was taken
@@ -65,7 +70,8 @@ func (w *saver) release() {
 func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
 	if !w.anew {
 		info, err := w.file.Stat()
-		w.anew = err != nil || !w.here(info) // it was removed or replaced by another program
+		// it was removed, replaced or changed by another program
+		w.anew = err != nil || info.Size() < w.size || info.Size() > w.size && !w.torn || !w.here(info)
 	}
 	if !w.anew {
 		c := w.record(files)
@@ -141,7 +147,7 @@ func (w *saver) secure() error {
 	w.securing.Lock()
 	defer w.securing.Unlock()
 	w.writing.Lock()
-	file, end, grown := w.file, w.size, grown(w.size, w.first)
+	file, end, grown := w.file, w.size, w.unsure || grown(w.size, w.first)
 	if w.anew || end == w.synced {
 		w.writing.Unlock()
 		return nil
@@ -189,15 +195,21 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	}
 	all := w.size == end
 	err := w.append(checkpoint{Boot: w.boot(), Synced: end, Time: time.Now()})
-	if all {
-		w.synced = w.size
-	}
+	marked := w.size
 	w.writing.Unlock()
 	if err != nil {
 		return err
 	}
-	if err = file.Sync(); errors.Is(err, os.ErrClosed) {
+	err = file.Sync()
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	switch {
+	case w.file != file:
 		return nil // the file that replaced it was synced
+	case err != nil:
+		w.unsure = true
+	case all:
+		w.synced = marked
 	}
 	return err
 }
@@ -222,6 +234,13 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	}
 	if len(b) > maxState {
 		return fmt.Errorf("%w: %d bytes", errTooLarge, len(b))
+	}
+	other, err := w.lockOther()
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		defer other.Close()
 	}
 	f, err := createBeside(w.path)
 	if err != nil {
@@ -255,9 +274,30 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 			return err
 		}
 	}
-	w.file, w.anew, w.torn = f, false, false
+	w.file, w.anew, w.torn, w.unsure = f, false, false, false
 	w.first, w.size, w.synced = int64(first), int64(len(b)), int64(first)
 	return nil
+}
+
+// lockOther locks the file at the path if it is not the one that w has opened, so that no other
+// process takes it for its own until it is replaced. It returns nil if there is nothing to lock.
+func (w *saver) lockOther() (*os.File, error) {
+	if !locks || w.file == nil {
+		return nil, nil
+	}
+	mine, err := w.file.Stat()
+	if err != nil || w.here(mine) {
+		return nil, nil
+	}
+	f, _, err := openState(w.path)
+	if err != nil {
+		return nil, nil // no state file
+	}
+	if !lockFile(f) {
+		f.Close()
+		return nil, errInUse
+	}
+	return f, nil
 }
 
 // sourcesSince returns the paths whose entries differ from those in all; w.mu is held.
