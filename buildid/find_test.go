@@ -32,8 +32,8 @@ type finderCase struct {
 	name  string
 	place string // below the folder
 	new   func(dir string) finder
-	// paths reports whether the finder goes by the path, so that Attempts name it and say what lies
-	// there; otherwise they name the folder.
+	// paths is set if the finder searches by path, so that Attempts name the path and describe the
+	// file there; otherwise they name the folder.
 	paths bool
 	// unverified: a file without a note is taken at the place.
 	unverified bool
@@ -49,7 +49,7 @@ var finderCases = []finderCase{
 	{"module path", "lib/x/libx.so", func(string) finder { return ModulePath{} }, true, false},
 }
 
-// find asks a finder, and returns what it told. The returned file is closed at the end of the test.
+// find asks a finder, and returns the file, which the end of the test closes, and the Attempts.
 func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
 	t.Helper()
 	var told []Attempt
@@ -69,9 +69,9 @@ func TestFinders(t *testing.T) {
 	tests := []struct {
 		name string
 		put  func(t *testing.T, path string)
-		// said is a part of the one Attempt about the place; empty where the file is found
+		// said is a part of the one Attempt about the place; empty if the file is found
 		said       string
-		unverified bool // found only where the place is a promise
+		unverified bool // found only by finders that accept a file for its place
 	}{
 		{name: "found", put: func(t *testing.T, path string) { put(t, path, whole) }},
 		{name: "found through a symbolic link", put: func(t *testing.T, path string) {

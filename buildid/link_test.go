@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// collect returns a note function and the Attempts that it was told.
+// collect returns a note function and the list to which it appends the Attempts.
 func collect() (note func(Attempt), told *[]Attempt) {
 	told = new([]Attempt)
 	return func(a Attempt) { *told = append(*told, a) }, told

@@ -21,7 +21,7 @@ import (
 
 var inside = cmp.AllowUnexported(folder{}, record{}, state{}, member{}, ID{})
 
-// someFolders returns folders with everything in them that there can be.
+// someFolders returns folders with all kinds of content.
 func someFolders(t testing.TB) []*folder {
 	id := mustParse(t, wanted)
 	return []*folder{
@@ -169,7 +169,7 @@ func TestADamagedIndexIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// resum gives data the right sum.
+// resum gives data a matching checksum.
 func resum(data []byte) []byte {
 	body := data[:len(data)-4]
 	return binary.LittleEndian.AppendUint32(bytes.Clone(body), castagnoli(body))

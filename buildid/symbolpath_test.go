@@ -35,7 +35,7 @@ func settle(t testing.TB, dir string) {
 	}
 }
 
-// later lets the bubble's time pass until every real file is an old one.
+// later advances the bubble's clock until every real file is old.
 func later() { time.Sleep(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))) }
 
 // putMany writes n ELF files and as many texts into folders below dir, and returns the IDs.
@@ -344,7 +344,7 @@ func TestAnIndexedFileThatIsAnotherBuildIsIndexedAgain(t *testing.T) {
 	})
 }
 
-// whatIsBelow returns the paths of all IDs below dirs, found the slow way.
+// whatIsBelow returns the paths of all IDs below dirs, found by reading each file.
 func whatIsBelow(t *testing.T, dirs ...string) []string {
 	t.Helper()
 	var all []string
@@ -375,8 +375,8 @@ func indexed(x *pathIndex) []string {
 	return all
 }
 
-// Whatever is done to a tree, the index that is kept up to date, one that is remembered, and a new
-// one say what is there.
+// After any changes of a tree, the updated index, a remembered one and a new one all have its present
+// content.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()

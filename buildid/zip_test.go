@@ -144,8 +144,7 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 	}
 }
 
-// lies returns an archive whose only member, deflated, has other numbers in its headers than it
-// should.
+// lies returns an archive with one deflated member whose headers have wrong numbers.
 func lies(t testing.TB, content []byte, change func(h *zip.FileHeader)) []byte {
 	t.Helper()
 	var body bytes.Buffer
@@ -460,7 +459,7 @@ func TestNoNameOfATempFileStays(t *testing.T) {
 	}
 }
 
-// A small file, which is sparse, can claim members without number.
+// A small sparse file can claim any number of members.
 func TestZipClaimsOfMembers(t *testing.T) {
 	const size, members = 8 << 40, 200 << 30
 	end64 := binary.LittleEndian.AppendUint64([]byte("PK\x06\x06"), 44)

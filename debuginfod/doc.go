@@ -89,7 +89,7 @@ const (
 	breakFirst = 30 * time.Second // first pause; doubled each time the server fails again
 	breakMost  = time.Hour
 
-	// how long a server that sent the wrong file is not asked for it again
+	// time for which a server that sent the wrong file is not asked for it again
 	rememberWrong = 24 * time.Hour
 	// a temporary file that was not written to for this long has no writer
 	staleTemp     = time.Hour

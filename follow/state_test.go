@@ -129,7 +129,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	o := Options{Names: []string{path}, State: state}
 	write(t, path, "one\n")
 	again(t, newLog(), o, path, "one\n")
-	// with returns a state file of one record, which says what was printed.
+	// with returns a state file with one record of the printed lines.
 	with := func(change func(c *checkpoint)) []byte {
 		t.Helper()
 		j, err := readState(state)

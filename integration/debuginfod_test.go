@@ -180,7 +180,7 @@ func TestRealServerHasEveryLibrary(t *testing.T) {
 	if got, want := s.requests(t), 2*len(ids); got != want {
 		t.Errorf("got %d requests, want %d", got, want)
 	}
-	// The second run asks nobody, and neither does elfutils' client: the server is gone.
+	// The second run makes no request, and neither does elfutils' client: the server has ended.
 	s.stop()
 	again := newFetcher(t, s.url, cache)
 	for path, id := range ids {
@@ -272,7 +272,7 @@ func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 func TestMissesAreUsedByElfutils(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// a server with nothing at all never says that it has looked
+	// a server without any file never reports that its scan is complete
 	copyFile(t, filepath.Join(dir, "symfilter"), command)
 	s := runDebuginfod(t, dir)
 	cache := filepath.Join(t.TempDir(), "cache")

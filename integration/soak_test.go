@@ -369,7 +369,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 	}
 	const (
 		maxMemory = 384 << 20 // bytes resident
-		// one is read on for five seconds when it was rotated; a machine without time is behind
+		// a rotated file is read for five more seconds, and a busy machine lags
 		maxFiles = 16 * soakCount
 	)
 	if steady.memory > maxMemory || steady.files > maxFiles {

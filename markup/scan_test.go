@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// scan returns the tokens of a line, one string each: text as it is, quoted; "sgr" and "elem tag"
-// before the others; and behind a malformed element its error and that error's offset.
+// scan returns the tokens of a line, one string each: text is quoted; colours begin with "sgr" and
+// elements with "elem tag"; a malformed element is followed by its error and the error's offset.
 func scan(line string) []string {
 	var got []string
 	var s markup.Scanner

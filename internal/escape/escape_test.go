@@ -90,8 +90,8 @@ func TestWriterEscapesLines(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, the text for people has nothing that a terminal
-// obeys, and the string for programs says the same as encoding/json's.
+// For any bytes, the text for people has nothing that a terminal interprets, and the string for
+// programs decodes to the same text as encoding/json's.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", "\u038d\u00a0\ue000", `"\`, "\x00\x7f\t\n"} {
 		f.Add([]byte(s))

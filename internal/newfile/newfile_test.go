@@ -175,10 +175,10 @@ func TestADirectoryThatIsMadeAgain(t *testing.T) {
 	}
 }
 
-// body is what the n-th file holds.
+// body returns the content of the n-th file.
 func body(n int) []byte { return bytes.Repeat([]byte{byte('a' + n)}, 1<<20) }
 
-// writeForEver publishes files until it is killed, and says on standard output when it begins and
+// writeForEver publishes files until it is killed. It prints b when it begins a file and e when it
 // ends one.
 func writeForEver(dir string) {
 	root, err := os.OpenRoot(dir)
@@ -202,8 +202,8 @@ func writeForEver(dir string) {
 	}
 }
 
-// A process that is killed while it writes leaves whole files, and where files need no name no
-// other.
+// A process that is killed while it writes leaves only complete files under their names, and no
+// other file if the file system has files without a name.
 func TestKilledWritersLeaveNothing(t *testing.T) {
 	kills := 30
 	if os.Getenv("TEST_LONG") == "1" {

@@ -418,8 +418,7 @@ func TestDirKeepsWhatFits(t *testing.T) {
 	}
 }
 
-// resum gives a damaged index the checksums that it should have, so that the
-// fuzzer gets behind them.
+// resum gives a damaged index matching checksums, so that the fuzzer gets past their check.
 func resum(b []byte) []byte {
 	var h header
 	if len(b) < headerSize {
