@@ -375,8 +375,8 @@ func indexed(x *pathIndex) []string {
 	return all
 }
 
-// After any changes of a tree, the updated index, a remembered one and a new one all have its present
-// content.
+// After any changes of a tree, the updated index, a remembered one and a new one all have its
+// present content.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()

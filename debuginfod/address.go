@@ -105,8 +105,8 @@ func scopeOf(a netip.Addr) scope {
 }
 
 // scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its
-// name is known. The C library and browsers also take 127.1, 0x7f.0.0.1, 2130706433, a final dot and
-// digits of other scripts for an address, but not all of them for the same.
+// name is known. The C library and browsers also take 127.1, 0x7f.0.0.1, 2130706433, a final dot
+// and digits of other scripts for an address, but not all of them for the same.
 func scopeOfHost(host string) scope {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {

@@ -274,8 +274,8 @@ type otherBuildError struct{ got buildid.ID }
 
 func (e *otherBuildError) Error() string { return "it is another build, " + e.got.String() }
 
-// verify checks that the size bytes of f are a whole ELF file with the given ID, and returns what
-// is wrong.
+// verify checks that the size bytes of f are a whole ELF file with the given ID, and returns an
+// error if not.
 func verify(f *os.File, size int64, id buildid.ID) error {
 	got, err := buildid.Read(f, size)
 	switch {

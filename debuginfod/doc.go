@@ -7,17 +7,17 @@
 // over https.) A [Cache] finds files that were fetched earlier, by this client or by elfutils',
 // without any network.
 //
-// The rules of the cache, which are elfutils':
+// The rules of the cache that it shares with elfutils:
 //
-//   - Its place is that of [CacheDir]. A file is CACHE/<hex ID>/debuginfo or CACHE/<hex
-//     ID>/executable, mode 0400 in a directory of mode 0700. It is written without a name (or,
-//     where the file system has no such files, under a temporary one beside), verified, synced and
-//     given its name: what has its final name is whole.
-//   - An empty file is a miss: the servers said that they have no such file. It holds for
-//     cache_miss_s seconds after it was made.
+//   - Its directory is that of [CacheDir]. A file is CACHE/<hex ID>/debuginfo or
+//     CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700. It is written without a
+//     name (or under a temporary one, if the file system has no files without a name), verified,
+//     synced and given its name, so that a file with its final name is complete.
+//   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
+//     seconds after it was made.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of
-//     seconds each, and are made with elfutils' defaults when they are missing. Once in each clean
-//     interval files that nobody read for max_unused_age_s are removed; the time of the last
+//     seconds each, and are made with elfutils' defaults if they are missing. Once in each clean
+//     interval, files that were not read for max_unused_age_s are removed; the time of the last
 //     cleaning is the modification time of cache_clean_interval_s.
 //
 // The rules that it adds:

@@ -191,7 +191,7 @@ func newStepper(t *testing.T, path string, o Options) *stepper {
 	return x
 }
 
-// read runs turns until there is nothing more, and compares.
+// read runs turns until all lines are read, and compares them with the expected ones.
 func (x *stepper) read(want string) {
 	x.t.Helper()
 	buf := make([]byte, readSize)

@@ -47,7 +47,7 @@ func isRotated(base, name string) bool {
 // digits.
 const maxPartDigits = 19
 
-// isRotationPart reports whether rest is what rotation adds to a name: numbers, dates, times and
+// isRotationPart reports whether rest may be added to a name by rotation: numbers, dates, times and
 // words such as old, each after a separator. If dated, a date must be among them.
 func isRotationPart(rest string, dated bool) bool {
 	if len(rest) < 2 || !strings.ContainsRune(".-_", rune(rest[0])) {

@@ -297,7 +297,7 @@ func (w *saver) drop(s *source) {
 }
 
 // drain waits until the reader of the output has taken all of it. It gives up after drainTime, or
-// drainPause without progress: what was not taken is printed again by the next run.
+// drainPause without progress: the next run prints the rest again.
 func (w *saver) drain() {
 	begin := time.Now()
 	last, moved := w.admit(), begin

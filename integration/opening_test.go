@@ -215,7 +215,7 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// One line at the beginning of a log decides no format: the log is printed as it is, by name, by
+// A single first line does not decide the format of a log: it is printed unchanged, by name, by
 // pipe, and followed.
 func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
