@@ -27,7 +27,7 @@ type finder interface {
 	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
 }
 
-// A finderCase is a finder over an empty folder, and where in it the file of the wanted ID belongs.
+// A finderCase is a finder over an empty folder, and the place in it for the file of the wanted ID.
 type finderCase struct {
 	name  string
 	place string // below the folder

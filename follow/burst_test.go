@@ -327,7 +327,7 @@ type tailF struct {
 	cmd *exec.Cmd
 }
 
-// startTail starts tail -F, which looks again and again if poll is set.
+// startTail starts tail -F, which polls if poll is set.
 func startTail(t *testing.T, path string, poll bool) *tailF {
 	args := []string{"-F", "-n", "+1", path}
 	if poll {

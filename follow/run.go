@@ -55,10 +55,10 @@ const (
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
 const vanish = time.Minute
 
-// Run follows the files until ctx is done, a sink fails, or another process has put its checkpoint in
-// the place of Options.State. The goroutines that it starts have ended
-// when it returns. At the end it prints unfinished lines, unless a checkpoint lets the next run
-// read them again; then it closes the sinks and writes the last checkpoint. It may be called once.
+// Run follows the files until ctx is done, a sink fails, or another process has put its checkpoint
+// in the place of Options.State. The goroutines that it starts have ended when it returns. At the
+// end it prints unfinished lines, unless a checkpoint lets the next run read them again; then it
+// closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("a Follower runs once")

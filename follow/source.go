@@ -421,8 +421,8 @@ func (s *source) noFile(err error) {
 	}
 }
 
-// finish ends the source. If suspend is set it only calls the sink's Suspend, since another run will
-// continue. Otherwise it prints unfinished lines, followed by end, and closes the sinks.
+// finish ends the source. If suspend is set it only calls the sink's Suspend, since another run
+// will continue. Otherwise it prints unfinished lines, followed by end, and closes the sinks.
 func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 	if s.out == nil {
 		return nil
