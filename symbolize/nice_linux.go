@@ -2,6 +2,6 @@ package symbolize
 
 import "golang.org/x/sys/unix"
 
-// lowerPriority makes the present thread, alone, less important. The scheduler
-// knows threads by the numbers that processes have elsewhere.
-func lowerPriority(by int) { unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), by) }
+// lowerPriority makes the calling thread, and no other, less important. To the kernel a "process" is
+// a thread here, and 0 the calling one: the sandbox allows no other.
+func lowerPriority(by int) { unix.Setpriority(unix.PRIO_PROCESS, 0, by) }

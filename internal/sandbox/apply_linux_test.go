@@ -191,6 +191,43 @@ var attempts = []struct {
 	}},
 	{"signal to the parent", 0, "EPERM", "EPERM", func(o *order, _ string) error { return unix.Kill(o.Parent, 0) }},
 	{"signal to itself", 0, "ok", "ok", func(*order, string) error { return unix.Kill(os.Getpid(), 0) }},
+	{"signal to the parent by a file's events", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return err
+		}
+		defer unix.Close(p[0])
+		defer unix.Close(p[1])
+		_, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, o.Parent)
+		return err
+	}},
+	{"limits of the parent", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		var now unix.Rlimit
+		return unix.Prlimit(o.Parent, unix.RLIMIT_CORE, nil, &now)
+	}},
+	{"limits of its own", 0, "ok", "ok", func(*order, string) error {
+		var now unix.Rlimit
+		return unix.Prlimit(0, unix.RLIMIT_CORE, nil, &now)
+	}},
+	{"priority of the parent", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		return unix.Setpriority(unix.PRIO_PROCESS, o.Parent, 0)
+	}},
+	{"priority of the user's processes", 0, "EPERM", "EPERM", func(*order, string) error {
+		return unix.Setpriority(unix.PRIO_USER, 0, 0)
+	}},
+	{"priority of its own", 0, "ok", "ok", func(*order, string) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 0) }},
+	{"processors of the parent", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		var all unix.CPUSet
+		if err := unix.SchedGetaffinity(o.Parent, &all); err != nil {
+			return err
+		}
+		return unix.SchedSetaffinity(o.Parent, &all)
+	}},
+	{"scheduling of the parent", 0, "EPERM", "EPERM", func(o *order, _ string) error {
+		const other = 0 // SCHED_OTHER
+		var param int32
+		return raw(unix.SYS_SCHED_SETSCHEDULER, uintptr(o.Parent), other, uintptr(unsafe.Pointer(&param)))
+	}},
 	{"io_uring", 0, "ENOSYS", "ENOSYS", func(*order, string) error { return raw(unix.SYS_IO_URING_SETUP, 1) }},
 	{"bpf", 0, "EPERM", "EPERM", func(*order, string) error { return raw(unix.SYS_BPF, 0) }},
 	{"keys", 0, "EPERM", "EPERM", func(*order, string) error { return raw(unix.SYS_KEYCTL, 0) }},
@@ -216,15 +253,22 @@ var attempts = []struct {
 		}
 		return err
 	}},
-	{"socket of the machine", 0, "EPERM", "EPERM", func(*order, string) error { return makeSocket(unix.AF_UNIX, unix.SOCK_STREAM) }},
+	{"socket of the machine", 0, "EPERM", "EPERM", func(*order, string) error { return makeSocket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }},
 	{"two sockets", 0, "EPERM", "EPERM", func(*order, string) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		return err
 	}},
-	{"raw packets", 0, "EPERM", "EPERM", func(*order, string) error { return makeSocket(unix.AF_INET, unix.SOCK_RAW) }},
+	{"raw packets", 0, "EPERM", "EPERM", func(*order, string) error { return makeSocket(unix.AF_INET, unix.SOCK_RAW, 0) }},
+	{"Multipath TCP", 0, "EPERM", "EPERM", func(*order, string) error {
+		return makeSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP)
+	}},
+	{"UDP-Lite", 0, "EPERM", "EPERM", func(*order, string) error {
+		return makeSocket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE)
+	}},
 	{"server", 0, "EPERM", "EPERM", func(*order, string) error { return listen() }},
-	{"well-known port", 4, "EPERM", "EACCES", func(*order, string) error { return bind(8080) }},
-	{"any port", 0, "EPERM", "ok", func(*order, string) error { return bind(0) }},
+	{"well-known port", 0, "EPERM", "EPERM", func(*order, string) error { return bind(unix.SOCK_STREAM, 8080) }},
+	{"any port", 0, "EPERM", "EPERM", func(*order, string) error { return bind(unix.SOCK_STREAM, 0) }},
+	{"port of UDP", 0, "EPERM", "EPERM", func(*order, string) error { return bind(unix.SOCK_DGRAM, 0) }},
 
 	{"read elsewhere", 0, "ok", "ok", func(o *order, _ string) error {
 		_, err := os.ReadFile(filepath.Join(o.Out, "file"))
@@ -322,8 +366,8 @@ func text(s string) uintptr {
 
 var kept []*byte // what system calls were given
 
-func makeSocket(domain, kind int) error {
-	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, 0)
+func makeSocket(domain, kind, protocol int) error {
+	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -340,8 +384,8 @@ func listen() error {
 	return unix.Listen(fd, 1)
 }
 
-func bind(port int) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+func bind(kind, port int) error {
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Policy struct {
 	// and stays unwritable if it is made later.
 	Write []string
 
-	// Network keeps connections over TCP and UDP. Nothing listens in any case.
+	// Network keeps connections over TCP and UDP. No port is bound or listened on in any case.
 	Network bool
 
 	// OtherProcesses keeps access to the files of other processes, such as

@@ -22,7 +22,10 @@ const (
 	absent           // ENOSYS: the caller falls back to an older call
 	threads          // clone: allowed for threads
 	own              // kill, tgkill: allowed for this process
-	tame             // ioctl: denied if it types into a terminal
+	self             // prlimit64: allowed for the calling process
+	nice             // setpriority: allowed for the calling thread
+	mute             // fcntl: denied if it chooses the process that a file's events signal
+	tame             // ioctl: the same, and denied if it types into a terminal
 	internet         // socket: allowed for TCP and UDP over IP
 	verdictCount
 )
@@ -37,10 +40,11 @@ type calls struct{ first, last uint16 }
 // C library and the race detector make other calls in other versions, some of
 // them weeks after the start.
 var denied = [...]calls{
-	{unix.SYS_LISTEN, unix.SYS_LISTEN},
+	{unix.SYS_BIND, unix.SYS_LISTEN},
 	{unix.SYS_ACCEPT, unix.SYS_ACCEPT},
 	{unix.SYS_ACCEPT4, unix.SYS_ACCEPT4},
 	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
+	{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETAFFINITY},
 	{unix.SYS_PIDFD_GETFD, unix.SYS_PIDFD_GETFD},
 	{unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MADVISE},
 	{unix.SYS_MOUNT_SETATTR, unix.SYS_QUOTACTL_FD},
@@ -51,7 +55,6 @@ var denied = [...]calls{
 var offline = [...]calls{
 	{unix.SYS_SOCKET, unix.SYS_SOCKET},
 	{unix.SYS_CONNECT, unix.SYS_CONNECT},
-	{unix.SYS_BIND, unix.SYS_BIND},
 	{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME},
 }
 
@@ -80,7 +83,8 @@ func (all *verdicts) decide(network bool) {
 	all.set(absent, unknown)
 	all[unix.SYS_CLONE] = threads
 	all[unix.SYS_KILL], all[unix.SYS_TGKILL] = own, own
-	all[unix.SYS_IOCTL] = tame
+	all[unix.SYS_PRLIMIT64], all[unix.SYS_SETPRIORITY] = self, nice
+	all[unix.SYS_FCNTL], all[unix.SYS_IOCTL] = mute, tame
 	if network {
 		all[unix.SYS_SOCKET] = internet
 	} else {
@@ -96,6 +100,7 @@ const (
 	offsetArch = 4
 	offsetArg0 = 16
 	offsetArg1 = 24
+	offsetArg2 = 32
 )
 
 // namespaces are the flags of clone that make one.
@@ -130,17 +135,33 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 	case own:
 		return append(dst, load(offsetArg0),
 			jump(unix.BPF_JEQ, uint32(os.Getpid()), 0, 1), pass, refuse) // it never forks
+	case self:
+		return append(dst, load(offsetArg0), jump(unix.BPF_JEQ, 0, 0, 1), pass, refuse)
+	case nice:
+		return append(dst, load(offsetArg0), jump(unix.BPF_JEQ, unix.PRIO_PROCESS, 0, 3),
+			load(offsetArg1), jump(unix.BPF_JEQ, 0, 0, 1), pass, refuse)
+	case mute:
+		return append(dst, load(offsetArg1),
+			jump(unix.BPF_JEQ, unix.F_SETOWN, 2, 0),
+			jump(unix.BPF_JEQ, unix.F_SETOWN_EX, 1, 0), pass, refuse)
 	case tame:
 		return append(dst, load(offsetArg1),
+			jump(unix.BPF_JEQ, fiosetown, 4, 0),
+			jump(unix.BPF_JEQ, unix.SIOCSPGRP, 3, 0),
 			jump(unix.BPF_JEQ, unix.TIOCSTI, 2, 0),
 			jump(unix.BPF_JEQ, tioclinux, 1, 0), pass, refuse)
 	case internet:
+		// IP has other protocols of the same types: Multipath TCP, SCTP, UDP-Lite, ping.
 		return append(dst, load(offsetArg0),
 			jump(unix.BPF_JEQ, unix.AF_INET, 1, 0),
-			jump(unix.BPF_JEQ, unix.AF_INET6, 0, 5),
+			jump(unix.BPF_JEQ, unix.AF_INET6, 0, 9),
 			load(offsetArg1), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf}, // flags are above the type
 			jump(unix.BPF_JEQ, unix.SOCK_STREAM, 1, 0),
-			jump(unix.BPF_JEQ, unix.SOCK_DGRAM, 0, 1), pass, refuse)
+			jump(unix.BPF_JEQ, unix.SOCK_DGRAM, 0, 5),
+			load(offsetArg2),
+			jump(unix.BPF_JEQ, unix.IPPROTO_IP, 2, 0), // the type's own
+			jump(unix.BPF_JEQ, unix.IPPROTO_TCP, 1, 0),
+			jump(unix.BPF_JEQ, unix.IPPROTO_UDP, 0, 1), pass, refuse)
 	}
 	return append(dst, refuse)
 }
@@ -148,6 +169,9 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 // tioclinux is TIOCLINUX of asm-generic/ioctls.h: selection and paste on a
 // console.
 const tioclinux = 0x541c
+
+// fiosetown is FIOSETOWN of asm-generic/sockios.h.
+const fiosetown = 0x8901
 
 // A span is a range of calls, up to the next span, that share a verdict.
 type span struct {
