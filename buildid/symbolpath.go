@@ -35,9 +35,9 @@ type SymbolPath struct {
 type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
-	// CacheDir is a folder of the user's own, which is made if it is missing; empty for none. It keeps
-	// the index of the paths for the next run. Members of zip files are inflated there too, into files
-	// without a name.
+	// CacheDir is a folder of the user's own, which is made if it is missing; empty for none. It
+	// keeps the index of the paths for the next run. Members of zip files are inflated there too,
+	// into files without a name.
 	CacheDir string
 }
 
