@@ -5,17 +5,18 @@ import (
 	"unsafe"
 )
 
-// An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping the entries that use it.
+// An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping the entries
+// that use it.
 type abbrev struct {
 	code     uint64
-	fixed    int32  // bytes of all attributes, or -1 when that varies
-	sibAt    uint32 // bytes before DW_AT_sibling, behind sibSteps steps
+	fixed    int32  // bytes of all attributes; -1 if that varies
+	sibAt    uint32 // bytes before DW_AT_sibling, after sibSteps steps
 	steps    uint32 // first of numSteps in the table's steps
 	specs    uint32 // first of numSpecs in the table's specs
 	numSpecs uint16
 	numSteps uint16
 	sibSteps uint16
-	sibForm  uint16 // 0: no DW_AT_sibling that could be used
+	sibForm  uint16 // form of DW_AT_sibling; 0: none that can be used
 	tag      uint16
 	children bool
 	flags    abbrevFlags
@@ -24,13 +25,13 @@ type abbrev struct {
 type abbrevFlags uint8
 
 const (
-	// leap: the entry's children are of no interest to a walk that looks for functions, and DW_AT_sibling says where they end.
+	// leap: a search for functions may skip the entry's children, by DW_AT_sibling.
 	leap abbrevFlags = 1 << iota
-	// leapCalls is the same for a walk that looks for inlined calls.
+	// leapCalls: a search for inlined calls may do likewise.
 	leapCalls
 	// isFunction: a subprogram with code.
 	isFunction
-	// isCall: an inlined call or a function, which may stand below another function.
+	// isCall: an inlined call or a function, which may be nested in another function.
 	isCall
 )
 
@@ -40,13 +41,14 @@ type attrSpec struct {
 	implicit   int32 // index into the table's implicit values
 }
 
-// A step skips a part of an entry: fixed bytes, then one attribute of a form whose size varies, 0 for none.
+// A step skips a part of an entry: fixed bytes, then one attribute of a form whose size varies;
+// form 0: none.
 type step struct {
 	fixed uint16
 	form  uint16
 }
 
-// An abbrevTable is what the units of one .debug_abbrev offset and one encoding use.
+// An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
 	list     []abbrev // in the order of declaration
 	first    uint64   // the code of list[0]; dense: list[i] has the code first+i
@@ -56,7 +58,7 @@ type abbrevTable struct {
 	implicit []int64
 	enc      encoding
 	tried    int  // declarations and attributes read, used or not
-	broken   bool // declarations ended in damage; those before it are there
+	broken   bool // declarations ended in damage; those before it are in list
 }
 
 // get returns the declaration of a code, or nil.
@@ -81,19 +83,20 @@ func (t *abbrevTable) footprint() int64 {
 	return int64(unsafe.Sizeof(*t)) + sizeOf(t.list) + sizeOf(t.specs) + sizeOf(t.steps) + sizeOf(t.implicit) + int64(len(t.byCode))*32
 }
 
-// reset makes t empty, for another encoding. Its memory is used again.
+// reset empties t for another encoding, and keeps its memory.
 func (t *abbrevTable) reset(e encoding) {
 	*t = abbrevTable{list: t.list[:0], specs: t.specs[:0], steps: t.steps[:0], implicit: t.implicit[:0], enc: e}
 }
 
-// clone returns a copy that takes no more memory than it must.
+// clone returns a copy without spare memory.
 func (t *abbrevTable) clone() *abbrevTable {
 	c := *t
 	c.list, c.specs, c.steps, c.implicit = slices.Clone(t.list), slices.Clone(t.specs), slices.Clone(t.steps), slices.Clone(t.implicit)
 	return &c
 }
 
-// parse reads declarations until the table ends, or until the one of code only when that is not 0.
+// parse reads declarations until the table ends, or, if only is not 0, until the declaration with
+// that code.
 func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	t.reset(e)
 	t.broken = true
@@ -145,14 +148,14 @@ func (t *abbrevTable) add(a abbrev) {
 	}
 	if t.byCode != nil {
 		if _, dup := t.byCode[a.code]; dup {
-			return // the first holds
+			return // the first declaration of a code wins
 		}
 		t.byCode[a.code] = uint32(len(t.list))
 	}
 	t.list = append(t.list, a)
 }
 
-// skimSpecs returns the position behind the attributes of a declaration, or -1 when they are damaged.
+// skimSpecs returns the position after the attributes of a declaration, or -1 if they are damaged.
 func (t *abbrevTable) skimSpecs(b []byte, p int) int {
 	for p >= 0 && p+1 < len(b) {
 		attr, form := uint64(b[p]), uint64(b[p+1])
@@ -174,7 +177,8 @@ func (t *abbrevTable) skimSpecs(b []byte, p int) int {
 	return -1
 }
 
-// parseSpecs reads the attributes of a declaration and compiles the way over them. It returns the position behind them, or -1.
+// parseSpecs reads the attributes of a declaration and compiles the steps that skip them. It
+// returns the position after them, or -1.
 func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) int {
 	fixed := 0 // bytes since the last step
 	hasPC := false
@@ -264,7 +268,8 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// skip moves behind the attributes of an entry whose abbrev is a. It returns -1 when they reach beyond b.
+// skip returns the position after the attributes of an entry with abbrev a, or -1 if they reach
+// beyond b.
 func (t *abbrevTable) skip(b []byte, p int, a *abbrev, big bool) int {
 	if a.fixed >= 0 {
 		p += int(a.fixed)
@@ -276,7 +281,7 @@ func (t *abbrevTable) skip(b []byte, p int, a *abbrev, big bool) int {
 	return t.runSteps(b, p, t.steps[a.steps:a.steps+uint32(a.numSteps)], big)
 }
 
-// sibling returns the position that DW_AT_sibling names, or -1 when it is damaged or does not lead forward.
+// sibling returns the position in DW_AT_sibling, or -1 if it is damaged or not ahead.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p
 	if a.sibSteps > 0 {
@@ -301,7 +306,7 @@ func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	return int(to)
 }
 
-// runSteps skips attributes. It returns -1 when they reach beyond b.
+// runSteps skips attributes. It returns -1 if they reach beyond b.
 func (t *abbrevTable) runSteps(b []byte, p int, steps []step, big bool) int {
 	for _, s := range steps {
 		p += int(s.fixed)

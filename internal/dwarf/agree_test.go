@@ -32,7 +32,8 @@ const (
 	agreeRatio     = 0.999 // of the frames that must be equal
 )
 
-// A fixture is a build of testdata/agree. A freestanding one is of plain.c alone, without a C library.
+// A fixture is a build of testdata/agree. A freestanding one is of plain.c alone, without a C
+// library.
 type fixture struct {
 	name         string
 	cc, cxx      string // cxx is empty for a freestanding one
@@ -126,7 +127,8 @@ func removeSection(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) { inDir(t, dir, "objcopy -R "+name+" prog") }
 }
 
-// dwz has dwz make prog smaller: a copy of it stays as it was. With "-m", what prog has in common with another program comes into prog.alt.
+// dwz has dwz make prog smaller: a copy of it stays as it was. With "-m", what prog has in common
+// with another program comes into prog.alt.
 func dwz(flags string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		inDir(t, dir, "cp prog plain")
@@ -261,7 +263,8 @@ func openObject(t testing.TB, path string) *object.File {
 	return o
 }
 
-// codeAddresses returns n random addresses that lie in symbols of executable sections. They are the same for the same file.
+// codeAddresses returns n random addresses that lie in symbols of executable sections. They are the
+// same for the same file.
 func codeAddresses(t testing.TB, o *object.File, n int) []uint64 {
 	t.Helper()
 	var code []object.Section
@@ -338,7 +341,8 @@ func oracle(t *testing.T, path string, addrs []uint64) [][]plainFrame {
 	return all
 }
 
-// withSymbol returns frames as a symbolizer shows them: the outermost name is that of the symbol table.
+// withSymbol returns frames as a symbolizer shows them: the outermost name is that of the symbol
+// table.
 func withSymbol(o *object.File, frames []Frame, addr uint64) []plainFrame {
 	var out []plainFrame
 	for _, f := range frames {
@@ -353,8 +357,8 @@ func withSymbol(o *object.File, frames []Frame, addr uint64) []plainFrame {
 	return out
 }
 
-// difference names what is different in a frame, or is "". A file without a line is none: that comes from the symbol table's STT_FILE, not from
-// the debug information.
+// difference names what is different in a frame, or is "". A file without a line is none: that
+// comes from the symbol table's STT_FILE, not from the debug information.
 func difference(got, want plainFrame) string {
 	if got.FileName == "" && want.Line == 0 {
 		want.FileName = ""
@@ -425,7 +429,8 @@ func TestAgreement(t *testing.T) {
 	t.Logf("%d of %d frames equal", frames-wrong, frames)
 }
 
-// checkTiers checks that what was parsed and sorted before an address is asked for does not change the answer.
+// checkTiers checks that what was parsed and sorted before an address is asked for does not change
+// the answer.
 func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64, frames []Frame) {
 	t.Helper()
 	again, _ := d.Lookup(nil, addr)
@@ -439,7 +444,8 @@ func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64,
 	}
 }
 
-// compare looks all addresses up, and returns how many frames there are and how many differ in what.
+// compare looks all addresses up, and returns how many frames there are and how many differ in
+// what.
 func compare(t *testing.T, o *object.File, l testLinks, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
 	d := l.open(t, o)

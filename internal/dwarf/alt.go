@@ -1,7 +1,7 @@
 package dwarf
 
-// dwz moves entries and strings that several files have in common to a supplementary file (DWARF 5, 7.3.6; before it, GNU's .gnu_debugaltlink). It has no
-// code: what is wanted of it are names.
+// dwz moves entries and strings that several files have in common to a supplementary file (DWARF 5,
+// 7.3.6; before it, GNU's .gnu_debugaltlink). That file has no code: only names are read from it.
 
 // isAlt reports whether v refers to an entry of the supplementary file.
 func (v value) isAlt() bool {
@@ -36,7 +36,7 @@ func (d *Data) altName(off uint64, name strRef) (strRef, bool) {
 		found.sec = secAltStr
 	case secLineStr:
 		found.sec = secAltLineStr
-	default: // it has no file of its own
+	default: // the file has no supplementary file itself
 		return name, false
 	}
 	return found, linkage

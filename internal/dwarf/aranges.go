@@ -12,7 +12,7 @@ type arangeSet struct {
 	size  uint8  // bytes of each
 }
 
-// nextArangeSet reads the set at c. ok is false where it cannot be used; more is false behind the last.
+// nextArangeSet reads the set at c. ok is false if it cannot be used; more is false after the last.
 func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	if c.left() == 0 {
 		return s, false, false
@@ -39,7 +39,7 @@ func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	return s, !set.bad, true
 }
 
-// nextListed is nextArangeSet within what the present lookup may cost.
+// nextListed is nextArangeSet within the budget of the present lookup.
 func (d *Data) nextListed(c *cursor) (s arangeSet, ok, more bool) {
 	s, ok, more = nextArangeSet(c)
 	if more && !d.spend(1+len(s.pairs)/arangeCost) {
@@ -60,7 +60,7 @@ func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 
 func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 
-// listedUnit returns the unit that .debug_aranges says addr is in, or noUnit.
+// listedUnit returns the unit of addr by .debug_aranges, or noUnit.
 func (d *Data) listedUnit(addr uint64) uint64 {
 	if d.listed == nil {
 		unit, sure := noUnit, false
@@ -83,8 +83,8 @@ func (d *Data) listedUnit(addr uint64) uint64 {
 	return d.listed.find(addr)
 }
 
-// coldListedUnit takes one linear look at the section, and another when several units claim the address: the linker keeps one of several
-// equal functions and leaves all of them in the tables.
+// coldListedUnit scans the section, and a second time if several units claim the address: the
+// linker keeps one of several equal functions, but the tables list them all.
 func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	unit = noUnit
 	claims := 0
@@ -113,7 +113,7 @@ func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 
 // covers reports whether a range of the set covers addr.
 func (s *arangeSet) covers(addr uint64, big, zeroCode bool) bool {
-	if s.size == 8 && !big { // nearly always
+	if s.size == 8 && !big { // nearly always the case
 		for b := s.pairs; len(b) >= 16; b = b[16:] {
 			lo := load64(b, false)
 			if addr-lo < load64(b[8:16], false) && (lo != 0 || zeroCode) {
@@ -157,7 +157,8 @@ func (d *Data) eachListed() iter.Seq[unitRange] {
 	}
 }
 
-// unlistedUnit returns the unit that addr is in by its root entry, among those that .debug_aranges does not mention, or noUnit.
+// unlistedUnit returns the unit whose root entry covers addr, among those that .debug_aranges does
+// not list, or noUnit.
 func (d *Data) unlistedUnit(addr uint64) uint64 {
 	if d.roots == nil && d.unlisted == nil {
 		d.roots = d.readRoots()
@@ -195,8 +196,8 @@ func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 	return settle(near, addr)
 }
 
-// readRoots returns the ranges of the units that .debug_aranges does not mention, as their root entries tell them. There are few such, or
-// there is no such section (clang writes none). It walks over all unit headers.
+// readRoots returns the ranges in the root entries of the units that .debug_aranges does not list:
+// few, or all if the section is missing (clang writes none). It walks over all unit headers.
 func (d *Data) readRoots() []unitRange {
 	var mentioned []uint64
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
@@ -231,7 +232,8 @@ func (d *Data) readRoots() []unitRange {
 		if root.bad || code == 0 {
 			continue
 		}
-		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last { // units may share a table
+		// units may share a table
+		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last {
 			last = key
 			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
 			d.spend(d.table.tried)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// llvmMap is LLVM's map from addresses to entries, literally: DWARFUnit::updateAddressDieMap and getSubroutineForAddress.
+// llvmMap is LLVM's map from addresses to entries, literally: DWARFUnit::updateAddressDieMap and
+// getSubroutineForAddress.
 type llvmMap []span // sorted by lo
 
 func (m *llvmMap) insert(s span) {
@@ -92,7 +93,8 @@ func TestInnermostCallIsThatOfLLVM(t *testing.T) {
 	}
 }
 
-// Ranges that overlap in any way: two are always as in LLVM, and binary search never differs from pick.
+// Ranges that overlap in any way: two are always as in LLVM, and binary search never differs from
+// pick.
 func TestOverlappingRanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	differ, asked := 0, 0

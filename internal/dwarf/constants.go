@@ -1,6 +1,7 @@
 package dwarf
 
-// Names from the DWARF 5 standard, section 7, and the GNU extensions; only those that are used here.
+// Names from the DWARF 5 standard, section 7, and the GNU extensions; only those that are used
+// here.
 const (
 	tagLexicalBlock      = 0x0b
 	tagCompileUnit       = 0x11

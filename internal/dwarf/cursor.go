@@ -5,8 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// A cursor reads forward through bytes that may hold anything. Its error is sticky: a read past the end returns zero, as do all after it, and
-// bad tells. So a sequence of reads needs one check, before the first use that matters.
+// A cursor reads forward through bytes that may hold anything. Its error is sticky: a read past the
+// end sets bad and returns zero, as do all reads after it. So a sequence of reads needs one check,
+// before the first use that matters.
 type cursor struct {
 	buf []byte
 	pos int // never outside 0..len(buf)
@@ -14,7 +15,8 @@ type cursor struct {
 	bad bool
 }
 
-// cursorAt returns a cursor at an offset that was read from a file: one outside buf is bad from the start.
+// cursorAt returns a cursor at an offset that was read from a file: one outside buf is bad from the
+// start.
 func cursorAt(buf []byte, off uint64, big bool) cursor {
 	if off > uint64(len(buf)) {
 		return cursor{buf: buf, pos: len(buf), big: big, bad: true}
@@ -29,7 +31,7 @@ func (c *cursor) fail() {
 
 func (c *cursor) left() int { return len(c.buf) - c.pos }
 
-// take returns the next n bytes, or nil when there are fewer.
+// take returns the next n bytes, or nil if there are fewer.
 func (c *cursor) take(n uint64) []byte {
 	if n > uint64(len(c.buf)-c.pos) {
 		c.fail()
@@ -104,7 +106,8 @@ func (c *cursor) word(size uint8) uint64 {
 	return 0
 }
 
-// length reads a unit_length (DWARF 5, 7.4): the bytes that follow it, and the size of offsets among them. A length beyond the end is bad.
+// length reads a unit_length (DWARF 5, 7.4): the bytes that follow it, and the size of offsets
+// among them. A length beyond the end is bad.
 func (c *cursor) length() (n int, offSize uint8) {
 	v, offSize := uint64(c.u32()), uint8(4)
 	if v == 0xffffffff {
@@ -152,7 +155,7 @@ func (c *cursor) sleb() int64 {
 	return 0
 }
 
-// skipString moves behind the next NUL.
+// skipString moves past the next NUL.
 func (c *cursor) skipString() {
 	n := bytes.IndexByte(c.buf[c.pos:], 0)
 	if n < 0 {
@@ -162,7 +165,8 @@ func (c *cursor) skipString() {
 	c.pos += n + 1
 }
 
-// uleb reads an unsigned LEB128 at p, which may be the end of b, and returns the position behind it, or -1 when b ends first.
+// uleb reads an unsigned LEB128 at p, which may be the end of b, and returns the position after it,
+// or -1 if b ends first.
 func uleb(b []byte, p int) (uint64, int) {
 	var v uint64
 	for shift := uint(0); p < len(b); shift += 7 {
@@ -190,7 +194,8 @@ func load64(b []byte, big bool) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// operand reads an unsigned operand, which nearly always is one byte; the position is -1 when it is cut off.
+// operand reads an unsigned operand, which nearly always is one byte; the position is -1 if it is
+// cut off.
 func operand(b []byte, p int) (uint64, int) {
 	if p < len(b) && b[p] < 0x80 {
 		return uint64(b[p]), p + 1

@@ -12,33 +12,39 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// ErrNoDebugInfo says that a file has no .debug_info, or an empty one.
+// ErrNoDebugInfo reports that a file has no .debug_info, or an empty one.
 var ErrNoDebugInfo = errors.New("no debug information")
 
-// ErrDamaged says that a part of the debug information contradicts itself, points outside its section, or breaks a limit.
+// ErrDamaged reports that a part of the debug information contradicts itself, points outside its
+// section, or breaks a limit.
 var ErrDamaged = errors.New("damaged debug information")
 
-// A Frame is one function that an address is in.
+// A Frame is a function, or an inlined call of one, that covers an address.
 type Frame struct {
-	// Name is the linkage (mangled) name, or the plain name where there is no other; nil when unknown. It aliases a file, and
-	// is valid until the next Lookup or Shrink: the file of a split unit may be closed then.
+	// Name is the linkage (mangled) name, or the plain name if there is no other; nil if unknown.
+	// It aliases a file, and is valid until the next Lookup or Shrink, which may close the file of
+	// a split unit.
 	Name       []byte
-	HasLinkage bool   // Name is a linkage name
-	Ref        uint64 // not 0, after LazyNames: Name is not set, [Data.Name] returns it. Equal numbers are equal names
+	HasLinkage bool // Name is a linkage name
+	// not 0 only after LazyNames: Name is not set, but [Data.Name] returns it. Equal numbers are
+	// equal names
+	Ref uint64
 
-	File    string // as recorded: joined with its directories, not cleaned; "" when unknown
-	CompDir int    // bytes of File that are the compilation directory and what separates it from the rest
-	Dir     int    // bytes of File before the name of the file, which may begin with directories, too
+	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
+	CompDir int    // bytes of File that are the compilation directory and its separator
+	// bytes of File before the name of the file as recorded, which may itself begin with
+	// directories
+	Dir int
 
 	PlainFile bool // File is printable ASCII
 
-	Line   uint32 // from 1; 0 when unknown
-	Column uint32 // from 1; 0 when unknown
+	Line   uint32 // 1-based; 0: unknown
+	Column uint32 // 1-based; 0: unknown
 
-	Inlined bool // the function was inlined into that of the next frame
+	Inlined bool // inlined into the function of the next frame
 }
 
-// Data is the debug information of one file. It is used by one goroutine at a time.
+// Data is the debug information of one file. One goroutine at a time may use it.
 type Data struct {
 	sec sections
 	big bool
@@ -49,12 +55,13 @@ type Data struct {
 	walked  bool  // offsets is set
 	offsets []uint64
 
-	// The units' ranges. Each kind is looked at linearly at first, and swept once lookups are many.
-	listed      rangeSet    // those in .debug_aranges
-	roots       []unitRange // those of units that are not mentioned there, before the sweep
-	unlisted    rangeSet    // and after it
+	// The units' ranges. Each kind is scanned by the first lookups, and swept after coldLookups of
+	// them.
+	listed      rangeSet    // ranges in .debug_aranges
+	roots       []unitRange // ranges of units that are not listed, before the sweep
+	unlisted    rangeSet    // the same after the sweep
 	listedLooks int
-	tooMany     bool // ranges in .debug_aranges to keep
+	tooMany     bool // .debug_aranges has too many ranges to keep
 	rootLooks   int
 
 	short     bool // names are DW_AT_name, see UseShortNames
@@ -62,23 +69,24 @@ type Data struct {
 
 	vars variables
 
-	links    *links // nil: what other files hold is not looked for
+	links    *links // files that continue this one; nil: none are opened
 	packaged bool   // these are the split units of a package
 
 	tick   uint64                 // lookups so far
-	work   int                    // steps left for the present lookup
+	work   int                    // steps left to the present lookup
 	afford func(bytes int64) bool // see Afford; nil: all memory is granted
 
-	meter *meter // shared with what split and supplementary files hold
+	meter *meter // shared with the Data of split and supplementary files
 	err   error  // the first damage that the present lookup found outside of units
 	read  int64  // see Read
-	spans []span // scratch space, as are the next two
+	spans []span // scratch space, like the next two fields
 	rows  []lineRow
 	table abbrevTable
 }
 
-// New finds the debug sections of f, whose debug information is continued in the files that l opens. It parses nothing, and returns ErrNoDebugInfo when
-// there is nothing to parse. f must stay open as long as the Data and the names from it are in use.
+// New finds the debug sections of f, and follows references to other files with l. It parses
+// nothing, and returns ErrNoDebugInfo if there is nothing to parse. f must stay open as long as the
+// Data and names from it are used.
 func New(f *object.File, l Links) (*Data, error) {
 	if s, ok := f.Section(sectionNames[secInfo]); !ok || s.Size == 0 {
 		return nil, ErrNoDebugInfo
@@ -97,8 +105,8 @@ func New(f *object.File, l Links) (*Data, error) {
 	return d, nil
 }
 
-// UseShortNames makes Lookup give the names that functions are declared with, DW_AT_name, in place of linkage names. It must come
-// before the first Lookup.
+// UseShortNames makes Lookup return the names in declarations (DW_AT_name) instead of linkage
+// names. It must come before the first Lookup.
 func (d *Data) UseShortNames() {
 	d.short = true
 	if d.links != nil && d.links.alt != nil {
@@ -108,18 +116,20 @@ func (d *Data) UseShortNames() {
 
 func newData(s sections) *Data { return &Data{sec: s, big: s.big, meter: new(meter)} }
 
-// Lookup appends the functions that the code at addr, a link-time address, is in: innermost first, the function whose machine
-// code it is last. Where only the line is known, it appends one frame without a name; where nothing is known, nothing. It allocates
-// nothing for units that it has seen, but for dst and paths not asked for before.
+// Lookup appends the functions that the code at addr, a link-time address, is in: innermost first,
+// the function with the machine code last. If only the line is known, it appends one frame without
+// a name; if nothing is known, none. For units that it has parsed it allocates only dst and new
+// paths.
 //
-// An error wraps ErrDamaged, or tells why a section could not be loaded. Frames found nevertheless come with it and may be used.
+// An error wraps ErrDamaged, or is the reason why a section could not be loaded. The frames
+// returned with it are good.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.tick++
 	d.work, d.err = maxWork, nil
 	u := d.unitFor(addr)
 	if u != nil {
 		u.used = d.tick
-		d.work = maxWork // tables of the whole file must not cost a unit its own
+		d.work = maxWork // the steps for tables of the whole file do not count for the unit
 		h, hu := d, u
 		if u.dwoName.ok() && d.links != nil {
 			h, hu = d.enterSplit(u)
@@ -134,7 +144,8 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, d.firstErr(u)
 }
 
-// lookupIn is Lookup in the unit that describes addr, whose functions are those of hu, a unit of h: u itself, unless they are split.
+// lookupIn is Lookup in u, the unit that describes addr. Its functions are in hu, a unit of h,
+// which is u itself unless u is split.
 func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
 	if row := d.lineAt(u, addr); row.ok {
@@ -171,7 +182,7 @@ func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []
 		frame.Line, frame.Column = c.line, c.column
 		at = int(c.parent)
 		if n == maxFrames-1 {
-			at = 0 // the function itself is shown however deep the calls are
+			at = 0 // the function itself is returned however deep the calls are
 		}
 	}
 }
@@ -193,7 +204,7 @@ func (d *Data) unitFor(addr uint64) *unit {
 	return d.unitAt(off)
 }
 
-// spend takes n steps off the budget of the present lookup, and reports whether it lasts.
+// spend takes n steps off the budget of the present lookup, and reports whether there is any left.
 func (d *Data) spend(n int) bool {
 	d.work -= n
 	d.meter.steps += int64(n)
@@ -221,24 +232,26 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Afford makes ask be asked before a lookup allocates a large table of rows. Without leave it does not keep the table, and the next lookup in
-// that unit reads the line program again. It must come before the first Lookup.
+// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false
+// the table is not kept, and the next lookup in that unit runs the line program again. It must come
+// before the first Lookup.
 func (d *Data) Afford(ask func(bytes int64) bool) { d.afford = ask }
 
-// A meter counts what lookups cost.
+// A meter counts the cost of lookups.
 type meter struct {
 	steps     int64
 	exhausted bool
 }
 
-// Spent returns the steps, of 3 to 10 ns, that lookups took since it was called last, and whether one of them used up what a lookup may take.
+// Spent returns the steps, of 3 to 10 ns, that lookups took since its last call, and whether one of
+// them used up its budget.
 func (d *Data) Spent() (steps int64, exhausted bool) {
 	m := *d.meter
 	*d.meter = meter{}
 	return m.steps, m.exhausted
 }
 
-// trim lets go of scratch space that an unusual lookup made large.
+// trim releases scratch space that an unusual lookup made large.
 func (d *Data) trim() {
 	if sizeOf(d.spans) > maxScratchKept {
 		d.spans = nil
@@ -251,27 +264,30 @@ func (d *Data) trim() {
 	}
 }
 
-// Footprint returns the bytes of heap held by what was parsed; asking costs nothing. Sections are not counted: see [object.File.Footprint].
+// Footprint returns the bytes of heap held by parsed units, without computing. It does not include
+// sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
 	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() + sizeOf(d.sec.places) +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 
-// Read returns about how many bytes of the file were read since it was called last: their pages stay in memory until the system is told otherwise.
+// Read returns about how many bytes of the file were read since its last call. Their pages stay in
+// memory until they are released.
 func (d *Data) Read() int64 {
 	n := d.read
 	d.read = 0
 	return n
 }
 
-// What reading a function's calls, and a name, count as: parts of what the system maps around a page that is touched, for often others are near.
+// Bytes that count as read for a function's calls, and for a name: parts of what the system maps
+// around a page that is read, since others are often close.
 const (
 	callBytes = 16 << 10
 	nameBytes = 1 << 10
 )
 
-// Shrink drops parsed units, those first whose last lookup is longest ago, until the footprint is at most target bytes; then, if that is not
-// enough, all else that can be parsed again.
+// Shrink drops parsed units, the least recently used first, until the footprint is at most target
+// bytes; then, if that is not enough, everything else that can be parsed again.
 func (d *Data) Shrink(target int64) {
 	excess := d.Footprint() - target
 	if excess <= 0 {
@@ -316,7 +332,7 @@ func (d *Data) Shrink(target int64) {
 			return
 		}
 	}
-	// No unit is left that refers to the tables.
+	// No unit that refers to the tables is left.
 	for _, f := range d.links.all() {
 		d.links.close(f)
 	}

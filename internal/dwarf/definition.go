@@ -7,17 +7,17 @@ import (
 	"sort"
 )
 
-// Clang describes a class in one unit where it can: the one with its constructor, or with its virtual table. In others there is a declaration, which has a
-// name and stands in the same namespaces.
+// If possible, Clang describes a class in one unit only: the one with its constructor, or with its
+// virtual table. Other units have a declaration with the name, in the same namespaces.
 
-// A definition is a type that others may declare.
+// A definition is a type that other units may declare.
 type definition struct {
-	scope uint64 // hash of its name and those of what it is in
+	scope uint64 // hash of its name and the names of its scopes
 	unit  uint64
 	entry uint32
 }
 
-// complete returns the definition of a type that t declares, or nothing.
+// complete returns the definition of the type that t declares; the zero typeAt if there is none.
 func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	d, v := t.d, &t.d.vars
 	if !v.defined {
@@ -50,13 +50,14 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	u.used = d.tick
 	def := typeAt{d, u, v.definitions[i].entry}
 	var de typeEntry
-	if !w.read(def, &de) || !bytes.Equal(w.text(def, de.name), name) { // hashes may be equal by chance
+	// different names may have equal hashes
+	if !w.read(def, &de) || !bytes.Equal(w.text(def, de.name), name) {
 		return typeAt{}
 	}
 	return def
 }
 
-// findDefinitions passes over all units.
+// findDefinitions scans all units.
 func (d *Data) findDefinitions() []definition {
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
 		return nil
@@ -91,11 +92,12 @@ func (d *Data) findDefinitions() []definition {
 	return slices.Clip(slices.CompactFunc(all, func(a, b definition) bool { return a.scope == b.scope }))
 }
 
-// walkScopes calls visit for the named classes, structs and unions of a unit that are not in functions, until it returns false. It returns the entries it passed.
+// walkScopes calls visit for the named classes, structs and unions of a unit that are not in
+// functions, until it returns false. It returns the number of entries read.
 func (d *Data) walkScopes(u *unit, budget int, visit func(entry uint32, scope uint64, declaration bool) bool) (n int) {
 	t, b := u.abbrevs, u.data
 	w := typeWalk{left: budget}
-	const none = 0 // a scope that gives its types no name outside
+	const none = 0 // a scope whose types have no name outside of it
 	var scopes [maxDepth]uint64
 	scope := uint64(14695981039346656037)
 	depth, p := 0, int(u.root)
@@ -135,7 +137,7 @@ func (d *Data) walkScopes(u *unit, budget int, visit func(entry uint32, scope ui
 				if a.tag != tagNamespace && a.tag != tagModule && !visit(uint32(entry), inner, e.declaration) {
 					return n
 				}
-			case a.tag == tagNamespace: // without a name: its types are this unit's own
+			case a.tag == tagNamespace: // anonymous: its types belong to this unit
 				inner = hashName(scope^u.off, nil)
 			default:
 				inner = none

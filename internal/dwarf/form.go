@@ -1,13 +1,13 @@
 package dwarf
 
-// An encoding is what the size of an attribute depends on besides its form.
+// An encoding determines, with its form, the size of an attribute.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8
 	offSize  uint8 // bytes: 4, or 8 in 64-bit DWARF
 }
 
-// maxAddr is the highest address, which linkers write for code they threw away.
+// maxAddr is the highest address, which linkers write for discarded code.
 func (e encoding) maxAddr() uint64 {
 	if e.addrSize == 4 {
 		return 1<<32 - 1
@@ -15,8 +15,9 @@ func (e encoding) maxAddr() uint64 {
 	return 1<<64 - 1
 }
 
-// A value is an attribute as read: how u is meant depends on the form. For DW_FORM_string it is the offset of the string in the
-// section it was read from; for blocks it is unused. The zero value is an attribute that is not there.
+// A value is an attribute as read: the meaning of u depends on the form. For DW_FORM_string it is
+// the offset of the string in the section it was read from; for blocks it is unused. The zero value
+// is a missing attribute.
 type value struct {
 	u    uint64
 	form uint16
@@ -42,13 +43,14 @@ func (v value) isConst() bool {
 	return false
 }
 
-// Sizes that formSize tells apart from a number of bytes.
+// Results of formSize that are not a number of bytes.
 const (
 	sizeVaries  = -1
 	sizeUnknown = -2
 )
 
-// formSize returns the bytes an attribute of this form takes, sizeVaries when they tell themselves, or sizeUnknown.
+// formSize returns the bytes of an attribute of this form, sizeVaries if that depends on its
+// contents, or sizeUnknown.
 func formSize(form uint16, e encoding) int {
 	switch form {
 	case formFlagPresent, formImplicitConst:
@@ -97,7 +99,8 @@ func (t *sizeTable) of(form uint16, e encoding) int {
 	return formSize(form, e)
 }
 
-// value reads one attribute. implicit is the value of DW_FORM_implicit_const. An unknown form is bad: nothing behind it can be found.
+// value reads one attribute. implicit is the value of DW_FORM_implicit_const. An unknown form makes
+// the cursor bad, since the next attribute cannot be found.
 func (c *cursor) value(form uint16, implicit int64, e encoding) value {
 	if form == formIndirect {
 		form = uint16(min(c.uleb(), 0xffff))
@@ -129,7 +132,7 @@ func (c *cursor) value(form uint16, implicit int64, e encoding) value {
 		v.u = c.word(e.offSize)
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx, formGNUAddrIndex, formGNUStrIndex:
 		v.u = c.uleb()
-	case formLLVMAddrx: // an index, and what to add in the upper half
+	case formLLVMAddrx: // an index in the lower half, an offset to add in the upper
 		v.u = min(c.uleb(), 1<<32-1)
 		v.u |= uint64(c.u32()) << 32
 	case formSdata:

@@ -302,7 +302,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A unit that refers to another, one for types between them, strings and addresses by index without bases, and a file that the line program defines.
+// A unit that refers to another, one for types between them, strings and addresses by index without
+// bases, and a file that the line program defines.
 func TestAcrossUnits(t *testing.T) {
 	abbrev := parts(le,
 		1, tagPartialUnit, 1, 0, 0,

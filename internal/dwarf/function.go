@@ -6,34 +6,36 @@ import (
 	"sort"
 )
 
-// A functionTable is the concrete functions of a unit.
+// A functionTable holds the concrete functions of a unit.
 type functionTable struct {
 	scanned bool
-	leapt   bool // the scan left out what DW_AT_sibling leads past
-	rescan  bool // and was repeated without leaving anything out
+	leapt   bool // the scan skipped entries by DW_AT_sibling
+	rescan  bool // the scan was repeated without skipping
 
-	// list holds the functions that were found first, then those of the repetition; main and rest are their ranges. rest is looked into only when main
-	// does not cover an address: whether there is a rest yet must not change any answer.
+	// list holds the functions found by the first scan, then those of the repetition; main and rest
+	// are their ranges. rest is searched only if main does not cover an address, so that no answer
+	// depends on whether the scan was repeated yet.
 	list []function
 	main functionSet
 	rest functionSet
 
-	// Of the functions that lookups touched:
+	// Parts of the functions that lookups have used:
 	calls  []call
 	spans  []span
 	starts []callStart
-	bases  []uint32 // of a unit walked over: where the calls of each function begin
+	bases  []uint32 // index of each function's first call, in a unit that is walked over
 
-	gathered bool    // all is there
-	all      []reach // where functions overlap: of all of them, and of their calls
+	gathered bool    // all is complete
+	all      []reach // if functions overlap: the reaches of all of them, and of their calls
 }
 
-// A function is a DW_TAG_subprogram with code, and where its calls are once parsed.
+// A function is a DW_TAG_subprogram with code, and the place of its calls after they are parsed.
 type function struct {
-	entry     uint32
-	parsed    bool
-	layout    layout
-	calls     uint32 // first of numCalls in functionTable.calls: the function itself, then what was inlined into it
+	entry  uint32
+	parsed bool
+	layout layout
+	// first of numCalls in functionTable.calls: the function itself, then what was inlined into it
+	calls     uint32
 	spans     uint32 // first of numSpans in functionTable.spans
 	starts    uint32 // first of numStarts in functionTable.starts
 	numCalls  uint32
@@ -45,7 +47,8 @@ func (f *functionTable) footprint() int64 {
 	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.all)
 }
 
-// A functionSet is ranges of functions: in the order of their entries at first, in clusters once they are looked up often.
+// A functionSet holds ranges of functions: in the order of their entries at first, and in clusters
+// after some lookups.
 type functionSet struct {
 	spans    []span
 	clusters []cluster
@@ -53,8 +56,8 @@ type functionSet struct {
 	looks    uint8
 }
 
-// A cluster is a stretch of addresses without a gap; spans are those ranges that make it up, in the order of their entries. Nearly
-// always it is one range.
+// A cluster is a stretch of addresses without a gap; spans are its ranges, in the order of their
+// entries: nearly always one.
 type cluster struct {
 	lo, hi uint64
 	first  uint32
@@ -87,7 +90,8 @@ func (s *functionSet) find(addr uint64) int {
 	return -1
 }
 
-// sort makes the clusters. Ranges of different clusters do not touch, so pick need not see them together.
+// sort makes the clusters. Ranges of different clusters do not touch, so pick need not see them
+// together.
 func (s *functionSet) sort() {
 	s.sorted = true
 	slices.SortFunc(s.spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
@@ -115,7 +119,7 @@ func (d *Data) functionAt(u *unit, addr uint64) int {
 	if i := f.main.find(addr); i >= 0 {
 		return i
 	}
-	// GCC puts the code of a lambda below the function that holds it, where DW_AT_sibling leads past it.
+	// GCC puts the entry of a lambda below the function around it, so that DW_AT_sibling skips it.
 	if f.leapt && !f.rescan {
 		f.rescan = true
 		f.rest.spans = d.scanFunctions(u, true)
@@ -123,8 +127,9 @@ func (d *Data) functionAt(u *unit, addr uint64) int {
 	return f.rest.find(addr)
 }
 
-// scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns their ranges. Unless full is set it leaps over whatever is
-// not a namespace; with it, it takes only functions that are not yet in the list.
+// scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
+// their ranges. Unless full is set it skips the children of everything but namespaces; with full it
+// adds only functions that are not in the list yet.
 func (d *Data) scanFunctions(u *unit, full bool) []span {
 	f := &u.funcs
 	t, b, big := u.abbrevs, u.data, d.big
@@ -222,7 +227,7 @@ func hasFunction(list []function, entry uint32) bool {
 	return found
 }
 
-// An entryData is what is asked of functions and inlined calls.
+// An entryData holds the attributes of a function or an inlined call that are used.
 type entryData struct {
 	lowPC, highPC, ranges            value
 	sibling                          uint64 // 0: none
@@ -230,7 +235,7 @@ type entryData struct {
 	name, linkage, origin, specified value
 }
 
-// readEntry reads the attributes of the entry whose abbrev is a.
+// readEntry reads the attributes of the entry with abbrev a.
 func (d *Data) readEntry(c *cursor, u *unit, a *abbrev) entryData {
 	var e entryData
 	t := u.abbrevs
@@ -270,7 +275,7 @@ func (d *Data) readEntry(c *cursor, u *unit, a *abbrev) entryData {
 	return e
 }
 
-// clamp makes 0, unknown, of a line, column or file number that is none.
+// clamp returns a line, column or file number, or 0, unknown, if it is out of range.
 func clamp(v uint64) uint32 {
 	if v > 1<<32-1 {
 		return 0

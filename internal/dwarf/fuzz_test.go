@@ -23,7 +23,8 @@ func FuzzLookup(f *testing.F) {
 	})
 }
 
-// FuzzLine runs a line program of any bytes with any header. A run for one address must find what a run that keeps all rows does.
+// FuzzLine runs a line program of any bytes with any header. A run for one address must find what a
+// run that keeps all rows does.
 func FuzzLine(f *testing.F) {
 	program := parts(binary.LittleEndian, 0, 9, lneSetAddress, uint64(0x1000), lnsCopy, 0x20, 0x55, 0xff, lnsSetColumn, 7, lnsAdvanceLine, 0x7f,
 		lnsSetFile, 1, lnsConstAddPC, lnsFixedAdvancePC, uint16(9), lnsCopy, lnsAdvancePC, 3, 0, 1, lneEndSequence)

@@ -25,8 +25,8 @@ type lookupCost struct {
 	Units int // parsed
 }
 
-// A lookup of a known kind costs the same in a program of twice the units: once the tables of the whole file are there, it touches its own unit
-// alone.
+// A lookup of a known kind costs the same in a program of twice the units: once the tables of the
+// whole file are there, it touches its own unit alone.
 func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 	const units = 80
 	dir := t.TempDir()

@@ -60,7 +60,8 @@ func tinySamples(t testing.TB) []sample {
 	return all
 }
 
-// exercise looks addresses up, each once with nothing parsed and then with all that the others left, and checks that this makes no difference.
+// exercise looks addresses up, each once with nothing parsed and then with all that the others
+// left, and checks that this makes no difference.
 func exercise(t testing.TB, sec sections, addrs []uint64) {
 	t.Helper()
 	d := dataOf(sec)
@@ -329,13 +330,15 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// What one lookup may cost in TestWorkIsBounded. Without bounds the inputs would take minutes, or gigabytes; on a quiet machine they take 0.3 s.
+// What one lookup may cost in TestWorkIsBounded. Without bounds the inputs would take minutes, or
+// gigabytes; on a quiet machine they take 0.3 s.
 const (
 	mostTime  = 20 * time.Second
 	mostAlloc = 256 << 20 // bytes allocated, live or not
 )
 
-// TestWorkIsBounded looks up an address in inputs of some 100 KiB to 1 MiB that would cost the square of that.
+// TestWorkIsBounded looks up an address in inputs of some 100 KiB to 1 MiB that would cost the
+// square of that.
 func TestWorkIsBounded(t *testing.T) {
 	order := binary.LittleEndian
 	head := []any{1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0}

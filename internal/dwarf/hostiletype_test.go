@@ -43,7 +43,8 @@ var typeAbbrevs = parts(binary.LittleEndian,
 	abbrTyped, tagVariable, 0, attrType, formRef4, attrSpecification, formRef4, attrLocation, formExprloc, 0, 0,
 	0)
 
-// A typeText is a unit of types that is written front to back: a type gets an offset when it begins.
+// A typeText is a unit of types that is written front to back: a type gets an offset when it
+// begins.
 type typeText struct{ body []byte }
 
 const typesBase = 11 // bytes of the unit's header
@@ -184,7 +185,8 @@ func TestHostileTypes(t *testing.T) {
 	}
 }
 
-// TestTypeWorkIsBounded asks for members of types that would cost the square of their size, or more.
+// TestTypeWorkIsBounded asks for members of types that would cost the square of their size, or
+// more.
 func TestTypeWorkIsBounded(t *testing.T) {
 	tests := []struct {
 		name  string

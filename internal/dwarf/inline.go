@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// A call is a call that was inlined into a function or, first in the list of one, the function itself. There are a million of them in large
-// programs: it takes 32 bytes.
+// A call is a call that was inlined into a function or, first in the list of one, the function
+// itself. Large programs have a million of them, of 32 bytes each.
 type call struct {
 	name     uint64 // offset in section
 	entry    uint32
-	parent   uint32 // what it was inlined into: an index in the function's calls, or noParent
-	file     uint32 // where the call stands in the source of the parent
+	parent   uint32 // index in the function's calls of the call around it, or noParent
+	file     uint32 // number of the source file of the call
 	line     uint32
 	column   uint32
 	section  section
-	function bool // not a call: nothing further out
+	function bool // the function itself, outermost
 	state    nameState
 }
 
-// A nameState says what is known of a call's name.
+// A nameState is the state of a call's name.
 type nameState uint8
 
 const (
@@ -31,21 +31,22 @@ const (
 
 const noParent = ^uint32(0)
 
-// A layout is how a function finds the call that covers an address.
+// A layout determines how the call that covers an address is searched for.
 type layout uint8
 
 const (
-	tidy   layout = iota // binary search: every range lies inside, or outside, of every other
+	tidy   layout = iota // binary search: every range is inside, or outside, of every other
 	untidy               // pick over the ranges: some overlap in other ways
 )
 
-// A callStart says that from lo on, up to the next, addresses belong to a call. Where they belong to none it is noParent.
+// A callStart assigns the addresses from lo to the next callStart to a call, or to none: noParent.
 type callStart struct {
 	lo   uint64
 	call uint32
 }
 
-// callAt returns the innermost call of a function that covers addr: an index in the calls that follow, of which the first is the function.
+// callAt returns the innermost call of a function that covers addr: an index in the function's
+// calls, the first of which is the function itself.
 func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 	t := &u.funcs
 	f := &t.list[fn]
@@ -79,7 +80,7 @@ func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 	return 0, calls
 }
 
-// parseCalls reads what was inlined into a function, and makes it easy to search.
+// parseCalls reads the calls inlined into a function, and prepares them for searching.
 func (d *Data) parseCalls(u *unit, f *function) {
 	table := &u.funcs
 	spans := d.readCalls(u, f)
@@ -97,7 +98,8 @@ func (d *Data) parseCalls(u *unit, f *function) {
 	table.spans = append(table.spans, spans...)
 }
 
-// readCalls reads the calls that were inlined into a function, and returns their ranges in the order of their entries, until the next call.
+// readCalls reads the calls that were inlined into a function, and returns their ranges in the
+// order of their entries, valid until its next call.
 func (d *Data) readCalls(u *unit, f *function) []span {
 	t, b, big := u.abbrevs, u.data, d.big
 	table := &u.funcs
@@ -192,15 +194,16 @@ walk:
 	return spans
 }
 
-// sortCalls makes binary search possible where the ranges are tidy: of two that overlap, the later lies inside the other. Then
-// the deepest that covers an address is the one that pick would find. It sorts spans, and reports whether they are tidy.
+// sortCalls prepares a binary search if the ranges are tidy: of two that overlap, the later one is
+// inside the other. Then the deepest range that covers an address is the one that pick finds. It
+// sorts spans, and reports whether they are tidy.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))
 	})
 	f.starts = uint32(len(t.starts))
 	starts := t.starts
-	var open []span // those that cover the present address, outermost first
+	var open []span // the ranges that cover the present address, outermost first
 	end := func(s span) {
 		outer := uint32(noParent)
 		if len(open) > 0 {
@@ -230,7 +233,8 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	return true
 }
 
-// appendStart appends a start; of several at one address the last holds. What comes before first belongs to other functions.
+// appendStart appends a start; of several at one address the last wins. Starts before first belong
+// to other functions.
 func appendStart(starts []callStart, first int, lo uint64, id uint32) []callStart {
 	if n := len(starts); n > first && starts[n-1].lo == lo {
 		starts[n-1].call = id

@@ -1,26 +1,27 @@
 package dwarf
 
-// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows that say from which address on a line's code begins, in sequences that each
-// cover a stretch of addresses without a gap. Sequences come in any order.
+// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows with the address at which the
+// code of a line begins, in sequences that each cover a stretch of addresses without a gap.
+// Sequences are in any order.
 type lineTable struct {
 	opened  bool
-	present bool // and its header is sound
+	present bool // the unit has a table with a sound header
 
 	enc       encoding // of the table, which may differ from the unit's
 	minInst   uint8    // bytes of the shortest instruction
-	maxOps    uint8    // operations in an instruction, of which only VLIW machines have more than one
+	maxOps    uint8    // most operations in an instruction; more than 1 only for VLIW machines
 	lineBase  int8
 	lineRange uint8
 	opBase    uint8
-	opLens    []byte // operands of the standard opcodes, from 1 on
+	opLens    []byte // numbers of operands of the standard opcodes, from opcode 1
 	header    cursor // at the directory table
 	program   cursor
 
 	runs    uint8
-	decoded bool // rows or stops, and seqs, are there
-	huge    bool // too many rows to keep: there are stops, unless it is lost
-	lost    bool // no row of it can be found in bounded time
-	crowded bool // there was no memory for the rows
+	decoded bool // seqs, and rows or stops, are set
+	huge    bool // too many rows to keep: stops are set, unless lost
+	lost    bool // no row can be found in bounded time
+	crowded bool // no memory was granted for the rows
 	rows    []lineRow
 	stops   []lineStop
 	seqs    []sequence
@@ -29,14 +30,14 @@ type lineTable struct {
 
 // A lineRow is a row in 12 bytes.
 type lineRow struct {
-	addr   uint32 // bytes behind the start of its sequence
+	addr   uint32 // bytes from the start of its sequence
 	line   uint32
 	file   uint16
 	column uint16
 }
 
-// A sequence is [lo,hi) and its rows, sorted by address; the row that ends it is not among them. In a huge table it is its stops, with
-// one more behind them for its end.
+// A sequence is [lo,hi) and its rows, sorted by address, without the row that ends it. In a huge
+// table it has stops instead, and one more for its end.
 type sequence struct {
 	lo, hi uint64
 	first  uint32
@@ -102,8 +103,8 @@ type lineHit struct {
 
 // lineAt returns the row of addr.
 //
-// LLVM takes the sequence that ends first behind the address. If that one does not cover it there is no row, else it is the last whose
-// address is not higher.
+// LLVM takes the sequence with the lowest end above the address. If that does not cover the address
+// there is no row; else it is the last row with an address not above it.
 func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 	t := d.openLines(u)
 	if !t.present || t.lost {

@@ -5,12 +5,14 @@ import (
 	"strconv"
 )
 
-// A member path is written as in the source: fields with a dot, elements with their index, what has no name left out, so that what is inside of an anonymous struct
-// or union, or of a base class, looks like a member of the whole. Where several fit, in a union or where a base class leaves bytes to
-// those derived from it, the first is taken that has no padding at the place. A byte that is in the middle of a value, or in padding, is told by its distance from the
-// nearest that has a name: "[3]+0x4". Pointers end a path.
+// A member path is written as in the source: fields with a dot, elements with their index. Parts
+// without a name are left out, so that a member of an anonymous struct or union, or of a base
+// class, looks like a member of the whole. If several members fit, as in a union, or where a
+// derived class uses bytes that its base class leaves, the first without padding at the byte is
+// taken. A byte in the middle of a value, or in padding, is written as a distance from the nearest
+// named part: "[3]+0x4". Pointers end a path.
 
-// A variableInfo is what the entry of a variable, or those that it completes, say of it.
+// A variableInfo holds the attributes of a variable, from its entry and those that it completes.
 type variableInfo struct {
 	name, linkage []byte
 	typ           typeAt
@@ -47,7 +49,7 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 	return info
 }
 
-// Languages whose sources write paths in another way (DWARF 5, 7.12, and later additions).
+// Languages that write paths in another way (DWARF 5, 7.12, and later additions).
 func (w *typeWalk) language(d *Data, u *unit) {
 	var e typeEntry
 	if !w.read(typeAt{d, u, u.root}, &e) {
@@ -61,7 +63,8 @@ func (w *typeWalk) language(d *Data, u *unit) {
 	}
 }
 
-// member returns the path to the byte at off in an object of a type, of limit bytes; "" where nothing is known.
+// member returns the path to the byte at off in an object of a type and of limit bytes; "" if it is
+// not known.
 func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	if off == 0 {
 		return ""
@@ -132,12 +135,12 @@ func (w *typeWalk) size(t typeAt, depth int) (n uint64, ok bool) {
 	return 0, false
 }
 
-// An arrayShape is how the elements of an array lie.
+// An arrayShape is the layout of an array.
 type arrayShape struct {
 	elem   typeAt
 	stride uint64 // bytes from one element to the next
 	total  uint64 // elements
-	open   bool   // the first dimension has no end that is known
+	open   bool   // the first dimension has no known end
 	column bool   // the first index varies fastest
 	n      int
 	dims   [maxDimensions]dimension
@@ -148,7 +151,7 @@ type dimension struct {
 	count uint64
 }
 
-// shape reads the dimensions of an array. It returns false where there is nothing to tell elements apart by.
+// shape reads the dimensions of an array. It returns false if elements cannot be told apart.
 func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool {
 	if !w.spend(16) { // it takes memory for a while
 		return false
@@ -190,11 +193,12 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 			known = false
 		}
 		if ce.byteStride.ok() || ce.bitStride.ok() {
-			good = false // elements of other arrays lie between these
+			good = false // elements of other arrays are between these
 			return false
 		}
 		if !known || d.count == 0 {
-			// An array without an end is one of C's at the end of a struct, or of GNU's of no elements: its object says how long it is.
+			// An array without an end is a flexible array member of C, or GNU's array of no
+			// elements: the size of its object bounds it.
 			if good = a.n == 0; !good {
 				return false
 			}
@@ -227,7 +231,8 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 	return a.stride > 0
 }
 
-// signed returns a number that may be -1, the bound of an array of no elements, which compilers write in four or eight bytes.
+// signed returns a number that may be -1, the bound of an array of no elements, which compilers
+// write in four or eight bytes.
 func signed(v value) int64 {
 	if v.form == formData4 && v.u == 1<<32-1 {
 		return -1
@@ -235,8 +240,8 @@ func signed(v value) int64 {
 	return int64(v.u)
 }
 
-// walk appends the way from an object of a type, of limit bytes, to its byte at off. rest is how far from what the path ends at the byte is; exact is
-// false when it is in none of that's parts.
+// walk appends the path from an object of a type and of limit bytes to its byte at off. rest is the
+// distance from the end of the path to the byte; exact is false if the byte is in no part there.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
 	t, ok := w.resolve(t, &e)
@@ -298,14 +303,15 @@ func (w *typeWalk) walkArray(t typeAt, e *typeEntry, off, limit uint64, depth in
 	return w.walk(a.elem, off-i*a.stride, min(a.stride, limit-i*a.stride), depth+1)
 }
 
-// A partial is the best way that was found to a byte in padding: the first.
+// A partial is the first path found to a byte in padding.
 type partial struct {
 	path []byte
 	rest uint64
 }
 
-// try follows a part of an object that begins at its byte at; name is nil for one without. It returns true when that settles the search. Otherwise the path is
-// as before, and a way to padding is kept in p.
+// try follows a part of an object, which begins at byte at of it; name is nil if it has none. It
+// returns true if that settles the search. Otherwise the path is unchanged, and a path to padding
+// is kept in p.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)
@@ -333,7 +339,7 @@ func (w *typeWalk) appendName(name []byte) {
 		w.path = append(w.path, '.')
 	}
 	if w.rust && len(name) > 2 && name[0] == '_' && name[1] == '_' && name[2] >= '0' && name[2] <= '9' {
-		name = name[2:] // a field of a tuple, which has a number in the source
+		name = name[2:] // a field of a tuple: the source writes a number
 	}
 	w.path = append(w.path, name...)
 }
@@ -402,7 +408,8 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 	return off, false
 }
 
-// walkVariants follows the one of Rust's variants that has something at off. Where there are several, only the running program knows which.
+// walkVariants follows the variant of a Rust enum that has a member at off. If there are several,
+// only the running program knows which.
 func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit uint64, depth int) (rest uint64, exact bool) {
 	base := len(w.path)
 	var found []byte
@@ -434,7 +441,7 @@ func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit u
 	return rest, true
 }
 
-// memberOffset returns how many bytes into the whole a member begins, if that is fixed.
+// memberOffset returns the offset of a member in the whole, in bytes, if that is fixed.
 func memberOffset(e *typeEntry) (n uint64, ok bool) {
 	switch {
 	case e.place.isConst():

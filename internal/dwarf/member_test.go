@@ -120,7 +120,8 @@ func gdbParts(t *testing.T, prog string) map[uint64][]gdbPart {
 	return all
 }
 
-// wanted returns the answers that are right for a byte of a variable: its scalars there or, in padding, the smallest of what has a name.
+// wanted returns the answers that are right for a byte of a variable: its scalars there or, in
+// padding, the smallest of what has a name.
 func wanted(parts []gdbPart, off uint64) []string {
 	var leaves, nodes []string
 	least := ^uint64(0)
@@ -206,7 +207,8 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 	}
 }
 
-// members writes the answers for a variable, one line for each that is not just another place in the one before.
+// members writes the answers for a variable, one line for each that is not just another place in
+// the one before.
 func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	t.Helper()
 	var b strings.Builder
@@ -381,7 +383,8 @@ func TestMembersOfFortran(t *testing.T) {
 	}
 }
 
-// declared are the files of a program in which Clang describes the types of variables in other units than the variables.
+// declared are the files of a program in which Clang describes the types of variables in other
+// units than the variables.
 var declared = map[string]string{
 	"a.h": `namespace shop {
 struct Homed { Homed(); int a; struct Inner { Inner(); short x, y; } inner[2]; int refs; };

@@ -17,7 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Damaged copies of the committed ELF files that TestMutatedFiles opens, and how long that may take in a short run.
+// Damaged copies of the committed ELF files that TestMutatedFiles opens, and how long that may take
+// in a short run.
 const (
 	mutatedFiles     = 100_000
 	mutatedFilesLong = 1_000_000
@@ -156,8 +157,8 @@ func interrogate(t testing.TB, image []byte, code, variables []uint64) (frames, 
 	return frames, members
 }
 
-// TestMutatedFiles opens damaged files and asks them. None may make the reader panic, take two seconds of work, or 256 MiB; an undamaged file is asked
-// between them.
+// TestMutatedFiles opens damaged files and asks them. None may make the reader panic, take two
+// seconds of work, or 256 MiB; an undamaged file is asked between them.
 func TestMutatedFiles(t *testing.T) {
 	all := victims(t)
 	n, end := mutatedFiles, time.Now().Add(mutationTime)

@@ -20,10 +20,11 @@ func (d *Data) text(s strRef) []byte {
 	return b[:n:n]
 }
 
-// LazyNames makes Lookup tell names by number where it can: most callers have met them before, and need not read them again.
+// LazyNames makes Lookup return numbers instead of names if it can: most callers have seen them
+// before, and need not read them again.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
-// Name returns the name of a number that a Frame had, or nil.
+// Name returns the name for a Frame's Ref, or nil.
 func (d *Data) Name(ref uint64) []byte {
 	if ref == 0 || section(ref>>refBits) >= numSections {
 		return nil
@@ -31,10 +32,10 @@ func (d *Data) Name(ref uint64) []byte {
 	return d.text(strRef{ref&(1<<refBits-1) - 1, section(ref >> refBits), true})
 }
 
-// refBits is how many bits of a name's number are its offset in a section, and 1.
+// refBits is the number of low bits of a name's number that hold its offset in a section plus one.
 const refBits = 56
 
-// number returns what tells the string from all others of the file; 0 for none.
+// number returns a number that no other string of the file has; 0 for no string.
 func (s strRef) number() uint64 {
 	if !s.ok || s.off >= 1<<refBits-1 {
 		return 0
@@ -42,7 +43,7 @@ func (s strRef) number() uint64 {
 	return uint64(s.sec)<<refBits | (s.off + 1)
 }
 
-// nameCall reads the name of a call, if it was not read before, and returns where it is.
+// nameCall reads the name of a call, if it was not read before, and returns its place.
 func (d *Data) nameCall(u *unit, c *call) strRef {
 	if c.state == unread {
 		name, linkage := d.entryName(u, c.entry)
@@ -58,8 +59,8 @@ func (d *Data) nameCall(u *unit, c *call) strRef {
 	return strRef{c.name, c.section, c.state > nameless}
 }
 
-// entryName returns the linkage name that the entry or one that it is a copy of bears, or else the first name; that one at once when short
-// names are wanted.
+// entryName returns the linkage name of the entry or of those it refers to, else the first plain
+// name; with short names, always that.
 func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 	for range maxChain {
 		c := cursorAt(u.data, uint64(entry), d.big)
@@ -94,7 +95,7 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 	return name, false
 }
 
-// follow returns the entry that a reference leads to, or nil. Those into type units and other files lead nowhere.
+// follow returns the entry that a reference names, or nil if it is in a type unit or another file.
 func (d *Data) follow(u *unit, ref value) (*unit, uint32) {
 	off := ref.u
 	switch ref.form {

@@ -6,13 +6,15 @@ import (
 	"sort"
 )
 
-// In a file that was not linked, sections with code all begin at address 0, and so do functions that have nothing to do with each other.
-// LLVM chooses among the ranges of all functions of a unit and of all calls in them, in the order of their entries.
+// In a file that was not linked, all sections with code begin at address 0, and so do unrelated
+// functions. LLVM chooses among the ranges of all functions of a unit and all calls in them, in the
+// order of their entries.
 
 // overlaps reports whether addresses belong to several functions.
 func (s *sections) overlaps() bool { return len(s.places) > 0 }
 
-// A reach is a stretch of addresses that a call was given: up to the next one's start, or to its own end if that is lower.
+// A reach is a stretch of addresses of a call: up to the start of the next reach, or to its own end
+// if that is lower.
 type reach struct {
 	lo, hi   uint64
 	fn, call uint32 // in functionTable.list, and among its calls
@@ -34,7 +36,7 @@ func (d *Data) callAmong(u *unit, addr uint64) (int, []call) {
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather makes functionTable.all.
+// gather fills functionTable.all.
 func (d *Data) gather(u *unit) {
 	t := &u.funcs
 	d.scanFunctions(u, false)
@@ -57,10 +59,11 @@ func (d *Data) gather(u *unit) {
 	}
 }
 
-// reachesPerStep is how many reaches are moved in the time that an entry takes to be read.
+// reachesPerStep is the number of reaches moved in the time of one step.
 const reachesPerStep = 64
 
-// give adds a reach as LLVM adds to its map: of the one that r starts in, the part behind r becomes one of its own, whatever else is there.
+// give adds a reach as LLVM adds to its map: the reach that r starts in is split, and its part
+// after r becomes another reach, regardless of others.
 func give(all []reach, r reach) []reach {
 	if i := above(all, r.lo) - 1; i >= 0 && r.lo < all[i].hi {
 		behind := all[i]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What LLVM does with ranges that overlap, told address by address: a map from where a range starts to its end, and whose it is.
+// What LLVM does with ranges that overlap, told address by address: a map from where a range starts
+// to its end, and whose it is.
 func TestReachesAreThoseOfLLVM(t *testing.T) {
 	type entry struct {
 		hi    uint64

@@ -8,24 +8,24 @@ import (
 // noFile is a file number that no table reaches, for those that do not fit a row.
 const noFile = 0xffff
 
-// A fileTable is the directories and files of a line table. Paths are put together when they are asked for.
+// A fileTable holds the directories and files of a line table. Paths are joined on demand.
 type fileTable struct {
 	read    bool
-	defined bool // the line program ran: what it defines is there
+	defined bool // the line program ran, and the files it defines are in the table
 	dirs    []strRef
 	files   []fileEntry
-	numbers []uint32 // by file: the path of that number, from 1; 0: not asked for yet
+	numbers []uint32 // indexed by file: the number of its path, from 1; 0: not joined yet
 	paths   []path
 	heap    int64 // bytes of paths
 }
 
-// A path is that of a source file, and where its parts end.
+// A path is the path of a source file, with the ends of its parts.
 type path struct {
 	text string
 	comp uint32 // bytes of text that are the compilation directory and its separator
 	dir  uint32 // bytes of text before the name of the file
 
-	plain bool // it is printable ASCII
+	plain bool // text is printable ASCII
 }
 
 type fileEntry struct {
@@ -68,7 +68,8 @@ func (d *Data) readFiles(u *unit) {
 	}
 }
 
-// readFile reads an entry in the manner of versions 2 to 4. base is the position of the cursor's start in .debug_line.
+// readFile reads an entry of versions 2 to 4. base is the offset of the cursor's start in
+// .debug_line.
 func readFile(c *cursor, base uint64) fileEntry {
 	e := fileEntry{name: strRef{base + uint64(c.pos), secLine, true}}
 	c.skipString()
@@ -92,7 +93,7 @@ func (d *Data) readEntries(u *unit, c *cursor, dst []fileEntry) []fileEntry {
 		formats[i] = format{c.uleb(), c.uleb()}
 	}
 	count := c.uleb()
-	if count > uint64(c.left()) || count > maxFiles { // an entry takes a byte at least
+	if count > uint64(c.left()) || count > maxFiles { // an entry takes at least a byte
 		c.fail()
 		return dst
 	}
@@ -129,8 +130,8 @@ func (d *Data) defineFile(u *unit, arg cursor, base uint64) {
 	}
 }
 
-// path returns the path of file i, as LLVM puts it together: the compilation directory, the directory and the name, neither cleaned nor
-// shortened. It is empty when there is no such file.
+// path returns the path of file i, joined as in LLVM from the compilation directory, the directory
+// and the name, neither cleaned nor shortened. It is empty if there is no such file.
 func (d *Data) path(u *unit, i uint32) path {
 	t := d.openLines(u)
 	if !t.present {
@@ -188,7 +189,7 @@ func (d *Data) buildPath(u *unit, e fileEntry) path {
 	text = appendPart(text, dir)
 	p.dir = uint32(len(text))
 	text = append(text, name...)
-	if len(name) == 0 { // there is nothing to separate
+	if len(name) == 0 { // no separator is needed
 		text = bytes.TrimSuffix(text, []byte{'/'})
 		p.comp, p.dir = min(p.comp, uint32(len(text))), uint32(len(text))
 	}
@@ -205,7 +206,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// appendPart appends a directory and what separates it from the next part.
+// appendPart appends a directory and a separator.
 func appendPart(path, part []byte) []byte {
 	if len(part) == 0 {
 		return path

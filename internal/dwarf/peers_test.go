@@ -17,8 +17,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// The readers of the standard library and of delve are independent of ours and of LLVM's, which it follows. On files of compilers that
-// they know, their answers are the same; on others they hang or run out of memory.
+// The readers of the standard library and of delve are independent of ours and of LLVM's, which it
+// follows. On files of compilers that they know, their answers are the same; on others they hang or
+// run out of memory.
 
 // A peerUnit is a unit as the peers read it.
 type peerUnit struct {
@@ -27,7 +28,8 @@ type peerUnit struct {
 	files []*dwarf.LineFile
 }
 
-// A peerFunc is a function. The tree gives it what is below it, too: the code of lambdas in it, which is elsewhere.
+// A peerFunc is a function. The tree gives it what is below it, too: the code of lambdas in it,
+// which is elsewhere.
 type peerFunc struct {
 	*godwarf.Tree
 	ranges [][2]uint64
@@ -111,7 +113,8 @@ func (u *peerUnit) row(addr uint64) (row dwarf.LineEntry, ok bool) {
 	return row, false
 }
 
-// inlineStack returns what was inlined at pc, innermost first: delve's reader.InlineStack, which has no place among the imports.
+// inlineStack returns what was inlined at pc, innermost first: delve's reader.InlineStack, which
+// has no place among the imports.
 func inlineStack(stack []*godwarf.Tree, n *godwarf.Tree, pc uint64) []*godwarf.Tree {
 	switch n.Tag {
 	case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
@@ -258,7 +261,8 @@ func delveParts(all []gdbPart, t godwarf.Type, path string, at uint64) []gdbPart
 	return all
 }
 
-// TestTypesAreThoseOfDelve compares what is at each scalar that delve finds in the variables of C programs. It knows no bit-fields.
+// TestTypesAreThoseOfDelve compares what is at each scalar that delve finds in the variables of C
+// programs. It knows no bit-fields.
 func TestTypesAreThoseOfDelve(t *testing.T) {
 	for _, b := range memberBuilds {
 		switch b.name {

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// A special is what a special opcode adds.
+// A special is the effect of a special opcode.
 type special struct {
-	advance uint16 // to the address: bytes, or operations where an instruction holds several
+	advance uint16 // added to the address: bytes, or operations if an instruction holds several
 	line    int16
 }
 
@@ -30,10 +30,11 @@ func (t *lineTable) specials() (table [256]special) {
 	return table
 }
 
-// registers are the state of a line program between two sequences (DWARF 5, 6.2.2), as far as rows keep it.
+// registers are the state of a line program between two sequences (DWARF 5, 6.2.2), as far as rows
+// keep it.
 type registers struct {
 	pc      uint64
-	opIndex uint64 // operation within the instruction, where it holds several
+	opIndex uint64 // operation within the instruction, if it holds several
 	line    uint32
 	file    uint16
 	column  uint16
@@ -52,29 +53,29 @@ func (t *lineTable) advance(r *registers, ops uint64) {
 	r.pc += ops * uint64(t.minInst)
 }
 
-// A sequenceState is what is known of a sequence whose end is not yet reached.
+// A sequenceState is the state of a sequence before its end.
 type sequenceState struct {
 	open     bool // it has a row
-	dead     bool // it is of code thrown away: rows are dropped
+	dead     bool // its code was discarded: its rows are dropped
 	unsorted bool
 	low      uint64
 	first    int    // number of its first row, or stop
 	last     uint32 // address of its last row, relative to low
 
-	near   lineHit // without rows kept: the one nearest to the address asked for
+	near   lineHit // if no rows are kept: the row nearest to the address asked for
 	nearPC uint64
 }
 
-// rowBytes is how many bytes of a line program make a row, where compilers are terse.
+// rowBytes is the number of bytes of a line program per row, as terse compilers write them.
 const rowBytes = 5
 
-// runPurpose is what a line program is run for.
+// A runPurpose is the purpose of running a line program.
 type runPurpose uint8
 
 const (
-	findRow   runPurpose = iota // nothing is stored: for one lookup that is much cheaper
-	keepRows                    // rows and sequences are stored in the table
-	keepStops                   // stops and sequences are
+	findRow   runPurpose = iota // store nothing: much cheaper for one lookup
+	keepRows                    // store rows and sequences in the table
+	keepStops                   // store stops and sequences
 )
 
 // coldLine returns the row of addr.
@@ -86,7 +87,7 @@ func (d *Data) coldLine(u *unit, addr uint64) lineHit {
 	return d.runLines(u, findRow, addr, nil)
 }
 
-// keepLines stores what the line program says in the table.
+// keepLines runs the line program and stores its result in the table.
 func (d *Data) keepLines(u *unit) {
 	t := &u.lines
 	if !d.spend((len(t.program.buf) - t.program.pos) / 4) {
@@ -104,14 +105,16 @@ func (d *Data) keepLines(u *unit) {
 	}
 }
 
-// affordRows asks for the memory of the table's rows, if they may be many: once while the program runs, and once to keep them.
+// affordRows asks for the memory of the table's rows, if they may be many: once for the running
+// program, and once for the copy that is kept.
 func (d *Data) affordRows(t *lineTable) bool {
 	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
 	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))
 	return bytes < manyRowBytes || d.afford == nil || d.afford(bytes)
 }
 
-// runLines runs the line program: all of it, or from the first of two stops to the second. To find a row, it returns that of addr.
+// runLines runs the line program: all of it, or from the first of two stops to the second. For
+// findRow it returns the row of addr.
 func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineStop) lineHit {
 	t := &u.lines
 	prog, p, big := t.program.buf, t.program.pos, t.program.big
@@ -135,7 +138,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 		seq.open, seq.low, seq.near, seq.nearPC = true, r.pc, r.hit(), r.pc
 	}
 
-	for uint(p) < uint(len(prog)) { // p is -1 behind an operand that is cut off
+	for uint(p) < uint(len(prog)) { // p is -1 after an operand that is cut off
 		op := prog[p]
 		p++
 		if op >= opBase {
@@ -151,7 +154,8 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 			switch op {
 			case lnsCopy:
 			case lnsSetColumn:
-				if uint(p) < uint(len(prog)) && prog[p] < 0x80 { // here and below: nearly always
+				// here and below: nearly always the case
+				if uint(p) < uint(len(prog)) && prog[p] < 0x80 {
 					r.column = uint16(prog[p])
 					p++
 					continue
@@ -275,7 +279,8 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 			}
 			continue
 		}
-		if rel := r.pc - seq.low; rel <= 1<<32-1 && !seq.dead { // else it is before the sequence's start or behind its end
+		// else it is before the sequence's start or after its end
+		if rel := r.pc - seq.low; rel <= 1<<32-1 && !seq.dead {
 			if purpose == keepStops {
 				stops.row(&r, &seq, uint32(rel), p)
 				if stops.lost {
@@ -288,7 +293,7 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 				t.huge = true
 				d.rows = nil
 				if !t.files.defined {
-					t.files = fileTable{} // the next run defines them all
+					t.files = fileTable{} // the next run defines them all again
 				}
 				return lineHit{}
 			}
@@ -326,11 +331,12 @@ func (d *Data) runLines(u *unit, purpose runPurpose, addr uint64, part []lineSto
 	return best
 }
 
-// compact drops those of rows[first:], sorted by address, that answer no address, and those that say what the row before says: three in four.
+// compact drops the rows of rows[first:], sorted by address, that cover no address or equal the row
+// before: three in four.
 func compact(rows []lineRow, first int) []lineRow {
 	n := first
 	for _, r := range rows[first:] {
-		if n > first && rows[n-1].addr == r.addr { // the last of several holds
+		if n > first && rows[n-1].addr == r.addr { // the last of several wins
 			n--
 		}
 		if n > first {

@@ -2,11 +2,12 @@ package dwarf
 
 import "unsafe"
 
-// A span is a range of addresses, hi exclusive, that belongs to the unit, function or call of the number id.
+// A span is a range of addresses, hi exclusive, that belongs to the unit, function or call with the
+// number id.
 type span struct {
 	lo, hi uint64
 	id     uint32
-	order  uint32 // place among those of the unit or function, as their entries follow each other
+	order  uint32 // place among the spans of the unit or function, in the order of their entries
 }
 
 func sizeOf[T any](s []T) int64 {
@@ -14,7 +15,7 @@ func sizeOf[T any](s []T) int64 {
 	return int64(cap(s)) * int64(unsafe.Sizeof(t))
 }
 
-// appendSpan appends [lo,hi) unless it is empty or was thrown away by the linker.
+// appendSpan appends [lo,hi) unless it is empty or the linker discarded it.
 func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []span {
 	if lo >= hi || lo == 0 && !d.sec.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
 		return dst
@@ -22,7 +23,8 @@ func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []sp
 	return append(dst, span{lo, hi, id, uint32(len(dst))})
 }
 
-// appendPC appends the ranges of an entry: DW_AT_low_pc to DW_AT_high_pc when it has both, else its DW_AT_ranges.
+// appendPC appends the ranges of an entry: DW_AT_low_pc to DW_AT_high_pc if it has both, else its
+// DW_AT_ranges.
 func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32) []span {
 	if lo, ok := d.addrOf(u, low); ok && lo != u.enc.maxAddr() {
 		if hi, ok := d.addrOf(u, high); ok {
@@ -132,11 +134,13 @@ func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 	return dst
 }
 
-// pick returns the index of the span that describes addr, or -1. spans are in the order of their entries in the unit.
+// pick returns the index of the span that describes addr, or -1. spans are in the order of their
+// entries in the unit.
 //
-// LLVM keeps a map from the start of a range to its end and entry, filled in that order: a range splits the one that it starts in. So later,
-// that is deeper, entries win; but a later range that begins before an earlier one inside it does not cover that one. Of the
-// map's entry with the highest start not above addr, key and end are its start and end.
+// LLVM keeps a map from the start of a range to its end and entry, filled in that order: a range
+// splits the one that it starts in. So later, that is deeper, entries win; but a later range that
+// begins before an earlier one inside it does not cover that one. key and end are start and end of
+// the map's entry with the highest start not above addr.
 func pick(spans []span, addr uint64) int {
 	best := -1
 	var key, end uint64
@@ -148,7 +152,7 @@ func pick(spans []span, addr uint64) int {
 		switch {
 		case addr < s.hi:
 			key, end, best = s.lo, s.hi, i
-		case s.lo < end && s.hi < end: // splits the entry: the part behind s remains
+		case s.lo < end && s.hi < end: // splits the entry: the part after s remains
 			key = s.hi
 		default:
 			key, end, best = s.lo, s.hi, -1

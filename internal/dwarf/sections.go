@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A section names one of the sections that are read.
+// A section is the number of a section that is read.
 type section uint8
 
 const (
@@ -37,26 +37,30 @@ var sectionNames = [numSections]string{
 	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index", ".debug_types",
 }
 
-// altSections are those that the sections of the supplementary file are there.
+// altSections maps the sections of the supplementary file to their usual numbers there.
 var altSections = map[section]section{secAltInfo: secInfo, secAltStr: secStr, secAltLineStr: secLineStr}
 
-// sections are the bytes to read, each asked for when it is first needed: a compressed one is inflated by that.
+// sections holds the bytes to read. Each section is loaded, and inflated if compressed, when it is
+// first needed.
 type sections struct {
 	big      bool // byte order
-	zeroCode bool // address 0 is code, not the mark of code thrown away
+	zeroCode bool // address 0 is code, not the mark of discarded code
 	vars     varSections
 	load     func(name string) ([]byte, error)
 	data     [numSections][]byte
 	loaded   [numSections]bool
-	err      error // of the first section that could not be loaded; it is empty from then on
+	err      error // why the first section failed to load; such a section is empty
 
-	places []object.Place // in .debug_line, where sections with code overlap: in files that were not linked
+	// in .debug_line, if sections with code overlap, in files that were not linked; else nil
+	places []object.Place
 
-	alt       *sections // of the supplementary file, or nil
-	skeletons *sections // of the file that these are split from, or nil: they have what split units share with their skeletons
+	alt *sections // of the supplementary file, or nil
+	// of the file that these units are split from, or nil: it has the sections that split units
+	// share with their skeletons
+	skeletons *sections
 }
 
-// name returns the name of a section, which is another in a file of split units.
+// name returns the name of a section, which differs in a file of split units.
 func (s *sections) name(id section) string {
 	if s.skeletons != nil && id != secCUIndex {
 		return sectionNames[id] + ".dwo"
@@ -91,7 +95,8 @@ func (s *sections) get(id section) []byte {
 // everywhere is the place of code in a file that was linked.
 var everywhere = object.Place{Hi: ^uint64(0)}
 
-// owner returns what addresses are answered by the line sequence whose address is at off in .debug_line.
+// owner returns the addresses that the line sequence may answer whose address is at off in
+// .debug_line.
 func (s *sections) owner(off uint64) object.Place {
 	if len(s.places) == 0 {
 		return everywhere
@@ -102,7 +107,7 @@ func (s *sections) owner(off uint64) object.Place {
 	return everywhere
 }
 
-// A strRef is a string in a section, without a pointer to it. The zero value is no string.
+// A strRef is the place of a string in a section, without a pointer. The zero value is no string.
 type strRef struct {
 	off uint64
 	sec section

@@ -10,37 +10,39 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Compilers can leave most of a unit in a file of its own (DWARF 5, 3.1.2 and 7.3; before it, GNU's DebugFission): the linked file keeps a skeleton, which has
-// the addresses, the line table and the name and ID of the split unit. Its functions are described by that one, in a .dwo file, or in a package
-// (.dwp) that holds those of a whole program.
+// Compilers can put most of a unit into another file (DWARF 5, 3.1.2 and 7.3; before it, GNU's
+// DebugFission). The linked file keeps a skeleton, with the addresses, the line table, and the name
+// and ID of the split unit. The split unit describes the functions; it is in a .dwo file, or in a
+// package (.dwp) with all split units of a program.
 
-// Links opens the files that debug information is continued in. What is nil is not there.
+// Links opens files with further debug information. A nil function opens none.
 type Links struct {
-	// Package opens the package of split units. It is asked at the first unit that needs it, and again once the package was closed to
-	// save memory.
+	// Package opens the package of split units. It is called for the first unit that needs it, and
+	// again after the package was closed to save memory.
 	Package func() Linked
 
-	// Split opens the .dwo file of a unit: name, as recorded, in dir, the compilation directory, or where else it may be. It returns the
-	// first that holds reports true for.
+	// Split opens the .dwo file of a unit: name, as recorded, in dir, the compilation directory, or
+	// where else it may be. It returns the first that holds reports true for.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 
-// Linked is an open file, which Close closes. Without an Object it is none.
+// Linked is an open file, which Close closes. Without an Object there is no file.
 type Linked struct {
 	Object *object.File
 	Close  func()
 }
 
-// links are the files that a Data opened, or may open.
+// links holds the files that a Data has opened, and the functions that open them.
 type links struct {
 	Links
-	alt     *Data // of the supplementary file
-	pack    *splitFile
-	noPack  bool
-	files   map[string]*splitFile // by directory and name
-	held    int64                 // bytes of heap of all of them, but for the supplementary file's sections
-	keyHeap int64                 // bytes of keys of files
-	open    int                   // packages and .dwo files
+	alt    *Data // of the supplementary file
+	pack   *splitFile
+	noPack bool
+	files  map[string]*splitFile // by directory and name
+	// bytes of heap of all of them, without the supplementary file's sections
+	held    int64
+	keyHeap int64 // bytes of keys of files
+	open    int   // packages and .dwo files
 }
 
 // A splitFile is a file with split units.
@@ -53,14 +55,14 @@ type splitFile struct {
 	held  int64     // bytes of heap when last counted
 }
 
-// A half is what a skeleton knows of its split unit.
+// A half is a skeleton's reference to its split unit.
 type half struct {
 	file *splitFile // nil: there is none
 	off  uint64     // of the unit in .debug_info.dwo
 	part part
 }
 
-// A part is where a unit's contributions to the sections of a package begin.
+// A part has the offsets of a unit's contributions to the sections of a package.
 type part struct {
 	abbrev, strOffsets, rnglists uint64
 }
@@ -72,8 +74,8 @@ func (d *Data) link(l Links) {
 	}
 }
 
-// UseAlt makes f the supplementary file, into which dwz moved entries and strings. It must come before the first Lookup, and f must stay open as long
-// as d is in use.
+// UseAlt makes f the supplementary file, which has entries and strings that dwz moved. It must come
+// before the first Lookup, and f must stay open as long as d is in use.
 func (d *Data) UseAlt(f *object.File) {
 	if (f.Order == binary.BigEndian) != d.big {
 		return
@@ -89,7 +91,7 @@ func (d *Data) UseAlt(f *object.File) {
 	}
 }
 
-// Linked returns how many files are open besides those that New and UseAlt were given.
+// Linked returns the number of open files, without those given to New and UseAlt.
 func (d *Data) Linked() int {
 	if d.links == nil {
 		return 0
@@ -97,7 +99,7 @@ func (d *Data) Linked() int {
 	return d.links.open
 }
 
-// Close closes the files that were opened for d. It must not be used any longer.
+// Close closes the files that d has opened. d must not be used after that.
 func (d *Data) Close() {
 	for _, f := range d.links.all() {
 		d.links.close(f)
@@ -167,7 +169,8 @@ func (l *links) count(f *splitFile) {
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of the skeleton u and the Data that it is in: u itself, when the file cannot be had.
+// enterSplit returns the unit that describes the functions of the skeleton u and the Data that it
+// is in: u itself, if the file cannot be opened.
 func (d *Data) enterSplit(u *unit) (*Data, *unit) {
 	h := u.half
 	if h == nil || h.file != nil && h.file.data == nil {
@@ -205,7 +208,7 @@ func (d *Data) leaveSplit(f *splitFile, u *unit) {
 	}
 }
 
-// relocate sets the bases of a split unit, which are not its own to tell.
+// relocate sets the bases of a split unit by its place in the package.
 func (u *unit) relocate(p part) {
 	u.strOffBase, _, u.rngBase = defaultBases(u.enc)
 	u.strOffBase += p.strOffsets
@@ -215,7 +218,8 @@ func (u *unit) relocate(p part) {
 	}
 }
 
-// findHalf looks for the split unit of a skeleton: in the package, if there is one, then in its own file.
+// findHalf looks for the split unit of a skeleton: in the package, if there is one, then in its own
+// file.
 func (d *Data) findHalf(u *unit) *half {
 	d.spend(openCost)
 	l := d.links
@@ -273,7 +277,7 @@ func (d *Data) findHalf(u *unit) *half {
 // fileCost is the heap that an open file takes besides its Data.
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
-// newSplit returns the split units of a file, or nil when there are none for d.
+// newSplit returns the split units of a file, or nil if it has none for d.
 func (d *Data) newSplit(o *object.File) *Data {
 	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
 		return nil
@@ -284,8 +288,8 @@ func (d *Data) newSplit(o *object.File) *Data {
 	return c
 }
 
-// chooseInfo makes the .debug_info of o, which was not linked, the one that has units with code: GCC writes each type unit to another section of
-// that name.
+// chooseInfo selects, among the sections named .debug_info of o, which was not linked, the one that
+// has units with code: GCC writes each type unit to another section of that name.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
 	d.sec.vars.unlinked = o
@@ -332,7 +336,7 @@ func (d *Data) openPackage() *splitFile {
 	return f
 }
 
-// find returns where the unit of this ID is in a package.
+// find returns the place of the unit with an ID in a package.
 func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	x, c := &f.index, f.data
 	row := x.row(id)
@@ -348,7 +352,8 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	if x.version >= 5 {
 		p.rnglists, _, _ = x.contribution(row, sectRnglists)
 	}
-	// The index has 32 bits of each offset. In a larger section the ID tells which is meant.
+	// The index has 32 bits of each offset. In a larger section the unit's ID decides which of the
+	// possible places is right.
 	n := uint64(len(c.sec.get(secInfo)))
 	for c.work = maxWork / 8; off < n; off += 1 << 32 {
 		if got, ok := c.idOf(off, p); ok && got == id {
@@ -358,7 +363,7 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	return 0, p, false
 }
 
-// unitWithID returns the offset of the unit of this ID.
+// unitWithID returns the offset of the unit with an ID.
 func (d *Data) unitWithID(id uint64) (off uint64, ok bool) {
 	for _, off := range d.unitOffsets() {
 		if got, ok := d.idOf(off, part{}); ok && got == id {
@@ -390,7 +395,7 @@ func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
 type unitIndex struct {
 	version uint16
 	big     bool
-	columns []byte // 4 bytes each: which section
+	columns []byte // 4 bytes each: the number of a section
 	ids     []byte // 8 bytes for each slot
 	rows    []byte // 4 bytes for each slot: the row, from 1; 0 for an empty slot
 	offsets []byte // 4 bytes for each row and column
@@ -429,7 +434,7 @@ func (x *unitIndex) row(id uint64) uint32 {
 		return 0
 	}
 	mask := slots - 1
-	at, step := id&mask, id>>32&mask|1 // an odd step reaches every slot
+	at, step := id&mask, id>>32&mask|1 // an odd step visits every slot
 	for range min(slots, maxProbes) {
 		row := load32(x.rows[4*at:], x.big)
 		if row == 0 {
@@ -443,7 +448,7 @@ func (x *unitIndex) row(id uint64) uint32 {
 	return 0
 }
 
-// contribution returns what a row, from 1, says of a section.
+// contribution returns a unit's part of a section, from its row, counted from 1.
 func (x *unitIndex) contribution(row uint32, sect uint32) (off, size uint64, ok bool) {
 	columns := len(x.columns) / 4
 	for i := range columns {

@@ -57,7 +57,8 @@ func unit5(kind int, id uint64, body []byte) []byte {
 	return parts(le, uint32(len(body)+16), uint16(5), kind, 8, uint32(0), id, body)
 }
 
-// A splitSample is a program of one skeleton, at [0x1000,0x1100), and the sections of its split unit, whose function has a call inlined into it.
+// A splitSample is a program of one skeleton, at [0x1000,0x1100), and the sections of its split
+// unit, whose function has a call inlined into it.
 type splitSample struct {
 	sec                                 sections
 	info, abbrev, str, offsets, listing []byte
@@ -122,7 +123,8 @@ func (s *splitSample) data(t testing.TB, opened *int, split, pack []byte) *Data 
 	return d
 }
 
-// index makes the index of a package of one unit. Its columns are info, abbreviations and string offsets.
+// index makes the index of a package of one unit. Its columns are info, abbreviations and string
+// offsets.
 func index(version uint32, slots uint32, id uint64, row uint32, offs, sizes [3]uint32) []byte {
 	b := parts(le, version, uint32(3), uint32(1), slots)
 	ids, rows := make([]uint64, min(slots, 1<<10)), make([]uint32, min(slots, 1<<10))
@@ -373,7 +375,8 @@ func exerciseSplit(t testing.TB, s *splitSample, index []byte, packed bool) {
 	}
 }
 
-// FuzzSplit looks addresses up in a program, a .dwo file or package, and a supplementary file of any bytes.
+// FuzzSplit looks addresses up in a program, a .dwo file or package, and a supplementary file of
+// any bytes.
 func FuzzSplit(f *testing.F) {
 	s := newSplitSample()
 	x := index(5, 4, sampleID, 1, [3]uint32{}, [3]uint32{uint32(len(s.info)), uint32(len(s.abbrev)), 16})

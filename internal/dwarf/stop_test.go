@@ -28,8 +28,8 @@ func setAddress(addr uint64) []byte {
 
 var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequence)
 
-// TestHugeLineTable looks addresses up in a table that is too long to keep: each answer is that of a run of the whole program, and
-// all but the first cost little.
+// TestHugeLineTable looks addresses up in a table that is too long to keep: each answer is that of
+// a run of the whole program, and all but the first cost little.
 func TestHugeLineTable(t *testing.T) {
 	const ends = 3 // sequences, the last one first
 	r := rand.New(rand.NewPCG(1, 2))
@@ -114,7 +114,8 @@ func TestHugeLineTableWithoutOrder(t *testing.T) {
 	}
 }
 
-// Without memory for its rows a line table answers the same, by reading the program each time; nothing is kept of it.
+// Without memory for its rows a line table answers the same, by reading the program each time;
+// nothing is kept of it.
 func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	program := setAddress(0x1000)
 	for i := range manyRowBytes/24*rowBytes + 100 {

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// A unitRange says that [lo,hi) belongs to the unit at an offset of .debug_info.
+// A unitRange assigns [lo,hi) to the unit at an offset of .debug_info.
 type unitRange struct {
 	lo, hi uint64
 	unit   uint64
@@ -25,8 +25,8 @@ func (r rangeSet) find(addr uint64) uint64 {
 	return r[i-1].unit
 }
 
-// nearBytes is how far back from an address settle looks. It must see one place that fewer than two units claim; such are at most some
-// functions apart.
+// nearBytes is the number of bytes before an address that settle considers. They must include a
+// place that fewer than two units claim; such places are at most a few functions apart.
 const nearBytes = 64 << 10
 
 // near reports whether r may matter for settle.
@@ -34,8 +34,9 @@ func (r *unitRange) near(addr uint64) bool {
 	return r.lo <= addr && (addr < nearBytes || r.hi > addr-nearBytes)
 }
 
-// settle returns what sweep would find at addr, from the ranges near it alone. sure is false when they do not suffice: they do when somewhere
-// between the first byte they are complete for and addr there is one that at most one range covers. What comes before that cannot matter.
+// settle returns the result of sweep at addr from the ranges near it. sure is false if they do not
+// suffice. They suffice if at most one range covers some byte between addr and the first byte for
+// which they are complete: ranges before that byte cannot matter.
 func settle(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	type edge struct {
 		addr  uint64
@@ -63,9 +64,9 @@ func settle(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	return sweep(near).find(addr), sure
 }
 
-// sweep makes ranges disjoint as LLVM does. It passes over all starts and ends in order: what lies between two of them belongs to
-// the unit of the stretch just before if that is still among those that claim it, else to the first of them in .debug_info.
-// It sorts all by lo.
+// sweep makes ranges disjoint as LLVM does. It goes through all starts and ends in order: the
+// stretch between two of them belongs to the unit of the stretch just before if that still claims
+// it, else to the first unit in .debug_info that does. It sorts all by lo.
 func sweep(all []unitRange) rangeSet {
 	out := make(rangeSet, 0, len(all))
 	slices.SortFunc(all, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })
@@ -98,8 +99,10 @@ func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 		ends = append(ends, end{r.lo, r.unit, true}, end{r.hi, r.unit, false})
 	}
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.addr, b.addr) })
-	claims := make(map[uint64]int, len(cluster)) // how many ranges of a unit claim the present stretch
-	var first minHeap                            // the claiming units; those that no longer claim are removed when they come first
+	// number of ranges by which a unit claims the present stretch
+	claims := make(map[uint64]int, len(cluster))
+	// the claiming units; a unit that no longer claims is removed when it is first
+	var first minHeap
 	live := 0
 	prev := ends[0].addr
 	for _, e := range ends {

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Names from the standard that only types and variables need.
+// Names from the standard for types and variables.
 const (
 	tagArrayType       = 0x01
 	tagClassType       = 0x02
@@ -62,18 +62,18 @@ const (
 	opGNUAddrIndex = 0xfb
 )
 
-// A typeAt is the entry of a type, or of a part of one. The zero value is none.
+// A typeAt is the place of the entry of a type, or of a part of one. The zero value is no entry.
 type typeAt struct {
 	d     *Data
 	u     *unit
 	entry uint32
 }
 
-// A typeEntry is what is asked of a type and its parts.
+// A typeEntry holds the attributes of a type, or of a part of one, that are used.
 type typeEntry struct {
 	tag      uint16
 	children bool
-	next     int // position behind the attributes
+	next     int // position after the attributes
 
 	name, linkage, typ, specified, origin, signature, sibling value
 
@@ -81,18 +81,19 @@ type typeEntry struct {
 	lower, upper, count, ordering, language  value
 	dataBitOffset, bitOffset                 value
 	declaration                              bool
-	place                                    value  // DW_AT_data_member_location, when it is a number
-	placeExpr                                []byte // when it is an expression
+	place                                    value  // DW_AT_data_member_location, if it is a number
+	placeExpr                                []byte // if it is an expression
 	location                                 []byte
 }
 
-// A typeWalk reads types as far as one answer needs. It keeps nothing of them: hostile ones cost steps.
+// A typeWalk reads types as far as one answer needs. It keeps no types, so that hostile ones cost
+// only steps.
 type typeWalk struct {
 	left    int // steps
 	begun   int
 	alt     *Data
 	path    []byte
-	tooLong bool // a limit is reached: nothing is claimed
+	tooLong bool // a limit is reached: the answer is left out
 	fortran bool
 	rust    bool
 }
@@ -102,13 +103,13 @@ func (d *Data) newTypeWalk() *typeWalk {
 	return &typeWalk{left: n, begun: n, alt: d.altData()}
 }
 
-// charge takes what w did off the budget of the lookup.
+// charge takes the steps of w off the budget of the lookup.
 func (w *typeWalk) charge(d *Data) {
 	d.work -= w.begun - w.left
 	d.meter.steps += int64(w.begun - w.left)
 }
 
-// spend takes n steps off the budget, and reports whether it lasts.
+// spend takes n steps off the budget, and reports whether there is any left.
 func (w *typeWalk) spend(n int) bool {
 	if w.left -= n; w.left < 0 {
 		w.left = 0
@@ -117,7 +118,8 @@ func (w *typeWalk) spend(n int) bool {
 	return true
 }
 
-// read reads an entry. It returns false at the end of a list of children, and where there is none that can be read.
+// read reads an entry. It returns false at the end of a list of children, and if the entry cannot
+// be read.
 func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 	*e = typeEntry{}
 	if t.u == nil {
@@ -143,7 +145,7 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 			case attrDataMemberLocation:
 				e.placeExpr = block
 			case attrUpperBound:
-				e.upper = value{form: s.form} // there is a bound, which is not fixed
+				e.upper = value{form: s.form} // a bound exists, but is not fixed
 			case attrCount:
 				e.count = value{form: s.form}
 			}
@@ -216,7 +218,7 @@ func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typ
 	}
 }
 
-// behind returns the position of what follows an entry and all below it, or -1.
+// behind returns the position after an entry and all entries below it, or -1.
 func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 	if !e.children {
 		return e.next
@@ -260,7 +262,7 @@ func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 
 // text returns the string that an attribute of an entry in t's unit holds.
 func (w *typeWalk) text(t typeAt, v value) []byte {
-	if v.form == formString { // it lies in the unit, whichever section that is in
+	if v.form == formString { // it is in the unit, whichever section that is in
 		if v.u >= uint64(len(t.u.data)) {
 			return nil
 		}
@@ -299,7 +301,7 @@ func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	return typeAt{t.d, u, entry}
 }
 
-// A signature is that of a type unit.
+// A signature identifies a type unit.
 type signature struct {
 	sig, off uint64
 	own      bool // the unit is in .debug_types
@@ -326,7 +328,7 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	return typeIn(d, d.unitAt(at.off))
 }
 
-// typeIn returns the type of a type unit, or nothing.
+// typeIn returns the type of a type unit; the zero typeAt if there is none.
 func typeIn(d *Data, u *unit) typeAt {
 	if u == nil || u.isCompile() {
 		return typeAt{}
@@ -380,7 +382,7 @@ func (d *Data) packagedTypeUnit(sig uint64) *unit {
 	return u
 }
 
-// typeUnitList passes over all unit headers.
+// typeUnitList reads all unit headers.
 func (d *Data) typeUnitList() []signature {
 	var list []signature
 	add := func(u *unit, off uint64, own bool) {
@@ -412,7 +414,8 @@ func (d *Data) typeUnitList() []signature {
 	return slices.Clip(slices.CompactFunc(list, func(a, b signature) bool { return a.sig == b.sig }))
 }
 
-// typesSection returns .debug_types. That of a file which was not linked is put together from all sections with type units; it has them in .debug_info, too.
+// typesSection returns .debug_types. For a file that was not linked it joins all sections with type
+// units, which may be named .debug_info too.
 func (d *Data) typesSection() []byte {
 	o, v := d.sec.vars.unlinked, &d.vars
 	if o == nil || d.packaged {

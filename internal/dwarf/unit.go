@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries are relative to data.
+// A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries
+// are relative to data.
 type unit struct {
 	data []byte // from the unit's first byte to its last
 	off  uint64 // of data in .debug_info
@@ -20,19 +21,19 @@ type unit struct {
 	lowPC      value
 	highPC     value
 	ranges     value
-	base       uint64 // what offsets in range lists are relative to, from DW_AT_low_pc or DW_AT_entry_pc
+	base       uint64 // base address of range lists, from DW_AT_low_pc or DW_AT_entry_pc
 	stmtList   value
 	compDir    strRef
 	addrBase   uint64
 	strOffBase uint64
 	rngBase    uint64
-	listBase   uint64 // what offsets of range lists are relative to: 0 but in split units
+	listBase   uint64 // base of the offsets of range lists; 0 except in split units
 
-	// Of a skeleton, whose functions are described by a split unit.
+	// For a skeleton, whose functions a split unit describes.
 	dwoName    value
-	dwoID      uint64 // also of the split unit
+	dwoID      uint64 // ID of the split unit; that unit has it too
 	rangesBase uint64 // the split unit's listBase, before version 5
-	half       *half  // the split unit, once looked for
+	half       *half  // the split unit; nil: not looked for yet
 
 	used  uint64 // the lookup that used it last
 	held  int64  // bytes of heap when last counted
@@ -41,7 +42,7 @@ type unit struct {
 	err   error // the first damage found
 }
 
-// damaged notes what is wrong with the unit. What else can be read of it stays in use.
+// damaged notes what is wrong with the unit. Its other parts stay in use.
 func (u *unit) damaged(format string, args ...any) {
 	if u.err == nil {
 		u.err = fmt.Errorf("dwarf: unit at %#x: %s: %w", u.off, fmt.Sprintf(format, args...), ErrDamaged)
@@ -56,8 +57,8 @@ func (u *unit) footprint() int64 {
 	return n
 }
 
-// parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false when there is none that can be used; end is then
-// where the next may be, or 0.
+// parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false if there is no usable
+// one; end is then the offset at which the next may be, or 0.
 func parseHeader(u *unit, info []byte, off uint64, big bool) (end uint64, ok bool) {
 	c := cursorAt(info, off, big)
 	n, offSize := c.length()
@@ -96,7 +97,8 @@ func parseHeader(u *unit, info []byte, off uint64, big bool) (end uint64, ok boo
 // isCompile reports whether the unit may describe code.
 func (u *unit) isCompile() bool { return u.kind != unitType && u.kind != unitSplitType }
 
-// parseRoot reads what the root entry says about the whole unit, by abbreviations that hold at least its own.
+// parseRoot reads the attributes of the root entry, with abbreviations that include the entry's
+// own.
 func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 	c := cursorAt(u.data, uint64(u.root), d.big)
 	a := t.get(c.uleb())
@@ -140,7 +142,7 @@ func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 			u.rangesBase = v.u
 		}
 	}
-	// Only now are the bases known that indexed forms need.
+	// Indexed forms can be resolved only now, after the bases are read.
 	u.compDir = d.stringOf(u, compDir, secInfo)
 	if addr, ok := d.addrOf(u, u.lowPC); ok {
 		u.base = addr
@@ -150,8 +152,8 @@ func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 	return !c.bad
 }
 
-// defaultBases are those in force where the root entry names none: behind the header of the section's first contribution,
-// or the section's start for the GNU forerunners of DWARF 5.
+// defaultBases sets the bases that apply if the root entry has none: after the header of the
+// section's first contribution, or the section's start for the GNU forerunners of DWARF 5.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {
 	case e.version < 5:
@@ -172,7 +174,7 @@ func (t *abbrevTable) implicitOf(s attrSpec) int64 {
 // unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
 func (d *Data) unitAt(off uint64) *unit { return d.unitIn(off, part{}) }
 
-// unitIn is unitAt for a unit in a package, where p says.
+// unitIn is unitAt for a unit in a package, whose parts are at p.
 func (d *Data) unitIn(off uint64, p part) *unit {
 	if u, ok := d.units[off]; ok {
 		return u
@@ -209,7 +211,7 @@ func (d *Data) count(u *unit) {
 	u.held = n
 }
 
-// An abbrevKey is what an abbrevTable depends on.
+// An abbrevKey identifies an abbrevTable.
 type abbrevKey struct {
 	off uint64
 	enc encoding
@@ -233,7 +235,7 @@ func (d *Data) abbrevsOf(u *unit) *abbrevTable {
 
 // unitOf returns the unit that holds an offset of .debug_info, or nil.
 func (d *Data) unitOf(off uint64) *unit {
-	if d.packaged { // what offsets are relative to is not known
+	if d.packaged { // the base of the offsets is not known
 		return nil
 	}
 	offs := d.unitOffsets()
@@ -327,7 +329,8 @@ func (d *Data) stringOf(u *unit, v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase is what must be added to a position in a cursor to get one in its section: cursors over units start at the unit.
+// homeBase is the difference between a position in a section and one in a cursor: cursors over
+// units start at the unit.
 func homeBase(u *unit, home section) uint64 {
 	if home == secInfo {
 		return u.off

@@ -13,27 +13,30 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Variable is a static variable, of which Member is a part.
+// A Variable is a static variable, and a part of it.
 type Variable struct {
 	Name       []byte // as of a Frame
 	HasLinkage bool
 	Addr       uint64
 	Size       uint64 // bytes; 0: not known
-	Member     string // what of the variable is at the address asked for, as ".refs", "[3].refs" or "[3]+0x4"; "" for its start, and where nothing is known
+	// part of the variable at the address asked for, as ".refs", "[3].refs" or "[3]+0x4"; "" for
+	// its start, and if not known
+	Member string
 }
 
-// An Extent is what a symbol table says of a variable. The zero value is nothing.
+// An Extent is a variable's symbol in a symbol table. The zero value is no symbol.
 type Extent struct {
 	Name       []byte
 	Addr, Size uint64
 }
 
-// varSections is where variables are and whether they can be had.
+// varSections holds the sections with variables.
 type varSections struct {
 	ranges []dataRange
-	dear   bool // what would have to be inflated is too much
+	dear   bool // too many bytes would have to be inflated
 
-	unlinked *object.File // the file, if it was not linked: each type unit may have a section of its own
+	// the file, if it was not linked: each type unit may have a section of its own
+	unlinked *object.File
 }
 
 // A dataRange is a section that may hold variables.
@@ -59,16 +62,16 @@ func (v *varSections) hold(addr uint64) bool {
 	return false
 }
 
-// variables is what was found of the variables of a file.
+// variables holds the variables of a file found so far.
 type variables struct {
 	found  bool
 	starts []static
-	units  map[uint64][]variableEntry // by the unit in which their addresses are
+	units  map[uint64][]variableEntry // by the unit that has their addresses
 	held   int64                      // bytes of heap of units and typeUnits
 
 	signed      []signature
 	signedOK    bool
-	typeUnits   map[uint64]*unit // those of .debug_types, by offset
+	typeUnits   map[uint64]*unit // parsed units of .debug_types, by offset
 	definitions []definition
 	defined     bool
 
@@ -76,12 +79,12 @@ type variables struct {
 	joined bool
 }
 
-// A static says that a variable in the unit at an offset of .debug_info may be at addr.
+// A static is an address at which the unit at an offset of .debug_info may have a variable.
 type static struct {
 	addr, unit uint64
 }
 
-// A variableEntry is a variable of a unit: of the split one, where there is one.
+// A variableEntry is a variable of a unit, or of its split unit.
 type variableEntry struct {
 	addr  uint64
 	entry uint32
@@ -91,10 +94,12 @@ func (v *variables) footprint() int64 {
 	return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types)
 }
 
-// Variable returns the static variable that addr is in and which of its members is there. sym is what the symbol table knows: only the variable
-// that it means is taken then, and nothing is claimed beyond its size. ok is false where nothing is known. An error is as that of Lookup.
+// Variable returns the static variable that addr is in and which of its members is there. sym is
+// the symbol of the variable, if there is one: then only that variable is returned, and only up to
+// the symbol's size. ok is false if nothing is known. Errors are as for Lookup.
 //
-// The first call for a file passes over the whole of .debug_info, at some GB a second. Later ones parse a unit at most.
+// The first call for a file scans the whole of .debug_info, at several GB/s. Later ones parse at
+// most a unit.
 func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error) {
 	d.tick++
 	d.work, d.err = maxWork, nil
@@ -127,7 +132,8 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	return v, ok, d.firstErr(nil)
 }
 
-// VariablesAreDear reports whether Variable knows none, because the whole of a large compressed section would have to be inflated for them.
+// VariablesAreDear reports whether Variable finds none, because it would have to inflate the whole
+// of a large compressed section.
 func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
 
 func (d *Data) altData() *Data {
@@ -137,7 +143,8 @@ func (d *Data) altData() *Data {
 	return d.links.alt
 }
 
-// inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or itself.
+// inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
+// itself.
 func (d *Data) inVariableUnit(u *unit, do func(h *Data, hu *unit)) {
 	u.used = d.tick
 	h, hu := d, u
@@ -151,16 +158,17 @@ func (d *Data) inVariableUnit(u *unit, do func(h *Data, hu *unit)) {
 	}
 }
 
-// A variableChoice is the entry of a variable, and how well it agrees with the symbol.
+// A variableChoice is the entry of a variable, and its agreement with the symbol.
 type variableChoice struct {
 	unit  *unit
 	entry uint32
 	score int
 }
 
-// bestVariable returns the variable that sym means: of those at its address the one with its name, and of several of those the one with its
-// size, and the first in .debug_info. Without a name that agrees, the size must: a symbol may stand for several variables that the compiler merged.
-// Without a symbol it is the last variable that starts at or below addr.
+// bestVariable returns the variable of sym: among the variables at its address the one with its
+// name, then the one with its size, then the first in .debug_info. If no name agrees, the size
+// must: a symbol may name several variables that the compiler merged. Without a symbol it is the
+// last variable that starts at or below addr.
 func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	starts := d.vars.starts
 	start := sym.Addr
@@ -201,7 +209,8 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	return best
 }
 
-// agree says how well an entry agrees with a symbol at its address: 0 not at all, 1 in its size, 2 in its name, 3 in both.
+// agree returns the agreement of an entry with a symbol at its address: 0 none, 1 size, 2 name, 3
+// both.
 func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 	w := d.newTypeWalk()
 	defer w.charge(d)
@@ -213,7 +222,8 @@ func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 	if bytes.Equal(info.linkage, name) || bytes.Equal(info.name, name) {
 		return score + 2
 	}
-	// counter.0 is a variable in a function for GCC, function.counter for Clang; a mangled name has the variable's own in it.
+	// counter.0 is a variable in a function for GCC, function.counter for Clang; a mangled name
+	// contains the variable's plain name.
 	for part := range bytes.SplitSeq(name, []byte(".")) {
 		if len(part) > 0 && (bytes.Equal(info.name, part) || bytes.Equal(info.linkage, part)) {
 			return score + 2
@@ -225,7 +235,7 @@ func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 	return score
 }
 
-// describe returns what the entry of a variable says of addr.
+// describe returns the variable at addr from its entry.
 func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
 	w := d.newTypeWalk()
 	defer w.charge(d)
@@ -249,9 +259,10 @@ func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Varia
 	return v, true
 }
 
-// findStatics returns where variables may be, by address and unit. Compilers write the place of a static variable as an expression of one operation,
-// DW_OP_addr, whose bytes are looked for without regard to the entries they are in; or as an index into .debug_addr, of which all that point to data
-// are taken. What is there by chance is found out when the unit is parsed.
+// findStatics returns the addresses at which variables may be, with their units. Compilers write
+// the place of a static variable as an expression of one operation, DW_OP_addr, whose bytes are
+// searched for without reading the entries; or as an index into .debug_addr, whose addresses of
+// data are all taken. Parsing the unit later rejects the bytes that match by chance.
 func (d *Data) findStatics() []static {
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
 	if len(info)+len(addrs) > maxStaticScan || !d.spend((len(info)+len(addrs))/scanCost) {
@@ -320,7 +331,7 @@ func (d *Data) staticsByIndex(addrs []byte, size int) []static {
 	return starts
 }
 
-// addrBases returns where in .debug_addr the parts of the units begin, in order.
+// addrBases returns the offsets of the units' parts in .debug_addr, in order.
 func (d *Data) addrBases() []static {
 	info, abbrev := d.sec.get(secInfo), d.sec.get(secAbbrev)
 	var bases []static
@@ -378,7 +389,8 @@ func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
 	return list
 }
 
-// scanVariables walks over the unit's entries and returns the variables with a fixed address. Those of functions are among them.
+// scanVariables walks over the unit's entries and returns the variables with a fixed address. It
+// includes those inside of functions.
 func (d *Data) scanVariables(u *unit) []variableEntry {
 	t, b := u.abbrevs, u.data
 	var list []variableEntry
@@ -432,7 +444,8 @@ func (d *Data) scanVariables(u *unit) []variableEntry {
 	return list
 }
 
-// isType reports whether entries of a tag have no static variables below them that have a place: those stand outside.
+// isType reports whether a tag is of a type: the entries of its static variables with an address
+// are outside of it.
 func isType(tag uint16) bool {
 	switch tag {
 	case tagClassType, tagStructureType, tagUnionType, tagInterfaceType, tagEnumerationType, tagArrayType, tagSubroutineType:
@@ -462,7 +475,7 @@ func (d *Data) variableAddr(c *cursor, u *unit, a *abbrev) (addr uint64, ok bool
 	return addr, ok
 }
 
-// fixedAddr returns the address that an expression is, if that does not depend on anything.
+// fixedAddr returns the address that an expression gives, if it is constant.
 func (d *Data) fixedAddr(u *unit, expr []byte) (addr uint64, ok bool) {
 	c := cursor{buf: expr, big: d.big}
 	switch c.u8() {
@@ -480,7 +493,7 @@ func (d *Data) fixedAddr(u *unit, expr []byte) (addr uint64, ok bool) {
 	return addr, ok && !c.bad && c.left() == 0
 }
 
-// block reads a block. isBlock is false, and nothing is read, when the form is that of something else.
+// block reads a block. isBlock is false, and nothing is read, if the form is not a block's.
 func (c *cursor) block(form uint16) (b []byte, isBlock bool) {
 	var n uint64
 	switch form {

@@ -7,20 +7,23 @@ import (
 	"slices"
 )
 
-// A program is walked over as a whole to make an index of it. What comes of that is what Lookup would say, address by address.
+// A program is walked over as a whole to make an index of it. The result agrees with Lookup at
+// every address.
 
 const (
-	stepsPerByte  = 32 // that a walk over a unit may take: some 2 are needed
+	stepsPerByte  = 32 // steps per byte that a walk over a unit may take: about 2 are needed
 	maxTablesKept = 64 // abbreviation tables kept from unit to unit
 )
 
-// ErrNotWhole says that debug information cannot be walked over as a whole: a part of it is elsewhere, or breaks a limit.
+// ErrNotWhole reports that debug information cannot be walked over as a whole: a part of it is in
+// another file, or breaks a limit.
 var ErrNotWhole = errors.New("debug information that cannot be walked over as a whole")
 
-// A Stretch is [Lo,Hi), which belongs to the unit at Unit.
+// A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
 type Stretch struct{ Lo, Hi, Unit uint64 }
 
-// Stretches returns the addresses that units describe, in order. It loads all sections, and fails where Lookup would give an error.
+// Stretches returns the addresses that units describe, in order. It loads all sections, and fails
+// if Lookup would fail at some address.
 func (d *Data) Stretches() ([]Stretch, error) {
 	d.load()
 	d.tick++
@@ -66,7 +69,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	return all, nil
 }
 
-// load loads all sections but that of type units, which frames need nothing of.
+// load loads all sections except that of type units, which frames do not need.
 func (d *Data) load() {
 	for id := range numSections {
 		if id == secTypes {
@@ -79,13 +82,13 @@ func (d *Data) load() {
 	}
 }
 
-// Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d; the file must stay open. What other files hold is
-// not looked for.
+// Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d;
+// the file must stay open. It opens no other files.
 func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
 	f.short = d.short
-	f.sec.loaded[secTypes] = true // as empty: forks must not load anything
+	f.sec.loaded[secTypes] = true // as empty: forks must not load sections
 	if d.sec.alt != nil {
 		f.links = &links{alt: newData(*d.sec.alt)}
 		f.links.alt.meter = f.meter
@@ -94,7 +97,7 @@ func (d *Data) Fork() *Data {
 	return f
 }
 
-// A Piece says that from Addr on code belongs to a call and a line.
+// A Piece assigns the code from Addr to the next Piece to a call and a line.
 type Piece struct {
 	Addr         uint64
 	Call         int    // for [Unit.Call]; -1: none
@@ -103,7 +106,7 @@ type Piece struct {
 	HasLine      bool
 }
 
-// A Unit is one whose pieces were walked over.
+// A Unit is a unit whose pieces were walked over.
 type Unit struct {
 	d *Data
 	u *unit
@@ -112,13 +115,13 @@ type Unit struct {
 // A Call is a function or a call that was inlined into another.
 type Call struct {
 	Name   uint64 // for [Data.Name]; 0: none
-	Parent int    // what it was inlined into; -1: it is a function
-	File   uint32 // where it stands, for [Unit.File]
+	Parent int    // the call that it was inlined into; -1: a function
+	File   uint32 // source file of the call, for [Unit.File]
 	Line   uint32
 	Column uint32
 }
 
-// Call returns a call that a Piece or another call named.
+// Call returns call i, from a Piece or from another call's Parent.
 func (w *Unit) Call(i int) Call {
 	c := &w.u.funcs.calls[i]
 	out := Call{Name: w.d.nameCall(w.u, c).number(), Parent: -1, File: c.file, Line: c.line, Column: c.column}
@@ -128,23 +131,25 @@ func (w *Unit) Call(i int) Call {
 	return out
 }
 
-// Calls returns how many calls there are.
+// Calls returns the number of calls.
 func (w *Unit) Calls() int { return len(w.u.funcs.calls) }
 
-// File returns the path of a file, empty where there is none, and its parts as in [Frame].
+// File returns the path of a file, or "" if there is none, and the ends of its parts as in [Frame].
 func (w *Unit) File(i uint32) (path string, compDir, dir int) {
 	p := w.d.path(w.u, i)
 	return p.text, int(p.comp), int(p.dir)
 }
 
-// base returns the index of the function's own call in the list of calls that holds the i-th.
+// base returns the index of the first call, which is the function itself, in the list that call i
+// is in.
 func (t *functionTable) base(i int) int {
 	at, _ := slices.BinarySearchFunc(t.bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
 	return int(t.bases[at-1])
 }
 
-// Walk calls emit for what Lookup says in stretches of one unit, in order; where a stretch begins there is a piece. The Unit is good
-// until the next call. It fails where Lookup would give an error at some address.
+// Walk calls emit with the pieces of stretches of one unit, in order; each stretch begins with a
+// piece. The pieces agree with Lookup. The Unit is valid until the next call. Walk fails if Lookup
+// would fail at some address.
 func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
 	d.units, d.held = nil, 0
 	if len(d.abbrevs) > maxTablesKept {
@@ -191,12 +196,12 @@ func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*
 	return w, d.firstErr(u)
 }
 
-// A walker goes through one unit by address.
+// A walker goes through a unit in the order of addresses.
 type walker struct {
 	w     *Unit
 	emit  func(*Unit, Piece)
 	lines lineWalk
-	main  int // clusters that are behind
+	main  int // clusters that are done
 	rest  int
 	deep  bool
 }
@@ -214,7 +219,8 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// walkSet returns what a set's find does at lo, and up to where, at most hi, it would.
+// walkSet returns the result of a set's find at lo, and the address, at most hi, up to which it is
+// the same.
 func walkSet(s *functionSet, behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
@@ -237,7 +243,7 @@ func walkSet(s *functionSet, behind *int, lo, hi uint64, d *Data) (fn int, end u
 	return int(spans[i].id), end
 }
 
-// pickUntil is pick, and tells up to where, at most hi, the answer is the same.
+// pickUntil is pick, and also returns the address, at most hi, up to which the answer is the same.
 func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	d.spend(len(spans) / 4)
 	for j := range spans {
@@ -252,7 +258,7 @@ func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	return pick(spans, lo), hi
 }
 
-// function goes through a stretch of one function; -1: of none.
+// function goes through a stretch of one function, or of none if it is -1.
 func (k *walker) function(fn int, lo, hi uint64) {
 	if fn < 0 {
 		k.call(-1, lo, hi)
@@ -311,7 +317,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 }
 
-// depth returns how many calls are inlined in each other in f.
+// depth returns the depth of inlined calls in f.
 func (t *functionTable) depth(f *function) int {
 	if f.numCalls < maxFrames-1 {
 		return 0
@@ -327,7 +333,7 @@ func (t *functionTable) depth(f *function) int {
 	return deepest
 }
 
-// call goes through a stretch of one call; -1: of none.
+// call goes through a stretch of one call, or of none if it is -1.
 func (k *walker) call(call int, lo, hi uint64) {
 	for lo < hi {
 		hit, end := k.lines.at(lo, hi)
@@ -336,14 +342,14 @@ func (k *walker) call(call int, lo, hi uint64) {
 	}
 }
 
-// A lineWalk goes through a line table by address.
+// A lineWalk goes through a line table in the order of addresses.
 type lineWalk struct {
 	t   *lineTable
-	seq int // sequences that are behind
-	row int // of that sequence: the first row above the address
+	seq int // sequences that are done
+	row int // first row of the sequence above the address
 }
 
-// at returns what lineAt does at lo, and up to where, at most hi, it would.
+// at returns the result of lineAt at lo, and the address, at most hi, up to which it is the same.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
