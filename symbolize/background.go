@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// When an index is made in the background. As in the ski rental problem, nobody knows how many
-// lookups follow: making an index costs about as much as looking up ten thousand addresses, so that
-// it begins when lookups have cost 1/indexPart of that, and more are likely to follow.
+// When an index is made in the background. As in the ski rental problem, the number of lookups to
+// come is unknown: making an index costs about as much as looking up ten thousand addresses, so
+// that it begins when lookups have cost 1/indexPart of that, and more are likely to follow.
 const (
 	// bytes of debug information that become an index in a second of one processor
 	indexRate = 128 << 20

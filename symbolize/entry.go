@@ -33,8 +33,7 @@ type entry struct {
 	open     openFiles         // of module that are in memory.mapped and memory.byFD
 }
 
-// A state says what an entry has. Only a question, or a search, leads out of a state, but for
-// answering, which the budget may turn into suspended:
+// A state is what an entry has to answer with:
 //
 //	unsought ──search──► answering, missing, setAside
 //	suspended ─search──► answering, missing, setAside, unsought
@@ -62,7 +61,7 @@ type task struct {
 	done    chan struct{} // closed when the task has ended
 }
 
-// A purpose is that of a task.
+// A purpose is the purpose of a task.
 type purpose uint8
 
 const (

@@ -39,7 +39,7 @@ type part struct {
 // openFiles counts files.
 type openFiles struct {
 	mapped int64 // all
-	byFD   int64 // those of them that keep a descriptor
+	byFD   int64 // open files that keep a descriptor
 }
 
 // openPart reads file's headers and takes it over: on error it is closed. The
@@ -250,7 +250,7 @@ func (x *search) supplement(m *module) {
 	m.dw.UseAlt(p.obj)
 }
 
-// altSections are those of a supplementary file that lookups read.
+// altSections are the sections of a supplementary file that lookups read.
 var altSections = []string{".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets"}
 
 func (x *search) findSupplement(m *module) (*part, error) {

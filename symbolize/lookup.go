@@ -55,8 +55,8 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends what debug information has about addr, in copies. The
-// error is object.ErrFault or one that is noted already.
+// debugFrames appends what debug information has about addr, in copies. The error is
+// object.ErrFault, or has been noted by complain.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {

@@ -28,7 +28,7 @@ type memory struct {
 	sections atomic.Int64 // bytes granted to files for sections
 	work     atomic.Int64 // bytes granted to work in progress
 	mapped   atomic.Int64 // open files
-	byFD     atomic.Int64 // those of them that keep a descriptor
+	byFD     atomic.Int64 // open files that keep a descriptor
 	names    *atomic.Int64
 
 	granting sync.Mutex

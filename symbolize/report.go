@@ -46,8 +46,8 @@ func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	return e.report()
 }
 
-// Reports returns a Report for each module that was asked for or prefetched, in the order of their IDs and
-// names.
+// Reports returns a Report for each module that was asked for or prefetched, in the order of their
+// IDs and names.
 func (s *Symbolizer) Reports() []Report {
 	var all []Report
 	for _, e := range s.cache.all() {

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errBusy reports that so many searches run that no more are started.
+// errBusy reports that maxQueued searches run or wait, so that no other is started.
 var errBusy = errors.New("too many searches")
 
 // find starts a search for e's file in a goroutine, unless there is no room for one, or the

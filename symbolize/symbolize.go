@@ -243,7 +243,8 @@ func New(o Options) *Symbolizer {
 	return s
 }
 
-// place decides what goes to which directory: one in memory is no disk.
+// place sets up memory and directories: nothing is spilled to a directory in memory (tmpfs), and
+// indexes in one are taken from the budget.
 func (s *Symbolizer) place() {
 	o := &s.o
 	o.room = object.Options{Take: s.cache.takeNow, Give: s.cache.give, SpillDir: o.SpillDir}

@@ -110,8 +110,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the address that offsets of functions count from: that of module data, that in the
-// header (not since Go 1.26), or the start of the code.
+// findText finds the base address of the offsets of functions: the one in module data, the one in
+// the header (before Go 1.26), or the start of the code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {

@@ -132,7 +132,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 	return true
 }
 
-// fixed makes the tables those of a block with fixed codes (RFC 1951, 3.2.6).
+// fixed sets the tables for a block with fixed codes (RFC 1951, 3.2.6).
 func (d *decoder) fixed() {
 	if d.isFixed {
 		return // a stream may consist of tiny blocks only

@@ -107,7 +107,7 @@ type decoder struct {
 	size int
 	done int
 
-	isFixed   bool // the tables are those of fixed codes
+	isFixed   bool // the tables are for fixed codes
 	literals  [1 << 13]uint32
 	distances [1 << 12]uint32
 }

@@ -74,7 +74,7 @@ type PackageNote struct {
 	OS           string `json:"os"`        // ID of os-release
 	OSVersion    string `json:"osVersion"` // VERSION_ID of os-release
 	OSCPE        string `json:"osCpe"`
-	DebugInfoURL string `json:"debugInfoUrl"` // a debuginfod server that the note recommends; nobody asks it unbidden
+	DebugInfoURL string `json:"debugInfoUrl"` // recommended server; not asked without consent
 	AppCPE       string `json:"appCpe"`
 }
 

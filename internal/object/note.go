@@ -72,8 +72,7 @@ type noteSearch struct {
 	limit uint64 // most bytes of its contents; at least one
 }
 
-// file returns the note that is looked for, those of the segments first, or nil and the first read
-// that failed.
+// file returns the note to find, from the segments first, or nil and the first read that failed.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {

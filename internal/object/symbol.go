@@ -166,8 +166,7 @@ func (t *symbols) listFiles() {
 }
 
 // primary returns the table that is asked first: .symtab, or .dynsym if that is missing or empty. A
-// table that cannot be had is as if it were not there: an address without a name is still an
-// address.
+// table that cannot be read is treated as missing: an address without a name is still an address.
 func (f *File) primary() *symbols {
 	t := &f.symbols
 	if !t.loaded {

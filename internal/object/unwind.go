@@ -29,7 +29,7 @@ type unwind struct {
 	header uint64        // address of the search table of .eh_frame_hdr; 0: none
 	count  uint64        // entries of that table
 	base   uint64        // address that the entries are relative to
-	ranges []unwindRange // if there is no such table: sorted by start
+	ranges []unwindRange // without such a table: all functions, sorted by start
 }
 
 type unwindRange struct{ start, end uint64 }
