@@ -47,8 +47,10 @@ type Symbols struct {
 	NoPaths bool
 
 	// Servers are debuginfod's, asked last. The zero value asks none and reads no cache of theirs;
-	// [debuginfod.OptionsFromEnv] gives those of the environment.
+	// [debuginfod.OptionsFromEnv] gives those of the environment. Client, if not nil, is asked in
+	// their place; the caller closes it.
 	Servers debuginfod.Options
+	Client  *debuginfod.Client
 
 	// CacheDir is the folder for what can be learned again: indexes, spilled sections, known
 	// folders. Empty: [UserCacheDir]. NoCache uses none, NoIndex keeps no indexes in it.
@@ -60,8 +62,8 @@ type Symbols struct {
 	// [symbolize.DefaultMaxMemory].
 	MaxMemory int64
 
-	// Symbolizer holds the remaining options of the symbolizer. Open sets its Finders, Servers,
-	// LinkDirs, MaxMemory, SpillDir and IndexDir.
+	// Symbolizer holds the remaining options of the symbolizer. Open sets its MaxMemory, SpillDir and
+	// IndexDir, adds to its Servers, and sets its Finders and LinkDirs if they are nil.
 	Symbolizer symbolize.Options
 }
 
@@ -104,21 +106,28 @@ func (s Symbols) Open() (*Opened, error) {
 	}
 	opened := &Opened{Cache: filter.NewCache(s.MaxMemory / cacheShare)}
 	o := s.Symbolizer
-	o.Finders = s.finders(opened)
-	o.LinkDirs = slices.Concat(s.DebugDirs, s.BuildIDDirs)
+	if o.Finders == nil {
+		o.Finders = s.finders(opened)
+	}
+	if o.LinkDirs == nil {
+		o.LinkDirs = slices.Concat(s.DebugDirs, s.BuildIDDirs)
+	}
 	o.MaxMemory = s.MaxMemory / cacheShare * (cacheShare - 1)
 	o.SpillDir, o.IndexDir = s.CacheDir, s.CacheDir
 	if s.NoIndex {
 		o.IndexDir = ""
 	}
-	if len(s.Servers.URLs) > 0 || s.Servers.CacheDir != "" {
+	opened.Servers = s.Client
+	if s.Client == nil && (len(s.Servers.URLs) > 0 || s.Servers.CacheDir != "") {
 		client, err := debuginfod.New(s.Servers)
 		if err != nil {
 			return nil, errors.Join(err, opened.Close())
 		}
 		opened.Servers = client
 		opened.closers = append(opened.closers, client)
-		o.Servers = append(o.Servers, client)
+	}
+	if opened.Servers != nil {
+		o.Servers = append(o.Servers, opened.Servers)
 	}
 	opened.Symbolizer = symbolize.New(o)
 	return opened, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
@@ -46,7 +47,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 		dirs = append(dirs, dir)
 		return true
 	}
-	kept := usable(cacheDir(), c.output != outputMarkup)
+	kept := usable(symfilter.UserCacheDir(), c.output != outputMarkup)
 	usable(c.downloads, servers)
 	if servers || !kept { // temporary files, if no cache takes them
 		dirs = append(dirs, os.TempDir())

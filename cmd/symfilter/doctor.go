@@ -199,11 +199,16 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 // find searches for the file of id as for a module of a log.
 func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
 	x.head("build ID " + id.String())
-	sym := symbolize.New(c.symbolizing(client))
-	defer sym.Close()
+	opened, err := c.symbols(client).Open()
+	if err != nil {
+		x.wrong("%v", err)
+		return
+	}
+	defer opened.Close()
+	sym := opened.Symbolizer
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
-	_, err := sym.Code(ctx, nil, symbolize.Location{ID: id})
+	_, err = sym.Code(ctx, nil, symbolize.Location{ID: id})
 	r := sym.Report(id, "")
 	if r.Path != "" && r.Holds == symbolize.DebugInfo && r.Fault == "" {
 		x.good("%s holds %s", r.Path, r.Holds)

@@ -15,35 +15,14 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/sandbox"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// indexDir returns the folder of indexes of debug files; empty if the user wants none, or the
-// environment names no folder.
-func (c *config) indexDir() string {
-	if c.noIndex {
-		return ""
-	}
-	return cacheDir()
-}
-
-// cacheDir returns the folder for data that the program can make again; empty if the environment
-// names none.
-func cacheDir() string {
-	if dir := os.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) { // respected on every system
-		return filepath.Join(dir, "symfilter")
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "symfilter")
-}
-
 // runIndex makes indexes of the files that paths name.
 func runIndex(c *config, paths []string, std standard) (int, error) {
-	dir := cacheDir()
+	dir := symfilter.UserCacheDir()
 	if dir == "" {
 		return exitIO, errors.New("index: no folder for indexes: set XDG_CACHE_HOME or HOME")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/symbolize"
@@ -108,20 +109,26 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		network = append(network, servers)
 	}
 	c.confine(diag, slices.Concat(given(o.dwp), given(o.fallback)), true)
-	sym := symbolize.New(symbolize.Options{
-		Finders:   c.llvmFinders(),
-		Servers:   network,
-		MaxMemory: int64(c.maxMemory) / cacheShare * (cacheShare - 1),
-		OffHeap:   offHeap,
-		IndexDir:  c.indexDir(),
-		SpillDir:  cacheDir(),
-		Names:     o.names,
-		Reaching:  true,
-		DWP:       o.dwp,
-		LinkDirs:  []string{cmp.Or(o.fallback, defaultDebugDir)},
-		NoAlt:     true,
-	})
-	defer closeSoon(sym)
+	opened, err := symfilter.Symbols{
+		NoIndex:   c.noIndex,
+		MaxMemory: int64(c.maxMemory),
+		Symbolizer: symbolize.Options{
+			Finders:  c.llvmFinders(),
+			Servers:  network,
+			OffHeap:  offHeap,
+			Names:    o.names,
+			Reaching: true,
+			DWP:      o.dwp,
+			LinkDirs: []string{cmp.Or(o.fallback, defaultDebugDir)},
+			NoAlt:    true,
+		},
+	}.Open()
+	if err != nil { // only servers that Open opens can fail
+		diag.printf("%v", err)
+		return exitIO
+	}
+	defer closeSoon(opened)
+	sym := opened.Symbolizer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := llvmfilter.Options{
@@ -164,9 +171,12 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 
 // llvmFinders returns the places where LLVM searches for debug files, and those that flags name;
 // never the module's own path.
-func (c *config) llvmFinders() (finders []symbolize.Finder) {
+func (c *config) llvmFinders() []symbolize.Finder {
+	finders := []symbolize.Finder{} // not nil, which would be the command's own
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
-		finders = append(finders, c.symbolPath(paths))
+		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: symfilter.UserCacheDir()})
+		c.closers = append(c.closers, p)
+		finders = append(finders, p)
 	}
 	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/escape"
-	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -26,8 +26,7 @@ const (
 )
 
 const (
-	cacheShare = 16       // 1/16 of --max-memory is for rendered frames: the filter's own default at 512 MiB
-	overhead   = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
+	overhead = 32 << 20 // bytes beside --max-memory that the garbage collector may leave: the runtime and the current lines
 )
 
 // filterAll filters files, or standard input, to standard output, and returns the exit code.
@@ -64,18 +63,22 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
 	c.warnOfMissing(diag)
-	symbols := c.symbolizing(servers)
-	symbols.OffHeap = offHeap
+	symbols := c.symbols(servers)
+	symbols.Symbolizer.OffHeap = offHeap
 	if c.follow.on { // the report at the end may be far away
-		symbols.Notify = func(msg string) { diag.printf("%s", oneLine(msg)) }
+		symbols.Symbolizer.Notify = func(msg string) { diag.printf("%s", oneLine(msg)) }
 	}
-	sym := symbolize.New(symbols)
-	defer closeSoon(sym)
+	opened, err := symbols.Open()
+	if err != nil {
+		return exitIO, err
+	}
+	defer closeSoon(opened)
+	sym := opened.Symbolizer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := filter.Options{
 		Symbolizer:      sym,
-		Cache:           filter.NewCache(int64(c.maxMemory) / cacheShare),
+		Cache:           opened.Cache,
 		Context:         ctx,
 		ProcessKey:      c.process.Regexp,
 		OmitModuleLines: c.noModules,
@@ -188,31 +191,6 @@ func control(f *os.File, use func(fd uintptr)) {
 	}
 }
 
-// finders returns the places of debug files on this machine in the order of the search: the places
-// that flags name, the system's folder, and the module's own file unless --no-paths is given.
-func (c *config) finders() (finders []symbolize.Finder) {
-	if paths := slices.Concat(c.symbolPaths, c.objects); len(paths) > 0 {
-		finders = append(finders, c.symbolPath(paths))
-	}
-	for _, path := range c.idsFiles {
-		finders = append(finders, buildid.NewIDsFile(path))
-	}
-	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
-		finders = append(finders, buildid.NewTree(dir))
-	}
-	if c.noPaths {
-		return finders
-	}
-	return append(finders, buildid.ModulePath{}, report.Files{})
-}
-
-// symbolPath returns the finder for paths. It keeps what it learns about them for the next run.
-func (c *config) symbolPath(paths []string) *buildid.SymbolPath {
-	p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: cacheDir()})
-	c.closers = append(c.closers, p)
-	return p
-}
-
 // close closes the finders: nothing half-written stays, and what they learned is kept.
 func (c *config) close() {
 	for _, closer := range c.closers {
@@ -220,29 +198,30 @@ func (c *config) close() {
 	}
 }
 
-// closeSoon closes sym, so that no unfinished index stays on disk. It does not wait for a folder
-// that hangs.
-func closeSoon(sym *symbolize.Symbolizer) {
+// closeSoon closes the symbols, so that no unfinished index stays on disk and what was learned of
+// folders is kept. It does not wait for a folder that hangs.
+func closeSoon(symbols *symfilter.Opened) {
 	done := make(chan struct{})
-	go func() { defer close(done); sym.Close() }()
+	go func() { defer close(done); symbols.Close() }()
 	select {
 	case <-done:
 	case <-time.After(closeWait):
 	}
 }
 
-// symbolizing returns the options of the symbolizer; servers are asked last.
-func (c *config) symbolizing(servers symbolize.Finder) symbolize.Options {
-	return symbolize.Options{
-		Finders:    c.finders(),
-		Servers:    []symbolize.Finder{servers},
-		LinkDirs:   slices.Concat(c.debugDirs, c.trees),
-		DWP:        string(c.dwp),
-		MaxMemory:  int64(c.maxMemory) / cacheShare * (cacheShare - 1),
-		IndexDir:   c.indexDir(),
-		SpillDir:   cacheDir(),
-		NoDemangle: c.noDemangle,
-		NoInlines:  c.noInlines,
+// symbols returns where debug files are: what was named for this run first, the system's folder
+// after it, the module's own file, the servers last.
+func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
+	return symfilter.Symbols{
+		SymbolPaths: slices.Concat(c.symbolPaths, c.objects),
+		IDsFiles:    c.idsFiles,
+		BuildIDDirs: c.trees,
+		DebugDirs:   append([]string{}, c.debugDirs...), // not nil, which would be the system's
+		NoPaths:     c.noPaths,
+		Client:      servers,
+		NoIndex:     c.noIndex,
+		MaxMemory:   int64(c.maxMemory),
+		Symbolizer:  symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines},
 	}
 }
 
