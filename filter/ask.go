@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
@@ -125,6 +126,7 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 		return frames, err
 	}
 	r.about.Store(m)
+	r.await(m)
 	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if !errors.Is(err, symbolize.ErrPending) {
 		r.patience.Settle(m.awaited)
@@ -140,7 +142,15 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 	return frames, err
 }
 
+// await begins the patience with m's file, if no line has since the module is known here.
+func (r *asker) await(m *module) {
+	if m.awaited == nil {
+		m.awaited = r.patience.Name(m.buildID, time.Now())
+	}
+}
+
 func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable, error) {
+	r.await(m)
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
 		r.patience.Await(m.awaited, l, func(ctx context.Context) error {

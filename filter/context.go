@@ -14,13 +14,16 @@ import (
 type Context struct {
 	space space
 	hex   *openDict // nil if no hexdict is open
+
+	by    *Lines // who used it last; nil: nobody
+	cache *Cache // whose numbers the modules have
 }
 
 // Bytes that the parts of a Context take, about.
 const (
 	contextBytes = 400
 	mapBytes     = 60
-	moduleBytes  = 100
+	moduleBytes  = 140
 )
 
 // Size returns about how many bytes of memory c takes.

@@ -18,6 +18,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 		if p.Kind != markup.Elem {
 			continue
 		}
+		f.elements++
 		if f.first < 0 {
 			f.first = i
 		}

@@ -43,6 +43,7 @@ func (f *lineFilter) findDict(text []byte) {
 			prefix: f.prefixOf(p),
 		}
 		f.openDicts++
+		f.changed = true
 		*p = piece{Token: markup.Token{Raw: rest, Off: p.Off}}
 		f.pieces = f.pieces[:i+1]
 		if len(f.process.hex.body) > maxDict {
@@ -89,6 +90,7 @@ func (f *lineFilter) inDict(text []byte) int {
 	if brace < 0 {
 		d.body = append(append(d.body, text...), '\n')
 		d.lines++
+		f.changed = true
 		if len(d.body) > maxDict || d.lines >= maxDictLines {
 			f.footnotes(f.closeDict())
 		}
@@ -103,6 +105,7 @@ func (f *lineFilter) closeDict() *openDict {
 	d := f.process.hex
 	f.process.hex = nil
 	f.openDicts--
+	f.changed = true
 	return d
 }
 
@@ -146,13 +149,13 @@ func (r *resolver) pointed(value uint64) (a *answer, known bool) {
 	if v.mod == nil {
 		return a, false
 	}
-	failed := r.failed // a number that looks like an address is not an unresolved element
+	failed, counted := r.failed, r.answers // a number that looks like an address is not an unresolved element
 	if v.mode&markup.Exec != 0 {
 		a = r.code(value, exact)
 	} else {
 		a = r.data(value)
 	}
-	r.failed = failed
+	r.failed, r.answers = failed, counted
 	return a, true
 }
 

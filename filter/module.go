@@ -43,6 +43,10 @@ const maxMerged = 1024
 // contextual prints a line that holds reset, module or mmap elements.
 func (f *lineFilter) contextual(eol []byte) {
 	f.endAhead()
+	if f.o.ModuleLines == ModuleLinesRaw {
+		f.contextualRaw(eol)
+		return
+	}
 	if f.merge() {
 		return
 	}
@@ -98,11 +102,39 @@ func (f *lineFilter) contextual(eol []byte) {
 	f.endContextual(shown, eol)
 }
 
+// contextualRaw takes a contextual line in, and prints it as it came.
+func (f *lineFilter) contextualRaw(eol []byte) {
+	f.closeModule() // of a context that another output has left
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Kind != markup.Elem {
+			f.text(p)
+			continue
+		}
+		switch p.Tag {
+		case markup.TagReset:
+			f.process.space.reset()
+			f.forgetRecent()
+		case markup.TagModule:
+			f.define(p)
+		case markup.TagMMap:
+			f.load(p)
+		default:
+			f.presentation(p)
+			f.printLarge()
+			continue
+		}
+		f.asItCame(p)
+		f.printLarge()
+	}
+	f.endLine(eol)
+}
+
 // endContextual ends a contextual line. shown reports whether it has anything to show.
 func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {
-	case m != nil && f.o.OmitModuleLines && !f.shows():
+	case m != nil && f.o.ModuleLines == ModuleLinesOmit && !f.shows():
 		f.open = nil
 		f.dropLine()
 	case m != nil:
@@ -331,7 +363,7 @@ func (f *lineFilter) closeModule() {
 // printModule prints the brackets of m. The log's colour at work is not
 // touched: m has its own.
 func (f *lineFilter) printModule(m *moduleLine) {
-	if f.o.OmitModuleLines {
+	if f.o.ModuleLines == ModuleLinesOmit {
 		return
 	}
 	state, cur := f.state, f.cur
@@ -375,14 +407,17 @@ func (f *lineFilter) define(p *piece) (*module, bool) {
 	if bad != nil {
 		return nil, false // the scanner has said so
 	}
-	f.forgetRecent()
 	if len(e.Name) > maxName {
 		e.Name = e.Name[:maxName] + "…"
 	}
+	old := f.space.modules[e.ID]
 	mod, changed, err := f.process.space.define(e, f.patience.Name(e.BuildID, time.Now()))
 	if err != nil {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v", e.ID, err))
 		return nil, false
+	}
+	if mod != old {
+		f.forgetRecent()
 	}
 	if changed {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q; a {{{reset}}} should have come before", e.ID, e.Name))

@@ -44,6 +44,15 @@ const (
 	JSON               // an object for each line: log.schema.json
 )
 
+// ModuleLines says what becomes of lines that tell of modules and their maps.
+type ModuleLines uint8
+
+const (
+	ModuleLinesShow ModuleLines = iota // one line for a module and its maps
+	ModuleLinesOmit                    // left out
+	ModuleLinesRaw                     // as they came, so that a later filter may read them again
+)
+
 // Options configure a Filter. The zero value resolves nothing and keeps
 // colours.
 type Options struct {
@@ -88,8 +97,8 @@ type Options struct {
 	// all; 0 does neither.
 	WaitPerMinute time.Duration
 
-	// OmitModuleLines leaves out the lines that show modules and their maps.
-	OmitModuleLines bool
+	// ModuleLines says what becomes of lines that tell of modules and their maps.
+	ModuleLines ModuleLines
 
 	// Paths says how source files are shown.
 	Paths Paths

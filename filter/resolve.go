@@ -1,11 +1,13 @@
 package filter
 
 import (
+	"errors"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // lookup is how the address of an element is looked up.
@@ -49,6 +51,8 @@ type resolver struct {
 	now     int64  // Unix nanoseconds, when the block at work came
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
+	answers
+	changed bool // the process has said something new
 	recent  recent
 	last    answer
 }
@@ -75,6 +79,12 @@ func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 		modules = append(modules, *u)
 	}
 	return modules, f.failed
+}
+
+// answers counts what was found out.
+type answers struct {
+	named   int // addresses with a name
+	pending int // without one, because their file is still being looked for
 }
 
 // answer is what is known about one address.
@@ -118,6 +128,7 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 func (r *resolver) code(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.good(&slot.text) {
+		r.named++
 		return &slot.answer
 	}
 	if turns := r.cached.turns.Load(); turns != r.recent.turns {
@@ -146,6 +157,7 @@ func (r *resolver) clock() int64 {
 
 // forgetRecent is called when the space changes.
 func (r *resolver) forgetRecent() {
+	r.changed = true
 	if r.recent.epoch++; r.recent.epoch == 0 {
 		r.recent = recent{epoch: 1, turns: r.recent.turns}
 	}
@@ -223,7 +235,9 @@ func (r *resolver) answer(a *answer, form lookup) {
 	} else if a.err == nil {
 		r.cached.put(key, rendered{none: true, until: r.clock() + int64(noneFor)})
 	}
-	if !a.knows {
+	if a.knows {
+		r.named++
+	} else {
 		r.miss(m, a.err)
 	}
 }
@@ -231,6 +245,9 @@ func (r *resolver) answer(a *answer, form lookup) {
 // miss remembers that an element in m stayed unresolved.
 func (r *resolver) miss(m *module, err error) {
 	r.failed++
+	if errors.Is(err, symbolize.ErrPending) {
+		r.pending++
+	}
 	k := cacheModule{m.buildID, m.name}
 	u := r.missing[k]
 	if u == nil {

@@ -284,19 +284,11 @@ func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 		if p.hex != nil && (f.all == nil || f.all[p.key] == p) {
 			f.openDicts++
 		}
-		for _, id := range p.space.ids() {
-			m := p.space.modules[id]
+		p.space.each(func(m *module) {
 			m.awaited = f.patience.Name(m.buildID, now)
 			if s := f.o.Symbolizer; s != nil {
 				s.Prefetch(m.buildID, m.name)
 			}
-		}
-		for _, run := range p.space.runs { // modules that were replaced are mapped still
-			for _, v := range run {
-				if v.mod.awaited == nil {
-					v.mod.awaited = f.patience.Name(v.mod.buildID, now)
-				}
-			}
-		}
+		})
 	}
 }

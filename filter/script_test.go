@@ -120,7 +120,7 @@ func scriptOptions(t *testing.T, comment string) Options {
 			}
 			o.ProcessKey = re
 		case "omit-module-lines":
-			o.OmitModuleLines = true
+			o.ModuleLines = ModuleLinesOmit
 		case "basenames":
 			o.Paths.Basenames = true
 		case "prefix-map":

@@ -21,7 +21,7 @@ type module struct {
 	buildID buildid.ID
 	awaited *report.Awaited // the patience with its file
 	cached  atomic.Uint32   // its number in the Cache; 0: not yet asked for
-	maps    int             // intervals of the space that are its
+	maps    int32           // intervals of the space that are its
 }
 
 // interval is one mapped range of addresses that belongs to one module.
@@ -201,6 +201,9 @@ func (s *space) insert(run, index int, v interval) {
 		index = len(s.runs[run])
 	}
 	v0 := s.runs[run]
+	if len(v0) == cap(v0) { // a context may be idle for long: no room for twice as many
+		v0 = append(make([]interval, 0, min(len(v0)+max(8, len(v0)/4), runLen+1)), v0...)
+	}
 	v0 = append(v0, interval{})
 	s.moved += int64(copy(v0[index+1:], v0[index:]))
 	v0[index] = v
@@ -237,6 +240,21 @@ func (s *space) remove(run, index int) {
 func (s *space) same(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
+}
+
+// each calls do for each module, at least once: also for those that are mapped still though another
+// has their ID.
+func (s *space) each(do func(*module)) {
+	for _, m := range s.modules {
+		do(m)
+	}
+	for _, run := range s.runs {
+		for i, v := range run {
+			if s.modules[v.mod.id] != v.mod && (i == 0 || run[i-1].mod != v.mod) {
+				do(v.mod)
+			}
+		}
+	}
 }
 
 // ids returns the IDs of the modules, in order.

@@ -14,6 +14,8 @@ type splitter struct {
 	pieces []piece
 	first  int // index in pieces of the first element; -1 without one
 
+	elements int // of all lines
+
 	// steps counts the work on lines with marks: bytes scanned, moved and kept, pieces looked at.
 	// Nothing depends on it: tests hold it against the length of the lines. A plain line takes
 	// none.

@@ -60,7 +60,7 @@ var worstModes = []struct {
 	{"text", Options{}},
 	{"colour", Options{Color: ColorAlways}},
 	{"terminal", Options{Color: ColorNever, Terminal: true}},
-	{"no modules", Options{OmitModuleLines: true}},
+	{"no modules", Options{ModuleLines: ModuleLinesOmit}},
 	{"JSON", Options{Output: JSON}},
 }
 

@@ -77,12 +77,14 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	options := filter.Options{
-		Symbolizer:      sym,
-		Cache:           opened.Cache,
-		Context:         ctx,
-		ProcessKey:      c.process.Regexp,
-		OmitModuleLines: c.noModules,
-		Paths:           filter.Paths{Basenames: c.basenames, Map: maps},
+		Symbolizer: sym,
+		Cache:      opened.Cache,
+		Context:    ctx,
+		ProcessKey: c.process.Regexp,
+		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
+	}
+	if c.noModules {
+		options.ModuleLines = filter.ModuleLinesOmit
 	}
 	terminal := isTerminal(stdout)
 	var out io.Writer = stdout

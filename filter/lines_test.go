@@ -1,0 +1,179 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLinesPrintWhatAFilterDoes: a log in records of one or several lines, its context now and then
+// saved and restored, and handed to other Lines. But for module lines, which a Filter keeps for their
+// maps, the output is that of a Filter.
+func TestLinesPrintWhatAFilterDoes(t *testing.T) {
+	for name, o := range contextOptions(t) {
+		if o.ProcessKey != nil {
+			continue
+		}
+		o.ModuleLines = ModuleLinesOmit
+		if o.Output == JSON { // elements of omitted lines would tell the difference
+			o.ModuleLines = ModuleLinesRaw
+		}
+		o.Cache = NewCache(0)
+		t.Run(name, func(t *testing.T) {
+			for seed := range longOr[uint64](200, 10) {
+				g := newGenerator(seed)
+				in := contextLog(g)
+				want, _ := filterString(t, o, in, nil)
+				all := []*Lines{NewLines(o), NewLines(o)}
+				c := new(Context)
+				var out []byte
+				for rest := in; rest != ""; {
+					n := len(rest)
+					for i := range 1 + g.IntN(3) {
+						if end := strings.IndexByte(rest[i:], '\n'); end >= 0 {
+							n = i + end + 1
+						}
+					}
+					saved, err := json.Marshal(c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got Outcome
+					out, got = all[g.IntN(2)].Append(out, c, []byte(rest[:n]))
+					if now, _ := json.Marshal(c); string(now) != string(saved) && !got.Changed {
+						t.Fatalf("seed %d: %q is said not to change\n%s, which becomes\n%s", seed, rest[:n], saved, now)
+					} else if g.IntN(3) == 0 {
+						c = new(Context)
+						if err := json.Unmarshal(now, c); err != nil {
+							t.Fatal(err)
+						}
+					}
+					rest = rest[n:]
+				}
+				if d := cmp.Diff(string(out), want); d != "" {
+					t.Fatalf("seed %d: (-lines +filter)\n%s", seed, d)
+				}
+			}
+		})
+	}
+}
+
+// TestOutcomes: what a record comes to, with and without a line end.
+func TestOutcomes(t *testing.T) {
+	l := NewLines(Options{Symbolizer: testSymbolizer(t), Wait: time.Minute})
+	var a, b Context
+	for _, step := range []struct {
+		c        *Context
+		in, want string
+		outcome  Outcome
+	}{
+		{&a, "plain", "plain", Outcome{}},
+		{&a, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}", `[[[ELF module #0x0 "a.out"; BuildID=a0a1a2a3a4a5a6a7]]]`, Outcome{Elements: 1, Changed: true}},
+		{&a, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n", `[[[ELF module #0x0 "a.out"; BuildID=a0a1a2a3a4a5a6a7 [0x500000-0x500fff](rx)]]]` + "\n", Outcome{Elements: 2, Changed: true}},
+		{&a, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}", `[[[ELF module #0x0 "a.out"; BuildID=a0a1a2a3a4a5a6a7]]]`, Outcome{Elements: 1}},
+		{&a, "at {{{pc:0x50018d:pc}}}, {{{pc:0x1:pc}}}", "at bare+0x2, [[[pc:0x1:pc]]]", Outcome{Elements: 2, Resolved: 1, Unresolved: 1}},
+		{&b, "at {{{pc:0x50018d:pc}}}", "at [[[pc:0x50018d:pc]]]", Outcome{Elements: 1, Unresolved: 1}},
+		{&a, "at {{{pc:0x50018d:pc}}}\nand\n", "at bare+0x2\nand\n", Outcome{Elements: 1, Resolved: 1}},
+		{&a, "{{{hexdict: A: 0x50018d", "{{{hexdict: A: 0x50018d", Outcome{Changed: true, InDict: true}},
+		{&a, "B: 2", "B: 2", Outcome{Changed: true, InDict: true}},
+		{&b, "C: 3", "C: 3", Outcome{}},
+		{&a, "}}}", "}}}\n[1] A 0x50018d → bare+0x2", Outcome{Changed: true}},
+		{&b, "{{{reset}}}", "", Outcome{Elements: 1, Changed: true, Contextual: true}},
+		{&b, "", "", Outcome{}},
+	} {
+		got, outcome := l.Append([]byte("kept "), step.c, []byte(step.in))
+		if string(got) != "kept "+step.want || outcome != step.outcome {
+			t.Errorf("%q:\n got %q, %+v\nwant %q, %+v", step.in, got[len("kept "):], outcome, step.want, step.outcome)
+		}
+	}
+	if _, n := l.Unresolved(); n != 2 {
+		t.Errorf("%d elements stayed unresolved, want 2", n)
+	}
+}
+
+// TestRawModuleLines: another filter reads them again, and answers what this one could not.
+func TestRawModuleLines(t *testing.T) {
+	const in = "[1] {{{reset}}}{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}} x\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}} {{{pc:0x50018d:pc}}} {{{mmap:bad}}}\n"
+	for _, symbolizer := range []bool{false, true} {
+		o := Options{ModuleLines: ModuleLinesRaw}
+		want := strings.Replace(in, "{{{pc:0x50018d:pc}}}", "a.out+0x40018d (BuildId: a0a1a2a3a4a5a6a7)", 1)
+		if symbolizer {
+			o.Symbolizer, o.Wait = testSymbolizer(t), time.Minute
+			want = strings.Replace(in, "{{{pc:0x50018d:pc}}}", "bare+0x2", 1)
+		}
+		if got, _ := filterString(t, o, in, nil); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestContextsAreSmall: idle contexts take no more than Size says, whichever way they came to be.
+func TestContextsAreSmall(t *testing.T) {
+	const count, modules, maps = 200, 50, 200
+	var record strings.Builder
+	for i := range modules {
+		fmt.Fprintf(&record, "{{{module:%d:%s:elf:%040x}}}\n", i, strings.Repeat("n", 16), i)
+		for j := range maps / modules {
+			fmt.Fprintf(&record, "{{{mmap:%#x:0x1000:load:%d:rx:%#x}}}\n", (i*8+j)<<20, i, j<<12)
+		}
+	}
+	l := NewLines(Options{ModuleLines: ModuleLinesOmit})
+	var full Context
+	out, _ := l.Append(nil, &full, []byte(record.String()))
+	data, err := json.Marshal(&full)
+	if err != nil || len(out) > 0 {
+		t.Fatal(err, string(out))
+	}
+	for name, test := range map[string]struct {
+		make func(c *Context)
+		max  int
+	}{
+		"idle":         {func(c *Context) { l.Append(nil, c, []byte("a line")) }, 512},
+		"with modules": {func(c *Context) { l.Append(out[:0], c, []byte(record.String())) }, 512 + 60*maps + (140+16)*modules},
+		"restored":     {func(c *Context) { json.Unmarshal(data, c) }, 512 + 60*maps + (140+16)*modules},
+	} {
+		all := make([]*Context, count)
+		before := heap()
+		for i := range all {
+			all[i] = new(Context)
+			test.make(all[i])
+		}
+		got := int(heap()-before) / count
+		if size := all[0].Size(); got > test.max || got > size+size/8 {
+			t.Errorf("%s: %d bytes, want at most %d; Size says %d", name, got, test.max, size)
+		}
+		runtime.KeepAlive(all)
+	}
+}
+
+// heap returns the bytes in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestRecordsOfHotFramesAllocateNothing, also where the contexts take turns.
+func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
+	l := NewLines(Options{Symbolizer: testSymbolizer(t), Wait: time.Minute})
+	contexts := make([]Context, 2)
+	dst := make([]byte, 0, 4096)
+	for i := range contexts {
+		dst, _ = l.Append(dst[:0], &contexts[i], []byte("{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}"))
+	}
+	record := []byte("{{{bt:0:0x50017a:pc}}}")
+	n := 0
+	if got := testing.AllocsPerRun(100, func() {
+		n++
+		dst, _ = l.Append(dst[:0], &contexts[n/4%2], record)
+	}); got > 0 {
+		t.Errorf("got %v allocations a record, want 0", got)
+	}
+}
