@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -62,10 +61,8 @@ func keys(q buildid.Query) []key {
 // A Cache finds files that this client or another one with elfutils' layout fetched earlier. It
 // makes no request and changes nothing but access times. It is safe for concurrent use.
 type Cache struct {
-	dir string
-
-	mu     sync.Mutex
-	misses missCount // guarded by mu
+	dir    string
+	misses missCount
 }
 
 // NewCache returns the cache in dir, which need not exist.

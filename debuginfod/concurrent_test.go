@@ -83,7 +83,7 @@ func child(task string) int {
 			}
 			file.close()
 			fmt.Println("wrote")
-			c.rememberMiss(key{testID(n), buildid.Executable})
+			remember(c, key{testID(n), buildid.Executable})
 			if i%4 == 0 {
 				c.clean(time.Now())
 			}

@@ -97,6 +97,7 @@ func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 	if unwanted {
 		file.close()
 	}
+	c.cache.boundMisses()
 	if file != nil && c.ctx.Err() == nil {
 		c.cache.clean(time.Now())
 		if c.o.CacheMax > 0 {

@@ -3,9 +3,12 @@ package debuginfod
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,8 +22,8 @@ func (c *Cache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss writes a miss for k to the cache. If it cannot be written, the servers are asked
-// again next time.
+// rememberMiss writes a miss for k to the cache; boundMisses is to be called after it. If the miss
+// cannot be written, the servers are asked again next time.
 func (c *Cache) rememberMiss(k key) {
 	root, err := c.create()
 	if err != nil {
@@ -48,29 +51,40 @@ func (c *Cache) rememberMiss(k key) {
 			break
 		}
 	}
-	c.boundMisses(root)
+	c.misses.left.Add(-1)
 }
 
 // A missCount keeps the number of misses on disk below its limits.
 type missCount struct {
 	limits missLimits
-	left   int // misses that may be written before the next count
+	left   atomic.Int64 // misses that may be written before the next count
+	mu     sync.Mutex   // held while the misses are counted
 }
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses is called after each miss that was written. Every limits.look misses it counts those
-// on disk, of all processes, and removes the oldest if there are too many. Two processes that write
-// misses at the same time stay below the bound; each further process may exceed it by missLook.
-func (c *Cache) boundMisses(root *os.Root) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// boundMisses is called after each miss that was written, once nobody waits for the answer: it takes
+// seconds in a cache of 50,000 build IDs. Every limits.look misses it counts those on disk, of all
+// processes, and removes the oldest if there are too many. Two processes that write misses at the
+// same time stay below the bound; each further process may exceed it by missLook.
+func (c *Cache) boundMisses() {
 	m := &c.misses
-	if m.left--; m.left > 0 {
+	if m.left.Load() > 0 {
 		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.left.Load()
+	if before > 0 {
+		return
+	}
+	root, err := c.open()
+	if err != nil {
+		return
+	}
+	defer root.Close()
 	n := trimMisses(root, m.limits)
-	m.left = max(1, min(m.limits.look, m.limits.most-n))
+	m.left.Add(int64(max(1, min(m.limits.look, m.limits.most-n))) - before)
 }
 
 // A miss is an empty file of the cache.
@@ -80,14 +94,20 @@ type miss struct {
 }
 
 // trimMisses removes the oldest misses if there are more than l.kept, and the directories that hold
-// nothing else. It returns how many are left. It never holds more than twice l.most of them in
-// memory.
+// nothing else. It returns how many are left, at most: it looks for none if the cache has so few
+// build IDs that all of them may be missed. It never holds more than twice l.most misses in memory.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
 		return 0
 	}
 	defer top.Close()
+	if n := countDirs(top, l.most/2+1); 2*n <= l.most {
+		return 2 * n
+	}
+	if _, err := top.Seek(0, io.SeekStart); err != nil {
+		return 0
+	}
 	var all []miss
 	prune := func(n int) {
 		slices.SortFunc(all, func(a, b miss) int { return cmp.Or(b.made.Compare(a.made), cmp.Compare(a.dir, b.dir)) })
@@ -115,6 +135,21 @@ func trimMisses(root *os.Root, l missLimits) int {
 		prune(l.kept)
 	}
 	return len(all)
+}
+
+// countDirs returns the number of build IDs with a directory, or enough if there are more.
+func countDirs(top *os.File, enough int) (n int) {
+	for {
+		dirs, err := top.ReadDir(1024)
+		for _, d := range dirs {
+			if d.IsDir() && hexName(d.Name()) {
+				n++
+			}
+		}
+		if err != nil || len(dirs) == 0 || n >= enough {
+			return min(n, enough)
+		}
+	}
 }
 
 // appendMisses appends the misses in the directory of a build ID: at most two.

@@ -1,7 +1,10 @@
 package debuginfod
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +18,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
+// remember does what follows an answer that no server has k.
+func remember(c *Cache, k key) {
+	c.rememberMiss(k)
+	c.boundMisses()
+}
+
 // fill writes misses to the cache, for two files of each build ID. The n-th ID's are n seconds
 // younger than the first's.
 func fill(t *testing.T, c *Cache, from, to int) {
@@ -22,7 +31,7 @@ func fill(t *testing.T, c *Cache, from, to int) {
 	for n := from; n < to; n++ {
 		for _, kind := range []buildid.Kind{buildid.Debug, buildid.Executable} {
 			k := key{testID(n), kind}
-			c.rememberMiss(k)
+			remember(c, k)
 			then := time.Now().Add(time.Duration(n-100_000) * time.Second)
 			if err := os.Chtimes(filepath.Join(c.dir, k.path()), then, then); err != nil && from == 0 && n == 0 {
 				t.Fatal(err)
@@ -126,7 +135,7 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	}
 	c := NewCache(dir)
 	c.misses.limits = missLimits{most: 100, kept: 80, look: 10}
-	c.rememberMiss(key{testID(old), buildid.Debug})
+	remember(c, key{testID(old), buildid.Debug})
 	got := tree(t, dir)
 	var want []string
 	for n := old - 79; n <= old; n++ {
@@ -135,6 +144,48 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	got = slices.DeleteFunc(got, func(name string) bool { return name == missFile })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %d names, want the %d of the last 80 misses", len(got), len(want))
+	}
+}
+
+// The misses on disk are counted after the answer, and Close waits for that.
+func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
+	t.Parallel()
+	s := serve(t, status(404))
+	c := newClient(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")}, s.URL)
+	c.cache.misses.limits = missLimits{most: 4, kept: 2, look: 1}
+	c.cache.misses.mu.Lock()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // reached only if the count is waited for
+	defer cancel()
+	for n := range 10 {
+		if _, err := c.Find(ctx, query(n), nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	}
+	c.cache.misses.mu.Unlock()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := c.cache.Info().Misses; got > 4 {
+		t.Errorf("%d misses, want at most 4", got)
+	}
+}
+
+// Misses are looked for only if there may be too many: most caches have fewer build IDs.
+func TestMissesOfFewBuildIDsAreNotLookedFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ ids, want int }{{0, 0}, {1, 2}, {5, 10}, {6, 1}} {
+		dir := t.TempDir()
+		for n := range tt.ids {
+			put(t, dir, testID(n).String()+"/debuginfo", []byte{1}[:min(n, 1)], 0o644) // one is a miss
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trimMisses(root, missLimits{most: 10, kept: 8, look: 1}); got != tt.want {
+			t.Errorf("%d build IDs: %d misses at most, want %d", tt.ids, got, tt.want)
+		}
+		root.Close()
 	}
 }
 
@@ -156,14 +207,14 @@ func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 	for n := range 60 {
 		all.Go(func() {
 			k := key{testID(n), buildid.Executable} // in the directory into which the file comes
-			c.cache.rememberMiss(k)
+			remember(c.cache, k)
 			f, err := c.Find(t.Context(), query(n), nil)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			f.Close()
-			c.cache.rememberMiss(k)
+			remember(c.cache, k)
 		})
 	}
 	all.Wait()
