@@ -12,11 +12,9 @@ import (
 
 const digits = "0123456789abcdef"
 
-const reserved = '\u2065' // a reserved code point among the controls of direction
-
 // AppendText appends text, with control characters made visible as \x1b or \u202e. So are
-// characters that have no width, separate lines or change the direction of text, and bytes that are
-// not UTF-8. The ASCII characters in keep are not changed.
+// characters that have no width (Unicode's format characters, variation selectors and fillers; not
+// accents), separate lines or change the direction of text, and bytes that are not UTF-8. The ASCII characters in keep are not changed.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -50,11 +48,13 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 func obeyed(r rune) bool {
 	switch {
 	case r < 0x600: // most of the world's alphabets
-		return r < 0xa0 || r == '\u00ad'
+		return r < 0xa0 || r == '\u00ad' || r == '\u034f'
 	case r > 0x206f && r < 0xfe00: // the scripts of East Asia
+		return r == '\u3164' // a blank letter
+	case r > 0x1d1ff && r < 0xe0000: // emoji
 		return false
 	}
-	return r == reserved || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // AppendString appends text as a JSON string. It escapes as \u202e all characters that AppendText

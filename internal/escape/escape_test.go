@@ -24,6 +24,10 @@ func TestTextIsMadeVisible(t *testing.T) {
 		{"\U000e0001", "", `\U000e0001`},
 		{"\x9bz\xe6\x9c", "", `\x9bz\xe6\x9c`},
 		{"\ufffd", "", "\ufffd"},
+		{"a\ufe00b\u034fc\u3164d\uffa0", "", `a\ufe00b\u034fc\u3164d\uffa0`},
+		{"\u115f\u1160\u17b4\u180b\u180f", "", `\u115f\u1160\u17b4\u180b\u180f`},
+		{"\U000e0100\U000e01ef\U000e0fff", "", `\U000e0100\U000e01ef\U000e0fff`},
+		{"e\u0301 \ufe0e ❤\ufe0f", "", "e\u0301 \\ufe0e ❤\\ufe0f"},
 	} {
 		if got := string(AppendText([]byte("> "), tt.text, tt.keep)); got != "> "+tt.want {
 			t.Errorf("%q, keeping %q: got %q, want %q", tt.text, tt.keep, got, "> "+tt.want)
@@ -62,10 +66,16 @@ func TestWordsOfStringsArePlain(t *testing.T) {
 	}
 }
 
+// harmful reports whether a terminal or an editor may interpret r or show nothing for it.
+func harmful(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // The ranges that obeyed decides without a table agree with Unicode's tables.
 func TestObeyed(t *testing.T) {
 	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
-		if got, want := obeyed(r), r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp); got != want {
+		if got, want := obeyed(r), harmful(r); got != want {
 			t.Errorf("%U: got %v, want %v", r, got, want)
 		}
 	}
@@ -93,7 +103,7 @@ func TestWriterEscapesLines(t *testing.T) {
 // For any bytes, the text for people has nothing that a terminal interprets, and the string for
 // programs decodes to the same text as encoding/json's.
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", "\u038d\u00a0\ue000", `"\`, "\x00\x7f\t\n"} {
+	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", "\u038d\u00a0\ue000", "\u034f\u3164\ufe0f\U000e0100", `"\`, "\x00\x7f\t\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -101,9 +111,6 @@ func FuzzEscape(f *testing.F) {
 			AppendString(AppendText(nil, text, ""), text)
 		})
 		shown := string(AppendText(nil, text, ""))
-		harmful := func(r rune) bool {
-			return r == '\u2065' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-		}
 		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, harmful) {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
