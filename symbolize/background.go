@@ -29,8 +29,8 @@ type background struct {
 	least int           // indexLookups
 }
 
-// A pin keeps a module's file open while its index is made, though the module
-// may be closed.
+// A pin keeps a module's file open while its index is made or its sections are inflated, though the
+// module may be closed.
 type pin struct {
 	mu    sync.Mutex
 	held  bool
@@ -48,6 +48,16 @@ func (p *pin) later(close func() error) bool {
 	if p.held {
 		p.close = close
 	}
+	return p.held
+}
+
+// isHeld reports whether the pin keeps the file open: closing the module gains no memory then.
+func (p *pin) isHeld() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.held
 }
 

@@ -2,7 +2,6 @@ package symbolize
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -144,11 +143,15 @@ func (c *cache) takeNow(n int64) error {
 }
 
 // lend grants n bytes for tables that a lookup makes. They are counted in the entry when the
-// question ends: see repay. An entry is locked.
+// question ends: see repay. For Symbolizer.Take nothing is counted, and Give returns them. An entry
+// may be locked.
 func (c *cache) lend(n int64) bool {
 	m := &c.memory
 	if m.take(n, &m.work) {
 		return true
+	}
+	if n > m.limit() {
+		return false // however many files were closed for it
 	}
 	c.makeRoom(n, nil)
 	return m.take(n, &m.work)
@@ -167,65 +170,11 @@ func (c *cache) repay(e *entry) {
 
 func (c *cache) give(n int64) { c.memory.give(n, &c.memory.sections) }
 
-// admit returns the function that asks for memory for e's sections. It waits for memory for up to
-// admitWait; requests are served in order. If the sections can go to a file instead (spills), it
-// does not wait, and from the second time on no other file makes room: else files that do not fit
-// together would take turns being inflated. No entry is locked.
-func (c *cache) admit(ctx context.Context, e *entry, spills bool) func(n int64) error {
-	return func(n int64) error {
-		m := &c.memory
-		if m.take(n, &m.sections) {
-			return nil
-		}
-		if n > m.limit() {
-			return m.shortage(n)
-		}
-		select {
-		case m.turn <- struct{}{}:
-		case <-ctx.Done():
-			return ErrClosed
-		}
-		defer func() { <-m.turn }()
-		end := time.NewTimer(admitWait)
-		defer end.Stop()
-		for {
-			freed := m.nextFreed()
-			if m.take(n, &m.sections) {
-				return nil
-			}
-			if !spills || e.evicted.Load() == 0 {
-				c.makeRoom(n, e)
-			}
-			if m.take(n, &m.sections) {
-				return nil
-			}
-			if spills {
-				return m.shortage(n)
-			}
-			again := time.NewTimer(admitAgain)
-			select {
-			case <-freed:
-			case <-again.C:
-			case <-end.C:
-				again.Stop()
-				return m.shortage(n)
-			case <-ctx.Done():
-				again.Stop()
-				return ErrClosed
-			}
-			again.Stop()
-		}
-	}
-}
-
 // makeRoom releases the least recently used memory until n bytes may be granted: parsed units
-// first, then files. It skips self and every locked entry, and never waits.
+// first, then files. It skips self and every locked entry, and never waits. Many goroutines may
+// call it, also while another trims.
 func (c *cache) makeRoom(n int64, self *entry) {
 	m := &c.memory
-	if !m.trimming.TryLock() {
-		return
-	}
-	defer m.trimming.Unlock()
 	enough := func() bool { return m.held()+n <= m.limit() }
 	entries := c.byUse()
 	for _, giveUp := range []func(*entry){c.shrink, c.evict} {
@@ -257,11 +206,11 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 	c.account(e)
 }
 
-// evict closes e's file if that gains memory; e.mu is held. A file whose sections were inflated
-// answers at least one question before it goes.
+// evict closes e's file if that gains memory, which it does not while a pin keeps the file open;
+// e.mu is held. A file whose sections were inflated answers at least one question before it goes.
 func (c *cache) evict(e *entry) {
 	m := e.module
-	if m == nil || e.unpacking() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
+	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
 		return
 	}
 	if m.inflated {
@@ -372,7 +321,7 @@ func (c *cache) trim() {
 			break
 		}
 		e.mu.Lock()
-		if !e.unpacking() {
+		if e.module != nil && !e.module.pin.isHeld() {
 			c.suspend(e.entry)
 		}
 		e.mu.Unlock()

@@ -18,10 +18,7 @@ import (
 // answers by symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
-	u := unpacking{m.obj.Unpack(lookupSections...), nil}
-	if m.alt != nil {
-		u.alt = m.alt.obj.Unpack(altSections...)
-	}
+	u := m.unpack()
 	if size := u.size(); e.evicted.Load() > 0 {
 		if e.crowded += size; e.crowded > maxCrowded {
 			e.crowded -= size
@@ -31,9 +28,13 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 		}
 	}
 	if u.size() <= s.cache.memory.inline {
-		u.run(s.cache.takeNow)
-		s.inflated(e, u)
-		return false
+		u.run(s.cache.takeNow, s.cache.takeNow)
+		if u.err() == nil {
+			s.inflated(e, u)
+			return false
+		}
+		u.drop()
+		u = m.unpack() // to wait for memory, which is not done while e.mu is held
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
@@ -52,7 +53,12 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	spills := m.obj.Spills()
 	s.tasks.Go(func() {
 		s.cache.memory.running <- struct{}{}
-		u.run(s.cache.admit(s.ctx, e, spills))
+		a := s.cache.admit(s.ctx, e)
+		take := a.await
+		if spills {
+			take = a.spare
+		}
+		u.run(take, a.await)
 		<-s.cache.memory.running
 		<-s.queue
 
@@ -76,6 +82,15 @@ type unpacking struct {
 	alt  *object.Unpacking // nil: none
 }
 
+// unpack returns the unpacking of the sections that lookups in m need.
+func (m *module) unpack() unpacking {
+	u := unpacking{m.obj.Unpack(lookupSections...), nil}
+	if m.alt != nil {
+		u.alt = m.alt.obj.Unpack(altSections...)
+	}
+	return u
+}
+
 func (u unpacking) size() int64 {
 	n := u.main.Size()
 	if u.alt != nil {
@@ -84,11 +99,21 @@ func (u unpacking) size() int64 {
 	return n
 }
 
-func (u unpacking) run(take func(int64) error) {
-	u.main.Run(take)
-	if u.alt != nil {
-		u.alt.Run(take)
+// run inflates. take is asked for memory for what can go to a file instead, must for the rest: the
+// supplementary file has no spill directory.
+func (u unpacking) run(take, must func(int64) error) {
+	u.main.Run(take, must)
+	if u.alt != nil && u.main.Err() == nil {
+		u.alt.Run(must, must)
 	}
+}
+
+// err returns why there was no memory for run, or nil.
+func (u unpacking) err() error {
+	if err := u.main.Err(); err != nil || u.alt == nil {
+		return err
+	}
+	return u.alt.Err()
 }
 
 func (u unpacking) drop() {
@@ -99,6 +124,10 @@ func (u unpacking) drop() {
 }
 
 func (u unpacking) keep() error {
+	if err := u.err(); err != nil {
+		u.drop()
+		return err
+	}
 	err := u.main.Keep()
 	if u.alt != nil {
 		err = errors.Join(err, u.alt.Keep())

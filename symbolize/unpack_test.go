@@ -3,6 +3,7 @@ package symbolize
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,11 +25,21 @@ const (
 // large returns a library whose debug sections are compressed and become some 3 MiB.
 func large(t *testing.T) fixture {
 	t.Helper()
+	return build(t, "shop", source).padded(t, ".debug_addr", largeBytes).variant(t, "--compress-debug-sections=zlib")
+}
+
+// padded returns a copy of f with one more section, of so many bytes that no unit refers to.
+func (f fixture) padded(t *testing.T, section string, bytes int) fixture {
+	t.Helper()
 	padding := filepath.Join(t.TempDir(), "padding")
-	if err := os.WriteFile(padding, []byte(strings.Repeat("what no unit refers to. ", largeBytes/24)), 0o666); err != nil {
+	var text strings.Builder
+	for i := uint64(0); text.Len() < bytes; i++ { // not so alike that inflating it would be refused
+		text.WriteString(strings.Repeat(fmt.Sprintf("no unit refers to %014x", i*0x9e3779b97f4a7c15>>8), 16))
+	}
+	if err := os.WriteFile(padding, []byte(text.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return build(t, "shop", source).variant(t, "--add-section", ".debug_addr="+padding).variant(t, "--compress-debug-sections=zlib")
+	return f.variant(t, "--add-section", section+"="+padding)
 }
 
 // placed returns copies of f with other build IDs, in a tree.

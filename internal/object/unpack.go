@@ -77,12 +77,16 @@ func (f *File) Unpack(names ...string) *Unpacking {
 func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 
 // Run inflates as many sections at a time as there are CPUs: a lookup that needs several large
-// sections waits for the largest, not for their sum. If take is not nil it is called instead of
-// Options.Take, and may wait. Run returns after its goroutines have ended.
-func (u *Unpacking) Run(take func(int64) error) {
+// sections waits for the largest, not for their sum. take, for the sections, and must, for the
+// decoders' own memory, which cannot go to a file, are called instead of Options.Take if they are
+// not nil, and may wait. Run returns after its goroutines have ended.
+func (u *Unpacking) Run(take, must func(int64) error) {
 	o := &u.f.room.Options
 	if take == nil {
 		take = o.Take
+	}
+	if must == nil {
+		must = o.Take
 	}
 	switch {
 	case u.size == 0:
@@ -90,9 +94,8 @@ func (u *Unpacking) Run(take func(int64) error) {
 	case take == nil:
 		u.arena = &arena{bytes: make([]byte, u.size), onHeap: true}
 	default:
-		// The decoders' own memory first: it cannot go to a file.
-		if u.extra > 0 {
-			if u.err = take(int64(u.extra)); u.err != nil {
+		if u.extra > 0 { // first: a file would be written in vain without it
+			if u.err = must(int64(u.extra)); u.err != nil {
 				return
 			}
 			defer o.Give(int64(u.extra))
@@ -127,6 +130,9 @@ func (u *Unpacking) Run(take func(int64) error) {
 		u.Drop()
 	}
 }
+
+// Err returns the error of Run, which wraps [ErrMemory], or nil.
+func (u *Unpacking) Err() error { return u.err }
 
 // Keep makes Data return the sections that Run inflated. Its error wraps [ErrMemory]; Data reports
 // other errors.
@@ -167,6 +173,6 @@ func (u *Unpacking) Spilled() int64 {
 // Inflate is Unpack, Run and Keep at once.
 func (f *File) Inflate(names ...string) error {
 	u := f.Unpack(names...)
-	u.Run(nil)
+	u.Run(nil, nil)
 	return u.Keep()
 }
