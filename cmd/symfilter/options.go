@@ -22,7 +22,6 @@ type option struct {
 	text        string            // what the flag does, for the first screen and completion
 	more        string            // what the other pages add to text
 	preset      string            // the default value, if the help shows it
-	group       group             // of flags, in the help
 	in          commandSet        // the commands that have the flag
 	on          commandSet        // the commands whose --help lists it
 	words       func() []string   // the values, if there are few

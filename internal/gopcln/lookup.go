@@ -65,8 +65,8 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// isMark reports whether name is a function that the linker made to mark a place in the text, as
-// go:textfipsstart.
+// isMark reports whether name is a function, such as go:textfipsstart, that the linker made to mark
+// a place in the text.
 func isMark(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("go:")) || string(name) == "go.buildid"
 }
