@@ -399,6 +399,7 @@ func patternDirs(pattern string) (dirs []string) {
 
 // forget drops files that matched a pattern and have been gone for longer than vanish.
 func (r *run) forget() {
+	r.saver.forget(time.Now())
 	for path, s := range r.sources {
 		if !s.matched || s.running || s.queued || s.cur != nil || len(s.old) > 0 {
 			continue
@@ -414,7 +415,7 @@ func (r *run) forget() {
 			delete(r.sources, path)
 			r.watcher.watch(s, nil)
 			r.files.drop(s)
-			r.saver.drop(s)
+			r.saver.drop(s.path)
 			delete(r.dirty, s)
 			if err := s.finish(nil, false, nil); err != nil {
 				r.err = err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -34,9 +35,10 @@ type saver struct {
 	tell     func(Event)
 	patterns []string
 
-	loaded map[string]savedSource // by path, until restored
-	known  []string               // patterns of the loaded checkpoint
-	since  time.Time              // time of the loaded checkpoint, minus clockStep
+	loaded  map[string]savedSource // by path, until restored
+	missing map[string]time.Time   // when a path in loaded was first found missing
+	known   []string               // patterns of the loaded checkpoint
+	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
 	mu      sync.Mutex
 	sources map[string]json.RawMessage // entries whose output was taken by its reader, by path
@@ -120,10 +122,11 @@ func (w *saver) read() error {
 	return nil
 }
 
-// load takes over the entries of a journal. Entries of files that are gone, and not asked for by
-// any source, are dropped at the first record that is written.
+// load takes over the entries of a journal, also those of names that lead to no file: between the
+// two steps of a rotation a name is missing, and without its entry the rotated file would not be
+// read to its end.
 func (w *saver) load(j journal) {
-	w.loaded = make(map[string]savedSource)
+	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
 	w.known = j.Names
 	w.since = j.Time.Add(-clockStep)
 	// the synced part is not known until the next sync
@@ -139,11 +142,7 @@ func (w *saver) load(j journal) {
 			continue
 		}
 		w.loaded[path] = s
-		if _, err := os.Lstat(path); err == nil {
-			w.sources[path] = raw
-		} else {
-			w.changed[path] = true
-		}
+		w.sources[path] = raw
 	}
 }
 
@@ -186,6 +185,25 @@ func (w *saver) restore(s *source) {
 		}
 	}
 	s.dirty = true
+}
+
+// forget drops the entries that no source has asked for if their names have been missing for longer
+// than vanish.
+func (w *saver) forget(now time.Time) {
+	for path := range w.loaded {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			delete(w.missing, path)
+			continue
+		}
+		since, known := w.missing[path]
+		if !known {
+			w.missing[path] = now
+		} else if now.Sub(since) > vanish {
+			delete(w.loaded, path)
+			delete(w.missing, path)
+			w.drop(path)
+		}
+	}
 }
 
 // knows reports whether the checkpoint has followed pattern. If so, a matching file that it does
@@ -282,18 +300,18 @@ func (w *saver) waits() bool {
 	return len(w.waiting) > 0 || len(w.changed) > 0
 }
 
-// drop removes the entry of s.
-func (w *saver) drop(s *source) {
+// drop removes the entry of path.
+func (w *saver) drop(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range w.waiting[s.path] {
+	for _, e := range w.waiting[path] {
 		w.held -= len(e.raw)
 	}
-	w.context -= w.contexts[s.path]
-	delete(w.waiting, s.path)
-	delete(w.contexts, s.path)
-	delete(w.sources, s.path)
-	w.changed[s.path] = true
+	w.context -= w.contexts[path]
+	delete(w.waiting, path)
+	delete(w.contexts, path)
+	delete(w.sources, path)
+	w.changed[path] = true
 }
 
 // drain waits until the reader of the output has taken all of it. It gives up after drainTime, or

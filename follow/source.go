@@ -265,11 +265,9 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 			}
 		}
 		s.dirty = true
-		if g.out != s.out {
-			if err := g.out.close(); err != nil {
-				s.old = append(kept, s.old[i+1:]...)
-				return false, err
-			}
+		if err := s.release(g.out, kept, s.old[i+1:]); err != nil {
+			s.old = append(kept, s.old[i+1:]...)
+			return false, err
 		}
 		s.retire(g)
 	}
@@ -338,12 +336,16 @@ func (s *source) take(g *generation) error {
 		}
 		s.out = out
 	}
+	last := g.out // of a file that has its name again
 	g.out = s.out
 	s.cur, s.seen, s.read = g, g.mtime, time.Now()
 	if g.hole {
 		s.anew = fileID{}
 	}
 	s.dirty = true
+	if last != nil {
+		return s.release(last, s.old)
+	}
 	return nil
 }
 
@@ -356,11 +358,27 @@ func (s *source) nextSink() error {
 	if err != nil {
 		return sinkError{err}
 	}
-	if sink != nil {
-		s.out = &outlet{Sink: sink}
-		s.cur.out = s.out
+	if sink == nil {
+		return nil
 	}
-	return nil
+	last := s.out
+	s.out = &outlet{Sink: sink}
+	s.cur.out = s.out
+	return s.release(last, s.old)
+}
+
+// release closes out, unless lines may still be written to it: it is the sink of the current file,
+// of one that is to be read, or of one in the lists of rotated files.
+func (s *source) release(out *outlet, read ...[]*generation) error {
+	if out == s.out {
+		return nil
+	}
+	for _, files := range append(read, s.ahead) {
+		if slices.ContainsFunc(files, func(g *generation) bool { return g.out == out }) {
+			return nil
+		}
+	}
+	return out.close()
 }
 
 // begin opens the first file. It reports whether it did.
@@ -438,14 +456,12 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 	if s.cur != nil {
 		files = append(files, s.cur)
 	}
-	for _, g := range files {
+	for i, g := range files {
 		var sink sinkError
 		if err := g.endLine(context.Background(), buf, end, s.emit(g)); errors.As(err, &sink) {
 			errs = append(errs, err)
 		}
-		if g.out != s.out {
-			errs = append(errs, g.out.close())
-		}
+		errs = append(errs, s.release(g.out, files[i+1:]))
 	}
 	return errors.Join(append(errs, s.out.close())...)
 }

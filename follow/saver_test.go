@@ -1,0 +1,81 @@
+package follow
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// What a rotated file holds is not lost if runs are killed one after the other while its name is
+// missing: the checkpoint keeps the entry of the name.
+func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
+	dir := t.TempDir()
+	a, b, state := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log"), filepath.Join(dir, "state")
+	o := Options{Names: []string{filepath.Join(dir, "*.log")}, State: state}
+	write(t, a, "a1\n")
+	write(t, b, "b1\n")
+	l := newLog()
+	r := begin(t, l, o)
+	r.expect(a, "a1\n")
+	r.expect(b, "b1\n")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, b, "unread\n")
+	rename(t, b, b+".1")
+	want := "a1\n"
+	for i := range 2 {
+		line := fmt.Sprintf("a%d\n", i+2)
+		write(t, a, line)
+		want += line
+		r := begin(t, l, o)
+		r.expect(a, want)
+		r.until("its checkpoint", func() bool { return offsets(t, state)[a] == mustSize(a) })
+		data, err := os.ReadFile(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.end()
+		if err := os.WriteFile(state, data, 0o600); err != nil { // as if it had been killed
+			t.Fatal(err)
+		}
+	}
+	write(t, b, "b3\n")
+	again(t, l, o, b, "b1\nunread\nb3\n")
+}
+
+// The entry of a name that no run follows, and that has been missing for a minute, is dropped.
+func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
+	dir := t.TempDir()
+	path, kept := filepath.Join(dir, "app.log"), filepath.Join(dir, "kept.log")
+	write(t, kept, "one\n")
+	state := filepath.Join(dir, "state")
+	w, err := newSaver(state, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(at(path, 1), 0)
+	w.put(at(kept, 1), 0)
+	if err := w.end(); err != nil {
+		t.Fatal(err)
+	}
+	if w, err = newSaver(state, nil, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.release()
+	now := time.Now()
+	for _, step := range []struct {
+		after time.Duration
+		want  int // entries
+	}{{0, 2}, {vanish, 2}, {vanish + 1, 1}, {3 * vanish, 1}} {
+		w.forget(now.Add(step.after))
+		if err := w.save(); err != nil {
+			t.Fatal(err)
+		}
+		if got := offsets(t, state); len(got) != step.want || got[kept] != 1 {
+			t.Errorf("after %v: %v, want %d entries", step.after, got, step.want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package follow
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// reports is an Options.Open for sinks of reports: each file has one of its own, which prints its
+// lines when it is closed.
+type reports struct {
+	printed []string // by sinks that were closed, in their order
+	kept    []string // of each sink, in the order in which they were opened
+	closes  []int
+}
+
+func (r *reports) open(string) (*Sink, error) {
+	i := len(r.kept)
+	r.kept, r.closes = append(r.kept, ""), append(r.closes, 0)
+	return &Sink{
+		WriteCloser: reportWriter{
+			func(p []byte) (int, error) { r.kept[i] += string(p); return len(p), nil },
+			func() error { r.closes[i]++; r.printed = append(r.printed, r.kept[i]); return nil },
+		},
+		Rotated: func() (*Sink, error) { return r.open("") },
+	}, nil
+}
+
+type reportWriter struct {
+	write func(p []byte) (int, error)
+	close func() error
+}
+
+func (w reportWriter) Write(p []byte) (int, error) { return w.write(p) }
+func (w reportWriter) Close() error                { return w.close() }
+
+// turns runs turns of the source at path, without a call of Run, until there is nothing to do.
+func turns(t *testing.T, f *Follower, path string) *source {
+	t.Helper()
+	s := f.sources[path]
+	buf := make([]byte, readSize)
+	for range 10 {
+		if _, err := s.turn(t.Context(), buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// Each sink is closed once, and prints what it holds, however its file went.
+func TestEachSinkIsClosedOnce(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, s *source){
+		"renamed":   func(t *testing.T, s *source) { rename(t, s.path, s.path+".1") },
+		"truncated": func(t *testing.T, s *source) { truncate(t, s.path) },
+		"copied":    func(t *testing.T, s *source) { copyTruncate(t, s.path, s.path+".1") },
+		"removed": func(t *testing.T, s *source) {
+			if err := os.Remove(s.path); err != nil {
+				t.Fatal(err)
+			}
+			turns(t, s.f, s.path)
+			s.cur.moved = time.Now().Add(-linger) // as if it had been removed that long ago
+			turns(t, s.f, s.path)
+			if s.cur != nil {
+				t.Fatal("the removed file is still read")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "callgrind.out")
+			var r reports
+			f, err := New(Options{Names: []string{path}, Open: r.open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.watcher = newWatcher(nil, f.tell)
+			want := []string{"the first report\nof two lines\n", "the second report\nof two lines\n", "the third report\nof two lines\n"}
+			for i, text := range want {
+				if i > 0 {
+					change(t, f.sources[path])
+				}
+				write(t, path, text)
+				turns(t, f, path)
+			}
+			s := f.sources[path]
+			if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+				t.Fatal(err)
+			}
+			s.close()
+			if d := cmp.Diff(r.printed, want); d != "" {
+				t.Errorf("(-got +want)\n%s", d)
+			}
+			if slices.ContainsFunc(r.closes, func(n int) bool { return n != 1 }) {
+				t.Errorf("closes of each: %v", r.closes)
+			}
+		})
+	}
+}
+
+// A sink that takes the lines of several rotated files is closed after the last of them.
+func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	var r reports
+	f, err := New(Options{Names: []string{path}, Open: r.open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.watcher = newWatcher(nil, f.tell)
+	write(t, path, "one\n")
+	s := turns(t, f, path)
+	next := s.out.Rotated
+	s.out.Rotated = nil // the second file's lines go to the first one's sink
+	rename(t, path, path+".2")
+	write(t, path, "two\n")
+	turns(t, f, path)
+	s.out.Rotated = next
+	rename(t, path, path+".1")
+	write(t, path, "three\n")
+	turns(t, f, path)
+	s.old[0].moved, s.old[0].looked = time.Now().Add(-linger), time.Time{}
+	turns(t, f, path)
+	if len(s.old) != 1 || len(r.printed) != 0 {
+		t.Fatalf("%d rotated files are read, %q is printed; want one, and nothing", len(s.old), r.printed)
+	}
+	s.old[0].moved, s.old[0].looked = time.Now().Add(-linger), time.Time{}
+	turns(t, f, path)
+	if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	if d := cmp.Diff(r.printed, []string{"one\ntwo\n", "three\n"}); d != "" {
+		t.Errorf("(-got +want)\n%s", d)
+	}
+}
