@@ -166,7 +166,8 @@ type Sink struct {
 	Quiet func(on bool)
 
 	// Context appends what another Sink must know to continue after the lines written so far. If it
-	// returns false, the next run reads all lines up to here again, quietly. Nil: a Sink needs no
+	// returns false, the next run reads all lines up to here again: quietly, unless Written reports
+	// that none of them was printed. Nil: a Sink needs no
 	// context.
 	Context func(dst []byte) (context []byte, ok bool)
 
@@ -179,7 +180,8 @@ type Sink struct {
 	Restore func(context []byte) error
 
 	// Suspend is called instead of Close if another run will continue after the lines written: it
-	// prints what is complete. Context is called after it. Nil: nothing is held back.
+	// prints what is complete. Context is called after it. The sinks of rotated files are closed.
+	// Nil: nothing is held back.
 	Suspend func() error
 }
 

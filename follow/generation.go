@@ -37,6 +37,7 @@ type generation struct {
 	recent []byte
 
 	silent int64     // offset up to which lines are not printed
+	since  int64     // offset from which lines were given to its sink to be printed
 	skips  bool      // if there are many quiet lines, the first may be skipped
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // time of the last growth

@@ -60,6 +60,11 @@ type savedReading struct {
 	mark
 	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
+	// nothing was printed yet: with Replay, the lines after Quiet are printed
+	Held bool `json:"held,omitempty"`
+	// number, from 1, of a rotated file's sink that is not that of the name; 0: it is that one
+	Sink    int    `json:"sink,omitempty"`
+	Context string `json:"context,omitempty"` // of that sink, in the first of its files
 }
 
 var (

@@ -1,11 +1,15 @@
 package follow
 
-import "errors"
+import (
+	"errors"
+	"unicode/utf8"
+)
 
 // An outlet is a sink with the last value given to its Quiet.
 type outlet struct {
 	*Sink
-	quiet bool
+	quiet  bool
+	closed bool
 }
 
 var errNoSink = errors.New("no Sink from Options.Open, or one without a Writer")
@@ -50,7 +54,24 @@ func (o *outlet) written() int64 {
 	return o.Written()
 }
 
+// context returns the context that another run needs. If replay is true there is none, and the
+// lines must be read again.
+func (o *outlet) context() (context string, replay bool) {
+	if o.Context == nil || o.closed {
+		return "", false
+	}
+	b, ok := o.Context(nil)
+	if !ok || !utf8.Valid(b) {
+		return "", true
+	}
+	return string(b), false
+}
+
+// silent reports whether the sink is known to have printed nothing.
+func (o *outlet) silent() bool { return o.Written != nil && o.Written() == 0 }
+
 func (o *outlet) close() error {
+	o.closed = true
 	if err := o.Close(); err != nil {
 		return sinkError{err}
 	}

@@ -215,19 +215,19 @@ func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pat
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.context+len(s.Context)-w.contexts[s.Path] > maxContexts {
+	if w.context+s.contexts()-w.contexts[s.Path] > maxContexts {
 		s.Context = ""
 		s.Reading = slices.Clone(s.Reading)
 		for i := range s.Reading {
-			s.Reading[i].Replay = true
+			s.Reading[i].Replay, s.Reading[i].Context = true, ""
 		}
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return // strings and numbers always marshal
 	}
-	w.context += len(s.Context) - w.contexts[s.Path]
-	w.contexts[s.Path] = len(s.Context)
+	w.context += s.contexts() - w.contexts[s.Path]
+	w.contexts[s.Path] = s.contexts()
 	list := w.waiting[s.Path]
 	switch n := len(list); {
 	case w.taken == nil:
@@ -245,6 +245,15 @@ func (w *saver) put(s savedSource, pos int64) {
 	}
 	w.held += len(raw)
 	w.waiting[s.Path] = append(list, waiting{pos, raw})
+}
+
+// contexts returns the number of bytes of context in s.
+func (s *savedSource) contexts() int {
+	n := len(s.Context)
+	for _, r := range s.Reading {
+		n += len(r.Context)
+	}
+	return n
 }
 
 // leastWanted returns the index of the entry, among at least three, whose removal leaves the

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +39,19 @@ type reportWriter struct {
 func (w reportWriter) Write(p []byte) (int, error) { return w.write(p) }
 func (w reportWriter) Close() error                { return w.close() }
 
+// unstarted returns a Follower for turns. Listings take no time, however busy the machine is.
+func unstarted(t *testing.T, o Options) *Follower {
+	t.Helper()
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.watcher = newWatcher(nil, f.tell)
+	calls := time.Duration(0)
+	f.disk.since = func() time.Duration { calls++; return calls }
+	return f
+}
+
 // turns runs turns of the source at path, without a call of Run, until there is nothing to do.
 func turns(t *testing.T, f *Follower, path string) *source {
 	t.Helper()
@@ -72,11 +86,7 @@ func TestEachSinkIsClosedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "callgrind.out")
 			var r reports
-			f, err := New(Options{Names: []string{path}, Open: r.open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.watcher = newWatcher(nil, f.tell)
+			f := unstarted(t, Options{Names: []string{path}, Open: r.open})
 			want := []string{"the first report\nof two lines\n", "the second report\nof two lines\n", "the third report\nof two lines\n"}
 			for i, text := range want {
 				if i > 0 {
@@ -104,11 +114,7 @@ func TestEachSinkIsClosedOnce(t *testing.T) {
 func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	var r reports
-	f, err := New(Options{Names: []string{path}, Open: r.open})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.watcher = newWatcher(nil, f.tell)
+	f := unstarted(t, Options{Names: []string{path}, Open: r.open})
 	write(t, path, "one\n")
 	s := turns(t, f, path)
 	next := s.out.Rotated
@@ -133,5 +139,88 @@ func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	s.close()
 	if d := cmp.Diff(r.printed, []string{"one\ntwo\n", "three\n"}); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
+	}
+}
+
+// A holding sink prints its lines when it is closed or suspended, and has them as its context.
+type holding struct {
+	printed string
+	sinks   int
+	replays bool // the sinks have no context
+}
+
+func (h *holding) open(string) (*Sink, error) {
+	h.sinks++
+	held, quiet, end := "", false, int64(0)
+	print := func() error {
+		h.printed += held
+		if held != "" {
+			end = int64(len(h.printed))
+		}
+		held = ""
+		return nil
+	}
+	return &Sink{
+		WriteCloser: reportWriter{func(p []byte) (int, error) {
+			if !quiet {
+				held += string(p)
+			}
+			return len(p), nil
+		}, print},
+		Written: func() int64 { return end },
+		Quiet:   func(on bool) { quiet = on },
+		Rotated: func() (*Sink, error) { return h.open("") },
+		Context: func(dst []byte) ([]byte, bool) { return append(dst, held...), !h.replays },
+		Restore: func(context []byte) error { held = string(context); return nil },
+	}, nil
+}
+
+// What a rotated file's sink holds back is printed once, in order: after SIGTERM, and after SIGKILL.
+func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
+	for _, replays := range []bool{false, true} {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("replays %v, killed %v", replays, killed), func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "app.log")
+				h := holding{replays: replays}
+				follower := func() *Follower {
+					f := unstarted(t, Options{Names: []string{path}, State: filepath.Join(dir, "state"), Open: h.open})
+					f.saver.restore(f.sources[path])
+					return f
+				}
+				write(t, path, "one\n")
+				f := follower()
+				turns(t, f, path)
+				rename(t, path, path+".1")
+				write(t, path, "two\n")
+				s := turns(t, f, path)
+				s.snapshot()
+				if !killed {
+					if err := s.finish(nil, true, nil); err != nil {
+						t.Fatal(err)
+					}
+					if h.printed != "one\n" {
+						t.Errorf("at the end %q is printed", h.printed)
+					}
+					s.snapshot()
+				}
+				if err := f.saver.save(); err != nil {
+					t.Fatal(err)
+				}
+				f.saver.release()
+				s.close()
+				write(t, path, "three\n")
+				f = follower()
+				s = turns(t, f, path)
+				if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+					t.Fatal(err)
+				}
+				s.close()
+				f.saver.release()
+				if want := "one\ntwo\nthree\n"; h.printed != want {
+					t.Errorf("got %q, want %q", h.printed, want)
+				}
+			})
+		}
 	}
 }

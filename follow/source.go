@@ -411,7 +411,7 @@ func (s *source) begin() (bool, error) {
 		return false, nil
 	}
 	if s.start == End || s.start > 0 && g.mtime.Before(before.seen) {
-		g.silent, g.skips = g.size, true
+		g.silent, g.since, g.skips = g.size, g.size, true
 	}
 	s.start = Beginning // for later files
 	again := s.out != nil
@@ -445,13 +445,20 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 	if s.out == nil {
 		return nil
 	}
-	if suspend {
-		if s.out.Suspend == nil {
-			return nil
-		}
-		return s.out.Suspend()
-	}
 	var errs []error
+	if suspend {
+		for i, g := range s.old { // their sinks get no more lines: the next run has others for late ones
+			if g.out != s.out {
+				s.dirty = true
+				errs = append(errs, s.release(g.out, s.old[i+1:]))
+			}
+		}
+		if s.out.Suspend != nil {
+			s.dirty = true // it may print what was held back
+			errs = append(errs, s.out.Suspend())
+		}
+		return errors.Join(errs...)
+	}
 	files := s.old
 	if s.cur != nil {
 		files = append(files, s.cur)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // unsaved reports whether something has changed since the last snapshot.
@@ -26,21 +25,26 @@ func (s *source) snapshot() {
 		return
 	}
 	all := savedSource{Path: s.path, Real: s.real, Read: s.done[max(0, len(s.done)-maxKnown):], Beside: s.known()}
-	replay := false
-	if s.out != nil && s.out.Context != nil {
-		context, ok := s.out.Context(nil)
-		if replay = !ok || !utf8.Valid(context); !replay {
-			all.Context = string(context)
-		}
+	sinks, replays := []*outlet{s.out}, []bool{false}
+	if s.out != nil {
+		all.Context, replays[0] = s.out.context()
 	}
 	for _, g := range s.reading() {
 		m, err := g.mark()
 		if err != nil {
 			return
 		}
-		r := savedReading{mark: m, Replay: replay && g.out == s.out}
+		r := savedReading{mark: m, Sink: slices.Index(sinks, g.out)}
+		if r.Sink < 0 {
+			r.Sink = len(sinks)
+			context, replay := g.out.context()
+			sinks, replays, r.Context = append(sinks, g.out), append(replays, replay), context
+		}
 		if g.silent > g.off {
 			r.Quiet = g.silent
+		}
+		if r.Replay = replays[r.Sink]; r.Replay && g.out.silent() {
+			r.Held, r.Quiet = true, g.since
 		}
 		all.Reading = append(all.Reading, r)
 	}
@@ -85,9 +89,9 @@ func (s *source) resume() (bool, error) {
 		return false, nil
 	}
 	defer func() { closeAll(all) }()
-	last := savedReading{}
-	if n := len(saved.Reading); n > 0 {
-		last = saved.Reading[n-1]
+	last, older := savedReading{}, saved.Reading
+	if n := len(older); n > 0 && older[n-1].Sink == 0 {
+		last, older = older[n-1], older[:n-1]
 	}
 	found := claim(all, last.mark)
 	if found == nil && now == nil {
@@ -104,12 +108,8 @@ func (s *source) resume() (bool, error) {
 			last.Replay = true
 		}
 	}
-	for _, r := range saved.Reading[:max(0, len(saved.Reading)-1)] {
-		if g := claim(all, r.mark); g != nil {
-			if err := s.resumeOld(g, r); err != nil {
-				return false, err
-			}
-		}
+	if err := s.resumeOlder(all, older); err != nil {
+		return false, err
 	}
 	s.knowBefore(saved, all, last.Time)
 	s.dirty = true
@@ -137,7 +137,7 @@ func (s *source) resume() (bool, error) {
 		s.noFile(err)
 		return false, nil
 	}
-	if err := s.take(g); err != nil || last.Len == 0 && len(saved.Reading) > 0 {
+	if err := s.take(g); err != nil || last.Len == 0 && len(saved.Reading) > len(older) {
 		return err == nil, err // the first lines of a file that was empty
 	}
 	return true, s.nextSink()
@@ -199,30 +199,63 @@ func claimCopy(all []*generation, m mark) *generation {
 // resume sets the read offset to the place of r.
 func (g *generation) resume(r savedReading) error {
 	g.silent = r.Quiet
-	if r.Replay {
+	if r.Replay && !r.Held {
 		g.silent = max(r.Off, r.Quiet)
+	}
+	g.since = g.silent
+	if r.Replay {
 		return nil
 	}
 	return g.seek(r.Off)
 }
 
-// resumeOld continues with a file that had already lost its name.
-func (s *source) resumeOld(g *generation, r savedReading) error {
-	g.out = s.out
-	if r.Replay {
-		out, err := s.sink()
-		if err != nil {
-			g.close()
+// resumeOlder continues with files, of those in all, that had already lost their name. Each sink
+// that differed from that of the name gets its context back, even if its file is gone: then it
+// prints what it holds.
+func (s *source) resumeOlder(all []*generation, older []savedReading) error {
+	sinks := make(map[int]*outlet)
+	for _, r := range older {
+		g := claim(all, r.mark)
+		if g == nil && r.Context == "" {
+			continue
+		}
+		out := s.out
+		if r.Sink > 0 {
+			out = sinks[r.Sink]
+		}
+		if out == nil || r.Sink == 0 && r.Replay {
+			var err error
+			if out, err = s.sink(); err != nil {
+				closeAll([]*generation{g})
+				return err
+			}
+			if r.Sink > 0 {
+				sinks[r.Sink] = out
+			}
+			if r.Context != "" && out.Restore != nil && out.Restore([]byte(r.Context)) != nil {
+				r.Replay = true
+			}
+		}
+		if g != nil {
+			s.resumeOld(g, r, out)
+		}
+	}
+	for _, out := range sinks {
+		if err := s.release(out, s.old); err != nil {
 			return err
 		}
-		g.out = out
 	}
+	return nil
+}
+
+// resumeOld continues with a file that had already lost its name. Its lines go to out.
+func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
+	g.out = out
 	if err := g.resume(r); err != nil || s.f.files.claim(g, s) != nil {
 		g.close()
-		return nil
+		return
 	}
 	s.old = append(s.old, g)
-	return nil
 }
 
 // lostTrack reports why reading does not continue at the place of the checkpoint.

@@ -225,7 +225,7 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 		fl.watcher = newWatcher(nil, fl.tell)
 		s := fl.sources[path]
-		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{m, replay, quiet}, {m, replay, quiet}}, Read: []mark{m, m}}
+		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {mark: m, Replay: replay, Quiet: quiet}}, Read: []mark{m, m}}
 		buf := make([]byte, readSize)
 		for range 10 {
 			if more, err := s.turn(t.Context(), buf); err != nil {

@@ -99,7 +99,7 @@ func (s *source) restart(copies []*generation) error {
 // restart sets the read offset to the beginning.
 func (g *generation) restart() error {
 	g.head, g.recent = nil, nil
-	g.off, g.look, g.silent, g.hole = 0, 0, 0, true
+	g.off, g.look, g.silent, g.since, g.hole = 0, 0, 0, 0, true
 	g.size, g.mtime, g.largest = 0, time.Time{}, 0
 	return g.readHead()
 }

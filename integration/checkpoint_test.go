@@ -289,3 +289,35 @@ func TestFramesAfterARestartAreResolved(t *testing.T) {
 		})
 	}
 }
+
+// With a checkpoint a profile is printed too: once, when its follower is stopped, however many runs
+// there are. If a follower is killed before that, the next one prints it.
+func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
+	const profile = "version: 1\ncreator: test\npositions: line\nevents: Ir\nfl=a.c\nfn=first\n1 10\nsummary: 10\n"
+	for name, kills := range map[string]int{"stopped": 0, "killed first": 1} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log, state, out := filepath.Join(dir, "callgrind.out"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
+			appendTo(t, log, profile)
+			for run := range kills + 3 {
+				if run == kills {
+					appendTo(t, log, "\n") // so that the checkpoint waited for is this run's
+				}
+				p := startFollowing(t, out, nil, "-F", log, "--state="+state)
+				until(t, "its checkpoint", func() bool { return saved(t, state, log) })
+				if run < kills {
+					p.cmd.Process.Kill()
+				} else {
+					p.cmd.Process.Signal(syscall.SIGTERM)
+				}
+				<-p.ended
+				if p.stderr.Len() > 0 {
+					t.Errorf("run %d: %s", run, p.stderr.Bytes())
+				}
+			}
+			if got := readFile(t, out); strings.Count(got, "  first  a.c") != 1 {
+				t.Errorf("printed %q, want the profile once", got)
+			}
+		})
+	}
+}

@@ -146,3 +146,37 @@ func TestQuietLines(t *testing.T) {
 		t.Errorf("behind nonsense got %q", got)
 	}
 }
+
+// Lines that are kept because the format is not known yet are printed when their file is rotated,
+// before those of the next file.
+func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
+	var out bytes.Buffer
+	p := &pursuit{stream: &stream{}, c: &config{}}
+	p.out = outlet{w: &out}
+	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
+		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
+		return engine{WriteCloser: in, input: in}
+	}
+	sink, err := p.sink("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(sink, "pid: 7\n")
+	if out.Len() > 0 {
+		t.Fatalf("%q is printed at once", out.String())
+	}
+	next, err := sink.Rotated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next == nil {
+		next = sink
+	}
+	io.WriteString(next, "plain\n")
+	if got, want := out.String(), "pid: 7\nplain\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := next.Close(); err != nil {
+		t.Error(err)
+	}
+}

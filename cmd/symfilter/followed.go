@@ -176,6 +176,9 @@ func (f *followed) finish() {
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.input.Decide(); err != nil { // lines kept so far come before those of the next file
+		return nil, err
+	}
 	switch f.input.Format() {
 	case input.Markup, input.CRI, input.Docker:
 		return nil, nil
@@ -208,7 +211,9 @@ func (f *followed) restore(context []byte) error {
 	return err
 }
 
-// suspend prints complete lines. A line that is held back is printed by the run that continues.
+// suspend prints complete lines. A line that is held back is printed by the run that continues. A
+// profile is printed as far as it was written: most are complete, and no later line would print it.
+// If it grows, the next run prints it again, as a whole.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,7 +221,8 @@ func (f *followed) suspend() error {
 	if f.p.dumps != nil {
 		f.p.dumps.saveIfDirty()
 	}
-	if f.input.Format() == input.Markup {
+	switch f.input.Format() {
+	case input.Markup, input.Callgrind, input.RTrace:
 		err = errors.Join(err, f.engine.Close())
 	}
 	f.finish()
