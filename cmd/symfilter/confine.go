@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/symfilter/symfilter"
@@ -91,14 +92,55 @@ func (c *config) paths() (paths []string) {
 }
 
 // ofOtherProcess reports whether path, which may be a pattern, leads through the files of another
-// process, such as /proc/1234/root.
+// process, such as /proc/1234/root, itself or by symbolic links.
 func ofOtherProcess(path string) bool {
-	if !strings.Contains(path, "/") {
+	if path == "" || path == "-" {
 		return false
 	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
 	}
+	for range maxLinks {
+		if namesProcess(path) {
+			return true
+		}
+		next, ok := followLink(path)
+		if !ok {
+			return false
+		}
+		path = next
+	}
+	return false
+}
+
+const maxLinks = 40 // in one path, as for the kernel
+
+// namesProcess reports whether path is below the folder of another process in /proc.
+func namesProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
-	return ok && rest != "" && strings.ContainsRune("0123456789*?[", rune(rest[0]))
+	if !ok || rest == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return strings.ContainsRune("0123456789*?[", rune(name[0])) && name != strconv.Itoa(os.Getpid())
+}
+
+// followLink replaces the first symbolic link in path, which is absolute, by its target. It reports
+// whether there is a link.
+func followLink(path string) (string, bool) {
+	for end := 1; end <= len(path); end++ {
+		if end < len(path) && path[end] != os.PathSeparator {
+			continue
+		}
+		target, err := os.Readlink(path[:end])
+		if err != nil {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path[:end]), target)
+		}
+		return filepath.Join(target, path[end:]), true
+	}
+	return path, false
 }
