@@ -11,7 +11,8 @@ import (
 // A kept is a section in memory, or the error for it: a decompression bomb is not inflated twice.
 type kept struct {
 	data    []byte
-	offHeap bool // data is not on the Go heap
+	offHeap bool   // data is not on the Go heap
+	arena   *arena // of data alone; nil: it has none
 	err     error
 }
 
@@ -57,9 +58,11 @@ func (f *File) sectionData(name string, s *Section, legacy bool) ([]byte, error)
 	return f.keep(name, f.read(s))
 }
 
-// keep keeps k as the answer for name, unless it failed for want of memory.
+// keep keeps k as the answer for name, unless it failed for want of memory. The memory of a section
+// that failed is released.
 func (f *File) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {
+		f.room.release(k.arena)
 		k = kept{err: fmt.Errorf("section %s: %w", name, k.err)}
 		if errors.Is(k.err, ErrMemory) {
 			return nil, k.err

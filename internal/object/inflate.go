@@ -20,7 +20,8 @@ func (f *File) read(s *Section) (k kept) {
 	if s.Size > maxHeapSection {
 		return kept{err: &LimitError{"bytes", s.Size, maxHeapSection}}
 	}
-	if k.data, k.offHeap, k.err = f.alloc(s.Size); k.err == nil {
+	if k.data, k.arena, k.err = f.alloc(s.Size); k.err == nil {
+		k.offHeap = k.arena.offHeap()
 		k.data = k.data[:s.Size:s.Size]
 		if f.mapped != nil { // its reader may be closed
 			copy(k.data, f.mapped[s.Offset:])
@@ -29,9 +30,9 @@ func (f *File) read(s *Section) (k kept) {
 		}
 	}
 	if k.err != nil {
-		return kept{err: k.err}
+		k.data = nil
 	}
-	return k
+	return k // keep releases the memory
 }
 
 // inflate returns the section uncompressed. If spill is set it may be in a file, and cannot be
@@ -52,7 +53,8 @@ func (f *File) inflate(s *Section, legacy, spill bool) (k kept) {
 	defer giveBack()
 	// else the buffer grows as bytes arrive: packed bytes hardly inflate to that many
 	if f.room.Take != nil || likely(p.claimed, p.packed) {
-		p.to, k.offHeap, k.err = f.alloc(p.claimed + inflate.Slack)
+		p.to, k.arena, k.err = f.alloc(p.claimed + inflate.Slack)
+		k.offHeap = k.arena.offHeap()
 	}
 	if k.err == nil {
 		k.data, k.err = p.run()

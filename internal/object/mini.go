@@ -35,7 +35,7 @@ type mini struct {
 	err   error
 }
 
-func (f *File) openMini() (*File, error) {
+func (f *File) openMini() (m *File, err error) {
 	s := f.section(miniSection)
 	if s == nil || s.Type == elf.SHT_NOBITS || f.inMemory {
 		return nil, nil // MiniDebugInfo inside of MiniDebugInfo is ignored
@@ -58,15 +58,19 @@ func (f *File) openMini() (*File, error) {
 	} else if err := readFull(f.r, packed, s.Offset); err != nil {
 		return nil, err
 	}
-	image, offHeap, err := f.unpackMini(packed)
+	image, a, err := f.unpackMini(packed)
+	defer func() {
+		if err != nil {
+			f.room.release(a)
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
-	m, err := openImage(image)
-	if err != nil {
+	if m, err = openImage(image); err != nil {
 		return nil, err
 	}
-	m.onHeap = !offHeap
+	m.onHeap = !a.offHeap()
 	m.room.Options = f.room.Options
 	if m.Machine != f.Machine || m.Class != f.Class || m.Order != f.Order {
 		return nil, &FormatError{"MiniDebugInfo", "for another machine than the file around it"}
@@ -84,8 +88,9 @@ func openImage(image []byte) (*File, error) {
 	return f, nil
 }
 
-// unpackMini inflates one stream of xz. A panic of the decoder is an error of the section.
-func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error) {
+// unpackMini inflates one stream of xz, and returns the arena too, if there is one: also with an
+// error. A panic of the decoder is an error of the section.
+func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			image, err = nil, fmt.Errorf("inflate by xz: %v", p)
@@ -93,11 +98,11 @@ func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error)
 	}()
 	claimed, dictionary, err := measureXZ(packed)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	giveBack, err := f.room.borrow(dictionary)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	defer giveBack()
 	// The reader allocates at least the smallest dictionary; measureXZ has checked those that the
@@ -105,20 +110,20 @@ func (f *File) unpackMini(packed []byte) (image []byte, offHeap bool, err error)
 	config := xz.ReaderConfig{DictCap: lzma.MinDictCap, SingleStream: true}
 	z, err := config.NewReader(bufio.NewReader(bytes.NewReader(packed)))
 	if err != nil {
-		return nil, false, fmt.Errorf("inflate by xz: %w", err)
+		return nil, nil, fmt.Errorf("inflate by xz: %w", err)
 	}
 	room := claimed
 	if f.room.Take == nil && !likely(claimed, uint64(len(packed))) {
 		room = 1 << 20
 	}
-	b, offHeap, err := f.alloc(room)
+	b, a, err := f.alloc(room)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if b, err = readClaimed(z, b[:0], claimed); err != nil {
-		return nil, false, fmt.Errorf("inflate by xz: %w", err)
+		return nil, a, fmt.Errorf("inflate by xz: %w", err)
 	}
-	return b, offHeap, nil
+	return b, a, nil
 }
 
 // measureXZ returns the inflated size of one stream of xz without inflating it: block by block,

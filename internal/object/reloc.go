@@ -33,7 +33,7 @@ func (f *File) relocated(s *Section, legacy bool) (k kept) {
 		k = f.read(s)
 	}
 	if k.err != nil {
-		return kept{err: k.err}
+		return k
 	}
 	r := f.relocations(s)
 	k.err = f.eachRelocation(r, func(x *fieldRelocation) {
@@ -58,14 +58,16 @@ type fieldRelocation struct {
 
 // eachRelocation calls do with each entry of r whose symbol exists.
 func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
-	raw, err := f.once(r)
+	raw, release, err := f.once(r)
+	defer release()
 	if err != nil {
 		return fmt.Errorf("relocations: %w", err)
 	}
 	if uint64(r.Link) >= uint64(len(f.sections)) || f.sections[r.Link].Type != elf.SHT_SYMTAB {
 		return &FormatError{"relocations", "are without a symbol table"}
 	}
-	symbols, err := f.once(&f.sections[r.Link])
+	symbols, release, err := f.once(&f.sections[r.Link])
+	defer release()
 	if err != nil {
 		return fmt.Errorf("relocations: %w", err)
 	}
@@ -100,16 +102,17 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 	return nil
 }
 
-// once returns the bytes of a section that is read once, and does not keep them.
-func (f *File) once(s *Section) ([]byte, error) {
+// once returns the bytes of a section that is read once, and does not keep them: they are valid
+// until release, which the caller calls even after an error.
+func (f *File) once(s *Section) (data []byte, release func(), err error) {
 	switch {
 	case !within(s.Offset, s.Size, f.size):
-		return nil, &FormatError{"section " + s.Name, "reaches beyond the end of the file"}
+		return nil, func() {}, &FormatError{"section " + s.Name, "reaches beyond the end of the file"}
 	case f.mapped != nil:
-		return f.mapped[s.Offset : s.Offset+s.Size], nil
+		return f.mapped[s.Offset : s.Offset+s.Size], func() {}, nil
 	}
 	k := f.read(s)
-	return k.data, k.err
+	return k.data, func() { f.room.release(k.arena) }, k.err
 }
 
 // splitInfo returns the symbol and the kind in a 64-bit r_info. MIPS has up to three kinds there,

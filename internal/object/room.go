@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -142,25 +143,42 @@ func (f *File) Granted() (n int64) {
 	return n
 }
 
-// alloc returns size bytes for a section; they are valid until Close. Without Take, and for small
-// sections, they are on the heap.
-func (f *File) alloc(size uint64) (b []byte, offHeap bool, err error) {
+// alloc returns size bytes for a section, and their arena; they are valid until release or Close.
+// Without Take, and for small sections, they are on the heap and the arena is nil.
+func (f *File) alloc(size uint64) (b []byte, a *arena, err error) {
 	if f.room.Take == nil || size < minArena {
-		return make([]byte, size), false, nil
+		return make([]byte, size), nil, nil
 	}
-	a, err := f.room.newArena(size, f.room.Take)
-	if err != nil {
-		return nil, false, err
+	if a, err = f.room.newArena(size, f.room.Take); err != nil {
+		return nil, nil, err
 	}
 	f.room.add(a)
-	return a.bytes, !a.onHeap, nil
+	return a.bytes, a, nil
 }
+
+// release frees an arena that alloc returned, which may be nil, before Close. Nobody may use its
+// bytes any longer.
+func (r *room) release(a *arena) error {
+	if a == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.arenas, a); i >= 0 {
+		r.arenas = slices.Delete(r.arenas, i, i+1)
+		return a.free(&r.Options)
+	}
+	return nil
+}
+
+// offHeap reports whether there is an arena and it is not on the heap.
+func (a *arena) offHeap() bool { return a != nil && !a.onHeap }
 
 // Alloc returns size bytes that are valid until Close, granted like those of a section. If they are
 // on the heap the caller must count them: Footprint does not.
 func (f *File) Alloc(size int) (b []byte, onHeap bool, err error) {
-	b, offHeap, err := f.alloc(uint64(size))
-	return b, !offHeap, err
+	b, a, err := f.alloc(uint64(size))
+	return b, !a.offHeap(), err
 }
 
 // borrow takes n bytes for a decoder; the caller gives them back.

@@ -206,3 +206,50 @@ func TestSectionsOfAFileTogetherAreNoBomb(t *testing.T) {
 		t.Errorf("%d bytes were asked for", asked.Load())
 	}
 }
+
+// Memory for a section that cannot be had, since its bytes are damaged, is given back at once, not
+// only by Close.
+func TestDamagedSectionsHoldNoMemory(t *testing.T) {
+	const size = 2500000
+	plain := strings.Repeat("section x of many bytes; ", size/25)
+	half := func(s string) string { return s[:len(s)/2] }
+	m := layouts[0]
+	zlibbed, zstdded := m.compressed(elf.COMPRESS_ZLIB, size, half(zlibOf(t, strings.NewReader(plain)))), m.compressed(elf.COMPRESS_ZSTD, size, half(zstdOf(t, strings.NewReader(plain))))
+	zlibbed.Name, zstdded.Name = ".debug_info", ".debug_line"
+	whole := imageSection{Section{Name: ".debug_str", Type: elf.SHT_PROGBITS}, plain}
+	xz := []byte(xzOf(t, []byte(plain), 1<<16))
+	xz[len(xz)/2] ^= 1
+	mini := imageSection{Section{Name: miniSection, Type: elf.SHT_PROGBITS}, string(xz)}
+	noELF := mini
+	noELF.data = xzOf(t, []byte(plain), 1<<16)
+	for _, tt := range []struct {
+		name    string
+		section imageSection
+		ask     func(f *File) error
+	}{
+		{"zlib", zlibbed, func(f *File) error { _, err := f.Data(".debug_info"); return err }},
+		{"zlib, at once", zlibbed, func(f *File) error { f.Inflate(".debug_info"); _, err := f.Data(".debug_info"); return err }},
+		{"zstd", zstdded, func(f *File) error { _, err := f.Data(".debug_line"); return err }},
+		{"zstd, at once", zstdded, func(f *File) error { f.Inflate(".debug_line"); _, err := f.Data(".debug_line"); return err }},
+		{"a file that cannot be read", whole, func(f *File) error { f.r = strings.NewReader(""); _, err := f.Data(".debug_str"); return err }},
+		{"MiniDebugInfo", mini, func(f *File) error { _, err := f.Mini(); return err }},
+		{"MiniDebugInfo that is not an ELF file", noELF, func(f *File) error { _, err := f.Mini(); return err }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m.sections = []imageSection{tt.section}
+			b := m.bytes(t)
+			p := &purse{budget: 1 << 40}
+			f, err := OpenWith(bytes.NewReader(b), int64(len(b)), nil, Options{Take: p.take, Give: p.give})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := tt.ask(f); err == nil || errors.Is(err, ErrMemory) {
+				t.Errorf("got %v, want an error about the damage", err)
+			}
+			if held, most := p.held.Load(), p.most.Load(); held != 0 || f.Granted() != 0 || most < size {
+				t.Errorf("%d bytes are held, %d granted to the file, %d were; want none, none, and %d", held, f.Granted(), most, size)
+			}
+		})
+	}
+}

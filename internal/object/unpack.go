@@ -144,6 +144,9 @@ func (u *Unpacking) Keep() error {
 		u.Drop()
 		return nil
 	}
+	if !slices.ContainsFunc(u.jobs, func(j *unpacked) bool { return j.err == nil }) {
+		u.Drop() // for nothing
+	}
 	if u.arena != nil {
 		u.f.room.add(u.arena)
 	}
