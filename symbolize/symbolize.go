@@ -67,7 +67,7 @@ type Options struct {
 
 	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
 	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. In memory (tmpfs) an
-	// eighth of MaxMemory bounds them, and is taken from it.
+	// eighth of MaxMemory bounds them too, and the lower bound is subtracted from MaxMemory.
 	IndexDir    string
 	IndexBudget int64
 
@@ -252,7 +252,11 @@ func (s *Symbolizer) place() {
 	if o.SpillDir != "" && object.InMemory(o.SpillDir) {
 		o.spillInMemory, o.room.SpillDir = true, ""
 	}
-	if share := o.MaxMemory / 8; o.IndexDir != "" && (o.IndexBudget == 0 || o.IndexBudget > share) && object.InMemory(o.IndexDir) {
+	if o.IndexDir != "" && object.InMemory(o.IndexDir) {
+		share := o.MaxMemory / 8
+		if o.IndexBudget > 0 {
+			share = min(share, o.IndexBudget)
+		}
 		o.IndexBudget = share
 		o.MaxMemory -= share
 	}

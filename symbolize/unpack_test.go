@@ -210,11 +210,19 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	if got := s.Report(f.id, "").Fault; !strings.Contains(got, "nothing is inflated in "+dir+", which is in memory itself") {
 		t.Errorf("the report says %q", got)
 	}
-	if got, want := s.o.IndexBudget, int64(largeBytes/8); got != want {
-		t.Errorf("indexes may take %d bytes there, want %d", got, want)
-	}
-	if got, want := s.cache.memory.budget, int64(largeBytes/8*7); got != want {
-		t.Errorf("%d bytes are left for the rest, want %d", got, want)
+	for _, tt := range []struct{ budget, want int64 }{
+		{0, largeBytes / 8},
+		{1 << 40, largeBytes / 8},
+		{largeBytes / 8, largeBytes / 8},
+		{4096, 4096},
+	} {
+		s := open(t, Options{MaxMemory: largeBytes, IndexDir: dir, IndexBudget: tt.budget})
+		if got := s.o.IndexBudget; got != tt.want {
+			t.Errorf("with a budget of %d indexes may take %d bytes there, want %d", tt.budget, got, tt.want)
+		}
+		if got, want := s.cache.memory.budget, largeBytes-tt.want; got != want {
+			t.Errorf("with a budget of %d for indexes %d bytes are left for the rest, want %d", tt.budget, got, want)
+		}
 	}
 }
 
