@@ -15,6 +15,15 @@ func inMemory(disk *unix.Statfs_t) bool {
 	return false
 }
 
+// unnamed returns a new file in dir that never had a name, so that a killed process leaves nothing.
+// Only file systems without such files (NFS, some overlays) get one whose name was removed.
+func unnamed(dir string) (*os.File, error) {
+	if file, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE|unix.O_EXCL, 0o600); err == nil {
+		return file, nil
+	}
+	return removed(dir) // reports any other error
+}
+
 // allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, size)

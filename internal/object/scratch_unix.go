@@ -44,7 +44,7 @@ func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	if size > math.MaxInt64-spareDisk || size > math.MaxInt {
 		return nil, nil, unix.ENOSPC
 	}
-	file, err = os.CreateTemp(dir, ".symfilter-*")
+	file, err = unnamed(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,9 +54,6 @@ func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 			opened.Close()
 		}
 	}()
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, nil, err
-	}
 	var disk unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &disk); err != nil {
 		return nil, nil, fmt.Errorf("statfs: %w", err)
@@ -88,4 +85,18 @@ func fill(file *os.File, size int64) error {
 		size -= int64(n)
 	}
 	return nil
+}
+
+// removed returns a new file in dir whose name was removed. If the process is killed in between, the
+// name remains.
+func removed(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, ".symfilter-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
