@@ -108,20 +108,11 @@ func (s *symbols) spell(f *symbolize.Frame) string {
 }
 
 // demangled returns a name as Valgrind and GNU's tools show it.
-func demangled(link string) (shown string) {
-	if len(link) > 4<<10 {
-		return link
-	}
-	defer func() {
-		if recover() != nil { // a demangler is no place to end for
-			shown = link
-		}
-	}()
-	s, err := demangle.ToString(link, demangle.MaxLength(14)) // 16 KiB
-	if err != nil {
-		return link
-	}
-	return s
+func demangled(link string) string {
+	return demangle.Bounded(link, func(link string) (string, bool) {
+		s, err := demangle.ToString(link, demangle.MaxLength(demangle.MaxShown))
+		return s, err == nil
+	})
 }
 
 // entry returns the address that Callgrind gives a function as its name, where

@@ -142,20 +142,20 @@ func (s *nameShard) put(v name, budget int64) int64 {
 // transactional memory; it shows all that follows a C++ name's first dot in one pair of
 // parentheses. LLVM 19 is not followed in its mistakes about template parameters around generic
 // lambdas and in the types of template parameters.
-func demangled(s string) (shown string) {
-	mangled, dot := strings.CutPrefix(s, ".")
-	if len(s) > maxMangled || !looksMangled(mangled) {
+func demangled(s string) string {
+	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return s
 	}
-	defer func() {
-		if recover() != nil {
-			shown = s
-		}
-	}()
+	return demangle.Bounded(s, spellLLVM)
+}
+
+// spellLLVM is demangled without its bounds.
+func spellLLVM(s string) (shown string, ok bool) {
+	mangled, dot := strings.CutPrefix(s, ".")
 	if strings.HasPrefix(mangled, "_R") {
-		out, err := demangle.ToString(mangled, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
+		out, err := demangle.ToString(mangled, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
 		if err != nil {
-			return s
+			return "", false
 		}
 		shown = out
 	} else {
@@ -164,9 +164,9 @@ func demangled(s string) (shown string) {
 		}
 		tree, suffix := parse(mangled)
 		if tree == nil {
-			return s
+			return "", false
 		}
-		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(maxDemangled))
+		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
 		if strings.Contains(shown, "*(") || strings.Contains(shown, "operator<") {
 			shown = spacing.Replace(shown)
 		}
@@ -177,7 +177,7 @@ func demangled(s string) (shown string) {
 	if dot {
 		shown = "." + shown
 	}
-	return shown
+	return shown, true
 }
 
 // spacing puts blanks where LLVM does.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/demangle"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -143,7 +144,7 @@ func hostileNames(n int) map[string]string {
 // length. That no step of it costs more than it should is seen by what is allocated.
 func TestDemangleHostile(t *testing.T) {
 	const most = 3 << 20 // bytes allocated
-	for _, n := range []int{64, 512, 2048, maxMangled, maxMangled + 1, 300_000} {
+	for _, n := range []int{64, 512, 2048, demangle.MaxMangled, demangle.MaxMangled + 1, 300_000} {
 		for what, mangled := range hostileNames(n) {
 			var got string
 			if testing.AllocsPerRun(1, func() { got = demangled(mangled) }) > most/16 {
@@ -154,10 +155,10 @@ func TestDemangleHostile(t *testing.T) {
 			if allocated := fuzztest.Allocated() - before; allocated > most {
 				t.Errorf("%s, %d bytes: %d KiB were allocated, want at most %d", what, len(mangled), allocated>>10, most>>10)
 			}
-			if got != mangled && len(got) > 1<<maxDemangled+maxMangled {
+			if got != mangled && len(got) > 1<<demangle.MaxShown+demangle.MaxMangled {
 				t.Errorf("%s: %d bytes became %d", what, len(mangled), len(got))
 			}
-			if len(mangled) > maxMangled && got != mangled {
+			if len(mangled) > demangle.MaxMangled && got != mangled {
 				t.Errorf("%s: a name of %d bytes was demangled", what, len(mangled))
 			}
 		}
@@ -169,9 +170,9 @@ func TestDemangleHostile(t *testing.T) {
 func TestDistinctNamesAreShownDistinct(t *testing.T) {
 	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {
 		seen := map[string]int{}
-		for n := 1; len(unit)*n < maxMangled-8; n += 97 {
+		for n := 1; len(unit)*n < demangle.MaxMangled-8; n += 97 {
 			shown := demangled("_Z1f" + strings.Repeat(unit, n) + "i")
-			if before, ok := seen[shown]; ok && len(shown) < 1<<maxDemangled {
+			if before, ok := seen[shown]; ok && len(shown) < 1<<demangle.MaxShown {
 				t.Errorf("%s: %d and %d levels are both shown as %.40q…", what, before, n, shown)
 			}
 			seen[shown] = n
@@ -207,7 +208,7 @@ func FuzzDemangle(f *testing.F) {
 	for _, s := range []string{"_Z3foov", "_ZNSt6vectorIiSaIiEED2Ev", "_RNvC6_123foo3bar", "_RINvC1a1bTB9_B9_EE", "_Z1fI1AIiEEvT_", "___Z1fv_block_invoke", "._Z1fv.isra.0"} {
 		f.Add(s)
 	}
-	for _, n := range []int{40, 200, maxMangled} {
+	for _, n := range []int{40, 200, demangle.MaxMangled} {
 		for _, s := range hostileNames(n) {
 			f.Add(s)
 		}
@@ -216,10 +217,10 @@ func FuzzDemangle(f *testing.F) {
 		defer fuzztest.Watch(t, s)()
 		before := fuzztest.Allocated()
 		got := demangled(s)
-		if allocated := fuzztest.Allocated() - before; len(s) <= maxMangled && allocated > 8<<20 {
+		if allocated := fuzztest.Allocated() - before; len(s) <= demangle.MaxMangled && allocated > 8<<20 {
 			t.Errorf("%d bytes made it allocate %d MiB", len(s), allocated>>20)
 		}
-		if got != s && len(got) > 1<<maxDemangled+maxMangled {
+		if got != s && len(got) > 1<<demangle.MaxShown+demangle.MaxMangled {
 			t.Errorf("%d bytes became %d", len(s), len(got))
 		}
 	})

@@ -53,8 +53,6 @@ const (
 	maxAttempts   = 64       // attempts remembered for one build ID
 	maxSaid       = 512      // bytes of one remembered attempt
 	maxName       = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
-	maxMangled    = 4 << 10  // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
-	maxDemangled  = 14       // binary logarithm of the bytes taken from the demangler: back references double a name every few bytes
 	maxStrikes    = 2        // times that debug information may exceed a reader's bound before it is left alone
 	accountEvery  = 64       // lookups after which a file's footprint is taken, which walks over all its parsed units; and after the 1st, 2nd, 4th, 8th…
 	nameOverhead  = 128      // bytes a remembered name costs beside its text

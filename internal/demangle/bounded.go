@@ -1,0 +1,24 @@
+package demangle
+
+// Bounds of every name that is demangled.
+const (
+	MaxMangled = 4 << 10 // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
+	MaxShown   = 14      // for MaxLength: back references double a name every few bytes; at most 16 KiB
+)
+
+// Bounded returns show(name). It returns name if that is longer than MaxMangled, or if show reports
+// that it cannot be shown otherwise or panics: no name may end the program.
+func Bounded(name string, show func(name string) (string, bool)) (shown string) {
+	if len(name) > MaxMangled {
+		return name
+	}
+	defer func() {
+		if recover() != nil {
+			shown = name
+		}
+	}()
+	if s, ok := show(name); ok {
+		return s
+	}
+	return name
+}
