@@ -202,7 +202,7 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	d.opens.Add(1)
 	f, info, err := openRegular(path)
 	if err != nil {
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		if tooMany(err) {
 			d.tell()
 		}
 		return nil, nil, err
@@ -217,6 +217,18 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 func (d *disk) tell() {
 	if !d.tight.Swap(true) && d.full != nil {
 		d.full()
+	}
+}
+
+// tooMany reports whether err means that no more files may be open.
+func tooMany(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// rest closes the file if too many are open. The next use opens it again.
+func (h *handle) rest() {
+	if h.disk.crowded() {
+		h.Close()
 	}
 }
 

@@ -128,15 +128,18 @@ func (f *files) closed(id fileID, s *source) (record, bool) {
 	return record{}, false
 }
 
-// ignore records that c is older than s and is not read.
-func (f *files) ignore(s *source, c sibling) {
+// ignore records that c is older than s and is not read. It returns false if c cannot be opened
+// because too many files are open.
+func (f *files) ignore(s *source, c sibling) bool {
 	if f.same(c) {
-		return
+		return true
 	}
-	if g, err := s.f.disk.openGeneration(c.path); err == nil {
+	g, err := s.f.disk.openGeneration(c.path)
+	if err == nil {
 		f.leave(s, g)
 		g.close()
 	}
+	return !tooMany(err)
 }
 
 // prune removes the records of files that s has read and that are neither in there nor the file
@@ -168,19 +171,19 @@ func (s *source) gone(there []sibling, now *generation) (gone []mark) {
 }
 
 // ignoreSiblings records that the siblings of s that were last written before since are older than
-// s; all of them if since is zero. It returns false if they cannot be listed now.
+// s; all of them if since is zero. It returns false if they cannot be listed or opened now.
 func (s *source) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil {
 		return false
 	}
 	if beside != s.family || s.ignored.IsZero() || !s.ignored.Equal(since) {
-		s.family, s.ignored = beside, since
 		for _, c := range beside.all {
-			if since.IsZero() || c.mtime.Before(since) {
-				s.f.files.ignore(s, c)
+			if (since.IsZero() || c.mtime.Before(since)) && !s.f.files.ignore(s, c) {
+				return false
 			}
 		}
+		s.family, s.ignored = beside, since
 	}
 	return true
 }

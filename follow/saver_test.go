@@ -79,3 +79,42 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 		}
 	}
 }
+
+// A run that continues looks at all rotated files, though they may not be open at the same time:
+// one that it did not recognise would be printed as new.
+func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
+	const files, room = 40, 8
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	for i := range files {
+		write(t, fmt.Sprintf("%s.%d", path, i+1), fmt.Sprintf("old %d\n", i))
+	}
+	write(t, path, "older\n")
+	o := Options{Names: []string{path}, State: filepath.Join(dir, "state"), Start: End}
+	l := newLog()
+	r := begin(t, l, o)
+	r.until("it is open", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.out[path] != nil })
+	write(t, path, "one\n")
+	r.expect(path, "one\n")
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	o.Open = l.open
+	f := unstarted(t, o)
+	f.disk.room = room
+	f.saver.restore(f.sources[path])
+	_, all, err := f.sources[path].present()
+	if open := f.disk.open.Load(); err != nil || len(all) != files+1 || open > room+1 {
+		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(all), files+1, open, err, room+1)
+	}
+	closeAll(all)
+	turns(t, f, path)
+	rename(t, path, path+".0")
+	write(t, path, "two\n")
+	s := turns(t, f, path)
+	s.close()
+	f.saver.release()
+	if got := l.of(path); got != "one\ntwo\n" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -344,6 +344,7 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 			g.close()
 			continue
 		}
+		g.rest()
 		unseen = append(unseen, g)
 	}
 	return unseen

@@ -144,7 +144,7 @@ func (s *source) resume() (bool, error) {
 }
 
 // present opens the file that the name leads to, and its siblings, as they are at one moment. all
-// contains now.
+// contains now. The error is errLater if not all can be opened now.
 func (s *source) present() (now *generation, all []*generation, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -158,10 +158,17 @@ func (s *source) present() (now *generation, all []*generation, err error) {
 				all = append(all, now)
 			}
 			for _, c := range beside.all {
-				if g, err := s.f.disk.openGeneration(c.path); err == nil && (now == nil || g.id != now.id) {
-					all = append(all, g)
-				} else if err == nil {
+				g, err := s.f.disk.openGeneration(c.path)
+				switch {
+				case tooMany(err): // left out, it would be taken for a new file later
+					closeAll(all)
+					return nil, nil, errLater
+				case err != nil:
+				case now != nil && g.id == now.id:
 					g.close()
+				default:
+					g.rest()
+					all = append(all, g)
 				}
 			}
 			return now, all, err
