@@ -9,7 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
@@ -145,11 +148,11 @@ func parseJournal(data []byte, boot int64) (j journal, err error) {
 		for _, raw := range r.Files {
 			var s struct{ Path string }
 			if json.Unmarshal(raw, &s) == nil {
-				j.files[s.Path] = raw
+				j.files[decodePath(s.Path)] = raw
 			}
 		}
 		for _, path := range r.Gone {
-			delete(j.files, path)
+			delete(j.files, decodePath(path))
 		}
 		if r.Synced == 0 {
 			j.Time = r.Time
@@ -202,6 +205,44 @@ func appendRecord(dst []byte, c checkpoint) ([]byte, error) {
 	}
 	dst = append(append(dst, stateHead(body)...), '\n')
 	return append(append(dst, body...), '\n'), nil
+}
+
+// encodePath returns path for a record: JSON holds UTF-8 only, so a byte that is not part of a
+// character becomes a NUL, which no path has, and two hexadecimal digits.
+func encodePath(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	var b strings.Builder
+	for len(path) > 0 {
+		r, n := utf8.DecodeRuneInString(path)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, "\x00%02x", path[0])
+		} else {
+			b.WriteString(path[:n])
+		}
+		path = path[n:]
+	}
+	return b.String()
+}
+
+// decodePath returns the path that encodePath has encoded.
+func decodePath(text string) string {
+	parts := strings.Split(text, "\x00")
+	for i, p := range parts[1:] {
+		if c, err := strconv.ParseUint(p[:min(2, len(p))], 16, 8); err == nil {
+			parts[i+1] = string([]byte{byte(c)}) + p[min(2, len(p)):]
+		}
+	}
+	return strings.Join(parts, "")
+}
+
+// encodePaths encodes each of paths.
+func encodePaths(paths []string) (encoded []string) {
+	for _, p := range paths {
+		encoded = append(encoded, encodePath(p))
+	}
+	return encoded
 }
 
 // openState opens the state file. It follows no symbolic link, and refuses a file that another user

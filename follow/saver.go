@@ -127,12 +127,15 @@ func (w *saver) read() error {
 // read to its end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
-	w.known = j.Names
+	w.known = nil
+	for _, name := range j.Names {
+		w.known = append(w.known, decodePath(name))
+	}
 	w.since = j.Time.Add(-clockStep)
 	// the synced part is not known until the next sync
 	w.first, w.size, w.synced = j.first, j.size, -1
 	w.torn = j.torn
-	w.anew = !j.continues || !slices.Equal(j.Names, w.patterns) || grown(j.size/2, j.first)
+	w.anew = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
 	if j.damaged {
 		w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is damaged from byte %d on: what it says before that counts", w.path, j.size)})
 	}
@@ -141,6 +144,7 @@ func (w *saver) load(j journal) {
 		if json.Unmarshal(raw, &s) != nil {
 			continue
 		}
+		s.Path, s.Real = path, decodePath(s.Real)
 		w.loaded[path] = s
 		w.sources[path] = raw
 	}
@@ -222,7 +226,9 @@ func (w *saver) put(s savedSource, pos int64) {
 			s.Reading[i].Replay, s.Reading[i].Context = true, ""
 		}
 	}
-	raw, err := json.Marshal(s)
+	text := s
+	text.Path, text.Real = encodePath(s.Path), encodePath(s.Real)
+	raw, err := json.Marshal(text)
 	if err != nil {
 		return // strings and numbers always marshal
 	}
@@ -404,7 +410,7 @@ func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 
 // record returns a record with the entries in files.
 func (w *saver) record(files map[string]json.RawMessage) checkpoint {
-	c := checkpoint{Host: w.host, Time: time.Now(), Names: w.patterns}
+	c := checkpoint{Host: w.host, Time: time.Now(), Names: encodePaths(w.patterns)}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		c.Files = append(c.Files, files[path])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -116,5 +117,31 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f.saver.release()
 	if got := l.of(path); got != "one\ntwo\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Names that are not UTF-8 have a checkpoint too.
+func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
+	for _, name := range []string{"app\xff.log", "\xc3\xa9\xc3.log", "\ufffd.log"} {
+		if got := decodePath(encodePath(name)); got != name {
+			t.Errorf("%q becomes %q", name, got)
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		if f, err := os.Create(path); err != nil {
+			continue // not on this system
+		} else {
+			f.Close()
+		}
+		for _, given := range []string{path, filepath.Join(dir, "*.log")} {
+			o := Options{Names: []string{given}, State: filepath.Join(dir, "state")}
+			l := newLog()
+			write(t, path, "one\n")
+			want := strings.Repeat("one\n", int(mustSize(path)/4))
+			again(t, l, o, path, want)
+			write(t, path, "one\n")
+			again(t, l, o, path, want+"one\n")
+			os.Remove(o.State)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage)
 		c.Boot = w.boot()
 		for path := range changed {
 			if files[path] == nil {
-				c.Gone = append(c.Gone, path)
+				c.Gone = append(c.Gone, encodePath(path))
 			}
 		}
 		err := w.append(c)
