@@ -260,6 +260,8 @@ func (o *Options) check() error {
 		return errors.New("no Options.Open: nothing takes the lines")
 	case o.Interval < 0:
 		return fmt.Errorf("an interval of %v is less than nothing", o.Interval)
+	case o.RotateWait < 0:
+		return fmt.Errorf("a wait of %v for late lines is less than nothing", o.RotateWait)
 	case o.Workers < 0:
 		return fmt.Errorf("%d workers are less than none", o.Workers)
 	}
@@ -275,7 +277,7 @@ func (f *Follower) tell(e Event) {
 // interval returns the time between two looks without events.
 func (f *Follower) interval() time.Duration {
 	if f.o.Interval > 0 {
-		return f.o.Interval
+		return max(f.o.Interval, hurryShare) // a ticker needs a nanosecond at least
 	}
 	return pollInterval
 }

@@ -582,6 +582,12 @@ func TestPace(t *testing.T) {
 	}
 	p.printed(start, 1)
 	due(saveLatest)
+	for n, want := range map[int]time.Duration{0: saveDelay, 1: 2 * saveDelay, 2: 4 * saveDelay, 5: saveStalled, 1000: saveStalled} {
+		p = pacer{}
+		p.rest(start, n)
+		p.printed(start, 1)
+		due(want)
+	}
 	p = pacer{}
 	p.end(start, 0, true)
 	p.printed(start, 1)
@@ -592,11 +598,12 @@ func TestPace(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Names: []string{filepath.Join(t.TempDir(), "app.log")}, Open: newLog().open}
 	for want, change := range map[string]func(o *Options){
-		"no names of files to follow":              func(o *Options) { o.Names = nil },
-		"the name of a file to follow is empty":    func(o *Options) { o.Names = []string{"a", ""} },
-		"no Options.Open: nothing takes the lines": func(o *Options) { o.Open = nil },
-		"an interval of -1ns is less than nothing": func(o *Options) { o.Interval = -1 },
-		"-3 workers are less than none":            func(o *Options) { o.Workers = -3 },
+		"no names of files to follow":                        func(o *Options) { o.Names = nil },
+		"the name of a file to follow is empty":              func(o *Options) { o.Names = []string{"a", ""} },
+		"no Options.Open: nothing takes the lines":           func(o *Options) { o.Open = nil },
+		"an interval of -1ns is less than nothing":           func(o *Options) { o.Interval = -1 },
+		"a wait of -1ns for late lines is less than nothing": func(o *Options) { o.RotateWait = -1 },
+		"-3 workers are less than none":                      func(o *Options) { o.Workers = -3 },
 	} {
 		o := good
 		change(&o)

@@ -14,7 +14,9 @@ const (
 	saveWait   = 25 * time.Millisecond // longest wait of a checkpoint for sources that are printing
 	saveShare  = 50                    // checkpoints take at most 1/50 of the time
 	saveLatest = 10 * time.Second      // longest pause between two of them, whatever they cost
-	saveRetry  = time.Second           // pause after a checkpoint that could not be written
+	// longest pause between two looks at what a stalled reader of the output has taken
+	saveStalled = time.Second
+	saveRetry   = time.Second // pause after a checkpoint that could not be written
 	// longest burst of snapshots of one source: some 20, for an output that its reader has taken
 	// only in part
 	snapBurst    = time.Millisecond
@@ -68,6 +70,13 @@ func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	p.next = now.Add(pause)
 }
 
+// rest puts the next checkpoint off if the last ones, n in number, have made nothing valid.
+func (p *pacer) rest(now time.Time, n int) {
+	if at := now.Add(min(saveDelay<<min(n, 10), saveStalled)); n > 0 && at.After(p.next) {
+		p.next = at
+	}
+}
+
 // saving is the state of a run's checkpoints. It is used by the goroutine of Run only.
 type saving struct {
 	pace  pacer
@@ -77,6 +86,9 @@ type saving struct {
 	asked int              // number of snapshots still expected
 	cost  time.Duration    // of the snapshots taken so far
 	wrote chan wrote
+
+	taken   int64 // bytes of the output that its reader had taken at the last checkpoint
+	stalled int   // number of checkpoints since then that waited for it in vain
 
 	syncing  bool
 	nextSync time.Time
@@ -189,6 +201,12 @@ func (r *run) written(w wrote) {
 	if r.saver.waits() {
 		r.pace.printed(now, 0)
 	}
+	// what the reader of a pipe has not taken needs no look 20 times a second while it stalls
+	taken, only := r.saver.waitsForReader()
+	if r.stalled++; !only || taken != r.taken {
+		r.taken, r.stalled = taken, 0
+	}
+	r.pace.rest(now, r.stalled)
 	r.arm()
 }
 

@@ -308,6 +308,18 @@ func (w *saver) admit() (taken int64) {
 	return taken
 }
 
+// waitsForReader returns the number of bytes of the output that its reader has taken, and whether
+// all entries that are not written wait for it.
+func (w *saver) waitsForReader() (taken int64, only bool) {
+	if w.taken == nil {
+		return 0, false
+	}
+	taken = w.taken()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return taken, len(w.waiting) > 0 && len(w.changed) == 0
+}
+
 // waits reports whether some entries are not valid yet, or not written.
 func (w *saver) waits() bool {
 	w.mu.Lock()

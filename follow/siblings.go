@@ -178,7 +178,9 @@ func (s *source) discover(before predecessor) error {
 		if older := s.ahead; len(older) > 1 {
 			if i := slices.IndexFunc(older, func(a *generation) bool { return g != nil && a.id == g.id }); i >= 0 {
 				last := older[i] // the last file has the name, so it is the youngest
-				older = append(slices.Delete(older, i, i+1), last)[:len(older)-1]
+				copy(older[i:], older[i+1:])
+				older[len(older)-1] = last
+				older = older[:len(older)-1]
 			}
 			sortByAge(older, names(s.reading()), beside.all)
 		}
