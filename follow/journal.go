@@ -162,8 +162,9 @@ func parseJournal(data []byte, boot int64) (j journal, err error) {
 }
 
 // sameBoot reports whether two readings of the machine's start time are of the same start. If the
-// clock was set in between, one start looks like two: then lines are printed twice, and none is
-// lost.
+// clock was set in between, one start looks like two: then lines are printed twice. A machine without
+// a clock of its own may show two starts as one: then a power cut may lose lines that were printed
+// but not synced.
 func sameBoot(a, b int64) bool { return max(a-b, b-a) <= bootStep }
 
 // nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
