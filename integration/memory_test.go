@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -173,9 +174,27 @@ func packedLog(ids [][]byte) string {
 // A memoryRun is a run of the command whose memory is measured.
 type memoryRun struct {
 	cmd    *exec.Cmd
-	stderr bytes.Buffer
+	stderr lockedBuffer // read while the command writes to it
 	lines  chan string
 	group  string // of control; empty: none
+}
+
+// A lockedBuffer may be read while it is written to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // startInGroup starts the command, in a control group with that many bytes of memory if the system
