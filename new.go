@@ -10,10 +10,11 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// How long the lines of a pipe wait for debug files: a person watches it.
+// How long the lines of a pipe wait for debug files: a person watches it, and its producer is held
+// up meanwhile.
 const (
-	wait       = 2 * time.Second
-	waitMinute = 10 * time.Second // in any minute: the producer is held up
+	StreamWait          = 2 * time.Second  // for one build ID
+	StreamWaitPerMinute = 10 * time.Second // in any minute
 )
 
 // Options are those of [New]. The zero value resolves from the symbols of Symbols' zero value, and
@@ -30,7 +31,7 @@ func Defaults() Options {
 	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
 	return Options{
 		Symbols: Symbols{Servers: servers},
-		Filter:  filter.Options{Wait: wait, WaitPerMinute: waitMinute},
+		Filter:  filter.Options{Wait: StreamWait, WaitPerMinute: StreamWaitPerMinute},
 	}
 }
 

@@ -19,10 +19,8 @@ import (
 
 // How long the lines of an input may wait for debug files, unless --wait is given.
 const (
-	waitFile   = 90 * time.Second // for a file: nobody watches it being read
-	waitStream = 2 * time.Second  // for a pipe, which a person may watch
-	waitMinute = 10 * time.Second // in any minute of a pipe: longer waits hold its producer up
-	closeWait  = time.Second      // at the end, for work in the background
+	waitFile  = 90 * time.Second // for a file: nobody watches it being read
+	closeWait = time.Second      // at the end, for work in the background
 )
 
 const (
@@ -165,7 +163,7 @@ func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
 	case regular:
 		return waitFile, 0
 	}
-	return waitStream, waitMinute
+	return symfilter.StreamWait, symfilter.StreamWaitPerMinute
 }
 
 // passOn is the engine of --output=markup for a log of markup.
