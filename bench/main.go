@@ -5,9 +5,11 @@
 // cannot be measured.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-list]
+//	go run ./bench -base COMMAND [-n 5] [-only REGEXP]
 //	go run ./bench -agree 100000 [FILE...]
 //
-// The second form compares answers instead, for a number of random code addresses in each FILE, or
+// The second form compares with another build of symfilter, for example that of an older commit.
+// The third form compares answers instead, for a number of random code addresses in each FILE, or
 // in the big binaries.
 //
 // The binaries (a kernel and radosgw, from Debian's packages) and the logs made from them, about 4
@@ -97,15 +99,16 @@ func main() {
 	list := flag.Bool("list", false, "list the workloads")
 	// for logOf: writes one workload's log in another process
 	generate := flag.String("generate", "", "")
+	base := flag.String("base", "", "compare with this `command`, another build of symfilter, in every row")
 	addresses := flag.Int("agree", 0, "compare the answers for `N` random addresses of each file")
 	flag.Parse()
-	if err := bench(*runs, *only, *list, *generate, *addresses, flag.Args()); err != nil {
+	if err := bench(*runs, *only, *list, *generate, *base, *addresses, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(runs int, only string, list bool, generate string, addresses int, files []string) error {
+func bench(runs int, only string, list bool, generate, base string, addresses int, files []string) error {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -192,6 +195,11 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 		if w.commands != nil {
 			other.argv, mine.argv = w.commands(b, command, made)
 		}
+		if base != "" {
+			if other.argv, err = asBase(base, mine.argv, w, b, made); err != nil {
+				return err
+			}
+		}
 		measure := once
 		if w.piped {
 			measure = betweenPipes
@@ -210,6 +218,25 @@ func bench(runs int, only string, list bool, generate string, addresses int, fil
 			ratio(float64(got.peak), float64(ref.peak)), got.peak>>20, size, w.bar, seconds(ref.wall), seconds(ref.cpu), ref.peak>>20)
 	}
 	return out.Flush()
+}
+
+// asBase returns the command line mine for another build, which has a cache of its own, since
+// builds may differ in the format of indexes.
+func asBase(base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
+	env, argv := assignments(mine)
+	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)
+	for i, e := range env {
+		if strings.HasPrefix(e, "XDG_CACHE_HOME=") {
+			env[i] = "XDG_CACHE_HOME=" + filepath.Join(made, "base")
+		}
+	}
+	if w.indexed != "" {
+		index := append(slices.Clone(env), base, "index", "--again", "--quiet", b.bin(w.indexed))
+		if _, err := once(index, os.DevNull); err != nil {
+			return nil, err
+		}
+	}
+	return append(env, argv...), nil
 }
 
 // against returns the name of a contender for the table.
