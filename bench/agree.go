@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/symfilter/symfilter/buildid"
 )
 
 // maxShown is the number of differences printed for each file.
@@ -97,16 +95,7 @@ func randomLog(dir, file string, n int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
-	id, err := buildid.Read(r, info.Size())
+	id, err := buildID(file)
 	if err != nil {
 		return nil, err
 	}
@@ -114,11 +103,7 @@ func randomLog(dir, file string, n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	place := filepath.Join(dir, ".build-id", id.String()[:2], id.String()[2:]+".debug")
-	if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
-		return nil, err
-	}
-	if err := os.Symlink(target, place); err != nil {
+	if err := link(dir, target); err != nil {
 		return nil, err
 	}
 

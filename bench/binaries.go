@@ -3,8 +3,6 @@
 package main
 
 import (
-	"debug/elf"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
 )
 
 // The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
@@ -109,59 +109,40 @@ llvm-objcopy-19 --decompress-debug-sections ../bins/rgw.z.debug ../bins/rgw.debu
 	}
 	for tree, names := range map[string][]string{plainTree: {vmlinux, radosgw}, zlibTree: {zlibbed}} {
 		for _, name := range names {
-			if err := b.link(tree, name); err != nil {
-				return err
+			if err := link(b.tree(tree), b.bin(name)); err != nil && !errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}
 	return nil
 }
 
-// link puts a binary into a debug tree.
-func (b *binaries) link(tree, name string) error {
-	f, err := elf.Open(b.bin(name))
+// link puts a link to file, an absolute path, into a debug tree.
+func link(tree, file string) error {
+	id, err := buildID(file)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	id, err := buildID(f)
+	name, err := inTree(tree, id)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	dir := filepath.Join(b.tree(tree), ".build-id", id[:2])
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	err = os.Symlink(b.bin(name), filepath.Join(dir, id[2:]+".debug"))
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
+	return os.Symlink(file, name)
 }
 
-// buildID returns the GNU build ID of f in hex.
-func buildID(f *elf.File) (string, error) {
-	const ntGNUBuildID = 3
-	for _, s := range f.Sections {
-		if s.Type != elf.SHT_NOTE {
-			continue
-		}
-		notes, err := s.Data()
-		if err != nil {
-			return "", err
-		}
-		for len(notes) >= 12 {
-			name, desc, kind := f.ByteOrder.Uint32(notes), f.ByteOrder.Uint32(notes[4:]), f.ByteOrder.Uint32(notes[8:])
-			at := 12 + uint64(name+3)&^3
-			end := at + uint64(desc+3)&^3
-			if end > uint64(len(notes)) {
-				break
-			}
-			if kind == ntGNUBuildID && desc >= 2 && string(notes[12:12+min(name, 4)]) == "GNU\x00" {
-				return hex.EncodeToString(notes[at : at+uint64(desc)]), nil
-			}
-			notes = notes[end:]
-		}
+// inTree returns the name of a build ID's debug file in a tree, and makes the folder for it.
+func inTree(tree, id string) (string, error) {
+	dir := filepath.Join(tree, ".build-id", id[:2])
+	return filepath.Join(dir, id[2:]+".debug"), os.MkdirAll(dir, 0o755)
+}
+
+// buildID returns the build ID of a file in hex.
+func buildID(path string) (string, error) {
+	f, err := buildid.OpenRegular(path, "")
+	if err != nil {
+		return "", err
 	}
-	return "", errors.New("no build ID")
+	defer f.Close()
+	id, err := buildid.Read(f, f.Size())
+	return id.String(), err
 }

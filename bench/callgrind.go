@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -37,11 +36,10 @@ func profile(size int64) func(b *binaries, path string) error {
 		if !ok {
 			return errors.New("a profile of Callgrind without a part")
 		}
-		return create(path, func(w *bufio.Writer) {
-			w.Write(head)
-			for i, written := 1, int64(0); written < size; i++ {
-				n, _ := fmt.Fprintf(w, "part: %d\n%s\n", i, body)
-				written += int64(n)
+		return create(path, func(w *logWriter) {
+			w.printf("%s", head)
+			for i := 1; w.size < size; i++ {
+				w.printf("part: %d\n%s\n", i, body)
 			}
 		})
 	}

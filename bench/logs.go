@@ -17,14 +17,25 @@ const loadedAt = 0x7f00_0000_0000
 // depth is the number of frames in a backtrace.
 const depth = 16
 
+// logWriter writes a log, and counts its bytes. Flush returns the first error.
+type logWriter struct {
+	*bufio.Writer
+	size int64
+}
+
+func (w *logWriter) printf(format string, args ...any) {
+	n, _ := fmt.Fprintf(w, format, args...)
+	w.size += int64(n)
+}
+
 // create writes a log by calling f. The file appears under its name only when it is complete.
-func create(path string, f func(w *bufio.Writer)) error {
+func create(path string, f func(w *logWriter)) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	w := bufio.NewWriterSize(tmp, 1<<20)
+	w := &logWriter{Writer: bufio.NewWriterSize(tmp, 1<<20)}
 	f(w)
 	if err := w.Flush(); err != nil {
 		return err
@@ -43,7 +54,7 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 		if err != nil {
 			return err
 		}
-		return create(path, func(w *bufio.Writer) {
+		return create(path, func(w *logWriter) {
 			c.context(w)
 			for i := range n {
 				c.frame(w, i)
@@ -59,14 +70,14 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 		if err != nil {
 			return err
 		}
-		return create(path, func(w *bufio.Writer) {
+		return create(path, func(w *logWriter) {
 			c.context(w)
-			for i, written := 0, int64(0); written < size; {
+			for i := 0; w.size < size; {
 				if c.rand.IntN(100) < percent {
-					written += int64(c.frame(w, i))
+					c.frame(w, i)
 					i++
 				} else {
-					written += int64(plainLine(w, c.rand))
+					plainLine(w, c.rand)
 				}
 			}
 		})
@@ -77,9 +88,9 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 func plain(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(1, 1))
-		return create(path, func(w *bufio.Writer) {
-			for written := int64(0); written < size; {
-				written += int64(plainLine(w, r))
+		return create(path, func(w *logWriter) {
+			for w.size < size {
+				plainLine(w, r)
 			}
 		})
 	}
@@ -88,15 +99,13 @@ func plain(size int64) func(b *binaries, path string) error {
 var nouns = []string{"request", "session", "shard", "lease", "replica", "upload", "segment", "token", "snapshot", "watcher"}
 var verbs = []string{"accepted", "expired", "retried", "moved to", "rejected by", "waiting for", "merged into", "dropped from"}
 
-func plainLine(w *bufio.Writer, r *rand.Rand) int {
-	n, _ := fmt.Fprintf(w, "2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
+func plainLine(w *logWriter, r *rand.Rand) {
+	w.printf("2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
 		r.IntN(40), 1000+r.IntN(9000), nouns[r.IntN(len(nouns))], r.Uint32(), verbs[r.IntN(len(verbs))], nouns[r.IntN(len(nouns))], r.IntN(100))
 	for range r.IntN(4) {
-		m, _ := fmt.Fprintf(w, ", %s {\"ms\":%d,\"try\":%d}", nouns[r.IntN(len(nouns))], r.IntN(5000), r.IntN(9))
-		n += m
+		w.printf(", %s {\"ms\":%d,\"try\":%d}", nouns[r.IntN(len(nouns))], r.IntN(5000), r.IntN(9))
 	}
-	w.WriteByte('\n')
-	return n + 1
+	w.printf("\n")
 }
 
 // code holds the functions of a binary, and a source of addresses in them that is the same in every
@@ -116,7 +125,7 @@ func readCode(path string, distinct int) (*code, error) {
 		return nil, err
 	}
 	defer f.Close()
-	id, err := buildID(f)
+	id, err := buildID(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -150,11 +159,11 @@ func (c *code) fresh() uint64 {
 	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)
 }
 
-func (c *code) context(w *bufio.Writer) {
-	fmt.Fprintf(w, "{{{reset}}}\n{{{module:0:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:0:rx:%#x}}}\n", c.module, c.id, c.base+c.low, c.high-c.low, c.low)
+func (c *code) context(w *logWriter) {
+	w.printf("{{{reset}}}\n{{{module:0:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:0:rx:%#x}}}\n", c.module, c.id, c.base+c.low, c.high-c.low, c.low)
 }
 
-func (c *code) frame(w *bufio.Writer, i int) int {
+func (c *code) frame(w *logWriter, i int) {
 	var addr uint64
 	if len(c.chosen) > 0 {
 		addr = c.chosen[c.rand.IntN(len(c.chosen))]
@@ -165,6 +174,5 @@ func (c *code) frame(w *bufio.Writer, i int) int {
 	if i%depth == 0 {
 		kind = "pc"
 	}
-	n, _ := fmt.Fprintf(w, "{{{bt:%d:%#x:%s}}}\n", i%depth, addr, kind)
-	return n
+	w.printf("{{{bt:%d:%#x:%s}}}\n", i%depth, addr, kind)
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
@@ -43,15 +42,15 @@ func manyModules(n, frames int) func(b *binaries, path string) error {
 		if out, err := exec.Command("gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", built, source).CombinedOutput(); err != nil {
 			return fmt.Errorf("gcc: %w\n%s", err, out)
 		}
+		id, err := buildID(built)
+		if err != nil {
+			return err
+		}
 		f, err := elf.Open(built)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		id, err := buildID(f)
-		if err != nil {
-			return err
-		}
 		text := f.Section(".text")
 		data, err := os.ReadFile(built)
 		if err != nil {
@@ -64,24 +63,23 @@ func manyModules(n, frames int) func(b *binaries, path string) error {
 			return hex.EncodeToString(raw)
 		}
 		for i := range n {
-			name := idOf(i)
-			copy(data[at:], raw)
-			dir := filepath.Join(b.tree(modulesTree), ".build-id", name[:2])
-			if err := os.MkdirAll(dir, 0o755); err != nil {
+			name, err := inTree(b.tree(modulesTree), idOf(i))
+			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(filepath.Join(dir, name[2:]+".debug"), data, 0o644); err != nil {
+			copy(data[at:], raw)
+			if err := os.WriteFile(name, data, 0o644); err != nil {
 				return err
 			}
 		}
-		return create(path, func(w *bufio.Writer) {
+		return create(path, func(w *logWriter) {
 			r := rand.New(rand.NewPCG(9, 9))
 			base := func(i int) uint64 { return loadedAt + uint64(i)<<20 }
 			for i := range n {
-				fmt.Fprintf(w, "{{{module:%d:lib%d.so:elf:%s}}}\n{{{mmap:%#x:0x10000:load:%d:rx:0}}}\n", i, i, idOf(i), base(i), i)
+				w.printf("{{{module:%d:lib%d.so:elf:%s}}}\n{{{mmap:%#x:0x10000:load:%d:rx:0}}}\n", i, i, idOf(i), base(i), i)
 			}
 			for i := range frames {
-				fmt.Fprintf(w, "{{{bt:%d:%#x:pc}}}\n", i%depth, base(r.IntN(n))+text.Addr+r.Uint64N(text.Size))
+				w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, base(r.IntN(n))+text.Addr+r.Uint64N(text.Size))
 			}
 		})
 	}

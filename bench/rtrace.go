@@ -3,11 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"debug/elf"
 	"errors"
-	"fmt"
-	"path/filepath"
 )
 
 // countAddresses reads a report of sp-rtrace as its own scripts do: line by line, to count the
@@ -18,12 +15,7 @@ var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) pri
 // callers at distinct places in a library.
 func trace(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
-		names, err := filepath.Glob(reported)
-		if err != nil || len(names) == 0 {
-			return fmt.Errorf("no %s, %v", reported, err)
-		}
-		name := names[0]
-		calls, err := callsIn(name, distinct)
+		name, calls, err := reportedCalls(distinct)
 		if err != nil {
 			return err
 		}
@@ -31,23 +23,20 @@ func trace(size int64, distinct int) func(b *binaries, path string) error {
 		if err != nil {
 			return err
 		}
-		return create(path, func(w *bufio.Writer) {
-			n, _ := fmt.Fprintf(w, "version=2.0, arch=x86_64, timestamp=2011.6.16 15:49:48, process=/bin/prog, pid=312, backtrace depth=%d, origin=sp-rtrace 1.6, \n"+
+		return create(path, func(w *logWriter) {
+			w.printf("version=2.0, arch=x86_64, timestamp=2011.6.16 15:49:48, process=/bin/prog, pid=312, backtrace depth=%d, origin=sp-rtrace 1.6, \n"+
 				"<1> : memory (memory allocation in heap)\n: %s => %#x-%#x\n", depth, name, from, to)
-			for i, written := 0, int64(n); written < size; i++ {
+			for i := 0; w.size < size; i++ {
 				block := 0x55d0_0000_0000 + uint64(i/2%4096)*64
 				if i%2 == 0 {
-					n, _ = fmt.Fprintf(w, "%d. [14:54:%02d.%03d] malloc(%d) = %#x\n", i+1, i/1000%60, i%1000, i%100+1, block)
+					w.printf("%d. [14:54:%02d.%03d] malloc(%d) = %#x\n", i+1, i/1000%60, i%1000, i%100+1, block)
 				} else {
-					n, _ = fmt.Fprintf(w, "%d. [14:54:%02d.%03d] free(%#x)\n", i+1, i/1000%60, i%1000, block)
+					w.printf("%d. [14:54:%02d.%03d] free(%#x)\n", i+1, i/1000%60, i%1000, block)
 				}
-				written += int64(n)
 				for j := range depth {
-					n, _ := fmt.Fprintf(w, "\t%#x\n", calls[(i*7+j)%len(calls)]+bias)
-					written += int64(n)
+					w.printf("\t%#x\n", calls[(i*7+j)%len(calls)]+bias)
 				}
-				w.WriteByte('\n')
-				written++
+				w.printf("\n")
 			}
 		})
 	}

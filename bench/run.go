@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -33,7 +34,7 @@ func (c *contender) median() cost {
 		for i, r := range c.runs {
 			all[i] = of(r)
 		}
-		slices.SortFunc(all, cmp.Compare)
+		slices.Sort(all)
 		return all[len(all)/2]
 	}
 	return cost{
@@ -62,7 +63,8 @@ func interleave(runs int, log string, measure func(argv []string, log string) (c
 
 // start starts a process without a network, and with an empty cache of its own, so that it finds no
 // index of an earlier run.
-func start(argv []string, stdin, stdout *os.File) (cmd *exec.Cmd, cleanup func(), err error) {
+// A nil stdout is the null device.
+func start(argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
 		return nil, nil, err
@@ -99,13 +101,8 @@ func once(argv []string, log string) (cost, error) {
 		return cost{}, err
 	}
 	defer in.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return cost{}, err
-	}
-	defer null.Close()
 	begin := time.Now()
-	cmd, cleanup, err := start(argv, in, null)
+	cmd, cleanup, err := start(argv, in, nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -128,11 +125,6 @@ func betweenPipes(argv []string, log string) (cost, error) {
 		return cost{}, err
 	}
 	defer in.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return cost{}, err
-	}
-	defer null.Close()
 	var ends []*os.File
 	closeEnds := func() {
 		for _, f := range ends {
@@ -153,9 +145,10 @@ func betweenPipes(argv []string, log string) (cost, error) {
 	}
 	begin := time.Now()
 	stages := []struct {
-		argv    []string
-		in, out *os.File
-	}{{[]string{"cat"}, in, ends[1]}, {argv, ends[0], ends[3]}, {[]string{"cat"}, ends[2], null}}
+		argv []string
+		in   *os.File
+		out  io.Writer
+	}{{[]string{"cat"}, in, ends[1]}, {argv, ends[0], ends[3]}, {[]string{"cat"}, ends[2], nil}}
 	var running []*exec.Cmd
 	for _, s := range stages {
 		cmd, cleanup, startErr := start(s.argv, s.in, s.out)
@@ -168,9 +161,7 @@ func betweenPipes(argv []string, log string) (cost, error) {
 	}
 	closeEnds()
 	for _, cmd := range running {
-		if waitErr := cmd.Wait(); waitErr != nil && err == nil {
-			err = waitErr
-		}
+		err = cmp.Or(err, cmd.Wait())
 	}
 	if err != nil {
 		return cost{}, err

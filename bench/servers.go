@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -54,26 +53,21 @@ func (b *binaries) serve() (string, error) {
 
 // library returns the build ID of a file and the address of its function work.
 func library(file string) (id string, work uint64, err error) {
+	if id, err = buildID(file); err != nil {
+		return "", 0, err
+	}
 	f, err := elf.Open(file)
 	if err != nil {
 		return "", 0, err
 	}
 	defer f.Close()
-	note := f.Section(".note.gnu.build-id")
-	if note == nil {
-		return "", 0, fmt.Errorf("%s has no build ID", file)
-	}
-	desc, err := note.Data()
-	if err != nil || len(desc) < 16 {
-		return "", 0, fmt.Errorf("%s: build ID of %d bytes: %v", file, len(desc), err)
-	}
 	symbols, err := f.Symbols()
 	if err != nil {
 		return "", 0, err
 	}
 	for _, s := range symbols {
 		if s.Name == "work" {
-			return hex.EncodeToString(desc[16:]), s.Value, nil
+			return id, s.Value, nil
 		}
 	}
 	return "", 0, fmt.Errorf("%s has no function work", file)

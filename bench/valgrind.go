@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -22,33 +21,35 @@ const reported = "/usr/lib/*/libLLVM.so.19.1"
 // distinct places in a library.
 func report(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
-		names, err := filepath.Glob(reported)
-		if err != nil || len(names) == 0 {
-			return fmt.Errorf("no %s, %v", reported, err)
-		}
-		name := names[0]
-		calls, err := callsIn(name, distinct)
+		name, calls, err := reportedCalls(distinct)
 		if err != nil {
 			return err
 		}
 		const bias = 0x4852000
-		return create(path, func(w *bufio.Writer) {
-			n, _ := fmt.Fprintf(w, "<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n\n"+
+		return create(path, func(w *logWriter) {
+			w.printf("<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n\n" +
 				"<pid>7</pid>\n<ppid>1</ppid>\n<tool>memcheck</tool>\n\n<args>\n  <argv>\n    <exe>/bin/prog</exe>\n  </argv>\n</args>\n\n")
-			for i, written := 0, int64(n); written < size; i++ {
-				n, _ := fmt.Fprintf(w, "<error>\n  <unique>%#x</unique>\n  <tid>1</tid>\n  <kind>Leak_DefinitelyLost</kind>\n  <xwhat>\n    <text>%d bytes in 1 blocks are definitely lost in loss record 1 of 2</text>\n"+
+			for i := 0; w.size < size; i++ {
+				w.printf("<error>\n  <unique>%#x</unique>\n  <tid>1</tid>\n  <kind>Leak_DefinitelyLost</kind>\n  <xwhat>\n    <text>%d bytes in 1 blocks are definitely lost in loss record 1 of 2</text>\n"+
 					"    <leakedbytes>%[2]d</leakedbytes>\n    <leakedblocks>1</leakedblocks>\n  </xwhat>\n  <stack>\n    <frame>\n      <ip>0x48417B4</ip>\n      <obj>/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so</obj>\n      <fn>malloc</fn>\n    </frame>\n", i, i+1)
-				written += int64(n)
 				for j := range depth {
-					n, _ := fmt.Fprintf(w, "    <frame>\n      <ip>%#X</ip>\n      <obj>%s</obj>\n    </frame>\n", calls[(i*7+j)%len(calls)]+bias-1, name)
-					written += int64(n)
+					w.printf("    <frame>\n      <ip>%#X</ip>\n      <obj>%s</obj>\n    </frame>\n", calls[(i*7+j)%len(calls)]+bias-1, name)
 				}
-				n, _ = w.WriteString("  </stack>\n</error>\n\n")
-				written += int64(n)
+				w.printf("  </stack>\n</error>\n\n")
 			}
-			w.WriteString("</valgrindoutput>\n")
+			w.printf("</valgrindoutput>\n")
 		})
 	}
+}
+
+// reportedCalls returns the path of the library reported, and callers at n distinct places in it.
+func reportedCalls(n int) (path string, calls []uint64, err error) {
+	paths, err := filepath.Glob(reported)
+	if err != nil || len(paths) == 0 {
+		return "", nil, fmt.Errorf("no %s, %v", reported, err)
+	}
+	calls, err = callsIn(paths[0], n)
+	return paths[0], calls, err
 }
 
 // callsIn returns the addresses after n direct calls in an x86-64 file, spread over its code.
