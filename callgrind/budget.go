@@ -21,7 +21,7 @@ type allotment struct {
 // use.
 func (s *allotment) takeName(n int) bool {
 	cost := int64(n + nameCost)
-	if s.names+cost > s.Of.Most()/3 || !s.Take(cost, 0) {
+	if s.names+cost > s.Budget.Most()/3 || !s.Take(cost, 0) {
 		return false
 	}
 	s.names += cost

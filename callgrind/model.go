@@ -155,9 +155,9 @@ func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
 	}
-	if !m.hasRoom(s.keyCost(), m.r.share.Of.Most()/8) || len(s.keys) >= math.MaxInt32 {
+	if !m.hasRoom(s.keyCost(), m.r.share.Budget.Most()/8) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.Of.Most()>>20)
+		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.Budget.Most()>>20)
 	}
 	return m.full
 }

@@ -12,16 +12,16 @@ import (
 type Asker struct {
 	o        *Options
 	patience Patience
-	expired  context.Context // asks without waiting
+	expired  context.Context // already ended: for lookups that must not wait
 }
 
 // An Answer is what the symbolizer knows of an address.
 type Answer struct {
 	Frames  []symbolize.Frame // innermost first; none if no symbol covers the address
-	Err     error             // why there are no frames; nil if none are known to be there
+	Err     error             // why there are no frames; nil if the file has none for the address
 	Pending bool              // the debug file is still being looked for
-	Kept    bool              // the Answer may be kept, until Until if that is set
-	Until   time.Time         // the Frames may get better after it; zero if they are final
+	Kept    bool              // callers may cache the Answer, at most until Until if that is set
+	Until   time.Time         // a later lookup may give better Frames; zero if they are final
 }
 
 // NewAsker returns an Asker with the Options of a report.
@@ -31,7 +31,8 @@ func NewAsker(o *Options) *Asker {
 	return &Asker{o: o, expired: ctx, patience: Patience{Symbolizer: o.Symbolizer, Wait: o.Wait, Context: o.Context}}
 }
 
-// Prefetch starts to look for the debug file of f, once; the patience with it counts from then.
+// Prefetch starts the search for the debug file of f at its first call. The time that may be spent
+// waiting for that file counts from then.
 func (a *Asker) Prefetch(f *Object) {
 	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
 		return
@@ -40,7 +41,7 @@ func (a *Asker) Prefetch(f *Object) {
 	a.o.Symbolizer.Prefetch(f.ID, f.Path)
 }
 
-// AtOnce is Frames without waiting.
+// AtOnce returns the same as Frames, but never waits.
 func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -49,9 +50,9 @@ func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	return newAnswer(frames, err)
 }
 
-// Frames appends the frames at the module-relative address rel of f to dst. While the debug file is
-// being looked for it waits, as long as the patience lasts; after that the answer is what the
-// symbols of a file at hand say, or ErrPending. The frames are valid until dst is used again.
+// Frames appends the frames at the module-relative address rel of f to dst. It waits while the
+// debug file is being looked for, at most as long as the Patience allows. After that the Answer
+// holds the symbols of a file at hand, or ErrPending. The frames are valid until dst is reused.
 func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -67,7 +68,8 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
-// The error is nil, or why there is no final answer; a Variable without a name is none.
+// If there is none, the Variable has no name. The error is nil, or the reason why the answer is not
+// final.
 func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return v, f.Err
@@ -80,8 +82,8 @@ func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error
 	return v, err
 }
 
-// await calls ask without waiting, and again with the time that is left for f if f's debug file is
-// still being looked for.
+// await calls ask with a context that has ended, and, if f's debug file is still being looked for,
+// once more with the time that remains for f.
 func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context) error) {
 	a.Prefetch(f)
 	if !errors.Is(ask(a.expired), symbolize.ErrPending) {
@@ -94,7 +96,7 @@ func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context)
 func newAnswer(frames []symbolize.Frame, err error) Answer {
 	got := Answer{Frames: frames, Err: err, Kept: err == nil, Pending: errors.Is(err, symbolize.ErrPending)}
 	if len(frames) > 0 && got.Pending {
-		got.Err = nil // of a file without debug information: the best there is for now
+		got.Err = nil // these frames of a file without debug information are the best so far
 	}
 	for i := range frames {
 		if t := frames[i].Until; !t.IsZero() && (got.Until.IsZero() || t.Before(got.Until)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// hangs is a finder that never answers, as a server that hangs.
+// hangs is a finder that never answers, like a server that hangs.
 type hangs struct{}
 
 func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -22,7 +22,7 @@ func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt))
 	return nil, ctx.Err()
 }
 
-// builds are object files with different build IDs.
+// builds returns the names of n object files with different build IDs.
 func builds(t *testing.T, n int) (names []string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join("..", "symbolize", "testdata", "arch", "*.elf"))
@@ -42,8 +42,8 @@ func builds(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// A server that hangs holds a report up once, however many objects wait for it, whether the report
-// names them at once or one after the other.
+// A server that hangs delays a report once, however many objects wait for it. The report may name
+// them all at the beginning or one after the other.
 func TestAReportWaitsOnce(t *testing.T) {
 	const wait = 2 * time.Second
 	for _, n := range []int{1, 2, 3, 6} {
@@ -80,7 +80,7 @@ func TestAReportWaitsOnce(t *testing.T) {
 	}
 }
 
-// What a report names becomes an object or a reason.
+// Each name in a report leads to an object file or to a reason why there is none.
 func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -123,7 +123,7 @@ func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	}
 }
 
-// Frames without a name are counted by the file that they are in.
+// Frames without a name are counted by the path of their object file.
 func TestMissingCountsByPath(t *testing.T) {
 	var m Missing
 	f := &Object{Path: "/lib/a.so"}

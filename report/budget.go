@@ -5,43 +5,44 @@ import (
 	"sync/atomic"
 )
 
-// DefaultMaxMemory is the heap, in bytes, that the reader of a report takes at most if it has no
-// Budget: as much as the symbolizer's default.
+// DefaultMaxMemory is the limit, in bytes, of the heap of a reader whose report has no Budget. It
+// equals the symbolizer's default.
 const DefaultMaxMemory = 512 << 20
 
 // ledgerStep is how many bytes a Budget takes from its Ledger at a time, so that a table of small
 // entries does not ask for each.
 const ledgerStep = 1 << 20
 
-// A Ledger grants memory out of a budget that others share. [symbolize.Symbolizer] is one: what
-// reports take and what debug files take is then --max-memory together.
+// A Ledger grants memory from a budget that others share. [symbolize.Symbolizer] is one: memory for
+// reports and for debug files then comes from --max-memory. Its methods may be called from several
+// goroutines at once.
 type Ledger interface {
 	Take(n int64) bool // reports whether n more bytes are granted
-	Give(n int64)      // takes n granted bytes back
+	Give(n int64)      // returns n granted bytes to the ledger
 }
 
-// A Budget is the heap that reports may take together. Reports on different goroutines may share
-// one.
+// A Budget limits the heap that several reports take together. Reports on different goroutines may
+// share one.
 type Budget struct {
 	most   int64 // bytes
 	ledger Ledger
 	used   atomic.Int64
 
 	mu      sync.Mutex
-	granted atomic.Int64 // by the ledger
+	granted atomic.Int64 // bytes that the ledger has granted
 }
 
-// NewBudget returns a Budget of so many bytes, which also must be granted by the ledger, if that is
-// not nil.
+// NewBudget returns a Budget of the given size in bytes. If ledger is not nil, it must grant each
+// byte as well.
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
-// Most returns the bytes of the Budget.
+// Most returns the size of the Budget, in bytes.
 func (b *Budget) Most() int64 { return b.most }
 
-// Used returns the bytes that are taken.
+// Used returns the bytes that Shares have taken.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// covers reports whether the ledger grants used bytes.
+// covers reports whether the ledger has granted, or now grants, used bytes.
 func (b *Budget) covers(used int64) bool {
 	if b.ledger == nil || used <= b.granted.Load() {
 		return true
@@ -61,7 +62,7 @@ func (b *Budget) covers(used int64) bool {
 	return false
 }
 
-// give takes n bytes back, and returns to the ledger what is no longer needed of it.
+// give returns n bytes to the Budget, and to the ledger the steps that are no longer needed.
 func (b *Budget) give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {
@@ -75,46 +76,47 @@ func (b *Budget) give(n int64) {
 	}
 }
 
-// A Share is what one report has taken of a Budget. One goroutine at a time uses it.
+// A Share is the part of a Budget that one report has taken. One goroutine at a time may use it.
 type Share struct {
-	Of    *Budget // not nil
-	taken int64
+	Budget *Budget // not nil
+	taken  int64
 }
 
-// NewShare returns an empty Share of b; nil is a Budget of DefaultMaxMemory for this report alone.
+// NewShare returns an empty Share of b. If b is nil, the Share has a Budget of DefaultMaxMemory for
+// this report alone.
 func NewShare(b *Budget) Share {
 	if b == nil {
 		b = NewBudget(DefaultMaxMemory, nil)
 	}
-	return Share{Of: b}
+	return Share{Budget: b}
 }
 
-// Taken returns the bytes of the Share.
+// Taken returns the size of the Share, in bytes.
 func (s *Share) Taken() int64 { return s.taken }
 
-// Take reports whether n more bytes fit the Budget and leave spare bytes of it, and takes them if
-// they do.
+// Take adds n bytes to the Share, and reports true, if the Budget has them and keeps spare bytes
+// after that.
 func (s *Share) Take(n, spare int64) bool {
-	used := s.Of.used.Add(n)
-	if used > s.Of.most-spare || !s.Of.covers(used) {
-		s.Of.used.Add(-n)
+	used := s.Budget.used.Add(n)
+	if used > s.Budget.most-spare || !s.Budget.covers(used) {
+		s.Budget.used.Add(-n)
 		return false
 	}
 	s.taken += n
 	return true
 }
 
-// Reserve makes the Share at least n bytes, and reports whether that was possible. It grows by a
-// step at a time.
+// Reserve grows the Share to at least n bytes, in large steps, and reports whether the Budget
+// allowed it.
 func (s *Share) Reserve(n int64) bool {
 	missing := n - s.taken
-	return missing <= 0 || s.Take(max(missing, min(ledgerStep, s.Of.most/64)), 0) || s.Take(missing, 0)
+	return missing <= 0 || s.Take(max(missing, min(ledgerStep, s.Budget.most/64)), 0) || s.Take(missing, 0)
 }
 
-// Release gives all of it back.
+// Release returns all bytes of the Share to the Budget.
 func (s *Share) Release() {
 	if s.taken > 0 {
-		s.Of.give(s.taken)
+		s.Budget.give(s.taken)
 		s.taken = 0
 	}
 }

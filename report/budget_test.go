@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// ledger is a Ledger of some bytes that notes the most that were out.
+// ledger is a Ledger that grants up to a number of bytes, and records the most that were granted at
+// a time.
 type ledger struct {
 	mu         sync.Mutex
 	left, out  int64
@@ -30,13 +31,13 @@ func (l *ledger) Give(n int64) {
 	l.left, l.out = l.left+n, l.out-n
 }
 
-// Shares of one Budget take no more than the Budget and its ledger have, ask the ledger seldom, and
-// give everything back.
+// Shares of one Budget take no more than the Budget and its ledger have. They ask the ledger
+// seldom, and return everything.
 func TestSharesStayWithinBudgetAndLedger(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		most, ledger int64
-		want         int64 // bytes that are taken in all
+		want         int64 // bytes that all Shares take together
 	}{
 		{"the budget is smaller", 8 << 20, 100 << 20, 8 << 20},
 		{"the ledger is smaller", 100 << 20, 8 << 20, 8 << 20},
@@ -60,7 +61,7 @@ func TestSharesStayWithinBudgetAndLedger(t *testing.T) {
 				})
 			}
 			all.Wait()
-			// Near the end a Share may be refused for what another has taken for a moment.
+			// Near the limit, a Share may be refused while another one briefly holds bytes.
 			if taken > test.want || taken < test.want-4*100*4 {
 				t.Errorf("%d bytes were taken, want %d", taken, test.want)
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Unversioned returns a symbol's name without its version, memcpy for memcpy@@GLIBC_2.14, and
-// whether it had one: debug files have versions, stripped libraries have not.
+// Unversioned returns the name of a symbol without its version, memcpy for memcpy@@GLIBC_2.14, and
+// whether it had one. Symbols of debug files have versions, those of stripped libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')
 	if i <= 0 || name[0] == '?' { // MSVC mangles with @
@@ -34,7 +34,7 @@ func FuncName(s *symbolize.Symbolizer, f *symbolize.Frame) string {
 	return f.Func
 }
 
-// Shown returns f with its function and its file as they are shown.
+// Shown returns a copy of f whose function and file are as a report shows them.
 func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
 	shown := *f
 	shown.Func = FuncName(o.Symbolizer, f)
@@ -44,8 +44,8 @@ func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
 	return shown
 }
 
-// Closed returns a demangled name as newer demanglers write it: without blanks between the ends of
-// templates, and with one spelling of a clone's mark.
+// Closed returns a demangled name in the spelling of newer demanglers: without blanks between the
+// closing brackets of templates, and with one spelling of the marks of cloned functions.
 func Closed(name string) string {
 	for strings.Contains(name, "> >") {
 		name = strings.ReplaceAll(name, "> >", ">>")
@@ -56,7 +56,7 @@ func Closed(name string) string {
 	return name
 }
 
-// IsMangled reports whether a name is a mangled one of C++ or Rust.
+// IsMangled reports whether name is a mangled name of C++ or Rust.
 func IsMangled(name string) bool {
 	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
 }
@@ -64,7 +64,7 @@ func IsMangled(name string) bool {
 // BelowMain is the name that Valgrind gives to all functions that call main.
 const BelowMain = "(below main)"
 
-// IsBelowMain reports whether Valgrind gives BelowMain to a function of this name.
+// IsBelowMain reports whether Valgrind shows a function of this name as BelowMain.
 func IsBelowMain(link string) bool {
 	switch link {
 	case BelowMain, "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "generic_start_main", "generic_start_main.isra.0":

@@ -1,7 +1,7 @@
 package report
 
-// Hex returns the number that digits are, in hex without 0x. It fails without digits, and if there
-// are more than 16.
+// Hex parses a hexadecimal number without the prefix 0x. It fails if digits is empty, has more than
+// 16 bytes, or has a byte that is not a digit.
 func Hex(digits []byte) (n uint64, ok bool) {
 	if len(digits) == 0 || len(digits) > 16 {
 		return 0, false

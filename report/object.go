@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxPath     = 4096 // bytes of a path: PATH_MAX
-	maxSegments = 1024 // loaded segments of a file; linkers make ten
+	maxPath     = 4096 // bytes of a path: Linux's PATH_MAX
+	maxSegments = 1024 // loaded segments of a file; linkers make about ten
 )
 
-// Why an object file that a report names cannot be used.
+// The reasons why an object file that a report names cannot be used.
 var (
 	ErrNoFile  = errors.New("no such file here; --sysroot names the folder of files from another machine")
 	ErrNoPaths = errors.New("not opened (--no-paths)")
@@ -29,39 +29,39 @@ var (
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
 
-// Objects are the object files that a report names, each looked at once.
+// Objects holds the object files that a report names. Each file is examined once.
 type Objects struct {
 	o    *Options
-	most int  // files that are opened
-	keep bool // they stay open
+	most int  // files that may be opened
+	keep bool // the files stay open
 	all  map[string]*Object
 }
 
-// An Object is the object file of a name in a report, as it is on this machine.
+// An Object is an object file on this machine that a report names.
 type Object struct {
-	Name  string // in the report
+	Name  string // as in the report
 	Path  string // on this machine
 	ID    buildid.ID
 	Err   error            // why the file cannot be used, without its path; nil if it can
-	Fixed bool             // it is loaded where it was linked (ET_EXEC)
-	Loads []object.Segment // that are loaded, in the file's order
-	Code  []object.Segment // of Loads, that are executable
+	Fixed bool             // its load address is its link address (ET_EXEC)
+	Loads []object.Segment // loaded segments, in the file's order
+	Code  []object.Segment // the executable segments of Loads
 
-	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Whatever reads
-	// its contents does so within [object.Guard].
+	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers read
+	// its contents within [object.Guard].
 	Image *object.File
 
 	file    *buildid.File // of Image
-	awaited *Awaited      // nil before its debug file is asked for
+	awaited *Awaited      // nil until its debug file is searched for
 }
 
-// NewObjects returns the Objects of a report, of which most at most are opened. If keep is set, the
-// files stay open until Close.
+// NewObjects returns the Objects of a report. At most the first most files are opened. If keep is
+// set, the files stay open until Close.
 func NewObjects(o *Options, most int, keep bool) *Objects {
 	return &Objects{o: o, most: most, keep: keep}
 }
 
-// Close closes the files that are open, and forgets all.
+// Close closes the open files and removes all Objects.
 func (all *Objects) Close() {
 	for _, f := range all.all {
 		f.close()
@@ -69,8 +69,8 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
-// Named returns the Object that the report calls name. The file's headers are read at the first
-// call.
+// Named returns the Object for a name in the report. The first call for a name reads the file's
+// headers.
 func (all *Objects) Named(name string) *Object {
 	f := all.all[name]
 	if f != nil {
@@ -98,16 +98,17 @@ func (all *Objects) Named(name string) *Object {
 	return f
 }
 
-// Each calls visit for each Object so far, in no order.
+// Each calls visit for each Object so far, in random order.
 func (all *Objects) Each(visit func(*Object)) {
 	for _, f := range all.all {
 		visit(f)
 	}
 }
 
-// open opens the file if it is a regular one: without blocking, whatever else has the name.
+// open opens the file if it is a regular file. It does not block if the path is a pipe or a device.
 func (f *Object) open() (err error) {
-	if strings.HasSuffix(f.Name, " (deleted)") { // so the kernel marks it in /proc/PID/maps
+	// the kernel's mark for deleted files in /proc/PID/maps
+	if strings.HasSuffix(f.Name, " (deleted)") {
 		return ErrDeleted
 	}
 	if !filepath.IsAbs(f.Path) || len(f.Path) > maxPath {
@@ -120,7 +121,7 @@ func (f *Object) open() (err error) {
 	return err
 }
 
-// read reads what identifies the file and where its code is.
+// read reads the file's identity and the places of its code.
 func (f *Object) read() error {
 	f.ID, _ = buildid.Read(f.file, f.file.Size())
 	f.Fixed = f.Image.Type == elf.ET_EXEC
@@ -139,7 +140,7 @@ func (f *Object) read() error {
 	return nil
 }
 
-// close closes the file; what was read of it stays.
+// close closes the file. The facts read from it remain.
 func (f *Object) close() {
 	if f.Image != nil {
 		f.Image.Close()
@@ -150,7 +151,7 @@ func (f *Object) close() {
 	f.Image, f.file = nil, nil
 }
 
-// withoutPath returns why a file could not be opened.
+// withoutPath returns the reason why a file could not be opened, without the path.
 func withoutPath(err error) error {
 	var system *fs.PathError
 	switch {
@@ -162,7 +163,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Fault returns f.Err with the path, or nil.
+// Fault returns f.Err with the path of the file, or nil.
 func (f *Object) Fault() error {
 	if f.Err == nil {
 		return nil
@@ -170,7 +171,7 @@ func (f *Object) Fault() error {
 	return fmt.Errorf("%.200s: %w", f.Path, f.Err)
 }
 
-// Covers reports whether a segment has the module-relative address addr.
+// Covers reports whether a segment contains the module-relative address addr.
 func Covers(segments []object.Segment, addr uint64) bool {
 	for i := range segments {
 		if s := &segments[i]; addr-s.Addr < s.MemSize {
@@ -184,11 +185,12 @@ func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}
 }
 
-// Files finds object files without a build ID: by their path, which an [Asker] gives to the
-// symbolizer as their name. It is a finder for Options.Symbolizer.
+// Files finds object files that have no build ID. An [Asker] gives the symbolizer their path as
+// their name. It is a finder for Options.Symbolizer.
 type Files struct{}
 
-// Find returns the file at q.Name, if q has no ID and that is the absolute path of a regular file.
+// Find returns the file at q.Name, if q has no ID and q.Name is the absolute path of a regular
+// file.
 func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if !q.ID.IsZero() || !filepath.IsAbs(q.Name) {
 		return nil, fs.ErrNotExist

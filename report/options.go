@@ -9,27 +9,26 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the options that all readers of reports have. The zero value leaves every frame as
-// the report has it, and waits for nothing.
+// Options are the options that all readers of reports share. The zero value leaves every frame as
+// it is in the report, and waits for nothing.
 type Options struct {
-	// Symbolizer answers the frames; nil answers none. For files without a build ID its finders
-	// must include [Files].
+	// Symbolizer resolves the frames; if it is nil, none is resolved. For files without a build ID
+	// its finders must include [Files].
 	Symbolizer *symbolize.Symbolizer
 
 	// Elements is for the readers' NewMarkup: every frame in a file with a build ID becomes an
-	// element, for another program to answer, and no other frame does.
+	// element, for another program to resolve. No other frame becomes one.
 	Elements bool
 
-	// Sysroot is the folder that holds the files named by the report, if that is not the root.
-	// PrefixMap replaces the first prefix that matches a file's name; the result is then the path,
-	// without Sysroot. It applies to object files and to source files. Basenames shows source files
-	// without their folders.
+	// Sysroot is the folder that holds the files named by the report, if not the root folder.
+	// PrefixMap replaces the first prefix that matches the name of a file; the result is then the
+	// path, without Sysroot. Both apply to object files and to source files. Basenames shows source
+	// files without their folders.
 	Sysroot   string
 	PrefixMap []buildid.PrefixMap
 	Basenames bool
 
-	// NoPaths opens no file because the report names it: what has no name in the report stays
-	// without.
+	// NoPaths opens no file by a name in the report: frames without a name there remain so.
 	NoPaths bool
 
 	// Wait is how long the whole report may wait for debug files, however many are missing: see
@@ -37,22 +36,24 @@ type Options struct {
 	Wait    time.Duration
 	Context context.Context
 
-	// Members are members of each object of JSON, with commas between them: such as "file":"name".
+	// Members are members that each JSON object gets, with commas between them, for example
+	// "file":"name".
 	Members []byte
 
-	// Diagnose gets, in one line each, what is wrong with the report and why frames of an object
-	// stay as they are. Unresolved gets, once at the end, the frames without a name by object.
-	// Either may be nil.
+	// Diagnose receives diagnostics, each of one line: defects of the report, and the reasons why
+	// frames of an object remain unresolved. Unresolved receives, once at the end, the unresolved
+	// frames by object. Either may be nil.
 	Diagnose   func(string)
 	Unresolved func([]Unresolved)
 }
 
-// Place returns the path of the object file that a report calls name.
+// Place returns the path of an object file that has this name in a report.
 func (o *Options) Place(name string) string {
 	return buildid.PrefixMaps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
-// ShownFile returns the name of a source file as it is shown.
+// ShownFile returns the name of a source file as the report shows it: with the prefix map and
+// Basenames applied.
 func (o *Options) ShownFile(name string) string {
 	name, _ = buildid.PrefixMaps(o.PrefixMap).Replace(name)
 	if o.Basenames {
@@ -61,7 +62,7 @@ func (o *Options) ShownFile(name string) string {
 	return name
 }
 
-// Report passes a diagnostic on.
+// Report passes a diagnostic to Diagnose, if that is set.
 func (o *Options) Report(message string) {
 	if o.Diagnose != nil {
 		o.Diagnose(message)

@@ -11,50 +11,50 @@ import (
 )
 
 // atHand is how long a line may wait for a file on this machine after the lines of its block have
-// waited long enough: finding one takes some milliseconds.
+// used up their wait: finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
-// maxAwaited bounds the build IDs that a Patience remembers: some 8 MiB.
+// maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
 const maxAwaited = 65536
 
 // Patience tracks how long one input may still wait for debug files. The time of a build ID starts
-// with the first line that names it, so files that are missing together are waited for together,
-// and once.
+// with the first line that names it, so missing files share one wait.
 //
 // After a wait in vain nothing waits for servers until one of the awaited files is found or known
-// to be nowhere: a server that hangs holds an input up once, however many modules it has. Files on
-// this machine are still waited for, until that is in vain too.
+// not to exist. A server that hangs thus delays an input once, however many modules it has. Files
+// on this machine are still waited for, until such a wait is in vain, too.
 //
-// The zero value never waits. One goroutine at a time uses a Patience.
+// The zero value never waits. One goroutine at a time may use a Patience.
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
-	Wait       time.Duration   // for one build ID, from the first line that names it
-	PerMinute  time.Duration   // for all of them; 0 is no bound. With one, the lines of a Block wait no longer than Wait together
-	Context    context.Context // ends all waiting; nil never does
+	Wait       time.Duration // for one build ID, from the first line that names it
+	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for Wait at most
+	PerMinute time.Duration
+	Context   context.Context // ends all waiting; nil never does
 
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
-	stuck  bool          // the last wait for a search on this machine did
-	pauses []pause       // of the last minute
+	stuck  bool          // the last wait for a search on this machine ended without an answer
+	pauses []pause       // those of the last minute
 	block  time.Duration // waited in the current block
 	blocks bool          // Block was called
 }
 
-// Awaited is a debug file that an input has named.
+// Awaited is a debug file that an input has named and may wait for.
 type Awaited struct {
-	since   time.Time // of the first line that names it
-	pending bool      // at the last question its file was still being looked for
+	since   time.Time // when the first line named it
+	pending bool      // the search for the file was still running at the last lookup
 }
 
-// pause is a time during which the input was held up.
+// pause is a time during which the input was delayed.
 type pause struct {
 	end time.Time
 	len time.Duration
 }
 
-// Name returns the Awaited of a build ID that a line names now. A module without an ID is looked
-// for by its name, on this machine; each call for it returns another Awaited, which the caller
-// keeps.
+// Name returns the Awaited of a build ID that a line names at time now. The file of a module
+// without an ID is searched for by its name, on this machine; each call for such a module returns a
+// new Awaited, which the caller keeps.
 func (p *Patience) Name(id buildid.ID, now time.Time) *Awaited {
 	if a := p.files[id]; a != nil {
 		return a
@@ -69,15 +69,15 @@ func (p *Patience) Name(id buildid.ID, now time.Time) *Awaited {
 	return a
 }
 
-// Settle notes that the file of a is found, or known to be nowhere.
+// Settle records that the file of a is found, or known not to exist.
 func (p *Patience) Settle(a *Awaited) {
 	if a.pending {
 		a.pending, p.vain, p.stuck = false, false, false
 	}
 }
 
-// Block notes that the lines that follow came together, and after those before: none of them is held
-// up by longer than Wait.
+// Block begins a new block: lines that arrived together, after those before. None of them is
+// delayed by more than Wait.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
 // left returns how long a line may wait now for the file of a.
@@ -95,7 +95,7 @@ func (p *Patience) left(a *Awaited, now time.Time) time.Duration {
 	return left
 }
 
-// spent returns how long the input was held up in the last minute, and drops older pauses.
+// spent returns how long the input was delayed in the last minute, and drops older pauses.
 func (p *Patience) spent(now time.Time) (sum time.Duration) {
 	p.pauses = slices.DeleteFunc(p.pauses, func(w pause) bool { return now.Sub(w.end) > time.Minute })
 	for _, w := range p.pauses {
@@ -104,9 +104,8 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 	return sum
 }
 
-// Await calls ask, if there is time left for the file of a, with a context that ends when there is
-// none. l is a location in that file. An error of ask that wraps [symbolize.ErrPending] means that
-// the wait was in vain.
+// Await calls ask, if time for the file of a is left, with a context that ends with that time. l is
+// a location in the file. If the error of ask wraps [symbolize.ErrPending], the wait was in vain.
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
 	a.pending = true
 	now := time.Now()
@@ -124,7 +123,7 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	if p.vain || enough {
 		p.Symbolizer.AwaitLocal(ctx, l)
 		p.stuck = ctx.Err() != nil && !enough
-		cancel() // servers are no longer waited for
+		cancel() // stop waiting for servers
 	}
 	err := ask(ctx)
 	a.pending = errors.Is(err, symbolize.ErrPending)

@@ -7,21 +7,22 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Unresolved are the frames of one object that got no name.
+// Unresolved counts the frames of one object that have no name.
 type Unresolved struct {
-	ID     buildid.ID // of the object's file, if that is here and has one
-	Path   string     // of the file on this machine; empty if the report has no object for the addresses
-	Frames int64      // or functions, for a profile
-	Err    error      // why; nil if no symbol covers the addresses
+	ID buildid.ID // of the object file; zero if the file is missing or has none
+	// path of the file on this machine; empty if the report names no object for the addresses
+	Path   string
+	Frames int64 // frames, or functions of a profile
+	Err    error // why they have no name; nil if no symbol covers the addresses
 }
 
-// maxMissing bounds the objects that Missing tells apart.
+// maxMissing bounds the objects that a Missing counts separately.
 const maxMissing = 4096
 
-// Missing counts frames that got no name, by the path of their object. The zero value is empty.
+// Missing counts unresolved frames by the path of their object. The zero value is empty.
 type Missing struct{ byPath map[string]*Unresolved }
 
-// Add counts the frames of u. The last ID and Err given for a path are kept.
+// Add adds the frames of u to the count of u.Path. The last ID and Err given for a path are kept.
 func (m *Missing) Add(u Unresolved) {
 	if m.byPath == nil {
 		m.byPath = make(map[string]*Unresolved)
@@ -39,8 +40,8 @@ func (m *Missing) Add(u Unresolved) {
 	known.ID, known.Err = u.ID, u.Err
 }
 
-// Unresolved returns frames of f without a name. err is why they have none; a fault of f itself comes
-// first.
+// Unresolved returns the count for the given number of unresolved frames of f. err is the reason;
+// f.Err takes precedence over it.
 func (f *Object) Unresolved(frames int64, err error) Unresolved {
 	if f.Err != nil {
 		err = f.Err
@@ -48,7 +49,7 @@ func (f *Object) Unresolved(frames int64, err error) Unresolved {
 	return Unresolved{ID: f.ID, Path: f.Path, Frames: frames, Err: err}
 }
 
-// List returns the counts, by path.
+// List returns the counts, sorted by path.
 func (m *Missing) List() (all []Unresolved) {
 	for _, path := range slices.Sorted(maps.Keys(m.byPath)) {
 		all = append(all, *m.byPath[path])

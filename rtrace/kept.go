@@ -86,7 +86,7 @@ func (k *kept) reset(p *Processing) {
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
 // mebibytes returns the budget, for messages.
-func (k *kept) mebibytes() int64 { return k.share.Of.Most() >> 20 }
+func (k *kept) mebibytes() int64 { return k.share.Budget.Most() >> 20 }
 
 // comment keeps a comment.
 func (k *kept) comment(p *processor, rec *Record) {

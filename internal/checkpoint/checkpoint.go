@@ -1,6 +1,6 @@
-// Package checkpoint encodes what a program must remember over a restart: an object of JSON with
-// the version of its form. What is decoded is not trusted: it is bounded in memory, and an error
-// tells apart what is torn, of another version, or damaged.
+// Package checkpoint encodes the state that a program needs after a restart: an object of JSON with
+// a version. Decoded data is not trusted: its memory is bounded, and the error distinguishes torn
+// data, data of another version, and damaged data.
 package checkpoint
 
 import (
@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the "v" of each checkpoint. It changes when a field changes its meaning or goes. Version
-// 1 was not JSON throughout.
+// Version is the "v" of each checkpoint. It is increased if a field is removed or its meaning
+// changes. Version 1 was not JSON throughout.
 const Version = 2
 
 const (
-	maxSize = 256 << 20 // bytes; a filter that holds all that its limits allow takes about half of it
+	maxSize = 256 << 20 // bytes; the checkpoint of a filter at all of its limits takes about half of it
 	maxList = 512 << 10 // elements of a List; a process has at most 256 Ki maps, and as many modules
 )
 
@@ -37,7 +37,7 @@ func Damaged(format string, args ...any) error {
 func Append(dst []byte, v any) []byte {
 	b := bytes.NewBuffer(dst)
 	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false) // objects in a RawMessage stay as they are
+	e.SetEscapeHTML(false) // do not change the objects in a RawMessage
 	if err := e.Encode(v); err != nil {
 		panic(err)
 	}
@@ -45,7 +45,7 @@ func Append(dst []byte, v any) []byte {
 }
 
 // Decode reads data, which Append has written, into v. The error wraps one of ErrTorn, ErrVersion
-// and ErrDamaged; what v holds is undefined then. Slices of v that may be long must be Lists.
+// and ErrDamaged; the contents of v are undefined then. Slices in v that may be long must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
 		return Damaged("%d bytes, at most %d are written", len(data), maxSize)
@@ -62,7 +62,8 @@ func Decode(data []byte, v any) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case head.Version != Version:
-		return fmt.Errorf("%w: it has version %d, not %d", ErrVersion, max(head.Version, 1), Version) // an input's version 1 was an object without it
+		// in version 1, the checkpoint of an input was an object without a version
+		return fmt.Errorf("%w: it has version %d, not %d", ErrVersion, max(head.Version, 1), Version)
 	}
 	return Part(data, v)
 }
@@ -76,11 +77,11 @@ func Part(data []byte, v any) error {
 	return err
 }
 
-// A List is a slice of a bounded number of elements. A short text may stand for a large element, so
-// the bound keeps the memory for a hostile checkpoint small.
+// A List is a slice of a bounded number of elements. In JSON, a few bytes may encode a large
+// element, so the bound limits the memory that a hostile checkpoint can take.
 type List[T any] []T
 
-// UnmarshalJSON reads an array.
+// UnmarshalJSON reads an array of at most maxList elements.
 func (l *List[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -100,10 +101,10 @@ func (l *List[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text is text of a log: a string if it is UTF-8, otherwise {"base64":"…"}.
+// Text is text of a log. In JSON it is a string if it is UTF-8, otherwise {"base64":"…"}.
 type Text []byte
 
-// MarshalJSON returns t, byte for byte.
+// MarshalJSON returns the JSON of t, from which UnmarshalJSON restores each byte.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(t) {
 		return Append(nil, string(t)), nil
@@ -125,7 +126,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// encoded is Text that is not UTF-8.
+// encoded is the JSON form of a Text that is not UTF-8.
 type encoded struct {
 	Base64 []byte `json:"base64"`
 }

@@ -16,7 +16,8 @@ type sample struct {
 	Numbers List[uint64] `json:"numbers,omitempty"`
 }
 
-// What was appended is decoded, whatever the text holds, and a person can read it.
+// Decode returns the values that were appended, whatever bytes a Text holds, and a person can read
+// the JSON.
 func TestWhatIsAppendedIsDecoded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    `{"v":2}`,
@@ -40,7 +41,7 @@ func TestWhatIsAppendedIsDecoded(t *testing.T) {
 	}
 }
 
-// The error tells why a checkpoint is refused.
+// The error names the reason why a checkpoint is refused.
 func TestRefusedCheckpoints(t *testing.T) {
 	for data, want := range map[string]error{
 		"":                                   ErrTorn,
@@ -68,7 +69,7 @@ func TestRefusedCheckpoints(t *testing.T) {
 	}
 }
 
-// A list of many small elements ends at the limit, also within others.
+// A list of many small elements ends at the limit, even inside another value.
 func TestListsAreBounded(t *testing.T) {
 	type large struct{ _ [16]uint64 }
 	var into struct {

@@ -1,9 +1,9 @@
 // Package jsonout writes the JSON that all front ends print: objects of one version, one in each
-// line, in which a frame, a variable, an address and bytes that are not text have one form each.
+// line. A frame, a variable, an address and bytes that are not text each have one form.
 //
-// Every string is valid UTF-8 and harmless on a terminal. The characters <, > and & are not escaped,
-// so that a search for `Pool<ledger` finds the name: a program that puts an object into an HTML page
-// has to escape them.
+// Every string is valid UTF-8 and harmless on a terminal. The characters <, > and & are not
+// escaped, so that a search for `Pool<ledger` finds the name: a program that puts an object into an
+// HTML page has to escape them.
 package jsonout
 
 import (
@@ -13,49 +13,49 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// version is the "v" of each object. It changes if a member changes its meaning or is removed, not if
-// one is added.
+// version is the "v" of each object. It is increased if a member is removed or its meaning changes,
+// not if a member is added.
 const version = `{"v":1`
 
-// A Buffer is JSON to which methods append, with commas as needed. The zero value is empty. Methods
-// that take a name append a member to the open object. The name is the program's own: it is not
-// escaped, except by Key. Nothing checks that every object and array is closed. One goroutine at a
-// time may use a Buffer.
+// A Buffer holds JSON. Its methods append to it, with commas as needed. The zero value is empty.
+// Methods that take a name append a member to the open object. The name is the program's own and is
+// not escaped; Key escapes its name. Nothing checks that every object and array is closed. One
+// goroutine at a time may use a Buffer.
 type Buffer []byte
 
-// Line begins an object with its version.
+// Line opens an object and appends its version.
 func (b *Buffer) Line() { *b = append(*b, version...) }
 
-// EndLine ends the object that Line began, and its line.
+// EndLine closes the object that Line opened, and ends its line.
 func (b *Buffer) EndLine() { *b = append(*b, "}\n"...) }
 
-// Item begins an object in an array.
+// Item opens an object in an array.
 func (b *Buffer) Item() { *b = append(separated(*b), '{') }
 
-// Object begins an object that is a member.
+// Object opens an object that is a member.
 func (b *Buffer) Object(name string) { *b = append(named(*b, name), '{') }
 
-// EndObject ends an object that Item or Object began.
+// EndObject closes an object that Item or Object opened.
 func (b *Buffer) EndObject() { *b = append(*b, '}') }
 
-// Array begins an array that is a member.
+// Array opens an array that is a member.
 func (b *Buffer) Array(name string) { *b = append(named(*b, name), '[') }
 
-// EndArray ends an array.
+// EndArray closes an array.
 func (b *Buffer) EndArray() { *b = append(*b, ']') }
 
-// Values appends values to an array. They are JSON that another Buffer has made, with commas between
-// them.
+// Values appends values to an array. They are JSON from another Buffer, with commas between them.
 func (b *Buffer) Values(values []byte) { *b = append(separated(*b), values...) }
 
-// Members appends members that another Buffer has made, with commas between them.
+// Members appends members from another Buffer, with commas between them.
 func (b *Buffer) Members(members []byte) {
 	if len(members) > 0 {
 		b.Values(members)
 	}
 }
 
-// Key appends a name that a log or a report chose. An item is its value.
+// Key appends a member's name that comes from a log or a report. The next Item, StringItem or
+// IntItem is its value.
 func (b *Buffer) Key(name []byte) {
 	b.StringItem(name)
 	*b = append(*b, ':')
@@ -77,7 +77,7 @@ func (b *Buffer) Optional(name, value string) {
 	}
 }
 
-// Bytes appends a string.
+// Bytes appends a string, given as bytes.
 func (b *Buffer) Bytes(name string, value []byte) {
 	*b, _ = escape.AppendString(named(*b, name), value)
 }
@@ -91,13 +91,13 @@ func (b *Buffer) Int(name string, value int64) { *b = strconv.AppendInt(named(*b
 // Bool appends true or false.
 func (b *Buffer) Bool(name string, value bool) { *b = strconv.AppendBool(named(*b, name), value) }
 
-// Hex appends an address, an offset or a mask as a string of hex digits: readers keep 53 bits of a
-// number.
+// Hex appends an address, an offset or a mask as a string of hex digits: many JSON readers keep
+// only 53 bits of a number.
 func (b *Buffer) Hex(name string, value uint64) {
 	*b = append(strconv.AppendUint(append(named(*b, name), `"0x`...), value, 16), '"')
 }
 
-// Text appends "text", and "raw" with the bytes in base64 if they are not valid UTF-8.
+// Text appends "text". If text is not valid UTF-8, it also appends "raw", the bytes in base64.
 func (b *Buffer) Text(text []byte) {
 	dst, lossy := escape.AppendString(named(*b, "text"), text)
 	if lossy {
@@ -112,8 +112,8 @@ func named(b []byte, name string) []byte {
 	return append(append(append(separated(b), '"'), name...), `":`...)
 }
 
-// separated appends a comma unless the next value is the first in an object, an array or the Buffer,
-// or belongs to a name.
+// separated appends a comma unless the next value is the first in an object, an array or the
+// Buffer, or follows its name.
 func separated(b []byte) []byte {
 	if n := len(b); n > 0 {
 		switch b[n-1] {

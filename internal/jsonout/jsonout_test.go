@@ -109,7 +109,7 @@ func TestObjectsAreOfJSON(t *testing.T) {
 	}
 }
 
-// A line of a frame, as the filter prints it, takes no allocation in a Buffer that is large enough.
+// The line of a frame, in the filter's form, takes no allocation in a Buffer that is large enough.
 func TestFrameLinesAllocateNothing(t *testing.T) {
 	b := make(Buffer, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() { b = b[:0]; frameLine(&b) }); n != 0 {
@@ -143,8 +143,8 @@ func frameLine(b *Buffer) {
 	b.EndLine()
 }
 
-// What encoding/json takes for the same line, without the escapes that make it harmless on a
-// terminal: the figures are in ARCHITECTURE.md.
+// The time and the allocations of encoding/json for the same line, without the escapes that make it
+// harmless on a terminal. The figures are in ARCHITECTURE.md.
 func BenchmarkFrameLine(b *testing.B) {
 	b.Run("jsonout", func(b *testing.B) {
 		b.ReportAllocs()

@@ -29,7 +29,8 @@ func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.EndArray()
 }
 
-// Frame appends f to an array: with its line if it has a file, else with its offset in the function.
+// Frame appends f to an array: with its line if it has a file, otherwise with its offset in the
+// function.
 func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.Item()
 	b.Function(f.Func, f.Linkage)
@@ -54,7 +55,8 @@ func (b *Buffer) Variable(v *symbolize.Variable) {
 	b.Hex("offset", v.Offset)
 }
 
-// Reason appends why there is no name: err, or, if that is nil, that no symbol covers the address.
+// Reason appends the reason why there is no name: err, or, if err is nil, that no symbol covers the
+// address.
 func (b *Buffer) Reason(err error) {
 	reason := "no symbol covers the address"
 	if err != nil {

@@ -1,35 +1,37 @@
-// Package lines cuts a stream of bytes into lines, whatever the pieces in which the stream comes: a
-// line in several pieces is joined, and a line that is too long for that is handed out in parts.
+// Package lines cuts a stream of bytes into lines, however the stream is divided into pieces. It
+// joins a line that arrives in several pieces, and returns a line that is too long for that in
+// parts.
 package lines
 
 import "bytes"
 
-// A Kind is what Block and Line return.
+// A Kind describes the bytes that Block or Line returns.
 type Kind uint8
 
 const (
-	None  Kind = iota // nothing: what was given belongs to the unfinished line
-	Whole             // a line with its end; Block may return several lines
+	None  Kind = iota // nothing: the bytes belong to the unfinished line
+	Whole             // a line with its line end; from Block, possibly several lines
 	Head              // the first Max bytes of a line that is longer
 	Rest              // more of that line, with the line end if it has come
 )
 
-// maxKept bounds the memory that is kept for the next unfinished line, in bytes: a process may read a
-// thousand streams.
+// maxKept bounds the memory, in bytes, that a Cutter keeps for the next unfinished line: a process
+// may read a thousand streams.
 const maxKept = 128 << 10
 
-// A Cutter cuts one stream. Its memory is bounded by Max. One goroutine at a time may use a Cutter.
+// A Cutter cuts one stream into lines. Its memory is bounded by Max. One goroutine at a time may
+// use a Cutter.
 //
-// What its methods return is part of the argument, or valid until the next call.
+// The slices that its methods return are parts of the argument, or valid until the next call.
 type Cutter struct {
-	Max int // bytes of a line that is joined, without its end
+	Max int // bytes of the longest line that is joined, without its line end
 
 	tail []byte // the unfinished line so far
 	long bool   // the Head of the unfinished line was returned
 }
 
-// Block returns what p begins with, and the rest of p: all whole lines in p, as they are, if no
-// unfinished line precedes them. They are not looked at one by one, so that one of them may be longer
+// Block returns the first part of p and the rest of p. If no unfinished line precedes p, the first
+// part is all whole lines in p. They are not examined one by one, so that one of them may be longer
 // than Max.
 func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	if len(c.tail) == 0 && !c.long {
@@ -41,7 +43,8 @@ func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	return c.cut(p, bytes.IndexByte(p, '\n')+1)
 }
 
-// Line is Block for one line: no line that it returns is longer than Max.
+// Line returns the same as Block, but one line at a time: no line that it returns is longer than
+// Max.
 func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	n := bytes.IndexByte(p, '\n') + 1
 	if n > 0 && n <= c.Max && len(c.tail) == 0 && !c.long {
@@ -50,7 +53,8 @@ func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	return c.cut(p, n)
 }
 
-// cut is Line; the first n bytes of p are those up to and with the line end, 0 without one.
+// cut returns the same as Line. The first line of p, with its line end, has n bytes; n is 0 if p
+// has no line end.
 func (c *Cutter) cut(p []byte, n int) (b []byte, kind Kind, rest []byte) {
 	text := n - 1
 	if n == 0 {
@@ -78,7 +82,7 @@ func (c *Cutter) cut(p []byte, n int) (b []byte, kind Kind, rest []byte) {
 	return c.join(p[:n]), Whole, p[n:]
 }
 
-// join ends the unfinished line.
+// join returns the unfinished line with its last bytes, end, and starts a new one.
 func (c *Cutter) join(end []byte) []byte {
 	b := append(c.tail, end...)
 	if c.tail = b[:0]; cap(b) > maxKept {
@@ -87,15 +91,15 @@ func (c *Cutter) join(end []byte) []byte {
 	return b
 }
 
-// Unfinished returns the unfinished line so far, at most Max bytes. If that line is too long and its
-// Head was returned, line is empty and long is true.
+// Unfinished returns the unfinished line so far, at most Max bytes. If that line is too long and
+// its Head was returned, line is empty and long is true. The Cutter is unchanged.
 func (c *Cutter) Unfinished() (line []byte, long bool) { return c.tail, c.long }
 
-// Resume makes a new Cutter continue a stream of which Unfinished has returned line and long. The
-// Cutter keeps line.
+// Resume makes a new Cutter continue the stream for which Unfinished returned line and long. The
+// Cutter takes ownership of line.
 func (c *Cutter) Resume(line []byte, long bool) { c.tail, c.long = line, long }
 
-// GiveUp returns the unfinished line so far, as Head would be returned: what follows is its Rest.
+// GiveUp returns the unfinished line so far as a Head: the bytes that follow are its Rest.
 func (c *Cutter) GiveUp() []byte {
 	c.long = c.long || len(c.tail) > 0
 	return c.join(nil)

@@ -94,7 +94,7 @@ func TestWholeLinesAreNotCopied(t *testing.T) {
 	}
 }
 
-// A stream of lines that are joined, and that are too long, leaves little behind.
+// After long lines, joined or in parts, the Cutter keeps little memory.
 func TestLittleMemoryIsKept(t *testing.T) {
 	c := Cutter{Max: 1 << 20}
 	text := bytes.Repeat([]byte{'x'}, c.Max)
@@ -111,8 +111,9 @@ func TestLittleMemoryIsKept(t *testing.T) {
 	}
 }
 
-// However a stream is cut into pieces: all of it comes out, in order; a line that is short enough
-// comes out at once; and Line returns the same, but for the parts of a Rest.
+// However a stream is cut into pieces, all of it is returned, in order. A line that is short enough
+// is returned as soon as it ends, and Line and Block return the same, except for the parts of a
+// Rest.
 func FuzzCutter(f *testing.F) {
 	f.Add([]byte("a\nbcdefghijk\n\nl"), []byte{1, 3}, uint8(4))
 	f.Add([]byte("abcd\nabcde\nabcd"), []byte{4, 1, 1}, uint8(4))
