@@ -38,9 +38,9 @@ const anyNumber = 1 << 30 // arguments
 func commands() []*command {
 	return []*command{
 		{in: ofFilter, args: "[flags] [FILE...]", most: anyNumber, text: filterText, run: filterAll},
-		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber, about: "only reports of Valgrind", text: valgrindText, run: filterAll},
-		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber, about: "only profiles of Callgrind", text: callgrindText, run: filterAll},
-		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber, about: "only reports of sp-rtrace", text: rtraceText, run: filterAll},
+		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only XML reports of Valgrind", text: valgrindText, run: filterAll},
+		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only profiles of Callgrind", text: callgrindText, run: filterAll},
+		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber, about: "read only reports of sp-rtrace", text: rtraceText, run: filterAll},
 		{name: "doctor", in: ofDoctor, args: "[flags] [BUILD-ID]", most: 1, words: noWords, about: "check folders, cache and servers", text: doctorText, run: runDoctor},
 		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},
 		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells, about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},

@@ -17,22 +17,22 @@ DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache. Thes
 $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: files downloaded from servers. /etc/debuginfod: the system's servers.`},
 	{"CHECKPOINTS", `The file of --state records how much of each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless that takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last checkpoint; no line is lost.
 
-On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not know of lines that the reader has read and then lost; a byte sent over a network counts once the other machine has received it.
+On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not know of lines that the reader has read and then lost; a byte sent over a network counts as read once the other machine has received it.
 
-After a power cut, the checkpoint of the last sync is used. A sync is made 5 s after output and at the end, after a sync of the output if that is a file: on Linux, lines printed since then are printed twice, and none is lost. On other systems a power cut cannot be distinguished from the end of the process.
+Every 5 s, if there was output, and at the end, symfilter syncs the output, if that is a file, and then the checkpoint. After a power cut, the next run continues from the last checkpoint that was synced: on Linux, lines printed since then are printed twice, and none is lost. On other systems a power cut cannot be distinguished from the end of the process.
 
 A symbolic link, or a file that holds anything but a checkpoint, is refused with status 1 and not changed.
 
 If the disk of the output is full, symfilter --follow waits for space, and retries at least every 5 s. Other errors end it with status 1, with a checkpoint of what was written.`},
-	{"ROTATION", `A file belongs to a log if its name is one that rotation gives: numbers, dates, times and words such as old, after the log's name or before its last dot. All such files that appeared since the last check are read, the oldest first. A renamed file is kept open until it is removed, at most 8 files of one log: what is written to it late is printed.
+	{"ROTATION", `A file belongs to a log if its name is one that rotation gives: numbers, dates, times and words such as old, after the log's name or before its last dot. All such files that appeared since the last check are read, the oldest first. A renamed file is read until it is removed, or for --rotate-wait after its last line, so that late lines are printed; at most 8 renamed files of one log are kept open.
 
-A file that is removed or truncated before symfilter has seen it is lost. The loss is reported, with its size as far as that is known: bytes that were seen and not read, and files that had the name for too short a time. With --poll, and on network file systems, a file that appears and disappears between two checks leaves no trace.
+A file that is removed or truncated before symfilter has seen it is lost. The loss is reported, with its size if that is known: bytes that were seen and not read, and files that had the name for too short a time. With --poll, and on network file systems, a file that appears and disappears between two checks leaves no trace.
 
 If a log was copied and truncated, the part that was not read is read from the copy.
 
-If more files are followed than the limit of open files allows (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
+If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
 	{"EXIT STATUS", `0: the log was passed on, even if addresses stayed unresolved. 1: an input or output error. 2: wrong usage. 3: with --strict, an address stayed unresolved. 128 plus the number of the signal that ended it. If the reader closes standard output, symfilter exits with 0 and prints no error.`},
-	{"SIGNALS", `After an interrupt (Ctrl-C), the producer of the log has one second to finish. Termination and hang-up print what is complete. A second signal ends symfilter at once.`},
+	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination or hang-up signal it prints what is complete, and ends. A second signal ends it at once.`},
 }
 
 // manPage renders the tables of commands and flags as a manual page in the language of troff: the

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -49,5 +52,20 @@ func TestManPageIsTroff(t *testing.T) {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %s", want)
 		}
+	}
+}
+
+// README begins with the text of the first help page: a newcomer reads the same in both places what
+// symfilter reads and prints.
+func TestReadmeBeginsAsTheHelp(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlinked := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`).ReplaceAllString(string(readme), "$1")
+	begins, _, _ := strings.Cut(filterText, " Reads standard input")
+	want := strings.Join(strings.Fields(begins), " ")
+	if got := strings.Join(strings.Fields(strings.TrimPrefix(unlinked, "# symfilter\n")), " "); !strings.HasPrefix(got, want) {
+		t.Errorf("README begins %q, want %q", got[:min(len(got), len(want))], want)
 	}
 }

@@ -2,17 +2,19 @@ package main
 
 // The texts of the help pages, before the flags. Lines that begin with blanks are examples.
 const (
-	filterText = `Prints logs that hold symbolizer markup, with every address replaced by
-function, file and line. Reads standard input if no FILE is given, or for "-".
+	filterText = `Prints logs with every address replaced by function, file and line. Reads logs
+with symbolizer markup, also those of containers; XML reports of Valgrind;
+profiles of Callgrind; reports of sp-rtrace. Reads standard input if no FILE is
+given, or for "-".
 
   adb logcat -v raw | symfilter -s out/symbols
   ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
   symfilter --color --explain crash.log | less -R
 `
-	valgrindText = `Prints reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others) as
-Valgrind prints them without --xml, with the functions, files and lines that
-Valgrind would have printed if it had had the debug files. The report may be
-that of a program that still runs.
+	valgrindText = `Prints XML reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others)
+as Valgrind prints them without --xml, with the functions, files and lines that
+Valgrind would have printed with the debug files. The program may still be
+running.
 
   symfilter -s out/symbols report.xml | less -R
   symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
@@ -23,8 +25,9 @@ A report does not contain the addresses at which its files were loaded:
 symfilter infers them. If that fails, a diagnostic names the file, and its
 frames stay as they are; give the addresses with --map or --bias.
 `
-	callgrindText = `Prints the functions of a profile of Callgrind, Cachegrind or another producer
-of the format, and their costs; functions of stripped programs by name.
+	callgrindText = `Prints the functions of a profile and their costs; functions of stripped
+programs get their names. Profiles are those of Callgrind, Cachegrind and other
+producers of the format.
 
   symfilter callgrind -s /srv/symbols callgrind.out.4711
   symfilter callgrind --inclusive --tree=both callgrind.out.* | less
@@ -49,12 +52,12 @@ the sandbox this system has. Its flags are those of symfilter.
 Exits with 1 if a place is out of order, or the file was not found.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
-folders, so that the next symfilter that resolves their addresses need not read
-them. Indexes are kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at
-most 4 GiB; those unused for longest are removed first. Files that have an index
-are skipped.
+folders, so that later runs need not read their debug information. Indexes are
+kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; those
+unused for longest are removed first. Files that have an index are skipped.
 
-symfilter also makes such indexes by itself if they pay; --no-index disables it.
+symfilter also makes such indexes by itself if they save time; --no-index
+disables that.
 `
 	completionText = `Prints a script with which a shell completes the flags of symfilter:
 
