@@ -13,7 +13,7 @@ import (
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
 func (l *layout) frame(number uint64, a *answer, i int) {
 	inlined := a.knows && i < len(a.text.cuts)-1
-	if !l.paint && a.knows && number <= 9999 {
+	if l.color != ColorAlways && a.knows && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
@@ -24,18 +24,15 @@ func (l *layout) frame(number uint64, a *answer, i int) {
 	}
 	var n [20]byte
 	digits := strconv.AppendUint(n[:0], number, 10)
-	if l.paint {
-		l.pen(l.highlight())
-	}
-	l.buf = append(l.buf, "    #"[min(len(digits), 5)-1:]...)
-	l.valueBytes(digits)
+	l.mark("    #"[min(len(digits), 5)-1:])
+	l.value(string(digits))
 	if inlined {
 		l.mark(".")
 		depth := strconv.AppendUint(n[:0], uint64(i+1), 10)
 		if len(depth) < 2 {
 			depth = append(depth, ' ')
 		}
-		l.valueBytes(depth)
+		l.value(string(depth))
 	} else {
 		l.mark("   ")
 	}
@@ -61,7 +58,7 @@ func (l *layout) frame(number uint64, a *answer, i int) {
 func (l *layout) address(addr uint64) {
 	var b [20]byte
 	putAddress(b[:], addr)
-	l.valueBytes(b[:])
+	l.value(string(b[:]))
 }
 
 func (l *layout) functionAndLine(t frameText) {
@@ -159,14 +156,12 @@ func (l *layout) variable(a *answer, p *piece) {
 
 // asItCame prints an element as it stood in the log.
 func (l *layout) asItCame(p *piece) {
-	if l.paint {
-		l.pen(l.state)
-	}
 	raw := p.Raw
 	if p.elem != nil {
 		raw = p.appendRaw(nil)
 	}
-	l.logText(raw)
+	l.text(&markup.Token{Raw: raw[:len(markupOpen)]})
+	l.bytes(raw[len(markupOpen):]) // not an element any more, so that colours in it are found
 }
 
 // bracketed prints an element that nothing is known about, as LLVM's filter
@@ -184,7 +179,7 @@ func (l *layout) textOf(pieces []piece) {
 		if p := &pieces[i]; p.Kind == markup.Elem {
 			l.asItCame(p)
 		} else {
-			l.text(p)
+			l.text(&p.Token)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 			f.presentation(p)
 			f.printLarge()
 		} else {
-			f.text(p)
+			f.text(&p.Token)
 		}
 	}
 	f.endLine(eol)

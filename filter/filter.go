@@ -47,7 +47,7 @@ func New(w io.Writer, o Options) *Filter {
 	f.output = output{w: w, emit: o.Emit}
 	f.printer, f.part = textPrinter{}, outputChunk
 	f.splitter.color = o.Color
-	f.layout = layout{color: o.Color, terminal: o.Terminal, paint: o.Color == ColorAlways}
+	f.layout = layout{color: o.Color, terminal: o.Terminal}
 	if o.Output == JSON {
 		f.printer, f.part, f.noted = &jsonPrinter{o.Members}, maxObject, new(noted)
 		f.between = newline
@@ -142,7 +142,7 @@ func (f *Filter) Flush() error {
 	f.printOf(f.line + 1)
 	before := f.state
 	for i := range f.pieces {
-		f.text(&f.pieces[i])
+		f.text(&f.pieces[i].Token)
 	}
 	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
 	f.ready = append(f.ready, f.buf[min(f.skip, len(f.buf)):]...)

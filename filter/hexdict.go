@@ -44,8 +44,10 @@ func (f *lineFilter) findDict(text []byte) {
 		}
 		f.openDicts++
 		f.changed = true
-		*p = piece{Token: markup.Token{Raw: rest, Off: p.Off}}
-		f.pieces = f.pieces[:i+1]
+		for i := i; i < len(f.pieces); i++ {
+			p := &f.pieces[i]
+			p.Token = markup.Token{Kind: p.Kind, Raw: p.Raw, Off: p.Off}
+		}
 		if len(f.process.hex.body) > maxDict {
 			f.footnotes(f.closeDict())
 		}
@@ -55,37 +57,22 @@ func (f *lineFilter) findDict(text []byte) {
 
 // dictLine makes the pieces of a line that comes while a hexdict is open.
 func (f *lineFilter) dictLine(text []byte) {
-	end := f.inDict(text)
-	switch {
-	case end < 0:
-		f.tokens(text)
+	belongs := f.inDict(text)
+	f.tokens(text) // what belongs to it holds no "{{{": text and colours
+	if !belongs {
 		f.findDict(text)
-	case end == 0:
-		f.pieces = append(f.pieces[:0], piece{Token: markup.Token{Raw: text}})
-	default:
-		f.tokens(text[end:])
-		for i := range f.pieces {
-			f.pieces[i].Off += end
-			if err := f.pieces[i].Err; err != nil {
-				err.Off += end
-			}
-		}
-		f.pieces = append(f.pieces, piece{})
-		copy(f.pieces[1:], f.pieces)
-		f.pieces[0] = piece{Token: markup.Token{Raw: text[:end]}}
 	}
 }
 
-// inDict takes in a line that comes while a hexdict is open. It returns where
-// in text the dict ends, 0 when all of text belongs to it, and -1 when the
-// dict was none: what follows is interpreted as ever.
-func (f *lineFilter) inDict(text []byte) int {
+// inDict adds a line to the open hexdict. It reports whether the beginning of text, or all of it,
+// belongs to the dict; otherwise that was not a hexdict, and is closed.
+func (f *lineFilter) inDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
 	open := bytes.Index(text, markupOpen)
 	if open >= 0 && (brace < 0 || open < brace) || brace >= 0 && !bytes.HasPrefix(text[brace:], []byte("}}}")) {
 		f.closeDict()
-		return -1
+		return false
 	}
 	if brace < 0 {
 		d.body = append(append(d.body, text...), '\n')
@@ -94,11 +81,11 @@ func (f *lineFilter) inDict(text []byte) int {
 		if len(d.body) > maxDict || d.lines >= maxDictLines {
 			f.footnotes(f.closeDict())
 		}
-		return 0
+		return true
 	}
 	d.body = append(d.body, text[:brace]...)
 	f.footnotes(f.closeDict())
-	return brace + 3
+	return true
 }
 
 func (f *lineFilter) closeDict() *openDict {
@@ -124,7 +111,7 @@ func (f *lineFilter) footnotes(d *openDict) {
 	}
 	var values []dictValue
 	f.steps += int64(len(d.body))
-	for p := range (markup.HexDict{Body: string(d.body)}).Pairs() {
+	for p := range (markup.HexDict{Body: string(withoutColor(d.body))}).Pairs() {
 		v := dictValue{key: p.Key, value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
 			var a *answer
@@ -176,7 +163,7 @@ func (f *lineFilter) printNotes(eol []byte) {
 	for i := range notes {
 		n := &notes[i]
 		f.nextLine(eol)
-		f.logText(prefix)
+		f.bytes(prefix)
 		f.mark("[")
 		f.value(strconv.Itoa(i + 1))
 		f.mark("] ")

@@ -20,8 +20,7 @@ type layout struct {
 	before   []byte // scratch: what is repeated on inlined lines
 	between  []byte // ends a line of the output that is followed by another of the same line of the log; nil: as that line ends
 
-	paint bool      // color is ColorAlways
-	state sgr.State // the log's
+	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's
 }
 
@@ -40,9 +39,10 @@ func (l *layout) nextLine(eol []byte) {
 	l.buf = append(l.buf, eol...)
 }
 
-// pen makes the output's colour to.
+// pen makes the output's colour to, unless this layout does not follow colours. All that is laid
+// out comes through here, except for frames without colour: see frame.
 func (l *layout) pen(to sgr.State) {
-	if l.cur != to {
+	if l.color == ColorAlways && l.cur != to {
 		l.buf = sgr.AppendTransition(l.buf, l.cur, to)
 		l.cur = to
 	}
@@ -56,61 +56,60 @@ func (l *layout) highlight() sgr.State {
 	return l.state.WithForeground(sgr.Blue)
 }
 
-// text prints a piece of the log that is no element.
-func (l *layout) text(p *piece) {
-	if p.Kind == markup.SGR {
+// text prints text or a colour sequence of the log.
+func (l *layout) text(t *markup.Token) {
+	if t.Kind == markup.SGR {
 		switch l.color {
 		case ColorKeep:
-			l.buf = append(l.buf, p.Raw...)
+			l.buf = append(l.buf, t.Raw...)
 		case ColorAlways:
-			l.state = l.state.Apply(p.Raw)
+			l.state = l.state.Apply(t.Raw)
 		}
 		return
 	}
-	if l.paint {
-		l.pen(l.state)
+	l.pen(l.state)
+	if l.terminal {
+		l.buf = l.visible.append(l.buf, t.Raw, true)
+	} else {
+		l.buf = append(l.buf, t.Raw...)
 	}
-	l.logText(p.Raw)
 }
 
-// logText prints bytes of the log.
-func (l *layout) logText(b []byte) {
-	if l.terminal {
-		l.buf = l.visible.append(l.buf, b, true)
-	} else {
-		l.buf = append(l.buf, b...)
+// bytes prints bytes of the log, which may hold colour sequences; an element is text there.
+func (l *layout) bytes(b []byte) {
+	var s markup.Scanner
+	s.Reset(b)
+	for t, ok := s.Next(); ok; t, ok = s.Next() {
+		l.text(&t)
 	}
+}
+
+// withoutColor returns b without its colour sequences.
+func withoutColor(b []byte) []byte {
+	if bytes.IndexByte(b, esc) < 0 {
+		return b
+	}
+	l := layout{color: ColorNever}
+	l.bytes(b)
+	return l.buf
 }
 
 // mark prints a part of an element that is the same for all of its kind.
 func (l *layout) mark(s string) {
-	if l.paint {
-		l.pen(l.highlight())
-	}
+	l.pen(l.highlight())
 	l.buf = append(l.buf, s...)
 }
 
 // value prints a part of an element that was found out or that the log gave.
 func (l *layout) value(s string) {
-	if l.paint {
-		l.pen(l.state.WithForeground(sgr.Green))
-	}
+	l.pen(l.state.WithForeground(sgr.Green))
 	l.buf = append(l.buf, s...)
-}
-
-func (l *layout) valueBytes(b []byte) {
-	if l.paint {
-		l.pen(l.state.WithForeground(sgr.Green))
-	}
-	l.buf = append(l.buf, b...)
 }
 
 // endColor ends a dangling colour: it ends with its line.
 func (l *layout) endColor() {
-	if l.paint {
-		l.state = sgr.State{}
-		l.pen(l.state)
-	}
+	l.state = sgr.State{}
+	l.pen(l.state)
 }
 
 // blank reports whether a piece that is no element shows nothing. A colour

@@ -55,7 +55,7 @@ func (f *lineFilter) contextual(eol []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.text(p)
+			f.text(&p.Token)
 			shown = shown || !f.blank(p)
 			continue
 		}
@@ -108,7 +108,7 @@ func (f *lineFilter) contextualRaw(eol []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.text(p)
+			f.text(&p.Token)
 			continue
 		}
 		switch p.Tag {
@@ -282,9 +282,7 @@ func digit(c byte) bool { return c-'0' < 10 }
 
 // beginModule opens a module line at the end of what is printed of the current line.
 func (f *lineFilter) beginModule(mod *module, adds bool) {
-	if f.paint {
-		f.pen(f.state)
-	}
+	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
 	f.note(element{module: m})
@@ -394,9 +392,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 		f.mark(")")
 	}
 	f.mark("]]]")
-	if f.paint {
-		f.pen(m.state)
-	}
+	f.pen(m.state)
 	f.state, f.cur = state, cur
 }
 

@@ -137,7 +137,7 @@ func (s *splitter) standsAlone(element *piece) bool {
 }
 
 // prefixOf returns the text before a hexdict of the line at work, to be
-// repeated before its footnotes; nothing where that is no log prefix.
+// repeated before its footnotes, with its colours only if they are followed; nothing where that is no log prefix.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil
@@ -154,5 +154,8 @@ func (s *splitter) prefixOf(to *piece) []byte {
 		b = append(b, p.Raw...)
 	}
 	s.steps += int64(len(b))
+	if s.color != ColorAlways {
+		return withoutColor(b)
+	}
 	return b
 }
