@@ -19,7 +19,8 @@ import (
 // code, one in 25 is behind a call.
 const (
 	forCall     = 4
-	againstCall = -5 // signal handlers, and what they interrupt, are no callers: 2 % of frames
+	againstCall = -5 // some frames that are not callers are not recognised: 2 %
+	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
 	forRequest  = 8  // code of Valgrind's own asks Valgrind for something
 	forTarget   = 9  // the call is to the very function that was called
 	againstName = -8 // the function must have another name; in favour: nameBits
@@ -111,8 +112,9 @@ func (s *solver) solve(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the places of all objects of a process. Each that is found
-// is one where others are not.
+// solveAll looks for the places of all objects of a process. Each place that is found is one where
+// other objects are not, and may show that a signal interrupted code in another object. What is
+// still doubted after that is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -120,6 +122,11 @@ func (s *solver) solveAll(p *process) {
 			for _, e := range o.epochs {
 				s.solve(e)
 			}
+		}
+	}
+	for _, o := range p.order {
+		for _, e := range o.epochs {
+			e.stale = e.stale || e.doubted
 		}
 	}
 }
@@ -130,16 +137,14 @@ func (s *solver) choose(e *epoch, f *file) {
 		return
 	}
 	if f.Image.Type == elf.ET_EXEC {
-		if e.stale = !inAny(e.windows, 0) || stale(e, f, 0); !e.stale {
-			e.locate(0, byFile)
+		if e.stale = !inAny(e.windows, 0); !e.stale {
+			e.check(f, 0, byFile)
 		}
 		return
 	}
 	doubtful := e.mayBeData(f)
 	if w := e.windows; len(w) == 1 && w[0].from == w[0].to && !doubtful {
-		if e.stale = stale(e, f, w[0].from); !e.stale {
-			e.locate(w[0].from, bySegments)
-		}
+		e.check(f, w[0].from, bySegments)
 		return
 	}
 	if !e.narrow() {
@@ -163,13 +168,8 @@ func (s *solver) choose(e *epoch, f *file) {
 		}
 		sure = lead(e.left) >= margin
 	}
-	best := e.left[0].bias
-	switch {
-	case !sure, doubtful && e.left[0].score < margin:
-	case stale(e, f, best):
-		e.stale = true
-	default:
-		e.locate(best, by)
+	if sure && !(doubtful && e.left[0].score < margin) {
+		e.check(f, e.left[0].bias, by)
 	}
 }
 
@@ -289,7 +289,7 @@ func (s *solver) score(e *epoch, f *file) bool {
 		best := int32(math.MinInt32)
 		for i := range e.left {
 			c := &e.left[i]
-			c.code += scoreCalls(part, f, c.bias)
+			c.code += e.scoreCalls(part, f, c.bias)
 			best = max(best, c.code)
 		}
 		e.drop(func(c candidate) bool { return c.code < best-dropped })
@@ -466,9 +466,11 @@ func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCalls asks whether calls are where they must be.
-func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
-	for _, fact := range facts {
+// scoreCalls asks whether calls are where they must be. Where no call ends, a signal handler may, or
+// code that a signal interrupted.
+func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
+	for i := range facts {
+		fact := &facts[i]
 		rel := fact.ip - bias
 		if fact.caller {
 			is, known := f.Image.CallEndsAt(rel + 1)
@@ -476,13 +478,15 @@ func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 			case f.asks(rel + 1):
 				score += forRequest
 			case !known:
-			case !is:
-				score += againstCall
-			default:
+			case is:
 				score += forCall
-				if fact.inner != 0 && f.calls(rel+1, fact.inner-bias) {
+				if fact.innerOf == e.of && f.calls(rel+1, fact.inner-bias) {
 					score += forTarget
 				}
+			case f.endsHandler(rel + 1):
+				score += forSignal
+			case !e.isInterrupted(fact, f, bias):
+				score += againstCall
 			}
 		}
 		if !fact.caller && f.asks(rel) {
@@ -490,6 +494,40 @@ func scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 		}
 	}
 	return score
+}
+
+// isInterrupted reports whether a signal interrupted the code of a fact, so that it is not a caller:
+// the next inner frame is the trampoline that ends the handler.
+func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
+	if fact.innerOf == e.of {
+		return f.endsHandler(fact.inner + 1 - bias)
+	}
+	if fact.innerOf == nil {
+		return false
+	}
+	if at := fact.innerOf.at(fact.inner); at != nil {
+		inner := at.of.file
+		inner.safely(func() { is = inner.endsHandler(fact.inner + 1 - at.bias) })
+	}
+	return is
+}
+
+// endsHandler reports whether the code at addr is the trampoline that ends a signal handler: the
+// system call sigreturn. Nothing calls it: the kernel, or Valgrind, makes a handler return to it.
+func (f *file) endsHandler(addr uint64) bool {
+	code := ""
+	switch f.Image.Machine {
+	case elf.EM_X86_64:
+		code = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05" // mov $15, %rax; syscall
+	case elf.EM_386:
+		code = "\xb8\xad\x00\x00\x00\xcd\x80" // mov $173, %eax; int $0x80
+	case elf.EM_AARCH64:
+		code = "\x68\x11\x80\xd2\x01\x00\x00\xd4" // mov x8, #139; svc #0
+	default:
+		return false
+	}
+	b := f.Image.Loaded(addr)
+	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
 // scoreGaps asks whether functions are where they must be.
@@ -544,22 +582,37 @@ func (f *file) calls(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// stale reports whether the file cannot be the one that ran: at this bias too
-// few of the callers follow a call.
-func stale(e *epoch, f *file, bias uint64) bool {
-	calls, all := 0, 0
-	for _, fact := range e.ips {
+// check locates the epoch at a bias, unless the code of the file there shows that it is not the file
+// that ran: too few callers follow a call. Code that signals interrupted does not, and that may not
+// be known until the object of the handler's trampoline is located.
+func (e *epoch) check(f *file, bias uint64, by string) {
+	calls, others, open := 0, 0, 0
+	for i := range e.ips {
+		fact := &e.ips[i]
 		if !fact.caller {
 			continue
 		}
-		switch is, known := f.Image.CallEndsAt(fact.ip - bias + 1); {
+		end := fact.ip - bias + 1
+		switch is, known := f.Image.CallEndsAt(end); {
 		case !known:
-		case is || f.asks(fact.ip-bias+1):
+		case is || f.asks(end):
 			calls++
-			all++
+		case f.endsHandler(end) || e.isInterrupted(fact, f, bias):
+		case fact.innerOf != nil && fact.innerOf != e.of && fact.innerOf.file.Err == nil && fact.innerOf.at(fact.inner) == nil:
+			open++
 		default:
-			all++
+			others++
 		}
 	}
-	return all >= 3 && calls*2 < all || all >= 10 && calls*5 < all*4
+	e.stale = tooFew(calls, calls+others)
+	e.doubted = !e.stale && tooFew(calls, calls+others+open)
+	if !e.stale && !e.doubted {
+		e.locate(bias, by)
+	}
+}
+
+// tooFew reports whether a file of which so many of the callers follow a call is not the one that
+// ran.
+func tooFew(calls, callers int) bool {
+	return callers >= 3 && calls*2 < callers || callers >= 10 && calls*5 < callers*4
 }

@@ -40,8 +40,8 @@ type epoch struct {
 	of      *loaded
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
-	seen    map[ipFact]struct{}
-	recent  [64]ipFact // of seen
+	seen    map[factKey]struct{}
+	recent  [64]factKey // of seen
 	names   []nameFact
 	named   map[nameKey]struct{}
 
@@ -55,7 +55,8 @@ type epoch struct {
 	located   bool
 	bias      uint64
 	by        string // how the bias is known
-	stale     bool   // the file is of another build than the one that ran
+	stale     bool   // the file is of another build than the one that ran,
+	doubted   bool   // or it is not, if signals interrupted code outside of located objects
 	tried     int    // facts when it was last looked for,
 	triedWith int    // and places that were known
 	shown     bool   // its maps are at the sink
@@ -65,11 +66,28 @@ type epoch struct {
 // window is an interval of biases, ends included.
 type window struct{ from, to uint64 }
 
-// ipFact says that code was at ip: of a caller, one byte before a return
-// address, and then inner may be the code in the same object that was called.
+// An ipFact is an address of code in a stack. The address of a caller is one byte before a return
+// address. So are those of the trampoline that ends a signal handler and of the code that the signal
+// interrupted, but no call ends there: only the bytes of the trampoline tell them apart.
 type ipFact struct {
-	ip, inner uint64
+	ip      uint64
+	caller  bool    // not the first frame of its stack
+	inner   uint64  // the address of the next inner frame, that of the function that a caller calls
+	innerOf *loaded // the object of that frame; nil if the report names none
+}
+
+// A factKey tells facts about one object apart. Two frames that differ in the address in another
+// object that they call are one fact.
+type factKey struct {
+	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
+}
+
+func (f *ipFact) key(o *loaded) factKey {
+	if f.innerOf != o {
+		return factKey{ip: f.ip, caller: f.caller}
+	}
+	return factKey{f.ip, f.inner, f.caller}
 }
 
 // nameFact says that ip is in the function of this name, and at this line.
@@ -210,8 +228,8 @@ func (p *process) learnStack(frames []Frame) {
 			first--
 		}
 		fact := ipFact{ip: f.IP, caller: first > 0}
-		if fact.caller && frames[first-1].RawIP == nil && bytes.Equal(frames[first-1].Obj, f.Obj) {
-			fact.inner = frames[first-1].IP
+		if inner := &frames[max(0, first-1)]; fact.caller && inner.RawIP == nil && inner.Obj != nil {
+			fact.inner, fact.innerOf = inner.IP, p.known(inner.Obj)
 		}
 		if e := o.epoch(fact); e != nil && f.Fn != nil {
 			e.learnName(f)
@@ -247,7 +265,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
 		return nil
 	}
-	e := &epoch{of: o, seen: make(map[ipFact]struct{}), named: make(map[nameKey]struct{})}
+	e := &epoch{of: o, seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}
 	o.epochs = append(o.epochs, e)
 	e.stale = !e.add(fact, f) // no bias makes this address one of its code
 	return e
@@ -255,12 +273,13 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 
 // add adds a fact, unless no bias is left that agrees with all.
 func (e *epoch) add(fact ipFact, f *file) bool {
+	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]
-	if *slot == fact {
+	if *slot == key {
 		return true
 	}
-	if _, ok := e.seen[fact]; ok {
-		*slot = fact
+	if _, ok := e.seen[key]; ok {
+		*slot = key
 		return true
 	}
 	windows := windowsOf(f, f.Code, fact.ip)
@@ -273,7 +292,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 	e.windows = windows
 	if len(e.ips) < maxAddresses && e.keep(factSize) {
 		e.ips = append(e.ips, fact)
-		e.seen[fact] = struct{}{}
+		e.seen[key] = struct{}{}
 	}
 	return true
 }

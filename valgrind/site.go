@@ -107,18 +107,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 		return s.ended
 	}
 	f := s.at.of.file
-	code := ""
-	switch f.Image.Machine {
-	case elf.EM_X86_64:
-		code = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05" // mov $15, %rax; syscall
-	case elf.EM_386:
-		code = "\xb8\xad\x00\x00\x00\xcd\x80" // mov $173, %eax; int $0x80
-	case elf.EM_AARCH64:
-		code = "\x68\x11\x80\xd2\x01\x00\x00\xd4" // mov x8, #139; svc #0
-	default:
-		return false
-	}
-	f.safely(func() { s.ended = bytes.HasPrefix(f.Image.Loaded(s.addr-s.at.bias), []byte(code)) })
+	f.safely(func() { s.ended = f.endsHandler(s.addr - s.at.bias) })
 	*slot = returns{s.addr, s.ended}
 	return s.ended
 }

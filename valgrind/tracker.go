@@ -130,22 +130,22 @@ func (t *tracker) place(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
 	}
-	o := t.cur.known(f.Obj)
-	if o == nil {
-		return nil
+	if o := t.cur.known(f.Obj); o != nil && o.file.Err == nil {
+		return o.at(f.IP)
 	}
-	file := o.file
-	if file.Err != nil {
-		return nil
-	}
-	var data *epoch
+	return nil
+}
+
+// at returns where the object was located when ip was an address in it; nil if that is not known.
+// Code is preferred to data of another place.
+func (o *loaded) at(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]
 		switch {
 		case !e.located:
-		case report.Covers(file.Code, f.IP-e.bias):
+		case report.Covers(o.file.Code, ip-e.bias):
 			return e
-		case data == nil && report.Covers(file.Loads, f.IP-e.bias):
+		case data == nil && report.Covers(o.file.Loads, ip-e.bias):
 			data = e
 		}
 	}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package integration
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	namesInXML   = regexp.MustCompile(`(?s)\s*<(fn|dir|file|line)>[^<]*</\w+>`)
+	exportedName = regexp.MustCompile(`(?m)^(\w+) \w (\w+)`)
+)
+
+// A signal handler returns to a trampoline that nothing calls, and the code that the signal
+// interrupted follows no call: libc, with both in one stack, is nevertheless the file that ran, and
+// its frames have the names that Valgrind has for them.
+func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
+	need(t, "valgrind", "gcc", "g++", "strip", "nm")
+	for name, build := range map[string][]string{
+		"C_O0": with(gcc, "-O0"), "C_O2": with(gcc, "-O2"), "C++_O0": with(gxx, "-O0", "-x", "c++"), "C++_O2": with(gxx, "-O2", "-x", "c++"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			full, bare := filepath.Join(dir, "full"), filepath.Join(dir, "bare")
+			run(t, nil, "mkdir", full, bare)
+			run(t, nil, build[0], append(build[1:], "-Wl,--build-id", "-o", filepath.Join(full, "prog"), filepath.Join("testdata", "valgrind", "signal.c"))...)
+			run(t, nil, "strip", "-o", filepath.Join(bare, "prog"), filepath.Join(full, "prog"))
+			tw := twin{}
+			ofFull, fullBiases := tw.valgrind(t, full)
+			ofBare, bareBiases := tw.valgrind(t, bare)
+			want := twinFrames(t, ofFull, fullBiases)
+			aliases := make(map[string]string) // the addresses of libc's functions
+			for object := range fullBiases {
+				if strings.HasPrefix(path.Base(object), "libc.so") {
+					for _, m := range exportedName.FindAllStringSubmatch(run(t, nil, "nm", "-D", object), -1) {
+						aliases[m[2]] = m[1]
+					}
+				}
+			}
+			for _, report := range []struct {
+				name   string
+				xml    []byte
+				biases map[string]address
+			}{
+				{"the twin's own report", ofFull, fullBiases},
+				{"the report of the stripped program", ofBare, bareBiases},
+				{"the same without names", namesInXML.ReplaceAll(ofBare, nil), bareBiases},
+			} {
+				records := parseRecords(t, run(t, report.xml, command, "--output=json"))
+				tw.biases(t, records, report.biases)
+				named, trampolines := 0, 0
+				for s := range sites(records) {
+					if !strings.HasPrefix(path.Base(s.Object), "libc.so") {
+						continue
+					}
+					if s.Offset == 0 || len(s.Frames) == 0 {
+						t.Errorf("%s: %#x has no name", report.name, uint64(s.IP))
+						continue
+					}
+					outer := s.Frames[len(s.Frames)-1]
+					if strings.HasPrefix(outer.Function, "__restore_rt") {
+						trampolines++
+						continue
+					}
+					expect := want[codePlace{path.Base(s.Object), s.IP - report.biases[s.Object]}]
+					if len(expect) == 0 {
+						continue // Valgrind shows what is below main only in stripped programs
+					}
+					named++
+					fn := expect[len(expect)-1].Fn
+					sameAddress := aliases[fn] != "" && aliases[fn] == aliases[outer.Function]
+					if outer.Function != fn && !sameAddress {
+						t.Errorf("%s: %#x is %s, want %s", report.name, uint64(s.IP), outer.Function, fn)
+					}
+				}
+				if named < 2 || trampolines != 1 {
+					t.Errorf("%s: %d frames of libc were compared, and %d trampolines; want 2 and 1", report.name, named, trampolines)
+				}
+			}
+		})
+	}
+}
