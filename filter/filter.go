@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
 )
@@ -17,8 +18,7 @@ import (
 // said, its layout makes text of pieces and answers, and its printer makes a line of the output.
 type Filter struct {
 	lineFilter
-	tail []byte   // the unfinished last line so far
-	long bool     // it is longer than maxLine: what comes goes out uninterpreted
+	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
 }
 
@@ -44,6 +44,7 @@ type lineFilter struct {
 func New(w io.Writer, o Options) *Filter {
 	f := new(Filter)
 	f.o = o
+	f.cut.Max = maxLine
 	f.output = output{w: w, emit: o.Emit}
 	f.printer, f.part = textPrinter{}, outputChunk
 	f.splitter.color = o.Color
@@ -66,29 +67,49 @@ func New(w io.Writer, o Options) *Filter {
 // out before the next line that is not part of it, or at Close. The error is
 // the writer's; what a log holds never is one.
 func (f *Filter) Write(p []byte) (int, error) {
-	n := len(p)
 	f.now = 0
 	f.patience.Block()
-	if len(f.tail) > 0 || f.long {
-		p = f.finishLine(p)
-	}
-	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
-		f.lookAhead(p[:i+1])
-		f.lines(p[:i+1])
-		f.endAhead()
-		p = p[i+1:]
-	}
-	if len(p) > maxLine {
-		f.plain(p, 0)
-		f.long = true
-	} else if len(p) > 0 {
-		f.tail = append(f.tail, p...)
+	for rest := p; len(rest) > 0; {
+		var b []byte
+		var kind lines.Kind
+		b, kind, rest = f.cut.Block(rest)
+		switch kind {
+		case lines.Whole:
+			f.wholeLines(b)
+		case lines.Head:
+			b = b[f.flushed.text:]
+			f.flushed = flushed{}
+			f.plain(b, 0)
+		case lines.Rest:
+			f.plain(b, bytes.Count(b[len(b)-1:], newline))
+		}
 	}
 	f.send()
 	if f.err != nil {
 		return 0, f.err
 	}
-	return n, nil
+	return len(p), nil
+}
+
+// wholeLines filters b, which ends with a line end. If Flush has printed the beginning of its first
+// line, there is no other.
+func (f *Filter) wholeLines(b []byte) {
+	if f.flushed.text > 0 {
+		f.lastLine(b)
+		return
+	}
+	f.lookAhead(b)
+	f.lines(b)
+	f.endAhead()
+}
+
+// lastLine filters the line of which Flush may have printed the beginning.
+func (f *Filter) lastLine(b []byte) {
+	f.oneLine(b)
+	if f.flushed.text > 0 { // what is left out for that cannot reach the next line
+		f.send()
+		f.flushed = flushed{}
+	}
 }
 
 // ReadFrom filters r to its end, in large blocks; its buffer belongs to it.
@@ -114,7 +135,10 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 
 // Unfinished reports whether the last line so far lacks its end and was not
 // passed on: whether Flush may have something to do.
-func (f *Filter) Unfinished() bool { return len(f.tail) > f.passed }
+func (f *Filter) Unfinished() bool {
+	tail, _ := f.cut.Unfinished()
+	return len(tail) > f.flushed.text
+}
 
 // Flush passes on an unfinished last line that cannot become an element, such
 // as a prompt; its rest follows when it comes. A line that already holds an
@@ -122,19 +146,20 @@ func (f *Filter) Unfinished() bool { return len(f.tail) > f.passed }
 // maps, is kept until it is finished. The command calls it after 100 ms of
 // silence.
 func (f *Filter) Flush() error {
-	if !f.Unfinished() || f.err != nil || f.o.Output == JSON || f.openDicts > 0 || f.o.Terminal && cutRune(f.tail) > 0 {
+	tail, _ := f.cut.Unfinished()
+	if len(tail) == f.flushed.text || f.err != nil || f.o.Output == JSON || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
 		return f.err
 	}
-	f.tokens(f.tail)
+	f.tokens(tail)
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem {
 			return nil
 		}
 	}
-	if f.tail[len(f.tail)-1] == '\r' { // half a line end, perhaps
+	if tail[len(tail)-1] == '\r' { // half a line end, perhaps
 		return nil
 	}
-	if markup.MayBecomeElement(f.tail) || f.open != nil && f.open.mayContinue(f.tail) {
+	if markup.MayBecomeElement(tail) || f.open != nil && f.open.mayContinue(tail) {
 		return nil
 	}
 	f.closeModule()
@@ -145,8 +170,8 @@ func (f *Filter) Flush() error {
 		f.text(&f.pieces[i].Token)
 	}
 	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
-	f.ready = append(f.ready, f.buf[min(f.skip, len(f.buf)):]...)
-	f.passed, f.skip = len(f.tail), len(f.buf)
+	f.ready = append(f.ready, f.buf[min(f.flushed.laid, len(f.buf)):]...)
+	f.flushed = flushed{len(tail), len(f.buf)}
 	f.buf = f.buf[:0]
 	f.send()
 	return f.err
@@ -173,51 +198,12 @@ func (f *Filter) InDict() bool { return f.openDicts > 0 }
 // line. It returns the writer's first error.
 func (f *Filter) Close() error {
 	f.endSunk(nil)
-	if len(f.tail) > 0 {
-		f.oneLine(f.tail)
-		f.endPassed()
-		f.tail = nil
+	if tail, _ := f.cut.Finish(); len(tail) > 0 {
+		f.lastLine(tail)
 	}
-	f.long = false
 	f.closeModule()
 	f.send()
 	return f.err
-}
-
-// finishLine gives the head of p to the unfinished line and returns the rest.
-func (f *Filter) finishLine(p []byte) (rest []byte) {
-	head, ends := p, 0
-	i := bytes.IndexByte(p, '\n')
-	if i >= 0 {
-		head, ends = p[:i+1], 1
-	}
-	switch {
-	case f.long:
-		f.plain(head, ends)
-		f.long = i < 0
-	case len(f.tail)+len(head) > maxLine+1 || i < 0 && len(f.tail)+len(head) > maxLine:
-		f.skip = 0
-		f.plain(f.tail[f.passed:], 0)
-		f.plain(head, ends)
-		f.tail, f.passed, f.long = nil, 0, i < 0
-	default:
-		f.tail = append(f.tail, head...)
-		if i >= 0 {
-			f.oneLine(f.tail)
-			f.endPassed()
-			f.tail = f.tail[:0]
-		}
-	}
-	return p[len(head):]
-}
-
-// endPassed ends a line of which Flush may have passed on the beginning: what
-// was left out for that cannot reach the next line.
-func (f *Filter) endPassed() {
-	if f.passed > 0 {
-		f.send()
-		f.skip, f.passed = 0, 0
-	}
 }
 
 // block filters b, which ends with a line end. Lines without a mark ("{{{",

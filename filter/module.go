@@ -140,10 +140,10 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	case m != nil:
 		f.endText(eol)
 		f.holdModule(m, eol)
-		if m.merges = f.passed == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && m.heldBytes() <= maxOpenLine; !m.merges {
+		if m.merges = f.flushed.text == 0 && len(m.raw) <= maxRepeat && len(m.maps) < maxMerged && m.heldBytes() <= maxOpenLine; !m.merges {
 			f.closeModule()
 		}
-	case shown || f.passed > 0:
+	case shown || f.flushed.text > 0:
 		f.endLine(eol)
 	default:
 		f.dropLine()
@@ -168,7 +168,7 @@ func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.
 // shows reports whether a line without its module lines says anything: text
 // between or behind its elements. A log prefix alone does not.
 func (f *lineFilter) shows() bool {
-	if f.passed > 0 {
+	if f.flushed.text > 0 {
 		return true
 	}
 	seen := false
@@ -198,7 +198,7 @@ func (f *lineFilter) dropLine() {
 // merges into it; then nothing of the line is printed.
 func (f *lineFilter) merge() bool {
 	m := f.open
-	if m == nil || !m.merges || f.passed > 0 || len(m.maps)+len(f.pieces) > maxMerged {
+	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {
 		return false
 	}
 	var before []byte

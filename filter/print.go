@@ -63,11 +63,17 @@ type printing struct {
 	printer    printer
 	noted      *noted // what the printer needs of the line's elements; nil: nothing
 	part       int    // bytes of text that are printed at once
-	passed     int    // bytes of the line that Flush has passed on
-	skip       int    // bytes of its text that it has
+	flushed    flushed
 	processKey string // of the line's process
 	printed    outputLine
 	output
+}
+
+// flushed is what Flush has printed of the unfinished line. That is laid out from its beginning each
+// time, because its text may be repeated, or belong to a module line.
+type flushed struct {
+	text int // bytes of the line
+	laid int // bytes of what they were laid out as; less once they are left out of the finished line
 }
 
 // note keeps what the printer needs of an element of the current line.
@@ -135,7 +141,7 @@ func (f *lineFilter) endText(eol []byte) {
 
 // print prints what is laid out of the current line. If it continues, more of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
-	if p.noted == nil && p.skip == 0 { // what textPrinter does, for the frames that come by the million
+	if p.noted == nil && p.flushed.laid == 0 { // what textPrinter does, for the frames that come by the million
 		p.ready = append(append(p.ready, p.buf...), eol...)
 		p.buf = p.buf[:0]
 		return
@@ -154,9 +160,9 @@ func (p *printing) print(eol []byte, continues bool) {
 
 // printLine prints a line, but for what Flush has passed on of it.
 func (p *printing) printLine(l *outputLine) {
-	if n := min(p.skip, len(l.text)); n > 0 {
+	if n := min(p.flushed.laid, len(l.text)); n > 0 {
 		l.text = l.text[n:]
-		p.skip -= n
+		p.flushed.laid -= n
 	}
 	p.ready = p.printer.appendLine(p.ready, l)
 }

@@ -86,10 +86,10 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 	if f.open != nil {
 		s.Held = f.savedOpen(f.open)
 	}
-	if f.long {
+	if tail, long := f.cut.Unfinished(); long {
 		s.Long = &savedLong{f.visible.cut}
-	} else if len(f.tail) > 0 {
-		s.Tail = &savedTail{f.tail, f.passed, f.skip}
+	} else if len(tail) > 0 {
+		s.Tail = &savedTail{tail, f.flushed.text, f.flushed.laid}
 	}
 	return checkpoint.Append(dst, s)
 }
@@ -149,7 +149,8 @@ var errNotNew = errors.New("the filter has seen lines already")
 // Without [Options.ProcessKey] only the lines that had no key are restored.
 func (f *Filter) Restore(context []byte) error {
 	err := errNotNew
-	if f.line == 0 && !f.Unfinished() && !f.long && f.open == nil && len(f.sunk.pieces) == 0 {
+	tail, long := f.cut.Unfinished()
+	if f.line == 0 && len(tail) == 0 && !long && f.open == nil && len(f.sunk.pieces) == 0 {
 		err = f.restore(context)
 	}
 	if err != nil {
@@ -184,13 +185,15 @@ func (f *Filter) restore(context []byte) error {
 		if len(l.Cut) > 3 || s.Tail != nil {
 			return checkpoint.Damaged("its long line is not an unfinished one")
 		}
-		f.long, f.visible.cut = true, l.Cut
+		f.cut.Resume(nil, true)
+		f.visible.cut = l.Cut
 	}
 	if t := s.Tail; t != nil {
 		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
 			return checkpoint.Damaged("its last line is not an unfinished one")
 		}
-		f.tail, f.passed, f.skip = t.Text, t.Passed, t.Skip
+		f.cut.Resume(t.Text, false)
+		f.flushed = flushed{t.Passed, t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
 	if f.open = open; open != nil && f.noted == nil { // the output may be another than the line was held for
