@@ -44,19 +44,7 @@ type fileCost struct {
 // first lines.
 func (g *graph) filesOf(n uint32) (all []fileCost) {
 	if g.placesOf == nil {
-		g.placesOf = make([]uint32, len(g.ofPlace))
-		g.firstPlace = make([]uint32, len(g.all)+1)
-		for _, at := range g.ofPlace {
-			g.firstPlace[at+1]++
-		}
-		for i := range g.all {
-			g.firstPlace[i+1] += g.firstPlace[i]
-		}
-		next := slices.Clone(g.firstPlace)
-		for i, at := range g.ofPlace {
-			g.placesOf[next[at]] = uint32(i)
-			next[at]++
-		}
+		g.firstPlace, g.placesOf = grouped(g.ofPlace, len(g.all))
 	}
 	for _, i := range g.placesOf[g.firstPlace[n]:g.firstPlace[n+1]] {
 		file := g.file[i]

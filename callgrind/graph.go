@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 )
@@ -37,8 +38,13 @@ func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.w
 func (g *graph) inclOf(n uint32) []int64   { return g.inclusive[int(n)*g.width:][:g.width] }
 func (g *graph) edgeCost(e uint32) []int64 { return g.costs[int(e)*g.width:][:g.width] }
 
-// callees returns the edges from a node.
-func (g *graph) callees(n uint32) (first, end uint32) { return g.firstCallee[n], g.firstCallee[n+1] }
+// callees yields the edges from a node.
+func (g *graph) callees(n uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for e := g.firstCallee[n]; e < g.firstCallee[n+1] && yield(e); e++ {
+		}
+	}
+}
 
 // callersOf returns the edges to a node.
 func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]:g.firstCaller[n+1]] }
@@ -61,12 +67,10 @@ func newGraph(v *resolution, total []int64) *graph {
 	g.sign(m.costs.counts, g.width)
 	g.sign(m.calls.counts, g.width+1)
 	g.approximate = make([]bool, n)
-	addresses := false
 	for i := range m.costs.keys {
-		addresses = addresses || m.costs.keys[i].addr != 0
 		add(g.selfOf(v.ofPlace[i]), m.costs.of(i))
 	}
-	if !addresses { // any code may be in what was entered before it
+	if !m.addresses() { // any code may be in what was entered before it
 		for i, f := range m.functions {
 			if _, _, hex := entry(m.r.Text(f.name)); hex && v.needy[i] {
 				g.approximate[v.ofFunction[i]] = true
@@ -124,22 +128,31 @@ func (g *graph) connect(parts []part) {
 	}
 	n := len(g.all)
 	g.calls = make([]int64, n)
-	g.firstCallee, g.firstCaller = make([]uint32, n+1), make([]uint32, n+1)
-	for _, e := range g.edges {
-		g.firstCallee[e.from+1]++
-		g.firstCaller[e.to+1]++
+	from, to := make([]uint32, len(g.edges)), make([]uint32, len(g.edges))
+	for i, e := range g.edges {
+		from[i], to[i] = e.from, e.to
 		g.calls[e.to] = plus(g.calls[e.to], e.count)
 	}
-	for i := range n {
-		g.firstCallee[i+1] += g.firstCallee[i]
-		g.firstCaller[i+1] += g.firstCaller[i]
+	g.firstCallee, _ = grouped(from, n)
+	g.firstCaller, g.callers = grouped(to, n)
+}
+
+// grouped returns the indexes of keys, which are below n, by key: those of key k are at first[k] up
+// to first[k+1].
+func grouped(keys []uint32, n int) (first, indexes []uint32) {
+	first, indexes = make([]uint32, n+1), make([]uint32, len(keys))
+	for _, k := range keys {
+		first[k+1]++
 	}
-	g.callers = make([]uint32, len(g.edges))
-	next := slices.Clone(g.firstCaller)
-	for i, e := range g.edges {
-		g.callers[next[e.to]] = uint32(i)
-		next[e.to]++
+	for k := range n {
+		first[k+1] += first[k]
 	}
+	next := slices.Clone(first)
+	for i, k := range keys {
+		indexes[next[k]] = uint32(i)
+		next[k]++
+	}
+	return first, indexes
 }
 
 // include sums what each function cost with all that it called. The cost of a
@@ -167,8 +180,7 @@ func (g *graph) include() {
 			}
 		}
 		copy(incl, g.selfOf(i))
-		first, end := g.callees(i)
-		for e := first; e < end; e++ {
+		for e := range g.callees(i) {
 			if g.edges[e].to != i {
 				add(incl, g.edgeCost(e))
 			}
@@ -215,8 +227,7 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 		}
 		w := whole[int(cycle[i])*g.width:][:g.width]
 		add(w, g.selfOf(i))
-		first, end := g.callees(i)
-		for e := first; e < end; e++ {
+		for e := range g.callees(i) {
 			if cycle[g.edges[e].to] != cycle[i] {
 				add(w, g.edgeCost(e))
 			}

@@ -1,6 +1,9 @@
 package callgrind
 
 import (
+	"cmp"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
@@ -115,12 +118,7 @@ func (j *objectPrinter) profile(r *Report) {
 
 // objects prints the files of the profile's objects.
 func (j *objectPrinter) objects() {
-	var all []Name
-	for n := range j.g.s.objects.byName {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	for _, n := range all {
+	for _, n := range slices.Sorted(maps.Keys(j.g.s.objects.byName)) {
 		f := j.g.s.objects.byName[n]
 		if f == nil {
 			continue
@@ -129,11 +127,7 @@ func (j *objectPrinter) objects() {
 		b.String("object", f.Name)
 		b.String("path", f.Path)
 		b.BuildID(f.ID)
-		err := f.Err
-		if err == nil {
-			err = f.failed
-		}
-		if err != nil {
+		if err := cmp.Or(f.Err, f.failed); err != nil {
 			b.Reason(err)
 		}
 		j.end(b)
@@ -233,19 +227,14 @@ func (j *objectPrinter) function(n uint32) {
 		b.EndObject()
 	}
 	b.EndArray()
-	first, end := g.callees(n)
-	var out []uint32
-	for e := first; e < end; e++ {
-		out = append(out, e)
-	}
-	j.edges(b, "callers", g.callersOf(n), func(e edge) uint32 { return e.from })
-	j.edges(b, "callees", out, func(e edge) uint32 { return e.to })
+	j.edges(b, "callers", slices.Values(g.callersOf(n)), func(e edge) uint32 { return e.from })
+	j.edges(b, "callees", g.callees(n), func(e edge) uint32 { return e.to })
 	j.end(b)
 }
 
-func (j *objectPrinter) edges(b *jsonout.Buffer, name string, edges []uint32, other func(edge) uint32) {
+func (j *objectPrinter) edges(b *jsonout.Buffer, name string, edges iter.Seq[uint32], other func(edge) uint32) {
 	b.Array(name)
-	for _, at := range edges {
+	for at := range edges {
 		e := j.g.edges[at]
 		b.Item()
 		b.Uint("id", uint64(other(e)))

@@ -3,6 +3,7 @@ package callgrind
 import (
 	"bytes"
 	"math"
+	"math/bits"
 )
 
 // numbers reads a line of numbers: where, and costs.
@@ -117,43 +118,27 @@ func word(b []byte, i int) []byte {
 // digits reads a number, decimal or hexadecimal, and returns how many bytes it
 // is. What is larger than there is, is the largest.
 func digits(b []byte) (v uint64, used int) {
+	base, first := uint64(10), 0
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
-		for used = 2; used < len(b); used++ {
-			d, ok := hexDigit(b[used])
-			if !ok {
-				break
-			}
-			if v>>60 != 0 {
-				v = math.MaxUint64
-				continue
-			}
-			v = v<<4 | uint64(d)
-		}
-		if used == 2 {
-			return 0, 0
-		}
-		return v, used
+		base, first = 16, 2
 	}
-	for used < len(b) && b[used]-'0' < 10 {
+	for used = first; used < len(b); used++ {
 		d := uint64(b[used] - '0')
-		if v > (math.MaxUint64-d)/10 {
-			v = math.MaxUint64
-		} else {
-			v = v*10 + d
+		if base == 16 && b[used]|0x20-'a' < 6 {
+			d = uint64(b[used]|0x20-'a') + 10
+		} else if d >= 10 {
+			break
 		}
-		used++
+		high, low := bits.Mul64(v, base)
+		next, carry := bits.Add64(low, d, 0)
+		if v = next; high|carry != 0 {
+			v = math.MaxUint64
+		}
+	}
+	if used == first {
+		return 0, 0
 	}
 	return v, used
-}
-
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case c-'0' < 10:
-		return c - '0', true
-	case c|0x20-'a' < 6:
-		return c | 0x20 - 'a' + 10, true
-	}
-	return 0, false
 }
 
 // position reads a place, from i on.

@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -313,22 +314,12 @@ func (m *model) endPart() {
 }
 
 func isZero(costs []int64) bool {
-	for _, n := range costs {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(costs, func(n int64) bool { return n != 0 })
 }
 
 // addresses reports whether any place has an address.
 func (m *model) addresses() bool {
-	for i := range m.costs.keys {
-		if m.costs.keys[i].addr != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.costs.keys, func(k key) bool { return k.addr != 0 })
 }
 
 // forget forgets what a part summed up to, in as much time as there was of it.

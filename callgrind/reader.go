@@ -86,9 +86,6 @@ func (r *Reader) Events() []Event { return r.ev.counted }
 // Derived returns the events that are calculated of the counted ones.
 func (r *Reader) Derived() []Event { return r.ev.derived() }
 
-// HasAddresses reports whether the places of the part have addresses.
-func (r *Reader) HasAddresses() bool { return r.addr >= 0 }
-
 // newPart begins a part: positions begin anew. A part that does not say what its
 // lines hold has lines like those before.
 func (r *Reader) newPart() {

@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,11 +180,7 @@ func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 		}
 	}
 	count, only := make(map[uint32]int), make(map[uint32]uint32)
-	sorted := make([]uint64, 0, len(pairs))
-	for pair := range pairs {
-		sorted = append(sorted, pair)
-	}
-	slices.Sort(sorted)
+	sorted := slices.Sorted(maps.Keys(pairs))
 	for _, pair := range sorted {
 		from, c := uint32(pair>>32), uint32(pair)
 		count[from]++

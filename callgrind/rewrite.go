@@ -2,6 +2,7 @@ package callgrind
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -163,12 +164,7 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 		}
 		w.send()
 	}
-	rest := make([]uint32, 0, len(implied))
-	for n := range implied { // functions all of whose code is others'
-		rest = append(rest, n)
-	}
-	slices.Sort(rest)
-	for _, n := range rest {
+	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions all of whose code is others'
 		begin(n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -56,11 +57,7 @@ func (t *listing) sources() {
 			l.calls = append(l.calls, uint32(i))
 		}
 	}
-	files := make([]Name, 0, len(lines))
-	for f := range lines {
-		files = append(files, f)
-	}
-	slices.SortFunc(files, func(a, b Name) int {
+	files := slices.SortedFunc(maps.Keys(lines), func(a, b Name) int {
 		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(m.r.Text(a), m.r.Text(b)))
 	})
 	roots := t.o.sourceRoots()

@@ -118,18 +118,12 @@ func demangled(link string) string {
 // entry returns the address that Callgrind gives a function as its name, where
 // it knows none; and what stands behind it.
 func entry(name string) (addr uint64, rest string, ok bool) {
-	if !strings.HasPrefix(name, "0x") {
+	digits, ok := strings.CutPrefix(name, "0x")
+	if !ok {
 		return 0, "", false
 	}
-	end := 2
-	for end < len(name) {
-		if _, hex := hexDigit(name[end]); !hex {
-			break
-		}
-		end++
-	}
-	addr, err := strconv.ParseUint(name[2:end], 16, 64)
-	rest = name[end:]
+	rest = strings.TrimLeft(digits, "0123456789abcdefABCDEF")
+	addr, err := strconv.ParseUint(digits[:len(digits)-len(rest)], 16, 64)
 	return addr, rest, err == nil && (rest == "" || rest[0] == '\'' || strings.HasPrefix(rest, " ["))
 }
 

@@ -205,13 +205,21 @@ func (t *listing) sort() {
 		if c := cmp.Compare(keys[b], keys[a]); c != 0 {
 			return c
 		}
-		for i := range t.sorting[min(1, len(t.sorting)):] {
-			if c := cmp.Compare(t.sorting[i+1].of(costs(b)), t.sorting[i+1].of(costs(a))); c != 0 {
-				return c
-			}
+		if c := t.costlier(costs(a), costs(b)); c != 0 {
+			return c
 		}
 		return g.compare(a, b)
 	})
+}
+
+// costlier orders costs by the events of t.sorting, the larger ones first.
+func (t *listing) costlier(a, b []int64) int {
+	for i := range t.sorting {
+		if c := cmp.Compare(t.sorting[i].of(b), t.sorting[i].of(a)); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // isThere reports whether a function cost anything, or was called.
@@ -346,7 +354,7 @@ func (t *listing) list() {
 			t.b = append(t.b, '\n')
 		}
 		if t.o.Tree&Callers != 0 {
-			t.neighbours(n, slices.Clone(g.callersOf(n)), "<  ", func(e edge) uint32 { return e.from })
+			t.neighbours(slices.Clone(g.callersOf(n)), "<  ", func(e edge) uint32 { return e.from })
 		}
 		mark := ""
 		if t.o.Tree != 0 {
@@ -354,12 +362,7 @@ func (t *listing) list() {
 		}
 		t.function(n, mark)
 		if t.o.Tree&Calling != 0 {
-			first, end := g.callees(n)
-			var edges []uint32
-			for e := first; e < end; e++ {
-				edges = append(edges, e)
-			}
-			t.neighbours(n, edges, "  >  ", func(e edge) uint32 { return e.to })
+			t.neighbours(slices.Collect(g.callees(n)), "  >  ", func(e edge) uint32 { return e.to })
 		}
 		t.send()
 	}
@@ -395,41 +398,27 @@ func (t *listing) nameless() {
 	t.b = append(t.b, '\n')
 }
 
-// isSigned reports whether costs by which functions are ordered are below zero.
-func (t *listing) isSigned() bool {
-	if len(t.sorting) == 0 {
-		return false
-	}
-	for e, w := range t.sorting[0].weights {
-		if w != 0 && e < len(t.g.signed) && t.g.signed[e] {
-			return true
-		}
-	}
-	return false
-}
-
 // threshold returns how many percent of the costs are shown.
 func (t *listing) threshold() float64 {
-	if t.isSigned() {
-		return 100 // no part of the functions accounts for a part of the total
+	for i := range t.sorting[:min(1, len(t.sorting))] {
+		for e, w := range t.sorting[i].weights {
+			if w != 0 && e < len(t.g.signed) && t.g.signed[e] {
+				return 100 // with costs below zero, no part of the functions accounts for a part of the total
+			}
+		}
 	}
-	if t.o.Threshold == 0 {
-		return defaultThreshold
-	}
-	return t.o.Threshold
+	return cmp.Or(t.o.Threshold, defaultThreshold)
 }
 
 // defaultThreshold is as callgrind_annotate's.
 const defaultThreshold = 99 // percent
 
 // neighbours prints edges of a function, the costly ones first.
-func (t *listing) neighbours(n uint32, edges []uint32, mark string, other func(edge) uint32) {
+func (t *listing) neighbours(edges []uint32, mark string, other func(edge) uint32) {
 	g := t.g
 	slices.SortFunc(edges, func(a, b uint32) int {
-		for i := range t.sorting {
-			if c := cmp.Compare(t.sorting[i].of(g.edgeCost(b)), t.sorting[i].of(g.edgeCost(a))); c != 0 {
-				return c
-			}
+		if c := t.costlier(g.edgeCost(a), g.edgeCost(b)); c != 0 {
+			return c
 		}
 		return g.compare(other(g.edges[a]), other(g.edges[b]))
 	})
