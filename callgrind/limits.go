@@ -15,7 +15,6 @@ const (
 
 	maxFunctions = 1 << 19 // functions, with their objects and files
 	maxObjects   = 4096    // files of objects that are opened
-	maxPath      = 4096    // bytes of a file's name
 	maxTold      = 50      // diagnostics of one kind
 	maxThreads   = 1 << 12 // names of threads that are counted
 

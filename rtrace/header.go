@@ -51,10 +51,15 @@ func newHeader(rec *Record) *header {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
 		h.before = byteOrderMark
 	}
-	for _, f := range rec.Fields {
-		h.fields = append(h.fields, Field{bytes.Clone(f.Key), bytes.Clone(f.Value)})
-	}
+	h.fields = cloneFields(rec.Fields)
 	return h
+}
+
+func cloneFields(fields []Field) (clone []Field) {
+	for _, f := range fields {
+		clone = append(clone, Field{bytes.Clone(f.Key), bytes.Clone(f.Value)})
+	}
+	return clone
 }
 
 // filters returns what the header says was done to the report.
@@ -113,10 +118,8 @@ func (h *header) set(key, value string) {
 
 // rank returns the place of a key in the order of headers.
 func rank(key []byte) int {
-	for i, k := range keys {
-		if string(key) == k {
-			return i
-		}
+	if i := slices.Index(keys[:], string(key)); i >= 0 {
+		return i
 	}
 	return len(keys)
 }

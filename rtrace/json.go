@@ -2,6 +2,7 @@ package rtrace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -31,10 +32,7 @@ type jsonPrinter struct {
 func (j *jsonPrinter) Close() error {
 	err := j.translator.Close()
 	j.finish(false)
-	if e := j.send(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, j.send())
 }
 
 // print prints a record.

@@ -2,6 +2,7 @@ package rtrace
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/markup"
@@ -97,10 +98,7 @@ func (r *renderer) render(rec *Record) error {
 			r.modules = 0
 		}
 		r.begun = true
-		if err := r.dst.Element(markup.Reset{}); err != nil {
-			return err
-		}
-		if err := r.dst.Text(newline); err != nil {
+		if err := r.line(markup.Reset{}); err != nil {
 			return err
 		}
 	case Map:
@@ -128,7 +126,7 @@ func (r *renderer) mapped(rec *Record) error {
 		r.modules++
 		name := f.Path
 		if !f.ID.IsZero() {
-			name = base(f.Name)
+			name = f.Name[strings.LastIndexByte(f.Name, '/')+1:]
 		}
 		if err := r.line(markup.Module{ID: f.number, Name: name, BuildID: f.ID}); err != nil {
 			return err
@@ -185,14 +183,4 @@ func indent(line []byte) (n int) {
 		n++
 	}
 	return n
-}
-
-// base returns the last part of a path.
-func base(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			return path[i+1:]
-		}
-	}
-	return path
 }

@@ -2,6 +2,8 @@ package rtrace
 
 import (
 	"bytes"
+	"slices"
+	"strconv"
 
 	"github.com/symfilter/symfilter/report"
 )
@@ -275,15 +277,6 @@ func parseArgument(rec *Record, line []byte) bool {
 // keys are those of headers, in their order.
 var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin", "timestamps"}
 
-func isKey(key []byte) bool {
-	for _, k := range keys {
-		if string(key) == k {
-			return true
-		}
-	}
-	return false
-}
-
 // parseHeader reads a header: keys and values. It is the first line of a report,
 // and where reports follow each other, a line that begins as headers do.
 func parseHeader(rec *Record, line []byte, first bool) {
@@ -303,7 +296,7 @@ func parseHeader(rec *Record, line []byte, first bool) {
 		}
 		end := endOfValue(after)
 		fields = append(fields, Field{trim(key), trim(after[:end])})
-		if isKey(trim(key)) {
+		if slices.Contains(keys[:], string(trim(key))) {
 			known++
 		}
 		if end == len(after) {
@@ -357,16 +350,8 @@ func hex(text []byte) (n uint64, ok bool) {
 
 // decimal reads a number without a sign.
 func decimal(text []byte) (n uint64, ok bool) {
-	if len(text) == 0 {
-		return 0, false
-	}
-	for _, c := range text {
-		if c < '0' || c > '9' || n > (1<<63-10)/10 {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	return n, true
+	n, err := strconv.ParseUint(string(text), 10, 63)
+	return n, err == nil
 }
 
 // signed reads a size. It is negative where the program that printed it had too

@@ -2,9 +2,11 @@ package rtrace
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 
 	"github.com/symfilter/symfilter/report"
 )
@@ -222,10 +224,8 @@ func (p *processor) pass(rec *Record) error {
 
 // typeOf returns the type of this name; nil if the report has not listed it.
 func (p *processor) typeOf(name []byte) *resourceType {
-	for i := range p.types {
-		if p.types[i].name == string(name) {
-			return &p.types[i]
-		}
+	if i := slices.IndexFunc(p.types, func(t resourceType) bool { return t.name == string(name) }); i >= 0 {
+		return &p.types[i]
 	}
 	return nil
 }
@@ -330,9 +330,7 @@ func (p *processor) frame(rec *Record) error {
 	}
 	g.lines = append(g.lines, rec.Raw...)
 	var b [8]byte
-	for i := range b {
-		b[i] = byte(rec.Addr >> (8 * i))
-	}
+	binary.LittleEndian.PutUint64(b[:], rec.Addr)
 	g.sums[0].Write(b[:])
 	g.sums[1].Write(b[:])
 	return nil

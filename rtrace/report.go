@@ -1,6 +1,8 @@
 package rtrace
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,21 +33,19 @@ func NewReport(w io.Writer, o Options) io.WriteCloser {
 // A printer collects what is printed, and writes it.
 type printer struct {
 	*translator
-	w   io.Writer
-	out jsonout.Buffer
+	w     io.Writer
+	out   jsonout.Buffer
+	waits bool // nothing is written yet
 }
 
 // Write prints what p completes.
 func (p *printer) Write(b []byte) (int, error) {
 	n, err := p.translator.Write(b)
-	if e := p.send(); err == nil {
-		err = e
-	}
-	return n, err
+	return n, cmp.Or(err, p.send())
 }
 
 func (p *printer) send() error {
-	if len(p.out) == 0 {
+	if len(p.out) == 0 || p.waits {
 		return nil
 	}
 	_, err := p.w.Write(p.out)
@@ -57,37 +57,16 @@ func (p *printer) send() error {
 type reporter struct {
 	*printer
 	begun  bool
-	header Record // that waits for a frame to be resolved
-	waits  bool
+	header Record // that waits for a frame to be resolved, if printer.waits
 	held   []byte // what stands behind it
 	late   bool   // the header went out, and did not say that frames are resolved
-}
-
-// Write prints what p completes.
-func (r *reporter) Write(b []byte) (int, error) {
-	n, err := r.translator.Write(b)
-	if e := r.flush(); err == nil {
-		err = e
-	}
-	return n, err
-}
-
-// flush writes what has been printed, if the header does not wait.
-func (r *reporter) flush() error {
-	if r.waits {
-		return nil
-	}
-	return r.send()
 }
 
 // Close prints what is left. It does not close the writer.
 func (r *reporter) Close() error {
 	err := r.translator.Close()
 	r.release(false)
-	if e := r.send(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, r.send())
 }
 
 // release prints the header that waits, and what stands behind it.
@@ -115,10 +94,7 @@ func (r *reporter) print(rec *Record) error {
 			r.space.reset()
 		}
 		r.begun, r.late = true, false
-		r.header = Record{Raw: append([]byte(nil), rec.Raw...)}
-		for _, f := range rec.Fields {
-			r.header.Fields = append(r.header.Fields, Field{append([]byte(nil), f.Key...), append([]byte(nil), f.Value...)})
-		}
+		r.header = Record{Raw: bytes.Clone(rec.Raw), Fields: cloneFields(rec.Fields)}
 		r.waits = true
 		if r.o.Symbolizer == nil || slices.Contains(newHeader(rec).filters(), "resolve") {
 			r.release(false)
