@@ -31,31 +31,19 @@ func (f *Filter) context(e *element) {
 }
 
 func (f *Filter) module(e *element) {
-	if !f.atLeast(e, 3) {
-		return
-	}
-	id, ok := f.integer("module ID", e.field(0))
-	if !ok {
-		return
-	}
-	if kind := e.field(2); string(kind.text) != "elf" {
-		f.complain("unknown module type", kind.at)
-		return
-	}
-	if !f.exactly(e, 4) {
-		return
-	}
-	build, ok := f.buildID(e.field(3))
-	if !ok {
+	r := f.fields(e)
+	r.atLeast(3)
+	id := read(r, 0, "module ID", integer)
+	r.literal(2, "elf", "unknown module type")
+	r.exactly(4)
+	build := read(r, 3, "build ID", buildID)
+	if !r.ok {
 		return
 	}
 	name := e.field(1).text
-	switch {
-	case f.defined(id):
-		f.complain("duplicate module ID", e.field(0).at)
-		return
-	case len(f.modules) >= maxModules || f.size+len(name) > maxContext:
-		f.complain("too many modules", e.field(0).at)
+	r.require(!f.defined(id), 0, "duplicate module ID")
+	r.require(len(f.modules) < maxModules && f.size+len(name) <= maxContext, 0, "too many modules")
+	if !r.ok {
 		return
 	}
 	m := &module{id: id, name: string(name)}
@@ -102,40 +90,22 @@ func (f *Filter) mmap(e *element) {
 
 // parseMap reads the fields of an mmap element.
 func (f *Filter) parseMap(e *element) (m *mapping, ok bool) {
-	if !f.atLeast(e, 3) {
-		return nil, false
-	}
-	m = new(mapping)
-	if m.addr, ok = f.address(e.field(0)); !ok {
-		return nil, false
-	}
-	if m.size, ok = f.integer("size", e.field(1)); !ok {
-		return nil, false
-	}
-	if kind := e.field(2); string(kind.text) != "load" {
-		f.complain("unknown mmap type", kind.at)
-		return nil, false
-	}
-	if !f.exactly(e, 6) {
-		return nil, false
-	}
-	id, ok := f.integer("module ID", e.field(3))
-	if !ok {
-		return nil, false
-	}
-	if m.mode, ok = f.mode(e.field(4)); !ok {
-		return nil, false
-	}
-	if m.module = f.modules[id]; m.module == nil {
-		f.complain("unknown module ID", e.field(3).at)
-		return nil, false
-	}
-	m.rel, ok = f.address(e.field(5))
-	return m, ok
+	r := f.fields(e)
+	r.atLeast(3)
+	m = &mapping{addr: read(r, 0, "address", address), size: read(r, 1, "size", integer)}
+	r.literal(2, "load", "unknown mmap type")
+	r.exactly(6)
+	id := read(r, 3, "module ID", integer)
+	m.mode = read(r, 4, "mode", mode)
+	m.module = f.modules[id]
+	r.require(m.module != nil, 3, "unknown module ID")
+	m.rel = read(r, 5, "address", address)
+	return m, r.ok
 }
 
 func (f *Filter) reset(e *element) {
-	if !f.exactly(e, 0) || f.empty() {
+	r := f.fields(e)
+	if r.exactly(0); !r.ok || f.empty() {
 		return
 	}
 	f.endModule()
@@ -175,15 +145,9 @@ func (f *Filter) endModule() {
 			separator = ' '
 		}
 		f.out = append(f.out, separator, '[')
-		f.beginValue()
-		f.out = append(f.out, "0x"...)
-		f.out = strconv.AppendUint(f.out, m.addr, 16)
-		f.highlight()
+		f.hex(m.addr)
 		f.out = append(f.out, '-')
-		f.beginValue()
-		f.out = append(f.out, "0x"...)
-		f.out = strconv.AppendUint(f.out, m.end(), 16)
-		f.highlight()
+		f.hex(m.end())
 		f.out = append(f.out, "]("...)
 		f.valueString(m.mode)
 		f.out = append(f.out, ')')

@@ -1,7 +1,5 @@
 package llvmfilter
 
-import "strconv"
-
 // complain reports an error in the line at work: the message, the line, and a
 // caret below byte at.
 func (f *Filter) complain(message string, at int) {
@@ -85,42 +83,4 @@ func (f *Filter) say(severity, message string, whole bool) {
 	if f.o.DiagColor && whole {
 		f.said = append(f.said, "\x1b[0m"...)
 	}
-}
-
-// exactly reports whether an element has n fields or more; more is worth a
-// warning.
-func (f *Filter) exactly(e *element, n int) bool {
-	if e.fields == n {
-		return true
-	}
-	severity := "error: "
-	if e.fields > n {
-		severity = "warning: "
-	}
-	f.report(severity, count("expected ", n, e.fields), true, e.tagEnd())
-	return e.fields > n
-}
-
-// atLeast reports whether an element has n fields or more.
-func (f *Filter) atLeast(e *element, n int) bool {
-	if e.fields < n {
-		f.complain(count("expected at least ", n, e.fields), e.tagEnd())
-	}
-	return e.fields >= n
-}
-
-// atMost warns of an element with more than n fields.
-func (f *Filter) atMost(e *element, n int) {
-	if e.fields > n {
-		f.warn(count("expected at most ", n, e.fields), e.tagEnd())
-	}
-}
-
-func count(expected string, want, got int) string {
-	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(got)
-}
-
-// unexpected reports a field that is not what it should be.
-func (f *Filter) unexpected(what string, x field) {
-	f.complain("expected "+what+"; found '"+string(x.text)+"'", x.at)
 }

@@ -3,35 +3,98 @@ package llvmfilter
 import (
 	"bytes"
 	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
 )
 
-// address reads a memory address: zeros, or "0x" and hexadecimal digits that
-// fit 64 bits, however many.
-func (f *Filter) address(x field) (uint64, bool) {
-	if len(x.text) > 0 && len(bytes.Trim(x.text, "0")) == 0 {
-		return 0, true
-	}
-	if digits, ok := bytes.CutPrefix(x.text, []byte("0x")); ok {
-		if v, ok := number(digits, 16); ok {
-			return v, true
-		}
-	}
-	f.unexpected("address", x)
-	return 0, false
+// fields reads the fields of an element. It reports the first that is wrong; from then on ok is
+// false, and nothing more is read or reported.
+type fields struct {
+	f  *Filter
+	e  *element
+	ok bool
 }
 
-// integer reads a module ID or a size; what says which.
-func (f *Filter) integer(what string, x field) (uint64, bool) {
-	v, ok := number(radix(x.text))
-	if !ok {
-		f.unexpected(what, x)
+func (f *Filter) fields(e *element) *fields { return &fields{f, e, true} }
+
+// read parses field i, which should be what.
+func read[T any](r *fields, i int, what string, parse func(text []byte) (T, bool)) (v T) {
+	if !r.ok {
+		return v
 	}
-	return v, ok
+	x := r.e.field(i)
+	if v, r.ok = parse(x.text); !r.ok {
+		r.f.complain("expected "+what+"; found '"+string(x.text)+"'", x.at)
+	}
+	return v
 }
+
+// require reports message, at field i, unless it is satisfied.
+func (r *fields) require(satisfied bool, i int, message string) {
+	if r.ok && !satisfied {
+		r.f.complain(message, r.e.field(i).at)
+		r.ok = false
+	}
+}
+
+// literal requires field i to be text.
+func (r *fields) literal(i int, text, message string) {
+	if r.ok {
+		r.require(string(r.e.field(i).text) == text, i, message)
+	}
+}
+
+// exactly requires n fields. More are worth a warning only.
+func (r *fields) exactly(n int) {
+	if !r.ok || r.e.fields == n {
+		return
+	}
+	severity := "error: "
+	if r.e.fields > n {
+		severity = "warning: "
+	}
+	r.f.report(severity, r.count("expected ", n), true, r.e.tagEnd())
+	r.ok = r.e.fields > n
+}
+
+// atLeast requires n fields or more.
+func (r *fields) atLeast(n int) {
+	if r.ok = r.e.fields >= n; !r.ok {
+		r.f.complain(r.count("expected at least ", n), r.e.tagEnd())
+	}
+}
+
+// atMost warns of more than n fields.
+func (r *fields) atMost(n int) {
+	if r.ok && r.e.fields > n {
+		r.f.warn(r.count("expected at most ", n), r.e.tagEnd())
+	}
+}
+
+func (r *fields) count(expected string, want int) string {
+	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(r.e.fields)
+}
+
+// address parses a memory address: zeros, or "0x" and hexadecimal digits that
+// fit 64 bits, however many.
+func address(text []byte) (uint64, bool) {
+	if len(text) > 0 && len(bytes.Trim(text, "0")) == 0 {
+		return 0, true
+	}
+	digits, ok := bytes.CutPrefix(text, []byte("0x"))
+	if !ok {
+		return 0, false
+	}
+	return number(digits, 16)
+}
+
+// integer parses a module ID or a size.
+func integer(text []byte) (uint64, bool) { return number(radix(text)) }
 
 // radix returns the digits of an integer and their radix, which a prefix
 // tells: 0x, 0b, 0o, or 0 before another digit.
-func radix(b []byte) (digits []byte, base uint64) {
+func radix(b []byte) (digits []byte, base int) {
 	if len(b) < 2 || b[0] != '0' {
 		return b, 10
 	}
@@ -48,84 +111,42 @@ func radix(b []byte) (digits []byte, base uint64) {
 	return b, 10
 }
 
-// number reads digits that fit 64 bits.
-func number(digits []byte, base uint64) (v uint64, ok bool) {
-	if len(digits) == 0 {
-		return 0, false
-	}
-	for _, c := range digits {
-		d := uint64(c)
-		switch {
-		case c >= '0' && c <= '9':
-			d -= '0'
-		case c >= 'a' && c <= 'z':
-			d -= 'a' - 10
-		case c >= 'A' && c <= 'Z':
-			d -= 'A' - 10
-		default:
-			return 0, false
-		}
-		if d >= base || v > (1<<64-1-d)/base {
-			return 0, false
-		}
-		v = v*base + d
-	}
-	return v, true
+// number parses digits that fit 64 bits.
+func number(digits []byte, base int) (v uint64, ok bool) {
+	v, err := strconv.ParseUint(string(digits), base, 64)
+	return v, err == nil
 }
 
-// frameNumber reads the number of a frame: decimal digits.
-func (f *Filter) frameNumber(x field) (uint64, bool) {
-	v, ok := number(x.text, 10)
-	if !ok {
-		f.unexpected("frame number", x)
-	}
-	return v, ok
-}
+// frameNumber parses the number of a frame: decimal digits.
+func frameNumber(text []byte) (uint64, bool) { return number(text, 10) }
 
-// buildID reads the bytes of a build ID; an odd digit stands for a byte of its
+// buildID parses the bytes of a build ID; an odd digit stands for a byte of its
 // own, at the front.
-func (f *Filter) buildID(x field) ([]byte, bool) {
-	digits := x.text
+func buildID(digits []byte) ([]byte, bool) {
 	if len(digits)%2 != 0 {
 		digits = append([]byte{'0'}, digits...)
 	}
 	id := make([]byte, hex.DecodedLen(len(digits)))
-	if _, err := hex.Decode(id, digits); err != nil || len(id) == 0 {
-		f.unexpected("build ID", x)
-		return nil, false
-	}
-	return id, true
+	_, err := hex.Decode(id, digits)
+	return id, err == nil && len(id) > 0
 }
 
-// mode reads the mode of a map: some of r, w and x, in this order and either
+// mode parses the mode of a map: some of r, w and x, in this order and either
 // case. It returns them in lower case.
-func (f *Filter) mode(x field) (string, bool) {
-	var lower [3]byte
-	if n := len(x.text); n <= len(lower) {
-		for i, c := range x.text {
-			lower[i] = c | 0x20
-		}
-		for _, m := range modes {
-			if string(lower[:n]) == m {
-				return m, true
-			}
-		}
-	}
-	f.unexpected("mode", x)
-	return "", false
+func mode(text []byte) (string, bool) {
+	m := strings.ToLower(string(text))
+	return m, slices.Contains(modes, m)
 }
 
-var modes = [...]string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
+var modes = []string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
 
-// returnAddress reads the kind of a code address: whether it is one that a
-// call returns to.
-func (f *Filter) returnAddress(x field) (ra, ok bool) {
-	switch string(x.text) {
-	case "ra":
-		return true, true
+// kind parses the kind of a code address: how many bytes before it the code is that is meant.
+func kind(text []byte) (before uint64, ok bool) {
+	switch string(text) {
+	case "ra": // a call returns to it
+		return 1, true
 	case "pc":
-		return false, true
+		return 0, true
 	}
-	f.unexpected("PC type", x)
-	return false, false
+	return 0, false
 }

@@ -13,7 +13,8 @@ import (
 const unknown = "<invalid>"
 
 func (f *Filter) symbol(e *element) {
-	if !f.exactly(e, 1) {
+	r := f.fields(e)
+	if r.exactly(1); !r.ok {
 		return
 	}
 	name := string(e.field(0).text)
@@ -47,22 +48,15 @@ func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
 }
 
 func (f *Filter) pc(e *element) {
-	if !f.atLeast(e, 1) {
-		return
-	}
-	f.atMost(e, 2)
-	addr, ok := f.address(e.field(0))
-	if !ok {
-		return
-	}
+	r := f.fields(e)
+	r.atLeast(1)
+	r.atMost(2)
+	addr := read(r, 0, "address", address)
 	if e.fields == 2 { // with more, LLVM overlooks the kind
-		ra, ok := f.returnAddress(e.field(1))
-		if !ok {
-			return
-		}
-		if ra {
-			addr--
-		}
+		addr -= read(r, 1, "PC type", kind)
+	}
+	if !r.ok {
+		return
 	}
 	m, at := f.locate(e, addr)
 	if m == nil {
@@ -96,27 +90,19 @@ func (f *Filter) pc(e *element) {
 }
 
 func (f *Filter) bt(e *element) {
-	if !f.atLeast(e, 2) {
+	r := f.fields(e)
+	r.atLeast(2)
+	r.atMost(3)
+	n := read(r, 0, "frame number", frameNumber)
+	addr := read(r, 1, "address", address)
+	before := uint64(1) // as for a return address
+	if e.fields == 3 {  // with more, LLVM overlooks the kind
+		before = read(r, 2, "PC type", kind)
+	}
+	if !r.ok {
 		return
 	}
-	f.atMost(e, 3)
-	n, ok := f.frameNumber(e.field(0))
-	if !ok {
-		return
-	}
-	addr, ok := f.address(e.field(1))
-	if !ok {
-		return
-	}
-	ra := true
-	if e.fields == 3 { // with more, LLVM overlooks the kind
-		if ra, ok = f.returnAddress(e.field(2)); !ok {
-			return
-		}
-	}
-	if ra {
-		addr--
-	}
+	addr -= before
 	m, at := f.locate(e, addr)
 	if m == nil {
 		return
@@ -193,19 +179,15 @@ func (f *Filter) frame(n uint64, inline int, addr uint64, fr *symbolize.Frame, m
 	f.out = append(f.out, '(')
 	f.valueString(m.module.name)
 	f.out = append(f.out, '+')
-	f.beginValue()
-	f.out = append(f.out, "0x"...)
-	f.out = strconv.AppendUint(f.out, at.addr, 16)
-	f.highlight()
+	f.hex(at.addr)
 	f.out = append(f.out, ')')
 }
 
 func (f *Filter) data(e *element) {
-	if !f.exactly(e, 1) {
-		return
-	}
-	addr, ok := f.address(e.field(0))
-	if !ok {
+	r := f.fields(e)
+	r.exactly(1)
+	addr := read(r, 0, "address", address)
+	if !r.ok {
 		return
 	}
 	m, at := f.locate(e, addr)
@@ -221,6 +203,13 @@ func (f *Filter) data(e *element) {
 	f.highlight()
 	f.out = append(f.out, name...)
 	f.restoreColor()
+}
+
+// hex prints a value in hex.
+func (f *Filter) hex(v uint64) {
+	f.beginValue()
+	f.out = strconv.AppendUint(append(f.out, "0x"...), v, 16)
+	f.highlight()
 }
 
 // number prints a value.

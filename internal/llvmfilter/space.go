@@ -1,6 +1,7 @@
 package llvmfilter
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -128,18 +129,14 @@ func (l *mapList) insert(m *mapping) *mapping {
 	if i > 0 && run[i-1].addr == m.addr {
 		return run[i-1]
 	}
-	run = append(run, nil)
-	copy(run[i+1:], run[i:])
-	run[i] = m
+	run = slices.Insert(run, i, m)
 	l.runs[r] = run
 	l.count++
 	if len(run) > maxRun {
-		half := append([]*mapping(nil), run[maxRun/2:]...)
+		half := slices.Clone(run[maxRun/2:])
 		clear(run[maxRun/2:])
 		l.runs[r] = run[:maxRun/2]
-		l.runs = append(l.runs, nil)
-		copy(l.runs[r+2:], l.runs[r+1:])
-		l.runs[r+1] = half
+		l.runs = slices.Insert(l.runs, r+1, half)
 	}
 	return m
 }
