@@ -2,7 +2,9 @@ package symbolize
 
 import (
 	"debug/elf"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,62 @@ import (
 // All names of the C++ standard library that is installed.
 func TestNamesOfRealBinariesAreShownAsLLVMShowsThem(t *testing.T) {
 	path := strings.TrimSpace(string(run(t, "g++", "-print-file-name=libstdc++.so.6")))
+	names := mangledNames(t, path)
+	if len(names) < 1000 {
+		t.Fatalf("%s has only %d C++ names", path, len(names))
+	}
+	differ := 0
+	for i, want := range filtered(t, names, "llvm-cxxfilt-19") {
+		if got := demangled(names[i]); got != want {
+			if differ++; differ <= 5 {
+				t.Errorf("%s\n got %q\nwant %q", names[i], got, want)
+			}
+		}
+	}
+	t.Logf("%d of %d names differ", differ, len(names))
+}
+
+// Names of the libraries of LLVM, which are built by clang and use all of C++'s templates. LLVM has
+// mistakes of its own, which is why GNU's demangler has to agree with it.
+func TestNamesAreThoseOnWhichLLVMAndGNUAgree(t *testing.T) {
+	step := 20 // of so many names one is compared
+	if os.Getenv("TEST_LONG") == "1" {
+		step = 1
+	}
+	tool(t, "c++filt")
+	var names []string
+	for _, pattern := range []string{"/usr/lib/*/libLLVM*.so.*", "/usr/lib/llvm-*/lib/libclang-cpp.so.*"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			all := mangledNames(t, path)
+			for i := 0; i < len(all); i += step {
+				names = append(names, all[i])
+			}
+		}
+	}
+	if len(names) < 1000 {
+		t.Fatalf("LLVM's libraries have only %d names", len(names))
+	}
+	llvm, gnu := filtered(t, names, "llvm-cxxfilt-19"), filtered(t, names, "c++filt")
+	agreed := 0
+	for i, name := range names {
+		if llvm[i] != gnu[i] {
+			continue
+		}
+		agreed++
+		if got := demangled(name); got != llvm[i] {
+			t.Errorf("%s\n got %q\nwant %q", name, got, llvm[i])
+		}
+	}
+	t.Logf("%d names, on %d of which the demanglers agree", len(names), agreed)
+}
+
+// mangledNames returns the C++ names among the dynamic symbols of a file, each once, without
+// versions.
+func mangledNames(t *testing.T, path string) []string {
 	e, err := elf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -27,27 +85,20 @@ func TestNamesOfRealBinariesAreShownAsLLVMShowsThem(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) < 1000 {
-		t.Fatalf("%s has only %d C++ names", path, len(names))
-	}
-	cmd := exec.Command(tool(t, "llvm-cxxfilt-19"))
+	return slices.Compact(names)
+}
+
+// filtered returns what a demangler prints for each name.
+func filtered(t *testing.T, names []string, demangler string) []string {
+	cmd := exec.Command(tool(t, demangler))
 	cmd.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(want) != len(names) {
-		t.Fatalf("%d answers to %d names", len(want), len(names))
+	shown := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(shown) != len(names) {
+		t.Fatalf("%s: %d answers to %d names", demangler, len(shown), len(names))
 	}
-	differ := 0
-	for i, name := range names {
-		if got := demangled(name); got != want[i] {
-			if differ++; differ <= 5 {
-				t.Errorf("%s\n got %q\nwant %q", name, got, want[i])
-			}
-		}
-	}
-	t.Logf("%d of %d names differ", differ, len(names))
+	return shown
 }

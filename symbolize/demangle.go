@@ -168,7 +168,7 @@ func spellLLVM(s string) (shown string, ok bool) {
 		}
 		shown = demangle.ASTToString(tree, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
 		if strings.Contains(shown, "*(") || strings.Contains(shown, "operator<") {
-			shown = spacing.Replace(shown)
+			shown = spaced(shown)
 		}
 		if suffix != "" {
 			shown += " (" + suffix + ")"
@@ -178,6 +178,19 @@ func spellLLVM(s string) (shown string, ok bool) {
 		shown = "." + shown
 	}
 	return shown, true
+}
+
+// spaced returns a name with blanks where LLVM has them.
+func spaced(name string) string {
+	name = spacing.Replace(name)
+	// A conversion to a pointer to member: the parenthesis after it begins the operator's own
+	// parameters, not those of a type.
+	_, target, ok := strings.Cut(name, "::operator ")
+	if i := strings.LastIndex(target, "::* ("); ok && i >= 0 && strings.Count(target[:i], "<") == strings.Count(target[:i], ">") {
+		at := len(name) - len(target) + i + len("::*")
+		name = name[:at] + name[at+1:]
+	}
+	return name
 }
 
 // spacing puts blanks where LLVM does.

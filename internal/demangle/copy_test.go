@@ -50,6 +50,10 @@ var edits = map[string][]edit{
 		{"func mergeQualifiers(q1AST, q2AST AST) AST {\n", "func (st *state) mergeQualifiers(q1AST, q2AST AST) AST {\n", 1},
 		{" mergeQualifiers(a", " st.mergeQualifiers(a", 4},
 		{" = mergeQualifiers(", " = st.mergeQualifiers(", 2},
+		// A correction: the levels of an unresolved name are simple-ids, which cannot be referred to
+		// by a substitution, with template arguments or without.
+		{"\t\t\t\tif len(st.str) > 0 && st.str[0] == 'I' {\n\t\t\t\t\tst.subs.add(n)\n\t\t\t\t\tn = st.template(n)\n\t\t\t\t}\n\t\t\t\tif s == nil {\n", "\t\t\t\tif len(st.str) > 0 && st.str[0] == 'I' {\n\t\t\t\t\tn = st.template(n)\n\t\t\t\t}\n\t\t\t\tif s == nil {\n", 1},
+
 		{"\tm := make(map[string]bool)\n\tfor _, qualAST := range q1.Qualifiers {\n", "\tm := make(map[string]bool)\n\tst.budget.take(visitStep * (len(q1.Qualifiers) + len(q2AST.(*Qualifiers).Qualifiers)))\n\tfor _, qualAST := range q1.Qualifiers {\n", 1},
 	},
 	"ast.go": {
@@ -61,6 +65,10 @@ var edits = map[string][]edit{
 		{"\tif ps.max > 0 && ps.buf.Len() > ps.max {\n\t\treturn\n\t}\n", "\tps.budget.take(1)\n\tif ps.max > 0 && ps.buf.Len() > ps.max {\n\t\treturn\n\t}\n", 1},
 		{"\t\tif skip != nil && skip(a) {\n", "\t\tps.budget.take(1)\n\t\tif skip != nil && skip(a) {\n", 1},
 		{"\tfor i := len(ps.inner) - 1; i >= 0; i-- {\n", "\tps.budget.take(len(ps.inner))\n\tfor i := len(ps.inner) - 1; i >= 0; i-- {\n", 1},
+		{"\t\t\t\tif p.prec() >= precComma {\n\t\t\t\t\tneedsParen = true\n", "\t\t\t\tif _, pack := a.(*ExprList); !pack && p.prec() >= precComma {\n\t\t\t\t\tneedsParen = true\n", 1},
+		{"func (ps *printState) isEmpty(a AST) bool {\n", "func (ps *printState) isEmpty(a AST) bool {\n\tps.budget.take(1)\n", 1},
+		// A correction: an empty pack in a list of arguments has no comma.
+		{"func (ap *ArgumentPack) print(ps *printState) {\n\tfor i, a := range ap.Args {\n\t\tif i > 0 {\n\t\t\tps.writeString(\", \")\n\t\t}\n\t\tps.print(a)\n\t}\n}\n", "func (ap *ArgumentPack) print(ps *printState) {\n\tfirst := true\n\tfor _, a := range ap.Args {\n\t\tif ps.isEmpty(a) {\n\t\t\tcontinue\n\t\t}\n\t\tif !first {\n\t\t\tps.writeString(\", \")\n\t\t}\n\t\tps.print(a)\n\t\tfirst = false\n\t}\n}\n", 1},
 		{"func (ps *printState) printOneInner(save *[]AST) {\n", "func (ps *printState) printOneInner(save *[]AST) {\n\tps.budget.take(printStep)\n", 1},
 	},
 	"rust.go": {

@@ -169,7 +169,7 @@ func (ps *printState) printList(args []AST, skip func(AST) bool) {
 		needsParen := false
 		if ps.llvmStyle {
 			if p, ok := a.(hasPrec); ok {
-				if p.prec() >= precComma {
+				if _, pack := a.(*ExprList); !pack && p.prec() >= precComma {
 					needsParen = true
 				}
 			}
@@ -1874,11 +1874,16 @@ type ArgumentPack struct {
 }
 
 func (ap *ArgumentPack) print(ps *printState) {
-	for i, a := range ap.Args {
-		if i > 0 {
+	first := true
+	for _, a := range ap.Args {
+		if ps.isEmpty(a) {
+			continue
+		}
+		if !first {
 			ps.writeString(", ")
 		}
 		ps.print(a)
+		first = false
 	}
 }
 
@@ -4516,6 +4521,7 @@ func (ps *printState) printOneInner(save *[]AST) {
 
 // isEmpty returns whether printing a will not print anything.
 func (ps *printState) isEmpty(a AST) bool {
+	ps.budget.take(1)
 	switch a := a.(type) {
 	case *ArgumentPack:
 		for _, a := range a.Args {

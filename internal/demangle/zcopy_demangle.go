@@ -3077,7 +3077,6 @@ func (st *state) unresolvedName() AST {
 				}
 				n := st.sourceName()
 				if len(st.str) > 0 && st.str[0] == 'I' {
-					st.subs.add(n)
 					n = st.template(n)
 				}
 				if s == nil {
