@@ -384,13 +384,13 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 
 const soakReport = `# Soak
 
-` + "`make soak`" + ` follows files that are written and rotated, and looks for each of their lines in the output. This is what its last
-committed run has said; every run writes this file anew.
+` + "`make soak`" + ` follows files that are written and rotated, and looks for each of their lines in the output. Each run writes this page; this
+is the last run that was committed.
 
-For %s, %d files were followed with ` + "`symfilter --follow --state`" + `: half of them logs as programs write them, %d in the format of CRI, %d in
-that of Docker's json-file. A line came to each every 20 ms, and each was rotated every second, up to ten generations. %d %% of the lines held
-markup, %d %% were hostile: broken elements, braces without end, control characters, bytes that are no UTF-8, lines of up to 1.3 MiB. The files of
-half of the logs were not there at the start, the debug files came after a twelfth and a sixth of the time.
+For %s, %d files were followed with ` + "`symfilter --follow --state`" + `: %d logs in the format of CRI, %d in that of Docker's ` + "`json-file`" + `,
+the others as programs write them. Each file got a line every 20 ms and was rotated every second; up to ten rotated files were kept.
+%d %% of the lines had markup, %d %% were hostile: malformed elements, braces without end, control characters, invalid UTF-8, lines of up
+to 1.3 MiB. Half of the files did not exist at the start. The debug files were added after a twelfth and a sixth of the time.
 
 | | |
 |---|---|
@@ -406,7 +406,7 @@ half of the logs were not there at the start, the debug files came after a twelf
 | open descriptors, mean of the last quarter to that of the second | %.2f |
 | open descriptors at most, for each file | %.1f |
 
-At the end, frames in each file were resolved with debug files that had come late.
+At the end, frames in each file were resolved with the debug files that were added late.
 `
 
 // takeAll examines the whole output.

@@ -14,12 +14,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
 	maxGoLines     = 700       // lines of a Go file; one topic fits
 	maxBinary      = 100 << 10 // bytes of a committed binary: every clone pays for it for ever
 	maxReadmeLines = 150
+	maxProse       = 140 // columns of a line of a document that is neither of a table nor of code
 )
 
 // root is the folder of go.mod.
@@ -297,6 +299,24 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 func TestReadmeIsShort(t *testing.T) {
 	if n := bytes.Count(read(t, "README.md"), []byte("\n")); n > maxReadmeLines {
 		t.Errorf("README.md has %d lines, at most %d", n, maxReadmeLines)
+	}
+}
+
+func TestProseIsWrapped(t *testing.T) {
+	for _, name := range committed(t) {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		code := false
+		for i, line := range strings.Split(string(read(t, name)), "\n") {
+			text := strings.TrimSpace(line)
+			if strings.HasPrefix(text, "```") {
+				code = !code
+			}
+			if n := utf8.RuneCountInString(line); !code && n > maxProse && !strings.HasPrefix(text, "|") {
+				t.Errorf("%s:%d has %d columns, at most %d", name, i+1, n, maxProse)
+			}
+		}
 	}
 }
 

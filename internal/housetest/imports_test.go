@@ -216,6 +216,34 @@ func TestFaultsOfImports(t *testing.T) {
 	}
 }
 
+// ARCHITECTURE.md shows the table: every package of the module, with its imports in this order.
+func TestArchitectureHasTheTableOfImports(t *testing.T) {
+	_, section, _ := strings.Cut(string(read(t, "ARCHITECTURE.md")), "\n## Packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	shown := map[string]string{}
+	for line := range strings.SplitSeq(section, "\n") {
+		if cells := strings.Split(strings.Trim(line, "|"), " | "); tableRow.MatchString(line) && len(cells) == 3 {
+			shown[strings.Trim(cells[0], "` ")] = strings.TrimSpace(cells[2])
+		}
+	}
+	for _, p := range list(t, "linux") {
+		name := p.path()
+		want := ""
+		switch {
+		case name == "cmd/symfilter":
+			want = "all"
+		case len(direction[name]) > 0:
+			want = "`" + strings.Join(direction[name], "` `") + "`"
+		}
+		if name == "" {
+			name = "symfilter` (the root)"
+		}
+		if got, ok := shown[name]; !ok || got != want {
+			t.Errorf("%s: the table shows %q, want %q", name, got, want)
+		}
+	}
+}
+
 // The table itself has no circle.
 func TestDirectionHasNoCircle(t *testing.T) {
 	var visit func(pkg string, above []string)
