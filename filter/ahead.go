@@ -56,7 +56,8 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 	if a == nil {
 		a = new(ahead)
-		a.opt, a.cached, a.behind = &f.o, f.cached, &f.asker
+		a.opt, a.cached, a.aheadOf = &f.o, f.cached, &f.asker
+		a.renderer = renderer{paths: f.renderer.paths, sources: f.renderer.sources}
 		f.ahead = a
 	}
 	n := f.rendered + a.rendered
@@ -77,8 +78,8 @@ func (f *Filter) lookAhead(b []byte) {
 	})
 }
 
-// take returns what was found out ahead.
-func (a *ahead) take(k cacheKey) (r rendered, ok bool) {
+// answer returns what was found out ahead.
+func (a *ahead) answer(k cacheKey) (r rendered, ok bool) {
 	if a == nil || !a.met.Load() {
 		return r, false
 	}
@@ -129,7 +130,7 @@ func (a *ahead) run(b []byte) {
 func (a *ahead) resolve(e markup.BT) {
 	form := lookupOfFrame(e)
 	here, back := a.find(e.Addr), interval{}
-	if form != exact && e.Addr > 0 {
+	if form != exactAddress && e.Addr > 0 {
 		back = a.find(e.Addr - 1)
 	}
 	at, form := lookUp(here, back, e.Addr, form)

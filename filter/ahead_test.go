@@ -100,7 +100,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 		t.Error("nothing was resolved ahead")
 	}
 	for _, k := range f.ahead.keys {
-		ahead, _ := f.ahead.take(k)
+		ahead, _ := f.ahead.answer(k)
 		if kept, ok := f.cached.get(k); !ok || kept.text != ahead.text || !slices.Equal(kept.cuts, ahead.cuts) {
 			t.Fatalf("%v: kept is %q, %v, found out ahead %q", k, kept.text, ok, ahead.text)
 		}
@@ -126,8 +126,8 @@ func TestThatNoSymbolCoversAnAddressIsRemembered(t *testing.T) {
 		if _, n := f.Unresolved(); n != int64(i+1) {
 			t.Errorf("%d elements stayed unresolved, want %d", n, i+1)
 		}
-		r, ok := f.cached.get(f.key(f.last.mod, f.last.rel, exact))
-		if !ok || !r.none || !f.good(&r) {
+		r, ok := f.cached.get(f.key(f.last.mod, f.last.rel, exactAddress))
+		if !ok || !r.none || !f.stillBest(&r) {
 			t.Errorf("got %+v, %v", r, ok)
 		}
 	}

@@ -87,10 +87,10 @@ func (l *layout) buildID(m *module) {
 	l.mark(")")
 }
 
-// sentence prints a backtrace element that stands in a sentence:
+// frameInSentence prints a backtrace element that stands in a sentence:
 //
 //	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
-func (l *layout) sentence(a *answer) {
+func (l *layout) frameInSentence(a *answer) {
 	if !a.knows {
 		l.value("0x" + strconv.FormatUint(a.addr, 16))
 		if a.mod == nil {
@@ -116,10 +116,10 @@ func (l *layout) sentence(a *answer) {
 	}
 }
 
-// location prints a code location:
+// codeLocation prints a code location:
 //
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
-func (l *layout) location(a *answer) {
+func (l *layout) codeLocation(a *answer) {
 	if !a.knows {
 		l.place(a)
 		l.buildID(a.mod)
@@ -145,7 +145,7 @@ func (l *layout) location(a *answer) {
 func (l *layout) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:
-		l.bracketed(p)
+		l.bracketedElement(p)
 	case !a.knows:
 		l.place(a)
 		l.buildID(a.mod)
@@ -154,38 +154,38 @@ func (l *layout) variable(a *answer, p *piece) {
 	}
 }
 
-// asItCame prints an element as it stood in the log.
-func (l *layout) asItCame(p *piece) {
+// rawElement prints an element as it stood in the log.
+func (l *layout) rawElement(p *piece) {
 	raw := p.Raw
 	if p.elem != nil {
 		raw = p.appendRaw(nil)
 	}
-	l.text(&markup.Token{Raw: raw[:len(markupOpen)]})
-	l.bytes(raw[len(markupOpen):]) // not an element any more, so that colours in it are found
+	l.logToken(&markup.Token{Raw: raw[:len(markupOpen)]})
+	l.logBytes(raw[len(markupOpen):]) // not an element any more, so that colours in it are found
 }
 
-// bracketed prints an element that nothing is known about, as LLVM's filter
+// bracketedElement prints an element that nothing is known about, as LLVM's filter
 // does: [[[pc:0x1234]]].
-func (l *layout) bracketed(p *piece) {
+func (l *layout) bracketedElement(p *piece) {
 	raw := p.appendRaw(nil)
 	l.mark("[[[")
 	l.value(clean(string(raw[3 : len(raw)-3])))
 	l.mark("]]]")
 }
 
-// textOf prints pieces of which none is to be resolved.
-func (l *layout) textOf(pieces []piece) {
+// rawPieces prints pieces of which none is to be resolved.
+func (l *layout) rawPieces(pieces []piece) {
 	for i := range pieces {
 		if p := &pieces[i]; p.Kind == markup.Elem {
-			l.asItCame(p)
+			l.rawElement(p)
 		} else {
-			l.text(&p.Token)
+			l.logToken(&p.Token)
 		}
 	}
 }
 
-// where prints what a footnote's value points to.
-func (l *layout) where(a *answer) {
+// footnoteTarget prints what a footnote's value points to.
+func (l *layout) footnoteTarget(a *answer) {
 	if a.text.data() != "" {
 		l.value(a.text.data())
 		return

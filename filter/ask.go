@@ -16,8 +16,8 @@ type asker struct {
 	opt      *Options
 	cached   *Cache
 	patience *report.Patience
-	behind   *asker                 // nil; else who this one is ahead of: it wants what is known at once
-	about    atomic.Pointer[module] // asked about, or the last one that was
+	aheadOf  *asker                 // nil; else who this one is ahead of: it wants what is known at once
+	asked    atomic.Pointer[module] // asked about, or the last one that was
 	expired  context.Context        // asks without waiting
 	frames   []symbolize.Frame      // scratch
 	renderer renderer
@@ -43,12 +43,12 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 
 // render asks the symbolizer; ok is false when nothing is known, with the
 // reason if there is one. The answer is good until the next one.
-func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bool, err error) {
+func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
 	}
 	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
-	if form == object {
+	if form == dataAddress {
 		v, err := r.askVariable(m, l)
 		if err != nil || v.Name == "" {
 			return text, false, err
@@ -56,9 +56,9 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bo
 		if plain, ok := report.Unversioned(v.Linkage); ok {
 			v.Name = r.opt.Symbolizer.Demangle(plain)
 		}
-		return renderVariable(v, r.opt), true, nil
+		return r.renderer.variable(v), true, nil
 	}
-	frames, back, err := r.choose(m, l, form)
+	frames, back, err := r.chooseFrames(m, l, form)
 	if err != nil || len(frames) == 0 {
 		return text, false, err
 	}
@@ -66,43 +66,43 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text rendered, ok bo
 		l.Addr--
 	}
 	r.rendered++
-	return r.renderer.frames(frames, m, l.Addr, back, r.opt), true, nil
+	return r.renderer.frames(frames, m, l.Addr, back), true, nil
 }
 
-// choose asks for the frames at l, or, as form says, one byte before it.
-func (r *asker) choose(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
-	if form == exact {
-		frames, err = r.code(m, l)
+// chooseFrames asks for the frames at l, or, as form says, one byte before it.
+func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
+	if form == exactAddress {
+		frames, err = r.askFrames(m, l)
 		return frames, false, err
 	}
 	prior := l
 	prior.Addr--
-	frames, err = r.code(m, prior)
+	frames, err = r.askFrames(m, prior)
 	if err != nil {
 		return nil, false, err
 	}
 	line := len(frames) > 0 && frames[0].Line != 0
-	if form == either && line {
+	if form == unsaidAddress && line {
 		return frames, true, nil
 	}
 	frames = slices.Clone(frames)
-	here, err := r.code(m, l)
+	here, err := r.askFrames(m, l)
 	switch {
 	case err != nil || len(here) == 0:
 		return frames, true, nil
 	case len(frames) == 0:
 		return here, false, nil
-	case form == first && (here[0].Line != 0 || !line):
+	case form == unsaidFirst && (here[0].Line != 0 || !line):
 		return here, false, nil
-	case form == either && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
+	case form == unsaidAddress && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
 		return here, false, nil
 	}
 	return frames, true, nil
 }
 
-// code asks for the frames at l, which are the resolver's until the next call.
-func (r *asker) code(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
-	frames, err := r.ask(m, l)
+// askFrames asks for the frames at l, which are the resolver's until the next call.
+func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
+	frames, err := r.askCode(m, l)
 	r.frames = frames[:0]
 	if n := len(frames); n > 0 && frames[n-1].FromSymbol {
 		if plain, ok := report.Unversioned(frames[n-1].Linkage); ok {
@@ -112,11 +112,11 @@ func (r *asker) code(m *module, l symbolize.Location) ([]symbolize.Frame, error)
 	return frames, err
 }
 
-// ask asks the symbolizer for the frames at l, as long as the patience lasts.
-func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
-	if r.behind != nil {
+// askCode asks the symbolizer for the frames at l, as long as the patience lasts.
+func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
+	if r.aheadOf != nil {
 		atOnce := r.opt.Symbolizer.AtOnce
-		if m == r.behind.about.Load() {
+		if m == r.aheadOf.asked.Load() {
 			atOnce = r.opt.Symbolizer.IndexedOnly
 		}
 		frames, ok := atOnce(r.frames[:0], l)
@@ -125,8 +125,8 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 		}
 		return frames, err
 	}
-	r.about.Store(m)
-	r.await(m)
+	r.asked.Store(m)
+	r.awaitFile(m)
 	frames, err = r.opt.Symbolizer.Code(r.expired, r.frames[:0], l)
 	if !errors.Is(err, symbolize.ErrPending) {
 		r.patience.Settle(m.awaited)
@@ -142,15 +142,15 @@ func (r *asker) ask(m *module, l symbolize.Location) (frames []symbolize.Frame, 
 	return frames, err
 }
 
-// await begins the patience with m's file, if no line has since the module is known here.
-func (r *asker) await(m *module) {
+// awaitFile begins the patience with m's file, if no line has since the module is known here.
+func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
 		m.awaited = r.patience.Name(m.buildID, time.Now())
 	}
 }
 
 func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable, error) {
-	r.await(m)
+	r.awaitFile(m)
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {
 		r.patience.Await(m.awaited, l, func(ctx context.Context) error {

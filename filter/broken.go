@@ -62,7 +62,7 @@ func (f *Filter) forgetCurrent() {
 	f.layout.drop()
 	f.noted.reset()
 	f.current = currentLine{}
-	f.pieces, f.notes = nil, nil
+	f.pieces, f.footnotes = nil, nil
 	f.scan = markup.Scanner{}
 }
 

@@ -33,14 +33,14 @@ type Cache struct {
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // in answers
-	answers []kept
+	answers []keptAnswer
 	text    arena[byte]
 	cuts    arena[frameCuts]
-	json    map[uint32]*sources // by answer, of JSON alone
+	sources map[uint32]*sources // by answer; nil unless a printer prints elements
 }
 
-// kept is where a generation has the parts of an answer.
-type kept struct {
+// keptAnswer is where a generation has the parts of an answer.
+type keptAnswer struct {
 	text, cuts span
 	until      int64
 	none, back bool
@@ -58,28 +58,26 @@ func newGeneration(n int) generation {
 
 // answer returns the i-th answer.
 func (g *generation) answer(i uint32) rendered {
-	p := &g.answers[i]
-	text := g.text.at(p.text)
-	return rendered{
-		text:    unsafe.String(unsafe.SliceData(text), len(text)), // no byte of it changes any more
-		cuts:    g.cuts.at(p.cuts),
-		until:   p.until,
-		none:    p.none,
-		back:    p.back,
-		sources: g.json[i],
-	}
+	d := g.draft(i)
+	return rendered{unsafe.String(unsafe.SliceData(d.text), len(d.text)), d.renderedParts} // no byte of it changes any more
 }
 
-// put keeps a copy of r, and returns that.
-func (g *generation) put(k cacheKey, r *rendered) rendered {
+// draft returns the i-th answer to be copied.
+func (g *generation) draft(i uint32) draft {
+	p := &g.answers[i]
+	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.none, p.back, g.sources[i]}}
+}
+
+// put keeps a copy of r, and returns the copy.
+func (g *generation) put(k cacheKey, r *draft) rendered {
 	i := uint32(len(g.answers))
-	g.answers = append(g.answers, kept{addString(&g.text, r.text), g.cuts.add(r.cuts), r.until, r.none, r.back})
+	g.answers = append(g.answers, keptAnswer{g.text.add(r.text), g.cuts.add(r.cuts), r.until, r.none, r.back})
 	g.frames[k] = i
 	if r.sources != nil {
-		if g.json == nil {
-			g.json = make(map[uint32]*sources)
+		if g.sources == nil {
+			g.sources = make(map[uint32]*sources)
 		}
-		g.json[i] = r.sources
+		g.sources[i] = r.sources
 	}
 	return g.answer(i)
 }
@@ -97,11 +95,11 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 		g.answers = append(g.answers, p)
 		g.frames[k] = n + uint32(i)
 	}
-	if g.json == nil && o.json != nil {
-		g.json = make(map[uint32]*sources, len(o.json))
+	if g.sources == nil && o.sources != nil {
+		g.sources = make(map[uint32]*sources, len(o.sources))
 	}
-	for i, s := range o.json {
-		g.json[n+i] = s
+	for i, s := range o.sources {
+		g.sources[n+i] = s
 	}
 }
 
@@ -129,12 +127,6 @@ func (a *arena[T]) add(v []T) span {
 	p := a.room(len(v))
 	*p = append(*p, v...)
 	return span{uint32(len(a.pieces) - 1), uint32(len(*p) - len(v)), uint32(len(v))}
-}
-
-func addString(a *arena[byte], s string) span {
-	p := a.room(len(s))
-	*p = append(*p, s...)
-	return span{uint32(len(a.pieces) - 1), uint32(len(*p) - len(s)), uint32(len(s))}
 }
 
 func (a *arena[T]) at(s span) []T {
@@ -187,15 +179,13 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 // get returns what k was rendered as.
 func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	c.mu.Lock()
-	i, isYoung := c.young.frames[k]
-	if isYoung {
-		r, ok = c.young.answer(i), true
-	} else if i, ok = c.old.frames[k]; ok {
-		r = c.old.answer(i)
+	defer c.mu.Unlock()
+	if i, ok := c.young.frames[k]; ok {
+		return c.young.answer(i), true
 	}
-	c.mu.Unlock()
-	if ok && !isYoung {
-		return c.put(k, r), true
+	i, ok := c.old.frames[k]
+	if ok {
+		r = c.keep(k, c.old.draft(i))
 	}
 	return r, ok
 }
@@ -214,11 +204,15 @@ func (c *Cache) mayHave(k cacheKey) bool {
 	return ok
 }
 
-// put keeps a copy of r, and returns that, which is good for as long as it is
-// referred to.
-func (c *Cache) put(k cacheKey, r rendered) rendered {
+// put keeps a copy of r, and returns the copy.
+func (c *Cache) put(k cacheKey, r draft) rendered {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.keep(k, r)
+}
+
+// keep is put while c is locked.
+func (c *Cache) keep(k cacheKey, r draft) rendered {
 	c.grow(r.size())
 	return c.young.put(k, &r)
 }

@@ -8,7 +8,7 @@ import (
 func (f *lineFilter) linePieces(eol []byte) {
 	var contextual, presented int
 	var last *piece // the last presentation element
-	f.first = -1
+	f.firstElement = -1
 	f.steps += int64(len(f.pieces))
 	for i := range f.pieces {
 		p := &f.pieces[i]
@@ -19,8 +19,8 @@ func (f *lineFilter) linePieces(eol []byte) {
 			continue
 		}
 		f.elements++
-		if f.first < 0 {
-			f.first = i
+		if f.firstElement < 0 {
+			f.firstElement = i
 		}
 		switch p.Tag {
 		case markup.TagReset, markup.TagModule, markup.TagMMap:
@@ -31,7 +31,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 		}
 	}
 	if contextual > 0 {
-		f.contextual(eol)
+		f.contextualLine(eol)
 		return
 	}
 	f.closeModule()
@@ -44,7 +44,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 			f.presentation(p)
 			f.printLarge()
 		} else {
-			f.text(&p.Token)
+			f.logToken(&p.Token)
 		}
 	}
 	f.endLine(eol)
@@ -55,25 +55,25 @@ func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT:
 		if e, err := p.bt(); err == nil {
-			a := f.code(e.Addr, lookupOfFrame(e))
-			f.sentence(a)
+			a := f.codeAnswer(e.Addr, lookupOfFrame(e))
+			f.frameInSentence(a)
 			f.note(element{tag: p.Tag, frame: e.Frame, addr: e.Addr, answer: a})
 			return
 		}
 	case markup.TagPC:
 		if e, err := p.pc(); err == nil {
-			a := f.code(e.Addr, lookupOf(e.Kind))
+			a := f.codeAnswer(e.Addr, lookupOf(e.Kind))
 			if a.mod == nil {
-				f.bracketed(p)
+				f.bracketedElement(p)
 			} else {
-				f.location(a)
+				f.codeLocation(a)
 			}
 			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
-			a := f.data(e.Addr)
+			a := f.dataAnswer(e.Addr)
 			f.variable(a, p)
 			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
 			return
@@ -88,10 +88,10 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			if f.first >= 0 && p == &f.pieces[f.first] { // any other has no prefix, and to find that out for each would be quadratic
+			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] { // any other has no prefix, and to find that out for each would be quadratic
 				d.prefix = f.prefixOf(p)
 			}
-			f.footnotes(&d)
+			f.collectFootnotes(&d)
 		}
 	case markup.TagDumpFile:
 		if e, err := p.dump(); err == nil {
@@ -99,7 +99,7 @@ func (f *lineFilter) presentation(p *piece) {
 			f.note(element{tag: p.Tag, names: [2]string{e.Type, e.Name}})
 		}
 	}
-	f.asItCame(p)
+	f.rawElement(p)
 }
 
 func (f *lineFilter) demangle(name string) string {
@@ -118,21 +118,21 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		at++
 	}
 	behind := at + 1
-	f.textOf(f.pieces[:at])
+	f.rawPieces(f.pieces[:at])
 	e, err := bt.bt()
 	if err != nil {
-		f.asItCame(bt)
-		f.textOf(f.pieces[behind:])
+		f.rawElement(bt)
+		f.rawPieces(f.pieces[behind:])
 		f.endLine(eol)
 		return
 	}
-	a := f.code(e.Addr, lookupOfFrame(e))
+	a := f.codeAnswer(e.Addr, lookupOfFrame(e))
 	if f.noted != nil { // here it shows in the time of a hot frame
 		f.note(element{tag: bt.Tag, frame: e.Frame, addr: e.Addr, answer: a})
 	}
 	if !a.knows || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
-		f.textOf(f.pieces[behind:])
+		f.rawPieces(f.pieces[behind:])
 		f.endLine(eol)
 		return
 	}
@@ -167,12 +167,12 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []by
 		}
 		f.frame(number, a, i)
 		if i == last {
-			f.textOf(f.pieces[behind:])
+			f.rawPieces(f.pieces[behind:])
 			f.endLine(eol)
 			return
 		}
 		if after <= maxRepeat {
-			f.textOf(f.pieces[behind:])
+			f.rawPieces(f.pieces[behind:])
 		}
 		f.nextLine(between)
 		f.printLarge()

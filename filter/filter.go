@@ -30,13 +30,13 @@ type lineFilter struct {
 	resolver
 	printing
 
-	line       int64       // number of the current line, from 1
-	current    currentLine // while it is filtered
-	open       *moduleLine // the module line that still collects its maps
-	dumped     bool        // Options.DumpFile wants no more
-	notes      []note      // footnotes of the current line
-	notePrefix []byte      // printed before each
-	looked     int         // values of hexdicts that the current line has ended
+	line           int64       // number of the current line, from 1
+	current        currentLine // while it is filtered
+	open           *moduleLine // the module line that still collects its maps
+	dumped         bool        // Options.DumpFile wants no more
+	footnotes      []footnote  // footnotes of the current line
+	footnotePrefix []byte      // printed before each
+	looked         int         // values of hexdicts that the current line has ended
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large
@@ -57,8 +57,8 @@ func New(w io.Writer, o Options) *Filter {
 	if cache == nil {
 		cache = NewCache(0)
 	}
-	f.resolver.init(&f.o, cache)
-	f.turnTo(new(process))
+	f.resolver.init(&f.o, cache, f.noted != nil)
+	f.setProcess(new(process))
 	return f
 }
 
@@ -147,7 +147,7 @@ func (f *Filter) Unfinished() bool {
 // silence.
 func (f *Filter) Flush() error {
 	tail, _ := f.cut.Unfinished()
-	if len(tail) == f.flushed.text || f.err != nil || f.o.Output == JSON || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
+	if len(tail) == f.flushed.text || f.err != nil || f.noted != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
 		return f.err
 	}
 	f.tokens(tail)
@@ -167,7 +167,7 @@ func (f *Filter) Flush() error {
 	f.printOf(f.line + 1)
 	before := f.state
 	for i := range f.pieces {
-		f.text(&f.pieces[i].Token)
+		f.logToken(&f.pieces[i].Token)
 	}
 	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
 	f.ready = append(f.ready, f.buf[min(f.flushed.laid, len(f.buf)):]...)
@@ -272,7 +272,7 @@ func (f *Filter) plain(b []byte, lines int) {
 	first := f.line + 1
 	f.printOf(first)
 	f.line += int64(lines)
-	if f.o.Output == JSON || f.terminal {
+	if f.noted != nil || f.terminal {
 		f.plainLines(b, first)
 		return
 	}
@@ -292,7 +292,7 @@ func (f *lineFilter) lineOf(b []byte) {
 	f.printOf(f.line)
 	f.current.text = b
 	text, eol := splitLine(b)
-	f.enter(text)
+	f.enterProcess(text)
 	switch {
 	case f.process.hex != nil:
 		f.dictLine(text)

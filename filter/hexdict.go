@@ -49,7 +49,7 @@ func (f *lineFilter) findDict(text []byte) {
 			p.Token = markup.Token{Kind: p.Kind, Raw: p.Raw, Off: p.Off}
 		}
 		if len(f.process.hex.body) > maxDict {
-			f.footnotes(f.closeDict())
+			f.collectFootnotes(f.closeDict())
 		}
 		return
 	}
@@ -57,16 +57,16 @@ func (f *lineFilter) findDict(text []byte) {
 
 // dictLine makes the pieces of a line that comes while a hexdict is open.
 func (f *lineFilter) dictLine(text []byte) {
-	belongs := f.inDict(text)
+	belongs := f.extendDict(text)
 	f.tokens(text) // what belongs to it holds no "{{{": text and colours
 	if !belongs {
 		f.findDict(text)
 	}
 }
 
-// inDict adds a line to the open hexdict. It reports whether the beginning of text, or all of it,
+// extendDict adds a line to the open hexdict. It reports whether the beginning of text, or all of it,
 // belongs to the dict; otherwise that was not a hexdict, and is closed.
-func (f *lineFilter) inDict(text []byte) bool {
+func (f *lineFilter) extendDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
 	open := bytes.Index(text, markupOpen)
@@ -79,12 +79,12 @@ func (f *lineFilter) inDict(text []byte) bool {
 		d.lines++
 		f.changed = true
 		if len(d.body) > maxDict || d.lines >= maxDictLines {
-			f.footnotes(f.closeDict())
+			f.collectFootnotes(f.closeDict())
 		}
 		return true
 	}
 	d.body = append(d.body, text[:brace]...)
-	f.footnotes(f.closeDict())
+	f.collectFootnotes(f.closeDict())
 	return true
 }
 
@@ -96,18 +96,18 @@ func (f *lineFilter) closeDict() *openDict {
 	return d
 }
 
-// note is a value of a hexdict that lies in code or data.
-type note struct {
+// footnote is a value of a hexdict that lies in code or data.
+type footnote struct {
 	key   string
 	value uint64
 	answer
 }
 
-// footnotes resolves what d holds; the notes are printed when the line at
+// collectFootnotes resolves what d holds; the notes are printed when the line at
 // work has ended.
-func (f *lineFilter) footnotes(d *openDict) {
-	if f.notes == nil {
-		f.notePrefix = d.prefix
+func (f *lineFilter) collectFootnotes(d *openDict) {
+	if f.footnotes == nil {
+		f.footnotePrefix = d.prefix
 	}
 	var values []dictValue
 	f.steps += int64(len(d.body))
@@ -115,12 +115,12 @@ func (f *lineFilter) footnotes(d *openDict) {
 		v := dictValue{key: p.Key, value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
 			var a *answer
-			if a, v.known = f.pointed(p.Value); v.known {
+			if a, v.known = f.valueAnswer(p.Value); v.known {
 				v.answer = *a
 			}
 		}
 		if v.known && v.answer.knows {
-			f.notes = append(f.notes, note{p.Key, p.Value, v.answer})
+			f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, v.answer})
 		}
 		if f.noted != nil {
 			values = append(values, v)
@@ -129,33 +129,33 @@ func (f *lineFilter) footnotes(d *openDict) {
 	f.note(element{tag: markup.TagHexDict, values: values})
 }
 
-// pointed resolves a value that may be an address: code where the map is
+// valueAnswer resolves a value that may be an address: code where the map is
 // executable, data elsewhere. A value outside any map is just a number.
-func (r *resolver) pointed(value uint64) (a *answer, known bool) {
+func (r *resolver) valueAnswer(value uint64) (a *answer, known bool) {
 	v := r.space.find(value)
 	if v.mod == nil {
 		return a, false
 	}
 	failed, counted := r.failed, r.answers // a number that looks like an address is not an unresolved element
 	if v.mode&markup.Exec != 0 {
-		a = r.code(value, exact)
+		a = r.codeAnswer(value, exactAddress)
 	} else {
-		a = r.data(value)
+		a = r.dataAnswer(value)
 	}
 	r.failed, r.answers = failed, counted
 	return a, true
 }
 
-// printNotes prints the footnotes of the hexdicts that the line at work has
+// printFootnotes prints the footnotes of the hexdicts that the line at work has
 // ended, each on a line of its own:
 //
 //	[1] RIP 0x6ee17076fb80 → main main.c:7
-func (f *lineFilter) printNotes(eol []byte) {
+func (f *lineFilter) printFootnotes(eol []byte) {
 	if len(eol) == 0 {
 		eol = newline
 	}
-	notes, prefix := f.notes, f.notePrefix
-	f.notes, f.notePrefix = nil, nil
+	notes, prefix := f.footnotes, f.footnotePrefix
+	f.footnotes, f.footnotePrefix = nil, nil
 	if len(prefix)*len(notes) > maxNotePrefix {
 		prefix = nil
 	}
@@ -163,7 +163,7 @@ func (f *lineFilter) printNotes(eol []byte) {
 	for i := range notes {
 		n := &notes[i]
 		f.nextLine(eol)
-		f.bytes(prefix)
+		f.logBytes(prefix)
 		f.mark("[")
 		f.value(strconv.Itoa(i + 1))
 		f.mark("] ")
@@ -171,6 +171,6 @@ func (f *lineFilter) printNotes(eol []byte) {
 		f.mark(" ")
 		f.value("0x" + strconv.FormatUint(n.value, 16))
 		f.mark(" → ")
-		f.where(&n.answer)
+		f.footnoteTarget(&n.answer)
 	}
 }

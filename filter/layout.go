@@ -56,8 +56,8 @@ func (l *layout) highlight() sgr.State {
 	return l.state.WithForeground(sgr.Blue)
 }
 
-// text prints text or a colour sequence of the log.
-func (l *layout) text(t *markup.Token) {
+// logToken prints text or a colour sequence of the log.
+func (l *layout) logToken(t *markup.Token) {
 	if t.Kind == markup.SGR {
 		switch l.color {
 		case ColorKeep:
@@ -75,12 +75,12 @@ func (l *layout) text(t *markup.Token) {
 	}
 }
 
-// bytes prints bytes of the log, which may hold colour sequences; an element is text there.
-func (l *layout) bytes(b []byte) {
+// logBytes prints bytes of the log, which may hold colour sequences; an element is text there.
+func (l *layout) logBytes(b []byte) {
 	var s markup.Scanner
 	s.Reset(b)
 	for t, ok := s.Next(); ok; t, ok = s.Next() {
-		l.text(&t)
+		l.logToken(&t)
 	}
 }
 
@@ -90,7 +90,7 @@ func withoutColor(b []byte) []byte {
 		return b
 	}
 	l := layout{color: ColorNever}
-	l.bytes(b)
+	l.logBytes(b)
 	return l.buf
 }
 

@@ -40,14 +40,14 @@ type moduleLine struct {
 // ever must not grow it for ever.
 const maxMerged = 1024
 
-// contextual prints a line that holds reset, module or mmap elements.
-func (f *lineFilter) contextual(eol []byte) {
+// contextualLine prints a line that holds reset, module or mmap elements.
+func (f *lineFilter) contextualLine(eol []byte) {
 	f.endAhead()
 	if f.o.ModuleLines == ModuleLinesRaw {
-		f.contextualRaw(eol)
+		f.rawContextualLine(eol)
 		return
 	}
-	if f.merge() {
+	if f.mergeLine() {
 		return
 	}
 	f.closeModule()
@@ -55,7 +55,7 @@ func (f *lineFilter) contextual(eol []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.text(&p.Token)
+			f.logToken(&p.Token)
 			shown = shown || !f.blank(p)
 			continue
 		}
@@ -63,7 +63,7 @@ func (f *lineFilter) contextual(eol []byte) {
 		case markup.TagReset:
 			f.settleModule()
 			if f.process.space.known() {
-				f.bracketed(p)
+				f.bracketedElement(p)
 				f.note(element{tag: markup.TagReset})
 				shown = true
 			}
@@ -71,16 +71,16 @@ func (f *lineFilter) contextual(eol []byte) {
 			f.forgetRecent()
 		case markup.TagModule:
 			f.settleModule()
-			if mod, ok := f.define(p); ok {
+			if mod, ok := f.defineModule(p); ok {
 				f.beginModule(mod, false)
 			} else {
-				f.asItCame(p)
+				f.rawElement(p)
 				shown = true
 			}
 		case markup.TagMMap:
-			v, _, ok := f.load(p)
+			v, _, ok := f.addMap(p)
 			if !ok {
-				f.asItCame(p)
+				f.rawElement(p)
 				shown = true
 				break
 			}
@@ -102,13 +102,13 @@ func (f *lineFilter) contextual(eol []byte) {
 	f.endContextual(shown, eol)
 }
 
-// contextualRaw takes a contextual line in, and prints it as it came.
-func (f *lineFilter) contextualRaw(eol []byte) {
+// rawContextualLine takes a contextual line in, and prints it as it came.
+func (f *lineFilter) rawContextualLine(eol []byte) {
 	f.closeModule() // of a context that another output has left
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
-			f.text(&p.Token)
+			f.logToken(&p.Token)
 			continue
 		}
 		switch p.Tag {
@@ -116,15 +116,15 @@ func (f *lineFilter) contextualRaw(eol []byte) {
 			f.process.space.reset()
 			f.forgetRecent()
 		case markup.TagModule:
-			f.define(p)
+			f.defineModule(p)
 		case markup.TagMMap:
-			f.load(p)
+			f.addMap(p)
 		default:
 			f.presentation(p)
 			f.printLarge()
 			continue
 		}
-		f.asItCame(p)
+		f.rawElement(p)
 		f.printLarge()
 	}
 	f.endLine(eol)
@@ -134,7 +134,7 @@ func (f *lineFilter) contextualRaw(eol []byte) {
 func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {
-	case m != nil && f.o.ModuleLines == ModuleLinesOmit && !f.shows():
+	case m != nil && f.o.ModuleLines == ModuleLinesOmit && !f.showsText():
 		f.open = nil
 		f.dropLine()
 	case m != nil:
@@ -165,9 +165,9 @@ func (m *moduleLine) heldBytes() int {
 // recordSize returns about how many bytes of JSON m takes.
 func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.maps) }
 
-// shows reports whether a line without its module lines says anything: text
+// showsText reports whether a line without its module lines says anything: text
 // between or behind its elements. A log prefix alone does not.
-func (f *lineFilter) shows() bool {
+func (f *lineFilter) showsText() bool {
 	if f.flushed.text > 0 {
 		return true
 	}
@@ -194,9 +194,9 @@ func (f *lineFilter) dropLine() {
 	f.noted.reset()
 }
 
-// merge adds the maps of the line at work to the open module line if the line
+// mergeLine adds the maps of the line at work to the open module line if the line
 // merges into it; then nothing of the line is printed.
-func (f *lineFilter) merge() bool {
+func (f *lineFilter) mergeLine() bool {
 	m := f.open
 	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {
 		return false
@@ -227,7 +227,7 @@ func (f *lineFilter) merge() bool {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			if v, known, ok := f.load(p); ok {
+			if v, known, ok := f.addMap(p); ok {
 				m.add(v, known)
 			}
 		}
@@ -396,9 +396,9 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.state, f.cur = state, cur
 }
 
-// define takes in a module element. It reports false when the element must
+// defineModule takes in a module element. It reports false when the element must
 // be shown as it came.
-func (f *lineFilter) define(p *piece) (*module, bool) {
+func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
 		return nil, false // the scanner has said so
@@ -424,9 +424,9 @@ func (f *lineFilter) define(p *piece) (*module, bool) {
 	return mod, true
 }
 
-// load takes in a mmap element, as define does a module. known says that it
+// addMap takes in a mmap element, as define does a module. known says that it
 // repeats what is mapped already.
-func (f *lineFilter) load(p *piece) (v interval, known, ok bool) {
+func (f *lineFilter) addMap(p *piece) (v interval, known, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {
 		return interval{}, false, false

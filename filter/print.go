@@ -133,8 +133,8 @@ func (f *lineFilter) endLine(eol []byte) {
 
 // endText completes the text of the current line with its footnotes.
 func (f *lineFilter) endText(eol []byte) {
-	if len(f.notes) > 0 {
-		f.printNotes(eol)
+	if len(f.footnotes) > 0 {
+		f.printFootnotes(eol)
 	}
 	f.endColor()
 }

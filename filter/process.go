@@ -24,8 +24,8 @@ type processes struct {
 	openDicts int                 // processes in the middle of a hexdict
 }
 
-// turnTo makes p the current process.
-func (f *lineFilter) turnTo(p *process) {
+// setProcess makes p the current process.
+func (f *lineFilter) setProcess(p *process) {
 	f.process, f.processKey = p, p.key
 	f.space = &p.space
 	f.forgetRecent()
@@ -67,8 +67,8 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// enter makes the process of a line the one at work.
-func (f *lineFilter) enter(text []byte) {
+// enterProcess makes the process of a line the one at work.
+func (f *lineFilter) enterProcess(text []byte) {
 	if f.o.ProcessKey == nil {
 		return
 	}
@@ -84,14 +84,14 @@ func (f *lineFilter) enter(text []byte) {
 	key = key[:min(len(key), maxKey)]
 	f.turn++
 	if f.process.key != string(key) {
-		f.change(string(key))
+		f.changeProcess(string(key))
 	}
 	f.process.used = f.turn
 }
 
-// change makes the process with a key the one at work. The first process of
+// changeProcess makes the process with a key the one at work. The first process of
 // all has no key: it is that of lines without one.
-func (f *lineFilter) change(key string) {
+func (f *lineFilter) changeProcess(key string) {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}
 	}
@@ -101,7 +101,7 @@ func (f *lineFilter) change(key string) {
 		f.all[key] = p
 	}
 	f.grown += max(0, f.process.space.weight()-f.began)
-	f.turnTo(p)
+	f.setProcess(p)
 	f.began = p.space.weight()
 	if len(f.all) > maxProcesses || f.grown > maxHeld/4 {
 		f.grown = 0

@@ -31,7 +31,7 @@ func TestProcessKeyPresets(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := New(io.Discard, Options{ProcessKey: re})
-		f.enter([]byte(test.line))
+		f.enterProcess([]byte(test.line))
 		if got := f.process.key; got != test.want {
 			t.Errorf("%s: %q: got %q, want %q", test.preset, test.line, got, test.want)
 		}

@@ -4,26 +4,37 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is what an address came to, in the pieces that the layouts need.
-// What it refers to never changes, and is shared by the Filters of a Cache.
+// rendered is the answer for an address, with the text that the layouts print. What it refers to
+// never changes, and is shared by the Filters of a Cache.
 type rendered struct {
-	text     string      // of all frames of a code address, innermost first: what stands behind the address of a backtrace line, without colour; of a data address: name, name+0x18
-	cuts     []frameCuts // where in text the frames and their parts are; none: of a data address
-	until    int64       // Unix nanoseconds, when a better debug file may be there; 0: never
-	none     bool        // no symbol covers the address: there is no text
-	back     bool        // of a form that leaves the choice: one byte before the logged address was looked up
-	*sources             // for JSON; else nil
+	text string // see draft
+	renderedParts
 }
 
-// sources are what was rendered.
+// draft is a rendered whose text and cuts change when the next answer is rendered: a Cache copies it.
+type draft struct {
+	// Of a code address, the frames without colour, innermost first, each as it follows the address
+	// in a backtrace line. Of a data address, a name such as name+0x18.
+	text []byte
+	renderedParts
+}
+
+type renderedParts struct {
+	cuts     []frameCuts // offsets in text of the frames and their parts; empty for a data address
+	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
+	none     bool        // no symbol covers the address: there is no text
+	back     bool        // one byte before the logged address was looked up, of a form that leaves the choice
+	*sources             // nil unless the printer prints elements
+}
+
+// sources are the symbolizer's answers, for printers of elements.
 type sources struct {
 	frames   []symbolize.Frame
-	variable *symbolize.Variable // of a data address; else nil
+	variable *symbolize.Variable // set for data addresses, nil otherwise
 }
 
 // frameCuts are ends of the parts of a frame in the text of rendered: there
@@ -63,8 +74,8 @@ func (r *rendered) data() string {
 	return r.text
 }
 
-// size returns what it takes in a Cache, in bytes.
-func (r *rendered) size() int64 {
+// size returns about how many bytes r takes in a Cache.
+func (r *draft) size() int64 {
 	n := int64(96 + len(r.text) + len(r.cuts)*24)
 	if r.sources == nil {
 		return n
@@ -82,25 +93,28 @@ func (r *rendered) size() int64 {
 
 // A renderer renders answers, one at a time.
 type renderer struct {
-	text []byte
-	cuts []frameCuts
-	at   []byte
+	paths   *Paths
+	sources bool // the printer prints elements
+
+	// Scratch, valid until the next answer is rendered.
+	text  []byte
+	cuts  []frameCuts
+	place []byte // (module+0x1196)
 }
 
-// frames renders what was found at a code address; it is good until the next
-// is rendered.
-func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back bool, o *Options) rendered {
-	paths := &o.Paths
-	r := rendered{back: back, until: until(frames[0].Until)}
-	if o.Output == JSON {
-		r.sources = &sources{frames: slices.Clone(frames)}
-		for i := range r.sources.frames {
-			if s := &r.sources.frames[i]; s.File != "" {
+// frames renders the frames at a code address, at least one.
+func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back bool) draft {
+	paths := w.paths
+	parts := renderedParts{back: back, until: unixNano(frames[0].Until)}
+	if w.sources {
+		parts.sources = &sources{frames: slices.Clone(frames)}
+		for i := range parts.sources.frames {
+			if s := &parts.sources.frames[i]; s.File != "" {
 				s.File = paths.shown(s.File)
 			}
 		}
 	}
-	w.at = append(appendPlace(append(w.at[:0], '('), m, rel), ')')
+	w.place = append(appendPlace(append(w.place[:0], '('), m, rel), ')')
 	text, cuts := w.text[:0], slices.Grow(w.cuts[:0], len(frames))[:len(frames)]
 	for i := range frames {
 		s, c := &frames[i], &cuts[i]
@@ -133,29 +147,32 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 			text = strconv.AppendUint(append(text, ':'), uint64(s.Column), 10)
 			c.col = uint32(len(text))
 		}
-		text = append(append(text, ' '), w.at...)
+		text = append(append(text, ' '), w.place...)
 		c.end = uint32(len(text))
 	}
 	w.text, w.cuts = text, cuts
-	r.text, r.cuts = unsafe.String(unsafe.SliceData(text), len(text)), cuts
-	return r
+	parts.cuts = cuts
+	return draft{text, parts}
 }
 
-func renderVariable(v symbolize.Variable, o *Options) rendered {
+// variable renders the variable at a data address.
+func (w *renderer) variable(v symbolize.Variable) draft {
 	name := v.Name
 	if v.Member != "" {
 		name += v.Member
 	} else if v.Offset != 0 {
 		name += "+0x" + strconv.FormatUint(v.Offset, 16)
 	}
-	r := rendered{text: clean(name), until: until(v.Until)}
-	if o.Output == JSON {
-		r.sources = &sources{variable: &v}
+	w.text = append(w.text[:0], clean(name)...)
+	parts := renderedParts{until: unixNano(v.Until)}
+	if w.sources {
+		parts.sources = &sources{variable: &v}
 	}
-	return r
+	return draft{w.text, parts}
 }
 
-func until(t time.Time) int64 {
+// unixNano returns t in Unix nanoseconds, 0 for the zero time.
+func unixNano(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -14,21 +14,21 @@ import (
 type lookup uint8
 
 const (
-	exact  lookup = iota // the logged address is the code location
-	before               // a return address: the call is one byte before it
-	either               // not said: one byte before, or exact where only that has a line
-	first                // not said, of the first frame: exact, or one byte before where only that has a line
-	object               // a data address
+	exactAddress  lookup = iota // the logged address is the code location
+	returnAddress               // a return address: the call is one byte before it
+	unsaidAddress               // not said: one byte before, or exact where only that has a line
+	unsaidFirst                 // not said, of the first frame: exact, or one byte before where only that has a line
+	dataAddress                 // a data address
 )
 
 func lookupOf(k markup.PCKind) lookup {
 	switch k {
 	case markup.Precise:
-		return exact
+		return exactAddress
 	case markup.ReturnAddress:
-		return before
+		return returnAddress
 	}
-	return either
+	return unsaidAddress
 }
 
 // lookupOfFrame is lookupOf for a frame of a backtrace. The two addresses
@@ -36,10 +36,10 @@ func lookupOf(k markup.PCKind) lookup {
 // a function begins. There, a first frame is the place of a fault: sanitizers
 // log that, and addresses within the call for all others.
 func lookupOfFrame(e markup.BT) lookup {
-	if l := lookupOf(e.Kind); l != either || e.Frame > 0 {
+	if l := lookupOf(e.Kind); l != unsaidAddress || e.Frame > 0 {
 		return l
 	}
-	return first
+	return unsaidFirst
 }
 
 // resolver turns addresses into rendered answers: the cache first, then the
@@ -57,8 +57,10 @@ type resolver struct {
 	last    answer
 }
 
-func (r *resolver) init(o *Options, c *Cache) {
+// init makes r ready for use. With sources it keeps the symbolizer's answers for printers.
+func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
+	r.renderer = renderer{paths: &o.Paths, sources: sources}
 	r.patience = &report.Patience{Symbolizer: o.Symbolizer, Wait: o.Wait, PerMinute: o.WaitPerMinute, Context: o.Context}
 	r.recent.epoch = 1
 }
@@ -123,11 +125,11 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
-// code resolves a code address of the process. The answer is good until the
+// codeAnswer resolves a code address of the process. The answer is good until the
 // next one.
-func (r *resolver) code(addr uint64, form lookup) *answer {
+func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
-	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.good(&slot.text) {
+	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.stillBest(&slot.text) {
 		r.named++
 		return &slot.answer
 	}
@@ -135,20 +137,20 @@ func (r *resolver) code(addr uint64, form lookup) *answer {
 		r.recent = recent{epoch: 1, turns: turns}
 		slot = r.recent.slot(addr, form)
 	}
-	r.last = r.codeOf(addr, form)
+	r.last = r.newCodeAnswer(addr, form)
 	if r.last.knows {
 		*slot = recentSlot{r.recent.epoch, form, addr, r.last}
 	}
 	return &r.last
 }
 
-// good reports whether an answer is still the best there is to know.
-func (r *resolver) good(text *rendered) bool {
-	return text.until == 0 || r.clock() < text.until
+// stillBest reports whether an answer is still the best there is to know.
+func (r *resolver) stillBest(text *rendered) bool {
+	return text.until == 0 || r.unixNow() < text.until
 }
 
-// clock returns now.
-func (r *resolver) clock() int64 {
+// unixNow returns now.
+func (r *resolver) unixNow() int64 {
 	if r.now == 0 {
 		r.now = time.Now().UnixNano()
 	}
@@ -163,11 +165,11 @@ func (r *resolver) forgetRecent() {
 	}
 }
 
-// codeOf resolves the address anew.
-func (r *resolver) codeOf(addr uint64, form lookup) answer {
+// newCodeAnswer resolves the address anew.
+func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	space := r.space
 	here, back := space.find(addr), interval{}
-	if form != exact && addr > 0 {
+	if form != exactAddress && addr > 0 {
 		back = space.find(addr - 1)
 	}
 	a, form := lookUp(here, back, addr, form)
@@ -175,8 +177,8 @@ func (r *resolver) codeOf(addr uint64, form lookup) answer {
 		r.failed++
 		return a
 	}
-	r.answer(&a, form)
-	if form != exact && (!a.knows || a.text.back) {
+	r.completeAnswer(&a, form)
+	if form != exactAddress && (!a.knows || a.text.back) {
 		a.addr, a.rel = a.addr-1, a.rel-1
 	}
 	return a
@@ -189,27 +191,27 @@ func (r *resolver) codeOf(addr uint64, form lookup) answer {
 func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {
-	case form == exact, form != before && !one && here.mod != nil:
-		form = exact
-	case form == before, !one:
-		form = before
+	case form == exactAddress, form != returnAddress && !one && here.mod != nil:
+		form = exactAddress
+	case form == returnAddress, !one:
+		form = returnAddress
 		here = back
 	}
 	a := answer{addr: addr, mod: here.mod}
-	if form == before && addr > 0 {
+	if form == returnAddress && addr > 0 {
 		a.addr--
 	}
 	if here.mod != nil {
 		a.rel = here.at(a.addr)
 	}
-	if form == before {
-		form = exact // by now
+	if form == returnAddress {
+		form = exactAddress // by now
 	}
 	return a, form
 }
 
-// data resolves a data address of the process.
-func (r *resolver) data(addr uint64) *answer {
+// dataAnswer resolves a data address of the process.
+func (r *resolver) dataAnswer(addr uint64) *answer {
 	a := &r.last
 	*a = answer{addr: addr}
 	v := r.space.find(addr)
@@ -218,32 +220,32 @@ func (r *resolver) data(addr uint64) *answer {
 		return a
 	}
 	a.mod, a.rel = v.mod, v.at(addr)
-	r.answer(a, object)
+	r.completeAnswer(a, dataAddress)
 	return a
 }
 
-// answer completes a, whose module and module-relative address are known.
-func (r *resolver) answer(a *answer, form lookup) {
+// completeAnswer completes a, whose module and module-relative address are known.
+func (r *resolver) completeAnswer(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
-	if text, ok := r.ahead.take(key); ok {
+	if text, ok := r.ahead.answer(key); ok {
 		a.text, a.knows = text, true
-	} else if text, ok := r.cached.get(key); ok && r.good(&text) && (r.opt.Output != JSON || text.none || text.sources != nil) {
+	} else if text, ok := r.cached.get(key); ok && r.stillBest(&text) && (!r.renderer.sources || text.none || text.sources != nil) {
 		a.text, a.knows = text, !text.none
-	} else if a.text, a.knows, a.err = r.render(m, a.rel, form); a.knows {
-		a.text = r.cached.put(key, a.text)
-	} else if a.err == nil {
-		r.cached.put(key, rendered{none: true, until: r.clock() + int64(noneFor)})
+	} else if text, ok, err := r.render(m, a.rel, form); ok {
+		a.text, a.knows = r.cached.put(key, text), true
+	} else if a.err = err; err == nil {
+		r.cached.put(key, draft{renderedParts: renderedParts{none: true, until: r.unixNow() + int64(noneFor)}})
 	}
 	if a.knows {
 		r.named++
 	} else {
-		r.miss(m, a.err)
+		r.recordMiss(m, a.err)
 	}
 }
 
-// miss remembers that an element in m stayed unresolved.
-func (r *resolver) miss(m *module, err error) {
+// recordMiss remembers that an element in m stayed unresolved.
+func (r *resolver) recordMiss(m *module, err error) {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++

@@ -269,12 +269,12 @@ func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 	if f.o.ProcessKey == nil {
 		for _, p := range processes {
 			if p.key == "" {
-				f.turnTo(p)
+				f.setProcess(p)
 			}
 		}
 		processes = []*process{f.process}
 	} else {
-		f.turnTo(processes[0])
+		f.setProcess(processes[0])
 		f.grown, f.began = grown, began
 		f.all = make(map[string]*process)
 		for _, p := range processes {

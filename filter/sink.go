@@ -19,11 +19,11 @@ func (f *Filter) Text(p []byte) error {
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
-			f.sink(p)
+			f.sinkText(p)
 			break
 		}
 		text, eol := splitLine(p[:i+1])
-		f.sink(text)
+		f.sinkText(text)
 		f.endSunk(eol)
 		p = p[i+1:]
 	}
@@ -34,7 +34,7 @@ func (f *Filter) Text(p []byte) error {
 // Element resolves and prints e. It is part of [markup.Sink]; see Text.
 func (f *Filter) Element(e markup.Element) error {
 	if s, ok := e.(markup.Symbol); ok && s.Literal() {
-		f.sink([]byte(s.Name))
+		f.sinkText([]byte(s.Name))
 		return f.err
 	}
 	f.sunk.pieces = append(f.sunk.pieces, piece{Token: markup.Token{Kind: markup.Elem, Tag: tagOf(e)}, elem: e})
@@ -55,9 +55,9 @@ type sunkLine struct {
 // minPiece is what an element counts towards maxLine.
 const minPiece = 16
 
-// sink keeps text for the line at work. A line that is too long is laid out
+// sinkText keeps text for the line at work. A line that is too long is laid out
 // in parts.
-func (f *Filter) sink(p []byte) {
+func (f *Filter) sinkText(p []byte) {
 	if len(p) > 0 {
 		n := len(f.sunk.text)
 		f.sunk.text = append(f.sunk.text, p...)

@@ -9,10 +9,10 @@ import (
 
 // A splitter makes pieces of the current line.
 type splitter struct {
-	color  Color
-	scan   markup.Scanner
-	pieces []piece
-	first  int // index in pieces of the first element; -1 without one
+	color        Color
+	scan         markup.Scanner
+	pieces       []piece
+	firstElement int // index in pieces of the first element; -1 without one
 
 	elements int // of all lines
 
