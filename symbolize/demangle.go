@@ -13,6 +13,7 @@ import (
 // it is in use: its memory is bounded in bytes. Many goroutines may use it.
 type names struct {
 	plain  bool // names are not demangled
+	llvm   bool // Options.OldRustAsLLVM
 	seed   maphash.Seed
 	budget int64        // bytes per generation of a shard
 	size   atomic.Int64 // bytes in all
@@ -45,8 +46,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-func (n *names) init(budget int64, plain bool) {
-	n.plain = plain
+func (n *names) init(budget int64, plain, llvm bool) {
+	n.plain, n.llvm = plain, llvm
 	n.seed = maphash.MakeSeed()
 	n.budget = budget / int64(2*len(n.shards))
 }
@@ -66,7 +67,7 @@ func (n *names) get(linkage string) name {
 		v.linkage = strings.Clone(linkage)
 		v.shown = v.linkage
 		if !n.plain {
-			v.shown = demangled(v.linkage)
+			v.shown = demangled(v.linkage, n.llvm)
 		}
 		v.plain = isPlain(v.shown)
 	}
@@ -135,18 +136,41 @@ func (s *nameShard) put(v name, budget int64) int64 {
 
 // demangled returns s as LLVM's symbolizer shows it. It returns s unchanged if s exceeds the
 // limits, is not a mangled name, makes the demangler fail or panic, or takes more steps than the
-// demangler's budget.
+// demangler's budget. Names of Rust's old mangling are LLVM's only with oldRustAsLLVM.
 //
 // LLVM takes one to four underscores before the Z of a C++ name, and a dot before them for the
 // entry points of PowerPC; it does not know Rust's old mangling apart from C++, nor the clones for
 // transactional memory; it shows all that follows a C++ name's first dot in one pair of
 // parentheses. LLVM 19 is not followed in its mistakes about template parameters around generic
 // lambdas and in the types of template parameters.
-func demangled(s string) string {
+func demangled(s string, oldRustAsLLVM bool) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return s
 	}
+	if name, suffix, ok := oldRust(s); ok && !oldRustAsLLVM {
+		shown := demangle.Bounded(name, func(name string) (string, bool) {
+			shown, err := demangle.ToString(name, demangle.LLVMStyle, demangle.MaxLength(demangle.MaxShown))
+			return shown, err == nil
+		})
+		if suffix != "" {
+			shown += " (" + suffix + ")"
+		}
+		return shown
+	}
 	return demangle.Bounded(s, spellLLVM)
+}
+
+// oldRust splits a name of Rust's old mangling, which ends in a hash, and the suffix after it; ok
+// is false if it is of another mangling.
+func oldRust(s string) (name, suffix string, ok bool) {
+	const hash = 16 // hex digits
+	i := strings.LastIndex(s, "17h")
+	end := i + len("17h") + hash
+	if i < 0 || end >= len(s) || s[end] != 'E' || !strings.HasPrefix(s, "_ZN") {
+		return "", "", false
+	}
+	name, suffix = s[:end+1], s[end+1:]
+	return name, suffix, suffix == "" || suffix[0] == '.'
 }
 
 // spellLLVM is demangled without its bounds.

@@ -13,7 +13,7 @@ import (
 // underscores or a dot before the Z, which it does not try and
 // llvm-symbolizer-19 does.
 func TestDemangleAsLLVM(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{OldRustAsLLVM: true})
 	defer s.Close()
 	for _, test := range []struct{ mangled, want string }{
 		{"", ""},
@@ -55,6 +55,29 @@ func TestDemangleAsLLVM(t *testing.T) {
 		}
 		if got := s.Demangle(test.mangled); got != test.want {
 			t.Errorf("Demangle(%q) from memory\n got %q\nwant %q", test.mangled, got, test.want)
+		}
+	}
+}
+
+// Names of Rust before its v0 mangling, as rustc's own demangler shows them without the hash.
+func TestOldNamesOfRustAreRusts(t *testing.T) {
+	s := New(Options{})
+	defer s.Close()
+	for _, test := range []struct{ mangled, want string }{
+		{"_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE", "core::ptr::drop_in_place<alloc::string::String>"},
+		{"_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "std::rt::lang_start::{{closure}}"},
+		{"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE", "<alloc::string::String as core::fmt::Display>::fmt"},
+		{"_ZN68_$LT$core..option..Option$LT$T$GT$$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE", "<core::option::Option<T> as core::clone::Clone>::clone"},
+		{"_ZN4core5slice29_$LT$impl$u20$$u5b$T$u5d$$GT$3len17h0123456789abcdefE", "core::slice::<impl [T]>::len"},
+		{"_ZN3foo17h05af221e174051e9E.llvm.123", "foo (.llvm.123)"},
+		{"_ZN3foo17h05af221e174051e9E.cold.1", "foo (.cold.1)"},
+		{"_ZN3foo17h05af221e174051e9Ev", "foo::h05af221e174051e9()"},     // parameters: C++
+		{"_ZN3foo17h1111111111111111E", "foo::h1111111111111111"},        // no hash
+		{"_ZN3foo17h05af221e17405xxxE", "foo::h05af221e17405xxx"},        // no hash
+		{"_ZN3foo17h05af221e174051e9EE", "_ZN3foo17h05af221e174051e9EE"}, // not mangled
+	} {
+		if got := s.Demangle(test.mangled); got != test.want {
+			t.Errorf("Demangle(%q)\n got %q\nwant %q", test.mangled, got, test.want)
 		}
 	}
 }
@@ -152,11 +175,11 @@ func TestDemangleHostile(t *testing.T) {
 	for _, n := range []int{64, 512, 2048, demangle.MaxMangled, demangle.MaxMangled + 1, 300_000} {
 		for what, mangled := range hostileNames(n) {
 			var got string
-			if testing.AllocsPerRun(1, func() { got = demangled(mangled) }) > most/16 {
+			if testing.AllocsPerRun(1, func() { got = demangled(mangled, false) }) > most/16 {
 				t.Errorf("%s, %d bytes: too many allocations", what, len(mangled))
 			}
 			before := fuzztest.Allocated()
-			got = demangled(mangled)
+			got = demangled(mangled, false)
 			if allocated := fuzztest.Allocated() - before; allocated > most {
 				t.Errorf("%s, %d bytes: %d KiB were allocated, want at most %d", what, len(mangled), allocated>>10, most>>10)
 			}
@@ -176,7 +199,7 @@ func TestDistinctNamesAreShownDistinct(t *testing.T) {
 	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {
 		seen := map[string]int{}
 		for n := 1; len(unit)*n < demangle.MaxMangled-8; n += 97 {
-			shown := demangled("_Z1f" + strings.Repeat(unit, n) + "i")
+			shown := demangled("_Z1f"+strings.Repeat(unit, n)+"i", false)
 			if before, ok := seen[shown]; ok && len(shown) < 1<<demangle.MaxShown {
 				t.Errorf("%s: %d and %d levels are both shown as %.40q…", what, before, n, shown)
 			}
@@ -188,7 +211,7 @@ func TestDistinctNamesAreShownDistinct(t *testing.T) {
 func TestNamesStayWithinTheirBudget(t *testing.T) {
 	var n names
 	const budget = 1 << 20
-	n.init(budget, false)
+	n.init(budget, false, false)
 	for i := range 100_000 {
 		mangled := "_Z" + "9abcdefg" + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + "v"
 		n.get(mangled)
@@ -210,7 +233,7 @@ func TestLongNamesAreCut(t *testing.T) {
 }
 
 func FuzzDemangle(f *testing.F) {
-	for _, s := range []string{"_Z3foov", "_ZNSt6vectorIiSaIiEED2Ev", "_RNvC6_123foo3bar", "_RINvC1a1bTB9_B9_EE", "_Z1fI1AIiEEvT_", "___Z1fv_block_invoke", "._Z1fv.isra.0"} {
+	for _, s := range []string{"_Z3foov", "_ZNSt6vectorIiSaIiEED2Ev", "_RNvC6_123foo3bar", "_RINvC1a1bTB9_B9_EE", "_Z1fI1AIiEEvT_", "___Z1fv_block_invoke", "._Z1fv.isra.0", "_ZN4core3fmt17h0123456789abcdefE.llvm.1"} {
 		f.Add(s)
 	}
 	for _, n := range []int{40, 200, demangle.MaxMangled} {
@@ -221,7 +244,8 @@ func FuzzDemangle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		defer fuzztest.Watch(t, s)()
 		before := fuzztest.Allocated()
-		got := demangled(s)
+		demangled(s, true)
+		got := demangled(s, false)
 		if allocated := fuzztest.Allocated() - before; len(s) <= demangle.MaxMangled && allocated > 8<<20 {
 			t.Errorf("%d bytes made it allocate %d MiB", len(s), allocated>>20)
 		}

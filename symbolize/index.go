@@ -333,7 +333,7 @@ func (x *indexer) writeNames(ctx context.Context) error {
 		return func(i int) (shown []string, err error) {
 			err = guard(func() error {
 				for _, name := range part(i) {
-					shown = append(shown, demangled(name))
+					shown = append(shown, demangled(name, false))
 				}
 				return nil
 			})

@@ -316,6 +316,9 @@ func (x *indexed) name(i uint32) (*name, error) {
 	if len(linkage) > 0 && (x.o.NoDemangle || &shown[0] == &linkage[0]) {
 		n.linkage = string(linkage)
 		n.shown = n.linkage
+	} else if _, _, ok := oldRust(string(linkage)); ok && x.o.OldRustAsLLVM {
+		n.linkage = string(linkage)
+		n.shown = demangled(n.linkage, true)
 	} else if len(linkage) > 0 {
 		both := string(linkage) + string(shown)
 		n.linkage, n.shown = both[:len(linkage)], both[len(linkage):]

@@ -74,6 +74,10 @@ type Options struct {
 	// NoDemangle leaves names as the linker knows them.
 	NoDemangle bool
 
+	// OldRustAsLLVM shows names of Rust's old mangling as LLVM 19 does, which takes them for C++:
+	// core::ptr::drop_in_place$LT$u8$GT$::h0123456789abcdef for core::ptr::drop_in_place<u8>.
+	OldRustAsLLVM bool
+
 	// NoInlines answers code with one frame: the function that was called,
 	// and the innermost file and line.
 	NoInlines bool
@@ -238,7 +242,7 @@ func New(o Options) *Symbolizer {
 	s.background.part, s.background.least = indexPart, indexLookups
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.place()
-	s.names.init(s.o.MaxMemory/4, o.NoDemangle)
+	s.names.init(s.o.MaxMemory/4, o.NoDemangle, o.OldRustAsLLVM)
 	s.cache.memory.init(&s.o, &s.names.size)
 	return s
 }

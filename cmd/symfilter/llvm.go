@@ -113,14 +113,15 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		NoIndex:   c.noIndex,
 		MaxMemory: int64(c.maxMemory),
 		Symbolizer: symbolize.Options{
-			Finders:  c.llvmFinders(),
-			Servers:  network,
-			OffHeap:  offHeap,
-			Names:    o.names,
-			Reaching: true,
-			DWP:      o.dwp,
-			LinkDirs: []string{cmp.Or(o.fallback, defaultDebugDir)},
-			NoAlt:    true,
+			Finders:       c.llvmFinders(),
+			Servers:       network,
+			OffHeap:       offHeap,
+			Names:         o.names,
+			Reaching:      true,
+			OldRustAsLLVM: true,
+			DWP:           o.dwp,
+			LinkDirs:      []string{cmp.Or(o.fallback, defaultDebugDir)},
+			NoAlt:         true,
 		},
 	}.Open()
 	if err != nil { // only servers that Open opens can fail

@@ -38,7 +38,7 @@ func FuzzLLVMFilter(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(log, byte(2), uint8(200))
-	sym := symbolize.New(symbolize.Options{Reaching: true, Finders: []symbolize.Finder{buildid.NewTree(inventory)}})
+	sym := symbolize.New(symbolize.Options{Reaching: true, OldRustAsLLVM: true, Finders: []symbolize.Finder{buildid.NewTree(inventory)}})
 	f.Cleanup(func() {
 		if err := sym.Close(); err != nil {
 			f.Error(err)

@@ -69,6 +69,7 @@ func byLLVM(t testing.TB, in string, flags []string) (out, said string) {
 func byUs(t testing.TB, in string, flags []string, r *rand.Rand) (out, said string) {
 	t.Helper()
 	so, o := options(t, flags)
+	so.OldRustAsLLVM = true
 	o.Symbolizer = symbolize.New(so)
 	defer func() {
 		if err := o.Symbolizer.Close(); err != nil {

@@ -26,7 +26,7 @@ package symindex
 const (
 	// of the format, the meaning of the records, and the output of the demangler; an index with
 	// another version is made again
-	version = 1
+	version = 2
 
 	headerSize   = 512      // bytes
 	blockSize    = 64 << 10 // bytes with one checksum: as many as the kernel maps at a page fault
