@@ -113,7 +113,7 @@ func checkCost(t *testing.T, what string, n int, half, whole cost) {
 // TestTheWorkOnALineGrowsWithItsLength: whichever two elements alternate to fill a line, in each
 // form of the output.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
-	withoutRace(t)
+	fuzztest.WithoutRace(t)
 	pairs, alone := 8<<10, 8<<10 // bytes
 	if os.Getenv("TEST_LONG") == "1" {
 		pairs, alone = 64<<10, maxLine/2
@@ -136,7 +136,7 @@ func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 
 // TestTheWorkOnALogGrowsWithItsLength: lines of which each adds to the context, or asks it.
 func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
-	withoutRace(t)
+	fuzztest.WithoutRace(t)
 	n := 4000
 	if os.Getenv("TEST_LONG") == "1" {
 		n = 100_000
@@ -224,13 +224,5 @@ func TestFootnotesAreLimited(t *testing.T) {
 		if got, _ := filterString(t, o, dictHead+test.in, nil); got != head+test.in+test.notes {
 			t.Errorf("%s: %d bytes came out, want %d; they differ from byte %d on", test.name, len(got), len(head+test.in+test.notes), firstDifference(got, head+test.in+test.notes))
 		}
-	}
-}
-
-// withoutRace skips a test that the race detector would make slow and wrong.
-func withoutRace(t *testing.T) {
-	t.Helper()
-	if fuzztest.Race {
-		t.Skip("the race detector allocates too, and takes 40 times as long: make work runs this test without it")
 	}
 }

@@ -22,7 +22,7 @@ func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return l
 // TestTheWorkOnALineGrowsWithItsLength: whichever two elements alternate to fill a line. LLVM's
 // filter repeats the line for each error in it; this one as often as its limit allows.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
-	withoutRace(t)
+	fuzztest.WithoutRace(t)
 	const n = 8 << 10
 	const most = 3 * maxRepeat // bytes of output and diagnostics for each of the line, beside maxEcho
 	context := "{{{module:0:a:elf:aa}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0}}}\n"
@@ -55,13 +55,5 @@ func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 				f.Close()
 			})
 		}
-	}
-}
-
-// withoutRace skips a test that the race detector would make slow and wrong.
-func withoutRace(t *testing.T) {
-	t.Helper()
-	if fuzztest.Race {
-		t.Skip("the race detector allocates too, and takes 40 times as long: make work runs this test without it")
 	}
 }

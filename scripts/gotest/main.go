@@ -2,10 +2,12 @@
 // also if a test process died.
 //
 //	gotest [go test flags] PACKAGE...          go test: output of failed tests, and of skipped ones
+//	gotest -work [go test flags] PACKAGE...    the tests that call fuzztest.WithoutRace
 //	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that time
 //
 // Its last line is "N passed, N failed, N skipped"; it exits 1 if anything failed, 2 if it was
-// called wrongly. Subtests count as tests.
+// called wrongly. Subtests count as tests. A test that is skipped under the race detector because
+// -work runs it does not count.
 package main
 
 import (
@@ -15,20 +17,26 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
-	"time"
 )
+
+// runByWork is in the message of a test that is skipped because -work runs it.
+const runByWork = "make work runs this test without the race detector"
 
 func main() {
 	args := os.Args[1:]
 	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: gotest [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
+		fmt.Fprintln(os.Stderr, "usage: gotest [-work] [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
 		os.Exit(2)
 	}
 	var c counts
-	if args[0] == "-fuzz" && len(args) > 2 {
+	switch {
+	case args[0] == "-fuzz" && len(args) > 2:
 		c = fuzzAll(args[1], args[2:])
-	} else {
+	case args[0] == "-work":
+		c = runWork(args[1:])
+	default:
 		c = run(args)
 	}
 	fmt.Printf("%d passed, %d failed, %d skipped\n", c.passed, c.failed, c.skipped)
@@ -47,6 +55,17 @@ type event struct {
 	Test       string
 	Output     string
 	Elapsed    float64
+}
+
+// runWork runs the tests that are skipped under the race detector.
+func runWork(args []string) counts {
+	n := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") })
+	packages, err := findTests(args[max(n, 0):])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return counts{failed: 1}
+	}
+	return run(workArgs(args[:max(n, 0)], packages))
 }
 
 // run runs go test with args. It prints a line for each package, and the output of each test that
@@ -112,8 +131,10 @@ func report(r io.Reader, w io.Writer) counts {
 					case "pass":
 						n.passed++
 					case "skip":
-						n.skipped++
-						io.WriteString(w, text)
+						if !strings.Contains(text, runByWork) {
+							n.skipped++
+							io.WriteString(w, text)
+						}
 					case "fail":
 						n.failed++
 						io.WriteString(w, text)
@@ -151,62 +172,4 @@ func report(r io.Reader, w io.Writer) counts {
 		c.passed, c.failed, c.skipped = c.passed+n.passed, c.failed+n.failed+1, c.skipped+n.skipped
 	}
 	return c
-}
-
-// fuzzAll runs every fuzz target of the packages for the given time. A target counts as one test.
-func fuzzAll(each string, packages []string) counts {
-	var c counts
-	list, err := exec.Command("go", append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}, packages...)...).Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "go list:", err)
-		return counts{failed: 1}
-	}
-	for _, pkg := range strings.Fields(string(list)) {
-		targets, err := exec.Command("go", "test", "-list", "^Fuzz", pkg).CombinedOutput()
-		if err != nil {
-			fmt.Printf("%sfail %s: its fuzz targets could not be listed\n", targets, pkg)
-			c.failed++
-			continue
-		}
-		for _, target := range strings.Fields(string(targets)) {
-			if !strings.HasPrefix(target, "Fuzz") {
-				continue
-			}
-			start := time.Now()
-			out, err := fuzz(each, target, pkg)
-			if err != nil && endedBadly(string(out)) {
-				out, err = fuzz(each, target, pkg)
-			}
-			if err != nil {
-				fmt.Printf("%sfail %s %s\n", out, pkg, target)
-				c.failed++
-				continue
-			}
-			fmt.Printf("pass %s %s: %s in %.0f s\n", pkg, target, executions(string(out)), time.Since(start).Seconds())
-			c.passed++
-		}
-	}
-	return c
-}
-
-// fuzz runs one target. It limits the time to minimize an interesting input: by default that is up
-// to a minute, in which the fuzzer tries no other input.
-func fuzz(each, target, pkg string) ([]byte, error) {
-	return exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", each, "-fuzzminimizetime", "10x", "-parallel", "2", pkg).CombinedOutput()
-}
-
-// endedBadly reports whether the fuzzer failed at the end of its time without an input: it
-// sometimes takes its own deadline for an error of the target (go.dev/issue/75804).
-func endedBadly(out string) bool {
-	return strings.Contains(out, "\n    context deadline exceeded\n") && !strings.Contains(out, "Failing input")
-}
-
-// executions returns the last count of executions that go test -fuzz printed.
-func executions(out string) string {
-	i := strings.LastIndex(out, "execs: ")
-	if i < 0 {
-		return "execs: none"
-	}
-	n, _, _ := strings.Cut(out[i:], " (")
-	return n
 }
