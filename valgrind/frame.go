@@ -2,18 +2,22 @@ package valgrind
 
 import "bytes"
 
-// wholeFrame takes the frame that begins at pos, all of it, if it is written as
-// Valgrind writes frames: these are most of a report, and the way through tag
-// takes three times as long. Otherwise it takes nothing.
+// wholeFrame reads the frame at the current position if all of it is in the view, written as Valgrind
+// writes frames. Frames are most of a report, and reading them tag by tag takes three times as long.
+// It reads nothing otherwise.
 func (r *Reader) wholeFrame() bool {
-	b := r.view
-	i := r.pos + len("<frame>")
+	const startTag, endTag = "<frame>", "</frame>"
+	b := r.in.view
+	i := r.in.pos + len(startTag)
+	if i > len(b) || string(b[r.in.pos:i]) != startTag {
+		return false
+	}
 	var f rawFrame
 	for {
 		for i < len(b) && (b[i] == ' ' || b[i] == '\n') {
 			i++
 		}
-		if len(b)-i < len("</frame>") || b[i] != '<' {
+		if len(b)-i < len(endTag) || b[i] != '<' {
 			return false
 		}
 		var tag, end string
@@ -33,16 +37,11 @@ func (r *Reader) wholeFrame() bool {
 				tag, end, s = "<file>", "</file>", &f.file
 			}
 		case '/':
-			if string(b[i:i+len("</frame>")]) != "</frame>" || !f.is {
+			if string(b[i:i+len(endTag)]) != endTag || !f.hasIP {
 				return false
 			}
-			if r.stack == 0 {
-				return false
-			}
-			r.endFrame()
-			r.frames = append(r.frames, f)
-			r.pos = i + len("</frame>")
-			r.seek = r.pos
+			r.in.advance(i + len(endTag))
+			r.rec.addFrame(&f)
 			return true
 		}
 		if tag == "" || string(b[i:i+len(tag)]) != tag {
@@ -54,18 +53,19 @@ func (r *Reader) wholeFrame() bool {
 			return false
 		}
 		i = from + n + len(end)
+		text := b[from : from+n]
 		switch {
-		case s != nil && s.is(), tag == "<ip>" && f.is, tag == "<line>" && f.line != 0:
+		case s != nil && s.isSet(), tag == "<ip>" && f.hasIP, tag == "<line>" && f.line != 0:
 			return false // twice
 		case s != nil:
-			*s = r.span(from, from+n)
+			*s = r.rec.span(from, text)
 		default:
-			v, ok := number(b[from : from+n])
+			v, ok := number(text)
 			if !ok {
 				return false
 			}
 			if tag == "<ip>" {
-				f.ip, f.is = v, true
+				f.ip, f.hasIP = v, true
 			} else {
 				f.line = v
 			}

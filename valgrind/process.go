@@ -34,33 +34,42 @@ type loaded struct {
 	epochs []*epoch // the places where it was, one after the other
 }
 
-// An epoch is the time that an object spends at one place, and what the report
-// says that it was.
+// An epoch is the time that an object spends at one place.
 type epoch struct {
-	of      *loaded
+	of *loaded
+	facts
+	search
+
+	located bool
+	bias    uint64
+	by      string // how the bias is known
+	stale   bool   // the file is of another build than the one that ran
+	doubted bool   // stale, unless a signal interrupted code of this object from one not yet located
+	kept    int    // bytes of the facts and candidates
+
+	returns [64]returns // whether code ends a signal handler, by address
+
+	shown  bool   // its maps are at the sink
+	number uint64 // of its module
+}
+
+// The facts of an epoch are what the report says of its object at that place.
+type facts struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
-	seen    map[factKey]struct{}
-	recent  [64]factKey // of seen
+	seen    map[factKey]struct{} // all of ips
+	recent  [64]factKey          // some of ips, by address
 	names   []nameFact
-	named   map[nameKey]struct{}
+	named   map[nameKey]struct{} // all of names
+}
 
-	returns [64]returns // that were asked for
-
-	left    []candidate // the best first
-	counted int         // of ips: held against the candidates
-	asked   int         // of names: the symbolizer was asked
-	kept    int         // bytes of all this
-
-	located   bool
-	bias      uint64
-	by        string // how the bias is known
-	stale     bool   // the file is of another build than the one that ran,
-	doubted   bool   // or it is not, if signals interrupted code outside of located objects
-	tried     int    // facts when it was last looked for,
-	triedWith int    // and places that were known
-	shown     bool   // its maps are at the sink
-	number    uint64 // of its module
+// A search is how far the bias of an epoch has been looked for.
+type search struct {
+	left      []candidate // the best first
+	counted   int         // facts of ips that are in the candidates' scores
+	asked     int         // facts of names that are in their scores by lines
+	tried     int         // facts at the last try
+	triedWith int         // located objects at the last try
 }
 
 // window is an interval of biases, ends included.
@@ -265,7 +274,7 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
 		return nil
 	}
-	e := &epoch{of: o, seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}
+	e := &epoch{of: o, facts: facts{seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}}
 	o.epochs = append(o.epochs, e)
 	e.stale = !e.add(fact, f) // no bias makes this address one of its code
 	return e

@@ -163,11 +163,11 @@ func TestWorkGrowsAsTheReport(t *testing.T) {
 				n := min(len(rest), block)
 				r.Write(rest[:n])
 				rest = rest[n:]
-				most = max(most, cap(r.buf))
+				most = max(most, cap(r.in.buf))
 			}
 			r.Close()
-			if r.work > times*len(report) {
-				t.Errorf("%s, in blocks of %d: looked at %d bytes for each", tt.name, block, r.work/len(report))
+			if r.in.work > times*len(report) {
+				t.Errorf("%s, in blocks of %d: looked at %d bytes for each", tt.name, block, r.in.work/len(report))
 			}
 			if most > 4*maxRecord {
 				t.Errorf("%s, in blocks of %d: kept %d bytes", tt.name, block, most)

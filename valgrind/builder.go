@@ -1,0 +1,264 @@
+package valgrind
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A builder collects the parts of the current record. Their positions count from the beginning of
+// the record, so that the buffer that holds it may move.
+type builder struct {
+	active    bool // there is a current record,
+	at        int  // which begins here in the buffer
+	name      string
+	continued bool // its beginning was handed over
+
+	open   []string // the names of the open elements, the outermost first
+	items  []rawItem
+	frames []rawFrame
+	stack  int // index in items of the open stack, plus 1; 0 if no stack is open
+	holder int // index in open of the element that the open stack ends with
+
+	// What is handed over; used again for the next record.
+	record    Record
+	outItems  []Item
+	outFrames []Frame
+	arena     []byte // texts with their entities decoded
+}
+
+// A span is a part of the record; the zero span is none.
+type span struct {
+	from, to int32
+	escaped  bool // an '&' is in it
+}
+
+func (s span) isSet() bool { return s.to > 0 }
+
+type rawItem struct {
+	name        string
+	text        span
+	depth       int32
+	first, last int32 // its frames, if it is a stack
+	isLeaf      bool
+}
+
+type rawFrame struct {
+	ip, line           uint64
+	hasIP              bool
+	raw                span // what the frame has in place of a number; not set if ip is one
+	obj, fn, dir, file span
+}
+
+// span returns the span of a text that is at this place in the buffer.
+func (b *builder) span(at int, text []byte) span {
+	from := int32(at - b.at)
+	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0}
+}
+
+// begin begins a record, unless there is one.
+func (b *builder) begin(name string, at int) {
+	if !b.active {
+		b.name, b.at, b.active, b.continued = name, at, true, false
+	}
+}
+
+// resume begins the continuation of a record in which these elements are open.
+func (b *builder) resume(name string, open []string, at int) {
+	b.name, b.at, b.active, b.continued = name, at, true, true
+	b.open = append(b.open, open...)
+	for i, name := range open {
+		switch {
+		case name == "stack":
+			b.beginStack(max(0, i-1), i)
+		case i > 0 && name != "frame":
+			b.items = append(b.items, rawItem{name: name, depth: int32(i - 1)})
+		}
+		if name == "frame" {
+			b.frames = append(b.frames, rawFrame{})
+		}
+	}
+}
+
+// isTooLong reports whether the record, up to this place in the buffer, is to be handed over in
+// parts. It is not divided within a frame, if possible.
+func (b *builder) isTooLong(at int) bool {
+	size := at - b.at
+	if size <= maxRecord && len(b.items) < maxItems && len(b.frames) < maxItems {
+		return false
+	}
+	return len(b.open) == 0 || b.open[len(b.open)-1] != "frame" || size > maxRecord+maxLeaf || len(b.items) > 2*maxItems
+}
+
+// push enters an element.
+func (b *builder) push(name string) {
+	depth := len(b.open)
+	if depth == maxDepth {
+		return
+	}
+	b.open = append(b.open, name)
+	switch {
+	case name == "frame":
+		if b.stack == 0 { // its stack's beginning is missing
+			b.beginStack(max(0, depth-1), max(0, depth-1))
+		}
+		b.dropEmptyFrame()
+		b.frames = append(b.frames, rawFrame{})
+	case name == "stack":
+		b.beginStack(max(0, depth-1), depth)
+	case depth > 0:
+		b.items = append(b.items, rawItem{name: name, depth: int32(depth - 1)})
+	}
+}
+
+// closeFrom ends the open elements from this index on.
+func (b *builder) closeFrom(i int) {
+	if b.stack > 0 && i <= b.holder {
+		b.endStack()
+	}
+	b.open = b.open[:i]
+}
+
+// closeLoss ends the kind of lost memory that is open in a record, if any, with the elements in it.
+func (b *builder) closeLoss() {
+	if i := slices.IndexFunc(b.open[min(1, len(b.open)):], isLoss); i >= 0 {
+		b.closeFrom(i + 1)
+	}
+}
+
+// isInStack reports whether the innermost open element is a stack.
+func (b *builder) isInStack() bool {
+	return b.stack > 0 && b.open[len(b.open)-1] == "stack"
+}
+
+// beginStack begins a stack at this depth, which ends with the open element of the index holder. A
+// stack that is open ends.
+func (b *builder) beginStack(depth, holder int) {
+	b.holder = holder
+	b.endStack()
+	n := int32(len(b.frames))
+	b.items = append(b.items, rawItem{name: "stack", depth: int32(depth), first: n, last: n})
+	b.stack = len(b.items)
+}
+
+func (b *builder) endStack() {
+	b.dropEmptyFrame()
+	if b.stack > 0 {
+		b.items[b.stack-1].last = int32(len(b.frames))
+		b.stack = 0
+	}
+}
+
+// dropEmptyFrame drops the last frame if nothing is known of it.
+func (b *builder) dropEmptyFrame() {
+	if n := len(b.frames); n > 0 {
+		if f := &b.frames[n-1]; !f.hasIP && !f.obj.isSet() && !f.fn.isSet() && !f.file.isSet() {
+			b.frames = b.frames[:n-1]
+		}
+	}
+}
+
+// addFrame adds a whole frame to the open stack.
+func (b *builder) addFrame(f *rawFrame) {
+	b.dropEmptyFrame()
+	b.frames = append(b.frames, *f)
+}
+
+// addLeaf adds an element that holds nothing but text.
+func (b *builder) addLeaf(name string, text span) {
+	b.items = append(b.items, rawItem{name: name, text: text, depth: int32(max(0, len(b.open)-1)), isLeaf: true})
+}
+
+// addText adds a text between two elements. One that continues the last item makes that longer.
+func (b *builder) addText(s span) {
+	depth := int32(len(b.open) - 1)
+	if n := len(b.items); n > 0 {
+		if last := &b.items[n-1]; last.name == "" && last.depth == depth && last.text.to == s.from {
+			last.text.to, last.text.escaped = s.to, last.text.escaped || s.escaped
+			return
+		}
+	}
+	b.items = append(b.items, rawItem{text: s, depth: depth, isLeaf: true})
+}
+
+// addToFrame adds an element that holds nothing but text to the open frame. It reports false if no
+// frame is open, or frames do not have such an element.
+func (b *builder) addToFrame(name string, s span, text []byte) bool {
+	if n := len(b.open); n == 0 || b.open[n-1] != "frame" || len(b.frames) == 0 {
+		return false
+	}
+	f := &b.frames[len(b.frames)-1]
+	switch name {
+	case "ip":
+		n, ok := number(text)
+		f.ip, f.hasIP = n, true
+		if !ok {
+			f.raw = s
+		}
+	case "line":
+		n, ok := number(text)
+		f.line = n
+		return ok
+	case "obj":
+		f.obj = s
+	case "fn":
+		f.fn = s
+	case "dir":
+		f.dir = s
+	case "file":
+		f.file = s
+	default:
+		return false
+	}
+	return true
+}
+
+// finish ends the record, whose bytes are buf, and returns it.
+func (b *builder) finish(buf []byte) *Record {
+	b.endStack()
+	b.arena = slices.Grow(b.arena[:0], len(buf)+1)
+	items, frames := b.outItems[:0], b.outFrames[:0]
+	for i := range b.frames {
+		f := &b.frames[i]
+		raw := b.text(buf, f.raw)
+		if !f.hasIP {
+			raw = []byte{}
+		}
+		frames = append(frames, Frame{
+			IP: f.ip, RawIP: raw, Line: f.line,
+			Obj: b.text(buf, f.obj), Fn: b.text(buf, f.fn), Dir: b.text(buf, f.dir), File: b.text(buf, f.file),
+		})
+	}
+	for i := range b.items {
+		it := &b.items[i]
+		out := Item{Name: it.name, Depth: int(it.depth), Leaf: it.isLeaf, Text: b.text(buf, it.text)}
+		if it.name == "rawtext" && bytes.Contains(out.Text, []byte(cdataBegin)) {
+			out.Text = appendSections(nil, buf[it.text.from:it.text.to])
+		}
+		if it.name == "stack" && !it.isLeaf {
+			out.First, out.Last = int(it.first), int(it.last)
+		}
+		items = append(items, out)
+	}
+	b.outItems, b.outFrames = items, frames
+	b.record = Record{Name: b.name, Items: items, Frames: frames, Continued: b.continued}
+	if len(items) == 1 && items[0].Leaf && items[0].Depth == 0 && items[0].Name == b.name {
+		b.record.Text, b.record.Items = items[0].Text, items[:0]
+	}
+	b.items, b.frames, b.open = b.items[:0], b.frames[:0], b.open[:0]
+	b.active = false
+	return &b.record
+}
+
+// text returns the text of a span in buf with its entities decoded; nil if the span is not set.
+func (b *builder) text(buf []byte, s span) []byte {
+	if !s.isSet() {
+		return nil
+	}
+	text := buf[s.from:s.to:s.to]
+	if !s.escaped {
+		return text
+	}
+	start := len(b.arena)
+	b.arena = appendDecoded(b.arena, text)
+	return b.arena[start:len(b.arena):len(b.arena)]
+}

@@ -1,0 +1,232 @@
+package valgrind
+
+import "bytes"
+
+// A lexer holds the bytes of a report that were not handed over yet, and finds the ends of what
+// begins at its position. If an answer depends on bytes that are yet to come, short is set, and the
+// answer means nothing.
+type lexer struct {
+	buf  []byte
+	pos  int // in buf: the next token, or the blanks before it
+	word int // in buf: the bytes from pos to word are blanks
+	seek int // in buf: up to seek, the token at pos is known not to end
+
+	view  []byte // buf as far as the token at pos may reach
+	final bool   // no more bytes of the view come
+	short bool   // the token at pos needs bytes beyond the view
+
+	none [len(marks)]int // in buf: each mark is nowhere between the place of its last search and this
+	next int             // in buf, plus 1: the first error after the place of the last search; 0 if not known
+
+	work int // bytes looked at, or moved; a test compares this with the bytes written
+}
+
+// add appends p. It drops what is before keep, which was handed over, if that is more than what
+// stays, and returns by how much positions became less.
+func (l *lexer) add(p []byte, keep int) (moved int) {
+	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
+		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
+		l.work += stays
+		moved = keep
+		l.pos -= moved
+		for _, at := range []*int{&l.seek, &l.word, &l.next} {
+			*at = max(0, *at-moved)
+		}
+		for m := range l.none {
+			l.none[m] = max(0, l.none[m]-moved)
+		}
+	}
+	l.buf = append(l.buf, p...)
+	return moved
+}
+
+// advance moves the position to the next token.
+func (l *lexer) advance(to int) { l.pos, l.seek = to, to }
+
+// look sets the view to what a token at this place may reach.
+func (l *lexer) look(at int, final bool) {
+	l.view = l.buf[:min(len(l.buf), at+maxLeaf)]
+	l.final = final && len(l.view) == len(l.buf) || len(l.view) == at+maxLeaf
+	l.short = false
+}
+
+// needsMore notes that an answer depends on the byte after the view, and reports whether that byte
+// may come.
+func (l *lexer) needsMore() bool {
+	l.short = l.short || !l.final
+	return !l.final
+}
+
+// skipBlanks returns where the blanks begin that were not looked at yet, and where they end. Zeros
+// are blanks within a record only. The position moves with the blanks of a record.
+func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
+	from = max(l.pos, l.word)
+	end = from
+	for end < len(l.buf) && l.buf[end] <= ' ' && (inRecord || l.buf[end] != 0) {
+		end++
+	}
+	l.work += end - from
+	l.word = end
+	if inRecord {
+		l.pos = end
+	}
+	return from, end
+}
+
+// dropLines moves the position over the blanks up to end, of which those after from are new. The
+// blanks after a line end may yet begin a line of text.
+func (l *lexer) dropLines(from, end int, final bool) {
+	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
+		l.pos = from + nl + 1
+	}
+	if final || end-l.pos > maxLeaf {
+		l.pos = end
+	}
+}
+
+func (l *lexer) endOfZeros(from int) (end int) {
+	for end = from; end < len(l.buf) && l.buf[end] == 0; end++ {
+	}
+	l.work += end - from
+	l.word = end
+	return end
+}
+
+// textEnd returns where a text ends that belongs to no element: at the next tag, or outside of
+// records at the end of the line.
+func (l *lexer) textEnd(inRecord bool) (end int) {
+	ends := "<\n"
+	if inRecord {
+		ends = "<"
+	}
+	from := max(l.seek, l.word)
+	for end = from; end < len(l.view); end++ {
+		i := bytes.IndexAny(l.view[end:], ends)
+		if i < 0 {
+			end = len(l.view)
+			break
+		}
+		end += i
+		if l.view[end] == '\n' || l.isTag(end) || l.short {
+			break
+		}
+	}
+	l.work += end - from
+	l.seek = end
+	if end == len(l.view) {
+		l.needsMore()
+	}
+	return end
+}
+
+// isTag reports whether the '<' at this place begins a tag. At the end of the report, what may begin
+// a tag is one.
+func (l *lexer) isTag(at int) bool {
+	if at+1 == len(l.view) {
+		l.needsMore()
+		return true
+	}
+	nameAt := 1
+	switch l.view[at+1] {
+	case '?', '!':
+		return true
+	case '/':
+		nameAt = 2
+	}
+	_, size, ok := l.tagName(at, nameAt)
+	return ok || size == 0
+}
+
+// tagName returns the name of the tag at this place, which begins nameAt bytes after it, and the
+// size of the tag. An attribute is passed over. If ok is false the '<' does not begin a tag; then
+// size is 0 if the end of the report leaves that open.
+func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
+	b := l.view[at:]
+	i := nameAt
+	for i < len(b) && i <= nameAt+maxName && isName(b[i]) {
+		i++
+	}
+	switch {
+	case i > nameAt && !isLetter(b[nameAt]), i > nameAt+maxName:
+		return nil, 1, false
+	case i >= len(b):
+		l.needsMore()
+		return nil, 0, false
+	case i == nameAt:
+		return nil, 1, false
+	}
+	end := i
+	if b[end] != '>' {
+		if b[end] != '/' && b[end] > ' ' {
+			return nil, 1, false
+		}
+		gt := bytes.IndexAny(b[end:min(len(b), end+maxPath)], "<>")
+		switch {
+		case gt < 0 && len(b)-end < maxPath:
+			l.needsMore()
+			return nil, 0, false
+		case gt < 0 || b[end+gt] == '<':
+			return nil, 1, false
+		}
+		end += gt
+	}
+	return b[nameAt:i], end + 1, true
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
+
+func isName(c byte) bool {
+	return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == '.' || c == ':'
+}
+
+// has reports whether this text is at this place.
+func (l *lexer) has(at int, text string) bool {
+	b := l.view[at:min(len(l.view), at+len(text))]
+	if len(b) < len(text) && string(b) == text[:len(b)] {
+		l.needsMore()
+		return false
+	}
+	return string(b) == text
+}
+
+// A mark is a text that ends, or may end, a part of the report that can hold any other byte.
+type mark int
+
+const (
+	userEnd        mark = iota
+	userEndAndPart      // if a part of the report follows
+	instructionEnd
+	commentEnd
+	cdataEnd
+	errorBegin // an error, at the beginning of a line
+)
+
+var marks = [...]string{
+	userEnd: "</usercomment>", userEndAndPart: "</usercomment>", instructionEnd: "?>", commentEnd: "-->", cdataEnd: "]]>",
+	errorBegin: "\n<error>",
+}
+
+const cdataBegin = "<![CDATA["
+
+// find returns the first place of the mark in the view, not before from; -1 if there is none. It
+// does not search a second time where it has not found the mark before.
+func (l *lexer) find(m mark, from int) int {
+	start := max(from, l.none[m])
+	if start < len(l.view) {
+		if i := bytes.Index(l.view[start:], []byte(marks[m])); i >= 0 {
+			l.work += i
+			return start + i
+		}
+		l.work += len(l.view) - start
+	}
+	l.none[m] = max(l.none[m], len(l.view)-len(marks[m])+1)
+	return -1
+}
+
+// nextError returns the place of the first error in the view, not before from; -1 if there is none.
+func (l *lexer) nextError(from int) int {
+	if l.next <= from {
+		l.next = l.find(errorBegin, from) + 1
+	}
+	return l.next - 1
+}
