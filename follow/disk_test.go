@@ -284,3 +284,42 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 		t.Errorf("later: got %v, %v", l.names, err)
 	}
 }
+
+// A file that still has the name is not reported as lost, even if it cannot be read, or is read as
+// another name's.
+func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
+	for present, want := range map[bool]string{
+		true:  "b.log: is the file that is followed as A",
+		false: "b.log: is the file that is followed as A\nb.log: a file had this name for so short a time that it could not be opened; what it held is lost",
+	} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
+		write(t, a, "one\n")
+		write(t, b, "one\n")
+		l := newLog()
+		f := unstarted(t, Options{Names: []string{a, b}, Open: l.open, Tell: l.tell})
+		turns(t, f, a)
+		s := turns(t, f, b)
+		if err := os.Remove(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(a, b); err != nil {
+			t.Fatal(err)
+		}
+		s.created.Store(s.taken + 1) // as its event does
+		turns(t, f, b)
+		if !present {
+			if err := os.Remove(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.noticed = time.Now().Add(-eventDelay)
+		s.countMissed()
+		s.countMissed()
+		if got := strings.ReplaceAll(l.told(), a, "A"); got != want {
+			t.Errorf("present %v: told\n%s\nwant\n%s", present, got, want)
+		}
+		s.close()
+		f.sources[a].close()
+	}
+}

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,9 @@ func (s *source) makeRoom() {
 // opened before their events arrive.
 func (s *source) countMissed() {
 	missed := s.created.Load() - s.taken
+	if missed > 0 && s.isUnopened() {
+		missed--
+	}
 	switch {
 	case missed == 0 || len(s.ahead) > 0 || s.gaps:
 		s.noticed = time.Time{}
@@ -48,6 +52,13 @@ func (s *source) countMissed() {
 			s.tell(Event{Message: fmt.Sprintf("%d files had this name for so short a time that they could not be opened; what they held is lost", missed)})
 		}
 	}
+}
+
+// isUnopened reports whether the name leads to a file that the source does not read, because it
+// cannot be opened now or is another source's: it is not lost.
+func (s *source) isUnopened() bool {
+	id, info, err := lookAt(s.path)
+	return err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == id })
 }
 
 // moved searches for the current file, which was closed and is no longer at its path. The error is

@@ -32,7 +32,8 @@ type source struct {
 	family  *family      // siblings at the last look
 	ignored time.Time    // siblings not written to since then are ignored
 	changed time.Time    // time of the last new file
-	created atomic.Int64 // files that got the name, counted by events since these arrive
+	created atomic.Int64 // new files that got the name, counted by events since these arrive
+	named   named        // by the same events; guarded by the watcher's mutex
 	taken   int64        // number of files that were opened, in the same count
 	noticed time.Time    // time at which created was first found to differ from taken
 	missing int          // searches that did not find cur, which was closed

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -151,14 +152,41 @@ func (w *watcher) event(e fsnotify.Event) {
 	at := place{dir, name}
 	for _, s := range w.sources[at] {
 		w.pending[s] = true
-		w.signal()
-		if e.Has(fsnotify.Create) && s.places[len(s.places)-1] == at {
-			s.created.Add(1)
+		if s.places[len(s.places)-1] == at {
+			s.named.event(e, &s.created)
 		}
+		w.signal()
 	}
 	if w.patterns[dir] && e.Has(fsnotify.Create|fsnotify.Chmod) {
 		w.appeared = true
 		w.signal()
+	}
+}
+
+// named records, by events, which file a name leads to.
+type named struct {
+	id   fileID // of the file that had the name at the last event that found one
+	away fileID // of the last file that was renamed to another name
+}
+
+// event records an event of the name. It counts the file that the event has made in created, if that
+// is a new one that may hold lines.
+func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
+	switch {
+	case e.Has(fsnotify.Create):
+		id, info, err := lookAt(e.Name)
+		switch {
+		case err == nil && !info.Mode().IsRegular():
+		case err == nil && id != (fileID{}) && id == n.away: // it has its name again
+			n.away = fileID{}
+		default:
+			created.Add(1)
+		}
+		if err == nil {
+			n.id = id
+		}
+	case e.Has(fsnotify.Rename):
+		n.away = n.id
 	}
 }
 
@@ -205,6 +233,11 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 		w.release(p.dir)
 	}
 	s.places = places
+	if len(places) > 0 {
+		last := places[len(places)-1]
+		s.named = named{}
+		s.named.id, _, _ = lookAt(filepath.Join(last.dir, last.name))
+	}
 	w.pending[s] = true // for changes before the events arrive
 	w.signal()
 	return complete
