@@ -120,3 +120,48 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// At the end, a sink that is blocked keeps no other file out of the checkpoint.
+func TestLastCheckpointsDoNotWaitForBlockedSinks(t *testing.T) {
+	const files = 20
+	dir := t.TempDir()
+	var names []string
+	for i := range files {
+		names = append(names, filepath.Join(dir, fmt.Sprintf("%02d.log", i)))
+		write(t, names[i], "line\n")
+	}
+	l, g := newLog(), newGate()
+	f := unstarted(t, Options{Names: names, State: filepath.Join(dir, "state"), Open: func(name string) (*Sink, error) {
+		sink, err := l.open(name)
+		if name == names[files/2] { // it is printing by itself, to an output that nobody reads
+			sink.Context = func([]byte) ([]byte, bool) { <-g.opened; return nil, true }
+		}
+		return sink, err
+	}})
+	for _, name := range names {
+		turns(t, f, name)
+	}
+	r := &run{Follower: f, ctx: t.Context(), saving: newSaving(time.Now())}
+	settled := make(chan struct{})
+	go func() { defer close(settled); r.settle() }()
+	last := &running{log: l, t: t}
+	last.until("all other files are saved", func() bool {
+		if err := f.Save(); err != nil { // what ends the process does so
+			t.Fatal(err)
+		}
+		f.saver.mu.Lock()
+		defer f.saver.mu.Unlock()
+		return len(f.saver.sources) == files-1
+	})
+	g.open()
+	<-settled
+	if err := f.saver.end(); err != nil {
+		t.Error(err)
+	}
+	if got := len(offsets(t, f.saver.path)); got != files {
+		t.Errorf("got %d files, want %d", got, files)
+	}
+	for _, name := range names {
+		f.sources[name].close()
+	}
+}

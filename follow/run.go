@@ -424,13 +424,16 @@ func (r *run) forget() {
 	}
 }
 
-// settle waits for the workers to end. Before that it takes snapshots of all idle sources for the
-// last checkpoint, since a worker may be blocked for ever by the reader of the output.
+// settle waits for the workers to end, and takes snapshots of all sources for the last checkpoint:
+// each in a goroutine of its own, since a worker or a sink may be blocked for ever by the reader of
+// the output.
 func (r *run) settle() {
+	var snapshots sync.WaitGroup
+	defer snapshots.Wait()
 	if r.o.State != "" {
 		for _, s := range r.sources {
 			if !s.running && s.unsaved() {
-				s.snapshot()
+				snapshots.Go(s.snapshot)
 			}
 		}
 	}
@@ -443,7 +446,7 @@ func (r *run) settle() {
 			r.err = d.err
 		}
 		if d.s.dirty && r.o.State != "" {
-			d.s.snapshot()
+			snapshots.Go(d.s.snapshot)
 		}
 	}
 }
