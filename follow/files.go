@@ -51,8 +51,8 @@ func (f *files) claim(g *generation, s *source) (other *source) {
 	return nil
 }
 
-// done records that g has been read as far as it will be.
-func (f *files) done(g *generation) {
+// finish records that g has been read as far as it will be.
+func (f *files) finish(g *generation) {
 	m, err := g.mark()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,11 +155,11 @@ func (f *files) prune(s *source, there []sibling, now *generation) {
 }
 
 // wasRead adds m to the files that s has read.
-func (s *source) wasRead(m mark) { s.done = append(s.done, m) }
+func (s *source) wasRead(m mark) { s.readFiles = append(s.readFiles, m) }
 
-// gone removes from s.done the files that no longer exist, and returns them.
+// gone removes from s.readFiles the files that no longer exist, and returns them.
 func (s *source) gone(there []sibling, now *generation) (gone []mark) {
-	s.done = slices.DeleteFunc(s.done, func(m mark) bool {
+	s.readFiles = slices.DeleteFunc(s.readFiles, func(m mark) bool {
 		id := fileID{m.Dev, m.Ino}
 		if now != nil && now.id == id || slices.ContainsFunc(there, func(c sibling) bool { return c.id == id }) {
 			return false
@@ -245,7 +245,7 @@ func (s *source) knowBefore(saved savedSource, all []*generation, since time.Tim
 			m := saved.Read[read]
 			m.Dev = g.id.dev
 			s.f.files.add(s, m)
-			s.done = append(s.done, m)
+			s.readFiles = append(s.readFiles, m)
 		case i == 0 && g.name == s.path: // the current file
 		case saved.Beside == nil && g.mtime.Before(since), slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.print()):
 			s.f.files.leave(s, g)

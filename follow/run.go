@@ -28,7 +28,7 @@ type run struct {
 	*Follower
 	ctx        context.Context
 	work       chan *source
-	done       chan result
+	results    chan result
 	ticks      int
 	nextSafety int   // the tick of the next look at all files
 	err        error // of a sink, or errInUse
@@ -71,7 +71,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if n <= 0 {
 		n = workers
 	}
-	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), done: make(chan result, n), hurried: make(map[*source]bool), saving: newSaving(f.began)}
+	r := &run{nextSafety: safetyPolls, Follower: f, ctx: ctx, work: make(chan *source, n), results: make(chan result, n), hurried: make(map[*source]bool), saving: newSaving(f.began)}
 	var pool sync.WaitGroup
 	for range n {
 		pool.Go(r.worker)
@@ -103,7 +103,7 @@ func (r *run) worker() {
 			d.cost = time.Since(begin)
 			s.allowance -= d.cost
 		}
-		r.done <- d
+		r.results <- d
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *run) loop(n int) {
 		select {
 		case <-r.ctx.Done():
 			return
-		case d := <-r.done:
+		case d := <-r.results:
 			if r.finished(d); r.err != nil {
 				return
 			}
@@ -438,7 +438,7 @@ func (r *run) settle() {
 		}
 	}
 	for r.busy > 0 {
-		d := <-r.done
+		d := <-r.results
 		r.busy--
 		d.s.running = false
 		var sink sinkError

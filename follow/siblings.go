@@ -238,7 +238,7 @@ func (s *source) reread(all []sibling) {
 			g.close()
 			continue
 		}
-		s.done = slices.DeleteFunc(s.done, func(m mark) bool { return m.Ino == c.id.ino && m.Dev == c.id.dev })
+		s.readFiles = slices.DeleteFunc(s.readFiles, func(m mark) bool { return m.Ino == c.id.ino && m.Dev == c.id.dev })
 		g.out = s.out
 		s.old = append(s.old, g)
 	}

@@ -40,9 +40,9 @@ type source struct {
 
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
-	since time.Time
-	anew  fileID // ID of a file that was truncated, while a copy of it is read
-	done  []mark // files that were read and still exist
+	since     time.Time
+	anew      fileID // ID of a file that was truncated, while a copy of it is read
+	readFiles []mark // files that were read and still exist
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
 	told        string       // the last trouble that was reported
@@ -227,7 +227,7 @@ func (s *source) knowsContext() bool {
 
 // retire closes g after it has been read to its end.
 func (s *source) retire(g *generation) {
-	s.f.files.done(g)
+	s.f.files.finish(g)
 	g.close()
 	if s.cur == g {
 		s.cur = nil

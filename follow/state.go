@@ -24,7 +24,7 @@ func (s *source) snapshot() {
 		s.f.saver.put(*s.saved, 0)
 		return
 	}
-	all := savedSource{Path: s.path, Real: s.real, Read: s.done[max(0, len(s.done)-maxKnown):], Beside: s.known()}
+	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.known()}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
 		all.Context, replays[0] = s.out.context()

@@ -76,7 +76,7 @@ type pursuit struct {
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 
 	one sync.Mutex // guards the parts of the stream that engines use at their end
-	out outlet
+	out commonOutput
 
 	halt func() // ends the following; nil before it begins
 }
@@ -104,7 +104,7 @@ func (p *pursuit) run(files []string) int {
 			return exitIO
 		}
 	}
-	p.out = outlet{w: p.w, tell: p.diag.line, stop: p.stop.reading, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
+	p.out = commonOutput{w: p.w, tell: p.diag.line, stop: p.stop.reading, headers: isTerminal(p.stream.out) && several(files) && !flags.withName && p.c.output != outputJSON}
 	o := follow.Options{
 		Names:      files,
 		Open:       p.sink,

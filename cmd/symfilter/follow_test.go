@@ -32,8 +32,8 @@ func TestLinesOfSeveralFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			o := &outlet{w: &out, headers: test.headers}
-			files := map[string]*outletOf{}
+			o := &commonOutput{w: &out, headers: test.headers}
+			files := map[string]*fileLines{}
 			for _, l := range test.in {
 				if files[l.file] == nil {
 					files[l.file] = o.of(l.file, &test.c)
@@ -52,7 +52,7 @@ func TestLinesOfSeveralFiles(t *testing.T) {
 // Nobody prints in the midst of another's line.
 func TestLinesAreNotInterleaved(t *testing.T) {
 	var out bytes.Buffer
-	o := &outlet{w: &out}
+	o := &commonOutput{w: &out}
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -107,7 +107,7 @@ func TestQuietLines(t *testing.T) {
 	var out bytes.Buffer
 	c := config{}
 	p := &pursuit{stream: &stream{}, c: &c}
-	p.out = outlet{w: &out}
+	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		f := filter.New(w, filter.Options{})
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return f }})
@@ -152,7 +152,7 @@ func TestQuietLines(t *testing.T) {
 func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	var out bytes.Buffer
 	p := &pursuit{stream: &stream{}, c: &config{}}
-	p.out = outlet{w: &out}
+	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
 		return engine{WriteCloser: in, input: in}
@@ -179,4 +179,40 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	if err := next.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A context that cannot be restored ends the engine that it was given to, which prints nothing.
+func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
+	var out bytes.Buffer
+	var begun, closed int
+	p := &pursuit{stream: &stream{}, c: &config{}}
+	p.out = commonOutput{w: &out}
+	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
+		begun++
+		in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
+		return engine{WriteCloser: closing{in, &closed}, input: in}
+	}
+	sink, err := p.sink("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(sink, "unfinished {{{module:1:a.so:elf:aabb}}}\n")
+	before := out.Len()
+	if err := sink.Restore([]byte("nonsense")); err == nil {
+		t.Error("nonsense is restored")
+	}
+	if begun != 2 || closed != 1 || out.Len() != before {
+		t.Errorf("%d engines, %d closed, printed %q; want 2, 1, and nothing", begun, closed, out.String()[before:])
+	}
+}
+
+// closing counts the calls of Close.
+type closing struct {
+	io.WriteCloser
+	closed *int
+}
+
+func (c closing) Close() error {
+	*c.closed++
+	return c.WriteCloser.Close()
 }

@@ -33,7 +33,7 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 type followed struct {
 	p    *pursuit
 	name string
-	out  *outletOf
+	out  *fileLines
 
 	mu sync.Mutex
 	engine
@@ -205,10 +205,23 @@ func (f *followed) restore(context []byte) error {
 	defer f.mu.Unlock()
 	err := f.input.Restore(context)
 	if err != nil {
-		f.begin() // a failed restore leaves an engine that is neither new nor restored
+		f.drop() // a failed restore leaves an engine that is neither new nor restored
+		f.begin()
 	}
 	f.await()
 	return err
+}
+
+// drop ends the engine without printing anything. A report's reader, which has no context, would
+// report that its input is empty.
+func (f *followed) drop() {
+	switch f.input.Format() {
+	case input.Markup, input.CRI, input.Docker:
+		quiet := f.out.quiet
+		f.out.quiet = true
+		f.engine.Close() // prints nothing: no error
+		f.out.quiet = quiet
+	}
 }
 
 // suspend prints complete lines. A line that is held back is printed by the run that continues. A

@@ -99,7 +99,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 func pursue(t *testing.T, out io.Writer) (*follow.Sink, *pursuit) {
 	t.Helper()
 	p := &pursuit{stream: &stream{}, c: &config{}}
-	p.out = outlet{w: out}
+	p.out = commonOutput{w: out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine { return engineTo(w) }
 	sink, err := p.sink("log")
 	if err != nil {

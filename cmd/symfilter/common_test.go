@@ -55,7 +55,7 @@ func TestFullDisksAreWaitedFor(t *testing.T) {
 				d := &disk{room: 5, err: test.err}
 				stop := make(chan struct{})
 				var told strings.Builder
-				o := &outlet{w: d, stop: stop, tell: func(format string, args ...any) { fmt.Fprintf(&told, format+"\n", args...) }}
+				o := &commonOutput{w: d, stop: stop, tell: func(format string, args ...any) { fmt.Fprintf(&told, format+"\n", args...) }}
 				w := o.of("log", &config{})
 				begin := time.Now()
 				done := make(chan error, 1)

@@ -16,9 +16,9 @@ const (
 	fullMost  = 5 * time.Second        // the longest pause
 )
 
-// An outlet writes the lines of several files to one output: whole lines, one after the other. It
-// waits while the disk is full. Its methods are safe for concurrent use.
-type outlet struct {
+// A commonOutput writes the lines of several files to one output: whole lines, one after the other.
+// It waits while the disk is full. Its methods are safe for concurrent use.
+type commonOutput struct {
 	headers bool // a line with the file's name before its lines, as tail prints it
 	part    int  // bytes written at once; 0: no limit
 	stop    <-chan struct{}
@@ -28,22 +28,22 @@ type outlet struct {
 
 	mu   sync.Mutex
 	w    io.Writer
-	last *outletOf // printed the last line
-	some bool      // anything was written
+	last *fileLines // printed the last line
+	some bool       // anything was written
 }
 
 // of returns the writer for the lines of one file.
-func (o *outlet) of(name string, c *config) *outletOf {
-	w := &outletOf{o: o, name: name, start: true}
+func (o *commonOutput) of(name string, c *config) *fileLines {
+	w := &fileLines{o: o, name: name, start: true}
 	if c.follow.withName && c.output != outputJSON { // each object has the name
 		w.prefix = []byte(oneLine(name) + ": ")
 	}
 	return w
 }
 
-// outletOf writes the lines of one file.
-type outletOf struct {
-	o      *outlet
+// fileLines writes the lines of one file.
+type fileLines struct {
+	o      *commonOutput
 	name   string
 	prefix []byte // of each line
 	quiet  bool   // nothing is printed
@@ -54,7 +54,7 @@ type outletOf struct {
 }
 
 // Write prints p. While p ends within a line, no other file's lines are printed.
-func (w *outletOf) Write(p []byte) (int, error) {
+func (w *fileLines) Write(p []byte) (int, error) {
 	if w.quiet || len(p) == 0 {
 		return len(p), nil
 	}
@@ -85,7 +85,7 @@ func (w *outletOf) Write(p []byte) (int, error) {
 }
 
 // write writes b to the output; o.mu is held.
-func (o *outlet) write(b []byte) error {
+func (o *commonOutput) write(b []byte) error {
 	pause := time.Duration(0)
 	for len(b) > 0 {
 		part := b
@@ -121,7 +121,7 @@ func (o *outlet) write(b []byte) error {
 
 // takenBy returns a function that returns how many bytes of the output its reader has taken; unread
 // reports how many the reader has not read.
-func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
+func (o *commonOutput) takenBy(unread func() (n int64, ok bool)) func() int64 {
 	var mu sync.Mutex
 	taken := int64(0)
 	return func() int64 {
@@ -139,7 +139,7 @@ func (o *outlet) takenBy(unread func() (n int64, ok bool)) func() int64 {
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // named returns lines with the name of their file before each.
-func (w *outletOf) named(p []byte) []byte {
+func (w *fileLines) named(p []byte) []byte {
 	w.buf = w.buf[:0]
 	start := w.start
 	for line := range bytes.Lines(p) {
@@ -153,7 +153,7 @@ func (w *outletOf) named(p []byte) []byte {
 }
 
 // header returns the line before lines of another file.
-func (w *outletOf) header() []byte {
+func (w *fileLines) header() []byte {
 	head := "==> " + oneLine(w.name) + " <==\n"
 	if w.o.some {
 		head = "\n" + head
@@ -162,7 +162,7 @@ func (w *outletOf) header() []byte {
 }
 
 // release lets other files print.
-func (w *outletOf) release() {
+func (w *fileLines) release() {
 	if w.held {
 		w.held = false
 		w.o.mu.Unlock()
