@@ -4,52 +4,6 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// linePieces prints the line whose pieces are at work.
-func (f *lineFilter) linePieces(eol []byte) {
-	var contextual, presented int
-	var last *piece // the last presentation element
-	f.firstElement = -1
-	f.steps += int64(len(f.pieces))
-	for i := range f.pieces {
-		p := &f.pieces[i]
-		if p.Err != nil {
-			f.diagnose(p.Err.Off, p.Err.Error())
-		}
-		if p.Kind != markup.Elem {
-			continue
-		}
-		f.elements++
-		if f.firstElement < 0 {
-			f.firstElement = i
-		}
-		switch p.Tag {
-		case markup.TagReset, markup.TagModule, markup.TagMMap:
-			contextual++
-		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol, markup.TagHexDict:
-			presented++
-			last = p
-		}
-	}
-	if contextual > 0 {
-		f.contextualLine(eol)
-		return
-	}
-	f.closeModule()
-	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
-		f.backtraceLine(last, eol)
-		return
-	}
-	for i := range f.pieces {
-		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			f.presentation(p)
-			f.printLarge()
-		} else {
-			f.logToken(&p.Token)
-		}
-	}
-	f.endLine(eol)
-}
-
 // presentation prints an element within a line.
 func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
@@ -177,4 +131,18 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []by
 		f.nextLine(between)
 		f.printLarge()
 	}
+}
+
+// endLine prints the current line.
+func (f *lineFilter) endLine(eol []byte) {
+	f.endText(eol)
+	f.print(eol, false)
+}
+
+// endText completes the text of the current line with its footnotes.
+func (f *lineFilter) endText(eol []byte) {
+	if len(f.footnotes) > 0 {
+		f.printFootnotes(eol)
+	}
+	f.endColor()
 }

@@ -53,3 +53,10 @@ func (o *output) write(b []byte) {
 		o.err = io.ErrShortWrite
 	}
 }
+
+// diagnose reports what was wrong with the element at byte off of the line.
+func (f *lineFilter) diagnose(off int, message string) {
+	if f.o.Diagnose != nil {
+		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})
+	}
+}

@@ -125,20 +125,6 @@ func (n *noted) grow(bytes int) {
 // full reports whether the records have to be printed.
 func (n *noted) full() bool { return n != nil && n.size >= maxElements }
 
-// endLine prints the current line.
-func (f *lineFilter) endLine(eol []byte) {
-	f.endText(eol)
-	f.print(eol, false)
-}
-
-// endText completes the text of the current line with its footnotes.
-func (f *lineFilter) endText(eol []byte) {
-	if len(f.footnotes) > 0 {
-		f.printFootnotes(eol)
-	}
-	f.endColor()
-}
-
 // print prints what is laid out of the current line. If it continues, more of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.noted == nil && p.flushed.laid == 0 { // what textPrinter does, for the frames that come by the million

@@ -1,0 +1,109 @@
+package filter
+
+import (
+	"bytes"
+)
+
+// block filters b, which ends with a line end. Lines without a mark ("{{{",
+// or ESC where colour is followed) are never looked at one by one.
+func (f *Filter) block(b []byte) {
+	open, esc := -1, len(b)
+	lines := 0 // line ends from at to open
+	told := 0  // the place from which the ahead is told of another
+	if f.o.Color != ColorKeep {
+		esc = -1
+	}
+	for at := 0; at < len(b); {
+		if f.ahead != nil && at >= told {
+			f.ahead.at.Store(int64(at))
+			told = at + aheadStep
+		}
+		if open < at {
+			n, l := FindOpen(b[at:])
+			open, lines = at+n, l
+		}
+		if esc < at {
+			esc = nextEscape(b, at)
+		}
+		mark := min(open, esc)
+		if f.openDicts > 0 {
+			mark = at // each line may be part of it
+		}
+		if mark == len(b) {
+			f.plain(b[at:], lines)
+			return
+		}
+		start := at + bytes.LastIndexByte(b[at:mark], '\n') + 1
+		end := mark + bytes.IndexByte(b[mark:], '\n') + 1
+		if start > at {
+			n := lines
+			if mark != open {
+				n = bytes.Count(b[at:start], newline)
+			}
+			f.plain(b[at:start], n)
+			lines -= n
+		}
+		if end-start > maxLine+1 {
+			f.plain(b[start:end], 1)
+		} else {
+			f.current.end = end
+			f.lineOf(b[start:end])
+		}
+		lines--
+		at = end
+	}
+}
+
+// nextEscape returns where ESC stands in b at or behind at; len(b) when it
+// does not.
+func nextEscape(b []byte, at int) int {
+	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
+		return at + i
+	}
+	return len(b)
+}
+
+// plain passes b, which holds so many line ends, on as it is: whole lines, or
+// parts of a very long one.
+func (f *Filter) plain(b []byte, lines int) {
+	f.closeModule()
+	first := f.line + 1
+	f.printOf(first)
+	f.line += int64(lines)
+	if f.noted != nil || f.terminal {
+		f.plainLines(b, first)
+		return
+	}
+	if len(b) < directWrite {
+		f.ready = append(f.ready, b...)
+		f.sendLarge()
+		return
+	}
+	f.send()
+	f.write(b)
+}
+
+// plainLines is plain for lines that are not passed on as they are. The first is this line of the
+// log.
+func (f *Filter) plainLines(b []byte, first int64) {
+	for line := range bytes.Lines(b) {
+		f.printOf(first)
+		first++
+		text, eol := splitLine(line)
+		if f.terminal {
+			f.buf = f.visible.append(f.buf, text, len(eol) > 0)
+			text = f.buf
+		}
+		l := &f.printed
+		*l = outputLine{number: f.of, process: f.process.key, continues: true}
+		for len(text) > maxObject {
+			n := maxObject - cutRune(text[:maxObject])
+			l.text, text = text[:n], text[n:]
+			f.printLine(l)
+		}
+		l.text, l.eol, l.continues = text, eol, len(eol) == 0
+		f.printLine(l)
+		f.buf = f.buf[:0]
+		f.sendLarge()
+	}
+}

@@ -1,0 +1,91 @@
+package filter
+
+import (
+	"github.com/symfilter/symfilter/markup"
+)
+
+// A lineFilter filters lines, one at a time.
+type lineFilter struct {
+	o Options
+	splitter
+	processes
+	resolver
+	printing
+
+	line           int64       // number of the current line, from 1
+	current        currentLine // while it is filtered
+	open           *moduleLine // the module line that still collects its maps
+	dumped         bool        // Options.DumpFile wants no more
+	footnotes      []footnote  // footnotes of the current line
+	footnotePrefix []byte      // printed before each
+	looked         int         // values of hexdicts that the current line has ended
+}
+
+// lineOf filters one line, with its line end if it has one.
+func (f *lineFilter) lineOf(b []byte) {
+	f.line++
+	f.looked = 0
+	f.printOf(f.line)
+	f.current.text = b
+	text, eol := splitLine(b)
+	f.enterProcess(text)
+	switch {
+	case f.process.hex != nil:
+		f.dictLine(text)
+	case !f.oneFrame(text):
+		f.tokens(text)
+		f.findDict(text)
+	}
+	f.linePieces(eol)
+	f.sendLarge()
+	if cap(f.pieces) > 4096 {
+		f.pieces = nil // a line of a million elements must not be paid for ever after
+	}
+	f.current.text = nil
+}
+
+// linePieces prints the line whose pieces are at work.
+func (f *lineFilter) linePieces(eol []byte) {
+	var contextual, presented int
+	var last *piece // the last presentation element
+	f.firstElement = -1
+	f.steps += int64(len(f.pieces))
+	for i := range f.pieces {
+		p := &f.pieces[i]
+		if p.Err != nil {
+			f.diagnose(p.Err.Off, p.Err.Error())
+		}
+		if p.Kind != markup.Elem {
+			continue
+		}
+		f.elements++
+		if f.firstElement < 0 {
+			f.firstElement = i
+		}
+		switch p.Tag {
+		case markup.TagReset, markup.TagModule, markup.TagMMap:
+			contextual++
+		case markup.TagPC, markup.TagBT, markup.TagData, markup.TagSymbol, markup.TagHexDict:
+			presented++
+			last = p
+		}
+	}
+	if contextual > 0 {
+		f.contextualLine(eol)
+		return
+	}
+	f.closeModule()
+	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
+		f.backtraceLine(last, eol)
+		return
+	}
+	for i := range f.pieces {
+		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			f.presentation(p)
+			f.printLarge()
+		} else {
+			f.logToken(&p.Token)
+		}
+	}
+	f.endLine(eol)
+}

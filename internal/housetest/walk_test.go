@@ -1,0 +1,114 @@
+package housetest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestALineGoesDownThroughTheFiles holds what ARCHITECTURE.md draws of a line's way through filter: the
+// functions are in those files, and no file calls one that calls it back, also by others between them.
+func TestALineGoesDownThroughTheFiles(t *testing.T) {
+	dir := filepath.Join(root(t), "filter")
+	declared, calls := callsBetweenFiles(t, dir)
+	for file := range calls {
+		if way := wayBack(calls, file, file, map[string]bool{}); way != nil {
+			t.Errorf("%s is called back: %s", file, strings.Join(way, " -> "))
+		}
+	}
+	doc, err := os.ReadFile(filepath.Join(root(t), "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, ok := strings.Cut(string(doc), "```\nplain ")
+	drawing, _, closed := strings.Cut(drawing, "```")
+	steps := regexp.MustCompile(`(\w+\.go)((?:,? \w+)*)`).FindAllStringSubmatch(drawing, -1)
+	if !ok || !closed || len(steps) == 0 {
+		t.Fatal("ARCHITECTURE.md draws no way of a line through filter")
+	}
+	for _, step := range steps {
+		if declared[step[1]] == nil {
+			t.Errorf("ARCHITECTURE.md draws %s, which filter does not have", step[1])
+		}
+		for _, name := range strings.FieldsFunc(step[2], func(r rune) bool { return r == ' ' || r == ',' }) {
+			if !declared[step[1]][name] {
+				t.Errorf("ARCHITECTURE.md draws %s in %s, which has no such function", name, step[1])
+			}
+		}
+	}
+}
+
+// callsBetweenFiles returns the functions that each file of a package declares, and the other files
+// of which each names functions.
+func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map[string]bool) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	declared, calls = make(map[string]map[string]bool), make(map[string]map[string]bool)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_other.go") { // one of two that declare the same
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+		functions := make(map[string]bool)
+		for _, d := range f.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				functions[f.Name.Name] = true
+			}
+		}
+		declared[filepath.Base(name)], calls[filepath.Base(name)] = functions, make(map[string]bool)
+	}
+	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
+	config := types.Config{Importer: emptyImports{}, Error: func(error) {}} // of names of other packages
+	pkg, _ := config.Check(filepath.Base(dir), fset, files, info)
+	for use, object := range info.Uses {
+		if f, ok := object.(*types.Func); ok && f.Pkg() == pkg {
+			from, to := filepath.Base(fset.Position(use.Pos()).Filename), filepath.Base(fset.Position(f.Pos()).Filename)
+			if from != to {
+				calls[from][to] = true
+			}
+		}
+	}
+	return declared, calls
+}
+
+// wayBack returns a way of calls from one file to another, nil if there is none.
+func wayBack(calls map[string]map[string]bool, from, to string, seen map[string]bool) []string {
+	for _, next := range slices.Sorted(maps.Keys(calls[from])) {
+		if next == to {
+			return []string{from, to}
+		}
+		if !seen[next] {
+			seen[next] = true
+			if way := wayBack(calls, next, to, seen); way != nil {
+				return append([]string{from}, way...)
+			}
+		}
+	}
+	return nil
+}
+
+// emptyImports imports packages without any names: the package's own functions are found without.
+type emptyImports struct{}
+
+func (emptyImports) Import(name string) (*types.Package, error) {
+	p := types.NewPackage(name, path.Base(name))
+	p.MarkComplete()
+	return p, nil
+}
