@@ -3,8 +3,8 @@
 #   docker build -t symfilter .
 #   docker run --rm -i --network=none --read-only --cap-drop=ALL -v /usr/lib/debug:/usr/lib/debug:ro symfilter <app.log
 #
-# The tag of the base image says its exact version. To pin its bytes too, write the digest that
-# `docker buildx imagetools inspect golang:1.26.8-bookworm` shows behind the tag: golang:1.26.8-bookworm@sha256:…
+# The tag of the base image is its exact version. To pin its bytes, too, append the digest that
+# `docker buildx imagetools inspect golang:1.26.8-bookworm` shows: golang:1.26.8-bookworm@sha256:…
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./

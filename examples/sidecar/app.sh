@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands for a program that writes a log and rotates it: app.sh DIR FILE writes the lines of FILE to DIR/app.log, a few at
-# a time. Every ten lines app.log becomes app.log.1, that app.log.2, and so on up to app.log.5.
+# Acts as a program that writes a log and rotates it: app.sh DIR FILE writes the lines of FILE to DIR/app.log, a few at a
+# time. Every ten lines app.log becomes app.log.1, that app.log.2, and so on up to app.log.5.
 set -eu
 dir=$1 n=0
 mkdir -p "$dir"

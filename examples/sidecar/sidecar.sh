@@ -1,7 +1,7 @@
 #!/bin/sh
-# A sidecar without containers: a program that writes a log and rotates it, and symfilter following beside it, which share a
-# directory and nothing else. In the midst symfilter is stopped and started again: it goes on behind the last line that it has
-# printed. What it printed is shown at the end: the whole log, in order, symbolized.
+# A sidecar without containers: a program that writes a log and rotates it, and symfilter, which follows it. They share a
+# directory and nothing else. Halfway symfilter is stopped and started again, and continues after the last line that it
+# printed. Its output is shown at the end: the whole log, in order, symbolized.
 #
 #   go build -o symfilter ./cmd/symfilter && PATH=$PWD:$PATH examples/sidecar/sidecar.sh
 set -eu
@@ -30,7 +30,7 @@ head -n 36 "$log" >"$shared/first"
 until grep -q '#2 ' "$shared/printed"; do sleep 0.1; done
 stop
 
-# The second half is written while it does not: it catches up, rotated files included.
+# The second half is written while symfilter does not run: it catches up, rotated files included.
 tail -n +37 "$log" >"$shared/second"
 "$root/examples/sidecar/app.sh" "$shared/logs" "$shared/second"
 start
