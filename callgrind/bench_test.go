@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkReader reads a profile in the blocks in which the command reads files.
+// BenchmarkReader reads a profile in blocks of the size that the command uses.
 func BenchmarkReader(b *testing.B) {
 	var profile bytes.Buffer
 	profile.WriteString("version: 1\npositions: instr line\nevents: Ir\n\n")

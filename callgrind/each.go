@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// eachPlace calls visit for each place: those that are one address, or one line
-// where there are no addresses, in one function together. They come by object
-// and address.
+// eachPlace calls visit for each place: all keys of one function that have the same address, or,
+// without addresses, the same line. The places are sorted by object and address.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
 	object := func(i uint32) Name { return g.m.functions[keys[i].from].object }
@@ -33,15 +32,14 @@ func (g *graph) eachPlace(visit func(same []uint32)) {
 	}
 }
 
-// A fileCost is what a function costs in one source file: its own, or that of
-// what was inlined.
+// A fileCost is the cost of a function in one source file: its own file, or that of a function
+// inlined into it.
 type fileCost struct {
 	name  Name
 	costs []int64
 }
 
-// filesOf returns what a function costs in each file, in the order of their
-// first lines.
+// filesOf returns the cost of a function in each source file, in the order of their first lines.
 func (g *graph) filesOf(n uint32) (all []fileCost) {
 	if g.placesOf == nil {
 		g.firstPlace, g.placesOf = grouped(g.ofPlace, len(g.all))
@@ -58,10 +56,10 @@ func (g *graph) filesOf(n uint32) (all []fileCost) {
 				all = append(all, fileCost{file, make([]int64, g.width)})
 			}
 		}
-		add(all[at].costs, g.m.costs.of(int(i)))
+		addCosts(all[at].costs, g.m.costs.countsOf(int(i)))
 	}
 	return all
 }
 
-// maxFiles is how many files of one function are told apart.
+// maxFiles is the number of source files of one function that are counted separately.
 const maxFiles = 256

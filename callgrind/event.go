@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// An Event is a kind of what is counted.
+// An Event is a kind of event that a profile counts, or that is calculated from others.
 type Event struct {
-	Name string // Ir
-	Long string // Instruction Fetches; may be empty
+	Name string // such as Ir
+	Long string // such as Instruction Fetches; may be empty
 
-	// Terms define an event that is not counted, but calculated.
+	// Terms define an event that is calculated; nil for a counted event.
 	Terms   []Term
-	Formula string // Terms, as the profile has them
+	Formula string // Terms, as the profile writes them
 }
 
-// A Term is a part of a sum: so many times the cost of another event.
+// A Term is one term of a sum: a factor and the event whose cost it multiplies.
 type Term struct {
 	Factor int64
 	Event  string
 }
 
-// parseEvent parses what stands behind "event:": NAME [= FORMULA] [: LONG].
+// parseEvent parses the text after "event:": NAME [= FORMULA] [: LONG].
 func parseEvent(s string) (e Event, err error) {
 	def, long, _ := strings.Cut(s, ":")
 	e.Long = strings.TrimSpace(long)
 	name, formula, derived := strings.Cut(def, "=")
 	e.Name = strings.TrimSpace(name)
 	if e.Name == "" || strings.ContainsAny(e.Name, " \t") {
-		return e, fmt.Errorf("%q is no event", s)
+		return e, fmt.Errorf("%q is not the name of an event", s)
 	}
 	if derived {
 		e.Formula = strings.TrimSpace(formula)
@@ -40,8 +40,7 @@ func parseEvent(s string) (e Event, err error) {
 	return e, err
 }
 
-// parseFormula parses a sum of events, each with a factor before it or none:
-// "2 Ir + 3*Dr".
+// parseFormula parses a sum of events with optional factors: "2 Ir + 3*Dr".
 func parseFormula(s string) (terms []Term, err error) {
 	for part := range strings.SplitSeq(s, "+") {
 		t := Term{Factor: 1}
@@ -56,29 +55,29 @@ func parseFormula(s string) (terms []Term, err error) {
 				t.Factor, err = strconv.ParseInt(rest[:digits], 10, 64)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%q is no number", rest[:digits])
+				return nil, fmt.Errorf("%q is not a number", rest[:digits])
 			}
 			rest = strings.TrimLeft(rest[digits:], " \t")
 			rest = strings.TrimLeft(strings.TrimPrefix(rest, "*"), " \t")
 		}
 		t.Event = strings.TrimSpace(rest)
 		if t.Event == "" || strings.ContainsAny(t.Event, " \t*=,") || len(terms) == maxTerms {
-			return nil, fmt.Errorf("%q is no sum of events: write 2 Ir + Dr", s)
+			return nil, fmt.Errorf("%q is not a sum of events such as 2 Ir + Dr", s)
 		}
 		terms = append(terms, t)
 	}
 	return terms, nil
 }
 
-// events are those of all parts of a profile: the counted ones in the order in
-// which they came, and what "event:" lines say.
+// events holds the events of all parts of a profile: the counted ones in the order in which they
+// were first named, and the definitions of "event:" lines.
 type events struct {
 	counted []Event
-	said    []Event
+	defined []Event
 }
 
-// column returns the place of an event among the counted ones, or -1 if there
-// are too many.
+// column returns the index of an event among the counted ones, or -1 if there are too many. It adds
+// an event that is new.
 func (e *events) column(name string) int {
 	i := slices.IndexFunc(e.counted, func(c Event) bool { return c.Name == name })
 	if i >= 0 {
@@ -88,7 +87,7 @@ func (e *events) column(name string) int {
 		return -1
 	}
 	c := Event{Name: name}
-	for _, s := range e.said {
+	for _, s := range e.defined {
 		if s.Name == name && s.Terms == nil {
 			c.Long = s.Long
 		}
@@ -97,28 +96,27 @@ func (e *events) column(name string) int {
 	return len(e.counted) - 1
 }
 
-// say takes what an "event:" line says. It reports whether there was room.
-func (e *events) say(ev Event) bool {
+// define adds the definition of an "event:" line. It reports whether there was room.
+func (e *events) define(ev Event) bool {
 	for i := range e.counted {
 		if e.counted[i].Name == ev.Name && ev.Terms == nil && ev.Long != "" {
 			e.counted[i].Long = ev.Long
 		}
 	}
-	if i := slices.IndexFunc(e.said, func(s Event) bool { return s.Name == ev.Name }); i >= 0 {
-		e.said[i] = ev
+	if i := slices.IndexFunc(e.defined, func(s Event) bool { return s.Name == ev.Name }); i >= 0 {
+		e.defined[i] = ev
 		return true
 	}
-	if len(e.said) == maxEvents {
+	if len(e.defined) == maxEvents {
 		return false
 	}
-	e.said = append(e.said, ev)
+	e.defined = append(e.defined, ev)
 	return true
 }
 
-// derived returns the events that are calculated: all that their formulas name
-// is there.
+// derived returns the calculated events whose formulas use only known events.
 func (e *events) derived() (all []Event) {
-	for _, s := range e.said {
+	for _, s := range e.defined {
 		if s.Terms != nil && !slices.ContainsFunc(e.counted, func(c Event) bool { return c.Name == s.Name }) {
 			if _, err := e.weights(s); err == nil {
 				all = append(all, s)
@@ -128,9 +126,9 @@ func (e *events) derived() (all []Event) {
 	return all
 }
 
-// find returns an event by its name.
+// find returns the event with the given name.
 func (e *events) find(name string) (Event, bool) {
-	for _, all := range [][]Event{e.counted, e.said} {
+	for _, all := range [][]Event{e.counted, e.defined} {
 		if i := slices.IndexFunc(all, func(c Event) bool { return c.Name == name }); i >= 0 {
 			return all[i], true
 		}
@@ -138,8 +136,8 @@ func (e *events) find(name string) (Event, bool) {
 	return Event{}, false
 }
 
-// weights returns how often an event counts each of the counted ones: it is
-// calculated of them, or of others that are.
+// weights returns how often an event counts each of the counted ones. The event may be calculated
+// from events that are calculated themselves.
 func (e *events) weights(ev Event) ([]int64, error) {
 	work := 16 * maxEvents
 	return e.weigh(ev, nil, &work)
@@ -153,18 +151,18 @@ func (e *events) weigh(ev Event, within []string, work *int) ([]int64, error) {
 		w[i] = 1
 		return w, nil
 	case ev.Terms == nil:
-		return nil, fmt.Errorf("the profile has no event %s: it has %s", ev.Name, e.list())
+		return nil, fmt.Errorf("the profile has no event %s; its events are %s", ev.Name, e.list())
 	case slices.Contains(within, ev.Name):
-		return nil, fmt.Errorf("event %s is made of itself", ev.Name)
+		return nil, fmt.Errorf("event %s is defined by itself", ev.Name)
 	}
 	within = append(within, ev.Name)
 	for _, t := range ev.Terms {
 		if *work--; *work < 0 {
-			return nil, fmt.Errorf("event %s is made of too many others", ev.Name)
+			return nil, fmt.Errorf("event %s depends on too many other events", ev.Name)
 		}
 		part, ok := e.find(t.Event)
 		if !ok {
-			return nil, fmt.Errorf("event %s: the profile has no event %s: it has %s", ev.Name, t.Event, e.list())
+			return nil, fmt.Errorf("event %s: the profile has no event %s; its events are %s", ev.Name, t.Event, e.list())
 		}
 		pw, err := e.weigh(part, within, work)
 		if err != nil {
@@ -177,7 +175,7 @@ func (e *events) weigh(ev Event, within []string, work *int) ([]int64, error) {
 	return w, nil
 }
 
-// list names the events there are.
+// list returns the names of all events, for an error message.
 func (e *events) list() string {
 	if len(e.counted) == 0 {
 		return "none"
@@ -186,7 +184,7 @@ func (e *events) list() string {
 	for _, c := range e.counted {
 		all = append(all, c.Name)
 	}
-	for _, s := range e.said {
+	for _, s := range e.defined {
 		if s.Terms != nil {
 			all = append(all, s.Name)
 		}
@@ -194,8 +192,8 @@ func (e *events) list() string {
 	return strings.Join(all, ", ")
 }
 
-// plus adds, and stays at the end of the numbers there are: counts of a profile
-// that exceed them are made up.
+// plus adds two counts. The sum is limited to the range of int64: a profile with larger counts is
+// damaged or hostile.
 func plus(a, b int64) int64 {
 	s := a + b
 	if (a^s)&(b^s) < 0 {
@@ -207,7 +205,7 @@ func plus(a, b int64) int64 {
 	return s
 }
 
-// times multiplies likewise.
+// times multiplies two counts. The product is limited like the sum of plus.
 func times(a, b int64) int64 {
 	p := a * b
 	if a != 0 && (p/a != b || a == -1 && b == math.MinInt64) {
@@ -219,8 +217,8 @@ func times(a, b int64) int64 {
 	return p
 }
 
-// add adds the costs b to a.
-func add(a, b []int64) {
+// addCosts adds the costs b to a.
+func addCosts(a, b []int64) {
 	for i, n := range b {
 		a[i] = plus(a[i], n)
 	}

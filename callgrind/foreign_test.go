@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// given takes the lines that are not of a profile.
+// given collects the lines that are not of a profile.
 type given struct {
 	bytes.Buffer
 	closed int
@@ -21,18 +21,18 @@ type given struct {
 
 func (g *given) Close() error { g.closed++; return nil }
 
-// A log that is taken for a profile loses no line: those that are not of a profile come out as they
-// came, before the table, or in their place in markup.
+// A log that is mistaken for a profile loses no line: lines that are not of a profile are passed on
+// unchanged, before the table, or in their place in markup.
 func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 	const header = "# callgrind format\nevents: Ir\nfn=f\n"
 	long := strings.Repeat("x", maxLine)
-	tests := []struct{ name, in, want, told string }{
-		{"words", header + "started\n1 5\n  two words\r\n", "started\n  two words\r\n", `line 4 is not a line of a profile, and printed as it is: "started"` + "\n1 more lines are like the last of these\n"},
-		{"the last without an end", header + "1 5\nstopped", "stopped\n", `line 5 is not a line of a profile, and printed as it is: "stopped"` + "\n"},
-		{"keys and values", header + "1 5\nlevel=info msg=x\ninfo: x\n2 1\nerror: y\n", "level=info msg=x\ninfo: x\nerror: y\n", `line 5 is not a line of a profile, and printed as it is: "level=info msg=x"` + "\n2 more lines are like the last of these\n"},
-		{"a key that no header has", "# callgrind format\nlevel: info\nevents: Ir\nfn=f\n1 1\n", "level: info\n", `line 2 is not a line of a profile, and printed as it is: "level: info"` + "\n"},
-		{"times", header + "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n1 5\n", "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n", `line 4 is not a line of a profile, and printed as it is: "2026-11-22 02:56:30 started"` + "\n" + `line 6 has "lines", which is no cost; it counts 0` + "\n" + `line 6 has "read", which is no cost; it counts 0` + "\nline 6 has more costs than there are events; they do not count\n2 more lines are like the last of these\n"},
-		{"a long one", header + "1 5\n" + long + "yyy\nend\n", long + "yyy\nend\n", `line 5 is not a line of a profile, and printed as it is: "` + long[:60] + `"` + "\n1 more lines are like the last of these\n"},
+	tests := []struct{ name, in, want, diagnostics string }{
+		{"words", header + "started\n1 5\n  two words\r\n", "started\n  two words\r\n", `line 4 is not a line of a profile and is printed unchanged: "started"` + "\n1 more lines like the last one reported\n"},
+		{"the last without an end", header + "1 5\nstopped", "stopped\n", `line 5 is not a line of a profile and is printed unchanged: "stopped"` + "\n"},
+		{"keys and values", header + "1 5\nlevel=info msg=x\ninfo: x\n2 1\nerror: y\n", "level=info msg=x\ninfo: x\nerror: y\n", `line 5 is not a line of a profile and is printed unchanged: "level=info msg=x"` + "\n2 more lines like the last one reported\n"},
+		{"a key that no header has", "# callgrind format\nlevel: info\nevents: Ir\nfn=f\n1 1\n", "level: info\n", `line 2 is not a line of a profile and is printed unchanged: "level: info"` + "\n"},
+		{"times", header + "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n1 5\n", "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n", `line 4 is not a line of a profile and is printed unchanged: "2026-11-22 02:56:30 started"` + "\n" + `line 6 has "lines", which is not a cost; it counts as 0` + "\n" + `line 6 has "read", which is not a cost; it counts as 0` + "\nline 6 has more costs than the events: line names; the rest is dropped\n2 more lines like the last one reported\n"},
+		{"a long one", header + "1 5\n" + long + "yyy\nend\n", long + "yyy\nend\n", `line 5 is not a line of a profile and is printed unchanged: "` + long[:60] + `"` + "\n1 more lines like the last one reported\n"},
 		{"none", header + "1 5\n", "", ""},
 	}
 	for _, tt := range tests {
@@ -42,8 +42,8 @@ func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 			}
 			var table bytes.Buffer
 			var lines given
-			told := ""
-			r := NewReport(&table, Options{Options: report.Options{Diagnose: func(s string) { told += s + "\n" }}, Foreign: &lines})
+			diagnostics := ""
+			r := NewReport(&table, Options{Options: report.Options{Diagnose: func(s string) { diagnostics += s + "\n" }}, Foreign: &lines})
 			inPieces(t, r, tt.in, block)
 			if table.Len() > 0 {
 				t.Errorf("%s: the table is printed before the end", tt.name)
@@ -54,8 +54,8 @@ func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 			if d := cmp.Diff(lines.String(), tt.want); d != "" || lines.closed != 1 {
 				t.Errorf("%s, in blocks of %d: closed %d times (-got +want)\n%.2000s", tt.name, block, lines.closed, d)
 			}
-			if d := cmp.Diff(told, tt.told); d != "" {
-				t.Errorf("%s, in blocks of %d: told (-got +want)\n%.2000s", tt.name, block, d)
+			if d := cmp.Diff(diagnostics, tt.diagnostics); d != "" {
+				t.Errorf("%s, in blocks of %d: diagnostics (-got +want)\n%.2000s", tt.name, block, d)
 			}
 			if !strings.Contains(table.String(), " f") {
 				t.Errorf("%s: no function f in the table\n%s", tt.name, table.String())
@@ -78,7 +78,7 @@ func inPieces(t *testing.T, w io.Writer, in string, block int) {
 	}
 }
 
-// translated returns a profile as markup.
+// translated returns a profile rendered as markup.
 func translated(t *testing.T, in string, block int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -92,7 +92,7 @@ func translated(t *testing.T, in string, block int) string {
 	return b.String()
 }
 
-// Lines are given on as they come, and nothing is kept of them.
+// Foreign lines are passed on when they are read, and not kept.
 func TestLinesAreGivenOnAtOnce(t *testing.T) {
 	var lines given
 	r := NewReport(io.Discard, Options{Foreign: &lines})

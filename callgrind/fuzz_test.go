@@ -14,19 +14,18 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// large are numbers whose sums may be more than there are: then the order counts.
+// large matches numbers whose sum may exceed int64: the result then depends on the order.
 var large = regexp.MustCompile(`[0-9a-fA-F]{15}`)
 
-// signed may be costs below zero, or places before others.
+// signed matches inputs that may have negative costs or relative positions.
 var signed = regexp.MustCompile(`[ \t]-`)
 
-// odd are characters that are escaped in the names of events.
+// odd matches characters that are escaped in the names of events.
 var odd = regexp.MustCompile(`[^ -~\n\t\r]`)
 
-// Whatever a profile holds, it makes nothing panic, hang or take memory; how it
-// is cut into blocks does not matter; what its functions cost is what its lines
-// cost, and no function costs more than all; printed again, its parts cost what
-// they cost before.
+// No profile makes the reader panic, hang or exceed its memory. The size of the blocks does not
+// change the output. The costs of the functions add up to those of the lines, and no function costs
+// more than the total. The parts of a profile that is printed again have the same costs as before.
 func FuzzCallgrind(f *testing.F) {
 	for _, dir := range []string{"records", "reports"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -61,7 +60,7 @@ func FuzzCallgrind(f *testing.F) {
 		o.Output, o.Tree, o.Inclusive = Table, Callers|Calling, true
 		for line := range strings.Lines(printed(t, profile, 1<<20, false, o)) {
 			if strings.HasPrefix(line, "! ") {
-				break // who is told of it escapes it
+				break // diagnostics are escaped by their receiver
 			}
 			if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\n' }); i >= 0 {
 				t.Errorf("a control character in %q", line)
@@ -72,8 +71,8 @@ func FuzzCallgrind(f *testing.F) {
 	})
 }
 
-// checkSums holds the JSON of a profile against itself, and returns what the
-// lines of its parts cost. With costs below zero, a part may be more than the whole.
+// checkSums checks the JSON of a profile for consistency, and returns the costs of its parts as the
+// sums of their lines. With negative costs, a part may exceed the whole.
 func checkSums(t *testing.T, out string, large, signed bool) (parts []map[string]int64) {
 	t.Helper()
 	var lines, functions map[string]int64
@@ -104,7 +103,7 @@ func checkSums(t *testing.T, out string, large, signed bool) (parts []map[string
 		switch r.Record {
 		case "part":
 			sum(&lines, r.Lines)
-			for e, n := range r.Lines { // events of no cost may be named or not
+			for e, n := range r.Lines { // an event without costs may be missing
 				if n == 0 {
 					delete(r.Lines, e)
 				}

@@ -7,31 +7,32 @@ import (
 	"slices"
 )
 
-// A graph is the functions of a profile with their costs, and who calls whom.
+// A graph holds the functions of a profile with their costs, and the calls between them.
 type graph struct {
 	*resolution
 	width int
 	total []int64
 
-	signed []bool // events some of whose costs are below zero: a part may be more than the whole
+	signed []bool // by event: some costs are negative, so that a part may exceed the whole
 
-	self, inclusive []int64 // by node
-	calls           []int64 // how often each was called
-	approximate     []bool  // inclusive and calls are: a stripped tail call hides how it was called
-	edges           []edge  // by caller, then by function called
-	costs           []int64 // of the edges
-	callers         []uint32
-	firstCallee     []uint32 // of each node, in edges; one more at the end
-	firstCaller     []uint32 // likewise, in callers
-	placesOf        []uint32 // the places of each node, when they were asked for
-	firstPlace      []uint32
+	self, inclusive []int64 // by node and event
+	calls           []int64 // the number of calls, by node
+	// by node: inclusive and calls are approximate, since a stripped tail call hides some calls
+	approximate []bool
+	edges       []edge  // sorted by caller, then by callee
+	costs       []int64 // by edge and event
+	callers     []uint32
+	firstCallee []uint32 // by node: the index in edges; one more at the end
+	firstCaller []uint32 // by node: the index in callers; one more at the end
+	placesOf    []uint32 // the places of each node; nil until they are needed
+	firstPlace  []uint32
 }
 
-// An edge is all calls from one function to another.
+// An edge sums all calls from one function to another.
 type edge struct {
 	from, to uint32
 	count    int64
-	implied  bool // the profile does not have it: the code of one is in the other
+	implied  bool // not a call in the profile: the code of function to is part of function from there
 }
 
 func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.width] }
@@ -49,15 +50,15 @@ func (g *graph) callees(n uint32) iter.Seq[uint32] {
 // callersOf returns the edges to a node.
 func (g *graph) callersOf(n uint32) []uint32 { return g.callers[g.firstCaller[n]:g.firstCaller[n+1]] }
 
-// A part is what an edge is summed of: calls from a place, or code of one
-// function that is in another.
+// A part is a part of an edge: the calls from one place, or the code of one function inside
+// another.
 type part struct {
 	from, to uint32
-	index    uint32 // of the call, or of what is implied
+	index    uint32 // of the call in calls, or of the impliedCall
 	implied  bool
 }
 
-// newGraph sums up what v has resolved.
+// newGraph sums up the functions and calls of v.
 func newGraph(v *resolution, total []int64) *graph {
 	m := v.m
 	g := &graph{resolution: v, width: m.costs.width, total: total}
@@ -68,9 +69,10 @@ func newGraph(v *resolution, total []int64) *graph {
 	g.sign(m.calls.counts, g.width+1)
 	g.approximate = make([]bool, n)
 	for i := range m.costs.keys {
-		add(g.selfOf(v.ofPlace[i]), m.costs.of(i))
+		addCosts(g.selfOf(v.ofPlace[i]), m.costs.countsOf(i))
 	}
-	if !m.addresses() { // any code may be in what was entered before it
+	// without addresses, a tail call may be missing from the calls of any stripped function
+	if !m.addresses() {
 		for i, f := range m.functions {
 			if _, _, hex := entry(m.r.Text(f.name)); hex && v.needy[i] {
 				g.approximate[v.ofFunction[i]] = true
@@ -92,8 +94,8 @@ func newGraph(v *resolution, total []int64) *graph {
 	return g
 }
 
-// sign notes which events have costs below zero in rows, of which the last
-// numbers are costs.
+// sign records which events have negative costs in rows. The last g.width numbers of each row are
+// costs.
 func (g *graph) sign(rows []int64, width int) {
 	for i, n := range rows {
 		if e := i%width - (width - g.width); n < 0 && e >= 0 {
@@ -102,7 +104,7 @@ func (g *graph) sign(rows []int64, width int) {
 	}
 }
 
-// connect makes edges of their parts.
+// connect makes edges from their parts.
 func (g *graph) connect(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.index, b.index))
@@ -117,14 +119,14 @@ func (g *graph) connect(parts []part) {
 		e := &g.edges[at]
 		if p.implied {
 			c := &g.implied[p.index]
-			add(g.edgeCost(uint32(at)), c.costs)
+			addCosts(g.edgeCost(uint32(at)), c.costs)
 			e.implied = true
 			e.count = plus(e.count, c.count)
 			continue
 		}
-		c := g.m.calls.of(int(p.index))
+		c := g.m.calls.countsOf(int(p.index))
 		e.count = plus(e.count, c[0])
-		add(g.edgeCost(uint32(at)), c[1:])
+		addCosts(g.edgeCost(uint32(at)), c[1:])
 	}
 	n := len(g.all)
 	g.calls = make([]int64, n)
@@ -155,9 +157,9 @@ func grouped(keys []uint32, n int) (first, indexes []uint32) {
 	return first, indexes
 }
 
-// include sums what each function cost with all that it called. The cost of a
-// function that calls itself, by others or not, is in that of its callers many
-// times; of it, no more counts than the whole cycle costs.
+// include sums the inclusive cost of each function: its own and that of all calls from it. The cost
+// of a function that calls itself, directly or through others, is contained in that of its callers
+// several times. Its inclusive cost is therefore limited to the cost of its whole cycle.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)
@@ -176,19 +178,19 @@ func (g *graph) include() {
 		for _, e := range g.callersOf(i) {
 			if g.edges[e].from != i {
 				some = true
-				add(called, g.edgeCost(e))
+				addCosts(called, g.edgeCost(e))
 			}
 		}
 		copy(incl, g.selfOf(i))
 		for e := range g.callees(i) {
 			if g.edges[e].to != i {
-				add(incl, g.edgeCost(e))
+				addCosts(incl, g.edgeCost(e))
 			}
 		}
 		if some && (g.m.head.parts == 1 || members[cycle[i]] > 1) {
-			copy(incl, called) // as callgrind_annotate counts
+			copy(incl, called) // as callgrind_annotate does
 		} else if some {
-			for e := range incl { // calls that one part begins and another ends are in neither
+			for e := range incl { // a call that begins in one part and ends in another is in neither
 				incl[e] = max(incl[e], called[e])
 			}
 		}
@@ -204,7 +206,7 @@ func (g *graph) include() {
 			incl[e] = min(incl[e], limit[e])
 		}
 	}
-	// Nor does what a cycle calls of itself.
+	// The calls inside a cycle are limited, too.
 	for i := range g.edges {
 		if e := &g.edges[i]; cycle[e.from] == cycle[e.to] {
 			c, from, to := g.edgeCost(uint32(i)), g.inclOf(e.from), g.inclOf(e.to)
@@ -217,7 +219,7 @@ func (g *graph) include() {
 	}
 }
 
-// wholes returns what each cycle costs: its functions, and what these call
+// wholes returns the cost of each cycle: that of its functions and of their calls to functions
 // outside.
 func (g *graph) wholes(cycle, members []uint32) []int64 {
 	whole := make([]int64, len(members)*g.width)
@@ -226,21 +228,21 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 			continue
 		}
 		w := whole[int(cycle[i])*g.width:][:g.width]
-		add(w, g.selfOf(i))
+		addCosts(w, g.selfOf(i))
 		for e := range g.callees(i) {
 			if cycle[g.edges[e].to] != cycle[i] {
-				add(w, g.edgeCost(e))
+				addCosts(w, g.edgeCost(e))
 			}
 		}
 	}
 	return whole
 }
 
-// limits returns what a function may cost at most: as much as all do.
+// limits returns the largest possible cost of a function: the total of the profile.
 func (g *graph) limits() []int64 {
 	all := make([]int64, g.width)
 	for i := range g.all {
-		add(all, g.selfOf(uint32(i)))
+		addCosts(all, g.selfOf(uint32(i)))
 	}
 	for e := range all {
 		all[e] = max(all[e], g.total[e])
@@ -251,12 +253,12 @@ func (g *graph) limits() []int64 {
 	return all
 }
 
-// cycles returns of each node which cycle it is in, and how many there are; one
-// that is in none is one alone (Tarjan's algorithm).
+// cycles returns the number of each node's cycle, and the number of cycles. A node outside of all
+// cycles has one to itself (Tarjan's algorithm).
 func (g *graph) cycles() (of []uint32, count uint32) {
 	n := uint32(len(g.all))
 	of = make([]uint32, n)
-	number, low := make([]uint32, n), make([]uint32, n) // 1 and up; 0: not seen
+	number, low := make([]uint32, n), make([]uint32, n) // from 1; 0 if not visited yet
 	on := make([]bool, n)
 	type visit struct{ node, edge uint32 }
 	var stack []uint32

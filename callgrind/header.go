@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// header reads "key: value". A key that a part begins with ends the part before
-// it; sums belong to the part at work.
+// header reads "key: value". A key that begins a part ends the preceding one. The sums belong to
+// the current part.
 func (r *Reader) header(line, key, value []byte) error {
 	k := string(key)
 	value = bytes.TrimLeft(value, " \t")
 	if len(value) > maxValue && k != "events" {
-		r.complain("is too long", "is longer than the %d bytes of a header that are kept", maxValue)
+		r.complain("is too long", "is a header line of more than %d bytes; its end is left out", maxValue)
 		value = value[:maxValue]
 	}
 	if k == "summary" || k == "totals" {
@@ -24,35 +24,35 @@ func (r *Reader) header(line, key, value []byte) error {
 		return nil
 	}
 	if !known {
-		r.pass() // it may be the line of a log as well
+		r.pass() // it may also be a line of a log
 	}
-	if err := r.begins(k); err != nil {
+	if err := r.startPart(k); err != nil {
 		return err
 	}
 	switch k {
 	case "positions":
-		r.layout(value)
+		r.setPositions(value)
 	case "event":
 		ev, err := parseEvent(string(value))
 		if err != nil {
 			r.complain("none", "defines no event: %v", err)
-		} else if !r.ev.say(ev) {
-			r.complain("extra", "defines one event too many: there are %d", maxEvents)
+		} else if !r.ev.define(ev) {
+			r.complain("extra", "defines more than %d events", maxEvents)
 		}
 	case "events":
 		if !r.placed {
-			r.layout([]byte("line"))
+			r.setPositions([]byte("line"))
 		}
-		r.count(strings.Fields(string(value)))
+		r.setColumns(strings.Fields(string(value)))
 	}
 	r.rec.Key, r.rec.Value = key, value
 	return r.give(Header)
 }
 
-// headerKeys are the keys that the format's description has.
+// headerKeys are the keys in the description of the format.
 var headerKeys = []string{"version", "creator", "pid", "cmd", "part", "thread", "desc", "positions", "event", "events"}
 
-// isWord reports whether b may be a key that is not known.
+// isWord reports whether b may be a key: letters, _ and -.
 func isWord(b []byte) bool {
 	for _, c := range b {
 		if c|0x20-'a' >= 26 && c != '_' && c != '-' {
@@ -62,8 +62,8 @@ func isWord(b []byte) bool {
 	return len(b) > 0
 }
 
-// begins begins a document or a part where a header's line does.
-func (r *Reader) begins(key string) error {
+// startPart begins a document or a part if a header line with this key does.
+func (r *Reader) startPart(key string) error {
 	switch {
 	case r.documents == 0:
 		return r.newDocument()
@@ -82,28 +82,28 @@ func (r *Reader) begins(key string) error {
 	return nil
 }
 
-// layout takes what "positions:" says: the numbers before the costs.
-func (r *Reader) layout(value []byte) {
+// setPositions reads the value of "positions:", the kinds of numbers before the costs of a line.
+func (r *Reader) setPositions(value []byte) {
 	words := strings.Fields(string(value))
 	if len(words) == 0 || len(words) > maxPositions {
-		r.complain("none", "says that a place has %d numbers; it is taken to have a line", len(words))
+		r.complain("none", "names %d numbers for a position; a line number is assumed", len(words))
 		words = []string{"line"}
 	}
 	r.placed = true
-	r.positions, r.addr, r.at = len(words), -1, -1
+	r.positions, r.addrIndex, r.lineIndex = len(words), -1, -1
 	for i, w := range words {
 		switch w {
 		case "instr", "addr":
-			r.addr = i
+			r.addrIndex = i
 		case "line":
-			r.at = i
+			r.lineIndex = i
 		}
 	}
 	r.last = Position{}
 }
 
-// count takes what "events:" says: the costs of each line.
-func (r *Reader) count(names []string) {
+// setColumns reads the value of "events:", the events of the costs of each line.
+func (r *Reader) setColumns(names []string) {
 	r.columns = make([]int, 0, min(len(names), maxEvents))
 	for _, name := range names {
 		if len(r.columns) == maxEvents {
@@ -115,7 +115,7 @@ func (r *Reader) count(names []string) {
 			c = r.ev.column(name)
 		}
 		if c < 0 {
-			r.complain("extra", "names one event too many: there are %d in all", maxEvents)
+			r.complain("extra", "names more than %d events in all", maxEvents)
 		}
 		r.columns = append(r.columns, c)
 	}
@@ -130,18 +130,18 @@ func (r *Reader) assume() error {
 		}
 	}
 	r.body = true
-	r.complain("none", "comes before any events: line; its costs are called %s", assumed)
-	r.count([]string{assumed})
+	r.complain("none", "has costs, but no events: line precedes it; the event is called %s", assumed)
+	r.setColumns([]string{assumed})
 	return nil
 }
 
-// assumed is the event of a profile that names none.
+// assumed is the name of the event of a profile that names none.
 const assumed = "Cost"
 
-// sums reads the costs of a part, or of all of it.
+// sums reads the costs of a part ("totals:") or of the whole profile ("summary:").
 func (r *Reader) sums(key string, value []byte) error {
 	if r.columns == nil {
-		return nil // not known of what
+		return nil // the events of the costs are unknown
 	}
 	clear(r.costs)
 	column := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// many returns how many of something a test makes: a hundredth, unless TEST_LONG=1.
+// many returns the size of a test: n with TEST_LONG=1, otherwise a hundredth of n.
 func many(n int) int {
 	if os.Getenv("TEST_LONG") == "1" {
 		return n
@@ -21,14 +21,14 @@ func many(n int) int {
 	return n / 100
 }
 
-// Profiles that are made to cost much cost no more than bounds say, lose
-// nothing of what lines cost, and say what they are.
+// Profiles made to be expensive stay within the bounds. They lose no costs, and a diagnostic names
+// the reason.
 func TestHostileProfilesAreBounded(t *testing.T) {
 	tests := []struct {
-		name  string
-		write func(w io.Writer)
-		says  string // among the diagnostics
-		cost  int64  // of the lines; 0: it does not matter
+		name       string
+		write      func(w io.Writer)
+		diagnostic string // part of a diagnostic
+		cost       int64  // sum of the lines; 0 if not checked
 	}{
 		{"a million parts", func(w io.Writer) {
 			for i := range many(1_000_000) {
@@ -99,11 +99,11 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, output := range []Output{Table, JSON, Profile} {
-				var said strings.Builder
+				var diagnostics strings.Builder
 				o := Options{Output: output}
 				o.Diagnose = func(s string) {
-					if said.Len() < 1<<20 {
-						said.WriteString(s + "\n")
+					if diagnostics.Len() < 1<<20 {
+						diagnostics.WriteString(s + "\n")
 					}
 				}
 				total := &totalOf{}
@@ -116,10 +116,10 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 				if err := r.Close(); err != nil {
 					t.Fatal(err)
 				}
-				if !strings.Contains(said.String(), tt.says) && os.Getenv("TEST_LONG") == "1" {
-					t.Errorf("nothing is said of %q:\n%.2000s", tt.says, said.String())
+				if !strings.Contains(diagnostics.String(), tt.diagnostic) && os.Getenv("TEST_LONG") == "1" {
+					t.Errorf("no diagnostic contains %q:\n%.2000s", tt.diagnostic, diagnostics.String())
 				}
-				if n := strings.Count(said.String(), "\n"); n > 300 {
+				if n := strings.Count(diagnostics.String(), "\n"); n > 300 {
 					t.Errorf("%d diagnostics", n)
 				}
 				if output == JSON && tt.cost != 0 && total.self != tt.cost {
@@ -133,8 +133,8 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 }
 
-// Floods of places, calls, functions and names stay within the budget that two profiles share, and
-// what no longer fits is still in the sums.
+// Floods of places, calls, functions and names stay within the budget that two profiles share.
+// Costs that exceed the budget are still in the sums.
 func TestProfilesShareABudget(t *testing.T) {
 	const most, lines = 1 << 20, 25_000
 	floods := []struct {
@@ -166,7 +166,8 @@ func TestProfilesShareABudget(t *testing.T) {
 						}
 					}
 				}
-				if used := budget.Used(); used > most || used < most/2 && !(tt.name == "jumps" && output == JSON) { // JSON has no jumps
+				// JSON keeps no jumps
+				if used := budget.Used(); used > most || used < most/2 && !(tt.name == "jumps" && output == JSON) {
 					t.Errorf("%v: %d KiB are used of %d", output, used>>10, most>>10)
 				}
 				if live := liveHeap(); live > 2*most {
@@ -188,7 +189,7 @@ func TestProfilesShareABudget(t *testing.T) {
 	}
 }
 
-// liveHeap returns the bytes of the heap that a collection leaves.
+// liveHeap returns the bytes of the heap that survive a collection.
 func liveHeap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -196,7 +197,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// inBlocks collects what is written into blocks.
+// inBlocks collects small writes into blocks.
 type inBlocks struct {
 	w io.Writer
 	b []byte
@@ -213,7 +214,7 @@ func (w *inBlocks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// totalOf adds up what functions cost themselves, in JSON of one event.
+// totalOf adds up the functions' own costs, from JSON with one event.
 type totalOf struct {
 	rest []byte
 	self int64
@@ -238,7 +239,7 @@ func (s *totalOf) Write(p []byte) (int, error) {
 	}
 }
 
-// peak returns how many bytes the process has from the system.
+// peak returns how many bytes the process has obtained from the system.
 func peak() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(s)

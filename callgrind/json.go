@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// object begins an object.
+// object begins an object with the given record type.
 func (p *printer) object(record string) *jsonout.Buffer {
 	b := (*jsonout.Buffer)(&p.b)
 	b.Line()
@@ -26,7 +26,7 @@ func (p *printer) end(b *jsonout.Buffer) {
 	p.send()
 }
 
-// jsonPart prints what a part cost.
+// jsonPart prints the costs of a part.
 func (r *Report) jsonPart() {
 	p := &r.out
 	b := p.object("part")
@@ -38,7 +38,7 @@ func (r *Report) jsonPart() {
 	p.end(b)
 }
 
-// counted returns the measures of events that were counted.
+// counted returns the measures of the events that were counted.
 func counted(events []Event) []measure {
 	all := make([]measure, len(events))
 	for i, e := range events {
@@ -49,18 +49,18 @@ func counted(events []Event) []measure {
 	return all
 }
 
-// appendCosts appends a member: what something cost.
+// appendCosts appends a member with costs.
 func appendCosts(b *jsonout.Buffer, name string, measures []measure, costs []int64) {
 	b.Object(name)
 	for i := range measures {
 		b.Key([]byte(measures[i].name))
-		b.IntItem(measures[i].of(costs))
+		b.IntItem(measures[i].value(costs))
 	}
 	b.EndObject()
 }
 
-// json prints the profile: what is in it, its objects, its places, and its
-// functions in the order of a table.
+// json prints the profile as objects: its header, its objects, its places, and its functions in the
+// order of a table.
 func (r *Report) json(g *graph) {
 	t := &listing{printer: &r.out, o: r.o, g: g}
 	if r.failed = t.choose(); r.failed != nil {
@@ -80,7 +80,7 @@ func (r *Report) json(g *graph) {
 	}
 }
 
-// An objectPrinter prints a graph as objects.
+// An objectPrinter prints a graph as JSON objects.
 type objectPrinter struct {
 	*listing
 	measures []measure
@@ -116,7 +116,7 @@ func (j *objectPrinter) profile(r *Report) {
 	j.end(b)
 }
 
-// objects prints the files of the profile's objects.
+// objects prints the object files of the profile.
 func (j *objectPrinter) objects() {
 	for _, n := range slices.Sorted(maps.Keys(j.g.s.objects.byName)) {
 		f := j.g.s.objects.byName[n]
@@ -134,7 +134,7 @@ func (j *objectPrinter) objects() {
 	}
 }
 
-// places prints what each place cost, with the frames there.
+// places prints the costs of each place, with the frames there.
 func (j *objectPrinter) places() {
 	m := j.g.m
 	sum := make([]int64, j.g.width)
@@ -142,7 +142,7 @@ func (j *objectPrinter) places() {
 		k := &m.costs.keys[same[0]]
 		clear(sum)
 		for _, i := range same {
-			add(sum, m.costs.of(int(i)))
+			addCosts(sum, m.costs.countsOf(int(i)))
 		}
 		ob := m.functions[k.from].object
 		b := j.object("location")
@@ -154,7 +154,7 @@ func (j *objectPrinter) places() {
 		b.Uint("function", uint64(n))
 		j.frames = j.frames[:0]
 		if j.g.needy[k.from] && k.addr != 0 {
-			j.frames = j.g.s.objects.frames(j.frames, j.g.s.objects.of(ob), k.addr)
+			j.frames = j.g.s.objects.frames(j.frames, j.g.s.objects.file(ob), k.addr)
 		}
 		switch {
 		case len(j.frames) > 0:

@@ -1,28 +1,29 @@
 package callgrind
 
-// Limits, one a line, with unit and reason.
+// Limits, with units and reasons.
 const (
 	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
-	maxName      = 64 << 10 // bytes of a name that are kept: ten times what the longest C++ name takes
+	maxName      = 64 << 10 // bytes of a name that are kept: ten times the longest C++ name
 	maxNames     = 4 << 20  // names of objects, files and functions, all together
-	maxIDs       = 1 << 22  // numbers of one table of names that go up: each takes 4 bytes
-	maxSparse    = 1 << 18  // others
+	maxIDs       = 1 << 22  // number of a name in a dense table: each takes 4 bytes
+	maxSparse    = 1 << 18  // names with larger numbers
 	maxEvents    = 64       // kinds of events; Callgrind has 19
 	maxTerms     = 64       // terms of a derived event
-	maxPositions = 4        // numbers that say where: address, block, line
+	maxPositions = 4        // numbers of a position: address, block, line
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
 	maxValue     = 4 << 10  // bytes of a header line that are kept
 
-	maxFunctions = 1 << 19 // functions, with their objects and files
-	maxObjects   = 4096    // files of objects that are opened
-	maxTold      = 50      // diagnostics of one kind
-	maxThreads   = 1 << 12 // names of threads that are counted
+	maxFunctions   = 1 << 19 // functions, with their objects and files
+	maxObjects     = 4096    // object files that are opened
+	maxDiagnostics = 50      // diagnostics of one kind
+	maxThreads     = 1 << 12 // threads that are counted by name
 
 	maxDescriptions = 64 // lines of "desc:" that are shown
 
-	maxCompared   = 4 << 10  // bytes of a name that is compared with a demangled one, or has callers behind it
+	// bytes of a name that is compared with a demangled one, or searched for callers
+	maxCompared   = 4 << 10
 	maxInline     = 128      // inlined calls at one address
 	maxSource     = 64 << 20 // bytes of a source file that is shown
 	maxSources    = 1000     // source files that are shown
-	maxSourceLine = 4 << 10  // bytes of a line of one
+	maxSourceLine = 4 << 10  // bytes of a line of source
 )

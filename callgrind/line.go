@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// numbers reads a line of numbers: where, and costs.
+// numbers reads a line of numbers: a position and costs.
 func (r *Reader) numbers(b []byte) error {
 	pos, i, ok := r.position(b, 0)
 	if !ok {
@@ -33,7 +33,7 @@ func (r *Reader) numbers(b []byte) error {
 		}
 		var n int64
 		start, isCost := i, true
-		if c := b[i] - '0'; c < 10 { // as a rule
+		if c := b[i] - '0'; c < 10 { // the common case: decimal digits
 			n = int64(c)
 			for i++; i < len(b) && b[i]-'0' < 10; i++ {
 				n = n*10 + int64(b[i]-'0')
@@ -41,14 +41,14 @@ func (r *Reader) numbers(b []byte) error {
 		}
 		if i-start == 0 || i-start > 18 || i < len(b) && b[i] != ' ' && b[i] != '\t' {
 			if n, i, isCost = number(b, start); !isCost {
-				r.complain("number", "has %q, which is no cost; it counts 0", word(b, start))
+				r.complain("number", "has %q, which is not a cost; it counts as 0", word(b, start))
 				r.pass()
 			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
-				r.complain("fraction", "has %q; of fractions, the whole numbers count", b[start:i])
+				r.complain("fraction", "has %q; its fraction is dropped", b[start:i])
 			}
 		}
 		if column >= len(r.columns) {
-			r.complain("extra", "has more costs than there are events; they do not count")
+			r.complain("extra", "has more costs than the events: line names; the rest is dropped")
 			break
 		}
 		some = true
@@ -70,13 +70,14 @@ func (r *Reader) numbers(b []byte) error {
 		if err := r.give(Jump); err != nil || !some {
 			return err
 		}
-		return r.give(Cost) // by the format's description nothing more belongs to a jump
+		// after the position of a jump the format allows no costs, so these are the place's own
+		return r.give(Cost)
 	}
 	return r.give(Cost)
 }
 
-// number reads a cost that is more than a few digits: hexadecimal, below zero,
-// a fraction, "." for none, or larger than a number can be.
+// number parses a cost that is not a short decimal number: hexadecimal, negative, a fraction, "."
+// for 0, or too large for an int64.
 func number(b []byte, i int) (n int64, end int, ok bool) {
 	w := word(b, i)
 	end = i + len(w)
@@ -90,7 +91,7 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 	}
 	v, used := digits(w)
 	rest := w[used:]
-	if used > 0 && len(rest) > 0 && rest[0] == '.' { // of the fraction nothing is kept
+	if used > 0 && len(rest) > 0 && rest[0] == '.' { // the fraction is dropped
 		rest = rest[1:]
 		for len(rest) > 0 && rest[0]-'0' < 10 {
 			rest = rest[1:]
@@ -106,7 +107,7 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 	return n, end, true
 }
 
-// word returns what stands at i up to a blank.
+// word returns the bytes from i up to a blank.
 func word(b []byte, i int) []byte {
 	end := i
 	for end < len(b) && b[end] != ' ' && b[end] != '\t' {
@@ -115,8 +116,8 @@ func word(b []byte, i int) []byte {
 	return b[i:end]
 }
 
-// digits reads a number, decimal or hexadecimal, and returns how many bytes it
-// is. What is larger than there is, is the largest.
+// digits parses a decimal or hexadecimal number, and returns how many bytes it has. A number that
+// is too large becomes the largest uint64.
 func digits(b []byte) (v uint64, used int) {
 	base, first := uint64(10), 0
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
@@ -141,19 +142,20 @@ func digits(b []byte) (v uint64, used int) {
 	return v, used
 }
 
-// position reads a place, from i on.
+// position parses the position that starts at index i.
 func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 	for n := range r.positions {
 		for n > 0 && i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 			i++
 		}
 		if i == len(b) {
-			return pos, i, n > 0 // Xdebug's calls have more, others less
+			// some producers, such as Xdebug, write fewer numbers than "positions:" names
+			return pos, i, n > 0
 		}
 		base := r.last.Line
-		if n == r.addr {
+		if n == r.addrIndex {
 			base = r.last.Addr
-		} else if n != r.at {
+		} else if n != r.lineIndex {
 			base = 0
 		}
 		var v uint64
@@ -176,11 +178,11 @@ func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 			v = base + d
 			if c == '-' {
 				v = base - d
-				if d > base && n == r.at {
-					r.complain("number", "goes back behind the first line of a file")
+				if d > base && n == r.lineIndex {
+					r.complain("number", "refers to a line before the first of its file; the line is unknown")
 					v = 0
 				}
-			} else if v < base && n == r.at {
+			} else if v < base && n == r.lineIndex {
 				v = math.MaxUint64
 			}
 		case c == '?':
@@ -191,16 +193,16 @@ func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 		if i < len(b) && b[i] != ' ' && b[i] != '\t' {
 			return pos, i, false
 		}
-		if n == r.addr {
+		if n == r.addrIndex {
 			pos.Addr = v
-		} else if n == r.at {
+		} else if n == r.lineIndex {
 			pos.Line = v
 		}
 	}
 	return pos, i, true
 }
 
-// call reads "COUNT TARGET" behind "calls=".
+// call reads the "COUNT TARGET" after "calls=".
 func (r *Reader) call(b []byte) error {
 	r.begin()
 	i := 0
@@ -213,7 +215,7 @@ func (r *Reader) call(b []byte) error {
 	}
 	r.rec.Count = int64(min(count, math.MaxInt64))
 	r.target(b, i+used)
-	if r.calledOb || r.calledFile || r.calledFn { // otherwise what was called before is called again
+	if r.calledOb || r.calledFile || r.calledFn { // otherwise the callee is that of the preceding call
 		if !r.calledOb {
 			r.callee.Object = r.rec.Object
 		}
@@ -230,7 +232,7 @@ func (r *Reader) call(b []byte) error {
 	return nil
 }
 
-// target reads where a call or a jump goes.
+// target reads the target position of a call or a jump.
 func (r *Reader) target(b []byte, i int) {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 		i++
@@ -238,8 +240,8 @@ func (r *Reader) target(b []byte, i int) {
 	r.rec.To.Position, _, _ = r.position(b, i)
 }
 
-// jump reads "COUNT TARGET", or "FOLLOWED/EXECUTED TARGET" or "EXECUTED FOLLOWED
-// TARGET" of a conditional one.
+// jump reads the value of a jump: "COUNT TARGET", or for a conditional jump "FOLLOWED/EXECUTED
+// TARGET" or "EXECUTED FOLLOWED TARGET".
 func (r *Reader) jump(b []byte, conditional bool) error {
 	r.begin()
 	i := 0

@@ -13,21 +13,20 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// NewMarkup returns a writer that renders the profile written to it to dst, in
-// its order: its header as text, then a heading for each function, and a line
-// for each cost, call and jump, with elements for the addresses in them. Each
-// object is a module, at an address of its own that is made up: profiles have
-// the addresses of the objects' files. What is written is rendered as far as its
-// lines are whole; Close renders the rest.
+// NewMarkup returns a writer that renders the profile written to it to dst, in the order of the
+// profile: its header as text, then a heading for each function, and a line for each cost, call and
+// jump. Their addresses become elements. Each object becomes a module at a made-up load address,
+// since the addresses of a profile are relative to the object files. Write renders whole lines;
+// Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[Name]uint64), missing: make(map[Name]bool)}
-	r.Reader = newReader(r.record, o.Report, o.Budget)
+	r.Reader = newReader(r.renderRecord, o.Report, o.Budget)
 	r.Reader.foreign = r.log
 	r.objects = newObjects(&o.Options, r.Reader)
 	return r
 }
 
-// renderer makes text and elements of records.
+// renderer turns records into text and elements.
 type renderer struct {
 	*Reader
 	o       *Options
@@ -35,29 +34,30 @@ type renderer struct {
 	objects objects
 	err     error
 
-	line   []byte          // text that is not at dst yet
-	shown  map[Name]uint64 // objects whose module has been shown, by where it is; 0: it has none
-	number uint64          // of the last module
-	at     Place           // the function under whose heading we are
-	source Name            // the file of the lines
+	line   []byte          // text that is not yet in dst
+	shown  map[Name]uint64 // the module's load address of each object that was shown; 0: no module
+	number uint64          // number of the last module
+	at     Place           // the function of the current heading
+	source Name            // the source file of the current lines
 	began  bool            // a document has begun
 
-	missing map[Name]bool // objects with addresses that are no elements
+	missing map[Name]bool // objects whose addresses are not elements
 }
 
-// moduleShift says how far apart modules are: farther than any object is large.
+// moduleShift is the distance of the load addresses of modules, as a power of two: larger than any
+// object.
 const moduleShift = 40
 
-// Close renders what is left. It does not close the sink.
+// Close renders the last line, if it has no line end. It does not close the sink.
 func (r *renderer) Close() error {
 	defer r.share.Release()
 	err := r.Reader.Close()
 	r.flush()
-	told := 0
+	reported := 0
 	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
-		if f := r.objects.of(n); told < maxTold && f != nil && f.Err != nil {
-			told++
-			r.o.Report(f.Fault().Error() + "; the addresses in it stay as they are")
+		if f := r.objects.file(n); reported < maxDiagnostics && f != nil && f.Err != nil {
+			reported++
+			r.o.Report(f.Fault().Error() + "; its addresses remain unresolved")
 		}
 	}
 	if err == nil {
@@ -90,7 +90,7 @@ func (r *renderer) end() error {
 	return r.err
 }
 
-// log renders a line that is not of a profile, as it is.
+// log renders a line that is not of a profile, unchanged.
 func (r *renderer) log(line []byte) error {
 	r.flush()
 	if r.err == nil {
@@ -100,7 +100,7 @@ func (r *renderer) log(line []byte) error {
 }
 
 // record renders a record.
-func (r *renderer) record(rec *Record) error {
+func (r *renderer) renderRecord(rec *Record) error {
 	switch rec.Kind {
 	case Document:
 		if r.began {
@@ -156,7 +156,7 @@ func (r *renderer) record(rec *Record) error {
 	return r.end()
 }
 
-// heading begins a function, or another source file in one.
+// heading renders the heading of a function, or of another source file in it.
 func (r *renderer) heading(rec *Record) {
 	at := rec.Place
 	at.Source, at.Position = 0, Position{}
@@ -202,8 +202,7 @@ func (r *renderer) function(at *Place) {
 	r.end()
 }
 
-// called renders the name of a function: an address, or a name as the linker
-// knows it, as an element.
+// called renders the name of a function. An address and a linker's name become elements.
 func (r *renderer) called(at *Place) {
 	name := r.name(at.Function)
 	if addr, rest, ok := entry(name); ok && r.address(at.Object, addr) {
@@ -222,7 +221,7 @@ func (r *renderer) called(at *Place) {
 	r.clean(name[end:])
 }
 
-// target renders what is called.
+// target renders the target of a call.
 func (r *renderer) target(to *Place) {
 	if to.Addr != 0 && r.base(to.Object) != 0 {
 		r.address(to.Object, to.Addr)
@@ -231,7 +230,7 @@ func (r *renderer) target(to *Place) {
 	r.called(to)
 }
 
-// place renders an address, and the line that the profile has for it.
+// place renders an address, and its line if the profile has one.
 func (r *renderer) place(at *Place) {
 	if at.Addr != 0 && !r.address(at.Object, at.Addr) {
 		if ob := r.name(at.Object); ob != unknown {
@@ -247,7 +246,7 @@ func (r *renderer) place(at *Place) {
 	}
 }
 
-// address renders an address as an element, and reports whether it could.
+// address renders an address as an element, and reports whether that was possible.
 func (r *renderer) address(object Name, addr uint64) bool {
 	base := r.base(object)
 	if base == 0 || addr>>moduleShift != 0 {
@@ -260,17 +259,17 @@ func (r *renderer) address(object Name, addr uint64) bool {
 	return true
 }
 
-// base returns where an object's module is; 0: it has none.
+// base returns the load address of an object's module, or 0 if it has none.
 func (r *renderer) base(object Name) uint64 {
 	return r.shown[object]
 }
 
-// present shows the module of an object where it comes first.
+// present renders the module of an object at its first use.
 func (r *renderer) present(object Name) {
 	if _, ok := r.shown[object]; ok {
 		return
 	}
-	f := r.objects.of(object)
+	f := r.objects.file(object)
 	if len(r.shown) >= maxFunctions {
 		return
 	}

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// A model is what a profile, or a part of one, sums up to: each place once, as
-// the profile names it.
+// A model sums up a profile, or a part of one. It has one entry for each place, with the names of
+// the profile.
 type model struct {
 	r *Reader
 
-	functions []function // 0: those that were too many
-	index     map[function]uint32
-	current   function // the function of the last line, and its number
-	number    uint32
+	functions     []function // number 0: the functions beyond the limit
+	index         map[function]uint32
+	current       function // the function of the last line; number is its index
+	currentNumber uint32
 
-	costs sums // by function and source file
-	calls sums // by place and function: the count, and the costs
-	jumps sums // by place and function: followed, and executed
-	jumpy bool // jumps are kept
-	full  bool // places are no longer told apart
+	costs     sums // by function, source file, address and line
+	calls     sums // by place and callee: the number of calls, then the costs
+	jumps     sums // by place and target: how often followed, how often executed
+	keepJumps bool // jumps are kept
+	full      bool // new places count for their functions
 
-	charged int64 // to the budget of heap, for all of these
+	charged int64 // bytes of heap taken from the budget for the model
 
 	head headings
 	sums partSums
 }
 
-// A function is one as the profile names it.
+// A function is a function as the profile names it.
 type function struct{ object, file, name Name }
 
-// headings are what the lines of a header say that a report shows.
+// headings are the values of header lines that a report shows.
 type headings struct {
 	creator, command, pid, version string
 	parts, documents               int
@@ -40,16 +40,17 @@ type headings struct {
 	thread, trigger                string // of the part
 }
 
-// partSums are the costs of a part, and those of all parts that have ended.
+// partSums holds the costs of the current part, and those of all parts that have ended.
 type partSums struct {
 	begun           bool
-	self            []int64 // of its lines
-	summary, totals []int64 // as it says; nil: it does not
-	line            int     // where totals: is
-	total           []int64 // of all parts that have ended
-	ended, lines    []int64 // of the part that ended last, as it says, and as its lines are
-	said, added     []int64 // its summary and its totals; nil: it has none
-	calculated      bool    // one of them does not say
+	self            []int64 // sum of the part's lines
+	summary, totals []int64 // values of the part's summary: and totals: lines; nil without
+	line            int     // number of the totals: line
+	total           []int64 // sum over all ended parts
+	// costs of the last ended part: as its header gives them, and as its lines add up
+	ended, lines              []int64
+	endedSummary, endedTotals []int64 // summary and totals of the last ended part; nil without
+	calculated                bool    // total contains a part whose costs are the sum of its lines
 }
 
 func newModel(r *Reader) *model {
@@ -59,8 +60,8 @@ func newModel(r *Reader) *model {
 	return m
 }
 
-// take adds a record.
-func (m *model) take(rec *Record) error {
+// addRecord adds a record to the sums.
+func (m *model) addRecord(rec *Record) error {
 	switch rec.Kind {
 	case Document, Part:
 		m.endPart()
@@ -82,7 +83,7 @@ func (m *model) take(rec *Record) error {
 	case Call:
 		m.sums.begun = true
 		from := m.place(rec)
-		to := m.of(function{rec.To.Object, rec.To.File, rec.To.Function})
+		to := m.functionNumber(function{rec.To.Object, rec.To.File, rec.To.Function})
 		k := key{addr: rec.To.Addr, from: uint32(from), to: to, line: line32(rec.To.Line)}
 		i := m.calls.find(k)
 		if i < 0 {
@@ -93,15 +94,15 @@ func (m *model) take(rec *Record) error {
 				}
 			}
 			if i < 0 {
-				i = m.calls.add(k)
+				i = m.calls.insert(k)
 			}
 		}
-		c := m.calls.of(i)
+		c := m.calls.countsOf(i)
 		c[0] = plus(c[0], rec.Count)
-		add(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
+		addCosts(c[1:], rec.Costs[:min(len(rec.Costs), m.costs.width)])
 	case Jump:
 		m.sums.begun = true
-		if m.jumpy {
+		if m.keepJumps {
 			m.jump(rec)
 		}
 	}
@@ -110,21 +111,21 @@ func (m *model) take(rec *Record) error {
 
 func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// place returns where the costs of a record's place are summed.
+// place returns the index in costs for the place of a record.
 func (m *model) place(rec *Record) int {
 	if len(rec.Costs) > m.costs.width {
 		m.widen(len(rec.Costs))
 	}
 	fn := function{rec.Object, rec.File, rec.Function}
-	if fn != m.current || m.number == 0 {
-		m.current, m.number = fn, m.of(fn)
+	if fn != m.current || m.currentNumber == 0 {
+		m.current, m.currentNumber = fn, m.functionNumber(fn)
 	}
-	k := key{addr: rec.Addr, from: m.number, to: uint32(rec.Source), line: line32(rec.Position.Line)}
+	k := key{addr: rec.Addr, from: m.currentNumber, to: uint32(rec.Source), line: line32(rec.Position.Line)}
 	i := m.costs.find(k)
 	if i >= 0 {
 		return i
 	}
-	if m.isFull(&m.costs) { // it counts for its function
+	if m.isFull(&m.costs) { // the cost counts for the whole function
 		k.addr, k.line, k.to = 0, 0, 0
 		if m.isTooFull(&m.costs) {
 			k.from = 0
@@ -133,16 +134,16 @@ func (m *model) place(rec *Record) int {
 			return i
 		}
 	}
-	return m.costs.add(k)
+	return m.costs.insert(k)
 }
 
-// of returns the number of a function.
-func (m *model) of(fn function) uint32 {
+// functionNumber returns the number of a function.
+func (m *model) functionNumber(fn function) uint32 {
 	n, ok := m.index[fn]
 	switch {
 	case ok:
 	case len(m.functions) >= maxFunctions || !m.hasRoom(functionCost, 0):
-		m.r.complain("model", "has a function too many; there are %d, and what others cost is put together", len(m.functions))
+		m.r.complain("model", "exceeds the memory for %d functions; further functions are summed as one", len(m.functions))
 	default:
 		n = uint32(len(m.functions))
 		m.functions = append(m.functions, fn)
@@ -151,23 +152,23 @@ func (m *model) of(fn function) uint32 {
 	return n
 }
 
-// isFull reports whether there is no room for another key that may be left out.
+// isFull reports whether there is no room for another key that is not essential.
 func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
 	}
 	if !m.hasRoom(s.keyCost(), m.r.share.Budget.Most()/8) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "has a place too many for the %d MiB of memory allowed; others count for their functions", m.r.share.Budget.Most()>>20)
+		m.r.complain("model", "exceeds the %d MiB of memory for places (--max-memory); new places count for their functions", m.r.share.Budget.Most()>>20)
 	}
 	return m.full
 }
 
-// isTooFull reports whether there is no room for a function's key either.
+// isTooFull reports whether there is no room even for the key of a function.
 func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
 
-// hasRoom reports whether more bytes fit the budget and leave spare bytes of it. What was taken for
-// an earlier part is kept for the next.
+// hasRoom reports whether the budget grants more bytes and keeps spare bytes after that. Bytes
+// taken for an earlier part are reused for the next.
 func (m *model) hasRoom(more, spare int64) bool {
 	need := m.cost() + more
 	if need <= m.charged {
@@ -180,7 +181,7 @@ func (m *model) hasRoom(more, spare int64) bool {
 	return true
 }
 
-// cost returns what the model has cost the budget if no earlier part was larger.
+// cost returns the bytes that the current contents of the model cost the budget.
 func (m *model) cost() int64 {
 	return int64(m.size())*placeHalves/2 + int64(len(m.functions))*functionCost
 }
@@ -193,7 +194,7 @@ func (m *model) widen(events int) {
 		return
 	}
 	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && !m.hasRoom(int64(more)*placeHalves/2, 0) {
-		m.r.complain("model", "has an event too many: there is no room for its costs")
+		m.r.complain("model", "exceeds the memory for costs; the costs of the new event are left out")
 		return
 	}
 	m.costs.widen(events)
@@ -209,10 +210,10 @@ func (p *partSums) widen(events int) {
 	}
 }
 
-// jump adds a jump.
+// jump adds a jump to the sums.
 func (m *model) jump(rec *Record) {
 	from := m.place(rec)
-	to := m.of(function{rec.To.Object, rec.To.File, rec.To.Function})
+	to := m.functionNumber(function{rec.To.Object, rec.To.File, rec.To.Function})
 	k := key{addr: rec.To.Addr, from: uint32(from), to: to << 1, line: line32(rec.To.Line)}
 	if rec.Conditional {
 		k.to |= 1
@@ -222,14 +223,14 @@ func (m *model) jump(rec *Record) {
 		if m.isFull(&m.jumps) {
 			return
 		}
-		i = m.jumps.add(k)
+		i = m.jumps.insert(k)
 	}
-	c := m.jumps.of(i)
+	c := m.jumps.countsOf(i)
 	c[0] = plus(c[0], rec.Count)
 	c[1] = plus(c[1], rec.Executed)
 }
 
-// header takes what a report shows of a header.
+// header keeps the header lines that a report shows.
 func (m *model) header(rec *Record) {
 	h := &m.head
 	value := strings.TrimRight(string(rec.Value), " \t")
@@ -269,11 +270,12 @@ func (m *model) header(rec *Record) {
 			m.sums.line = rec.Line
 		}
 		*s = make([]int64, m.costs.width)
-		copy(*s, rec.Costs) // as many as there is room for
+		copy(*s, rec.Costs) // as many as fit
 	}
 }
 
-// endPart adds up a part: what it says that it costs, or what its lines do.
+// endPart adds the costs of the current part to the total: those that its header gives, or else the
+// sum of its lines.
 func (m *model) endPart() {
 	p := &m.sums
 	if !p.begun {
@@ -283,15 +285,16 @@ func (m *model) endPart() {
 	m.head.parts++
 	for e := range p.totals {
 		if p.totals[e] != p.self[e] {
-			m.r.complainOf(p.line, "sums", "says that part %d cost %d %s; its lines add up to %d",
+			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s; its lines add up to %d",
 				m.head.parts, p.totals[e], m.r.Events()[e].Name, p.self[e])
 			break
 		}
 	}
-	if p.totals == nil && strings.HasPrefix(m.head.creator, "callgrind-") { // which writes them at the end of each part
+	// Callgrind writes totals at the end of each part
+	if p.totals == nil && strings.HasPrefix(m.head.creator, "callgrind-") {
 		for e, n := range p.summary {
 			if n > p.self[e] {
-				m.r.complain("cut", "ends part %d, which has no totals: it is cut; its lines add up to %d of %d %s",
+				m.r.complain("cut", "ends part %d without totals: the profile is incomplete; its lines add up to %d of %d %s",
 					m.head.parts, p.self[e], n, m.r.Events()[e].Name)
 				break
 			}
@@ -306,9 +309,9 @@ func (m *model) endPart() {
 		p.calculated = p.calculated || !isZero(all)
 	}
 	p.total = append(p.total, make([]int64, m.costs.width-len(p.total))...)
-	add(p.total, all)
+	addCosts(p.total, all)
 	p.ended, p.lines = append(p.ended[:0], all...), append(p.lines[:0], p.self...)
-	p.said, p.added = p.summary, p.totals
+	p.endedSummary, p.endedTotals = p.summary, p.totals
 	clear(p.self)
 	p.begun, p.summary, p.totals = false, nil, nil
 }
@@ -322,7 +325,7 @@ func (m *model) addresses() bool {
 	return slices.ContainsFunc(m.costs.keys, func(k key) bool { return k.addr != 0 })
 }
 
-// forget forgets what a part summed up to, in as much time as there was of it.
+// forget removes the sums of a part, in time proportional to their number.
 func (m *model) forget() {
 	m.costs.clear()
 	m.calls.clear()
@@ -333,5 +336,5 @@ func (m *model) forget() {
 		clear(m.index)
 	}
 	m.functions = m.functions[:1]
-	m.number, m.full = 0, false
+	m.currentNumber, m.full = 0, false
 }

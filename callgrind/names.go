@@ -1,23 +1,23 @@
 package callgrind
 
-// A Name is a name of an object, a file or a function, for the Reader that gave
-// it: equal names are equal numbers. 0 is no name.
+// A Name is the number of the name of an object, a file or a function. Equal names of one Reader
+// have equal numbers. 0 is no name.
 type Name uint32
 
-// names are the names of a profile, each kept once.
+// names holds the names of a profile, each once.
 type names struct {
 	text  []string
 	index map[string]Name
 	share *allotment
-	full  bool // a name was not kept
+	full  bool // a name was left out for lack of memory
 }
 
 func newNames(s *allotment) *names {
 	return &names{share: s, text: []string{""}, index: make(map[string]Name)}
 }
 
-// of returns the Name of text. When there are too many, it is that of "???".
-func (n *names) of(text []byte) Name {
+// intern returns the Name of text. If there is no room for it, that is the Name of "???".
+func (n *names) intern(text []byte) Name {
 	if len(text) == 0 {
 		return 0
 	}
@@ -38,16 +38,16 @@ func (n *names) of(text []byte) Name {
 	return i
 }
 
-// unknown is what Callgrind calls what it does not know.
+// unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A table says which names numbers stand for. They go up from 1 as a rule.
+// A table maps the numbers of a profile to names. The numbers usually count up from 1.
 type table struct {
 	low  []Name
 	high map[uint64]Name
 }
 
-// denseIDs is up to which number a table is a slice.
+// denseIDs is the bound of the numbers that a table always keeps in a slice.
 const denseIDs = 1 << 16
 
 func (t *table) get(id uint64) Name {
@@ -57,12 +57,12 @@ func (t *table) get(id uint64) Name {
 	return t.high[id]
 }
 
-// set reports whether there was room.
+// set assigns a name to a number, and reports whether there was room.
 func (t *table) set(id uint64, name Name) bool {
 	switch {
 	case id < uint64(len(t.low)):
 		t.low[id] = name
-	case id < denseIDs || id < 2*uint64(len(t.low)) && id < maxIDs: // numbers that go up
+	case id < denseIDs || id < 2*uint64(len(t.low)) && id < maxIDs: // numbers that count up
 		low := make([]Name, min(max(2*id, 256), maxIDs))
 		copy(low, t.low)
 		for n, name := range t.high {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// objects are the files of a profile's objects.
+// objects holds the object files of a profile.
 type objects struct {
 	*report.Asker
 	r      *Reader
@@ -17,12 +17,12 @@ type objects struct {
 	byName map[Name]*objectFile
 }
 
-// An objectFile is the file of an object, as it is on this machine.
+// An objectFile is an object of the profile with its file on this machine.
 type objectFile struct {
 	*report.Object
 
-	asked   int   // addresses
-	outside int   // of them, not in its code
+	asked   int   // addresses that were looked up
+	outside int   // those of them outside of its code
 	failed  error // the first failure of the symbolizer
 }
 
@@ -30,8 +30,9 @@ func newObjects(o *report.Options, r *Reader) objects {
 	return objects{Asker: report.NewAsker(o), r: r, files: report.NewObjects(o, maxObjects, false), byName: make(map[Name]*objectFile)}
 }
 
-// of returns the file of an object, and starts to look for its debug file; nil if it can have none.
-func (all *objects) of(n Name) *objectFile {
+// file returns the file of an object, and starts the search for its debug file. It returns nil for
+// an object without a name.
+func (all *objects) file(n Name) *objectFile {
 	f, ok := all.byName[n]
 	if ok {
 		return f
@@ -46,7 +47,7 @@ func (all *objects) of(n Name) *objectFile {
 	return f
 }
 
-// frames appends what is known of addr to dst, innermost first.
+// frames appends the frames at addr to dst, innermost first.
 func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []symbolize.Frame {
 	if f == nil || f.Err != nil {
 		return dst
@@ -66,18 +67,18 @@ func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []
 	return got.Frames
 }
 
-// tell reports files that are missing, or of other builds than those that ran.
-func (all *objects) tell(o *Options, unresolved []report.Unresolved) {
+// report emits diagnostics for files that are missing, or of another build than the one that ran.
+func (all *objects) report(o *Options, unresolved []report.Unresolved) {
 	for _, u := range unresolved {
 		if u.Err != nil && u.ID.IsZero() {
-			o.Report(fmt.Sprintf("%s: %v; %s without a name in it", u.Path, u.Err, functions(u.Frames)))
+			o.Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Path, u.Err, functions(u.Frames)))
 		}
 	}
-	told := 0
+	reported := 0
 	for _, n := range slices.Sorted(maps.Keys(all.byName)) {
-		if f := all.byName[n]; f != nil && f.outside > 0 && told < maxTold {
-			told++
-			o.Report(fmt.Sprintf("%s: %d of %d addresses are not in its code; it is another build than the one that ran", f.Path, f.outside, f.asked))
+		if f := all.byName[n]; f != nil && f.outside > 0 && reported < maxDiagnostics {
+			reported++
+			o.Report(fmt.Sprintf("%s: %d of %d addresses are outside of its code: it is not the build that ran", f.Path, f.outside, f.asked))
 		}
 	}
 }

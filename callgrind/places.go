@@ -1,8 +1,8 @@
 package callgrind
 
-// A key tells places apart, and what happens between places: of a place the
-// function and the source file, of a call or a jump the place it comes from and
-// the function it goes to, with the position there.
+// A key identifies a place, a call or a jump. For a place, from is the function and to the source
+// file. For a call or a jump, from is the place and to the function. addr and line are the position
+// of the place, or of the target.
 type key struct {
 	addr uint64
 	from uint32
@@ -18,27 +18,27 @@ func (k *key) hash() uint64 {
 	return h ^ h>>32
 }
 
-// sums are counts by key, as many for each as their width says.
+// sums holds counts by key; each key has width counts.
 type sums struct {
 	width  int
 	keys   []key
 	counts []int64
-	slots  []uint32 // by hash: 1 + the place of a key; 0: none
-	last   int      // the key that was asked for
+	slots  []uint32 // by hash: 1 + the index of a key; 0 if free
+	last   int      // the index that find or insert returned last
 }
 
-// each key takes so many bytes, without its counts.
+// keySize is the size of a key with its slot, in bytes, without its counts.
 const keySize = 24 + 12
 
 func (s *sums) size() int { return len(s.keys) * (keySize + 8*s.width) }
 
-// keyCost returns what another key costs the budget.
+// keyCost returns the bytes that one more key costs the budget.
 func (s *sums) keyCost() int64 { return int64(keySize+8*s.width) * placeHalves / 2 }
 
-func (s *sums) of(i int) []int64 { return s.counts[i*s.width : (i+1)*s.width : (i+1)*s.width] }
+func (s *sums) countsOf(i int) []int64 { return s.counts[i*s.width : (i+1)*s.width : (i+1)*s.width] }
 
-// find returns the place of a key, or -1. As a rule it is asked for what comes
-// behind what was asked before: the parts of a profile are alike.
+// find returns the index of a key, or -1. It first tries the index after the last one: the parts of
+// a profile have their places in similar order.
 func (s *sums) find(k key) int {
 	if i := s.last + 1; i < len(s.keys) && s.keys[i] == k {
 		s.last = i
@@ -60,8 +60,8 @@ func (s *sums) find(k key) int {
 	return -1
 }
 
-// add adds a key that is not there.
-func (s *sums) add(k key) int {
+// insert adds a key that is not present, and returns its index.
+func (s *sums) insert(k key) int {
 	if 4*(len(s.keys)+1) > 3*len(s.slots) {
 		s.grow()
 	}
@@ -91,17 +91,17 @@ func (s *sums) grow() {
 	}
 }
 
-// widen makes room for more counts of each key, behind those there are.
+// widen adds room for more counts to each key, after the present ones.
 func (s *sums) widen(width int) {
 	counts := make([]int64, 0, len(s.keys)*width)
 	for i := range s.keys {
-		counts = append(counts, s.of(i)...)
+		counts = append(counts, s.countsOf(i)...)
 		counts = append(counts, make([]int64, width-s.width)...)
 	}
 	s.width, s.counts = width, counts
 }
 
-// clear forgets all keys; it takes as long as there are keys.
+// clear removes all keys, in time proportional to their number.
 func (s *sums) clear() {
 	if len(s.keys)*8 > len(s.slots) {
 		clear(s.slots)

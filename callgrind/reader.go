@@ -8,70 +8,73 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A Reader turns the bytes of a profile into records.
+// A Reader turns the bytes of a profile into records. It is an [io.WriteCloser]; one goroutine at a
+// time may use it.
 type Reader struct {
 	handle   func(*Record) error
 	diagnose func(string)
 	err      error
 
-	foreign func(line []byte) error // takes lines that are not of a profile, as they came; nil: they are left out
+	// receives lines that are not of a profile, unchanged; if nil, they are left out
+	foreign func(line []byte) error
 
-	cut     lines.Cutter
-	raw     []byte // the current line as it came, up to maxLine bytes
-	passed  bool   // the current line was given to foreign
-	number  int    // of the line
-	told    map[string]int
-	names   *names
-	share   allotment // of the budget of heap
-	ev      events
-	objects table
-	files   table
-	fns     table
+	cut        lines.Cutter
+	raw        []byte // the current line with its line end, up to maxLine bytes
+	passed     bool   // the current line was given to foreign
+	number     int    // of the current line, from 1
+	complaints map[string]int
+	names      *names
+	share      allotment // its part of the memory budget
+	ev         events
+	objects    table
+	files      table
+	fns        table
 
-	// The part.
-	rec        Record
-	body       bool // lines of numbers have come: its header has ended
-	summed     bool // its totals have come
-	numbered   bool // its number has come
-	placed     bool // what its places are has come
-	documents  int
-	positions  int   // numbers that say where, in each line
-	addr, at   int   // which of them is the address, and the line; -1: none
-	columns    []int // of the costs: the event of each; -1: none
-	last       Position
-	costs      []int64
-	next       expectation
-	callee     Place // what the last cob=, cfi=, cfn= say
-	calledOb   bool  // they have come since the last call
-	calledFile bool
-	calledFn   bool
-	jumpFile   Name // likewise, of the next jump
-	jumpFn     Name
+	// The state of the current part.
+	rec                  Record
+	body                 bool // a line of numbers was read: the header has ended
+	summed               bool // totals: was read
+	numbered             bool // part: was read
+	placed               bool // positions: was read
+	documents            int
+	positions            int   // numbers of a position
+	addrIndex, lineIndex int   // index of the address and of the line among them; -1 if missing
+	columns              []int // by column of costs: the index of its event; -1 if left out
+	last                 Position
+	costs                []int64
+	next                 expectation
+	callee               Place // values of the last cob=, cfi=, cfn=
+	calledOb             bool  // cob= was read since the last call; the others likewise
+	calledFile           bool
+	calledFn             bool
+	jumpFile             Name // values of jfi= and jfn=, for the next jump
+	jumpFn               Name
 }
 
-// expectation says what the next line of numbers is.
+// expectation is the expected meaning of the next line of numbers.
 type expectation uint8
 
 const (
 	aCost expectation = iota
-	aCall             // where a call is, and what it cost
-	aJump             // where a jump is
+	aCall             // the place of a call and its cost
+	aJump             // the place of a jump
 )
 
-// NewReader returns a Reader that gives each record to handle, and stops at its
-// first error. It tells diagnose, which may be nil, of lines that are none.
+// NewReader returns a Reader that passes each record to handle and stops at the first error of
+// handle. It reports each line that is not of a profile to diagnose, which may be nil. Its memory
+// is bounded by report.DefaultMaxMemory.
 func NewReader(handle func(*Record) error, diagnose func(string)) *Reader {
 	return newReader(handle, diagnose, nil)
 }
 
-// newReader is NewReader within a budget, which may be nil.
+// newReader is like NewReader, with a memory budget, which may be nil.
 func newReader(handle func(*Record) error, diagnose func(string), b *report.Budget) *Reader {
-	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, told: make(map[string]int), positions: 1, addr: -1}
+	r := &Reader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(b)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
 	return r
 }
 
-// Text returns the text of a name.
+// Text returns the text of a name, or "" for a Name of no name.
 func (r *Reader) Text(n Name) string {
 	if int(n) < len(r.names.text) {
 		return r.names.text[n]
@@ -79,15 +82,15 @@ func (r *Reader) Text(n Name) string {
 	return ""
 }
 
-// Events returns the events that were counted in the parts so far, in the order
-// of a record's costs. Those of later parts come behind them.
+// Events returns the counted events of the parts read so far, in the order of Record.Costs. Events
+// of later parts are appended. Callers must not modify the slice.
 func (r *Reader) Events() []Event { return r.ev.counted }
 
-// Derived returns the events that are calculated of the counted ones.
+// Derived returns the events that are calculated from the counted ones.
 func (r *Reader) Derived() []Event { return r.ev.derived() }
 
-// newPart begins a part: positions begin anew. A part that does not say what its
-// lines hold has lines like those before.
+// newPart begins a part: relative positions restart. A part without positions: and events: lines
+// has the layout of the preceding part.
 func (r *Reader) newPart() {
 	r.body, r.summed, r.numbered, r.placed = false, false, false, false
 	r.last = Position{}
@@ -98,10 +101,10 @@ func (r *Reader) newPart() {
 	r.jumpFile, r.jumpFn = 0, 0
 }
 
-// newDocument begins a profile: its names are its own.
+// newDocument begins a profile with tables of names of its own.
 func (r *Reader) newDocument() error {
 	r.newPart()
-	r.positions, r.addr, r.at = 1, -1, 0
+	r.positions, r.addrIndex, r.lineIndex = 1, -1, 0
 	r.columns = nil
 	r.objects.reset()
 	r.files.reset()
@@ -110,14 +113,14 @@ func (r *Reader) newDocument() error {
 	return r.give(Document)
 }
 
-// give hands the record over.
+// give passes the record to handle.
 func (r *Reader) give(k Kind) error {
 	r.rec.Kind = k
 	r.rec.Line = r.number
 	return r.handle(&r.rec)
 }
 
-// Write reads the lines that p completes.
+// Write reads the lines that end in p. It returns the first error of handle.
 func (r *Reader) Write(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -141,47 +144,47 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return len(p) - len(rest), r.err
 }
 
-// Close reads the last line, if it has no end, and tells how many lines were not
-// told of.
+// Close reads the last line if it has no line end, and reports how many diagnostics were
+// suppressed. It returns the first error of handle.
 func (r *Reader) Close() error {
 	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
 		r.read(line)
 	}
 	r.raw = nil
 	if r.next == aCall {
-		r.complain("cut", "is the last one; the call before it has no cost")
+		r.complain("cut", "is the last line, but the call in it has no cost line")
 	}
 	for _, kind := range []string{"cut", "is too long", "none", "passed", "undefined", "number", "fraction", "extra", "names", "call", "sums", "model"} {
-		if n := r.told[kind] - tellable(kind); n > 0 && r.diagnose != nil {
-			r.diagnose(fmt.Sprintf("%d more lines are like the last of these", n))
+		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
+			r.diagnose(fmt.Sprintf("%d more lines like the last one reported", n))
 		}
-		delete(r.told, kind)
+		delete(r.complaints, kind)
 	}
 	return r.err
 }
 
-// complain tells of the line at work, unless it was told of many of that kind.
+// complain reports a defect of the current line, unless the limit for its kind is reached.
 func (r *Reader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
 func (r *Reader) complainOf(line int, kind, format string, args ...any) {
-	r.told[kind]++
-	if r.diagnose != nil && r.told[kind] <= tellable(kind) {
+	r.complaints[kind]++
+	if r.diagnose != nil && r.complaints[kind] <= maxComplaints(kind) {
 		r.diagnose(fmt.Sprintf("line %d ", line) + fmt.Sprintf(format, args...))
 	}
 }
 
-// tellable returns how many complaints of a kind are told one by one. Lines that are printed are seen
-// anyway.
-func tellable(kind string) int {
+// maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
+// on are visible anyway.
+func maxComplaints(kind string) int {
 	if kind == "passed" {
 		return 1
 	}
-	return maxTold
+	return maxDiagnostics
 }
 
-// read reads a line, which may have its end.
+// read reads one line, with or without its line end.
 func (r *Reader) read(line []byte) {
 	r.raw, r.passed = line, false
 	if n := len(line); n > 0 && line[n-1] == '\n' {
@@ -210,12 +213,13 @@ func (r *Reader) readLine(b []byte) error {
 	case c-'0' < 10 || c == '+' || c == '-' || c == '*' || c == '?':
 		return r.numbers(b)
 	case c == '#':
-		if r.body && bytes.HasPrefix(b, []byte("# callgrind format")) { // another file is behind the first
+		// another file was appended to the first
+		if r.body && bytes.HasPrefix(b, []byte("# callgrind format")) {
 			return r.newDocument()
 		}
 		return nil
 	case c == '=':
-		if bytes.HasPrefix(b, []byte("==== NEW PROFILING FILE")) { // of Xdebug
+		if bytes.HasPrefix(b, []byte("==== NEW PROFILING FILE")) { // Xdebug's mark of a new profile
 			return r.newDocument()
 		}
 	}
@@ -231,39 +235,39 @@ func (r *Reader) readLine(b []byte) error {
 	return nil
 }
 
-// byteOrderMark may begin a file of Windows.
+// byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxKey is the longest word before a '=' or a ':', in bytes.
+// maxKey is the length of the longest key before a '=' or a ':', in bytes.
 const maxKey = 32
 
-// bad passes on the current line, which is not of a profile, or complains of it.
+// bad passes on the current line, which is not of a profile, or reports it.
 func (r *Reader) bad(b []byte) {
 	if r.foreign == nil {
-		r.complain("none", "is none of a profile, and left out: %q", b[:min(len(b), 60)])
+		r.complain("none", "is not a line of a profile and is left out: %q", b[:min(len(b), 60)])
 		return
 	}
 	r.pass()
 }
 
-// pass passes on the current line, once, if foreign takes such lines. What is left of the line may
-// count nevertheless.
+// pass passes the current line to foreign, once, if foreign is set. Readable costs in it are
+// counted nevertheless.
 func (r *Reader) pass() {
 	if r.foreign == nil || r.passed {
 		return
 	}
 	r.passed = true
-	if r.told["passed"] < tellable("passed") {
-		r.complain("passed", "is not a line of a profile, and printed as it is: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+	if r.complaints["passed"] < maxComplaints("passed") {
+		r.complain("passed", "is not a line of a profile and is printed unchanged: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
 	} else {
-		r.told["passed"]++
+		r.complaints["passed"]++
 	}
 	if err := r.foreign(r.raw); r.err == nil {
 		r.err = err
 	}
 }
 
-// spec reads a line that says where the next costs are, or what comes next.
+// spec reads a line that names the place of the following costs, a callee, or the target of a jump.
 func (r *Reader) spec(line, key, value []byte) error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {
@@ -304,23 +308,22 @@ func (r *Reader) spec(line, key, value []byte) error {
 		r.jumpFile = r.name(&r.files, value)
 	case "jfn":
 		r.jumpFn = r.name(&r.fns, value)
-	case "frfn", "rec", "bb", "ln": // of old versions
+	case "frfn", "rec", "bb", "ln": // of old versions of the format
 	default:
 		r.bad(line)
 	}
 	return nil
 }
 
-// begin is called for lines that say where: what is expected is no longer.
+// begin is called for lines that name a place: the cost of a call can no longer follow.
 func (r *Reader) begin() {
 	if r.next == aCall {
-		r.complain("call", "comes where the place and the cost of a call should be")
+		r.complain("call", "is not the expected line with the place and the cost of a call")
 	}
 	r.next = aCost
 }
 
-// name returns the name that a position names: NAME, (NUMBER) NAME, or (NUMBER)
-// of one that was given before.
+// name returns the Name that a line gives: NAME, (NUMBER) NAME, or (NUMBER) of an earlier name.
 func (r *Reader) name(t *table, b []byte) Name {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
@@ -342,7 +345,7 @@ func (r *Reader) name(t *table, b []byte) Name {
 	if len(rest) == 0 {
 		name := t.get(id)
 		if name == 0 {
-			r.complain("undefined", "names (%d), which is not given a name before", id)
+			r.complain("undefined", "uses (%d) before that number has a name", id)
 			name = r.text(b[:i+1])
 			t.set(id, name)
 		}
@@ -350,7 +353,7 @@ func (r *Reader) name(t *table, b []byte) Name {
 	}
 	name := r.text(rest)
 	if !t.set(id, name) {
-		r.complain("names", "gives another number a name; there are too many")
+		r.complain("names", "gives a name to a number, but too many numbers have names")
 	}
 	return name
 }
@@ -358,13 +361,13 @@ func (r *Reader) name(t *table, b []byte) Name {
 // text returns the Name of b.
 func (r *Reader) text(b []byte) Name {
 	if len(b) > maxName {
-		r.complain("names", "has a name of %d bytes; %d are kept", len(b), maxName)
+		r.complain("names", "has a name of %d bytes; only %d are kept", len(b), maxName)
 		b = b[:maxName]
 	}
 	full := r.names.full
-	n := r.names.of(b)
+	n := r.names.intern(b)
 	if r.names.full && !full {
-		r.complain("names", "has a name too many; names that come now are %s", unknown)
+		r.complain("names", "exceeds the memory for names; new names are replaced by %s", unknown)
 	}
 	return n
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// records reads a profile in blocks of so many bytes and prints its records, a
-// line each, with what the Reader complains of between them.
+// records reads a profile in blocks of the given size. It returns the records and diagnostics, one
+// in each line.
 func records(profile []byte, block int) string {
 	var b strings.Builder
 	var r *Reader
@@ -74,7 +74,7 @@ func records(profile []byte, block int) string {
 	return b.String()
 }
 
-// The scripts in testdata/records hold a profile and its records.
+// Each script in testdata/records holds a profile and its records.
 func TestProfilesAreReadWhole(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
 	if err != nil || len(names) < 15 {
@@ -87,7 +87,7 @@ func TestProfilesAreReadWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			profile, want := a.Files[0].Data, string(a.Files[1].Data)
-			if a.Files[0].Name == "cut" { // its last line has no end
+			if a.Files[0].Name == "cut" { // the last line has no line end
 				profile = profile[:len(profile)-1]
 			}
 			for _, block := range []int{1, 7, len(profile)} {

@@ -1,47 +1,47 @@
 package callgrind
 
-// A Kind is what a record says.
+// A Kind is the kind of a Record.
 type Kind uint8
 
 // The kinds of records.
 const (
 	Document Kind = iota // a profile begins, with tables of names of its own
-	Part                 // a part begins: a thread, or a time
-	Header               // a line of the header, or the sums at the end: Key, Value
+	Part                 // a part begins: the costs of one thread, or of one period
+	Header               // a line of the header, or the sums at the end, in Key and Value
 	Cost                 // the cost of a place
-	Call                 // the cost of what was called from a place
-	Jump                 // a place jumped to another
+	Call                 // calls from a place, and their inclusive cost
+	Jump                 // jumps from a place to another
 )
 
-// A Place is where code is.
+// A Place identifies code by its names and its position.
 type Place struct {
-	Object   Name // ob: the file of the code
+	Object   Name // ob: the object file
 	File     Name // fl: the source file of the function
-	Function Name // fn
-	Source   Name // fi, fe: the source file of the line, where code is inlined
+	Function Name // fn: the name of the function
+	Source   Name // fi, fe: the source file of the line, if it differs because of inlined code
 	Position
 }
 
-// A Position is a place in a function.
+// A Position is a position in a function.
 type Position struct {
-	Addr uint64 // as linked in the object's file
-	Line uint64 // 1-based; 0: not known
+	Addr uint64 // address in the object file, as linked
+	Line uint64 // from 1; 0 if unknown
 }
 
-// A Record is what a line of a profile says, or two of them. It is valid during
-// the call that hands it over.
+// A Record is the content of one or two lines of a profile. It and its slices are valid only during
+// the call of handle.
 type Record struct {
 	Kind Kind
-	Line int // its number in the input, 1-based
+	Line int // number of the line in the input, from 1
 
 	Place
-	Costs []int64 // one for each of Reader.Events; of a Call, of all that it called
+	Costs []int64 // by index in Reader.Events; inclusive costs for a Call
 
-	// Of calls and jumps.
+	// These are set for calls and jumps.
 	To          Place
-	Count       int64 // how often it was called, or jumped to
-	Executed    int64 // how often a conditional jump was decided
+	Count       int64 // number of calls, or of jumps that were followed
+	Executed    int64 // how often a conditional jump was executed, followed or not
 	Conditional bool
 
-	Key, Value []byte // of a Header
+	Key, Value []byte // set for a Header
 }

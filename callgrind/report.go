@@ -8,27 +8,28 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// NewReport returns a writer that sums the profile written to it, and prints the
-// report of it to w as Options.Output says, its locations answered by the symbolizer of o. A table
-// and the functions of JSON are printed by Close, a profile part by part.
+// NewReport returns a writer that sums the profile written to it and prints a report to w, in the
+// form that Options.Output selects. The symbolizer of o resolves its locations. Close prints a
+// table, and the functions of JSON; a profile is printed part by part. One goroutine at a time may
+// use it.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o}
-	r.Reader = newReader(r.record, o.Report, o.Budget)
+	r.Reader = newReader(r.addRecord, o.Report, o.Budget)
 	r.m = newModel(r.Reader)
 	r.s = newSymbols(r.Reader, &o)
 	r.out = printer{w: w, members: o.Members}
 	if o.Foreign != nil && o.Output == Table {
-		r.Reader.foreign = r.foreign
+		r.Reader.foreign = r.passForeign
 	}
 	switch o.Output {
 	case Profile:
-		r.m.jumpy = true
+		r.m.keepJumps = true
 		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int)}
 	}
 	return r
 }
 
-// A Report sums a profile.
+// A Report sums a profile and prints its report. See [NewReport].
 type Report struct {
 	*Reader
 	o     *Options
@@ -37,49 +38,51 @@ type Report struct {
 	out   printer
 	again *rewriter
 
-	object   Name // of the last line
-	openLine bool // the last line that Foreign was given has no end
+	object   Name // object of the last line
+	openLine bool // the last line passed to Foreign has no line end
 	missing  report.Missing
 	failed   error
 }
 
-// record adds a record.
-func (r *Report) record(rec *Record) error {
+// addRecord adds a record to the report.
+func (r *Report) addRecord(rec *Record) error {
 	if rec.Kind <= Part && r.m.sums.begun {
 		r.endPart()
 	}
 	if r.again != nil {
-		r.again.record(rec)
+		r.again.keepHeader(rec)
 	}
-	if rec.Kind == Cost && rec.Object != r.object { // files are looked for while the rest is read
+	// the search for its debug file runs while the rest is read
+	if rec.Kind == Cost && rec.Object != r.object {
 		r.object = rec.Object
-		r.s.objects.of(rec.Object)
+		r.s.objects.file(rec.Object)
 	}
-	if err := r.m.take(rec); err != nil {
+	if err := r.m.addRecord(rec); err != nil {
 		return err
 	}
 	return r.out.err
 }
 
-// endPart ends a part.
+// endPart ends a part, and prints it if the output is printed part by part.
 func (r *Report) endPart() {
 	r.m.endPart()
 	if r.again != nil {
-		r.again.part(r.m.sums.said, r.m.sums.added)
+		r.again.part(r.m.sums.endedSummary, r.m.sums.endedTotals)
 	} else if r.o.Output == JSON {
 		r.jsonPart()
 	}
 	r.m.head.thread, r.m.head.trigger = "", ""
 }
 
-// foreign gives Foreign a line, or a part of one.
-func (r *Report) foreign(line []byte) error {
+// passForeign writes a line, or a part of one, to Foreign.
+func (r *Report) passForeign(line []byte) error {
 	r.openLine = len(line) == 0 || line[len(line)-1] != '\n'
 	_, err := r.o.Foreign.Write(line)
 	return err
 }
 
-// endForeign ends the lines that are not of the profile. The table begins on a line of its own.
+// endForeign ends the lines that are not of the profile, so that the table begins at the start of a
+// line.
 func (r *Report) endForeign() error {
 	if r.Reader.foreign == nil {
 		return nil
@@ -92,7 +95,8 @@ func (r *Report) endForeign() error {
 	return r.o.Foreign.Close()
 }
 
-// Close prints the report. It does not close the writer.
+// Close prints the report. It does not close the writer. It returns the first error of reading, of
+// the writer, or of the options of a table ([EventError]).
 func (r *Report) Close() error {
 	defer r.share.Release()
 	err := r.Reader.Close()
@@ -104,11 +108,11 @@ func (r *Report) Close() error {
 	}
 	switch {
 	case r.Reader.number == 0:
-		r.o.Report("it is no profile: it is empty (with --separate-threads=yes, Callgrind writes one a thread, FILE-01 and so on)")
+		r.o.Report("not a profile: the file is empty (with --separate-threads=yes, Callgrind writes one file for each thread: FILE-01 and so on)")
 	case len(r.Events()) == 0:
-		r.o.Report("it is no profile: it has no events: line, and no costs")
+		r.o.Report("not a profile: it has neither an events: line nor costs")
 	case r.again == nil:
-		r.m.widen(len(r.Events())) // the last ones may have been named without costs
+		r.m.widen(len(r.Events())) // the last events may have no costs
 		v := resolve(r.m, r.s)
 		g := newGraph(v, r.m.sums.total)
 		if r.o.Output == JSON {
@@ -116,13 +120,13 @@ func (r *Report) Close() error {
 		} else {
 			r.table(g)
 		}
-		r.note(v.needed)
+		r.countMissing(v.needed)
 	default:
-		r.note(r.again.unresolved)
+		r.countMissing(r.again.unresolved)
 	}
 	r.out.flush()
 	unresolved := r.missing.List()
-	r.s.objects.tell(r.o, unresolved)
+	r.s.objects.report(r.o, unresolved)
 	if r.o.Unresolved != nil {
 		r.o.Unresolved(unresolved)
 	}
@@ -135,8 +139,8 @@ func (r *Report) Close() error {
 	return err
 }
 
-// note keeps what stayed without a name.
-func (r *Report) note(needed map[Name]int) {
+// countMissing counts the functions that have no name.
+func (r *Report) countMissing(needed map[Name]int) {
 	for _, n := range slices.Sorted(maps.Keys(needed)) {
 		if f := r.s.objects.byName[n]; f != nil && needed[n] > 0 {
 			r.missing.Add(f.Unresolved(int64(needed[n]), f.failed))
@@ -144,18 +148,18 @@ func (r *Report) note(needed map[Name]int) {
 	}
 }
 
-// A printer collects what is printed, until there is enough to be written.
+// A printer buffers output and writes it in large pieces.
 type printer struct {
 	w       io.Writer
-	members []byte // of each object of JSON
+	members []byte // members that each JSON object gets
 	b       []byte
 	err     error
 }
 
-// sendSize is how many bytes are collected.
+// sendSize is how many bytes a printer collects before it writes them.
 const sendSize = 256 << 10
 
-// send writes what was collected, if that is enough.
+// send writes the buffer if it is large enough.
 func (p *printer) send() {
 	if len(p.b) >= sendSize {
 		p.flush()

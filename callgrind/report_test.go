@@ -21,11 +21,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// program is the ELF file of the scripts' /lib/prog.so, with its source beside
-// it. It has outer at 0x1370, and local at 0x13b0.
+// program is the ELF file of the scripts' /lib/prog.so. Its source is in the same folder. The
+// function outer is at 0x1370, and local at 0x13b0.
 const program = "../symbolize/testdata/arch/x86_64.elf"
 
-// testOptions are those of the scripts: they know program.
+// testOptions returns the options of the scripts, whose symbolizer finds program.
 func testOptions(t testing.TB) Options {
 	t.Helper()
 	path, err := filepath.Abs(filepath.FromSlash(program))
@@ -44,13 +44,13 @@ func testOptions(t testing.TB) Options {
 	}
 }
 
-// printed returns what becomes of a profile that is written in blocks of this
-// size, and what is said of it.
+// printed writes a profile in blocks of the given size. It returns the output, followed by the
+// diagnostics.
 func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	var said strings.Builder
-	o.Diagnose = func(s string) { said.WriteString("! " + s + "\n") }
+	var diagnostics strings.Builder
+	o.Diagnose = func(s string) { diagnostics.WriteString("! " + s + "\n") }
 	write := func(w interface {
 		Write([]byte) (int, error)
 		Close() error
@@ -63,7 +63,7 @@ func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) 
 			p = p[n:]
 		}
 		if err := w.Close(); err != nil {
-			said.WriteString("error: " + err.Error() + "\n")
+			diagnostics.WriteString("error: " + err.Error() + "\n")
 		}
 	}
 	if asMarkup {
@@ -77,11 +77,11 @@ func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(out.String()+said.String(), filepath.ToSlash(dir), "ROOT")
+	return strings.ReplaceAll(out.String()+diagnostics.String(), filepath.ToSlash(dir), "ROOT")
 }
 
-// A script in testdata/reports has a profile, and what becomes of it: files
-// whose names are outputs and flags of the command.
+// Each script in testdata/reports has a profile and its outputs. The name of an output is the
+// command's flags.
 func TestReports(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "reports", "*.txtar"))
 	if err != nil || len(names) < 5 {
@@ -105,7 +105,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// scripted returns what becomes of a profile by a line of words.
+// scripted returns the output of a profile for the flags in words.
 func scripted(t *testing.T, profile []byte, words string, block int) string {
 	t.Helper()
 	o := testOptions(t)
@@ -160,7 +160,7 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 	return strings.ReplaceAll(out, "\x1b", "^")
 }
 
-// checkSchema holds lines of JSON against the published schema.
+// checkSchema checks lines of JSON against the published schema.
 func checkSchema(t testing.TB, out string) {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
@@ -181,11 +181,11 @@ func checkSchema(t testing.TB, out string) {
 	}
 }
 
-// Whatever calls whatever, no function costs more than all do, and what is in no
-// cycle costs what its calls say.
+// For any graph of calls, no function costs more than the total, and a function outside of all
+// cycles has the cost that its calls give.
 func TestNoFunctionCostsMoreThanAll(t *testing.T) {
-	// main calls a, which calls itself and b, which calls a: the costs of calls
-	// within the cycle are in those of others, again and again.
+	// main calls a, which calls itself and b; b calls a. The costs of calls within the cycle are
+	// contained in those of other calls, many times.
 	profile := "events: Ir\nfn=main\n1 10\ncfn=a\ncalls=1 1\n2 90\nfn=a\n1 20\ncfn=a\ncalls=5 1\n2 300\ncfn=b\ncalls=5 1\n3 400\ncfn=leaf\ncalls=1 1\n4 7\n" +
 		"fn=b\n1 30\ncfn=a\ncalls=4 1\n2 350\ncfn=leaf\ncalls=1 1\n3 3\nfn=leaf\n1 10\nfn=self\n1 30\ncfn=self\ncalls=100 1\n2 5000\n"
 	o := testOptions(t)
@@ -209,7 +209,7 @@ func TestNoFunctionCostsMoreThanAll(t *testing.T) {
 	}
 }
 
-// byPath finds files without an ID.
+// byPath is a finder of files without a build ID.
 type byPath struct{}
 
 func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -219,10 +219,12 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 	return buildid.OpenRegular(q.Name, "test")
 }
 
-// What calls main has one name in Callgrind's profiles, in parts without such a
-// function too, unless they show that it was told to keep the names.
+// All callers of main have one name in Callgrind's profiles, even in parts without such a function.
+// If the profile has one of their own names, --show-below-main=yes was given, and they keep their
+// names.
 func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
-	path, err := filepath.Abs(filepath.FromSlash("../internal/dwarf/testdata/tiny/gcc2.elf")) // it has no ID
+	// a file without a build ID
+	path, err := filepath.Abs(filepath.FromSlash("../internal/dwarf/testdata/tiny/gcc2.elf"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,8 +246,8 @@ func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	}
 }
 
-// Functions of stripped programs have their lines where they are called, also
-// where the places have neither lines nor addresses.
+// Functions of stripped programs have the line of their entry if they are called, even if the
+// places have neither lines nor addresses.
 func TestCallsOfLinelessProfilesHaveTheLineOfTheFunction(t *testing.T) {
 	o := testOptions(t)
 	o.Output = Profile

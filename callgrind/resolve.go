@@ -8,55 +8,56 @@ import (
 	"strings"
 )
 
-// A node is a function of a report: all code of one name in an object.
+// A node is a function of a report: all code of one name and source file in an object.
 type node struct {
 	object, file, fn Name
-	link             Name // as the linker knows it, where that was looked up
+	link             Name // the linker's name, if it was looked up
 	line             uint32
-	addr             uint64 // of its entry; 0: not known
+	addr             uint64 // of its entry; 0 if unknown
 
-	unknown bool // it is an address still
-	merged  bool // it is known only by code that others jumped into
+	unknown bool // its name is still an address
+	merged  bool // it is known only from code that other functions jumped into
 }
 
-// nodeKey tells nodes apart.
+// nodeKey identifies a node.
 type nodeKey struct{ object, file, fn Name }
 
-// A resolution says of what functions and lines the places of a model are.
+// A resolution maps the functions and places of a model to nodes and lines.
 type resolution struct {
-	m   *model
-	s   *symbols
-	all []node
-	by  map[nodeKey]uint32
+	m     *model
+	s     *symbols
+	all   []node
+	index map[nodeKey]uint32
 
-	ofFunction []uint32 // the node of each function of the profile
-	ofPlace    []uint32 // of each place; it is the function's as a rule
-	file       []Name   // of each place
+	ofFunction []uint32 // by function of the profile: its node
+	ofPlace    []uint32 // by place: its node, usually that of the function
+	file       []Name   // by place
 	line       []uint32
 
-	needy   []bool // functions of which the profile does not say all
+	// by function: its name or file is missing in the profile, and the object file may have it
+	needy   []bool
 	needed  map[Name]int
-	callers map[uint32][]uint32 // of functions of the profile
-	homes   []uint32            // of each function, 1 + the physical one that it is; 0: not known
+	callers map[uint32][]uint32 // by function of the profile
+	homes   []uint32            // by function of the profile: 1 + the index of its physical function; 0 if unknown
 	pairs   map[uint64]uint64
 
 	implied []impliedCall
-	order   []uint32 // places, by object and address
+	order   []uint32 // places to look up, sorted by object and address
 }
 
-// resolve asks what the functions and places of m are.
+// resolve looks up the functions and places of m.
 func resolve(m *model, s *symbols) *resolution {
-	v := &resolution{m: m, s: s, all: make([]node, 1), by: make(map[nodeKey]uint32), needed: make(map[Name]int)}
+	v := &resolution{m: m, s: s, all: make([]node, 1), index: make(map[nodeKey]uint32), needed: make(map[Name]int)}
 	v.all[0] = node{fn: m.r.text([]byte("(other functions)"))}
 	s.style(m)
-	v.want()
+	v.findNeedy()
 	v.places()
 	v.unite()
 	v.imply()
 	if s.o.Output == Profile {
 		v.asValgrind()
 	}
-	for i, n := range v.ofPlace { // what has no line is at least in the function's file
+	for i, n := range v.ofPlace { // a place without a line gets at least the function's file
 		if v.line[i] == 0 && v.all[n].link != 0 && v.isUnknown(v.file[i]) {
 			v.file[i] = v.all[n].file
 		}
@@ -64,14 +65,14 @@ func resolve(m *model, s *symbols) *resolution {
 	return v
 }
 
-// of returns the node of a function.
-func (v *resolution) of(n node) uint32 {
+// nodeFor returns the index of the node with the names of n, and adds n if there is none.
+func (v *resolution) nodeFor(n node) uint32 {
 	k := nodeKey{n.object, n.file, n.fn}
-	i, ok := v.by[k]
+	i, ok := v.index[k]
 	if !ok {
 		i = uint32(len(v.all))
 		v.all = append(v.all, n)
-		v.by[k] = i
+		v.index[k] = i
 		return i
 	}
 	have := &v.all[i]
@@ -88,13 +89,13 @@ func (v *resolution) of(n node) uint32 {
 	return i
 }
 
-// isUnknown reports whether a profile does not know a file's name.
+// isUnknown reports whether the profile has no name for a file.
 func (v *resolution) isUnknown(file Name) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// want finds the functions of which the profile does not say all.
-func (v *resolution) want() {
+// findNeedy finds the functions whose name or file is missing in the profile.
+func (v *resolution) findNeedy() {
 	m := v.m
 	v.needy = make([]bool, len(m.functions))
 	for i, f := range m.functions {
@@ -105,7 +106,7 @@ func (v *resolution) want() {
 		if !hex && !v.isUnknown(f.file) {
 			continue
 		}
-		file := v.s.objects.of(f.object)
+		file := v.s.objects.file(f.object)
 		if hex && file != nil {
 			v.needed[f.object]++
 		}
@@ -113,13 +114,13 @@ func (v *resolution) want() {
 	}
 }
 
-// places asks what is at each place, and makes the nodes.
+// places looks up each place, and makes the nodes.
 func (v *resolution) places() {
 	m, keys := v.m, v.m.costs.keys
 	v.ofFunction = make([]uint32, len(m.functions))
 	v.ofPlace = make([]uint32, len(keys))
 	v.file, v.line = make([]Name, len(keys)), make([]uint32, len(keys))
-	codes := make([]uint32, len(keys)) // the physical function of each place
+	codes := make([]uint32, len(keys)) // by place: 1 + the index of its physical function
 	for i := range keys {
 		v.file[i], v.line[i] = Name(keys[i].to), keys[i].line
 		if v.needy[keys[i].from] && keys[i].addr != 0 {
@@ -130,10 +131,10 @@ func (v *resolution) places() {
 		x, y := &keys[a], &keys[b]
 		return cmp.Or(cmp.Compare(m.functions[x.from].object, m.functions[y.from].object), cmp.Compare(x.addr, y.addr), cmp.Compare(a, b))
 	})
-	pairs := make(map[uint64]uint64) // functions, and the physical ones in them: the first address
+	pairs := make(map[uint64]uint64) // by function and physical function: the first address
 	for _, i := range v.order {
 		k := &keys[i]
-		c := v.s.at(location{m.functions[k.from].object, k.addr})
+		c := v.s.codeAt(location{m.functions[k.from].object, k.addr})
 		if c.file != 0 {
 			v.file[i], v.line[i] = c.file, c.line
 		}
@@ -158,9 +159,9 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns of each function of the profile which physical one it is.
-// In pairs it puts the nodes of the others, which it jumped into, in place of
-// their addresses.
+// findHomes returns the physical function of each function of the profile. The other physical
+// functions in pairs are those into which the function jumped: findHomes replaces their addresses
+// by their nodes.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -169,14 +170,14 @@ func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 			continue
 		}
 		if addr, _, ok := entry(m.r.Text(f.name)); ok {
-			homes[i] = v.s.at(location{f.object, addr}).fn
+			homes[i] = v.s.codeAt(location{f.object, addr}).fn
 		}
 	}
 	targets := make(map[uint32]uint32)
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		if v.needy[k.to] && homes[k.to] == 0 && k.addr != 0 && targets[k.to] == 0 {
-			targets[k.to] = v.s.at(location{m.functions[k.to].object, k.addr}).fn
+			targets[k.to] = v.s.codeAt(location{m.functions[k.to].object, k.addr}).fn
 		}
 	}
 	count, only := make(map[uint32]int), make(map[uint32]uint32)
@@ -201,15 +202,15 @@ func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 		if from, c := uint32(pair>>32), uint32(pair); homes[from] != c {
 			p := &v.s.physical[c-1]
 			addr := pairs[pair]
-			line := v.s.at(location{p.object, addr}).caller
-			pairs[pair] = uint64(v.of(node{object: p.object, file: v.known(p.file), fn: p.shown, link: p.link, line: line, addr: addr, merged: true}))
+			line := v.s.codeAt(location{p.object, addr}).caller
+			pairs[pair] = uint64(v.nodeFor(node{object: p.object, file: v.orUnknown(p.file), fn: p.shown, link: p.link, line: line, addr: addr, merged: true}))
 		}
 	}
 	return homes
 }
 
-// known returns the name of a file, or that of one that is not known.
-func (v *resolution) known(file Name) Name {
+// orUnknown returns file, or the Name of "???" if file is 0.
+func (v *resolution) orUnknown(file Name) Name {
 	if file == 0 {
 		return v.m.r.text([]byte(unknown))
 	}
@@ -219,7 +220,7 @@ func (v *resolution) known(file Name) Name {
 // functions makes the nodes of the profile's functions.
 func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	m := v.m
-	entries := make([]Position, len(m.functions)) // where they are called
+	entries := make([]Position, len(m.functions)) // by function: the position at which it is called
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		e := &entries[k.to]
@@ -233,7 +234,7 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	for i := range m.costs.keys {
 		k := &m.costs.keys[i]
 		if e := &entries[k.from]; e.Line == 0 && k.line != 0 && Name(k.to) == m.functions[k.from].file {
-			e.Line = uint64(k.line) // the first is as good as any
+			e.Line = uint64(k.line) // the line of any place will do
 		}
 	}
 	for i, f := range m.functions {
@@ -255,38 +256,38 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 				v.needed[f.object]--
 			}
 			if v.isUnknown(f.file) {
-				n.file = v.known(p.file)
+				n.file = v.orUnknown(p.file)
 			}
 			if n.addr == 0 {
 				n.addr = pairs[uint64(i)<<32|uint64(home)]
 			}
-			if line := v.s.at(location{f.object, n.addr}).caller; line != 0 {
+			if line := v.s.codeAt(location{f.object, n.addr}).caller; line != 0 {
 				n.line = line
 			}
 		}
 		if base, rest, ok := strings.Cut(name, "'"); ok && n.fn == f.name && strings.Contains(rest, "0x") {
 			n.fn = m.r.text([]byte(base + v.levels(uint32(i), "'"+rest)))
 		}
-		v.ofFunction[i] = v.of(n)
+		v.ofFunction[i] = v.nodeFor(n)
 	}
 }
 
-// asValgrind gives functions the source file and the line that Valgrind gives
-// them: those of the first instruction, which may be inlined from another.
+// asValgrind gives each function the source file and the line that Valgrind shows: those of its
+// first instruction, which may be of an inlined function.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
-			if c := v.s.at(location{n.object, n.addr}); c.file != 0 {
+			if c := v.s.codeAt(location{n.object, n.addr}); c.file != 0 {
 				n.file, n.line = c.file, c.line
 			}
 		}
 	}
 }
 
-// levels returns what stands behind the address of a function, its level of
-// recursion or its callers, with the names of those that are addresses, too.
+// levels returns the suffix of a function's name, its level of recursion or its callers. Callers
+// that are addresses are replaced by their names.
 func (v *resolution) levels(fn uint32, rest string) string {
-	if strings.HasPrefix(rest, " [") { // the section of what has a name now
+	if strings.HasPrefix(rest, " [") { // drop the section: the function has a name now
 		if i := strings.IndexByte(rest, '\''); i >= 0 {
 			return v.levels(fn, rest[i:])
 		}
@@ -302,7 +303,7 @@ func (v *resolution) levels(fn uint32, rest string) string {
 		if _, err := strconv.ParseUint(parts[i], 10, 64); err == nil {
 			continue // a level of recursion
 		}
-		var next []uint32 // the callers of that name
+		var next []uint32 // the callers with the name parts[i]
 		for j := 0; j < len(at); j++ {
 			for _, c := range v.callers[at[j]] {
 				switch v.base(c) {
@@ -310,7 +311,7 @@ func (v *resolution) levels(fn uint32, rest string) string {
 					if len(next) < maxCallers && !slices.Contains(next, c) {
 						next = append(next, c)
 					}
-				case v.base(at[j]): // it calls itself: who called it first is behind that
+				case v.base(at[j]): // a recursive call: follow it to the first caller
 					if len(at) < maxCallers && !slices.Contains(at, c) {
 						at = append(at, c)
 					}
@@ -321,7 +322,7 @@ func (v *resolution) levels(fn uint32, rest string) string {
 			break
 		}
 		if addr, _, ok := entry(parts[i]); ok {
-			if c := v.s.at(location{v.m.functions[at[0]].object, addr}); c.fn != 0 {
+			if c := v.s.codeAt(location{v.m.functions[at[0]].object, addr}); c.fn != 0 {
 				parts[i] = v.m.r.Text(v.s.physical[c.fn-1].shown)
 			}
 		}
@@ -329,14 +330,13 @@ func (v *resolution) levels(fn uint32, rest string) string {
 	return strings.Join(parts, "'")
 }
 
-// base returns the name of a function without what stands behind it.
+// base returns the name of a function without its suffix.
 func (v *resolution) base(fn uint32) string {
 	name, _, _ := strings.Cut(v.m.r.Text(v.m.functions[fn].name), "'")
 	return name
 }
 
-// maxCallers is how many functions of one name are followed to find out which
-// one a caller is.
+// maxCallers bounds the functions of one name that levels follows to find a caller.
 const maxCallers = 16
 
 // findCallers finds the functions that call each function.
@@ -355,16 +355,16 @@ func (v *resolution) findCallers() {
 	}
 }
 
-// An impliedCall is that the code of one function is in another of the profile:
-// it was jumped into, which is a call where Callgrind knows the functions.
+// An impliedCall is code of one function inside another of the profile, which jumped into it. If
+// Callgrind knows both functions, it writes such a jump as a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64
-	costs    []int64 // of the code, and of what it called
-	addr     uint64  // where it begins
+	costs    []int64 // of the code and its calls
+	addr     uint64  // where the code begins
 }
 
-// imply finds the calls that the profile does not have.
+// imply finds the calls that are missing in the profile.
 func (v *resolution) imply() {
 	m := v.m
 	index := make(map[[2]uint32]int)
@@ -385,35 +385,35 @@ func (v *resolution) imply() {
 			continue
 		}
 		c := of(fn, at)
-		add(c.costs, m.costs.of(int(i)))
+		addCosts(c.costs, m.costs.countsOf(int(i)))
 		if c.addr == 0 || c.addr == k.addr {
 			c.addr = k.addr
-			if counts { // it was entered as often as its first instruction ran
-				c.count = plus(c.count, m.costs.of(int(i))[0])
+			if counts { // the count of its first instruction is the number of calls
+				c.count = plus(c.count, m.costs.countsOf(int(i))[0])
 			}
 		}
 	}
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		if at, fn := v.ofPlace[k.from], v.ofFunction[m.costs.keys[k.from].from]; at != fn {
-			add(of(fn, at).costs, m.calls.of(i)[1:])
+			addCosts(of(fn, at).costs, m.calls.countsOf(i)[1:])
 		}
 	}
 }
 
-// unite puts functions together that were called, but cost nothing, with those
-// of their name that did: some producers do not say in which object or file a
-// function is that is called.
+// unite merges functions that were called but have no cost with those of the same name that have.
+// Some producers do not write the object or the file of a called function.
 func (v *resolution) unite() {
 	costs := make([]bool, len(v.all))
 	for _, at := range v.ofPlace {
 		costs[at] = true
 	}
-	for _, at := range v.ofFunction { // what has code in others is there, too
+	for _, at := range v.ofFunction { // a function with code inside others exists, too
 		costs[at] = costs[at] || v.all[at].merged
 	}
 	type place struct{ where, fn Name }
-	inObject, inFile := make(map[place]uint32), make(map[place]uint32) // 0: several
+	// 0 if several functions have the name
+	inObject, inFile := make(map[place]uint32), make(map[place]uint32)
 	note := func(m map[place]uint32, p place, n uint32) {
 		if _, ok := m[p]; ok {
 			n = 0

@@ -9,45 +9,45 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A rewriter prints parts of a profile again, with names.
+// A rewriter prints the parts of a profile again, with names.
 type rewriter struct {
 	*printer
 	m *model
 	s *symbols
 
-	lines   []headerLine // of the part's header
-	written [3]map[Name]int
-	last    Position
-	object  Name // at which what is printed is
-	file    Name
-	begun   bool
-	anew    bool // a document begins, and no line of its header says so
+	lines    []headerLine // of the header of the current part
+	written  [3]map[Name]int
+	last     Position
+	object   Name // of the last printed position
+	file     Name
+	begun    bool
+	unmarked bool // a document begins without a line that marks it
 
 	unresolved map[Name]int
 }
 
-// A headerLine is one as it was.
+// A headerLine is a line of a header, unchanged.
 type headerLine struct{ key, value string }
 
-// The tables of names.
+// The tables of names of the output.
 const (
 	obTable = iota
 	flTable
 	fnTable
 )
 
-// record keeps a line of a header, but for those that are made anew. Another
-// document has names of its own.
-func (w *rewriter) record(rec *Record) {
+// keepHeader keeps a line of a header, unless the rewriter prints that line itself. A new document
+// restarts the tables of names.
+func (w *rewriter) keepHeader(rec *Record) {
 	switch {
 	case rec.Kind == Document:
-		w.written, w.object, w.anew = [3]map[Name]int{}, 0, true
+		w.written, w.object, w.unmarked = [3]map[Name]int{}, 0, true
 	case rec.Kind != Header || len(w.lines) == maxHeader:
 	default:
 		switch key := string(rec.Key); key {
 		case "positions", "events", "summary", "totals":
 		case "version", "creator":
-			w.anew = false
+			w.unmarked = false
 			fallthrough
 		default:
 			w.lines = append(w.lines, headerLine{key, string(rec.Value)})
@@ -55,7 +55,7 @@ func (w *rewriter) record(rec *Record) {
 	}
 }
 
-// part prints the part that has ended, and forgets it.
+// part prints the part that has ended, and removes its sums.
 func (w *rewriter) part(summary, totals []int64) {
 	v := resolve(w.m, w.s)
 	for n, count := range v.needed {
@@ -83,9 +83,9 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	} else {
 		w.b = append(w.b, '\n')
 	}
-	if w.anew {
+	if w.unmarked {
 		w.b = append(w.b, "version: 1\n"...)
-		w.anew = false
+		w.unmarked = false
 	}
 	for _, l := range w.lines {
 		w.b = append(escape.AppendText(append(append(w.b, l.key...), ": "...), l.value, "\t"), '\n')
@@ -140,7 +140,7 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 			w.file = v.file[i]
 		}
 		pos := Position{k.addr, uint64(v.line[i])}
-		if costs := m.costs.of(int(i)); !isZero(costs) || len(calls[i])+len(jumps[i]) == 0 {
+		if costs := m.costs.countsOf(int(i)); !isZero(costs) || len(calls[i])+len(jumps[i]) == 0 {
 			w.cost(pos, costs, addresses)
 		}
 		for _, c := range calls[i] {
@@ -150,13 +150,13 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 			switch {
 			case !v.needy[k.to]:
 			case k.addr != 0:
-				if code := v.s.at(location{m.functions[k.to].object, k.addr}); code.line != 0 {
+				if code := v.s.codeAt(location{m.functions[k.to].object, k.addr}); code.line != 0 {
 					to.Line = uint64(code.line)
 				}
 			case to.Line == 0:
 				to.Line = uint64(callee.line)
 			}
-			counts := m.calls.of(int(c))
+			counts := m.calls.countsOf(int(c))
 			w.call(callee, counts[0], to, pos, counts[1:], addresses)
 		}
 		for _, j := range jumps[i] {
@@ -164,19 +164,21 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 		}
 		w.send()
 	}
-	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions all of whose code is others'
+	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions with no code of their own
 		begin(n)
 	}
 }
 
-// inOrder returns the places as they are printed: by function, those in its own
-// file first, and by address.
+// inOrder returns the places in the order of the output: by function, those in its own source file
+// first, then by address.
 func (v *resolution) inOrder() []uint32 {
 	places := make([]uint32, len(v.m.costs.keys))
 	for i := range places {
 		places[i] = uint32(i)
 	}
-	order := make([]uint32, len(v.all)) // of functions: as they come last in the profile, since of several in one file callgrind_annotate shows the last one's object
+	// By node: the last place of the function in the profile. If several functions share a file,
+	// callgrind_annotate shows the object of the last one, so the order is kept.
+	order := make([]uint32, len(v.all))
 	for i, n := range v.ofPlace {
 		order[n] = uint32(i)
 	}
@@ -184,7 +186,8 @@ func (v *resolution) inOrder() []uint32 {
 		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
 			return cmp.Compare(order[x], order[y])
 		}
-		if x, y := v.file[a] == v.all[v.ofPlace[a]].file, v.file[b] == v.all[v.ofPlace[b]].file; x != y { // its own file first
+		// the function's own file first
+		if x, y := v.file[a] == v.all[v.ofPlace[a]].file, v.file[b] == v.all[v.ofPlace[b]].file; x != y {
 			if x {
 				return -1
 			}
@@ -195,7 +198,7 @@ func (v *resolution) inOrder() []uint32 {
 	return places
 }
 
-// byPlace returns the keys that come from each place.
+// byPlace returns the indexes of the keys in s that come from each place.
 func byPlace(s *sums, places int) [][]uint32 {
 	all := make([][]uint32, places)
 	for i := range s.keys {
@@ -205,7 +208,7 @@ func byPlace(s *sums, places int) [][]uint32 {
 	return all
 }
 
-// begin begins a function.
+// begin prints the lines that begin a function.
 func (w *rewriter) begin(n *node) {
 	w.b = append(w.b, '\n')
 	if n.object != w.object {
@@ -217,7 +220,7 @@ func (w *rewriter) begin(n *node) {
 	w.name("fn=", fnTable, n.fn)
 }
 
-// name prints a name: all of it where it comes first, its number afterwards.
+// name prints a name: in full at its first use, its number afterwards.
 func (w *rewriter) name(spec string, table int, n Name) {
 	w.b = append(w.b, spec...)
 	w.b = append(w.b, '(')
@@ -245,7 +248,7 @@ func (w *rewriter) name(spec string, table int, n Name) {
 	w.b = append(w.b, '\n')
 }
 
-// position prints a place as what it is behind the last one.
+// position prints a position relative to the last one.
 func (w *rewriter) position(p Position, addresses bool) {
 	if addresses {
 		w.b = appendPosition(w.b, p.Addr, w.last.Addr, 16)
@@ -254,11 +257,11 @@ func (w *rewriter) position(p Position, addresses bool) {
 	w.b = appendPosition(w.b, p.Line, w.last.Line, 10)
 }
 
-// appendPosition appends a number, relative where that is shorter.
+// appendPosition appends a number, relative to last if that is shorter.
 func appendPosition(b []byte, n, last uint64, base int) []byte {
 	const near = 10_000
 	switch {
-	case n == last && n != 0: // the first one of a part is behind none
+	case n == last && n != 0: // last is 0 before the first position of a part
 		return append(b, '*')
 	case n > last && n-last < near && last != 0:
 		return strconv.AppendUint(append(b, '+'), n-last, 10)
@@ -270,8 +273,7 @@ func appendPosition(b []byte, n, last uint64, base int) []byte {
 	return strconv.AppendUint(b, n, base)
 }
 
-// appendCosts appends costs, each behind a blank, without those at the end that
-// are 0.
+// appendCosts appends costs, each after a blank, without zeros at the end.
 func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
 	for len(costs) > 1 && costs[len(costs)-1] == 0 {
 		costs = costs[:len(costs)-1]
@@ -305,7 +307,7 @@ func (w *rewriter) call(to *node, count int64, target, from Position, costs []in
 	w.cost(from, costs, addresses)
 }
 
-// implied prints a call that the profile does not have.
+// implied prints a call that is missing in the profile.
 func (w *rewriter) implied(v *resolution, c *impliedCall, addresses bool) {
 	from, to := &v.all[c.from], &v.all[c.to]
 	w.call(to, max(c.count, 1), Position{c.addr, uint64(to.line)}, Position{from.addr, uint64(from.line)}, c.costs, addresses)
@@ -322,7 +324,7 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addre
 		n = v.ofFunction[fn]
 	}
 	if v.needy[fn] && k.addr != 0 {
-		if c := v.s.at(location{m.functions[fn].object, k.addr}); c.fn != 0 {
+		if c := v.s.codeAt(location{m.functions[fn].object, k.addr}); c.fn != 0 {
 			if c.line != 0 {
 				file, to.Line = c.file, uint64(c.line)
 			}
@@ -340,7 +342,7 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addre
 	if n != v.ofPlace[place] {
 		w.name("jfn=", fnTable, v.all[n].fn)
 	}
-	counts := m.jumps.of(j)
+	counts := m.jumps.countsOf(j)
 	if k.to&1 != 0 {
 		w.b = strconv.AppendInt(append(w.b, "jcnd="...), counts[0], 10)
 		w.b = strconv.AppendInt(append(w.b, '/'), counts[1], 10)

@@ -10,21 +10,21 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errOutside is the error of a source file outside of all folders that the operator named. Nobody
-// looks whether such a file exists.
-var errOutside = errors.New("in no folder that was named")
+// errOutside is the error for a source file outside of all folders that the operator named. Whether
+// such a file exists is not checked.
+var errOutside = errors.New("outside of the folders that flags name")
 
-// sourceRoots are the folders below which source files may be opened. A profile names any path, and
-// what a file holds is printed.
+// sourceRoots are the folders below which source files may be opened. They are needed since a
+// profile may name any path, and the contents of the files are printed.
 type sourceRoots []sourceRoot
 
 type sourceRoot struct {
 	root  *os.Root
-	paths []string // absolute ones that lead to it: as it was named, and without links
+	paths []string // absolute paths of the folder: as given, and with links resolved
 }
 
-// sourceRoots opens the roots: those of the options, or the current folder, and where prefix maps
-// lead. A root that cannot be opened is reported.
+// sourceRoots opens the roots: the folders of the options, or the current folder, and the targets
+// of the prefix maps. A root that cannot be opened is reported.
 func (o *Options) sourceRoots() (all sourceRoots) {
 	named := o.SourceRoots
 	if len(named) == 0 {
@@ -33,7 +33,7 @@ func (o *Options) sourceRoots() (all sourceRoots) {
 	for i, dir := range slices.Concat(named, newPrefixes(o.PrefixMap)) {
 		root, err := openRoot(dir)
 		if err != nil {
-			if i < len(named) { // a prefix need not be a folder
+			if i < len(named) { // the target of a prefix map need not be a folder
 				o.Report("--source: " + err.Error())
 			}
 			continue
@@ -73,7 +73,7 @@ func (all sourceRoots) close() {
 	}
 }
 
-// String lists the folders, for a person.
+// String lists the folders, for messages.
 func (all sourceRoots) String() string {
 	var paths []string
 	for _, r := range all {
@@ -100,7 +100,7 @@ func (all sourceRoots) open(path string) (*buildid.File, error) {
 	return nil, failed
 }
 
-// below returns what path is called below r; nothing if it is elsewhere.
+// below returns the names of path relative to r, or nil if path is outside of r.
 func (r *sourceRoot) below(path string) (names []string) {
 	if !filepath.IsAbs(path) {
 		if filepath.IsLocal(path) {

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A profile names any path: only what is in a folder that the operator named is opened, and nothing
-// of another file is printed.
+// A profile may name any path: only files in folders that the operator named are opened, and the
+// contents of other files are not printed.
 func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
@@ -41,9 +41,9 @@ func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 		name  string
 		roots []string
 		maps  []buildid.PrefixMap
-		want  string // a text that is printed
+		want  string // text in the output
 	}{
-		{at("src/a.c"), nil, nil, "int a;"}, // the current folder
+		{at("src/a.c"), nil, nil, "int a;"}, // found below the current folder
 		{"a.c", nil, nil, "int a;"},
 		{"sub/../a.c", nil, nil, "int a;"},
 		{at("linked/a.c"), nil, nil, "not opened"},
@@ -66,13 +66,15 @@ func TestSourcesOutsideOfTheNamedFoldersAreNotOpened(t *testing.T) {
 		{at("more/c.c"), []string{at("src"), at("more")}, nil, "int c;"},
 		{"c.c", []string{at("src"), at("more")}, nil, "int c;"},
 		{at("more/c.c"), []string{filepath.FromSlash("../more")}, nil, "int c;"},
-		{at("src/a.c"), []string{at("more")}, nil, "not opened"}, // instead of the current folder
+		// source roots replace the current folder
+		{at("src/a.c"), []string{at("more")}, nil, "not opened"},
 		{at("linked/a.c"), []string{at("linked")}, nil, "int a;"},
 		{at("src/a.c"), []string{at("linked")}, nil, "int a;"},
 		{at("src/a.c"), []string{at("none")}, nil, "--source: "},
 		{"/build/c.c", nil, []buildid.PrefixMap{{Old: "/build", New: at("more")}}, "int c;"},
 		{"/build/../canary", nil, []buildid.PrefixMap{{Old: "/build", New: at("more")}}, "not opened"},
-		{"/build/canary", nil, []buildid.PrefixMap{{Old: "/build/c", New: at("c")}}, "not opened"}, // a prefix that is no folder
+		// a prefix map whose target is not a folder
+		{"/build/canary", nil, []buildid.PrefixMap{{Old: "/build/c", New: at("c")}}, "not opened"},
 		{at("canary"), nil, []buildid.PrefixMap{{Old: "/x", New: ""}}, "not opened"},
 	} {
 		o := Options{Options: report.Options{PrefixMap: tt.maps}, Source: true, SourceRoots: tt.roots, Threshold: 100}

@@ -12,17 +12,16 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-const around = 3 // lines around those that cost something
+const around = 3 // lines shown before and after each line with costs
 
-// A sourceLine is a line of a source file that cost something.
+// A sourceLine holds the costs of a line of a source file.
 type sourceLine struct {
 	line  uint32
 	costs []int64
-	calls []uint32 // numbers of calls
+	calls []uint32 // indexes of the calls from the line
 }
 
-// sources prints the lines of source files beside what they cost, those files
-// first that cost most.
+// sources prints source files with the costs of their lines, the files with the highest cost first.
 func (t *listing) sources() {
 	g, m := t.g, t.g.m
 	lines := make(map[Name]map[uint32]*sourceLine)
@@ -46,9 +45,9 @@ func (t *listing) sources() {
 	}
 	for i := range m.costs.keys {
 		if l := at(uint32(i)); l != nil {
-			add(l.costs, m.costs.of(i))
+			addCosts(l.costs, m.costs.countsOf(i))
 			if len(t.sorting) > 0 {
-				totals[g.file[i]] = plus(totals[g.file[i]], t.sorting[0].of(m.costs.of(i)))
+				totals[g.file[i]] = plus(totals[g.file[i]], t.sorting[0].value(m.costs.countsOf(i)))
 			}
 		}
 	}
@@ -107,7 +106,7 @@ func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, a
 	}
 }
 
-// read returns what is in a source file below one of the roots, if that is there and not too large.
+// read returns the contents of a source file below one of the roots, unless it is too large.
 func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
 	file, err := roots.open(t.o.Place(t.g.m.r.Text(f)))
 	if err != nil {
@@ -115,7 +114,7 @@ func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
 	}
 	defer file.Close()
 	if file.Size() > maxSource {
-		return nil, errors.New(file.Path() + ": too large to be shown")
+		return nil, errors.New(file.Path() + ": too large to show")
 	}
 	b := make([]byte, file.Size())
 	n, err := file.ReadAt(b, 0)
@@ -125,12 +124,12 @@ func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
 	return b, nil
 }
 
-// source prints a file.
+// source prints a source file with the costs of its lines.
 func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, total int64) {
 	t.b = append(t.b, '\n')
 	t.put(bold, string(escape.AppendText(nil, t.g.s.file(f), "")))
 	if len(t.sorting) > 0 {
-		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].of(t.g.total)))
+		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].value(t.g.total)))
 	}
 	t.b = append(t.b, '\n')
 	last := uint32(0)
@@ -153,32 +152,32 @@ func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, tota
 	beyond := make([]int64, t.g.width)
 	for line, c := range costs {
 		if line > number || line == 0 {
-			add(beyond, c.costs)
+			addCosts(beyond, c.costs)
 		}
 	}
 	if !isZero(beyond) {
 		t.costs(beyond)
-		t.put(faint, "       (lines that are not known, or not in the file: it may have changed)\n")
+		t.put(faint, "       (unknown lines, or lines beyond the end of the file: it may have changed)\n")
 	}
 }
 
-// costs prints the columns of a line, or room for them.
+// costs prints the columns of a line, or blanks if costs is nil.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]
 		if c.inclusive && i == 0 {
 			continue
 		}
-		if costs == nil || c.of(costs) == 0 {
+		if costs == nil || c.value(costs) == 0 {
 			t.pad(c.width + shareWidth)
 		} else {
-			t.number(c, c.of(costs), plain)
+			t.number(c, c.value(costs), plain)
 		}
 		t.b = append(t.b, "  "...)
 	}
 }
 
-// line prints a line, and the functions that are called there.
+// line prints a line, and the functions called from it.
 func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	if l == nil {
 		t.costs(nil)
@@ -211,13 +210,13 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 			to[n] = at
 			all = append(all, called{node: n, costs: make([]int64, g.width)})
 		}
-		c := m.calls.of(int(i))
+		c := m.calls.countsOf(int(i))
 		all[at].count = plus(all[at].count, c[0])
-		add(all[at].costs, c[1:])
+		addCosts(all[at].costs, c[1:])
 	}
 	slices.SortFunc(all, func(a, b called) int {
 		if len(t.sorting) > 0 {
-			if c := cmp.Compare(t.sorting[0].of(b.costs), t.sorting[0].of(a.costs)); c != 0 {
+			if c := cmp.Compare(t.sorting[0].value(b.costs), t.sorting[0].value(a.costs)); c != 0 {
 				return c
 			}
 		}

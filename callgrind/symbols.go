@@ -9,20 +9,20 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A physical is a function as a debug file has it.
+// A physical is a function as it is in a debug file.
 type physical struct {
 	object Name
-	shown  Name // as the output spells names
-	link   Name // as the linker knows it
+	shown  Name // name in the spelling of the output
+	link   Name // the linker's name
 	file   Name
 }
 
-// A code is what is at an address.
+// A code is the answer for one address: its function and its lines.
 type code struct {
-	fn     uint32 // 1 + the number of the physical function; 0: not known
-	file   Name   // of the line, in what was inlined
+	fn     uint32 // 1 + the index of the physical function; 0 if unknown
+	file   Name   // source file of the innermost inlined function
 	line   uint32
-	caller uint32 // the line in the function itself
+	caller uint32 // line in the physical function
 }
 
 // A location is an address in an object.
@@ -31,13 +31,13 @@ type location struct {
 	addr   uint64
 }
 
-// symbols answers locations, and remembers the answers.
+// symbols looks up locations and caches the answers.
 type symbols struct {
 	r       *Reader
 	o       *Options
 	objects objects
-	mangled bool // names of the profile are as the linker knows them
-	below   bool // it calls what calls main by one name
+	mangled bool // the profile has mangled names
+	below   bool // the profile has one name for all callers of main
 
 	physical []physical
 	index    map[physical]uint32
@@ -49,11 +49,11 @@ func newSymbols(r *Reader, o *Options) *symbols {
 	return &symbols{r: r, o: o, objects: newObjects(&o.Options, r), index: make(map[physical]uint32), known: make(map[location]code)}
 }
 
-// maxKnown is how many answers are remembered.
+// maxKnown bounds the cached answers.
 const maxKnown = 1 << 20
 
-// at returns what is at an address.
-func (s *symbols) at(l location) code {
+// codeAt returns the code at a location.
+func (s *symbols) codeAt(l location) code {
 	if c, ok := s.known[l]; ok {
 		return c
 	}
@@ -66,7 +66,7 @@ func (s *symbols) at(l location) code {
 }
 
 func (s *symbols) ask(l location) (c code) {
-	s.frames = s.objects.frames(s.frames[:0], s.objects.of(l.object), l.addr)
+	s.frames = s.objects.frames(s.frames[:0], s.objects.file(l.object), l.addr)
 	if len(s.frames) == 0 {
 		return code{}
 	}
@@ -94,20 +94,19 @@ func (s *symbols) ask(l location) (c code) {
 	return c
 }
 
-// spell returns the name of a function as Valgrind writes it, which is how the
-// profile has others.
+// spell returns the name of a function in Valgrind's spelling, like the other names of the profile.
 func (s *symbols) spell(f *symbolize.Frame) string {
 	link := report.LinkName(f)
 	switch {
 	case s.below && report.IsBelowMain(link):
 		return report.BelowMain
-	case s.mangled || f.Func == f.Linkage: // nothing to demangle, or it shall not be
+	case s.mangled || f.Func == f.Linkage: // not a mangled name, or mangled names are wanted
 		return link
 	}
 	return demangled(link)
 }
 
-// demangled returns a name as Valgrind and GNU's tools show it.
+// demangled returns a name as Valgrind and GNU's tools demangle it.
 func demangled(link string) string {
 	return demangle.Bounded(link, func(link string) (string, bool) {
 		s, err := demangle.ToString(link, demangle.MaxLength(demangle.MaxShown))
@@ -115,8 +114,8 @@ func demangled(link string) string {
 	})
 }
 
-// entry returns the address that Callgrind gives a function as its name, where
-// it knows none; and what stands behind it.
+// entry parses a name of the form that Callgrind writes for an unknown function: the address of its
+// entry. rest is the text after the address.
 func entry(name string) (addr uint64, rest string, ok bool) {
 	digits, ok := strings.CutPrefix(name, "0x")
 	if !ok {
@@ -127,8 +126,8 @@ func entry(name string) (addr uint64, rest string, ok bool) {
 	return addr, rest, err == nil && (rest == "" || rest[0] == '\'' || strings.HasPrefix(rest, " ["))
 }
 
-// isCalled reports whether a function that is called name in a profile may be p:
-// behind the name a profile has versions, and levels of recursion.
+// isCalled reports whether p may be the function that a profile calls name. A name in a profile may
+// end with a version and a level of recursion.
 func (s *symbols) isCalled(name string, p *physical) bool {
 	for _, n := range []Name{p.link, p.shown} {
 		own := s.r.Text(n)
@@ -147,9 +146,9 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
 }
 
-// style finds out how Valgrind was told to show names: as the linker knows them
-// (--demangle=no), and those of what calls main as one (unless
-// --show-below-main=yes). A part may have no such name.
+// style finds out which options of Valgrind the profile was made with: mangled names
+// (--demangle=no), and one name for all callers of main (unless --show-below-main=yes). A part may
+// have no such name.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {
@@ -161,5 +160,5 @@ func (s *symbols) style(m *model) {
 	s.below = s.below || !plain && strings.HasPrefix(m.head.creator, "callgrind")
 }
 
-// file returns the name of a source file as it is shown.
+// file returns the name of a source file as the report shows it.
 func (s *symbols) file(n Name) string { return s.o.ShownFile(s.r.Text(n)) }

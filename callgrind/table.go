@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	tableWidth   = 100 // columns of a line: what terminals show
-	numbersWidth = 60  // of these, for numbers, where nobody says which events are shown
+	tableWidth   = 100 // columns of a line
+	numbersWidth = 60  // columns for numbers, if Options.Show is empty
 	shareWidth   = len(" 100.0%")
 )
 
-// A measure is an event of which a table shows costs.
+// A measure is an event whose costs a table shows.
 type measure struct {
 	name, long string
-	weights    []int64 // of the events that were counted
+	weights    []int64 // by counted event
 }
 
-// of returns what costs are in this measure.
-func (m *measure) of(costs []int64) (n int64) {
+// value returns the value of the measure for the given costs.
+func (m *measure) value(costs []int64) (n int64) {
 	for i, w := range m.weights[:min(len(m.weights), len(costs))] {
 		if w != 0 {
 			n = plus(n, times(w, costs[i]))
@@ -35,25 +35,25 @@ func (m *measure) of(costs []int64) (n int64) {
 	return n
 }
 
-// A column is the costs of functions by a measure.
+// A column shows the costs of functions by one measure.
 type column struct {
 	measure
 	inclusive bool
-	width     int // of the numbers
+	width     int // characters of the numbers
 	total     int64
 }
 
-// A listing is the table that a report prints for people.
+// A listing is the table that a report prints.
 type listing struct {
 	*printer
 	o       *Options
 	g       *graph
 	columns []column
-	calls   int // width of the number of calls; 0: the profile has none
+	calls   int // width of the number of calls; 0 if the profile has no calls
 	order   []uint32
 	sorting []measure
 	left    []string // events without a column
-	marked  bool     // an approximate function was shown
+	marked  bool     // a function with approximate values was shown
 }
 
 // table prints the functions of g.
@@ -70,16 +70,16 @@ func (r *Report) table(g *graph) {
 	}
 }
 
-// An EventError says that Options.Show or Sort name an event that the profile
-// does not have.
+// An EventError reports that Options.Show or Options.Sort names an event that the profile does not
+// have, or defines one wrongly.
 type EventError struct{ Err error }
 
 func (e *EventError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *EventError) Unwrap() error { return e.Err }
 
-// measures returns the events that names name, or define.
+// measures returns the measures for events given by name or by definition.
 func (g *graph) measures(names []string) (all []measure, err error) {
 	ev := &g.m.r.ev
 	for _, name := range names {
@@ -101,12 +101,12 @@ func (g *graph) measures(names []string) (all []measure, err error) {
 	return all, nil
 }
 
-// choose decides on the columns, and on the order of the functions.
+// choose selects the columns and the order of the functions.
 func (t *listing) choose() (err error) {
 	g := t.g
 	names := t.o.Show
 	if len(names) == 0 {
-		first := 0 // that of which there are any
+		first := 0 // the first event with costs
 		for i, e := range g.m.r.Events() {
 			names = append(names, e.Name)
 			if first == i && i+1 < len(g.total) && g.total[i] == 0 {
@@ -129,7 +129,7 @@ func (t *listing) choose() (err error) {
 		}
 	}
 	t.sort()
-	called := len(g.edges) > 0 // otherwise inclusive costs are those of the functions themselves
+	called := len(g.edges) > 0 // without calls, inclusive costs equal the functions' own
 	if called {
 		t.calls = len("calls")
 		for _, n := range g.calls {
@@ -145,7 +145,7 @@ func (t *listing) choose() (err error) {
 		var added []column
 		need := 0
 		for _, inclusive := range kinds {
-			c := column{measure: m, inclusive: inclusive, total: m.of(g.total)}
+			c := column{measure: m, inclusive: inclusive, total: m.value(g.total)}
 			c.width = max(numberWidth(c.total), utf8.RuneCountInString(c.heading())-shareWidth)
 			for _, n := range t.order {
 				c.width = max(c.width, numberWidth(t.cost(&c, n)))
@@ -175,15 +175,15 @@ func (c *column) heading() string {
 	return c.name + " self"
 }
 
-// cost returns what stands in a column for a function.
+// cost returns the number in a column for a function.
 func (t *listing) cost(c *column, n uint32) int64 {
 	if c.inclusive {
-		return c.of(t.g.inclOf(n))
+		return c.value(t.g.inclOf(n))
 	}
-	return c.of(t.g.selfOf(n))
+	return c.value(t.g.selfOf(n))
 }
 
-// sort orders the functions, the costly ones first.
+// sort sorts the functions by decreasing cost.
 func (t *listing) sort() {
 	g := t.g
 	costs := func(n uint32) []int64 {
@@ -194,11 +194,11 @@ func (t *listing) sort() {
 	}
 	keys := make([]int64, len(g.all))
 	for n := range g.all {
-		if g.isThere(uint32(n)) {
+		if g.isPresent(uint32(n)) {
 			t.order = append(t.order, uint32(n))
 		}
 		if len(t.sorting) > 0 {
-			keys[n] = t.sorting[0].of(costs(uint32(n)))
+			keys[n] = t.sorting[0].value(costs(uint32(n)))
 		}
 	}
 	slices.SortFunc(t.order, func(a, b uint32) int {
@@ -212,18 +212,18 @@ func (t *listing) sort() {
 	})
 }
 
-// costlier orders costs by the events of t.sorting, the larger ones first.
+// costlier compares costs by the events of t.sorting, the larger ones first.
 func (t *listing) costlier(a, b []int64) int {
 	for i := range t.sorting {
-		if c := cmp.Compare(t.sorting[i].of(b), t.sorting[i].of(a)); c != 0 {
+		if c := cmp.Compare(t.sorting[i].value(b), t.sorting[i].value(a)); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
 
-// isThere reports whether a function cost anything, or was called.
-func (g *graph) isThere(n uint32) bool {
+// isPresent reports whether a function has costs or was called.
+func (g *graph) isPresent(n uint32) bool {
 	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.firstCallee[n] != g.firstCallee[n+1]
 }
 
@@ -234,7 +234,7 @@ func (g *graph) compare(a, b uint32) int {
 	return cmp.Or(cmp.Compare(text(x.fn), text(y.fn)), cmp.Compare(text(x.file), text(y.file)), cmp.Compare(text(x.object), text(y.object)))
 }
 
-// A style is how text is marked on a terminal.
+// A style is the escape sequence of a text style on a terminal.
 type style string
 
 const (
@@ -260,7 +260,7 @@ func (t *listing) pad(n int) {
 	}
 }
 
-// heading prints what was profiled, and what it cost in all.
+// heading prints the name of the profiled program, and the total costs.
 func (t *listing) heading(h *headings) {
 	line := func(name, value string) {
 		if value != "" {
@@ -294,7 +294,7 @@ func (t *listing) heading(h *headings) {
 	for i := range t.columns {
 		c := &t.columns[i]
 		if i == 1 && t.columns[0].inclusive {
-			continue // the first measure has two columns
+			continue // already shown: the first measure has two columns
 		}
 		name := ""
 		if i == 0 {
@@ -335,19 +335,19 @@ func (t *listing) list() {
 	threshold := t.threshold()
 	var total, sum int64
 	if len(t.sorting) > 0 {
-		total = t.sorting[0].of(g.total)
+		total = t.sorting[0].value(g.total)
 	}
 	shown := 0
 	for _, n := range t.order {
 		if threshold < 100 && len(t.sorting) > 0 {
 			if t.o.Inclusive {
-				if shown > 0 && float64(t.sorting[0].of(g.inclOf(n)))*100 < float64(total)*(100-threshold) {
+				if shown > 0 && float64(t.sorting[0].value(g.inclOf(n)))*100 < float64(total)*(100-threshold) {
 					break
 				}
 			} else if float64(sum)*100 >= float64(total)*threshold {
 				break
 			}
-			sum = plus(sum, t.sorting[0].of(g.selfOf(n)))
+			sum = plus(sum, t.sorting[0].value(g.selfOf(n)))
 		}
 		shown++
 		if t.o.Tree != 0 {
@@ -372,11 +372,11 @@ func (t *listing) list() {
 	}
 	t.nameless()
 	if t.marked {
-		t.put(faint, "~ stripped code jumped into it: how often, and for whom, is not exactly known\n")
+		t.put(faint, "~ approximate: calls by jumps from stripped code are not fully recorded\n")
 	}
 }
 
-// nameless prints how many functions are addresses still, and where.
+// nameless prints how many functions have only addresses, and in which objects.
 func (t *listing) nameless() {
 	needed := t.g.needed
 	var where []string
@@ -394,26 +394,26 @@ func (t *listing) nameless() {
 	if len(where) > most {
 		where = append(where[:most], "others")
 	}
-	t.put(faint, string(escape.AppendText(nil, "functions without names: "+strings.Join(where, ", ")+" (--explain says why)", "")))
+	t.put(faint, string(escape.AppendText(nil, "functions without names: "+strings.Join(where, ", ")+" (reasons: --explain)", "")))
 	t.b = append(t.b, '\n')
 }
 
-// threshold returns how many percent of the costs are shown.
+// threshold returns the percentage of the costs that is shown.
 func (t *listing) threshold() float64 {
 	for i := range t.sorting[:min(1, len(t.sorting))] {
 		for e, w := range t.sorting[i].weights {
 			if w != 0 && e < len(t.g.signed) && t.g.signed[e] {
-				return 100 // with costs below zero, no part of the functions accounts for a part of the total
+				return 100 // with negative costs, no subset of the functions accounts for a share of the total
 			}
 		}
 	}
 	return cmp.Or(t.o.Threshold, defaultThreshold)
 }
 
-// defaultThreshold is as callgrind_annotate's.
+// defaultThreshold is the default of callgrind_annotate.
 const defaultThreshold = 99 // percent
 
-// neighbours prints edges of a function, the costly ones first.
+// neighbours prints the given edges of a function, by decreasing cost.
 func (t *listing) neighbours(edges []uint32, mark string, other func(edge) uint32) {
 	g := t.g
 	slices.SortFunc(edges, func(a, b uint32) int {
@@ -426,7 +426,7 @@ func (t *listing) neighbours(edges []uint32, mark string, other func(edge) uint3
 		for i := range t.columns {
 			c := &t.columns[i]
 			if c.inclusive || i > 1 {
-				t.number(c, c.of(g.edgeCost(e)), faint)
+				t.number(c, c.value(g.edgeCost(e)), faint)
 			} else {
 				t.pad(c.width + shareWidth)
 			}
@@ -447,7 +447,7 @@ func (t *listing) function(n uint32, mark string) {
 	t.name(n, t.g.calls[n], mark, t.g.approximate[n], bold)
 }
 
-// number prints a cost and its share.
+// number prints a cost and its share of the total.
 func (t *listing) number(c *column, n int64, s style) {
 	text := commas(n)
 	t.pad(c.width - len(text))
@@ -465,8 +465,8 @@ func (t *listing) number(c *column, n int64, s style) {
 	t.put(s, part)
 }
 
-// name prints the rest of a line: how often, and what it is. What does not fit
-// goes to a line of its own.
+// name prints the rest of a line: the number of calls and the name. Text that does not fit goes to
+// a line of its own.
 func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
 	g := t.g
 	indent := len(mark)
@@ -501,7 +501,7 @@ func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s s
 	t.b = append(t.b, '\n')
 }
 
-// title returns the name of a function as people know it.
+// title returns the name of a function for a table.
 func (g *graph) title(n uint32) string {
 	name := g.m.r.Text(g.all[n].fn)
 	if report.IsMangled(name) && g.s.o.Symbolizer != nil {
@@ -517,7 +517,7 @@ func (g *graph) title(n uint32) string {
 	return name
 }
 
-// location returns where a function is: file:line [object].
+// location returns the location of a function: file:line [object].
 func (g *graph) location(n uint32) string {
 	var b []byte
 	if at := &g.all[n]; !g.isUnknown(at.file) {
@@ -535,8 +535,8 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns what part n is of total, as a percentage; nothing where it is
-// none of it, as there are costs below zero.
+// share returns n as a percentage of total. It returns nothing for negative numbers and for 1000
+// percent or more, which are possible with negative costs.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
@@ -544,7 +544,7 @@ func share(n, total int64) string {
 	return " " + strconv.FormatFloat(float64(n)*100/float64(total), 'f', 1, 64) + "%"
 }
 
-// commas writes a number with its thousands apart.
+// commas formats a number with commas between its thousands.
 func commas(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""

@@ -11,49 +11,49 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An answerer asks the symbolizer for frames. Its answers are kept.
+// An answerer asks the symbolizer for frames and caches its answers.
 type answerer struct {
 	*report.Asker
-	known map[place]*answer
-	now   time.Time // as of the current block
+	cached map[place]*answer
+	now    time.Time // the time of the current block
 }
 
-// place is a place in the code of a file.
+// place is an address in the code of a file.
 type place struct {
 	file *file
 	rel  uint64
 }
 
-// answer is what a place is, by the symbolizer.
+// answer holds the symbolizer's frames for a place.
 type answer struct {
 	report.Answer
 
-	text [][]byte       // after the address in a report, a line for each frame
-	json jsonout.Buffer // frames, once they were printed
+	text [][]byte       // text after the address in a report, one line for each frame
+	json jsonout.Buffer // the frames as JSON; empty until they are printed
 }
 
 func newAnswerer(o *report.Options) *answerer {
-	return &answerer{Asker: report.NewAsker(o), known: make(map[place]*answer)}
+	return &answerer{Asker: report.NewAsker(o), cached: make(map[place]*answer)}
 }
 
-// ask returns the frames of a site whose place is known.
+// ask returns the frames of a site whose place in a file is known.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
-	if known := a.known[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {
+	if known := a.cached[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {
 		return known
 	}
 	got := &answer{Answer: a.Frames(nil, k.file.Object, k.rel)}
 	if got.Kept {
-		if len(a.known) >= maxAnswers {
-			clear(a.known)
+		if len(a.cached) >= maxAnswers {
+			clear(a.cached)
 		}
-		a.known[k] = got
+		a.cached[k] = got
 	}
 	return got
 }
 
-// better reports whether an answer says more of a frame than the report does:
-// one without a line does not where the report has one.
+// better reports whether an answer is better than the text of the report. An answer without a line
+// is not, if the report has a line.
 func (a *answer) better(rec *Record) bool {
 	named, lined := false, false
 	for i := range a.Frames {
@@ -64,11 +64,10 @@ func (a *answer) better(rec *Record) bool {
 	if !named && !lined {
 		return false
 	}
-	return lined || len(rec.Said) == 0 || parseSaid(rec.Said[len(rec.Said)-1]).file == nil
+	return lined || len(rec.Reported) == 0 || parseSymbol(rec.Reported[len(rec.Reported)-1]).file == nil
 }
 
-// lines returns what stands behind the address in a report, a line for each
-// frame.
+// lines returns the text after the address in a report, one line for each frame.
 func (a *answer) lines(o *Options, module string) [][]byte {
 	if a.text == nil {
 		for i := range a.Frames {
@@ -78,7 +77,7 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 	return a.text
 }
 
-// line returns a frame in the words of a report:
+// line returns a frame in the form of a report:
 //
 //	main() at a.c:12
 //	memcpy() from /lib/libc.so.6
@@ -98,9 +97,8 @@ func (o *Options) line(f *symbolize.Frame, module string) []byte {
 	return escape.AppendText(append(b, " from "...), module, "")
 }
 
-// hasParameters reports whether a demangled name ends with its parameters, and
-// not with what it is called: "f(int) const", but not "(anonymous
-// namespace)::f", nor "call<(A,)>".
+// hasParameters reports whether a demangled name ends with parameters, as in "f(int) const".
+// Parentheses inside of the name do not count, as in "(anonymous namespace)::f" and "call<(A,)>".
 func hasParameters(name string) bool {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
 	depth := 0
@@ -123,7 +121,7 @@ func hasParameters(name string) bool {
 	return false
 }
 
-// isWordAt reports whether text[from:to] is no part of a longer word.
+// isWordAt reports whether text[from:to] is not part of a longer word.
 func isWordAt(text string, from, to int) bool {
 	inWord := func(c byte) bool {
 		return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c >= 0x80

@@ -2,8 +2,8 @@ package rtrace
 
 import "testing"
 
-// What is behind a function's name in a report is its parameters, if a debug file
-// has them, and "()" if it has not.
+// A function's name in a report is followed by its parameters if a debug file has them, and by "()"
+// otherwise.
 func TestParametersAreAppendedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string

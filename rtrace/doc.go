@@ -1,16 +1,14 @@
-// Package rtrace reads the reports of sp-rtrace and functracer, which list what
-// a program allocated and freed, and gives their addresses names.
+// Package rtrace reads the reports of sp-rtrace and functracer, which list the resources that a
+// program allocated and freed, and resolves their addresses.
 //
-// A [Reader] turns bytes into records: a call, a frame of its backtrace, a
-// mapped file. It loses nothing: a line that is no record is a comment.
-// [NewMarkup] renders records as symbolizer markup, and [NewReport] as the
-// report again, or as JSON Lines (report.schema.json). Before either,
+// A [Reader] turns bytes into records: a call, a frame of its backtrace, a mapped file. It loses
+// nothing: a line that is not a record is a comment. [NewMarkup] renders records as symbolizer
+// markup, and [NewReport] as the report again, or as JSON Lines (report.schema.json). Before that,
 // [Processing] may leave calls out and group them, as sp-rtrace-postproc does.
 //
-// A report says where the code of each file was mapped, but not which part of
-// the file that is. The mapping is compared with the file's executable
-// segments: where it is one of them, it gives the load bias, and where it is
-// none, the file is not the one that ran.
+// A report names the address range of each mapped file, but not which part of the file was mapped.
+// The size of the mapping is compared with the file's executable segments: if one of them fits, it
+// gives the load bias; if none does, the file is not the one that ran.
 //
-// The format is sp-rtrace's text protocol, and what its tools write beside it.
+// The format is sp-rtrace's text protocol, with the additions of its tools.
 package rtrace

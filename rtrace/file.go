@@ -9,15 +9,15 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A file is an object file at the place where a report says that it was.
+// A file is an object file that a report names.
 type file struct {
 	*report.Object
-	parts  []object.Segment // that a mapping may be of, by address
-	shown  bool             // as a module
-	number uint64           // of the module
+	parts  []object.Segment // segments that may have been mapped, sorted by address
+	shown  bool             // its module was rendered
+	number uint64           // number of the module
 }
 
-// newFile returns the file of an object.
+// newFile returns the file for an object.
 func newFile(o *report.Object) *file {
 	f := &file{Object: o}
 	for _, s := range o.Loads {
@@ -34,12 +34,13 @@ func newFile(o *report.Object) *file {
 
 func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// fits returns the link-time addresses that the start of a mapping may have, one
-// for each segment that it may be of. The kernel maps whole pages; of which size
-// they were, the report does not say. Where all that can be read can be executed,
-// segments that follow each other in the file are one mapping.
+// fits returns the possible link-time addresses of the start of a mapping, one for each segment
+// with the size of the mapping. The kernel maps whole pages, whose size the report does not give.
+// If all readable segments are executable, segments that follow each other in the file are one
+// mapping.
 func (f *file) fits(from, to uint64) (all []uint64) {
-	size := (to - from + pages[0] - 1) &^ (pages[0] - 1) // some write the last address instead of the end
+	// some producers write the last address instead of the end
+	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)
 	for _, page := range pages {
 		if from%page != 0 {
 			break
@@ -63,7 +64,7 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// size returns how many bytes a mapping of the file's code has, for people.
+// size returns the size of a mapping of the file's code in bytes, for messages.
 func (f *file) size() uint64 {
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]
 	return (s.Addr+s.FileSize+pages[0]-1)&^(pages[0]-1) - s.Addr&^(pages[0]-1)

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// forms are what FuzzRtrace makes of each input.
+// forms are the outputs that FuzzRtrace makes from each input.
 var forms = []string{
 	"rtrace", "json", "markup", "elements",
 	"rtrace --leaks", "json --compress --sort=count", "markup --leaks --compress --depth=2",
@@ -24,10 +24,9 @@ var forms = []string{
 	"rtrace --compress --max-memory=4000",
 }
 
-// Whatever a report holds, it makes nothing panic, hang or take memory; how it
-// is cut into blocks does not matter; what is not resolved comes out as it was;
-// no line of it becomes an element; and of what is left out, the rest stays in its
-// order.
+// No report makes the reader panic, hang or exceed its memory. The size of the blocks does not
+// change the output. Unresolved lines are printed unchanged, and no line of the input becomes an
+// element. If records are left out, the others keep their order.
 func FuzzRtrace(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -57,7 +56,7 @@ func FuzzRtrace(f *testing.F) {
 			switch strings.Fields(form)[0] {
 			case "json":
 				for line := range strings.Lines(whole) {
-					if !strings.HasPrefix(line, "said: ") && !json.Valid([]byte(line)) {
+					if !strings.HasPrefix(line, "diagnostic: ") && !json.Valid([]byte(line)) {
 						t.Errorf("%s: no JSON: %s", form, line)
 					}
 				}
@@ -74,7 +73,7 @@ func FuzzRtrace(f *testing.F) {
 		w.Write(input)
 		w.Close()
 		for line := range bytes.Lines(out.Bytes()) {
-			if bytes.Contains(line, []byte("depth=")) { // a header that was changed
+			if bytes.Contains(line, []byte("depth=")) { // a header that --depth changed
 				continue
 			}
 			i := bytes.Index(input, line)
@@ -87,8 +86,8 @@ func FuzzRtrace(f *testing.F) {
 	})
 }
 
-// untouched checks that a report comes out as it is where there are no symbols,
-// and that its records are all of it.
+// untouched checks that a report is printed unchanged if there are no symbols, and that its records
+// together contain each byte.
 func untouched(t *testing.T, input []byte) {
 	var out bytes.Buffer
 	w := NewReport(&out, Options{})
@@ -139,7 +138,7 @@ func resets(text string) (n int) {
 	return n
 }
 
-// failing fails after some bytes.
+// failing is a writer that fails after left bytes.
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {
@@ -149,7 +148,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What the writer of the output says comes back.
+// An error of the output's writer is returned.
 func TestErrorsOfTheWriterComeBack(t *testing.T) {
 	input := []byte("version=2.0, pid=1\n1. malloc(1) = 0x1\n\t0x1234\n\n")
 	for _, form := range forms {

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// filters are what a header may say was done to a report, in their order.
+// filters are the names of the steps of processing in a header, in their order.
 var filters = [...]string{"leaks", "compress", "resolve"}
 
-// byteOrderMark may begin a file of Windows.
+// byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header says in a report's header what is done.
+// header records the steps of this processing in the header of a report.
 func (p *processor) header(rec *Record) {
 	compressed := bytes.Contains(rec.Field("filter"), []byte("compress"))
-	p.kept.later = compressed && p.keeps()
+	p.kept.unordered = compressed && p.keeps()
 	h := newHeader(rec)
 	if p.keeps() {
 		if p.Leaks {
-			h.filter("leaks", true)
+			h.setFilter("leaks", true)
 		}
-		h.filter("compress", p.Compress)
+		h.setFilter("compress", p.Compress)
 	}
 	if p.Depth != nil {
 		depth := uint64(max(0, *p.Depth))
@@ -30,15 +30,15 @@ func (p *processor) header(rec *Record) {
 			h.set("backtrace depth", strconv.FormatUint(depth, 10))
 		}
 	}
-	h.into(rec)
+	h.store(rec)
 }
 
-// A header is one that is changed: the rest of it stays as it is written.
+// A header is a header that is changed. Its unchanged fields keep their spelling.
 type header struct {
 	before    string
 	fields    []Field
 	separator string
-	tail      []byte // behind the last value
+	tail      []byte // text after the last value
 	changed   bool
 }
 
@@ -62,7 +62,7 @@ func cloneFields(fields []Field) (clone []Field) {
 	return clone
 }
 
-// filters returns what the header says was done to the report.
+// filters returns the steps of processing that the header lists.
 func (h *header) filters() (all []string) {
 	for _, f := range h.fields {
 		if string(f.Key) == "filter" && len(f.Value) > 0 {
@@ -72,20 +72,19 @@ func (h *header) filters() (all []string) {
 	return all
 }
 
-// filter makes the header say that something was done to the report, or that it
-// was not.
-func (h *header) filter(name string, done bool) {
-	said := h.filters()
-	if slices.Contains(said, name) == done {
+// setFilter adds a step of processing to the header, or removes it if done is false.
+func (h *header) setFilter(name string, done bool) {
+	listed := h.filters()
+	if slices.Contains(listed, name) == done {
 		return
 	}
 	var all []string
 	for _, f := range filters {
-		if f == name && done || f != name && slices.Contains(said, f) {
+		if f == name && done || f != name && slices.Contains(listed, f) {
 			all = append(all, f)
 		}
 	}
-	for _, f := range said { // what we do not know
+	for _, f := range listed { // unknown steps are kept
 		if !slices.Contains(filters[:], f) {
 			all = append(all, f)
 		}
@@ -93,8 +92,8 @@ func (h *header) filter(name string, done bool) {
 	h.set("filter", strings.Join(all, "|"))
 }
 
-// set gives a field a value; none takes it out. One that is new comes where
-// sp-rtrace has it.
+// set sets the value of a field, or removes the field if value is empty. A new field is put in the
+// place that sp-rtrace gives it.
 func (h *header) set(key, value string) {
 	h.changed = true
 	at := 0
@@ -116,7 +115,7 @@ func (h *header) set(key, value string) {
 	}
 }
 
-// rank returns the place of a key in the order of headers.
+// rank returns the position of a key in the order of headers.
 func rank(key []byte) int {
 	if i := slices.Index(keys[:], string(key)); i >= 0 {
 		return i
@@ -124,8 +123,8 @@ func rank(key []byte) int {
 	return len(keys)
 }
 
-// into puts the changed header into its record.
-func (h *header) into(rec *Record) {
+// store stores the changed header in its record.
+func (h *header) store(rec *Record) {
 	if !h.changed {
 		return
 	}

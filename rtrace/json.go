@@ -9,26 +9,26 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// jsonPrinter prints a report as JSON Lines. An object of a call has its
-// arguments and frames; calls that share a backtrace are one object.
+// jsonPrinter prints a report as JSON Lines. The object of a call contains its arguments and
+// frames; calls that share a backtrace form one object.
 type jsonPrinter struct {
 	*printer
-	process int // reports so far
+	process int // number of reports so far
 	begun   bool
 
-	calls     jsonout.Buffer // of the current object
-	inCall    bool           // arguments of the last call may follow
-	arguments int            // of the last call
-	frames    jsonout.Buffer // of the current object
-	framed    bool           // frames of the calls have come
-	number    int            // of calls
-	grouped   bool           // they are a group, even if there is one
+	calls     jsonout.Buffer // the calls of the current object
+	inCall    bool           // the object of the last call is still open for arguments
+	arguments int            // number of arguments of the last call
+	frames    jsonout.Buffer // the frames of the current object
+	framed    bool           // the calls have frames
+	number    int            // number of calls in the object
+	grouped   bool           // the calls are a group, even if there is only one
 	blocks    int64
 	size      int64
-	continued bool // a part of the object has been printed
+	continued bool // a first part of the object has been printed
 }
 
-// Close prints what is left. It does not close the writer.
+// Close prints the last object. It does not close the writer.
 func (j *jsonPrinter) Close() error {
 	err := j.translator.Close()
 	j.finish(false)
@@ -85,7 +85,7 @@ func (j *jsonPrinter) print(rec *Record) error {
 	return nil
 }
 
-// other prints the records that are an object each.
+// other prints a record that is an object by itself.
 func (j *jsonPrinter) other(rec *Record) {
 	switch rec.Kind {
 	case Comment:
@@ -141,7 +141,7 @@ func (j *jsonPrinter) other(rec *Record) {
 	j.out.EndLine()
 }
 
-// begin begins an object.
+// begin opens an object.
 func (j *jsonPrinter) begin(kind string) {
 	j.out.Line()
 	j.out.Members(j.o.Members)
@@ -180,7 +180,7 @@ func (j *jsonPrinter) addCall(rec *Record) {
 	j.number++
 }
 
-// endCall ends the last call.
+// endCall closes the object of the last call.
 func (j *jsonPrinter) endCall() {
 	if !j.inCall {
 		return
@@ -192,7 +192,7 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. continues: the rest of them follows in another object.
+// finish prints the current calls. If continues is set, another object has the rest of them.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {
@@ -225,7 +225,7 @@ func (j *jsonPrinter) finish(continues bool) {
 	}
 }
 
-// mapped prints a map, and what is known of its file.
+// mapped prints a map with its file and load bias.
 func (j *jsonPrinter) mapped(rec *Record) {
 	j.out.Bytes("path", rec.Path)
 	j.out.Hex("from", rec.From)
@@ -272,10 +272,10 @@ func (j *jsonPrinter) site(b *jsonout.Buffer, rec *Record) {
 			b.EndArray()
 		}
 	}
-	if len(rec.Said) > 0 {
+	if len(rec.Reported) > 0 {
 		named = named || reported(b, rec)
 		b.Array("reported")
-		for _, text := range rec.Said {
+		for _, text := range rec.Reported {
 			b.StringItem(text)
 		}
 		b.EndArray()
@@ -291,13 +291,13 @@ var (
 	errUnusable = errors.New("the file cannot be used")
 )
 
-// reported appends the frames that the report has, and reports whether it names any.
+// reported appends the frames that the report itself names, and reports whether there are any.
 func reported(b *jsonout.Buffer, rec *Record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")
 	b.Array("frames")
-	for i, text := range rec.Said {
-		s := parseSaid(text)
+	for i, text := range rec.Reported {
+		s := parseSymbol(text)
 		named = named || s.function != nil || s.file != nil
 		b.Item()
 		b.Bytes("function", s.function)
@@ -305,7 +305,7 @@ func reported(b *jsonout.Buffer, rec *Record) (named bool) {
 			b.Bytes("file", s.file)
 			b.Uint("line", s.line)
 		}
-		b.Bool("inlined", i < len(rec.Said)-1)
+		b.Bool("inlined", i < len(rec.Reported)-1)
 		b.EndObject()
 	}
 	b.EndArray()
@@ -315,12 +315,12 @@ func reported(b *jsonout.Buffer, rec *Record) (named bool) {
 	return named
 }
 
-// hasField reports whether there is a field of this key.
+// hasField reports whether fields has this key.
 func hasField(fields []Field, key []byte) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return bytes.Equal(f.Key, key) })
 }
 
-// parseSummary reads what stands behind grouped calls.
+// parseSummary parses the text that follows grouped calls.
 func parseSummary(line []byte) (blocks, size int64, ok bool) {
 	rest, ok := cutPrefix(line, "# allocation summary: ")
 	if !ok {

@@ -9,23 +9,23 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// kept is what Leaks and Compress keep of a report.
+// kept holds the calls that Leaks and Compress keep until the end of a report.
 type kept struct {
-	begun bool   // a call has come
-	index uint64 // of the last one
+	begun bool   // a call was read
+	index uint64 // index of the last call
 
-	first, end *call // in the order in which they are printed
+	first, end *call // linked in the order of the output
 	traces     map[traceKey]*trace
-	table      map[resource]*call // allocated, and not freed
-	later      bool               // calls do not come in their order: what is freed is found out at the end
+	table      map[resource]*call // calls whose resource is not freed yet
+	unordered  bool               // calls are not sorted by time: frees are matched at the end
 	comments   []comment
 
 	share   report.Share
-	used    int64 // bytes
-	leftOut int   // calls that did not fit
+	used    int64 // bytes of all kept calls and backtraces
+	leftOut int   // calls left out for lack of memory
 }
 
-// A call is one of a report, with its arguments.
+// A call is a call of the report, with its arguments.
 type call struct {
 	lines   string
 	trace   *trace
@@ -33,45 +33,45 @@ type call struct {
 	time    uint64
 	id      uint64
 	size    int64
-	kind    string // of the resource
+	kind    string // type of the resource
 	alloc   bool
 	counts  bool
 	dropped bool
-	count   int // how often it was allocated, less how often it was freed
+	count   int // allocations minus frees of a resource that counts them
 
 	next, before *call
 }
 
 func (c *call) cost() int64 { return int64(len(c.lines)) + callOverhead }
 
-// A resource is known by its type and ID.
+// A resource is identified by its type and ID.
 type resource struct {
 	kind string
 	id   uint64
 }
 
-// A trace is a backtrace that calls share.
+// A trace is a backtrace that several calls may share.
 type trace struct {
 	lines string
 	key   traceKey
 	uses  int
 
-	calls []*call // when they are grouped
+	calls []*call // its calls, if they are grouped
 	size  int64
 }
 
 func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 
-// traceKey stands for the addresses of a backtrace. Two hashes with seeds that
-// nobody knows are as good as these themselves.
+// traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so that
+// no report can be made to have collisions.
 type traceKey struct {
-	sums   [2]uint64
+	hashes [2]uint64
 	frames int
-	epoch  int // of the mappings that the addresses mean
+	epoch  int // epoch of the mappings in which the addresses are
 }
 
-// A comment is printed before the first call with a larger index than that of
-// the call which it stood behind.
+// A comment is a comment between calls. It is printed before the first call whose index is larger
+// than that of the call before the comment.
 type comment struct {
 	line  string
 	index uint64
@@ -82,10 +82,10 @@ func (k *kept) reset(p *Processing) {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(p.Budget)}
 }
 
-// fits reports whether there is room for so many bytes more.
+// fits reports whether the budget has size more bytes, and takes them.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
-// mebibytes returns the budget, for messages.
+// mebibytes returns the size of the budget, for messages.
 func (k *kept) mebibytes() int64 { return k.share.Budget.Most() >> 20 }
 
 // comment keeps a comment.
@@ -94,13 +94,13 @@ func (k *kept) comment(p *processor, rec *Record) {
 		k.used += size
 		k.comments = append(k.comments, comment{string(rec.Raw), k.index})
 	} else {
-		p.teller.tell(fmt.Sprintf("comments do not fit into %d MiB of memory: the rest of them is left out (--max-memory)", k.mebibytes()))
+		p.diagnostics.report(fmt.Sprintf("comments exceed the %d MiB of memory allowed: further ones are left out (--max-memory)", k.mebibytes()))
 	}
 }
 
-// add keeps the calls of a group with their backtrace, if that fits.
-func (k *kept) add(p *processor, g *group) {
-	if p.Leaks && !k.later {
+// addGroup keeps the calls of a group with their backtrace, if the budget allows it.
+func (k *kept) addGroup(p *processor, g *group) {
+	if p.Leaks && !k.unordered {
 		n := 0
 		for _, c := range g.calls {
 			if k.pair(c) {
@@ -122,7 +122,7 @@ func (k *kept) add(p *processor, g *group) {
 	if len(g.calls) == 0 {
 		return
 	}
-	key := traceKey{sums: [2]uint64{g.sums[0].Sum64(), g.sums[1].Sum64()}, frames: g.frames, epoch: g.epoch}
+	key := traceKey{hashes: [2]uint64{g.hashes[0].Sum64(), g.hashes[1].Sum64()}, frames: g.frames, epoch: g.epoch}
 	if g.frames == 0 {
 		key.epoch = 0
 	}
@@ -149,8 +149,7 @@ func (k *kept) link(c *call) {
 	k.end = c
 }
 
-// drop forgets a call. One that is freed by another of its own group has no
-// place yet.
+// drop removes a call. A call that is freed by another of its own group is not linked yet.
 func (k *kept) drop(c *call) {
 	if c.trace == nil {
 		c.dropped = true
@@ -174,9 +173,9 @@ func (k *kept) drop(c *call) {
 	c.trace.uses--
 }
 
-// pair reports whether a call is left when it is held against those before it:
-// one that frees is not, nor one that allocates again what counts. It drops what
-// the call frees.
+// pair reports whether a call is kept after it is matched with the calls before it. A free is not
+// kept, nor is a repeated allocation of a resource that counts. pair drops the call whose resource
+// is freed.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]
@@ -197,7 +196,7 @@ func (k *kept) pair(c *call) bool {
 	return false
 }
 
-// sort brings calls into the order of their times and indexes.
+// sort sorts the calls by time and index.
 func (k *kept) sort() {
 	var all []*call
 	for c := k.first; c != nil; c = c.next {
@@ -212,9 +211,9 @@ func (k *kept) sort() {
 	}
 }
 
-// print hands on what is left.
+// print passes the remaining calls to the output.
 func (k *kept) print(p *processor) error {
-	if k.later {
+	if k.unordered {
 		k.sort()
 		if p.Leaks {
 			for c := k.first; c != nil; {
@@ -232,7 +231,7 @@ func (k *kept) print(p *processor) error {
 	} else {
 		for c := k.first; c != nil && err == nil; c = c.next {
 			k.printComments(p, c.index)
-			p.again.Write([]byte(p.whole(c.lines)))
+			p.rereader.Write([]byte(p.whole(c.lines)))
 			err = k.printTrace(p, c.trace)
 		}
 	}
@@ -243,29 +242,29 @@ func (k *kept) print(p *processor) error {
 	if p.Leaks {
 		k.printLeaks(p)
 	}
-	return p.again.err
+	return p.rereader.err
 }
 
-// printComments hands on the comments that come before a call.
+// printComments passes on the comments that precede the call with this index.
 func (k *kept) printComments(p *processor, index uint64) {
 	n := 0
 	for n < len(k.comments) && k.comments[n].index < index {
-		p.again.Write([]byte(p.whole(k.comments[n].line)))
+		p.rereader.Write([]byte(p.whole(k.comments[n].line)))
 		n++
 	}
 	k.comments = k.comments[n:]
 }
 
-// printTrace hands on a backtrace and the empty line behind it.
+// printTrace passes on a backtrace and the empty line after it.
 func (k *kept) printTrace(p *processor, t *trace) error {
-	p.again.epoch = t.key.epoch
-	p.again.Write([]byte(p.whole(t.lines)))
-	p.again.Write([]byte(p.lineEnd))
-	p.again.epoch = 0
-	return p.again.err
+	p.rereader.epoch = t.key.epoch
+	p.rereader.Write([]byte(p.whole(t.lines)))
+	p.rereader.Write([]byte(p.lineEnd))
+	p.rereader.epoch = 0
+	return p.rereader.err
 }
 
-// printGroups hands on calls by their backtraces.
+// printGroups passes on the calls grouped by backtrace.
 func (k *kept) printGroups(p *processor) error {
 	var groups []*trace
 	for c := k.first; c != nil; c = c.next {
@@ -290,9 +289,9 @@ func (k *kept) printGroups(p *processor) error {
 	for _, t := range groups {
 		for _, c := range t.calls {
 			k.printComments(p, c.index)
-			p.again.Write([]byte(p.whole(c.lines)))
+			p.rereader.Write([]byte(p.whole(c.lines)))
 		}
-		fmt.Fprintf(p.again, "# allocation summary: %d block(s) with total size %d%s", len(t.calls), t.size, p.lineEnd)
+		fmt.Fprintf(p.rereader, "# allocation summary: %d block(s) with total size %d%s", len(t.calls), t.size, p.lineEnd)
 		if err := k.printTrace(p, t); err != nil {
 			return err
 		}
@@ -300,14 +299,14 @@ func (k *kept) printGroups(p *processor) error {
 	return nil
 }
 
-// printLeaks hands on what was leaked of each type of resources.
+// printLeaks passes on the summary of leaks for each type of resource.
 func (k *kept) printLeaks(p *processor) {
 	type sum struct {
 		blocks int
 		size   int64
 	}
 	sums := make(map[string]sum)
-	if len(p.types) == 0 { // all that there is
+	if len(p.types) == 0 { // a report that lists no types has one sum
 		sums[""] = sum{}
 	}
 	for c := k.first; c != nil; c = c.next {
@@ -315,25 +314,25 @@ func (k *kept) printLeaks(p *processor) {
 		sums[c.kind] = sum{s.blocks + 1, s.size + c.size}
 	}
 	print := func(kind string) {
-		fmt.Fprintf(p.again, "# %d block(s) leaked with total size of %d bytes%s", sums[kind].blocks, sums[kind].size, p.lineEnd)
+		fmt.Fprintf(p.rereader, "# %d block(s) leaked with total size of %d bytes%s", sums[kind].blocks, sums[kind].size, p.lineEnd)
 		delete(sums, kind)
 	}
 	for i := range p.types {
 		if t := &p.types[i]; p.Resources == 0 || p.Resources&t.mask != 0 {
-			fmt.Fprintf(p.again, "# Resource - %s (%s):%s", t.name, t.description, p.lineEnd)
+			fmt.Fprintf(p.rereader, "# Resource - %s (%s):%s", t.name, t.description, p.lineEnd)
 			print(t.name)
 		}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(sums)) { // that the report does not list
+	for _, kind := range slices.Sorted(maps.Keys(sums)) { // types that the report does not list
 		if kind != "" {
-			fmt.Fprintf(p.again, "# Resource - %s:%s", kind, p.lineEnd)
+			fmt.Fprintf(p.rereader, "# Resource - %s:%s", kind, p.lineEnd)
 		}
 		print(kind)
 	}
 }
 
-// whole returns lines with an end to the last one: the report may have ended
-// without, and more follows now.
+// whole returns lines with a line end after the last one: it is missing if the report ended there,
+// but more lines follow now.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

@@ -1,30 +1,34 @@
 package rtrace
 
-// Limits, one a line, with unit and reason.
+// Limits, with units and reasons.
 const (
-	maxLine    = 1 << 20  // bytes of a line, without its end, that is read; of a longer one each part is a comment
-	maxRun     = 1 << 10  // lines of frames at one address that are compared, to tell inlined calls from recursion
-	maxFields  = 64       // of a header; there are nine
-	maxTrace   = 1 << 20  // bytes of the frames of a backtrace that are kept; more stay out, with a diagnostic
-	maxHold    = 16 << 20 // bytes that wait for the first frame with a name, before the header goes out as it is
-	maxObject  = 1 << 20  // bytes of an object of JSON, after which it goes on as another
-	sendSize   = 64 << 10 // bytes that are written at once
-	maxFiles   = 1024     // files that are looked at: a process has some hundred
-	maxMaps    = 1 << 14  // mappings at once; the kernel's default limit for all of a process is four times as many
-	maxPieces  = 64       // mappings that may be one segment, and neighbours that are looked at
-	maxGone    = 1 << 12  // mappings that others replaced, and that kept backtraces may still mean
-	maxTypes   = 1 << 10  // resource types; they are bits of a word
-	maxAnswers = 1 << 14  // addresses whose frames are remembered
-	maxIndexes = 1 << 22  // indexes of calls in a file of them
-	maxTold    = 1 << 10  // diagnostics, each of which is told once
+	// bytes of a line without its line end; each part of a longer line is a comment
+	maxLine = 1 << 20
+	// lines of frames at one address, compared to distinguish inlined calls from recursion
+	maxRun    = 1 << 10
+	maxFields = 64 // fields of a header; sp-rtrace has nine
+	// bytes of the frames of a kept backtrace; further frames are left out, with a diagnostic
+	maxTrace = 1 << 20
+	// bytes held back until the first frame is resolved; after that the header is printed unchanged
+	maxHold        = 16 << 20
+	maxObject      = 1 << 20  // bytes of a JSON object; a longer one is continued in another
+	sendSize       = 64 << 10 // bytes of output that are collected before they are written
+	maxFiles       = 1024     // files that are opened; a process maps a few hundred
+	maxMaps        = 1 << 14  // mappings at once; the kernel's default limit for all of a process is four times as many
+	maxPieces      = 64       // pieces of one mapped segment, and neighbours that are examined
+	maxGone        = 1 << 12  // replaced mappings that kept backtraces may still refer to
+	maxTypes       = 1 << 10  // resource types; their masks are bits of a word
+	maxAnswers     = 1 << 14  // addresses whose frames are cached
+	maxIndexes     = 1 << 22  // indexes in a file of call indexes
+	maxDiagnostics = 1 << 10  // different diagnostics
 )
 
-// What a record costs beside its bytes, in bytes.
+// The overhead of kept records, in bytes, in addition to their text.
 const (
-	callOverhead    = 176 // a call with its place in a table
-	traceOverhead   = 192 // a backtrace with its place in a table
+	callOverhead    = 176 // a call with its entry in a table
+	traceOverhead   = 192 // a backtrace with its entry in a table
 	commentOverhead = 48
 )
 
-// pages are the sizes of pages that processors have, in bytes.
+// pages are the page sizes of processors, in bytes.
 var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}

@@ -9,61 +9,61 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst: its
-// lines as they are, but for those of maps and frames, in whose place elements
-// come. A header begins a process with a reset. What is written is rendered as
-// far as its lines are whole, but for calls that o.Processing keeps; Close
-// renders the rest.
+// NewMarkup returns a writer that renders the report written to it to dst: maps and frames as
+// elements, all other lines unchanged. A header begins a process with a reset. Write renders whole
+// lines, except for calls that o.Processing keeps; Close renders the rest. One goroutine at a time
+// may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst}
 	r.translator = newTranslator(&o, r.render)
 	return r
 }
 
-// A translator is what all forms of output have in common.
+// A translator is the part that all outputs share.
 type translator struct {
 	*Reader
-	o         *Options
-	teller    *teller
-	space     *space
-	answers   *answerer
-	missing   report.Missing
-	processor *processor // nil: there is nothing to do
+	o           *Options
+	diagnostics *diagnostics
+	space       *space
+	answers     *answerer
+	missing     report.Missing
+	processor   *processor // nil without Processing
 }
 
-// newTranslator returns a translator that hands to use what is left of a report.
+// newTranslator returns a translator that passes the records that remain after processing to use.
 func newTranslator(o *Options, use func(*Record) error) *translator {
-	t := &translator{o: o, teller: &teller{to: o.Diagnose}, answers: newAnswerer(&o.Options)}
-	t.space = newSpace(o, t.teller)
+	t := &translator{o: o, diagnostics: &diagnostics{to: o.Diagnose}, answers: newAnswerer(&o.Options)}
+	t.space = newSpace(o, t.diagnostics)
 	if o.Processing.active() {
-		t.processor = newProcessor(&o.Processing, t.space, t.teller, use)
-		use = t.processor.record
+		t.processor = newProcessor(&o.Processing, t.space, t.diagnostics, use)
+		use = t.processor.addRecord
 	}
 	t.Reader = NewReader(use)
 	return t
 }
 
-// Write uses what p completes.
+// Write reads the lines that end in p, and passes their records on.
 func (t *translator) Write(p []byte) (int, error) {
 	t.answers.now = time.Now()
 	return t.Reader.Write(p)
 }
 
-// mapped takes a map, and starts to look for the debug file of what was mapped.
+// mapped adds a map to the address space, and starts the search for the debug file of the mapped
+// file.
 func (t *translator) mapped(rec *Record) *mapping {
-	m := t.space.add(string(rec.Path), rec.From, rec.To)
+	m := t.space.addMapping(string(rec.Path), rec.From, rec.To)
 	if m != nil && m.placed {
 		t.answers.Prefetch(m.file.Object)
 	}
 	return m
 }
 
-// Close uses what is left.
+// Close passes the remaining records on.
 func (t *translator) Close() error {
 	err := t.Reader.Close()
 	if t.processor != nil && err == nil {
 		if err = t.processor.end(); err == nil {
-			err = t.processor.again.Close()
+			err = t.processor.rereader.Close()
 		}
 	}
 	if t.o.Unresolved != nil {
@@ -72,22 +72,22 @@ func (t *translator) Close() error {
 	return err
 }
 
-// miss counts a frame that gets no name, if the report has none either.
+// miss counts a frame that remains without a name, unless the report itself names it.
 func (t *translator) miss(rec *Record, s site, err error) {
-	for _, text := range rec.Said {
-		if parseSaid(text).function != nil {
+	for _, text := range rec.Reported {
+		if parseSymbol(text).function != nil {
 			return
 		}
 	}
 	t.missing.Add(s.unresolved(err))
 }
 
-// renderer makes text and elements of records.
+// renderer turns records into text and elements.
 type renderer struct {
 	*translator
 	dst     markup.Sink
-	begun   bool   // a line has come
-	modules uint64 // numbers given
+	begun   bool   // a line was rendered
+	modules uint64 // number of modules so far
 }
 
 func (r *renderer) render(rec *Record) error {
@@ -112,10 +112,10 @@ func (r *renderer) render(rec *Record) error {
 
 var newline = []byte{'\n'}
 
-// mapped renders a map: as elements where it is known what was mapped.
+// mapped renders a map: as elements if the part of the file is known, otherwise as text.
 func (r *renderer) mapped(rec *Record) error {
 	r.begun = true
-	m := r.translator.mapped(rec) // the symbolizer may know the file by its path only
+	m := r.translator.mapped(rec) // adds the file, which the symbolizer may find by its path only
 	if m == nil || !m.placed || r.o.Elements && m.file.ID.IsZero() {
 		return r.dst.Text(rec.Raw)
 	}
@@ -135,7 +135,7 @@ func (r *renderer) mapped(rec *Record) error {
 	return r.line(markup.MMap{Addr: m.from, Size: m.to - m.from, Module: f.number, Mode: markup.Read | markup.Exec, Rel: m.rel})
 }
 
-// line renders an element that has a line of its own.
+// line renders an element on a line of its own.
 func (r *renderer) line(e markup.Element) error {
 	if err := r.dst.Element(e); err != nil {
 		return err
@@ -143,8 +143,7 @@ func (r *renderer) line(e markup.Element) error {
 	return r.dst.Text(newline)
 }
 
-// frame renders a frame: as an element, or as it is where the report knows
-// better.
+// frame renders a frame: as an element, or as text if the report has the better answer.
 func (r *renderer) frame(rec *Record) error {
 	s := r.space.site(rec)
 	if !r.isElement(rec, s) {
@@ -160,13 +159,13 @@ func (r *renderer) frame(rec *Record) error {
 	return r.dst.Text(rec.end())
 }
 
-// isElement reports whether a frame becomes an element: its place is known, and
-// the report does not know better.
+// isElement reports whether a frame becomes an element: its place must be known, and the report
+// must not have a better answer.
 func (r *renderer) isElement(rec *Record, s site) bool {
 	if !s.usable() {
 		return false
 	}
-	if rec.epoch != 0 { // it is the maps that were shown last that an element means
+	if rec.epoch != 0 { // elements refer to the maps rendered last
 		if now := r.space.site(&Record{Addr: rec.Addr}); !now.usable() || now.at.file != s.at.file || now.rel != s.rel {
 			return false
 		}
@@ -174,10 +173,10 @@ func (r *renderer) isElement(rec *Record, s site) bool {
 	if r.o.Elements {
 		return !s.at.file.ID.IsZero()
 	}
-	return len(rec.Said) == 0 || r.answers.ask(s).better(rec)
+	return len(rec.Reported) == 0 || r.answers.ask(s).better(rec)
 }
 
-// indent returns how many blanks a line begins with.
+// indent returns the number of blanks at the beginning of a line.
 func indent(line []byte) (n int) {
 	for n < len(line) && (line[n] == '\t' || line[n] == ' ') {
 		n++

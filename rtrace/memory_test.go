@@ -19,8 +19,8 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What a report costs does not depend on its length, but for what --leaks and
-// --compress keep; and of that, what is freed is not kept.
+// The memory for a report does not depend on its length, except for the calls that --leaks and
+// --compress keep. Freed resources are not kept.
 func TestMemoryIsConstant(t *testing.T) {
 	input := largeReport(128 << 10)
 	begin := bytes.Index(input, []byte("\n1. ")) + 1
@@ -48,13 +48,13 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// What is kept is bounded, and what was left out is said; what is freed makes
+// Kept calls are bounded, and a diagnostic reports those that were left out. Freed resources make
 // room again.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	const most = 2 << 20
 	for _, form := range []string{"rtrace --leaks", "json --compress", "markup --leaks --compress"} {
-		var said []string
-		o := Options{Options: report.Options{Diagnose: func(s string) { said = append(said, s) }}}
+		var diagnostics []string
+		o := Options{Options: report.Options{Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
 		o.Processing.Budget = report.NewBudget(int64(most), nil)
 		var out strings.Builder
 		w := translation(t, form, &out, o)
@@ -73,8 +73,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if len(said) != 1 || !strings.Contains(said[0], "calls do not fit into 2 MiB of memory: they are left out") {
-			t.Errorf("%s: said %q", form, said)
+		if len(diagnostics) != 1 || !strings.Contains(diagnostics[0], "calls exceed the 2 MiB of memory allowed and are left out") {
+			t.Errorf("%s: diagnostics %q", form, diagnostics)
 		}
 		if first := fmt.Sprintf("\n%d. malloc", 40_001); strings.HasPrefix(form, "rtrace") && !strings.Contains("\n"+out.String(), first) {
 			t.Errorf("%s: %q is not there, although there was room again", form, first)
@@ -82,13 +82,13 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// A report in which nothing is resolved for long is not kept for ever: the
-// header goes out as it is.
+// If no frame is resolved in a large report, the held output is bounded: the header is printed
+// unchanged.
 func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	missing := []byte("version=2.0, pid=312\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")
 	missing = append(missing, bytes.Repeat([]byte("1. malloc(1) = 0x1\n\t0x1372\n\n"), (maxHold+1<<20)/29)...)
-	var said []string
-	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { said = append(said, s) }}}
+	var diagnostics []string
+	o := Options{Options: report.Options{Symbolizer: newSymbolizer(t), PrefixMap: fixtures(t), Wait: 1 << 40, Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
 	var out bytes.Buffer
 	w := NewReport(&out, o)
 	before := live()
@@ -106,13 +106,13 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\t0x7f0000001391 outer() at /src/prog.c:25\n") {
 		t.Errorf("got %q at the end", out.Bytes()[out.Len()-100:])
 	}
-	if want := "the header does not say that frames are resolved: the first 16 MiB have none that is"; len(said) != 1 || said[0] != want {
-		t.Errorf("got %q, want %q", said, want)
+	if want := "the header does not list the step resolve: no frame in the first 16 MiB was resolved"; len(diagnostics) != 1 || diagnostics[0] != want {
+		t.Errorf("got %q, want %q", diagnostics, want)
 	}
 }
 
-// Lines and backtraces without end, a million maps, a million calls with one
-// backtrace: time and memory are bounded, and nothing is lost that need not be.
+// Endless lines and backtraces, a million maps, and a million calls with one backtrace take bounded
+// time and memory, and lose only calls beyond the limits.
 func TestHostileReportsAreBounded(t *testing.T) {
 	repeat := func(n int, format string) []byte {
 		var b bytes.Buffer

@@ -6,34 +6,34 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// Output says in which form a report is printed.
+// Output is the form in which a report is printed.
 type Output uint8
 
-// The forms.
+// The outputs.
 const (
-	Text Output = iota // the report's own
-	JSON               // an object a record: report.schema.json
+	Text Output = iota // the form of the report itself
+	JSON               // one JSON object for each record: report.schema.json
 )
 
-// Options are those of every reader of reports, the form of the output, and what is left of the
-// report. The zero value leaves all as it is. Without Elements, and with a Symbolizer, a frame of
-// which the report says more than the symbolizer does is text.
+// Options are the options of all readers of reports, the output, and the processing of the records.
+// The zero value prints the report unchanged. Without Elements, and with a Symbolizer, a frame is
+// text if the report has more about it than the symbolizer.
 type Options struct {
 	report.Options
 
-	// Output is for NewReport.
+	// Output is the form that NewReport prints.
 	Output Output
 
-	// Processing says what is left out, and in which order the rest comes.
+	// Processing selects the records that are printed, and their order.
 	Processing Processing
 }
 
 var (
-	errNoFile    = errors.New("what is mapped there is no file")
-	errOtherFile = errors.New("the file is not the one that ran: another part of it was mapped as code")
+	errNoFile    = errors.New("the mapping is not a file")
+	errOtherFile = errors.New("not the file that ran: its code has another size than the mapping")
 )
 
-// unresolved returns a frame at s that got no name.
+// unresolved returns the count for one unresolved frame at s.
 func (s site) unresolved(err error) report.Unresolved {
 	switch {
 	case s.at == nil:
@@ -46,19 +46,19 @@ func (s site) unresolved(err error) report.Unresolved {
 	return s.at.file.Unresolved(1, err)
 }
 
-// teller passes diagnostics on, each once.
-type teller struct {
+// diagnostics passes each different diagnostic on once.
+type diagnostics struct {
 	to   func(string)
-	told map[string]struct{}
+	seen map[string]struct{}
 }
 
-func (t *teller) tell(s string) {
-	if _, ok := t.told[s]; ok || t.to == nil || len(t.told) >= maxTold {
+func (t *diagnostics) report(s string) {
+	if _, ok := t.seen[s]; ok || t.to == nil || len(t.seen) >= maxDiagnostics {
 		return
 	}
-	if t.told == nil {
-		t.told = make(map[string]struct{})
+	if t.seen == nil {
+		t.seen = make(map[string]struct{})
 	}
-	t.told[s] = struct{}{}
+	t.seen[s] = struct{}{}
 	t.to(s)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// parse finds out what a line without its end is, and fills in rec. first says
-// that nothing but empty lines came before it.
+// parse classifies a line without its line end and fills in rec. first reports that only empty
+// lines precede it.
 func parse(rec *Record, line []byte, first bool) {
 	text := trim(line)
 	rec.Kind = Comment
@@ -40,9 +40,8 @@ func parse(rec *Record, line []byte, first bool) {
 	}
 }
 
-// parseFrame reads a line of a frame: blanks, an address, and what is said of
-// it.
-func parseFrame(line []byte) (addr uint64, said []byte, ok bool) {
+// parseFrame parses a line of a frame: blanks, an address, and the text after it.
+func parseFrame(line []byte) (addr uint64, after []byte, ok bool) {
 	i := 0
 	for i < len(line) && (line[i] == '\t' || line[i] == ' ') {
 		i++
@@ -105,7 +104,8 @@ func parseCall(rec *Record, line []byte) bool {
 	}
 	kind, size, id := Alloc, int64(0), uint64(0)
 	paren := -1
-	if at := lastIndex(line, "("); at >= 0 && string(line[at:]) == "(nil)" { // as printf has it
+	// printf writes a null pointer as (nil)
+	if at := lastIndex(line, "("); at >= 0 && string(line[at:]) == "(nil)" {
 		line = append(bytes.Clone(line[:at]), '0')
 	} else if at >= 0 && string(line[at:]) == "(nil))" {
 		line = append(bytes.Clone(line[:at]), "0x0)"...)
@@ -144,8 +144,8 @@ func parseCall(rec *Record, line []byte) bool {
 	return true
 }
 
-// splitType takes "malloc<memory>" apart. A function may have angle brackets of
-// its own.
+// splitType splits "malloc<memory>" into function and type. The function's own name may contain
+// angle brackets.
 func splitType(name []byte) (function, typ []byte) {
 	n := len(name)
 	if n == 0 || name[n-1] != '>' {
@@ -178,8 +178,7 @@ func isTime(text []byte) bool {
 	return digits
 }
 
-// parseMap reads where a file was mapped: "/lib/a.so => 0x1000-0x2000". The path
-// may have blanks.
+// parseMap parses a mapping: "/lib/a.so => 0x1000-0x2000". The path may contain blanks.
 func parseMap(rec *Record, line []byte) bool {
 	at := lastIndex(line, "=>")
 	if at < 0 {
@@ -200,7 +199,7 @@ func parseMap(rec *Record, line []byte) bool {
 	return true
 }
 
-// parseContext reads the name of a context: "2 : name".
+// parseContext parses the name of a context: "2 : name".
 func parseContext(rec *Record, line []byte) bool {
 	id, name, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
@@ -213,8 +212,7 @@ func parseContext(rec *Record, line []byte) bool {
 	return true
 }
 
-// parseResource reads a type of resources: "1> : memory (memory in heap)
-// [refcount]".
+// parseResource parses a type of resource: "1> : memory (memory in heap) [refcount]".
 func parseResource(rec *Record, line []byte) bool {
 	id, rest, ok := bytes.Cut(line, []byte(">"))
 	if !ok {
@@ -249,7 +247,8 @@ func parseResource(rec *Record, line []byte) bool {
 	return true
 }
 
-// parseAttachment reads which file belongs to the report: "maps : /tmp/maps".
+// parseAttachment parses the name and path of a file that belongs to the report: "maps :
+// /tmp/maps".
 func parseAttachment(rec *Record, line []byte) bool {
 	name, path, ok := bytes.Cut(line, []byte(" :"))
 	if !ok {
@@ -263,7 +262,7 @@ func parseAttachment(rec *Record, line []byte) bool {
 	return true
 }
 
-// parseArgument reads an argument of a call: "1 = value".
+// parseArgument parses an argument of a call: "1 = value".
 func parseArgument(rec *Record, line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte("="))
 	rec.Name, rec.Value = trim(name), trim(value)
@@ -274,11 +273,11 @@ func parseArgument(rec *Record, line []byte) bool {
 	return true
 }
 
-// keys are those of headers, in their order.
+// keys are the keys of headers, in their order.
 var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin", "timestamps"}
 
-// parseHeader reads a header: keys and values. It is the first line of a report,
-// and where reports follow each other, a line that begins as headers do.
+// parseHeader parses a header: keys and values. It is the first line of a report. In later lines, a
+// header must begin with "version=".
 func parseHeader(rec *Record, line []byte, first bool) {
 	line, bom := cutPrefix(line, byteOrderMark)
 	if bom && !first {
@@ -312,8 +311,8 @@ func parseHeader(rec *Record, line []byte, first bool) {
 	rec.Kind = Header
 }
 
-// endOfValue returns where the value at the beginning of text ends: at a comma
-// behind which there is another key, or nothing.
+// endOfValue returns the end of the value at the beginning of text: a comma that is followed by
+// another key or by nothing.
 func endOfValue(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != ',' {
@@ -330,7 +329,7 @@ func endOfValue(text []byte) int {
 	return len(text)
 }
 
-// isWords reports whether a header may have such a key.
+// isWords reports whether text may be the key of a header.
 func isWords(text []byte) bool {
 	for _, c := range text {
 		if (c|0x20 < 'a' || c|0x20 > 'z') && c != ' ' && c != '_' && c != '-' {
@@ -340,7 +339,7 @@ func isWords(text []byte) bool {
 	return len(text) > 0
 }
 
-// hex reads a number in hex, with or without 0x.
+// hex parses a hexadecimal number, with or without 0x.
 func hex(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		text = text[2:]
@@ -348,14 +347,14 @@ func hex(text []byte) (n uint64, ok bool) {
 	return report.Hex(text)
 }
 
-// decimal reads a number without a sign.
+// decimal parses a number without a sign.
 func decimal(text []byte) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(string(text), 10, 63)
 	return n, err == nil
 }
 
-// signed reads a size. It is negative where the program that printed it had too
-// few bits; nothing counts as zero, for what has no size.
+// signed parses a size. It is negative if it overflowed in the program that printed it. Empty text
+// is zero, for calls without a size.
 func signed(text []byte) (n int64, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -375,7 +374,7 @@ func signed(text []byte) (n int64, ok bool) {
 	return int64(u), ok
 }
 
-// trim returns text without blanks around it.
+// trim returns text without leading and trailing blanks.
 func trim(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
 		text = text[1:]
@@ -386,7 +385,7 @@ func trim(text []byte) []byte {
 	return text
 }
 
-// cutWord cuts text behind its first word.
+// cutWord splits text after its first word.
 func cutWord(text []byte) (word, rest []byte) {
 	for i, c := range text {
 		if c == ' ' || c == '\t' {

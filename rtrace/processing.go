@@ -11,61 +11,60 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// Processing says what is left of a report: the options of sp-rtrace-postproc,
-// with the meanings that they have there. With any of them, temporary comments
-// are dropped, and the header says what was done.
+// Processing selects the records of a report that are printed. Its fields are the options of
+// sp-rtrace-postproc, with the same meanings. If any is set, temporary comments are dropped, and
+// the header lists the steps.
 //
-// They are done in this order, whatever the order in which they were given:
-// Depth, Resources, Addresses, Include, Exclude, Contexts, Leaks, Compress. The
-// last two keep calls until the report ends; the others need no memory.
+// The steps are always done in this order: Depth, Resources, Addresses, Include, Exclude, Contexts,
+// Leaks, Compress. The last two keep calls until the end of the report; the others need no memory.
 type Processing struct {
-	// Depth is how many frames of each backtrace are left; nil: all.
+	// Depth is the number of frames of each backtrace that are printed; nil prints all.
 	Depth *int
 
-	// Resources are the types of resources whose calls are left, as a mask of
-	// the bits that the report gives them; 0: all. A call without a type is of
-	// the first that the report lists; where it lists none, the call is left.
+	// Resources selects calls by the types of their resources, as a mask of the bits in the report;
+	// 0 selects all. A call without a type has the first type that the report lists. If the report
+	// lists none, the call is selected.
 	Resources uint64
 
-	// Addresses are those of which one must be in the backtrace of a call.
+	// Addresses selects calls whose backtrace has an address in one of these ranges; nil selects
+	// all.
 	Addresses []Range
 
-	// Include are the indexes of the calls that are left, Exclude those of calls
-	// that are not; nil: all are left. Where both are there, Include counts.
+	// Include selects calls by their indexes, and Exclude removes them; nil selects all. If Include
+	// is set, Exclude is ignored.
 	Include, Exclude Indexes
 
-	// Contexts are the contexts in one of which a call must have been made, as a
-	// mask of bits; 0: in none; nil: all are left.
+	// Contexts selects the calls made in one of these contexts, as a mask of bits; 0 selects calls
+	// made in no context, nil selects all.
 	Contexts *uint64
 
-	// Leaks leaves what was allocated and not freed. A resource is known by its
-	// type and ID. Where a type counts, the resource is freed when it was freed
-	// as often as it was allocated; of other types, an ID that is allocated
-	// again is another resource. At the end comes what was leaked of each type.
+	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
+	// If its type counts references, it is freed by as many frees as allocations; for other types,
+	// a repeated allocation of an ID is another resource. The report then ends with the leaks of
+	// each type.
 	Leaks bool
 
-	// Compress groups calls that have the same backtrace, and Sort says in which
-	// order the groups come.
+	// Compress groups calls with the same backtrace. Sort is the order of the groups.
 	Compress bool
 	Sort     Order
 
-	// Budget bounds what Leaks and Compress keep; nil is report.DefaultMaxMemory for this report
-	// alone. What does not fit is left out, with a diagnostic.
+	// Budget bounds the calls that Leaks and Compress keep; nil is report.DefaultMaxMemory for this
+	// report alone. Calls that exceed it are left out, with a diagnostic.
 	Budget *report.Budget
 }
 
-// active reports whether anything is to be done.
+// active reports whether any step is selected.
 func (p *Processing) active() bool {
 	return p.Depth != nil || p.Resources != 0 || p.Addresses != nil || p.Include != nil || p.Exclude != nil || p.Contexts != nil || p.keeps()
 }
 
-// keeps reports whether calls are kept until the report ends.
+// keeps reports whether calls are kept until the end of the report.
 func (p *Processing) keeps() bool { return p.Leaks || p.Compress }
 
-// An Order is one of groups.
+// An Order is an order of groups.
 type Order uint8
 
-// The orders.
+// The orders: by total size, or by number of calls.
 const (
 	BySizeAscending Order = iota
 	BySize
@@ -73,14 +72,14 @@ const (
 	ByCount
 )
 
-// A Range is one of addresses: To is not in it.
+// A Range is a range of addresses from From to To, without To.
 type Range struct{ From, To uint64 }
 
-// Indexes are those of calls.
+// Indexes is a set of indexes of calls.
 type Indexes map[uint64]struct{}
 
-// ReadIndexes reads indexes of calls: the number that each line begins with.
-// Other lines are passed over.
+// ReadIndexes reads a set of indexes: the number at the beginning of each line. Lines without a
+// number are skipped. It fails if r fails, for a line longer than 64 KiB, and beyond 4 Mi indexes.
 func ReadIndexes(r io.Reader) (Indexes, error) {
 	all := make(Indexes)
 	scan := bufio.NewScanner(r)
@@ -104,62 +103,61 @@ func ReadIndexes(r io.Reader) (Indexes, error) {
 	return all, nil
 }
 
-// A processor does what a Processing says to the records of a report.
+// A processor applies a Processing to the records of a report.
 type processor struct {
 	*Processing
-	out    func(*Record) error
-	again  *Reader // of lines that were kept; it hands them to out
-	space  *space  // of the process
-	teller *teller
+	out         func(*Record) error
+	rereader    *Reader // reads lines that were kept, and passes their records to out
+	space       *space  // address space of the process
+	diagnostics *diagnostics
 
-	begun   bool           // a record has come
-	lineEnd string         // of the report: "\n" or "\r\n"
-	types   []resourceType // of the report, in its order
+	begun   bool           // a record was read
+	lineEnd string         // line end of the report: "\n" or "\r\n"
+	types   []resourceType // types of resources, in the order of the report
 
-	// The calls that share the backtrace at work.
-	open  bool // there is one
-	left  bool // one of them is left
-	last  bool // the last call is
-	group group
+	// The calls that share the current backtrace.
+	open       bool // there is such a call
+	wanted     bool // one of the calls is selected
+	lastWanted bool // the last call is selected
+	group      group
 
 	kept kept
 }
 
-// A resourceType is one that a report lists.
+// A resourceType is a type of resource that the report lists.
 type resourceType struct {
 	name, description string
 	mask              uint64
 	counts            bool
 }
 
-// A group is what is collected of calls that share a backtrace, where it must be
-// known whole.
+// A group collects calls that share a backtrace, if a step needs the whole backtrace.
 type group struct {
 	calls   []*call
-	text    []byte // of the last call and its arguments
-	lines   []byte // of the frames
-	sums    [2]maphash.Hash
+	text    []byte // lines of the last call and its arguments
+	lines   []byte // lines of the frames
+	hashes  [2]maphash.Hash
 	frames  int
-	matches bool // one of the frames has an address that is asked for
-	cut     bool // frames did not fit
+	matches bool // a frame is in one of Addresses
+	cut     bool // frames beyond maxTrace were left out
 	epoch   int
 }
 
-func newProcessor(p *Processing, s *space, t *teller, out func(*Record) error) *processor {
-	r := &processor{Processing: p, out: out, again: NewReader(out), space: s, teller: t}
-	r.again.compressed, r.again.headed = true, true
+func newProcessor(p *Processing, s *space, t *diagnostics, out func(*Record) error) *processor {
+	r := &processor{Processing: p, out: out, rereader: NewReader(out), space: s, diagnostics: t}
+	r.rereader.compressed, r.rereader.headed = true, true
 	r.lineEnd = "\n"
 	r.kept.reset(p)
-	r.group.sums[0].SetSeed(maphash.MakeSeed())
-	r.group.sums[1].SetSeed(maphash.MakeSeed())
+	r.group.hashes[0].SetSeed(maphash.MakeSeed())
+	r.group.hashes[1].SetSeed(maphash.MakeSeed())
 	return r
 }
 
-// collects reports whether calls are collected until their backtrace is whole.
+// collects reports whether calls are collected until their backtrace is complete.
 func (p *processor) collects() bool { return p.keeps() || p.Addresses != nil }
 
-// record takes a record of the report.
-func (p *processor) record(rec *Record) error {
+// addRecord processes a record of the report.
+func (p *processor) addRecord(rec *Record) error {
 	begun := p.begun
 	p.begun = true
 	switch rec.Kind {
@@ -211,10 +209,10 @@ func (p *processor) record(rec *Record) error {
 	return p.out(rec)
 }
 
-// lineEnds are the ends that lines have, by their length.
+// lineEnds are the possible line ends, by their length.
 var lineEnds = [...]string{"\n", "\r\n"}
 
-// pass hands a record on that ends the backtrace at work.
+// pass passes on a record that ends the current backtrace.
 func (p *processor) pass(rec *Record) error {
 	if err := p.endGroup(); err != nil {
 		return err
@@ -222,7 +220,7 @@ func (p *processor) pass(rec *Record) error {
 	return p.out(rec)
 }
 
-// typeOf returns the type of this name; nil if the report has not listed it.
+// typeOf returns the type with this name, or nil if the report has not listed it.
 func (p *processor) typeOf(name []byte) *resourceType {
 	if i := slices.IndexFunc(p.types, func(t resourceType) bool { return t.name == string(name) }); i >= 0 {
 		return &p.types[i]
@@ -230,7 +228,7 @@ func (p *processor) typeOf(name []byte) *resourceType {
 	return nil
 }
 
-// typeOfCall returns the type of the resource of a call, nil if it is not known.
+// typeOfCall returns the type of the resource of a call, or nil if it is unknown.
 func (p *processor) typeOfCall(rec *Record) *resourceType {
 	if rec.Type != nil {
 		return p.typeOf(rec.Type)
@@ -241,7 +239,7 @@ func (p *processor) typeOfCall(rec *Record) *resourceType {
 	return nil
 }
 
-// wants reports whether a call is left, as far as its own line says.
+// wants reports whether the line of a call selects it.
 func (p *processor) wants(rec *Record) bool {
 	if p.Resources != 0 {
 		if t := p.typeOfCall(rec); t != nil && t.mask&p.Resources == 0 {
@@ -271,15 +269,15 @@ func (p *processor) call(rec *Record) error {
 		}
 	}
 	p.open = true
-	p.last = p.wants(rec)
-	p.left = p.left || p.last
+	p.lastWanted = p.wants(rec)
+	p.wanted = p.wanted || p.lastWanted
 	p.kept.begun = true
 	if end := rec.end(); len(end) > 0 {
 		p.lineEnd = lineEnds[len(end)-1]
 	}
 	p.kept.index = rec.Index
 	switch {
-	case !p.last:
+	case !p.lastWanted:
 		return nil
 	case p.collects():
 		p.collect(rec)
@@ -290,11 +288,11 @@ func (p *processor) call(rec *Record) error {
 
 func (p *processor) argument(rec *Record) error {
 	switch {
-	case p.open && !p.last:
+	case p.open && !p.lastWanted:
 		return nil
 	case p.open && p.collects():
 		if len(p.group.text)+len(rec.Raw) > maxTrace {
-			p.teller.tell(fmt.Sprintf("a call has more than %d bytes of arguments: the rest of them is left out", maxTrace))
+			p.diagnostics.report(fmt.Sprintf("a call has more than %d bytes of arguments: the rest is left out", maxTrace))
 			return nil
 		}
 		p.group.text = append(p.group.text, rec.Raw...)
@@ -304,7 +302,7 @@ func (p *processor) argument(rec *Record) error {
 }
 
 func (p *processor) frame(rec *Record) error {
-	if p.open && !p.left {
+	if p.open && !p.wanted {
 		return nil
 	}
 	if p.Depth != nil && rec.Frame >= uint64(max(0, *p.Depth)) {
@@ -316,7 +314,7 @@ func (p *processor) frame(rec *Record) error {
 	g := &p.group
 	if len(g.lines)+len(rec.Raw) > maxTrace {
 		if !g.cut {
-			p.teller.tell(fmt.Sprintf("a backtrace is longer than %d bytes: the rest of it is left out", maxTrace))
+			p.diagnostics.report(fmt.Sprintf("a backtrace has more than %d bytes of frames: the rest is left out", maxTrace))
 		}
 		g.cut = true
 		return nil
@@ -331,18 +329,18 @@ func (p *processor) frame(rec *Record) error {
 	g.lines = append(g.lines, rec.Raw...)
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], rec.Addr)
-	g.sums[0].Write(b[:])
-	g.sums[1].Write(b[:])
+	g.hashes[0].Write(b[:])
+	g.hashes[1].Write(b[:])
 	return nil
 }
 
-// blank ends a backtrace.
+// blank ends the current backtrace.
 func (p *processor) blank(rec *Record) error {
-	left := p.left
+	left := p.wanted
 	if p.collects() {
 		return p.endGroup()
 	}
-	p.open, p.left = false, false
+	p.open, p.wanted = false, false
 	if !left {
 		return nil
 	}
@@ -351,9 +349,9 @@ func (p *processor) blank(rec *Record) error {
 
 // collect adds a call to the group.
 func (p *processor) collect(rec *Record) {
-	passes := rec.Kind == Free && p.Leaks && !p.kept.later // it is not kept
+	passes := rec.Kind == Free && p.Leaks && !p.kept.unordered // a free that needs no memory
 	if !passes && !p.kept.fits(int64(len(rec.Raw))+callOverhead) {
-		p.last = false
+		p.lastWanted = false
 		p.kept.leftOut++
 		return
 	}
@@ -370,7 +368,7 @@ func (p *processor) collect(rec *Record) {
 	p.group.calls = append(p.group.calls, c)
 }
 
-// endCall keeps the lines of the last call of the group.
+// endCall stores the lines of the last call of the group.
 func (p *processor) endCall() {
 	if n := len(p.group.calls); n > 0 {
 		c := p.group.calls[n-1]
@@ -380,17 +378,17 @@ func (p *processor) endCall() {
 	p.group.text = p.group.text[:0]
 }
 
-// endGroup does what is left to do with the calls that share a backtrace.
+// endGroup processes the collected calls that share a backtrace.
 func (p *processor) endGroup() error {
 	g := &p.group
 	p.endCall()
 	defer func() {
 		clear(g.calls)
 		g.calls, g.lines = g.calls[:0], g.lines[:0]
-		g.sums[0].Reset()
-		g.sums[1].Reset()
+		g.hashes[0].Reset()
+		g.hashes[1].Reset()
 		g.frames, g.matches, g.cut = 0, false, false
-		p.open, p.left = false, false
+		p.open, p.wanted = false, false
 	}()
 	if len(g.calls) == 0 {
 		return nil
@@ -402,32 +400,32 @@ func (p *processor) endGroup() error {
 		return nil
 	}
 	if p.keeps() {
-		p.kept.add(p, g)
+		p.kept.addGroup(p, g)
 		return nil
 	}
 	for _, c := range g.calls {
 		p.kept.used -= c.cost()
-		p.again.Write([]byte(p.whole(c.lines)))
+		p.rereader.Write([]byte(p.whole(c.lines)))
 	}
-	p.again.Write([]byte(p.whole(string(g.lines))))
-	_, err := p.again.Write([]byte(p.lineEnd)) // the end of a call and its backtrace
+	p.rereader.Write([]byte(p.whole(string(g.lines))))
+	_, err := p.rereader.Write([]byte(p.lineEnd)) // the empty line that ends a backtrace
 	return err
 }
 
-// end hands on all that is kept: the report ends here.
+// end passes on all that is kept at the end of a report.
 func (p *processor) end() error {
 	err := p.endGroup()
 	if err == nil && p.keeps() {
 		err = p.kept.print(p)
 	}
 	if n := p.kept.leftOut; n > 0 {
-		p.teller.tell(fmt.Sprintf("%d calls do not fit into %d MiB of memory: they are left out (--max-memory)", n, p.kept.mebibytes()))
+		p.diagnostics.report(fmt.Sprintf("%d calls exceed the %d MiB of memory allowed and are left out (--max-memory)", n, p.kept.mebibytes()))
 	}
 	p.kept.reset(p.Processing)
 	return err
 }
 
-// timeOf returns a time of the day in nanoseconds; 0 if text is none.
+// timeOf returns a time of the day in nanoseconds, or 0 if text is not a time.
 func timeOf(text []byte) (t uint64) {
 	n, unit := uint64(0), uint64(0)
 	for _, c := range text {

@@ -6,7 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A Reader takes a report apart. Its memory does not grow with the report.
+// A Reader splits a report into records. Its memory does not grow with the report. One goroutine at
+// a time may use it.
 type Reader struct {
 	visit func(*Record) error
 	rec   Record
@@ -14,26 +15,26 @@ type Reader struct {
 
 	cut lines.Cutter
 
-	headed bool // a header, or a line in its place, has come
+	headed bool // the first line was read, which may be a header
 
-	// How calls and frames stand to each other.
-	open       bool // a call is there that a frame may follow
-	framed     bool // frames of it came
-	compressed bool // the header says that calls share backtraces
-	ends       ends // what ends a call in this report
+	// The state of calls and their frames.
+	open       bool // frames of a call may follow
+	framed     bool // the call has a frame
+	compressed bool // the header lists the step "compress": calls may share backtraces
+	ends       ends // how calls end in this report
 	number     uint64
 
-	// Frames at one address that have names: inlined calls, or a function that
-	// calls itself.
-	run     []byte
-	lines   []int // where each ends in run
-	runAddr uint64
-	said    [][]byte
+	// The lines of frames with names at one address: inlined calls, or a function that calls
+	// itself.
+	run      []byte
+	lines    []int // the end of each line in run
+	runAddr  uint64
+	reported [][]byte
 
-	epoch int // that frames get
+	epoch int // epoch of the records
 }
 
-// ends is what ends a call and its backtrace.
+// ends is the mark that ends a call and its backtrace.
 type ends uint8
 
 const (
@@ -42,23 +43,22 @@ const (
 	endCall         // the next call
 )
 
-// NewReader returns a Reader that calls visit for each record. An error of visit
-// ends the reading, and comes back from Write and Close.
+// NewReader returns a Reader that calls visit for each record. An error of visit ends the reading,
+// and Write and Close return it.
 func NewReader(visit func(*Record) error) *Reader {
 	return &Reader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }
 
-// Write reads p. A line is a record when its end has come; frames with names
-// wait for the line that follows them.
+// Write reads the lines that end in p. Frames with names wait for the next line.
 func (r *Reader) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0 && r.err == nil; {
 		var line []byte
 		var kind lines.Kind
 		switch line, kind, rest = r.cut.Line(rest); kind {
 		case lines.Whole:
-			r.whole(line)
+			r.readLine(line)
 		case lines.Head, lines.Rest:
-			r.part(line)
+			r.visitPart(line)
 		}
 	}
 	if r.err != nil {
@@ -67,35 +67,35 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close reads what is left: a line without an end.
+// Close reads the last line, if it has no line end. It returns the error of visit.
 func (r *Reader) Close() error {
 	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
-		r.whole(line)
+		r.readLine(line)
 	}
 	r.endRun()
 	return r.err
 }
 
-// part hands over a part of a line that is too long to be read.
-func (r *Reader) part(line []byte) {
+// visitPart emits a part of a line that is too long as a comment.
+func (r *Reader) visitPart(line []byte) {
 	r.endRun()
 	r.headed = true
 	r.rec = Record{Kind: Comment, Raw: line}
-	r.hand()
+	r.emit()
 }
 
-func (r *Reader) hand() {
+func (r *Reader) emit() {
 	if r.err == nil {
 		r.rec.epoch = r.epoch
 		r.err = r.visit(&r.rec)
 	}
 }
 
-// whole reads a line.
-func (r *Reader) whole(line []byte) {
+// readLine reads a whole line.
+func (r *Reader) readLine(line []byte) {
 	text := bare(line)
-	if addr, said, ok := parseFrame(text); ok && (text[0] == '\t' || r.open) {
-		r.frame(line, addr, said)
+	if addr, after, ok := parseFrame(text); ok && (text[0] == '\t' || r.open) {
+		r.frame(line, addr, after)
 		return
 	}
 	r.endRun()
@@ -107,9 +107,9 @@ func (r *Reader) whole(line []byte) {
 		if r.framed {
 			r.ends = endBlank
 		}
-		r.close()
+		r.endTrace()
 	case Header:
-		r.close()
+		r.endTrace()
 		r.headed = true
 		r.ends = endUnknown
 		r.compressed = bytes.Contains(r.rec.Field("filter"), []byte("compress"))
@@ -123,28 +123,28 @@ func (r *Reader) whole(line []byte) {
 		}
 		r.open, r.framed = true, false
 	case Map, Context, Resource, Attachment:
-		r.close()
+		r.endTrace()
 	}
 	if r.rec.Kind != Blank {
 		r.headed = true
 	}
-	r.hand()
+	r.emit()
 }
 
-// close ends a call and its backtrace.
-func (r *Reader) close() { r.open, r.framed, r.number = false, false, 0 }
+// endTrace ends a call and its backtrace.
+func (r *Reader) endTrace() { r.open, r.framed, r.number = false, false, 0 }
 
 // frame reads a line of a frame.
-func (r *Reader) frame(line []byte, addr uint64, said []byte) {
+func (r *Reader) frame(line []byte, addr uint64, after []byte) {
 	r.headed, r.framed = true, true
-	if s := parseSaid(said); s.function == nil && s.file == nil { // nothing is inlined into it
+	if s := parseSymbol(after); s.function == nil && s.file == nil { // not an inlined call
 		r.endRun()
 		r.rec = Record{Kind: Frame, Raw: line, Addr: addr, Fields: r.rec.Fields[:0]}
-		if len(said) > 0 {
-			r.said = append(r.said[:0], said)
-			r.rec.Said = r.said
+		if len(after) > 0 {
+			r.reported = append(r.reported[:0], after)
+			r.rec.Reported = r.reported
 		}
-		r.count()
+		r.emitFrame()
 		return
 	}
 	if len(r.lines) > 0 && addr != r.runAddr || len(r.lines) >= maxRun || len(r.run)+len(line) > maxLine+maxLine/2 {
@@ -155,38 +155,38 @@ func (r *Reader) frame(line []byte, addr uint64, said []byte) {
 	r.lines = append(r.lines, len(r.run))
 }
 
-func (r *Reader) count() {
+func (r *Reader) emitFrame() {
 	r.rec.Frame = r.number
 	r.number++
-	r.hand()
+	r.emit()
 }
 
-// endRun hands over the frames that the lines at one address are: as often as
-// they repeat.
+// endRun emits the frames of the lines at one address. If the lines repeat, each repetition is a
+// frame.
 func (r *Reader) endRun() {
 	n := len(r.lines)
 	if n == 0 {
 		return
 	}
-	r.said = r.said[:0]
+	r.reported = r.reported[:0]
 	from := 0
 	for _, end := range r.lines {
 		_, text, _ := parseFrame(bare(r.run[from:end]))
-		r.said = append(r.said, text)
+		r.reported = append(r.reported, text)
 		from = end
 	}
-	p := period(r.said)
+	p := period(r.reported)
 	from = 0
 	for i := 0; i < n; i += p {
 		end := r.lines[i+p-1]
-		r.rec = Record{Kind: Frame, Raw: r.run[from:end], Addr: r.runAddr, Said: r.said[i : i+p], Fields: r.rec.Fields[:0]}
-		r.count()
+		r.rec = Record{Kind: Frame, Raw: r.run[from:end], Addr: r.runAddr, Reported: r.reported[i : i+p], Fields: r.rec.Fields[:0]}
+		r.emitFrame()
 		from = end
 	}
 	r.run, r.lines = r.run[:0], r.lines[:0]
 }
 
-// period returns the length of the shortest piece that lines are repetitions of.
+// period returns the length of the shortest sequence whose repetition gives lines.
 func period(lines [][]byte) int {
 	n := len(lines)
 next:

@@ -1,19 +1,19 @@
 package rtrace
 
-// A Kind says what a record is.
+// A Kind is the kind of a Record.
 type Kind uint8
 
 // The kinds of records.
 const (
-	Comment    Kind = iota // and all that is nothing else
-	Header                 // of a report: the first line
-	Map                    // a file was mapped
+	Comment    Kind = iota // a comment, and any line that is not another kind
+	Header                 // the first line of a report
+	Map                    // a mapped file
 	Alloc                  // a call that allocated a resource
-	Free                   // a call that freed one
-	Argument               // of the call before
-	Frame                  // of the backtrace of the calls before
-	Context                // a name of a context
-	Resource               // a type of resources
+	Free                   // a call that freed a resource
+	Argument               // an argument of the preceding call
+	Frame                  // a frame of the backtrace of the preceding calls
+	Context                // the name of a context
+	Resource               // a type of resource
 	Attachment             // a file that belongs to the report
 	Blank                  // an empty line: the end of a call
 )
@@ -22,52 +22,52 @@ var kinds = [...]string{"comment", "header", "map", "alloc", "free", "argument",
 
 func (k Kind) String() string { return kinds[k] }
 
-// A Record is a line of a report, or the lines of one frame. It is valid during
-// the call that hands it over.
+// A Record is a line of a report, or the lines of one frame. It and its slices are valid only
+// during the call of visit.
 type Record struct {
 	Kind Kind
-	Raw  []byte // the lines as they came, with their ends
+	Raw  []byte // the lines of the report, with their line ends
 
-	// Of a comment: the next post-processing drops it ("# ...").
+	// Set for a comment that the next post-processing drops ("# ...").
 	Temporary bool
 
-	Fields []Field // of a header
+	Fields []Field // set for a header
 
-	Path     []byte // of a map, and of an attachment
-	From, To uint64 // of a map: To is not in it
+	Path     []byte // set for a map and an attachment
+	From, To uint64 // set for a map: from From to To, without To
 
-	// Of a call. Joined: it shares the backtrace of the call before, as in a
-	// compressed report.
+	// Set for a call. Joined means that the call shares the backtrace of the preceding call, as in
+	// a compressed report.
 	Index    uint64
-	Contexts uint64 // bits
-	Time     []byte // nil where the report has none
+	Contexts uint64 // a mask of bits
+	Time     []byte // nil if the report has none
 	Function []byte
-	Type     []byte // nil where the report has none
-	Size     int64  // of what was allocated
-	ID       uint64 // of the resource
+	Type     []byte // nil if the report has none
+	Size     int64  // bytes allocated
+	ID       uint64 // ID of the resource
 	Joined   bool
 
-	Name  []byte // of an argument, a context, a resource type, an attachment
-	Value []byte // of an argument
+	Name  []byte // set for an argument, a context, a resource type, an attachment
+	Value []byte // set for an argument
 
-	Mask        uint64 // of a context, a resource type
-	Description []byte // of a resource type
-	Flags       []byte // of a resource type, between '|'
+	Mask        uint64 // set for a context and a resource type
+	Description []byte // set for a resource type
+	Flags       []byte // set for a resource type, separated by '|'
 	RefCount    bool   // resources of the type count how often they were allocated
 
-	// Of a frame. Said are the lines behind its address, inlined calls first; a
-	// line that has nothing there is not in it.
-	Frame uint64 // its number in the backtrace
-	Addr  uint64 // a return address
-	Said  [][]byte
+	// Set for a frame. Reported holds the texts after the address, one for each line that has one,
+	// inlined calls first.
+	Frame    uint64 // number in the backtrace, from 0
+	Addr     uint64 // a return address
+	Reported [][]byte
 
-	epoch int // of the mappings that a kept frame means; 0: those that hold
+	epoch int // epoch of the mappings of a kept frame; 0 for the present mappings
 }
 
-// A Field is a key of a header and its value.
+// A Field is a key of a header with its value.
 type Field struct{ Key, Value []byte }
 
-// Field returns the value of a header's field.
+// Field returns the value of a header's field, or nil without that field.
 func (r *Record) Field(key string) []byte {
 	for i := range r.Fields {
 		if string(r.Fields[i].Key) == key {
@@ -80,11 +80,11 @@ func (r *Record) Field(key string) []byte {
 // IsCall reports whether the record is a call.
 func (r *Record) IsCall() bool { return r.Kind == Alloc || r.Kind == Free }
 
-// end returns the end of the record's last line: "\n", "\r\n", or nothing where
-// the report ends without.
+// end returns the line end of the record's last line: "\n", "\r\n", or nothing if the report ends
+// without one.
 func (r *Record) end() []byte { return r.Raw[len(bare(r.Raw)):] }
 
-// bare returns a line without its end.
+// bare returns a line without its line end.
 func bare(line []byte) []byte {
 	if n := len(line); n > 0 && line[n-1] == '\n' {
 		line = line[:n-1]
@@ -95,20 +95,20 @@ func bare(line []byte) []byte {
 	return line
 }
 
-// A said is what stands behind the address of a frame:
+// A symbolText is the parsed text after the address of a frame:
 //
 //	in func() at a.c:12
 //	func() from /lib/libc.so.6
 //	ns::f(int) at b.cpp:7
 //	from /lib/libc.so.6
 //	in ??
-type said struct {
-	function, module, file []byte // nil where it does not say so
+type symbolText struct {
+	function, module, file []byte // nil if missing
 	line                   uint64
 }
 
-// parseSaid takes apart what stands behind an address.
-func parseSaid(text []byte) (s said) {
+// parseSymbol parses the text after an address.
+func parseSymbol(text []byte) (s symbolText) {
 	text = trim(text)
 	if i := lastIndex(text, " at "); i >= 0 {
 		if file, line, ok := position(text[i+len(" at "):]); ok {
@@ -133,7 +133,7 @@ func parseSaid(text []byte) (s said) {
 	if rest, ok := cutPrefix(text, "in "); ok {
 		text = trim(rest)
 	}
-	if n := len(text); n > 2 && text[0] == '(' && text[n-1] == ')' { // as old versions have it
+	if n := len(text); n > 2 && text[0] == '(' && text[n-1] == ')' { // the form of old versions
 		text = text[1 : n-1]
 	}
 	if len(text) > 0 && string(text) != "??" && string(text) != "??()" {
@@ -142,7 +142,7 @@ func parseSaid(text []byte) (s said) {
 	return s
 }
 
-// position takes apart "a.c:12".
+// position parses "a.c:12".
 func position(text []byte) (file []byte, line uint64, ok bool) {
 	i := lastIndex(text, ":")
 	if i <= 0 {

@@ -10,14 +10,16 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// NewReport returns a writer that prints the report written to it to w, its
-// frames resolved by the symbolizer of o. With the form [Text] it is the report again: frames that
-// were resolved have the function, and the line or the file, behind their
-// address, and a line for each inlined call; the header says so; all else is as
-// it was. With [JSON] it is an object for each record: report.schema.json. What
-// is written is printed as far as its lines are whole, but for calls that
-// o.Processing keeps, and for what comes before the first frame that is
-// resolved: the header is not known before. Close prints the rest.
+// NewReport returns a writer that prints the report written to it to w, with its frames resolved by
+// the symbolizer of o.
+//
+// With [Text] it is the report again: a resolved frame has the function, and its line or file,
+// after the address, and a line for each inlined call. The header lists the step "resolve". All
+// else is unchanged. With [JSON] there is one object for each record: report.schema.json.
+//
+// Write prints whole lines, except for calls that o.Processing keeps, and for lines before the
+// first resolved frame: only then is the header known. Close prints the rest. One goroutine at a
+// time may use the writer.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	p := &printer{w: w}
 	if o.Output == JSON {
@@ -30,7 +32,7 @@ func NewReport(w io.Writer, o Options) io.WriteCloser {
 	return r
 }
 
-// A printer collects what is printed, and writes it.
+// A printer collects output and writes it.
 type printer struct {
 	*translator
 	w     io.Writer
@@ -38,7 +40,7 @@ type printer struct {
 	waits bool // nothing is written yet
 }
 
-// Write prints what p completes.
+// Write prints the records of the lines that end in b.
 func (p *printer) Write(b []byte) (int, error) {
 	n, err := p.translator.Write(b)
 	return n, cmp.Or(err, p.send())
@@ -53,23 +55,23 @@ func (p *printer) send() error {
 	return err
 }
 
-// reporter prints a report in its own form.
+// reporter prints a report in the form of reports.
 type reporter struct {
 	*printer
-	begun  bool
-	header Record // that waits for a frame to be resolved, if printer.waits
-	held   []byte // what stands behind it
-	late   bool   // the header went out, and did not say that frames are resolved
+	begun    bool
+	header   Record // the header, held back until a frame is resolved if printer.waits
+	held     []byte // the output after the header
+	unmarked bool   // the header was printed without the step "resolve"
 }
 
-// Close prints what is left. It does not close the writer.
+// Close prints the rest. It does not close the writer.
 func (r *reporter) Close() error {
 	err := r.translator.Close()
 	r.release(false)
 	return cmp.Or(err, r.send())
 }
 
-// release prints the header that waits, and what stands behind it.
+// release prints the header that is held back, and the output after it.
 func (r *reporter) release(resolved bool) {
 	if !r.waits {
 		return
@@ -77,10 +79,10 @@ func (r *reporter) release(resolved bool) {
 	r.waits = false
 	if resolved {
 		h := newHeader(&r.header)
-		h.filter("resolve", true)
-		h.into(&r.header)
+		h.setFilter("resolve", true)
+		h.store(&r.header)
 	} else {
-		r.late = true
+		r.unmarked = true
 	}
 	r.out = append(append(r.out, r.header.Raw...), r.held...)
 	r.held = nil
@@ -93,12 +95,12 @@ func (r *reporter) print(rec *Record) error {
 		if r.begun {
 			r.space.reset()
 		}
-		r.begun, r.late = true, false
+		r.begun, r.unmarked = true, false
 		r.header = Record{Raw: bytes.Clone(rec.Raw), Fields: cloneFields(rec.Fields)}
 		r.waits = true
 		if r.o.Symbolizer == nil || slices.Contains(newHeader(rec).filters(), "resolve") {
 			r.release(false)
-			r.late = false
+			r.unmarked = false
 		}
 		return nil
 	case Map:
@@ -107,11 +109,11 @@ func (r *reporter) print(rec *Record) error {
 		return r.frame(rec)
 	}
 	r.begun = true
-	return r.add(rec.Raw)
+	return r.appendBytes(rec.Raw)
 }
 
-// add prints bytes.
-func (r *reporter) add(b []byte) error {
+// appendBytes appends b to the output.
+func (r *reporter) appendBytes(b []byte) error {
 	if r.waits {
 		if r.held = append(r.held, b...); len(r.held) > maxHold {
 			r.release(false)
@@ -124,22 +126,22 @@ func (r *reporter) add(b []byte) error {
 	return nil
 }
 
-// frame prints a frame: resolved, or as it is.
+// frame prints a frame: resolved, or unchanged.
 func (r *reporter) frame(rec *Record) error {
 	r.begun = true
 	s := r.space.site(rec)
 	if !s.usable() {
 		r.miss(rec, s, nil)
-		return r.add(rec.Raw)
+		return r.appendBytes(rec.Raw)
 	}
 	a := r.answers.ask(s)
 	if !a.better(rec) {
 		r.miss(rec, s, a.Err)
-		return r.add(rec.Raw)
+		return r.appendBytes(rec.Raw)
 	}
 	r.release(true)
-	if r.late {
-		r.teller.tell(fmt.Sprintf("the header does not say that frames are resolved: the first %d MiB have none that is", maxHold>>20))
+	if r.unmarked {
+		r.diagnostics.report(fmt.Sprintf("the header does not list the step resolve: no frame in the first %d MiB was resolved", maxHold>>20))
 	}
 	address := rec.Raw[:addressEnd(rec.Raw)]
 	for i, line := range a.lines(r.o, s.at.file.Name) {
@@ -148,10 +150,10 @@ func (r *reporter) frame(rec *Record) error {
 		}
 		r.out = append(append(append(r.out, address...), ' '), line...)
 	}
-	return r.add(rec.end())
+	return r.appendBytes(rec.end())
 }
 
-// lineEnd returns what ends lines within a frame: what ends those of the report.
+// lineEnd returns the line end between the lines of a frame: that of the report.
 func (r *reporter) lineEnd(rec *Record) []byte {
 	if end := rec.end(); len(end) > 0 {
 		return end
@@ -159,7 +161,7 @@ func (r *reporter) lineEnd(rec *Record) []byte {
 	return newline
 }
 
-// addressEnd returns where the address ends that a line of a frame begins with.
+// addressEnd returns the end of the address at the beginning of a frame's line.
 func addressEnd(line []byte) int {
 	i := indent(line)
 	for i < len(line) && line[i] > ' ' {

@@ -24,7 +24,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// fixtures maps the files of the scripts' reports to ELF files.
+// fixtures maps the files in the scripts' reports to ELF files.
 func fixtures(t testing.TB) []buildid.PrefixMap {
 	t.Helper()
 	var maps []buildid.PrefixMap
@@ -47,7 +47,7 @@ func fixtures(t testing.TB) []buildid.PrefixMap {
 	return maps
 }
 
-// byPath finds files by the path that stands in the place of an ID.
+// byPath finds files by the path that replaces their build ID.
 type byPath struct{}
 
 func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -63,8 +63,8 @@ func newSymbolizer(t testing.TB) *symbolize.Symbolizer {
 	return s
 }
 
-// translation makes what a script calls by this name: the form of output, and
-// flags as those of the command.
+// translation returns the writer that a script selects by the name of its output and the flags of
+// the command.
 func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteCloser {
 	t.Helper()
 	words := strings.Fields(name)
@@ -138,13 +138,13 @@ type closer struct {
 
 func (c closer) Close() error { return errors.Join(c.WriteCloser.Close(), c.dst.Close()) }
 
-// translated returns a report in the form that a script calls by this name, and
-// what was said of it. It is written in blocks of this size.
+// translated returns the output of a report for the name and flags of a script, with the
+// diagnostics. The report is written in blocks of the given size.
 func translated(t testing.TB, name string, report []byte, block int, o Options) string {
 	t.Helper()
 	var out strings.Builder
-	var said []string
-	o.Diagnose = func(s string) { said = append(said, s) }
+	var diagnostics []string
+	o.Diagnose = func(s string) { diagnostics = append(diagnostics, s) }
 	w := translation(t, name, &out, o)
 	for len(report) > 0 {
 		n := min(block, len(report))
@@ -156,14 +156,13 @@ func translated(t testing.TB, name string, report []byte, block int, o Options) 
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range said {
-		fmt.Fprintf(&out, "said: %s\n", s)
+	for _, s := range diagnostics {
+		fmt.Fprintf(&out, "diagnostic: %s\n", s)
 	}
 	return out.String()
 }
 
-// Each script is a report and what becomes of it: files named by the form and
-// the flags.
+// Each script holds a report and its outputs, which are named by the output and the flags.
 func TestScripts(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -202,7 +201,7 @@ func TestScripts(t *testing.T) {
 				}
 				if strings.HasPrefix(f.Name, "json") {
 					for line := range strings.Lines(text) {
-						if strings.HasPrefix(line, "said: ") {
+						if strings.HasPrefix(line, "diagnostic: ") {
 							continue
 						}
 						object, err := jsonschema.UnmarshalJSON(strings.NewReader(line))

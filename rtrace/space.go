@@ -9,40 +9,39 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A mapping is where the code of a file was in the address space.
+// A mapping is an address range of the process into which a file was mapped.
 type mapping struct {
-	from, to uint64 // to is not in it
+	from, to uint64 // the range is [from, to)
 	path     string
-	file     *file  // nil: it is none, as [vdso]
-	placed   bool   // it is known which part of the file it is
+	file     *file  // nil if it is not a file, such as [vdso]
+	placed   bool   // the mapped part of the file is known
 	rel      uint64 // the link-time address of from
-	since    int    // the epochs in which it holds
-	until    int    // the last of them; 0: it still does
+	since    int    // the first epoch of the mapping
+	until    int    // its last epoch; 0 if it is still present
 }
 
-// bias is the difference between addresses in the process and in the file.
+// bias returns the load bias: addresses in the process minus addresses in the file.
 func (m *mapping) bias() uint64 { return m.from - m.rel }
 
-// A space is the address space of the process that a report is of.
+// A space is the address space of the process in a report.
 type space struct {
-	teller  *teller
-	maps    []*mapping // those that hold, by address
-	gone    []*mapping // those that others replaced, as far as they are kept
-	objects *report.Objects
-	files   map[string]*file
-	last    *mapping // that was asked for
-	epoch   int      // begins at 1; each replacement begins another
+	diagnostics *diagnostics
+	maps        []*mapping // present mappings, sorted by address
+	gone        []*mapping // the last replaced mappings
+	objects     *report.Objects
+	files       map[string]*file
+	last        *mapping // the mapping that find returned last
+	epoch       int      // from 1; each replacement begins a new epoch
 }
 
-func newSpace(o *Options, t *teller) *space {
-	return &space{teller: t, objects: report.NewObjects(&o.Options, maxFiles, false), files: make(map[string]*file), epoch: 1}
+func newSpace(o *Options, t *diagnostics) *space {
+	return &space{diagnostics: t, objects: report.NewObjects(&o.Options, maxFiles, false), files: make(map[string]*file), epoch: 1}
 }
 
-// reset forgets the mappings: another process begins. What is known of files
-// stays.
+// reset removes all mappings for a new process. The files stay known.
 func (s *space) reset() {
 	for _, m := range s.maps {
-		s.bury(m)
+		s.retire(m)
 	}
 	s.maps, s.last = nil, nil
 	s.epoch++
@@ -51,8 +50,8 @@ func (s *space) reset() {
 	}
 }
 
-// bury keeps a mapping that holds no longer, for frames of before.
-func (s *space) bury(m *mapping) {
+// retire keeps a replaced mapping, for frames of earlier epochs.
+func (s *space) retire(m *mapping) {
 	m.until = s.epoch
 	if len(s.gone) >= maxGone {
 		s.gone = slices.Delete(s.gone, 0, maxGone/2)
@@ -60,9 +59,9 @@ func (s *space) bury(m *mapping) {
 	s.gone = append(s.gone, m)
 }
 
-// add takes a map of the report, and returns the mapping; nil if it is known
-// already, or there are too many.
-func (s *space) add(path string, from, to uint64) *mapping {
+// addMapping adds a map of the report, and returns the mapping. It returns nil if the mapping is
+// known already, or there are too many.
+func (s *space) addMapping(path string, from, to uint64) *mapping {
 	m := &mapping{from: from, to: to, path: path}
 	if strings.HasPrefix(path, "/") {
 		m.file = s.file(path)
@@ -76,7 +75,7 @@ func (s *space) add(path string, from, to uint64) *mapping {
 		known = old.path == path && old.placed && old.from <= from && to <= old.to
 	}
 	s.join(m)
-	if known && !m.placed { // a piece of what was joined before
+	if known && !m.placed { // a piece of a mapping that was joined before
 		return nil
 	}
 	first, end := s.after(m.from), 0
@@ -86,20 +85,20 @@ func (s *space) add(path string, from, to uint64) *mapping {
 		return old.path != path || old.placed && m.placed && old.bias() != m.bias()
 	})
 	for _, old := range s.maps[first:end] {
-		s.bury(old)
+		s.retire(old)
 	}
 	if replaced {
 		s.epoch++
 	}
 	s.last = nil
 	if len(s.maps)-(end-first)+3 > maxMaps {
-		s.teller.tell(fmt.Sprintf("more than %d files are mapped at once: frames in those that follow stay as they are", maxMaps))
+		s.diagnostics.report(fmt.Sprintf("more than %d files are mapped at once: frames in further ones remain unresolved", maxMaps))
 		s.maps = slices.Delete(s.maps, first, end)
 		return nil
 	}
 	m.since = s.epoch
 	now := []*mapping{m}
-	if first < end { // of the first and the last, a part may stay
+	if first < end { // parts of the first and the last mapping may remain
 		if old := s.maps[first]; old.from < m.from {
 			head := *old
 			head.to, head.since, head.until = m.from, s.epoch, 0
@@ -116,9 +115,9 @@ func (s *space) add(path string, from, to uint64) *mapping {
 	return m
 }
 
-// join finds out which part of its file a mapping is. One that is none may be
-// with its neighbours: a segment of which the process changed the protection is
-// mapped in pieces.
+// join finds the part of the file that a mapping contains. If the mapping alone has the size of no
+// segment, it is joined with its neighbours: a segment is mapped in pieces if the process changed
+// the protection of a part.
 func (s *space) join(m *mapping) {
 	f := m.file
 	if f == nil || f.Err != nil || s.place(m) {
@@ -142,19 +141,20 @@ func (s *space) join(m *mapping) {
 	}
 }
 
-// continues reports whether the i-th mapping is another piece of what m is.
+// continues reports whether the i-th mapping may be another piece of the same segment as m.
 func (s *space) continues(i int, m *mapping) bool {
 	return i < len(s.maps) && s.maps[i].path == m.path && !s.maps[i].placed
 }
 
-// place finds out which segment a mapping is.
+// place finds the segment that a mapping contains, by its size.
 func (s *space) place(m *mapping) bool {
 	fits := m.file.fits(m.from, m.to)
 	if len(fits) == 0 {
 		return false
 	}
 	m.placed, m.rel = true, fits[0]
-	if len(fits) > 1 { // of several that are as large, the one that lies where others of the file do
+	// several segments have this size: take the one with the load bias of the file's other mappings
+	if len(fits) > 1 {
 		at := s.after(m.from)
 		for _, old := range s.maps[max(0, at-maxPieces):min(len(s.maps), at+maxPieces)] {
 			for _, rel := range fits {
@@ -167,12 +167,12 @@ func (s *space) place(m *mapping) bool {
 	return true
 }
 
-// after returns the index of the first mapping that ends behind addr.
+// after returns the index of the first mapping that ends after addr.
 func (s *space) after(addr uint64) int {
 	return sort.Search(len(s.maps), func(i int) bool { return s.maps[i].to > addr })
 }
 
-// find returns the mapping that has addr in an epoch; 0 is the present one.
+// find returns the mapping that contained addr in an epoch; 0 is the present one.
 func (s *space) find(addr uint64, epoch int) *mapping {
 	if epoch != 0 && epoch != s.epoch {
 		return s.findThen(addr, epoch)
@@ -187,9 +187,10 @@ func (s *space) find(addr uint64, epoch int) *mapping {
 	return nil
 }
 
-// findThen is find for an epoch that is over.
+// findThen returns the mapping that contained addr in an earlier epoch.
 func (s *space) findThen(addr uint64, epoch int) *mapping {
-	for _, m := range slices.Backward(s.gone) { // the last that held then: a piece may have become a whole
+	// the latest first: a piece may have been joined in that epoch
+	for _, m := range slices.Backward(s.gone) {
 		if addr-m.from < m.to-m.from && m.since <= epoch && epoch <= m.until {
 			return m
 		}
@@ -200,7 +201,7 @@ func (s *space) findThen(addr uint64, epoch int) *mapping {
 	return nil
 }
 
-// file returns the file that a report calls name.
+// file returns the file for a path in the report.
 func (s *space) file(name string) *file {
 	f := s.files[name]
 	if f == nil {
@@ -212,14 +213,14 @@ func (s *space) file(name string) *file {
 	return f
 }
 
-// A site is where a frame is.
+// A site is the place of a frame.
 type site struct {
-	at  *mapping // nil: not known
-	rel uint64   // what is looked up, in its file
+	at  *mapping // nil if no mapping contains the address
+	rel uint64   // the address to look up, in the file
 }
 
-// site returns where a frame is. A return address is behind the call: it is
-// looked up one byte before.
+// site returns the place of a frame. A return address is after the call, so the byte before it is
+// looked up.
 func (s *space) site(rec *Record) site {
 	if rec.Addr == 0 {
 		return site{}
@@ -231,10 +232,10 @@ func (s *space) site(rec *Record) site {
 	case m.file == nil:
 		return site{at: m}
 	case m.file.Err != nil:
-		s.teller.tell(m.file.Fault().Error() + "; its frames stay as they are")
+		s.diagnostics.report(m.file.Fault().Error() + "; its frames remain unresolved")
 		return site{at: m}
 	case !m.placed:
-		s.teller.tell(fmt.Sprintf("%s: this is not the file that ran: %d bytes of it were mapped as code, and it has %d; its frames stay as they are", m.file.Path, m.to-m.from, m.file.size()))
+		s.diagnostics.report(fmt.Sprintf("%s: not the file that ran: %d bytes of code were mapped, but its code has %d; its frames remain unresolved", m.file.Path, m.to-m.from, m.file.size()))
 		return site{at: m}
 	}
 	return site{m, rec.Addr - 1 - m.bias()}

@@ -16,7 +16,7 @@ func segment(flags elf.ProgFlag, offset, addr, size uint64) object.Segment {
 	return object.Segment{Type: elf.PT_LOAD, Flags: flags, Offset: offset, Addr: addr, FileSize: size, MemSize: size}
 }
 
-// What part of a file was mapped is told by how large it is.
+// The mapped part of a file is found by the size of the mapping.
 func TestMappingsAreOfSegments(t *testing.T) {
 	const r, rx, rw = elf.PF_R, elf.PF_R | elf.PF_X, elf.PF_R | elf.PF_W
 	separate := []object.Segment{segment(r, 0, 0, 0x1234), segment(rx, 0x2340, 0x2340, 0x3000), segment(r, 0x6000, 0x6000, 0x800), segment(rw, 0x7000, 0x8000, 0x100)}
@@ -52,12 +52,12 @@ func TestMappingsAreOfSegments(t *testing.T) {
 	}
 }
 
-// A mapping takes the place of what was there; what is left of that stays, and
-// frames of before mean what was.
+// A mapping replaces the mappings in its range, whose remaining parts stay. Frames of earlier
+// epochs refer to the replaced mappings.
 func TestMappingsReplaceEachOther(t *testing.T) {
 	const rx = elf.PF_R | elf.PF_X
 	var o Options
-	s := newSpace(&o, &teller{})
+	s := newSpace(&o, &diagnostics{})
 	for name, size := range map[string]uint64{"/a": 0x4000, "/b": 0x1000} {
 		s.files[name] = &file{Object: &report.Object{Name: name, Path: name}, parts: []object.Segment{segment(rx, 0, 0, size)}}
 	}
@@ -74,7 +74,7 @@ func TestMappingsReplaceEachOther(t *testing.T) {
 		}
 		return all
 	}
-	add := func(path string, from, to uint64) { s.add(path, from, to) }
+	add := func(path string, from, to uint64) { s.addMapping(path, from, to) }
 	check := func(what string, epoch int, want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, show(epoch)); diff != "" {

@@ -1,0 +1,63 @@
+package callgrind_test
+
+import (
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/callgrind"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// The functions of a stripped program get their names from a debug file. Here the same ELF file is
+// the program and its debug file; the profile names another path, which the prefix map replaces.
+func ExampleNewReport() {
+	const program = "../symbolize/testdata/arch/x86_64.elf"
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewSymbolPath(program)}})
+	defer s.Close()
+	r := callgrind.NewReport(os.Stdout, callgrind.Options{
+		Options: report.Options{
+			Symbolizer: s,
+			Wait:       time.Minute,
+			PrefixMap:  []buildid.PrefixMap{{Old: "/lib/prog.so", New: program}},
+		},
+		Label: "callgrind.out.1",
+	})
+	if _, err := io.Copy(r, strings.NewReader(profile)); err != nil {
+		log.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Profile   callgrind.out.1, callgrind-3.19.0
+	// Command   ./prog
+	// Total     20 Ir
+	//
+	//   Ir incl    Ir self  calls  function  file:line [object]
+	// 20 100.0%  12  60.0%      -  outer  /src/prog.c:22 [prog.so]
+	//  8  40.0%   8  40.0%      2  local  /src/prog.c:18 [prog.so]
+}
+
+const profile = `# callgrind format
+version: 1
+creator: callgrind-3.19.0
+cmd: ./prog
+positions: instr line
+events: Ir
+
+ob=/lib/prog.so
+fl=???
+fn=0x0000000000001370
+0x1370 0 12
+cfn=0x00000000000013b0
+calls=2 0x13b0 0
+0x1378 0 8
+fn=0x00000000000013b0
+0x13b0 0 8
+totals: 20
+`
