@@ -31,7 +31,7 @@ func Defaults() Options {
 	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
 	return Options{
 		Symbols: Symbols{Servers: servers},
-		Filter:  filter.Options{Wait: StreamWait, WaitPerMinute: StreamWaitPerMinute},
+		Filter:  filter.Options{Patience: filter.Patience{Local: StreamWait, Servers: StreamWait, PerMinute: StreamWaitPerMinute}},
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,7 +61,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 
 	for seed := range uint64(4) {
 		blocks := manyFrames(rand.New(rand.NewPCG(seed, 0)), ids)
-		o := Options{Symbolizer: s, Wait: time.Minute, Output: []Output{Text, JSON}[seed%2], Color: []Color{ColorKeep, ColorAlways}[seed/2%2]}
+		o := Options{Symbolizer: s, Patience: patient, Output: []Output{Text, JSON}[seed%2], Color: []Color{ColorKeep, ColorAlways}[seed/2%2]}
 		filtered := func(procs int, budget int64) string {
 			runtime.GOMAXPROCS(procs)
 			o.Cache = NewCache(budget)
@@ -92,7 +91,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 
 	runtime.GOMAXPROCS(4)
 	blocks := manyFrames(rand.New(rand.NewPCG(0, 0)), ids)
-	f := New(io.Discard, Options{Symbolizer: s, Wait: time.Minute})
+	f := New(io.Discard, Options{Symbolizer: s, Patience: patient})
 	f.Write([]byte(blocks[0]))
 	f.lookAhead([]byte(blocks[1]))
 	f.ahead.ended.Wait() // on a busy machine the filter may be faster, else
@@ -118,7 +117,7 @@ func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 
 // That no symbol covers an address is remembered, and counted each time.
 func TestThatNoSymbolCoversAnAddressIsRemembered(t *testing.T) {
-	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Wait: time.Minute})
+	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x100000:load:0:rx:0x400000}}}\n")
 	const frame = "{{{bt:0:0x5ffff0:pc}}}\n"
 	for i := range 3 {

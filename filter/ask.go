@@ -79,6 +79,9 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	prior.Addr--
 	frames, err = r.askFrames(m, prior)
 	if err != nil {
+		if r.never() && errors.Is(err, symbolize.ErrPending) {
+			r.opt.Symbolizer.Warm(l) // so that both are known when the address comes again
+		}
 		return nil, false, err
 	}
 	line := len(frames) > 0 && frames[0].Line != 0
@@ -115,7 +118,7 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 // askCode asks the symbolizer for the frames at l, as long as the patience lasts.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
-		atOnce := r.opt.Symbolizer.AtOnce
+		atOnce := r.opt.Symbolizer.TryCode
 		if m == r.aheadOf.asked.Load() {
 			atOnce = r.opt.Symbolizer.IndexedOnly
 		}
@@ -124,6 +127,9 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 			err = errNotAtOnce
 		}
 		return frames, err
+	}
+	if r.never() {
+		return r.known(l)
 	}
 	r.asked.Store(m)
 	r.awaitFile(m)
@@ -142,6 +148,32 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	return frames, err
 }
 
+// never reports whether the asker opens and reads nothing: see Patience.Never.
+func (r *asker) never() bool { return r.opt.Patience.Never }
+
+// known is ask for what is known at once; for the rest the background asks.
+func (r *asker) known(l symbolize.Location) (frames []symbolize.Frame, err error) {
+	frames, err = r.opt.Symbolizer.AtOnce(r.frames[:0], l)
+	if errors.Is(err, symbolize.ErrPending) {
+		r.opt.Symbolizer.Warm(l)
+		if len(frames) > 0 {
+			err = nil // the best there is for now
+		}
+	}
+	return frames, err
+}
+
+// prefetch starts to look for the file of m.
+func (r *asker) prefetch(m *module) {
+	switch s := r.opt.Symbolizer; {
+	case s == nil:
+	case r.never():
+		s.WarmFile(m.buildID, m.name)
+	default:
+		s.Prefetch(m.buildID, m.name)
+	}
+}
+
 // awaitFile begins the patience with m's file, if no line has since the module is known here.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
@@ -150,6 +182,16 @@ func (r *asker) awaitFile(m *module) {
 }
 
 func (r *asker) askVariable(m *module, l symbolize.Location) (symbolize.Variable, error) {
+	if r.never() {
+		v, err := r.opt.Symbolizer.DataAtOnce(l)
+		if errors.Is(err, symbolize.ErrPending) {
+			r.opt.Symbolizer.WarmData(l)
+			if v.Name != "" {
+				err = nil
+			}
+		}
+		return v, err
+	}
 	r.awaitFile(m)
 	v, err := r.opt.Symbolizer.Data(r.expired, l)
 	if errors.Is(err, symbolize.ErrPending) {

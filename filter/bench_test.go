@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"testing"
-	"time"
 )
 
 // benchmarkWrite filters log again and again in blocks of readBlock bytes.
@@ -40,5 +39,5 @@ func BenchmarkHotBacktrace(b *testing.B) {
 	for i := range 20000 {
 		fmt.Fprintf(&log, "{{{bt:%d:%#x:ra}}}\n", i%16, 0x500138+i%0x50)
 	}
-	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Wait: time.Minute}, log.Bytes())
+	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }

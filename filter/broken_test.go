@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -30,7 +29,7 @@ func TestAPanicCostsOneLine(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var reports []string
-			test.o.Symbolizer, test.o.Wait = testSymbolizer(t), time.Minute
+			test.o.Symbolizer, test.o.Patience = testSymbolizer(t), patient
 			broken := true
 			test.o.Diagnose = func(d Diagnostic) {
 				if broken {
@@ -112,7 +111,7 @@ func TestStreamsAreIsolated(t *testing.T) {
 	for _, s := range streams {
 		all.Go(func() {
 			var out bytes.Buffer
-			f := New(&out, Options{Symbolizer: symbolizer, Cache: cache, Wait: time.Minute})
+			f := New(&out, Options{Symbolizer: symbolizer, Cache: cache, Patience: patient})
 			for i := 0; i < len(s.in); i += 97 {
 				f.Write([]byte(s.in[i:min(len(s.in), i+97)]))
 			}

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +19,7 @@ import (
 
 // contextOptions are the ways of printing that differ in what a context holds.
 func contextOptions(t testing.TB) map[string]Options {
-	plain := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	plain := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	all := map[string]Options{"text": plain}
 	with := func(name string, change func(*Options)) {
 		o := plain

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -29,7 +28,7 @@ func FuzzHexDict(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, body)()
-		o := Options{Symbolizer: s, Wait: time.Minute}
+		o := Options{Symbolizer: s, Patience: patient}
 		dict := prefix + "{{{hexdict:" + body + "}}}"
 		head, _ := filterString(t, o, dictHead, nil)
 		whole, _ := filterString(t, o, dictHead+dict+"\nend\n", nil)

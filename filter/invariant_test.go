@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,7 +37,7 @@ var generatedWord = regexp.MustCompile(`w[A-J]+w`)
 // TestTextAroundElementsIsKept is invariant 2: every word of the log comes
 // out, in order; on inlined lines some come out again.
 func TestTextAroundElementsIsKept(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
 		o.Color = color
 		for seed := range uint64(500) {
@@ -64,7 +63,7 @@ func TestTextAroundElementsIsKept(t *testing.T) {
 // symbolizer and a cache, on several processors, fed in blocks of any size,
 // print the same.
 func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
 		o.Color = color
 		for seed := range uint64(60) {
@@ -96,7 +95,7 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 // what is at the writer is what a filter prints that never sees more, but for
 // a module line that is still collecting its maps.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(60) {
 		lines := strings.SplitAfter(newGenerator(seed).log(40), "\n")
 		var b bytes.Buffer
@@ -118,7 +117,7 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 // TestFlushOnlyMovesOutputForward holds Flush: at any time, it changes when
 // text comes out, but not what, for lines without contextual elements.
 func TestFlushOnlyMovesOutputForward(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
 		g := newGenerator(seed)
 		var log strings.Builder
@@ -243,7 +242,7 @@ func FuzzFilter(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Wait: time.Minute, Color: Color(mode % 3), ModuleLines: ModuleLines(mode >> 2 & 1)}
+		o := Options{Symbolizer: s, Patience: patient, Color: Color(mode % 3), ModuleLines: ModuleLines(mode >> 2 & 1)}
 		whole, _ := filterString(t, o, string(log), nil)
 		cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7)))
 		if cut != whole {
@@ -291,7 +290,7 @@ func checkLettersKept(t *testing.T, log []byte, out string, o Options) {
 }
 
 func TestPlainLinesAndHotFramesAllocateLittle(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	f := New(io.Discard, o)
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n")
 	for _, test := range []struct {
@@ -332,7 +331,7 @@ func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
 // TestFrameHeads: the quick way of printing a frame's head is the long one.
 func TestFrameHeads(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	var log strings.Builder
 	log.WriteString("{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0xffff800000500000:0x2000:load:0:rx:0x400000}}}\n")
 	for _, n := range []uint64{0, 1, 9, 10, 11, 99, 100, 999, 1000, 9999, 10000, 12345, 999999, 1 << 63} {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,7 +75,7 @@ func loadSchema(t testing.TB) *jsonschema.Schema {
 // object of the schema, and their texts are the text output.
 func TestJSONHoldsWhatTextShows(t *testing.T) {
 	schema := loadSchema(t)
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
 		in := newGenerator(seed).log(40)
 		o.Output = Text
@@ -121,7 +120,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 // TestJSONFramesAreThoseOfText: the frames of the objects, laid out as a
 // backtrace, are the lines that the text output has for them.
 func TestJSONFramesAreThoseOfText(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Output: JSON}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	seen := 0
 	for seed := range uint64(100) {
 		out, _ := filterString(t, o, newGenerator(seed).log(40), nil)
@@ -156,13 +155,13 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 
 // TestLongLinesAreSeveralObjects: memory stays bounded, and nothing is lost.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Output: JSON}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	head := "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
 	for name, line := range map[string]string{
 		"elements": strings.Repeat("{{{pc:0x50017a:pc}}} ", 40000),
 		"text":     strings.Repeat("x", 3<<20),
 	} {
-		want, _ := filterString(t, Options{Symbolizer: o.Symbolizer, Wait: o.Wait}, head+line+"\nend\n", nil)
+		want, _ := filterString(t, Options{Symbolizer: o.Symbolizer, Patience: o.Patience}, head+line+"\nend\n", nil)
 		out, _ := filterString(t, o, head+line+"\nend\n", nil)
 		var got strings.Builder
 		lines := decodeLines(t, out)
@@ -222,7 +221,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Wait: time.Minute}
+		o := Options{Symbolizer: s, Patience: patient}
 		want, _ := filterString(t, o, string(log), nil)
 		o.Output = JSON
 		out, _ := filterString(t, o, string(log), nil)

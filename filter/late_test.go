@@ -33,7 +33,7 @@ func TestLateDebugFileServesLaterLines(t *testing.T) {
 		}})
 		defer s.Close()
 		var b strings.Builder
-		f := New(&b, Options{Symbolizer: s, Wait: time.Minute})
+		f := New(&b, Options{Symbolizer: s, Patience: patient})
 		io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n")
 		ask := func() string {
 			b.Reset()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestLimitsOfOneLine: what is beyond a limit stays as it came, or is not
@@ -30,7 +29,7 @@ func TestLimitsOfOneLine(t *testing.T) {
 			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + prefix + "\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+			o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 			if got, _ := filterString(t, o, test.in, nil); got != test.want {
 				t.Errorf("%d bytes came out, want %d; they differ from byte %d on", len(got), len(test.want), firstDifference(got, test.want))
 			}
@@ -128,7 +127,7 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	const register = "A: 0x50018d\n"
 	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	head, _ := filterString(t, o, dictHead, nil)
 	want := head + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines-1)
 	for i := range maxDictLines - 1 {

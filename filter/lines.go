@@ -84,8 +84,8 @@ func (l *Lines) enter(c *Context) {
 			if !keep {
 				m.cached.Store(0)
 			}
-			if s := f.o.Symbolizer; s != nil && p.by == nil {
-				s.Prefetch(m.buildID, m.name)
+			if p.by == nil {
+				f.prefetch(m)
 			}
 		})
 		p.by, p.cache = l, f.cached

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -65,7 +64,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 
 // TestOutcomes: what a record comes to, with and without a line end.
 func TestOutcomes(t *testing.T) {
-	l := NewLines(Options{Symbolizer: testSymbolizer(t), Wait: time.Minute})
+	l := NewLines(Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	var a, b Context
 	for _, step := range []struct {
 		c        *Context
@@ -103,7 +102,7 @@ func TestRawModuleLines(t *testing.T) {
 		o := Options{ModuleLines: ModuleLinesRaw}
 		want := strings.Replace(in, "{{{pc:0x50018d:pc}}}", "a.out+0x40018d (BuildId: a0a1a2a3a4a5a6a7)", 1)
 		if symbolizer {
-			o.Symbolizer, o.Wait = testSymbolizer(t), time.Minute
+			o.Symbolizer, o.Patience = testSymbolizer(t), patient
 			want = strings.Replace(in, "{{{pc:0x50018d:pc}}}", "bare+0x2", 1)
 		}
 		if got, _ := filterString(t, o, in, nil); got != want {
@@ -162,7 +161,7 @@ func heap() uint64 {
 
 // TestRecordsOfHotFramesAllocateNothing, also where the contexts take turns.
 func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
-	l := NewLines(Options{Symbolizer: testSymbolizer(t), Wait: time.Minute})
+	l := NewLines(Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	contexts := make([]Context, 2)
 	dst := make([]byte, 0, 4096)
 	for i := range contexts {

@@ -418,9 +418,7 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	if changed {
 		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q; a {{{reset}}} should have come before", e.ID, e.Name))
 	}
-	if s := f.o.Symbolizer; s != nil {
-		s.Prefetch(mod.buildID, mod.name)
-	}
+	f.prefetch(mod)
 	return mod, true
 }
 

@@ -86,16 +86,9 @@ type Options struct {
 
 	Color Color
 
-	// Wait is how long a line may wait for the debug file of its module,
-	// counted from the first line that names its build ID: N missing modules
-	// cost one wait. After a wait in vain there is none until one of the files
-	// is found, or known to be nowhere.
-	Wait time.Duration
-
-	// WaitPerMinute bounds the waiting of the stream in any minute, and lets
-	// the lines of one Write, which came together, wait no longer than Wait in
-	// all; 0 does neither.
-	WaitPerMinute time.Duration
+	// Patience is how long lines wait for debug files. The zero value waits for none, but opens and
+	// reads those that are found.
+	Patience Patience
 
 	// ModuleLines says what becomes of lines that tell of modules and their maps.
 	ModuleLines ModuleLines
@@ -117,6 +110,25 @@ type Options struct {
 	// the goroutine that uses the Filter. Nil: none. The Filter does not
 	// limit their number.
 	Diagnose func(Diagnostic)
+}
+
+// Patience is how long the lines of a stream may wait for debug files. The time for a file is counted
+// from the first line that names its build ID: N missing modules cost one wait. After a wait in vain
+// there is none for servers until one of the files is found, or known to exist nowhere.
+type Patience struct {
+	// Local is for files on this machine: looking for them, and inflating them. Servers is for all of
+	// the search; if it is shorter than Local, a line waits that long for servers, and goes out when
+	// this machine has been searched.
+	Local, Servers time.Duration
+
+	// PerMinute bounds the waiting of the stream in any minute, and lets the lines of one Write, which
+	// came together, wait no longer than the longer of Local and Servers in all; 0 does neither.
+	PerMinute time.Duration
+
+	// Never has nothing opened, inflated or parsed in the goroutine that uses the Filter: an address
+	// that would need it stays unresolved, is asked for in the background, and is known later. The
+	// other fields do not count then. See [symbolize.Symbolizer.AtOnce].
+	Never bool
 }
 
 // Diagnostic says what was wrong with one element.

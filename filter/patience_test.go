@@ -108,7 +108,7 @@ func TestPatience(t *testing.T) {
 				s := symbolize.New(o)
 				defer s.Close()
 				var out strings.Builder
-				f := New(&out, Options{Symbolizer: s, Wait: 2 * time.Second, WaitPerMinute: 10 * time.Second})
+				f := New(&out, Options{Symbolizer: s, Patience: Patience{Local: 2 * time.Second, Servers: 2 * time.Second, PerMinute: 10 * time.Second}})
 				var got []string
 				for _, step := range test.steps {
 					if d, ok := strings.CutPrefix(step, "+"); ok {
@@ -142,7 +142,7 @@ func TestWaitPerMinute(t *testing.T) {
 		}
 		s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{finder}})
 		defer s.Close()
-		f := New(io.Discard, Options{Symbolizer: s, Wait: 2 * time.Second, WaitPerMinute: 10 * time.Second})
+		f := New(io.Discard, Options{Symbolizer: s, Patience: Patience{Local: 2 * time.Second, Servers: 2 * time.Second, PerMinute: 10 * time.Second}})
 		begin := time.Now()
 		for i := range 20 {
 			fmt.Fprintf(f, "{{{module:%d:m:elf:aa%02x}}}\n{{{mmap:%#x:0x1000:load:%[1]d:rx:0}}}\n{{{pc:%#[3]x}}}\n", i, i, 0x1000*(i+1))
@@ -151,4 +151,140 @@ func TestWaitPerMinute(t *testing.T) {
 			t.Errorf("the stream was held up for %v, want %v", got, want)
 		}
 	})
+}
+
+// An onDisk finder has the files of testdata/debug, after a time.
+type onDisk struct {
+	*buildid.Tree
+	after time.Duration
+	asked *int
+}
+
+func (f onDisk) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+	*f.asked++
+	select {
+	case <-time.After(f.after):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return f.Tree.Find(ctx, q, note)
+}
+
+// A line waits for this machine and for servers as long as the one and the other may take; a file
+// that is found here ends either wait.
+func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
+	const (
+		here    = "{{{module:0:a:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
+		nowhere = "{{{module:1:b:elf:bb00}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n"
+	)
+	for _, test := range []struct {
+		name     string
+		patience Patience
+		after    time.Duration // for the search on this machine
+		steps    []string
+		want     []string // how long each took
+	}{
+		{
+			name:     "this machine alone",
+			patience: Patience{Local: 2 * time.Second},
+			after:    300 * time.Millisecond,
+			steps:    []string{nowhere + here + "{{{pc:0x2000}}}\n", "{{{pc:0x2000}}}\n", "{{{pc:0x50018d}}}\n"},
+			want:     []string{"300ms", "0s", "0s"},
+		},
+		{
+			name:     "this machine is too slow",
+			patience: Patience{Local: time.Second},
+			after:    3 * time.Second,
+			steps:    []string{here, "{{{pc:0x50018d}}}\n", nowhere, "{{{pc:0x2000}}}\n"},
+			want:     []string{"0s", "1s", "0s", "0s"},
+		},
+		{
+			name:     "servers for a short time",
+			patience: Patience{Local: 2 * time.Second, Servers: 500 * time.Millisecond},
+			after:    300 * time.Millisecond,
+			steps:    []string{here, "{{{pc:0x50018d}}}\n", nowhere, "{{{pc:0x2000}}}\n"},
+			want:     []string{"0s", "300ms", "0s", "500ms"},
+		},
+		{
+			name:     "servers for longer",
+			patience: Patience{Servers: 2 * time.Second},
+			after:    300 * time.Millisecond,
+			steps:    []string{here, "{{{pc:0x50018d}}}\n", nowhere, "{{{pc:0x2000}}}\n"},
+			want:     []string{"0s", "300ms", "0s", "2s"},
+		},
+		{
+			name:     "none",
+			after:    300 * time.Millisecond,
+			patience: Patience{PerMinute: time.Minute},
+			steps:    []string{here, "{{{pc:0x50018d}}}\n"},
+			want:     []string{"0s", "0s"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := symbolize.New(symbolize.Options{
+					Finders: []symbolize.Finder{onDisk{buildid.NewTree("testdata/debug"), test.after, new(int)}},
+					Servers: []symbolize.Finder{slowFinder{}},
+				})
+				defer s.Close()
+				f := New(io.Discard, Options{Symbolizer: s, Patience: test.patience})
+				var took []string
+				for _, step := range test.steps {
+					begin := time.Now()
+					io.WriteString(f, step)
+					took = append(took, time.Since(begin).String())
+				}
+				if diff := cmp.Diff(test.want, took); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Without any patience a line goes out as it can be answered without a search, and without opening a
+// file; the address is known when it comes again.
+func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
+	const (
+		modules = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
+		frames  = "at {{{pc:0x50018d:pc}}}, {{{pc:0x50018e}}}, {{{data:0x50018d}}}\n"
+	)
+	for _, json := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{onDisk{buildid.NewTree("testdata/debug"), time.Hour, &asked}}})
+			defer s.Close()
+			o := Options{Symbolizer: s, Patience: Patience{Local: time.Minute, Servers: time.Minute, Never: true}}
+			if json {
+				o.Output = JSON
+			}
+			l := NewLines(o)
+			var c Context
+			var dst []byte
+			begin := time.Now()
+			l.Append(nil, &c, []byte(modules))
+			synctest.Wait()
+			if asked != 1 {
+				t.Errorf("%d searches after the module, want 1", asked)
+			}
+			for range 3 {
+				if _, got := l.Append(nil, &c, []byte(frames)); got.Pending != 3 {
+					t.Errorf("before the file is found: %+v, want 3 elements pending", got)
+				}
+			}
+			if time.Since(begin) != 0 {
+				t.Errorf("lines waited for %v", time.Since(begin))
+			}
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			dst, got := l.Append(dst[:0], &c, []byte(frames))
+			if got.Resolved != 3 || asked != 1 {
+				t.Errorf("when the file is found: %q, %+v, after %d searches", dst, got, asked)
+			}
+			record := []byte(frames)
+			if n := testing.AllocsPerRun(100, func() { dst, _ = l.Append(dst[:0], &c, record[:24]) }); n != 0 && !json {
+				t.Errorf("a hot frame takes %v allocations", n)
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package filter
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,7 +15,7 @@ var testID, _ = buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
 // TestMarkupOfALogIsThatLog: a log that a markup.Writer has written, text that
 // looks like markup escaped, is filtered like the log it was made from.
 func TestMarkupOfALogIsThatLog(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(100) {
 		g := newGenerator(seed)
 		var text, written strings.Builder

@@ -101,7 +101,7 @@ func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, said s
 }
 
 func scriptOptions(t *testing.T, comment string) Options {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	_, line, _ := strings.Cut(comment, "options:")
 	line, _, _ = strings.Cut(line, "\n")
 	for _, word := range strings.Fields(line) {
@@ -132,6 +132,9 @@ func scriptOptions(t *testing.T, comment string) Options {
 	}
 	return o
 }
+
+// patient waits for all that a test needs.
+var patient = Patience{Local: time.Minute, Servers: time.Minute}
 
 // testSymbolizer answers from testdata/debug.
 func testSymbolizer(t testing.TB) *symbolize.Symbolizer {

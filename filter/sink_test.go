@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,7 +13,7 @@ import (
 // TestSinkPrintsWhatWriteDoes: a log taken apart and handed over as typed
 // elements comes out like the log itself.
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
 		in := newGenerator(seed).log(40)
 		var b strings.Builder
@@ -67,7 +66,7 @@ var sgrSequence = regexp.MustCompile("\x1b\\[[0-9;:]*m")
 // TestHighlightingOnlyAddsColour: without its colours, a highlighted log is
 // the log without colour.
 func TestHighlightingOnlyAddsColour(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
 		in := newGenerator(seed).log(40)
 		o.Color = ColorAlways

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -27,7 +26,7 @@ var hostile = []string{
 }
 
 func TestTerminalSeesNoControls(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute, Terminal: true}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Terminal: true}
 	for seed := range uint64(400) {
 		g := newGenerator(seed)
 		var log strings.Builder
@@ -84,7 +83,7 @@ func FuzzTerminal(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Wait: time.Minute, Terminal: true, Color: ColorNever}
+		o := Options{Symbolizer: s, Patience: patient, Terminal: true, Color: ColorNever}
 		if colour {
 			o.Color = ColorAlways
 		}

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -205,7 +204,7 @@ func TestPlainLinesTakeNoSteps(t *testing.T) {
 // TestFootnotesAreLimited: a line with more values than a register dump has is not answered with a
 // page for each of its lines.
 func TestFootnotesAreLimited(t *testing.T) {
-	o := Options{Symbolizer: testSymbolizer(t), Wait: time.Minute}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	head, _ := filterString(t, o, dictHead, nil)
 	note := func(prefix string, n int) (s string) {
 		for i := range n {

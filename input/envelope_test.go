@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "write what comes out into the scripts")
 func testOptions(t testing.TB) filter.Options {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../filter/testdata/debug")}})
 	t.Cleanup(func() { s.Close() })
-	return filter.Options{Symbolizer: s, Wait: time.Minute}
+	return filter.Options{Symbolizer: s, Patience: filter.Patience{Local: time.Minute, Servers: time.Minute}}
 }
 
 // newWriter returns a Writer for logs, which writes to out.

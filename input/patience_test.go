@@ -84,7 +84,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		return b.String()
 	}
 	asText := func(w io.Writer, o report.Options) *filter.Filter {
-		return filter.New(w, filter.Options{Symbolizer: o.Symbolizer, Wait: o.Wait})
+		return filter.New(w, filter.Options{Symbolizer: o.Symbolizer, Patience: filter.Patience{Local: o.Wait, Servers: o.Wait}})
 	}
 	valgrindOptions := func(o report.Options, names []string) valgrind.Options {
 		v := valgrind.Options{Options: o}

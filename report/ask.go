@@ -28,7 +28,7 @@ type Answer struct {
 func NewAsker(o *Options) *Asker {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &Asker{o: o, expired: ctx, patience: Patience{Symbolizer: o.Symbolizer, Wait: o.Wait, Context: o.Context}}
+	return &Asker{o: o, expired: ctx, patience: Patience{Symbolizer: o.Symbolizer, Local: o.Wait, Servers: o.Wait, Context: o.Context}}
 }
 
 // Prefetch starts the search for the debug file of f at its first call. The time that may be spent

@@ -27,8 +27,11 @@ const maxAwaited = 65536
 // The zero value never waits. One goroutine at a time may use a Patience.
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
-	Wait       time.Duration // for one build ID, from the first line that names it
-	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for Wait at most
+	// for one build ID, from the first line that names it: Local for the search on this machine and
+	// the inflation of the file, Servers for all of it
+	Local, Servers time.Duration
+	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for the longer of
+	// Local and Servers at most
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
 
@@ -80,16 +83,16 @@ func (p *Patience) Settle(a *Awaited) {
 // delayed by more than Wait.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
-// left returns how long a line may wait now for the file of a.
-func (p *Patience) left(a *Awaited, now time.Time) time.Duration {
+// left returns how long a line may wait now for the file of a, of this wait for one build ID.
+func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
 	}
-	left := p.Wait - now.Sub(a.since)
+	left := wait - now.Sub(a.since)
 	if p.PerMinute > 0 {
 		left = min(left, p.PerMinute-p.spent(now))
 		if p.blocks {
-			left = min(left, max(p.Wait-p.block, atHand))
+			left = min(left, max(wait-p.block, atHand))
 		}
 	}
 	return left
@@ -109,7 +112,8 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
 	a.pending = true
 	now := time.Now()
-	left := p.left(a, now)
+	servers := p.left(p.Servers, a, now)
+	left := max(p.left(p.Local, a, now), servers)
 	if left <= 0 {
 		return
 	}
@@ -119,13 +123,17 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	}
 	ctx, cancel := context.WithTimeout(parent, left)
 	defer cancel()
-	enough := p.blocks && p.PerMinute > 0 && p.Wait-p.block <= atHand
+	enough := p.blocks && p.PerMinute > 0 && max(p.Local, p.Servers)-p.block <= atHand
 	if p.vain || enough {
-		p.Symbolizer.AwaitLocal(ctx, l)
-		p.stuck = ctx.Err() != nil && !enough
-		cancel() // stop waiting for servers
+		servers = 0
 	}
-	err := ask(ctx)
+	var err error
+	if servers < left {
+		err = p.awaitLocal(ctx, now.Add(servers), l, ask)
+		p.stuck = ctx.Err() != nil && !enough
+	} else {
+		err = ask(ctx)
+	}
 	a.pending = errors.Is(err, symbolize.ErrPending)
 	p.vain = a.pending
 	waited := time.Since(now)
@@ -133,4 +141,19 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	if p.PerMinute > 0 {
 		p.pauses = append(p.pauses, pause{time.Now(), waited})
 	}
+}
+
+// awaitLocal calls ask when the file of l has been looked for on this machine, and once more when a
+// file that was found there has been inflated. Either wait ends with ctx. ask waits for servers until
+// a time, which may be over.
+func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
+	short, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for range 2 {
+		p.Symbolizer.AwaitLocal(ctx, l)
+		if err = ask(short); !errors.Is(err, symbolize.ErrPending) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, o, oneFile{fixture: f})
-			if _, ok := s.AtOnce(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+			if _, ok := s.TryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
 				t.Error("a file that nobody asked for answers at once")
 			}
 			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); err != nil {
@@ -50,7 +50,7 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 					for j := range addrs {
 						addr := addrs[(j*7+i*len(addrs)/4)%len(addrs)]
 						l := Location{ID: f.id, Addr: addr}
-						if got, ok := s.AtOnce(nil, l); ok {
+						if got, ok := s.TryCode(nil, l); ok {
 							atOnce++
 							if !slices.Equal(got, want[addr]) {
 								t.Errorf("%#x at once: got %v, want %v", addr, got, want[addr])
@@ -72,7 +72,7 @@ func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 				t.Error("nothing was answered at once")
 			}
 			s.Close()
-			if _, ok := s.AtOnce(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
+			if _, ok := s.TryCode(nil, Location{ID: f.id, Addr: addrs[0]}); ok {
 				t.Error("a closed Symbolizer answers")
 			}
 			if _, err := s.Code(context.Background(), nil, Location{ID: f.id, Addr: addrs[0]}); !errors.Is(err, ErrClosed) {

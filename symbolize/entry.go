@@ -26,6 +26,8 @@ type entry struct {
 	retry time.Time
 	pace  time.Duration // from the last search to retry, if that doubles; else 0
 	names []string      // names that the module was asked for under; at most maxNames
+	// questions of the warmer that wait for the end of task; at most maxParked
+	parked []errand
 
 	history
 	attempts []buildid.Attempt // of the last search
@@ -57,7 +59,7 @@ const (
 // nil again when it has ended.
 type task struct {
 	purpose purpose
-	local   chan struct{} // closed when only servers are left to be asked, at the latest with done
+	local   chan struct{} // closed when only servers are left to be asked, at the latest with done; of an inflation, done itself
 	done    chan struct{} // closed when the task has ended
 }
 
@@ -85,14 +87,15 @@ func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
 // lacks notes why e, which has no file, has none: s is missing or setAside. e.mu is held.
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
-// endTask ends e's task; e.mu is held.
-func (e *entry) endTask() {
+// endTask ends e's task, and has the questions asked that wait for it; e.mu is held.
+func (s *Symbolizer) endTask(e *entry) {
 	// a search has ended without opening the file again: the next one gets the usual patience
 	if e.state == suspended {
 		e.state = unsought
 	}
 	close(e.task.done)
 	e.task = nil
+	s.unpark(e)
 }
 
 // pending returns ErrPending if the answer of e's module may be better soon; e.mu is held.

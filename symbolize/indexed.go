@@ -173,9 +173,10 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// AtOnce is Code if the answer can be had without waiting for anything, not even for another
-// question about the same file; ok is false if Code may know more.
-func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
+// TryCode is Code if the answer can be had without waiting for anything, not even for another
+// question about the same file; ok is false if Code may know more. It may inflate and parse what is
+// open: see [Symbolizer.AtOnce].
+func (s *Symbolizer) TryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
 		return dst, false
@@ -199,7 +200,7 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) (frames []Frame, ok bool) {
 	return frames, err == nil && len(frames) > start
 }
 
-// IndexedOnly is AtOnce by an index alone: no other question about the same file waits for it.
+// IndexedOnly is TryCode by an index alone: no other question about the same file waits for it.
 func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
@@ -208,10 +209,15 @@ func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bo
 	return s.byIndex(e, dst, l.Addr)
 }
 
+// byIndexAlone reports whether an index has what the options ask for.
+func (s *Symbolizer) byIndexAlone() bool {
+	return !s.o.NoInlines && s.o.Names == LinkageNames && !s.o.Reaching
+}
+
 // byIndex is Code by e's index alone.
 func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := e.index.Load()
-	if x == nil || s.o.NoInlines || s.o.Names != LinkageNames || s.o.Reaching {
+	if x == nil || !s.byIndexAlone() {
 		return dst, false
 	}
 	if dst, ok = x.code(dst, addr); ok {

@@ -23,7 +23,7 @@ type memory struct {
 	maxMapped int64
 	maxByFD   int64
 
-	heap     atomic.Int64 // bytes, the sum of the entries' heap
+	heap     atomic.Int64 // bytes, the sum of the entries' heap and the answers of the warmer
 	sections atomic.Int64 // bytes granted to files for sections
 	work     atomic.Int64 // bytes granted to work in progress
 	mapped   atomic.Int64 // open files

@@ -34,10 +34,13 @@ func (s *Symbolizer) find(e *entry) error {
 	e.task = t
 	local := sync.OnceFunc(func() { close(t.local) })
 	free := sync.OnceFunc(func() { <-s.slots })
-	x := &search{s: s, e: e, names: slices.Clone(e.names), avoid: e.broken, servers: func() {
+	x := &search{s: s, e: e, names: slices.Clone(e.names), avoid: e.broken, servers: sync.OnceFunc(func() {
 		free() // servers may hang: searches on this machine must not wait for them
 		local()
-	}}
+		e.mu.Lock()
+		s.unpark(e) // a file that was found may answer until they have
+		e.mu.Unlock()
+	})}
 	s.tasks.Go(func() {
 		s.slots <- struct{}{}
 		x.run()
@@ -46,7 +49,7 @@ func (s *Symbolizer) find(e *entry) error {
 
 		e.mu.Lock()
 		x.publish()
-		e.endTask()
+		s.endTask(e)
 		local()
 		e.mu.Unlock()
 		s.cache.relieve()

@@ -218,6 +218,7 @@ type Symbolizer struct {
 	queue chan struct{}  // one for each task that may run or wait
 
 	background background
+	warmer     warmer
 }
 
 // clipName returns the first maxModuleName bytes of a module's name, in a copy if that is not all.
@@ -243,6 +244,7 @@ func New(o Options) *Symbolizer {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.place()
 	s.names.init(s.o.MaxMemory/4, o.NoDemangle, o.OldRustAsLLVM)
+	s.warmer.init(s.o.MaxMemory)
 	s.cache.memory.init(&s.o, &s.names.size)
 	return s
 }
@@ -285,7 +287,8 @@ func (s *Symbolizer) Close() error {
 
 // Prefetch starts to look for a module's file, in a goroutine that Close waits
 // for, and returns at once. While maxQueued searches run or wait it does nothing: the
-// first question about the module starts the search then.
+// first question about the module starts the search then. It waits for a question about the file
+// that is being answered: see [Symbolizer.WarmFile].
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {
@@ -314,35 +317,42 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 // a *NotFoundError, a *FaultError or ErrClosed. The strings are copies. A file without debug
 // information answers, until a better one is found: [Frame.Until].
 func (s *Symbolizer) Code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
+	dst, _, err := s.code(ctx, dst, l)
+	return dst, err
+}
+
+// code is Code. until is when an answer that is not the best may get better, also one without
+// frames; zero: never.
+func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if dst, ok := s.IndexedOnly(dst, l); ok {
-		return dst, nil
+		return dst, until, nil
 	}
 	q, err := s.acquire(ctx, l)
 	if err == nil {
 		q, err = s.unpacked(ctx, q, l)
 	}
 	if err != nil {
-		return dst, err
+		return dst, until, err
 	}
 	start := len(dst)
 	dst, err = q.code(dst, l.Addr)
 	q.judge()
 	if q.m.dw == nil {
-		until := q.until()
+		until = q.until()
 		for i := range dst[start:] {
 			dst[start+i].Until = until
 		}
 	}
 	if err != nil {
-		return dst, q.end(err)
+		return dst, until, q.end(err)
 	}
 	pending := q.e.pending()
 	q.end(nil)
-	return dst, pending
+	return dst, until, pending
 }
 
-// AwaitLocal waits until a location's file has been looked for everywhere but on
-// servers, or ctx is done. It begins no search.
+// AwaitLocal waits until a location's file has been looked for everywhere but on servers, its sections
+// have been inflated if that is being done, or ctx is done. It begins neither.
 func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {
@@ -365,26 +375,35 @@ func (s *Symbolizer) AwaitLocal(ctx context.Context, l Location) {
 // there it returns ErrNoSymbol. A symbol ends after its size; a symbol without a size names only
 // its own address, unless Options.Reaching is set.
 func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
+	v, _, err := s.variable(ctx, l)
+	return v, err
+}
+
+// variable is Data. until is as that of code.
+func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil && q.m.dw != nil && !q.m.dw.VariablesAreDear() {
 		q, err = s.unpacked(ctx, q, l)
 	}
 	if err != nil {
-		return Variable{}, err
+		return v, until, err
 	}
-	v, err := q.data(l.Addr)
+	v, err = q.data(l.Addr)
 	q.judge()
-	if err == nil && q.m.dw == nil {
-		v.Until = q.until()
+	if q.m.dw == nil {
+		until = q.until()
+	}
+	if err == nil {
+		v.Until = until
 	}
 	if err != nil && err != ErrNoSymbol {
-		return v, q.end(err)
+		return v, until, q.end(err)
 	}
 	if pending := q.e.pending(); pending != nil {
 		err = pending
 	}
 	q.end(nil)
-	return v, err
+	return v, until, err
 }
 
 // Demangle returns name as shown, as LLVM demangles it; a name that is not a mangled C++ or Rust

@@ -46,8 +46,8 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	default:
 		return false // still packed: a later question tries it
 	}
-	e.task = &task{inflation, make(chan struct{}), make(chan struct{})}
-	close(e.task.local) // nothing is asked of a server: the file was found
+	done := make(chan struct{})
+	e.task = &task{inflation, done, done} // nothing is asked of a server: the file was found
 	p := &pin{held: true}
 	m.pin = p
 	spills := m.obj.Spills()
@@ -68,7 +68,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 		} else {
 			u.drop()
 		}
-		e.endTask()
+		s.endTask(e)
 		e.mu.Unlock()
 		p.release()
 		s.cache.relieve()

@@ -117,7 +117,7 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 			t.Fatalf("got %q, %v; want %q and that more is on its way", got, err, entrySymbol)
 		}
 		if packed {
-			if _, ok := s.AtOnce(nil, l); ok {
+			if _, ok := s.TryCode(nil, l); ok {
 				t.Error("packed debug information answers at once")
 			}
 		}

@@ -107,11 +107,11 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	reports := c.reports(ctx, sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
-		o.Wait, o.WaitPerMinute = c.wait.of(regular)
+		o.Patience = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		at := &arrival{in: in, label: label, wait: o.Wait, batch: &batch{w: out}, add: s.add,
+		at := &arrival{in: in, label: label, wait: o.Patience.Local, batch: &batch{w: out}, add: s.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		}
 		if c.follow.on && c.output == outputJSON {
@@ -154,16 +154,15 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// of returns how long the lines of an input may wait: one line, and all lines of a minute together
-// (0: no limit).
-func (w waitFor) of(regular bool) (wait, perMinute time.Duration) {
+// of returns how long the lines of an input may wait.
+func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:
-		return w.Duration, 0
+		return filter.Patience{Local: w.Duration, Servers: w.Duration}
 	case regular:
-		return waitFile, 0
+		return filter.Patience{Local: waitFile, Servers: waitFile}
 	}
-	return symfilter.StreamWait, symfilter.StreamWaitPerMinute
+	return filter.Patience{Local: symfilter.StreamWait, Servers: symfilter.StreamWait, PerMinute: symfilter.StreamWaitPerMinute}
 }
 
 // passOn is the engine of --output=markup for a log of markup.
