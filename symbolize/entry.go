@@ -88,14 +88,14 @@ func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
 // endTask ends e's task, and has the questions asked that wait for it; e.mu is held.
-func (s *Symbolizer) endTask(e *entry) {
+func (e *entry) endTask(w *warmer) {
 	// a search has ended without opening the file again: the next one gets the usual patience
 	if e.state == suspended {
 		e.state = unsought
 	}
 	close(e.task.done)
 	e.task = nil
-	s.unpark(e)
+	w.unpark(e)
 }
 
 // pending returns ErrPending if the answer of e's module may be better soon; e.mu is held.

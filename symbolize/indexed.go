@@ -209,15 +209,15 @@ func (s *Symbolizer) IndexedOnly(dst []Frame, l Location) (frames []Frame, ok bo
 	return s.byIndex(e, dst, l.Addr)
 }
 
-// byIndexAlone reports whether an index has what the options ask for.
-func (s *Symbolizer) byIndexAlone() bool {
-	return !s.o.NoInlines && s.o.Names == LinkageNames && !s.o.Reaching
+// byIndexAlone reports whether an index alone can answer as o asks for.
+func (o *Options) byIndexAlone() bool {
+	return !o.NoInlines && o.Names == LinkageNames && !o.Reaching
 }
 
 // byIndex is Code by e's index alone.
 func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := e.index.Load()
-	if x == nil || !s.byIndexAlone() {
+	if x == nil || !s.o.byIndexAlone() {
 		return dst, false
 	}
 	if dst, ok = x.code(dst, addr); ok {

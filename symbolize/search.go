@@ -38,7 +38,7 @@ func (s *Symbolizer) find(e *entry) error {
 		free() // servers may hang: searches on this machine must not wait for them
 		local()
 		e.mu.Lock()
-		s.unpark(e) // a file that was found may answer until they have
+		s.warmer.unpark(e) // a file that was found may answer until they have
 		e.mu.Unlock()
 	})}
 	s.tasks.Go(func() {
@@ -49,7 +49,7 @@ func (s *Symbolizer) find(e *entry) error {
 
 		e.mu.Lock()
 		x.publish()
-		s.endTask(e)
+		e.endTask(&s.warmer)
 		local()
 		e.mu.Unlock()
 		s.cache.relieve()

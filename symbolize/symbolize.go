@@ -244,7 +244,7 @@ func New(o Options) *Symbolizer {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.place()
 	s.names.init(s.o.MaxMemory/4, o.NoDemangle, o.OldRustAsLLVM)
-	s.warmer.init(s.o.MaxMemory)
+	s.warmer.init(s)
 	s.cache.memory.init(&s.o, &s.names.size)
 	return s
 }

@@ -68,7 +68,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 		} else {
 			u.drop()
 		}
-		s.endTask(e)
+		e.endTask(&s.warmer)
 		e.mu.Unlock()
 		p.release()
 		s.cache.relieve()

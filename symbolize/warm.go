@@ -22,16 +22,18 @@ const (
 // A warmer asks questions for callers that must not wait, and keeps the answers for [Symbolizer.AtOnce]
 // and [Symbolizer.DataAtOnce].
 type warmer struct {
+	s *Symbolizer
+
 	mu       sync.RWMutex
 	queue    []errand
 	queued   map[errand]bool // those in queue
 	working  int             // goroutines
 	young    map[errandKey]warmAnswer
-	old      map[errandKey]warmAnswer // those before young; what is used moves to young
+	old      map[errandKey]warmAnswer // those before young; the next to be dropped
 	size     int64                    // bytes of young
 	oldSize  int64
-	expired  context.Context // asks without waiting
 	mostSize int64           // bytes of young at which it becomes old
+	expired  context.Context // asks without waiting
 }
 
 // An errand is a question that is asked in the background.
@@ -63,10 +65,11 @@ type warmAnswer struct {
 	until    time.Time // when it is asked for again; zero: never
 }
 
-func (w *warmer) init(budget int64) {
+func (w *warmer) init(s *Symbolizer) {
+	w.s = s
 	w.queued = make(map[errand]bool)
 	w.young = make(map[errandKey]warmAnswer)
-	w.mostSize = budget / warmShare
+	w.mostSize = s.o.MaxMemory / warmShare
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w.expired = ctx
@@ -76,14 +79,14 @@ func (w *warmer) init(budget int64) {
 // is on this machine, after milliseconds; when a server is asked for the file, after the search. At
 // most 1,024 locations wait, and 64 for the file of one module; others are not remembered, and Warm
 // reports false. It never waits.
-func (s *Symbolizer) Warm(l Location) bool { return s.send(newErrand(codeErrand, l)) }
+func (s *Symbolizer) Warm(l Location) bool { return s.warmer.send(newErrand(codeErrand, l)) }
 
 // WarmData is Warm for DataAtOnce.
-func (s *Symbolizer) WarmData(l Location) bool { return s.send(newErrand(dataErrand, l)) }
+func (s *Symbolizer) WarmData(l Location) bool { return s.warmer.send(newErrand(dataErrand, l)) }
 
 // WarmFile starts to look for a module's file in the background, as Prefetch does, and never waits.
 func (s *Symbolizer) WarmFile(id buildid.ID, name string) bool {
-	return s.send(newErrand(searchErrand, Location{ID: id, Name: name}))
+	return s.warmer.send(newErrand(searchErrand, Location{ID: id, Name: name}))
 }
 
 func newErrand(kind errandKind, l Location) errand {
@@ -96,10 +99,10 @@ func newErrand(kind errandKind, l Location) errand {
 // get better; [Symbolizer.Warm] asks for them. Other errors are those of Code.
 func (s *Symbolizer) AtOnce(dst []Frame, l Location) ([]Frame, error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
-		if x := e.index.Load(); x != nil && s.byIndexAlone() {
+		if x := e.index.Load(); x != nil && s.o.byIndexAlone() {
 			frames, ok := x.code(dst, l.Addr)
 			if x.grown.Load() {
-				s.send(newErrand(ledgerErrand, Location{ID: l.ID, Name: l.Name}))
+				s.warmer.send(newErrand(ledgerErrand, Location{ID: l.ID, Name: l.Name}))
 			}
 			if ok {
 				e.used.Store(s.cache.clock.Add(1))
@@ -107,20 +110,19 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) ([]Frame, error) {
 			}
 		}
 	}
-	a, err := s.warmed(codeErrand, l)
+	a, err := s.warmer.known(codeErrand, l)
 	return append(dst, a.frames...), err
 }
 
 // DataAtOnce is Data as AtOnce is Code; [Symbolizer.WarmData] asks for what it does not know.
 func (s *Symbolizer) DataAtOnce(l Location) (Variable, error) {
-	a, err := s.warmed(dataErrand, l)
+	a, err := s.warmer.known(dataErrand, l)
 	return a.variable, err
 }
 
-// warmed returns what the warmer knows; ErrPending if that may get better.
-func (s *Symbolizer) warmed(kind errandKind, l Location) (a warmAnswer, err error) {
+// known returns what the warmer knows; ErrPending if that may get better.
+func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	k := errandKey{keyOf(l.ID, l.Name), l.Addr, kind}
-	w := &s.warmer
 	w.mu.RLock()
 	a, ok := w.young[k]
 	if !ok {
@@ -128,7 +130,7 @@ func (s *Symbolizer) warmed(kind errandKind, l Location) (a warmAnswer, err erro
 	}
 	w.mu.RUnlock()
 	if !ok {
-		return a, s.atOnceErr(l)
+		return a, w.refusal(l)
 	}
 	if !a.until.IsZero() && !time.Now().Before(a.until) {
 		return a, ErrPending
@@ -136,9 +138,9 @@ func (s *Symbolizer) warmed(kind errandKind, l Location) (a warmAnswer, err erro
 	return a, a.err
 }
 
-// atOnceErr returns why nothing is known of a module, and starts a search that is due.
-func (s *Symbolizer) atOnceErr(l Location) error {
-	e, err := s.cache.entry(l.ID, l.Name)
+// refusal returns why nothing is known of a module, and starts a search that is due.
+func (w *warmer) refusal(l Location) error {
+	e, err := w.s.cache.entry(l.ID, l.Name)
 	if err != nil {
 		return err
 	}
@@ -149,15 +151,14 @@ func (s *Symbolizer) atOnceErr(l Location) error {
 	if e.state == answering {
 		return ErrPending
 	}
-	if _, err := s.start(e, l.Name); err != nil && err != errBusy {
+	if _, err := w.s.start(e, l.Name); err != nil && err != errBusy {
 		return err
 	}
 	return ErrPending
 }
 
 // send queues an errand, unless it is queued, or there is no room.
-func (s *Symbolizer) send(t errand) bool {
-	w := &s.warmer
+func (w *warmer) send(t errand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queued[t] {
@@ -167,25 +168,24 @@ func (s *Symbolizer) send(t errand) bool {
 		return false
 	}
 	if w.working < maxWarmers {
-		s.cache.mu.RLock()
-		defer s.cache.mu.RUnlock()
-		if s.cache.closed {
+		w.s.cache.mu.RLock()
+		defer w.s.cache.mu.RUnlock()
+		if w.s.cache.closed {
 			return false
 		}
 		w.working++
-		s.tasks.Go(s.runErrands)
+		w.s.tasks.Go(w.work)
 	}
 	w.queued[t] = true
 	w.queue = append(w.queue, t)
 	return true
 }
 
-// runErrands runs until no errand waits.
-func (s *Symbolizer) runErrands() {
-	w := &s.warmer
+// work runs until no errand waits.
+func (w *warmer) work() {
 	for {
 		w.mu.Lock()
-		if len(w.queue) == 0 || s.ctx.Err() != nil {
+		if len(w.queue) == 0 || w.s.ctx.Err() != nil {
 			w.working--
 			w.mu.Unlock()
 			return
@@ -196,52 +196,55 @@ func (s *Symbolizer) runErrands() {
 		}
 		delete(w.queued, t)
 		w.mu.Unlock()
-		s.run(t)
+		w.run(t)
 	}
 }
 
-func (s *Symbolizer) run(t errand) {
+func (w *warmer) run(t errand) {
 	l := Location{ID: t.of.id, Name: t.name, Addr: t.addr}
 	switch t.kind {
 	case searchErrand:
-		s.Prefetch(l.ID, l.Name)
+		w.s.Prefetch(l.ID, l.Name)
 		return
 	case ledgerErrand:
-		if e := s.cache.existing(l.ID, l.Name); e != nil {
+		if e := w.s.cache.existing(l.ID, l.Name); e != nil {
 			e.mu.Lock()
-			s.cache.account(e)
+			if x := e.index.Load(); x != nil {
+				x.grown.Store(false)
+			}
+			w.s.cache.account(e)
 			e.mu.Unlock()
-			s.cache.relieve()
+			w.s.cache.relieve()
 		}
 		return
 	}
-	a := s.ask(t.kind, l)
-	if errors.Is(a.err, ErrPending) && !s.park(t) {
-		a = s.ask(t.kind, l) // the task that it waited for has ended
+	a := w.ask(t.kind, l)
+	if errors.Is(a.err, ErrPending) && !w.park(t) {
+		a = w.ask(t.kind, l) // the task that it waited for has ended
 	}
 	if errors.Is(a.err, ErrPending) && (len(a.frames) > 0 || a.variable.Name != "") {
 		a.err, a.until = nil, time.Now() // of a file that was found before the search has ended
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
-		s.cache.memory.heap.Add(s.warmer.keep(t.errandKey, a))
-		s.cache.relieve()
+		w.s.cache.memory.heap.Add(w.keep(t.errandKey, a))
+		w.s.cache.relieve()
 	}
 }
 
 // ask asks without waiting for a search or inflation.
-func (s *Symbolizer) ask(kind errandKind, l Location) (a warmAnswer) {
+func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	if kind == dataErrand {
-		a.variable, a.until, a.err = s.variable(s.warmer.expired, l)
+		a.variable, a.until, a.err = w.s.variable(w.expired, l)
 	} else {
-		a.frames, a.until, a.err = s.code(s.warmer.expired, nil, l)
+		a.frames, a.until, a.err = w.s.code(w.expired, nil, l)
 	}
 	return a
 }
 
 // park keeps an errand until the task of its module has ended, for which its answer waits. It reports
 // false if there is no task.
-func (s *Symbolizer) park(t errand) bool {
-	e := s.cache.existing(t.of.id, t.name)
+func (w *warmer) park(t errand) bool {
+	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
 		return false
 	}
@@ -257,9 +260,9 @@ func (s *Symbolizer) park(t errand) bool {
 }
 
 // unpark has the questions asked that wait for e's task; e.mu is held.
-func (s *Symbolizer) unpark(e *entry) {
+func (w *warmer) unpark(e *entry) {
 	for _, t := range e.parked {
-		s.send(t)
+		w.send(t)
 	}
 	e.parked = nil
 }
