@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime returns the time at which the machine was started, in Unix seconds, or 1 if the clock
-// cannot be read. It comes from clocks, which are readable even in a sandbox that hides the boot ID
-// below /proc/sys.
+// bootTime returns the time of the machine's start, in Unix seconds, or 1 if the clock cannot be
+// read. It uses clocks, which are readable even in a sandbox that hides the boot ID below
+// /proc/sys.
 func bootTime() int64 {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

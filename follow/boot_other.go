@@ -2,6 +2,6 @@
 
 package follow
 
-// bootTime returns a constant, as if the machine had never been restarted: here a power cut cannot
-// be distinguished from the end of the process.
+// bootTime returns a constant, as if the machine had never been restarted: on this system a power
+// cut cannot be distinguished from the end of the process.
 func bootTime() int64 { return 1 }

@@ -19,8 +19,8 @@ import (
 // once. A reader can open the file only in the moment after its creation.
 type burst struct {
 	t     *testing.T
-	path  string // as it is followed
-	file  string // where lines are written
+	path  string // the followed path
+	file  string // the path to which lines are written
 	style burstStyle
 	rand  *rand.Rand
 	n     int // files so far
@@ -31,7 +31,7 @@ type burst struct {
 
 // A burstFile is one file that the writer has written.
 type burstFile struct {
-	first, end int // its lines
+	first, end int // numbers of its lines
 	born, died time.Time
 }
 
@@ -44,7 +44,7 @@ const burstKept = 8
 // A burstStyle is a way to rotate. rotate moves the complete file away; create begins the next one.
 type burstStyle struct {
 	name   string
-	keep   int // files that were rotated and exist
+	keep   int // rotated files that are kept
 	create func(b *burst)
 	rotate func(b *burst)
 }
@@ -60,13 +60,13 @@ func (b *burst) chained() {
 	}
 }
 
-// renamedTo renames the file, for ever.
+// renamedTo renames the file to a name that no later rotation uses.
 func (b *burst) renamedTo(name string) {
 	b.must(os.Rename(b.file, name))
 	b.names = append(b.names, name)
 }
 
-// must reports an error.
+// must fails the test if err is not nil.
 func (b *burst) must(err error) {
 	if err != nil {
 		b.t.Error(err)
@@ -110,7 +110,7 @@ var burstStyles = []burstStyle{
 		})
 	}},
 	{"old", 1, (*burst).touch, func(b *burst) {
-		b.must(os.Rename(b.path, b.path+".old")) // takes the place of the one before
+		b.must(os.Rename(b.path, b.path+".old")) // replaces the previous one
 	}},
 	{"link", burstKept, func(b *burst) {
 		b.file = filepath.Join(filepath.Dir(b.path), fmt.Sprintf("run-%d.log", b.n))
@@ -157,7 +157,7 @@ func (b *burst) create() {
 	b.n++
 }
 
-// burstLine is a line; no two are alike, nor their beginnings.
+// burstLine returns line n. No two lines are alike, nor are their beginnings.
 func burstLine(n int) string { return fmt.Sprintf("%06d a line of the burst\n", n) }
 
 // write writes lines at once.
@@ -175,7 +175,7 @@ func (b *burst) write(n int) {
 	b.files[len(b.files)-1].end = b.lines
 }
 
-// rotations writes and rotates n files, and the last lines.
+// rotations writes and rotates n files, and writes the last lines.
 func (b *burst) rotations(n int) {
 	for range n {
 		time.Sleep(time.Duration(125+b.rand.IntN(251)) * time.Millisecond)
@@ -208,7 +208,7 @@ func (l burstLoss) String() string {
 	return fmt.Sprintf("%d lines of %d files lost (%d of files that stayed, %d of files read in part), %d doubled, %d out of order", l.lines, l.files, l.stayed, l.parts, l.doubled, l.unordered)
 }
 
-// loss compares what was printed with what was written.
+// loss compares the printed lines with those written.
 func (b *burst) loss(printed string) (l burstLoss) {
 	count := make([]int, b.lines)
 	last := -1
@@ -248,9 +248,9 @@ func (b *burst) loss(printed string) (l burstLoss) {
 	return l
 }
 
-// missed returns the number of files that were reported to have come and gone.
+// missed returns the number of files that were reported as gone before they could be opened.
 func (l *log) missed() (n int) {
-	for line := range strings.Lines(l.told()) {
+	for line := range strings.Lines(l.messages()) {
 		var files int
 		if strings.Contains(line, "a file had this name") {
 			n++
@@ -282,7 +282,7 @@ func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 		for _, poll := range polls {
 			x := follower{poll: poll}
 			x.running = begin(t, newLog(), Options{Names: []string{b.path}, Poll: poll, Interval: pollInterval})
-			x.expect(b.path, burstLine(0)) // from now on it is watched
+			x.expect(b.path, burstLine(0)) // the file is being followed
 			if long() {
 				x.tail = startTail(t, b.path, poll)
 			}
@@ -298,14 +298,14 @@ func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	wait.Wait()
 	for b, followers := range all {
 		for _, x := range followers {
-			x.until(b.style.name+": the last line", func() bool { return strings.HasSuffix(x.of(b.path), burstLine(b.lines-1)) })
-			l := b.loss(x.of(b.path))
+			x.until(b.style.name+": the last line", func() bool { return strings.HasSuffix(x.text(b.path), burstLine(b.lines-1)) })
+			l := b.loss(x.text(b.path))
 			name := b.style.name
 			if x.poll {
 				name += ", polling"
 			}
 			if l.doubled > 0 || l.unordered > 0 || l.stayed > 0 || l.parts > 0 {
-				t.Errorf("%s: %v; told\n%s", name, l, x.told())
+				t.Errorf("%s: %v; told\n%s", name, l, x.messages())
 			}
 			if !x.poll && l.files > 0 {
 				x.until(name+": what was lost is told", func() bool { return x.missed() >= l.files })
@@ -321,7 +321,7 @@ func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	}
 }
 
-// tailF is what tail -F prints of a file.
+// tailF is a run of tail -F.
 type tailF struct {
 	out bytes.Buffer
 	cmd *exec.Cmd
@@ -341,7 +341,7 @@ func startTail(t *testing.T, path string, poll bool) *tailF {
 	return x
 }
 
-// end ends it and returns what it printed.
+// end stops the program and returns its output.
 func (x *tailF) end() string {
 	x.cmd.Process.Kill()
 	x.cmd.Wait()

@@ -43,7 +43,7 @@ func (c *changing) open(string) (*Sink, error) {
 	}, nil
 }
 
-// A context that changes without a line gets into a checkpoint, soon and at the end.
+// A context that changes without a line is saved soon, and at the end.
 func TestContextsThatChangeWithoutLinesAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

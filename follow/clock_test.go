@@ -36,7 +36,7 @@ var rotatedAs = map[string]func(path string, i, n int) string{
 }
 
 // If the clock is set during rotations, or files have the same time stamp, no line is lost or out
-// of order, between two looks and between two runs. Older files are not read.
+// of order, between two checks and between two runs. Older files are not read.
 func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	const files = 4
 	for clock, timeOf := range clocks {
@@ -81,7 +81,7 @@ func TestClocksThatAreSetLoseNothing(t *testing.T) {
 						g.open()
 					}
 					r.expect(path, want)
-					if told := r.told(); told != "" {
+					if told := r.messages(); told != "" {
 						t.Errorf("told %s", told)
 					}
 				})
@@ -131,8 +131,8 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	r.expect(path, "one\ntwo\nthree\nfour\n")
 }
 
-// A symbolic link leads to other files before the next look: the rest of the old file is read, and
-// then the files in between.
+// If a symbolic link led to several other files before the next run: the rest of the old file is
+// read, and then the files in between.
 func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -163,7 +163,7 @@ func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	write(t, file(12), "seven\n")
 	link(12)
 	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
-	if told := l.told(); told != "" {
+	if told := l.messages(); told != "" {
 		t.Errorf("told %s", told)
 	}
 }
@@ -177,12 +177,12 @@ type stepper struct {
 
 func newStepper(t *testing.T, path string, o Options) *stepper {
 	l := newLog()
-	o.Names, o.Open, o.Tell = []string{path}, l.open, l.tell
+	o.Names, o.Open, o.Notify = []string{path}, l.open, l.notify
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.watcher = newWatcher(nil, f.tell)
+	f.watcher = newWatcher(nil, f.notify)
 	f.began = time.Now()
 	calls := time.Duration(0)
 	f.disk.since = func() time.Duration { calls++; return calls } // listings take no time, however busy the machine is
@@ -201,8 +201,8 @@ func (x *stepper) read(want string) {
 			x.t.Fatal(err)
 		}
 		if !more {
-			if got := x.of(x.s.path); got != want {
-				x.t.Fatalf("got %q, want %q; told %s", got, want, x.told())
+			if got := x.text(x.s.path); got != want {
+				x.t.Fatalf("got %q, want %q; told %s", got, want, x.messages())
 			}
 			return
 		}
@@ -258,9 +258,9 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.age(0)
-			x.read(x.of(path))
+			x.read(x.text(path))
 			x.age(linger + time.Second)
-			x.read(x.of(path))
+			x.read(x.text(path))
 			if n, open := len(x.s.old), x.s.f.disk.open.Load(); n != 0 || open != 1 {
 				t.Errorf("%d removed files are read, %d files are open, want 0 and 1", n, open)
 			}
@@ -303,7 +303,7 @@ func TestFewRotatedFilesAreKeptOpen(t *testing.T) {
 			break
 		}
 	}
-	got := x.of(path)
+	got := x.text(path)
 	for i := range 3 * maxHeld {
 		if n := strings.Count(got, fmt.Sprintf("late %d\n", i)); n != 1 {
 			t.Errorf("line %d was printed %d times", i, n)

@@ -29,9 +29,9 @@ func (g *generation) sameUpTo(old *generation, n int64) (last []byte, same bool)
 	return a, bytes.Equal(a, b)
 }
 
-// copies reports whether one of g and old is a copy of the other, or of its beginning. Files in
-// which all compared lines are equal are not taken for copies: such lines may simply have been
-// logged again.
+// copies reports whether one of g and old is a copy of the other, or of its beginning. If all
+// compared lines are equal to each other, the files are not taken for copies: the same line may
+// have been logged many times.
 func (g *generation) copies(old *generation) bool {
 	last, same := g.sameUpTo(old, min(g.size, old.size))
 	if !same {
@@ -52,10 +52,10 @@ func (s *source) isCopy(g, before *generation) bool {
 	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
 }
 
-// copiesOf returns the copies of what g held before it was truncated, perhaps several times since
-// the last read, the oldest first. They are open, claimed and not yet read. The first one may be
-// open at the offset up to which g was read; continued reports whether such a copy, with all that
-// was read of g, exists. The only error is errLater.
+// copiesOf returns the copies of the content that g had before it was truncated, perhaps several
+// times since the last read, the oldest first. They are open, claimed and not yet read. continued
+// reports whether the first one holds all bytes that were read of g; its read offset is then that
+// of g. The only error is errLater.
 func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, err error) {
 	beside, err := s.steady()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 		if err != nil {
 			continue
 		}
-		_, known := s.f.files.get(copied)
+		_, known := s.f.files.recordOf(copied)
 		switch {
 		case known || copied.size == 0:
 		case copied.mtime.Before(s.read.Add(-time.Minute)): // made before g was last read
@@ -109,8 +109,8 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 	return copies, continued, nil
 }
 
-// isOfNow reports whether copied is a copy of the current content of the file: then the copy is
-// being made, and the truncation follows.
+// isOfNow reports whether copied is a copy of the current content of the file: such a copy is still
+// being made, before the truncation.
 func (s *source) isOfNow(copied, now *generation) bool {
 	if copied.size > now.size {
 		return false

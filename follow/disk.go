@@ -13,37 +13,36 @@ import (
 	"time"
 )
 
-// Limits of looks at the file system, with unit and reason.
+// Limits of checks of the file system, with units and reasons.
 const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
 	// a larger folder that changes all the time is listed for at most 1/16 of the time
 	listShare = 16
 	// longest step of the clock of a file system without fractions of a second: that of FAT has 2 s
 	coarseStep       = 3 * time.Second
-	manyDescriptors  = 1 << 20 // in effect no limit
+	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
-	// files for each poll interval between two looks at all of them: that takes 1/100 of a
-	// processor
+	// files that are checked in one poll interval: that takes 1/100 of a processor
 	safetyShare = 100
 	// searches that may miss a closed file in its folder before it is taken to be removed
 	maxMissing = 3
-	// between two looks at a rotated file that has not grown for long
+	// interval between two checks of a rotated file that has not grown for long
 	lateInterval = time.Second
-	// files for each poll interval between two looks at them, if no events arrive
+	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
-	// looks per interval at a file that was rotated lately, if no events arrive
+	// checks per poll interval of a file that was rotated lately, if no events arrive
 	hurryShare = 5
 	eventDelay = 2 * time.Second  // longest delay of events on a busy machine
-	hurryTime  = 10 * time.Second // how long after a rotation these extra looks continue
+	hurryTime  = 10 * time.Second // time after a rotation during which these extra checks continue
 )
 
 // A disk is the state of the file system that all sources share: listings of folders, and the
 // number of open files. It is safe for concurrent use.
 type disk struct {
 	room  int64                // open files above which those read to their end are closed
-	full  func()               // called once, when there are more than that
+	full  func()               // called once, when more files are open
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
 	since func() time.Duration // a monotonic clock
@@ -62,14 +61,14 @@ func newDisk(full func()) *disk {
 // A folder is the cached listing of one folder.
 type folder struct {
 	mu sync.Mutex
-	// no events arrive from it, as on a network file system, so its cached state may be old
+	// no events arrive from the folder, as on a network file system, so its cached state may be old
 	silent bool
-	state  folderState   // at the last look
+	state  folderState   // at the last check
 	seen   time.Duration // time at which that state was first seen
 	listed folderState   // state before the last listing
 	begun  time.Duration // start of the last listing; -1: never listed
 	took   time.Duration // duration of the last listing
-	used   time.Duration // time of the last question for it
+	used   time.Duration // time of the last call of list for it
 	sure   bool          // any change after the listing changes the state
 	names  []string      // sorted; never modified
 	err    error
@@ -89,7 +88,7 @@ type listing struct {
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 
-// errLater reports that a large folder, which changes all the time, was listed a moment ago.
+// errLater reports that a large folder that changes all the time was listed too recently.
 var errLater = errors.New("listed too often")
 
 // list returns the names in dir. A folder that does not change is listed once, however many sources
@@ -170,7 +169,7 @@ func (l listing) has(name string) bool {
 	return found
 }
 
-// forgetFolders drops listings that were not asked for since vanish.
+// forgetFolders drops listings that were not used for the time vanish.
 func (d *disk) forgetFolders() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,8 +183,8 @@ func (d *disk) forgetFolders() {
 	}
 }
 
-// A handle is a regular file that may be closed while it is not read, and is opened again by the
-// next read. It is not safe for concurrent use.
+// A handle is a regular file that may be closed between reads; the next read opens it again. It is
+// not safe for concurrent use.
 type handle struct {
 	disk *disk
 	id   fileID
@@ -203,30 +202,30 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
 		if tooMany(err) {
-			d.tell()
+			d.reportFull()
 		}
 		return nil, nil, err
 	}
 	if d.open.Add(1) > d.room {
-		d.tell()
+		d.reportFull()
 	}
 	return &handle{d, identify(f, info), path, f}, info, nil
 }
 
-// tell calls full, at most once, to report that too many files are open.
-func (d *disk) tell() {
+// reportFull calls full, at most once.
+func (d *disk) reportFull() {
 	if !d.tight.Swap(true) && d.full != nil {
 		d.full()
 	}
 }
 
-// tooMany reports whether err means that no more files may be open.
+// tooMany reports whether err is due to the limit of open files.
 func tooMany(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// rest closes the file if too many are open. The next use opens it again.
-func (h *handle) rest() {
+// closeIfCrowded closes the file if too many are open. The next use opens it again.
+func (h *handle) closeIfCrowded() {
 	if h.disk.crowded() {
 		h.Close()
 	}
@@ -282,13 +281,13 @@ func (h *handle) Close() {
 }
 
 // descriptors returns the number of log files that may be open. It is below the system's limit,
-// which also covers debug files, connections, and files that are only checked.
+// which debug files, connections and short checks need, too.
 func descriptors() int64 {
 	n := descriptorLimit()
 	return max(n/2, n-spareDescriptors, 1)
 }
 
-// tellFull reports that more files are read than can be open.
-func (f *Follower) tellFull() {
-	f.tell(Event{Message: fmt.Sprintf("more files are read than may be open at once (%d of ulimit -n): they are closed and opened in turn; one that is removed while it is closed loses what was not read", f.disk.room)})
+// notifyFull reports that more files are followed than can be open.
+func (f *Follower) notifyFull() {
+	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost", f.disk.room)})
 }

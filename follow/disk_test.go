@@ -53,7 +53,7 @@ func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 			if o.State != "" {
 				o.State = filepath.Join(t.TempDir(), o.State)
 			}
-			o.Interval = time.Hour // nothing is looked at a second time
+			o.Interval = time.Hour // no file is checked a second time
 			l := newLog()
 			r := begin(t, l, o)
 			if o.Start == Beginning {
@@ -74,7 +74,7 @@ func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	}
 }
 
-// If all files of a folder are rotated, it is listed once for a round of looks, not for each file.
+// If all files of a folder are rotated, it is listed once for a round of checks, not for each file.
 func TestAFolderIsListedForARoundOfRotations(t *testing.T) {
 	const files, rounds = 300, 3
 	_, paths := many(t, files)
@@ -186,8 +186,8 @@ func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 			r.expect(path, want[i])
 		}
 		r.until("files are closed", func() bool { return r.f.disk.open.Load() <= room })
-		if n := strings.Count(r.told(), "more files are read than may be open at once (20 of ulimit -n)"); n != 1 {
-			t.Errorf("told %d times that files take turns: %s", n, r.told())
+		if n := strings.Count(r.messages(), "more files are followed than may be open at once (20; see ulimit -n)"); n != 1 {
+			t.Errorf("told %d times that files take turns: %s", n, r.messages())
 		}
 	})
 }
@@ -204,15 +204,15 @@ func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	rename(t, path+".new", path)
 	r.expect(path, "one\ntwo\n")
 	r.until("the loss is told", func() bool {
-		return strings.Contains(r.told(), "app.log: was removed while it was closed, because too many files are read; what was written to it after its first 4 bytes is lost")
+		return strings.Contains(r.messages(), "app.log: was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first 4 are lost")
 	})
 }
 
-// Files that came and went before they could be opened are counted by their events and reported.
+// Files that were gone before they could be opened are counted by their events and reported.
 func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	for gone, want := range map[int]string{
-		1: "app.log: a file had this name for so short a time that it could not be opened; what it held is lost",
-		2: "app.log: 2 files had this name for so short a time that they could not be opened; what they held is lost",
+		1: "app.log: a file with this name was gone before it could be opened; its lines are lost",
+		2: "app.log: 2 files with this name were gone before they could be opened; their lines are lost",
 	} {
 		path := filepath.Join(t.TempDir(), "app.log")
 		write(t, path, "one\n")
@@ -228,7 +228,7 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 		}
 		g.open()
 		r.expect(path, "one\nlast\n")
-		r.until("the loss is told", func() bool { return r.told() == want })
+		r.until("the loss is told", func() bool { return r.messages() == want })
 	}
 }
 
@@ -262,7 +262,7 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	listing := false
 	d.since = func() time.Duration {
 		if listing {
-			now += 100 * time.Millisecond // that is what a listing takes
+			now += 100 * time.Millisecond // the duration of a listing
 		}
 		listing = !listing
 		return now
@@ -290,14 +290,14 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 	for present, want := range map[bool]string{
 		true:  "b.log: is the file that is followed as A",
-		false: "b.log: is the file that is followed as A\nb.log: a file had this name for so short a time that it could not be opened; what it held is lost",
+		false: "b.log: is the file that is followed as A\nb.log: a file with this name was gone before it could be opened; its lines are lost",
 	} {
 		dir := t.TempDir()
 		a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
 		write(t, a, "one\n")
 		write(t, b, "one\n")
 		l := newLog()
-		f := unstarted(t, Options{Names: []string{a, b}, Open: l.open, Tell: l.tell})
+		f := unstarted(t, Options{Names: []string{a, b}, Open: l.open, Notify: l.notify})
 		turns(t, f, a)
 		s := turns(t, f, b)
 		if err := os.Remove(b); err != nil {
@@ -316,7 +316,7 @@ func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 		s.noticed = time.Now().Add(-eventDelay)
 		s.countMissed()
 		s.countMissed()
-		if got := strings.ReplaceAll(l.told(), a, "A"); got != want {
+		if got := strings.ReplaceAll(l.messages(), a, "A"); got != want {
 			t.Errorf("present %v: told\n%s\nwant\n%s", present, got, want)
 		}
 		s.close()

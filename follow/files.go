@@ -27,9 +27,9 @@ type record struct {
 	mark mark
 }
 
-// is reports whether g is the file of the record. An inode alone does not decide that: a file that
-// is no longer open may be gone, and its inode reused.
-func (r *record) is(g *generation) bool {
+// matches reports whether g is the file of the record. The inode alone does not identify it: if the
+// file is no longer open, it may be gone and its inode reused.
+func (r *record) matches(g *generation) bool {
 	switch {
 	case r.active:
 		return true
@@ -44,7 +44,7 @@ func (r *record) is(g *generation) bool {
 func (f *files) claim(g *generation, s *source) (other *source) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r := f.byID[g.id]; r != nil && r.is(g) && r.read && r.owner != s {
+	if r := f.byID[g.id]; r != nil && r.matches(g) && r.read && r.owner != s {
 		return r.owner
 	}
 	f.byID[g.id] = &record{owner: s, active: true, read: true}
@@ -74,8 +74,8 @@ func (f *files) forget(g *generation) {
 	delete(f.byID, g.id)
 }
 
-// add records that s has read the file of m up to its offset.
-func (f *files) add(s *source, m mark) {
+// addRead records that s has read the file of m up to its offset.
+func (f *files) addRead(s *source, m mark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id := (fileID{m.Dev, m.Ino}); f.byID[id] == nil {
@@ -100,17 +100,17 @@ func (f *files) drop(s *source) {
 	maps.DeleteFunc(f.byID, func(_ fileID, r *record) bool { return r.owner == s })
 }
 
-// get returns the record of g, if there is one.
-func (f *files) get(g *generation) (record, bool) {
+// recordOf returns the record of g, if there is one.
+func (f *files) recordOf(g *generation) (record, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r := f.byID[g.id]; r != nil && r.is(g) {
+	if r := f.byID[g.id]; r != nil && r.matches(g) {
 		return *r, true
 	}
 	return record{}, false
 }
 
-// same reports whether c has a record and has not changed since, so that it need not be opened.
+// same reports whether c has a record and is unchanged since, so that it need not be opened.
 func (f *files) same(c sibling) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +118,8 @@ func (f *files) same(c sibling) bool {
 	return r != nil && (r.active || r.mark.Time.Equal(c.mtime) && r.mark.Off == c.size)
 }
 
-// closed returns the record of a file that s has read and closed, if it is one.
-func (f *files) closed(id fileID, s *source) (record, bool) {
+// closedRecord returns the record of a file if s has read and closed it.
+func (f *files) closedRecord(id fileID, s *source) (record, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.byID[id]; r != nil && r.owner == s && r.read && !r.active && r.mark.Off > 0 {
@@ -147,7 +147,7 @@ func (f *files) ignore(s *source, c sibling) bool {
 func (f *files) prune(s *source, there []sibling, now *generation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range s.gone(there, now) {
+	for _, m := range s.removeGone(there, now) {
 		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
 			delete(f.byID, fileID{m.Dev, m.Ino})
 		}
@@ -157,8 +157,8 @@ func (f *files) prune(s *source, there []sibling, now *generation) {
 // wasRead adds m to the files that s has read.
 func (s *source) wasRead(m mark) { s.readFiles = append(s.readFiles, m) }
 
-// gone removes from s.readFiles the files that no longer exist, and returns them.
-func (s *source) gone(there []sibling, now *generation) (gone []mark) {
+// removeGone removes from s.readFiles the files that no longer exist, and returns them.
+func (s *source) removeGone(there []sibling, now *generation) (gone []mark) {
 	s.readFiles = slices.DeleteFunc(s.readFiles, func(m mark) bool {
 		id := fileID{m.Dev, m.Ino}
 		if now != nil && now.id == id || slices.ContainsFunc(there, func(c sibling) bool { return c.id == id }) {
@@ -188,26 +188,26 @@ func (s *source) ignoreSiblings(since time.Time) bool {
 	return true
 }
 
-// besideSize is the length in bytes of a sibling's fingerprint in a checkpoint.
-const besideSize = 6
+// fingerprintSize is the length in bytes of a sibling's fingerprint in a checkpoint.
+const fingerprintSize = 6
 
-// print returns the fingerprint of c, from its inode and last change. A rotated file keeps it as
-// long as it is not written to, even if its device gets another number.
-func (c sibling) print() string {
+// fingerprint returns the fingerprint of c, from its inode and last change. A rotated file keeps it
+// as long as it is not written to, even if its device gets another number.
+func (c sibling) fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", c.id.ino, c.mtime.UnixNano()))
-	return string(sum[:besideSize])
+	return string(sum[:fingerprintSize])
 }
 
-// known returns the fingerprints, for a checkpoint, of the siblings that another run must not read.
-// It returns nil if the siblings are not known.
-func (s *source) known() *string {
+// knownSiblings returns the fingerprints, for a checkpoint, of the siblings that the next run must
+// not read. It returns nil if the siblings are unknown.
+func (s *source) knownSiblings() *string {
 	if s.family == nil {
 		return nil
 	}
 	var all []string
 	for _, c := range s.family.all {
 		if s.f.files.inactive(c.id) {
-			all = append(all, c.print())
+			all = append(all, c.fingerprint())
 		}
 	}
 	slices.Sort(all)
@@ -223,15 +223,14 @@ func (f *files) inactive(id fileID) bool {
 	return r != nil && !r.active
 }
 
-// knowBefore records which of all must not be read according to a checkpoint: the files it has as
-// read, and the siblings it lists. Files that it does not list are newer, whatever their time is. A
-// checkpoint without a list of siblings is from an earlier version: then files last written before
-// since are older.
-func (s *source) knowBefore(saved savedSource, all []*generation, since time.Time) {
+// ignoreSaved records which of all must not be read according to a checkpoint: the files it lists
+// as read, and the siblings it lists. Other files are newer, whatever their time. A checkpoint of
+// an earlier version has no list of siblings: then files last written before since are older.
+func (s *source) ignoreSaved(saved savedSource, all []*generation, since time.Time) {
 	var beside []string
 	if saved.Beside != nil {
 		prints, _ := base64.RawStdEncoding.DecodeString(*saved.Beside)
-		for p := range slices.Chunk(prints, besideSize) {
+		for p := range slices.Chunk(prints, fingerprintSize) {
 			beside = append(beside, string(p))
 		}
 	}
@@ -244,10 +243,10 @@ func (s *source) knowBefore(saved savedSource, all []*generation, since time.Tim
 		case read >= 0:
 			m := saved.Read[read]
 			m.Dev = g.id.dev
-			s.f.files.add(s, m)
+			s.f.files.addRead(s, m)
 			s.readFiles = append(s.readFiles, m)
 		case i == 0 && g.name == s.path: // the current file
-		case saved.Beside == nil && g.mtime.Before(since), slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.print()):
+		case saved.Beside == nil && g.mtime.Before(since), slices.Contains(beside, sibling{id: g.id, mtime: g.mtime}.fingerprint()):
 			s.f.files.leave(s, g)
 		}
 	}

@@ -1,10 +1,10 @@
 // Package follow reads log files while they are written. It turns each into one stream of whole
 // lines across append, truncation and rotation, with a checkpoint from which another run continues.
 //
-// A file is followed by its name. The current file of a name is found by stat, never from events,
-// which only trigger a look: a lost event costs time, but no line. If a file was renamed or
-// removed, its rest is read before the file that took its place. Files that came and went between
-// two looks are found in the same folder, under the names that rotation gives.
+// A file is followed by its name. The current file of a name is found by stat, never from events.
+// Events only trigger a check: a lost event costs time, but no line. If a file was renamed or
+// removed, its rest is read before the file that took its place. Files that appeared and lost the
+// name between two checks are found in the same folder, under the names that rotation gives.
 //
 // The package does not interpret lines. It writes them to a [Sink], which prints them. It asks the
 // sink for the context that another run needs to continue after them.
@@ -22,38 +22,38 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Limits and intervals, one a line, with unit and reason.
+// Limits and intervals, with units and reasons.
 const (
-	readSize = 256 << 10 // bytes a turn, after which the next file has its turn
-	// bytes a turn if Options.Taken is set: they are printed twice if the reader of the output
-	// dies; more than rereadSize
+	readSize = 256 << 10 // bytes that a turn reads; then the next file has its turn
+	// bytes that a turn reads if Options.Taken is set: they may be printed twice if the reader of
+	// the output dies; more than rereadSize
 	takenSize = 128 << 10
-	// files whose lines are printed at the same time: one that waits must not block the others
+	// files whose lines are printed at the same time: a file that waits must not block the others
 	workers  = 16
 	headSize = 256 // bytes at the beginning of a file that identify it
 	// bytes before the read offset that are compared at each read: they differ in a file that was
 	// truncated and rewritten
 	recentSize = 64
 	keepSize   = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
-	// bytes of an unfinished line that are read again with the bytes that follow; of a longer line
-	// only new bytes are searched for its end
+	// bytes of an unfinished line that are read again with the bytes that follow; in a longer line
+	// only new bytes are searched for the line end
 	rereadSize = 64 << 10
 	// bytes before the start that are read for their context and not printed
 	lookBack     = 256 << 20
-	pollInterval = 250 * time.Millisecond // between two looks if no events arrive
-	// poll intervals between two looks at all files, in spite of events
+	pollInterval = 250 * time.Millisecond // interval between two checks if no events arrive
+	// poll intervals between two checks of all files, even if events arrive
 	safetyPolls = 8
-	// between two rounds of looks that events trigger: a writer of many short lines must not cost a
-	// look for each
+	// pause between two rounds of checks triggered by events: a writer of many short lines must not
+	// cost a check for each line
 	pace = 2 * time.Millisecond
-	// poll intervals without growth after which a rotated file is left even if its successor is
-	// empty, or its last line has no end
+	// poll intervals without growth after which a rotated file is given up even if its successor is
+	// empty, or its last line has no line end
 	settle = 2
-	// time without growth for which a rotated file is still read: a writer may not have noticed the
+	// how long a rotated file that does not grow is still read: a writer may not have noticed the
 	// rotation yet
 	linger   = 5 * time.Second
 	maxKnown = 8  // files already read that a checkpoint lists for each name
-	maxTries = 20 // tries to list a folder whose files are being renamed
+	maxTries = 20 // attempts to list a folder whose files are being renamed
 )
 
 // Start is the place at which reading begins in existing files that no checkpoint lists. A positive
@@ -77,7 +77,7 @@ func ParseStart(s string) (Start, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("not beginning, end, or a duration: write 30m or 24h")
+		return 0, fmt.Errorf("not beginning, end or a positive duration such as 30m")
 	}
 	return Start(d), nil
 }
@@ -94,9 +94,9 @@ func (s Start) String() string {
 
 // Options configure a Follower.
 type Options struct {
-	// Names are the names of files, or patterns as of [path/filepath.Match]. Files that match later
-	// are followed too, from their beginning, except compressed ones. A name that exists is not
-	// taken for a pattern.
+	// Names are names of files, or patterns of [path/filepath.Match]. Files that match later are
+	// followed too, from their beginning, except compressed ones. The name of an existing file is
+	// not a pattern.
 	Names []string
 
 	// Open returns the sink for a file's lines. It is called when the file first exists.
@@ -111,87 +111,90 @@ type Options struct {
 	// Poll turns off the system's events on files.
 	Poll bool
 
-	// Interval is the time between two looks at a file without events. 0: 250 ms.
+	// Interval is the time between two checks of a file without events; 0 is 250 ms.
 	Interval time.Duration
 
 	// RotateWait is how long a renamed file is kept open after its last growth, in case a late line
-	// is written to it. At most 8 files of one name are kept open. 0: until it is removed.
+	// is written to it. At most 8 files of one name are kept open. 0 keeps it open until it is
+	// removed.
 	RotateWait time.Duration
 
-	// Workers is the number of sinks that may run at the same time. 0: 16.
+	// Workers is the number of sinks that may run at the same time; 0 is 16.
 	Workers int
 
 	// Skip reports whether a file must not be followed, such as this process's own standard output.
-	// Nil: no file is skipped.
+	// If it is nil, no file is skipped.
 	Skip func(os.FileInfo) bool
 
 	// Taken returns the number of bytes of the output that its reader has taken, in the same count
 	// as [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
-	// next run prints them again. Nil: all that was written is taken.
+	// next run prints them again. If it is nil, all bytes written count as taken.
 	Taken func() int64
 
 	// Sync makes the output that was written so far durable, so that it survives a power cut. It is
-	// called before a checkpoint records that. Nil: nothing needs a sync.
+	// called before a checkpoint records that. If it is nil, the output needs no sync.
 	Sync func() error
 
-	// Tell is called with messages for the user, from several goroutines. Nil: they are dropped.
-	Tell func(Event)
+	// Notify is called with messages for the user, from several goroutines. If it is nil, they are
+	// dropped.
+	Notify func(Event)
 }
 
 // A Sink takes the lines of one file. It is used by one goroutine at a time, though not always the
 // same.
 //
-// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB comes in parts, one
-// after the other, and at the end of Run a last line may have no end. When Write returns, the bytes
-// must have been passed on to the output or be part of the result of Context. An error of Write or
-// Close ends Run.
+// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB is passed in parts,
+// one after the other, and at the end of Run a last line may have no line end. When Write returns,
+// the bytes must have been passed on to the output or be part of the result of Context. An error of
+// Write or Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
 	io.WriteCloser
 
 	// Written returns the offset in the output after the last byte of this Sink, for
-	// [Options.Taken]. Nil: 0.
+	// [Options.Taken]. If it is nil, the offset is 0.
 	Written func() int64
 
 	// Rotated is called before the lines of another file, or those of the same file after it was
-	// truncated. It returns the Sink for them; nil: this one. Processes that have not noticed the
-	// rotation may still write to the old file: such lines go to the old Sink, which is closed some
-	// seconds later.
+	// truncated. It returns the Sink for them, or nil to continue with this one. Processes that
+	// have not noticed the rotation may still write to the old file: such lines go to the old Sink,
+	// which is closed some seconds later.
 	Rotated func() (*Sink, error)
 
 	// Quiet is called before lines that are to be read for their context only and not printed, and
-	// before the first line that is to be printed again. Nil: quiet lines are not written to the
-	// Sink.
+	// before the first line after them that is to be printed. If it is nil, quiet lines are not
+	// written to the Sink.
 	Quiet func(on bool)
 
-	// Context appends what another Sink must know to continue after the lines written so far. If it
-	// returns false, the next run reads all lines up to here again: quietly, unless Written reports
-	// that none of them was printed. Nil: a Sink needs no
-	// context.
+	// Context appends the state that another Sink needs to continue after the lines written so far.
+	// If it returns false, the next run reads all lines before that again: quietly, unless Written
+	// reports that none of them was printed. If Context is nil, a Sink needs no context.
 	Context func(dst []byte) (context []byte, ok bool)
 
 	// Changed reports, once, that the result of Context has changed without a Write, because the
-	// sink has printed lines that it had held back. It must not block. Nil: that does not happen.
+	// sink has printed lines that it had held back. It must not block. If it is nil, that does not
+	// happen.
 	Changed func() bool
 
 	// Restore gives a new Sink the result of another Sink's Context. After an error the Sink must
-	// be as new, and the file is read again.
+	// be in its initial state, and the file is read again.
 	Restore func(context []byte) error
 
 	// Suspend is called instead of Close if another run will continue after the lines written: it
-	// prints what is complete. Context is called after it. The sinks of rotated files are closed.
-	// Nil: nothing is held back.
+	// prints all complete records. Context is called after it. The sinks of rotated files are
+	// closed. If it is nil, the Sink holds nothing back.
 	Suspend func() error
 }
 
 // An Event is a message for the user.
 type Event struct {
-	// of the file, as given in Options.Names or matched; empty if the event is about no file
+	// name of the file, as given in Options.Names or matched; empty if the event is not about a
+	// file
 	Name    string
 	Message string // one line
-	Routine bool   // expected, such as a rotation
-	Lost    int64  // bytes that were seen in the file and cannot be read any more
+	Routine bool   // an expected event, such as a rotation
+	Lost    int64  // bytes that were in the file at a check and can no longer be read
 }
 
 // A Follower follows files. Its method Run may be called once.
@@ -202,7 +205,7 @@ type Follower struct {
 	files    files
 	disk     *disk
 	saver    *saver
-	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil: they are not used
+	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil if they are not used
 
 	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path
@@ -214,14 +217,14 @@ type Follower struct {
 
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
 // Options, if the checkpoint cannot be written, or if another file is at its path; that file is not
-// changed. A checkpoint that is torn, or from another machine, is reported by Tell and not used.
+// changed. A checkpoint that is torn, or from another machine, is reported by Notify and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	f := &Follower{o: o, sources: make(map[string]*source)}
 	f.files.byID = make(map[fileID]*record)
-	f.disk = newDisk(f.tellFull)
+	f.disk = newDisk(f.notifyFull)
 	if !o.Poll {
 		f.open = fsnotify.NewWatcher
 	}
@@ -238,7 +241,7 @@ func New(o Options) (*Follower, error) {
 			continue
 		}
 		if o.State != "" && resolved(path) == resolved(o.State) {
-			return nil, fmt.Errorf("%s is to be followed: give the checkpoint another name", o.State)
+			return nil, fmt.Errorf("%s is a followed file: name another file for the checkpoint", o.State)
 		}
 		if f.sources[path] == nil {
 			f.sources[path] = &source{f: f, name: name, path: path, start: o.Start}
@@ -259,32 +262,32 @@ func (o *Options) check() error {
 	case o.Open == nil:
 		return errors.New("no Options.Open: nothing takes the lines")
 	case o.Interval < 0:
-		return fmt.Errorf("an interval of %v is less than nothing", o.Interval)
+		return fmt.Errorf("the interval %v is negative", o.Interval)
 	case o.RotateWait < 0:
-		return fmt.Errorf("a wait of %v for late lines is less than nothing", o.RotateWait)
+		return fmt.Errorf("the wait of %v for late lines is negative", o.RotateWait)
 	case o.Workers < 0:
-		return fmt.Errorf("%d workers are less than none", o.Workers)
+		return fmt.Errorf("%d workers: the number is negative", o.Workers)
 	}
 	return nil
 }
 
-func (f *Follower) tell(e Event) {
-	if f.o.Tell != nil {
-		f.o.Tell(e)
+func (f *Follower) notify(e Event) {
+	if f.o.Notify != nil {
+		f.o.Notify(e)
 	}
 }
 
-// interval returns the time between two looks without events.
+// interval returns the time between two checks without events.
 func (f *Follower) interval() time.Duration {
 	if f.o.Interval > 0 {
-		return max(f.o.Interval, hurryShare) // a ticker needs a nanosecond at least
+		return max(f.o.Interval, hurryShare) // a ticker needs at least a nanosecond
 	}
 	return pollInterval
 }
 
 // Save writes a checkpoint of the lines printed so far, which survives a power cut. It may be
-// called during Run, by any goroutine. It does not wait for sinks: lines that one is writing at the
-// moment are left out.
+// called during Run, by any goroutine. It does not wait for sinks: lines that a sink is writing at
+// the moment are left out.
 func (f *Follower) Save() error {
 	if err := f.saver.save(); err != nil {
 		return err

@@ -31,7 +31,7 @@ type recorder struct {
 	l     *log
 	name  string
 	quiet bool
-	whole bytes.Buffer // what is quiet too
+	whole bytes.Buffer // with quiet lines
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
@@ -69,7 +69,7 @@ func newGate() *gate { return &gate{opened: make(chan struct{}), waiting: make(c
 
 func (g *gate) open() { close(g.opened) }
 
-// gated is an Options.Open whose sinks wait for the gate.
+// gated returns an Options.Open whose sinks wait for the gate.
 func (l *log) gated(g *gate) func(string) (*Sink, error) {
 	return func(name string) (*Sink, error) {
 		sink, err := l.open(name)
@@ -89,7 +89,7 @@ func (w gatedWriter) Write(p []byte) (int, error) {
 	return w.WriteCloser.Write(p)
 }
 
-func (l *log) tell(e Event) {
+func (l *log) notify(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !e.Routine {
@@ -97,8 +97,8 @@ func (l *log) tell(e Event) {
 	}
 }
 
-// of returns the output for a name.
-func (l *log) of(name string) string {
+// text returns the output for a name.
+func (l *log) text(name string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.out[name]; b != nil {
@@ -107,14 +107,14 @@ func (l *log) of(name string) string {
 	return ""
 }
 
-// told returns the events.
-func (l *log) told() string {
+// messages returns the messages of all events except routine ones.
+func (l *log) messages() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.events, "\n")
 }
 
-// A run of a Follower.
+// running is a Follower whose Run was called.
 type running struct {
 	*log
 	t      *testing.T
@@ -129,8 +129,8 @@ func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running 
 	if o.Open == nil {
 		o.Open = l.open
 	}
-	if o.Tell == nil {
-		o.Tell = l.tell
+	if o.Notify == nil {
+		o.Notify = l.notify
 	}
 	if o.Interval == 0 {
 		o.Interval = 20 * time.Millisecond
@@ -149,7 +149,7 @@ func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running 
 	return r
 }
 
-// end stops it and returns its error.
+// end stops the Follower and returns the error of Run.
 func (r *running) end() error {
 	r.cancel()
 	err := <-r.done
@@ -162,7 +162,7 @@ func (r *running) until(what string, ok func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			r.t.Fatalf("%s: not after %v; told:\n%s", what, patience, r.told())
+			r.t.Fatalf("%s: not after %v; told:\n%s", what, patience, r.messages())
 		}
 	}
 }
@@ -171,15 +171,15 @@ func (r *running) until(what string, ok func() bool) {
 func (r *running) expect(name, want string) {
 	r.t.Helper()
 	end := time.Now().Add(patience)
-	for len(r.of(name)) < len(want) && time.Now().Before(end) {
+	for len(r.text(name)) < len(want) && time.Now().Before(end) {
 		time.Sleep(time.Millisecond)
 	}
-	if got := r.of(name); got != want {
+	if got := r.text(name); got != want {
 		i := 0
 		for i < min(len(got), len(want)) && got[i] == want[i] {
 			i++
 		}
-		r.t.Fatalf("%s: got %d bytes, want %d; from byte %d on got\n%.300s\nwant\n%.300s\ntold: %s", name, len(got), len(want), i, got[i:], want[i:], r.told())
+		r.t.Fatalf("%s: got %d bytes, want %d; from byte %d on got\n%.300s\nwant\n%.300s\ntold: %s", name, len(got), len(want), i, got[i:], want[i:], r.messages())
 	}
 }
 

@@ -19,14 +19,14 @@ type fileID struct{ dev, ino uint64 }
 // errIrregular is wrapped by the error for a path that is not that of a regular file.
 var errIrregular = errors.New("not a regular file")
 
-// errTruncated reports that a file no longer holds the bytes that were read of it.
+// errTruncated reports that a file no longer holds the bytes that were read from it.
 var errTruncated = errors.New("truncated")
 
 // A generation is one of the files that had a followed name, one after the other.
 type generation struct {
 	*handle
 	head  []byte  // its first bytes, headSize at most
-	out   *outlet // for its lines
+	out   *outlet // takes its lines
 	size  int64   // at the last look
 	mtime time.Time
 	gone  bool // it was removed and has no name
@@ -225,7 +225,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	off := g.off
 	g.off += int64(len(whole))
 	g.remember(b)
-	if err := g.give(off, whole, emit); err != nil {
+	if err := g.emitLines(off, whole, emit); err != nil {
 		g.off = off
 		return false, err
 	}
@@ -247,8 +247,8 @@ func (g *generation) remember(b []byte) {
 	}
 }
 
-// give calls emit with whole lines that begin at off, first with those that are quiet.
-func (g *generation) give(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
+// emitLines calls emit with whole lines that begin at off, first with those that are quiet.
+func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))
 		n = bytes.LastIndexByte(lines[:n], '\n') + 1
@@ -335,7 +335,7 @@ func (g *generation) endLine(ctx context.Context, buf, end []byte, emit func(p [
 	off := g.off
 	g.off, g.look = g.off+int64(m), g.off+int64(m)
 	g.remember(buf[:m])
-	return g.give(off, append(buf[:m], end...), emit)
+	return g.emitLines(off, append(buf[:m], end...), emit)
 }
 
 // kept returns the unfinished line from memory, or the number of its bytes if they were not kept.

@@ -7,7 +7,7 @@ import (
 )
 
 // skipHole returns the offset at or after off at which data begins in f, of size bytes. It returns
-// size if there is only a hole, and off if the system cannot tell.
+// size if only a hole follows, and off if the file system does not report holes.
 func skipHole(f *os.File, off, size int64) int64 {
 	at := off
 	if conn, err := f.SyscallConn(); err == nil {
@@ -40,7 +40,7 @@ var eventless = map[int64]bool{
 	0x47504653:             true, // GPFS
 	0x01161970:             true, // GFS2
 	0x19830326:             true, // BeeGFS
-	0x786f4256:             true, // folders that VirtualBox shares
+	0x786f4256:             true, // folders shared by VirtualBox
 	0x6a656a63:             true, // folders shared with a virtual machine on a Mac
 }
 

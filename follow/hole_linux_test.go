@@ -12,7 +12,7 @@ func TestHolesAreNotSearched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\nunfinished")
 	if err := os.Truncate(path, size); err != nil {
-		t.Skip(err) // the file system has no such files
+		t.Skip(err) // the file system does not support holes
 	}
 	d := newDisk(nil)
 	g, err := d.openGeneration(path)

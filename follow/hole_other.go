@@ -7,5 +7,5 @@ import "os"
 // skipHole returns off: holes are not looked for on this system.
 func skipHole(_ *os.File, off, _ int64) int64 { return off }
 
-// hasEvents returns true: on this system no file system is known that has none.
+// hasEvents returns true: on this system no file system without events is known.
 func hasEvents(string) bool { return true }

@@ -37,17 +37,17 @@ func lookAt(path string) (fileID, fs.FileInfo, error) {
 	return identify(nil, info), info, nil
 }
 
-// openFlags are for files that may be replaced by something else: do not wait for a FIFO, and do
-// not take a controlling terminal.
+// openFlags are for paths that may lead to something other than a regular file: opening does not
+// wait for a FIFO, and does not acquire a controlling terminal.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// stateFlags open the state file to append records, and follow no symbolic link.
+// stateFlags open the state file for appending, without following a symbolic link.
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// planted reports whether another user may have put the file at path there for this user to use.
-// That is so in a folder in which everyone may create files and only owners may remove them, if the
-// file belongs to neither this user nor the owner of the folder. Linux has the same rule for
-// creating files (fs.protected_regular), where it is turned on.
+// planted reports whether another user may have created the file at path as a trap. In a folder in
+// which everyone may create files and only owners may remove them, that is any file that belongs to
+// neither this user nor the owner of the folder. Linux can apply the same rule when files are
+// created (fs.protected_regular).
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {

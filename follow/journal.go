@@ -23,10 +23,10 @@ import (
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
-	stateMode    = fs.FileMode(0o600) // it has names of files and programs
+	stateMode    = fs.FileMode(0o600) // it contains names of files and programs
 	// bytes of a state file: enough for the names of some 200,000 files
 	maxState = 128 << 20
-	// bytes of context of all files; beyond it the lines of a file are read again
+	// bytes of context of all files; if it is exceeded, the lines of a file are read again
 	maxContexts = 16 << 20
 	compactSize = 1 << 20 // bytes of a journal below which it is not rewritten
 	// a larger journal is rewritten at this many times the size of its first record
@@ -38,22 +38,23 @@ const (
 type checkpoint struct {
 	Version int    `json:"v"`
 	Host    string `json:"host,omitempty"` // hash of the machine's ID
-	// start of the machine in Unix seconds; 0 in the first record, which was synced
+	// start time of the machine in Unix seconds; 0 in the first record, which was synced
 	Boot int64 `json:"boot,omitempty"`
 	// size of the journal up to which it was synced; 0 if this record is not a mark
 	Synced int64             `json:"synced,omitempty"`
-	Time   time.Time         `json:"time"`            // of writing
+	Time   time.Time         `json:"time"`            // when the record was written
 	Names  []string          `json:"names,omitempty"` // the patterns that were followed
-	Files  []json.RawMessage `json:"files,omitempty"` // savedSource each
+	Files  []json.RawMessage `json:"files,omitempty"` // each a savedSource
 	Gone   []string          `json:"gone,omitempty"`  // paths that are no longer followed
 }
 
 // savedSource is the entry of one name in a record.
 type savedSource struct {
-	Path    string         `json:"path"`
-	Reading []savedReading `json:"reading,omitempty"` // oldest first; the last has the name, or had it
+	Path string `json:"path"`
+	// oldest first; the last one has the name, or had it last
+	Reading []savedReading `json:"reading,omitempty"`
 	Read    []mark         `json:"read,omitempty"`    // files that are not to be read again
-	Context string         `json:"context,omitempty"` // for the lines after all of them
+	Context string         `json:"context,omitempty"` // of the sink, for the lines after all of them
 	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
 	Beside  *string        `json:"beside,omitempty"`  // fingerprints of the siblings that are not to be read
 }
@@ -63,22 +64,23 @@ type savedReading struct {
 	mark
 	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
-	// nothing was printed yet: with Replay, the lines after Quiet are printed
+	// nothing was printed yet: the lines after Quiet are printed, even with Replay
 	Held bool `json:"held,omitempty"`
-	// number, from 1, of a rotated file's sink that is not that of the name; 0: it is that one
-	Sink    int    `json:"sink,omitempty"`
-	Context string `json:"context,omitempty"` // of that sink, in the first of its files
+	// number, from 1, of a rotated file's sink; 0 for the sink of the name
+	Sink int `json:"sink,omitempty"`
+	// of the sink with that number, set in the first of its files
+	Context string `json:"context,omitempty"`
 }
 
 var (
-	errTorn     = errors.New("it is torn, or no checkpoint")
+	errTorn     = errors.New("it is torn, or not a checkpoint")
 	errForeign  = errors.New("not a checkpoint of symfilter, and not empty")
 	errTooLarge = errors.New("larger than any checkpoint")
 )
 
 // A journal is the content of a state file.
 type journal struct {
-	checkpoint                            // of the first record, with the Time of the last
+	checkpoint                            // the first record, with the Time of the last
 	files      map[string]json.RawMessage // by path
 	size       int64                      // bytes of the file
 	first      int64                      // bytes of its first record
@@ -277,7 +279,7 @@ func openState(path string) (*os.File, fs.FileInfo, error) {
 
 var (
 	errLink    = errors.New("a symbolic link: name the file itself")
-	errPlanted = errors.New("another user's, in a folder in which all may write: use a folder of your own")
+	errPlanted = errors.New("another user's file, in a folder in which everyone may write: use your own folder")
 )
 
 // refused reports whether err means that the file may belong to someone else and must be left as it

@@ -22,8 +22,8 @@ func entry(path string, off int64) json.RawMessage {
 	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
 }
 
-// The content of a state file is the sum of its records, up to the first that is torn, or that may
-// be ahead of the output after a power cut.
+// The content of a state file is the sum of its records, up to the first that is torn, or whose
+// output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
 	const boot = 1000
 	whole := checkpoint{Names: []string{"*"}, Files: []json.RawMessage{entry("a", 1), entry("b", 1)}}
@@ -105,7 +105,7 @@ func TestJournalsAreFolded(t *testing.T) {
 	}
 }
 
-// For any bytes in a state file, the records read are a prefix of the complete ones.
+// For any bytes in a state file, the records that are read are the first of the complete ones.
 func FuzzJournal(f *testing.F) {
 	b, err := appendRecord(nil, checkpoint{Files: []json.RawMessage{entry("a", 1)}})
 	if err == nil {
@@ -133,21 +133,21 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// A file at the checkpoint's path that is not a checkpoint may be someone's: nothing is followed,
-// and the file is not changed.
+// A file at the checkpoint's path that is not a checkpoint may be someone's file: nothing is
+// followed, and the file is not changed.
 func TestWhatIsNoCheckpointIsKept(t *testing.T) {
 	const text = "somebody's\n"
 	for name, test := range map[string]struct {
 		make func(t *testing.T, state, precious string) error
 		want string
 	}{
-		"another file":          {func(t *testing.T, state, precious string) error { return os.Rename(precious, state) }, "not a checkpoint of symfilter, and not empty: it is left as it is; name another file, or remove it"},
+		"another file":          {func(t *testing.T, state, precious string) error { return os.Rename(precious, state) }, "not a checkpoint of symfilter, and not empty and is not changed: name another file, or remove this one"},
 		"a link":                {func(t *testing.T, state, precious string) error { return os.Symlink(precious, state) }, "a symbolic link: name the file itself"},
 		"a link to nothing":     {func(t *testing.T, state, precious string) error { return os.Symlink(precious+".none", state) }, "a symbolic link: name the file itself"},
-		"another name of it":    {func(t *testing.T, state, precious string) error { return os.Link(precious, state) }, "not a checkpoint of symfilter, and not empty: it is left as it is; name another file, or remove it"},
+		"another name of it":    {func(t *testing.T, state, precious string) error { return os.Link(precious, state) }, "not a checkpoint of symfilter, and not empty and is not changed: name another file, or remove this one"},
 		"a folder":              {func(t *testing.T, state, precious string) error { return os.Mkdir(state, 0o777) }, "not a regular file but a folder"},
-		"larger than any":       {func(t *testing.T, state, precious string) error { return sparse(state, stateMagic, 1<<30) }, "larger than any checkpoint: 1073741824 bytes: it is left as it is; name another file, or remove it"},
-		"zeros larger than any": {func(t *testing.T, state, precious string) error { return sparse(state, "", maxState+1) }, "larger than any checkpoint: 134217729 bytes: it is left as it is; name another file, or remove it"},
+		"larger than any":       {func(t *testing.T, state, precious string) error { return sparse(state, stateMagic, 1<<30) }, "larger than any checkpoint: 1073741824 bytes and is not changed: name another file, or remove this one"},
+		"zeros larger than any": {func(t *testing.T, state, precious string) error { return sparse(state, "", maxState+1) }, "larger than any checkpoint: 134217729 bytes and is not changed: name another file, or remove this one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -173,13 +173,13 @@ func TestWhatIsNoCheckpointIsKept(t *testing.T) {
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "other.log")
 	write(t, state, text)
 	for _, names := range [][]string{{state}, {path, state}} {
-		if _, err := New(Options{Names: names, Open: newLog().open, State: state}); err == nil || !strings.Contains(err.Error(), "is to be followed") {
+		if _, err := New(Options{Names: names, Open: newLog().open, State: state}); err == nil || !strings.Contains(err.Error(), "is a followed file") {
 			t.Errorf("a checkpoint in a log's place: %v", err)
 		}
 	}
 }
 
-// sparse makes a file that begins with head and has size bytes.
+// sparse creates a file of size bytes that begins with head.
 func sparse(path, head string, size int64) error {
 	if err := os.WriteFile(path, []byte(head), 0o600); err != nil {
 		return err
@@ -234,13 +234,13 @@ func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	return w, syncs
 }
 
-// at returns an entry of a source that was printed up to off.
-func at(path string, off int64) savedSource {
+// savedAt returns the entry of a source that was printed up to off.
+func savedAt(path string, off int64) savedSource {
 	return savedSource{Path: path, Reading: []savedReading{{mark: mark{Off: off}}}}
 }
 
 // offsets returns the offset up to which each file of a state file was printed, by path. boot is
-// the machine's start time, in place of the clock's.
+// the machine's start time; the default is that of the clock.
 func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
 	t.Helper()
 	j, err := readState(path, boot...)
@@ -258,21 +258,21 @@ func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
 	return all
 }
 
-// A record has only what has changed, and costs no sync. Only the first one lists everything and is
-// synced.
+// A record has only the changed entries, and is not synced. Only the first one lists all entries
+// and is synced.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000
 	for i := range files {
-		w.put(at(fmt.Sprint("file ", i), 0), 0)
+		w.put(savedAt(fmt.Sprint("file ", i), 0), 0)
 	}
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
 	first := mustSize(w.path)
 	for i := range 100 {
-		w.put(at("file 7", int64(i+1)), 0)
-		w.put(at("file 8", 0), 0) // as before
+		w.put(savedAt("file 7", int64(i+1)), 0)
+		w.put(savedAt("file 8", 0), 0) // unchanged
 		if err := w.save(); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	if *syncs != 1 {
 		t.Errorf("%d syncs before the first mark", *syncs)
 	}
-	for range 3 { // there is nothing new for the second and third
+	for range 3 { // nothing has changed before the second and third
 		if err := w.secure(); err != nil {
 			t.Fatal(err)
 		}
@@ -297,14 +297,14 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	}
 }
 
-// A journal that has grown is rewritten, with everything that was written during the sync.
+// A journal that has grown is rewritten, with the records that were written during the sync.
 func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	w, _ := testSaver(t, nil)
-	w.put(at("b", 1), 0)
+	w.put(savedAt("b", 1), 0)
 	n := int64(0)
 	for mustSize(w.path) <= compactSize {
 		n++
-		s := at("a", n)
+		s := savedAt("a", n)
 		s.Context = strings.Repeat("x", 10000)
 		w.put(s, 0)
 		if err := w.save(); err != nil {
@@ -312,7 +312,7 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 		}
 	}
 	w.sync = func() error { // meanwhile more is printed
-		w.put(at("a", n+1), 0)
+		w.put(savedAt("a", n+1), 0)
 		return w.save()
 	}
 	if err := w.secure(); err != nil {
@@ -329,11 +329,11 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := parseJournal(data, 1) // after a power cut: only what was printed before the sync
+	j, err := parseJournal(data, 1) // after a power cut: only the lines printed before the sync
 	if err != nil || !bytes.Contains(j.files["a"], fmt.Appendf(nil, `"off":%d,`, n)) {
 		t.Errorf("after a power cut %s, %v; want %d", j.files["a"], err, n)
 	}
-	w.put(at("a", n+2), 0)
+	w.put(savedAt("a", n+2), 0)
 	if err := w.save(); err != nil || offsets(t, w.path)["a"] != n+2 {
 		t.Errorf("the next record: %v, %v", err, offsets(t, w.path))
 	}
@@ -348,7 +348,7 @@ func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := at("a", int64(run))
+		s := savedAt("a", int64(run))
 		s.Context = strings.Repeat("x", 100_000)
 		w.put(s, 0)
 		if err := w.save(); err != nil {
@@ -371,7 +371,7 @@ func TestStateFilesThatAreReplaced(t *testing.T) {
 		func() { os.Rename(w.path, w.path+".old"); os.WriteFile(w.path, []byte("other"), 0o600) },
 	} {
 		change()
-		w.put(at("a", int64(i+1)), 0)
+		w.put(savedAt("a", int64(i+1)), 0)
 		if err := w.save(); err != nil {
 			t.Fatal(err)
 		}
@@ -452,15 +452,16 @@ func TestPowerCutsLoseNothing(t *testing.T) {
 // A full disk leaves the journal valid: the next record replaces the partly written one.
 func TestTornRecordsAreCutOff(t *testing.T) {
 	w, _ := testSaver(t, nil)
-	w.put(at("a", 1), 0)
+	w.put(savedAt("a", 1), 0)
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.file.WriteString(stateMagic + "what fitted"); err != nil { // as a write that failed leaves it
+	// the state after a failed write
+	if _, err := w.file.WriteString(stateMagic + "what fitted"); err != nil {
 		t.Fatal(err)
 	}
 	w.torn = true
-	w.put(at("a", 2), 0)
+	w.put(savedAt("a", 2), 0)
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +470,8 @@ func TestTornRecordsAreCutOff(t *testing.T) {
 	}
 }
 
-// Output that its reader has not taken is in no checkpoint, whatever the number of waiting entries.
+// No checkpoint contains output that its reader has not taken, whatever the number of waiting
+// entries.
 func TestOnlyWhatWasTakenCounts(t *testing.T) {
 	var taken int64
 	w, _ := testSaver(t, func() int64 { return taken })
@@ -482,11 +484,11 @@ func TestOnlyWhatWasTakenCounts(t *testing.T) {
 			t.Errorf("with %d bytes taken the checkpoint says %d, want %d", taken, got, n)
 		}
 	}
-	w.put(at("a", 0), 0)
+	w.put(savedAt("a", 0), 0)
 	want(0)
 	const places = 1000
 	for i := range int64(places) {
-		w.put(at("a", i+1), 100*(i+1))
+		w.put(savedAt("a", i+1), 100*(i+1))
 	}
 	if n := len(w.waiting["a"]); n > maxPlaces {
 		t.Errorf("%d places wait", n)
@@ -517,7 +519,7 @@ func TestOnlyWhatWasTakenCounts(t *testing.T) {
 func TestContextsAreBounded(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	for i := range 4 {
-		s := at(fmt.Sprint(i), 1)
+		s := savedAt(fmt.Sprint(i), 1)
 		s.Context = strings.Repeat("x", maxContexts/3)
 		w.put(s, 0)
 	}
@@ -558,7 +560,7 @@ func TestPace(t *testing.T) {
 	p.printed(start, 10)
 	due(saveDelay)
 	p.printed(start.Add(saveDelay/2), 10)
-	due(saveDelay) // of the first
+	due(saveDelay) // for the first line
 	p.printed(start.Add(saveDelay/2), saveBytes)
 	due(0) // much was printed
 	p.begin()
@@ -566,7 +568,7 @@ func TestPace(t *testing.T) {
 	p.printed(start, saveBytes)
 	due((saveShare - 1) * time.Millisecond)
 	var busy, all time.Duration
-	for i := range 1000 { // however the cost varies
+	for i := range 1000 { // with varying costs
 		cost := time.Duration(i%7) * time.Millisecond
 		p.begin()
 		p.end(start, cost, false)
@@ -584,7 +586,7 @@ func TestPace(t *testing.T) {
 	due(saveLatest)
 	for n, want := range map[int]time.Duration{0: saveDelay, 1: 2 * saveDelay, 2: 4 * saveDelay, 5: saveStalled, 1000: saveStalled} {
 		p = pacer{}
-		p.rest(start, n)
+		p.delay(start, n)
 		p.printed(start, 1)
 		due(want)
 	}
@@ -598,12 +600,12 @@ func TestPace(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Names: []string{filepath.Join(t.TempDir(), "app.log")}, Open: newLog().open}
 	for want, change := range map[string]func(o *Options){
-		"no names of files to follow":                        func(o *Options) { o.Names = nil },
-		"the name of a file to follow is empty":              func(o *Options) { o.Names = []string{"a", ""} },
-		"no Options.Open: nothing takes the lines":           func(o *Options) { o.Open = nil },
-		"an interval of -1ns is less than nothing":           func(o *Options) { o.Interval = -1 },
-		"a wait of -1ns for late lines is less than nothing": func(o *Options) { o.RotateWait = -1 },
-		"-3 workers are less than none":                      func(o *Options) { o.Workers = -3 },
+		"no names of files to follow":                 func(o *Options) { o.Names = nil },
+		"the name of a file to follow is empty":       func(o *Options) { o.Names = []string{"a", ""} },
+		"no Options.Open: nothing takes the lines":    func(o *Options) { o.Open = nil },
+		"the interval -1ns is negative":               func(o *Options) { o.Interval = -1 },
+		"the wait of -1ns for late lines is negative": func(o *Options) { o.RotateWait = -1 },
+		"-3 workers: the number is negative":          func(o *Options) { o.Workers = -3 },
 	} {
 		o := good
 		change(&o)

@@ -54,12 +54,12 @@ func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	} {
 		r := begin(t, newLog(), Options{Names: test.names, State: test.state})
 		for _, name := range test.names {
-			r.until("the first line of "+name, func() bool { return r.of(name) != "" })
+			r.until("the first line of "+name, func() bool { return r.text(name) != "" })
 		}
 		if err := r.end(); err != nil {
 			t.Error(err)
 		}
-		if got := r.of(one); got != test.want {
+		if got := r.text(one); got != test.want {
 			t.Errorf("%d names, checkpoint %q: got %q, want %q", len(test.names), test.state, got, test.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 // A counter counts bytes and lines written to it.
 type counter struct {
 	bytes, lines int64
-	other        bool // a byte that is none of the line
+	other        bool // a byte that does not belong to the line
 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -125,7 +125,8 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 		t.Errorf("got %d bytes, %d lines, others %v; want %d bytes of 2 lines", c.bytes, c.lines, c.other, size+3)
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 && !long() { // over thousands of reads a little garbage adds up
+	// thousands of reads make some garbage
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 && !long() {
 		t.Errorf("took %d bytes of memory", n)
 	}
 	runtime.GC()
@@ -166,8 +167,8 @@ func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	}
 }
 
-// FuzzLines appends a file in parts, reading in between: all whole lines come
-// out, byte for byte, and the rest at the end.
+// FuzzLines writes a file in parts and reads it in between: all whole lines are printed unchanged,
+// and the rest at the end.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("one\ntwo\r\nthree"), uint16(1), uint16(3))
 	f.Add([]byte("x\x00\xff\n\n\n"), uint16(40000), uint16(9999))
@@ -240,7 +241,7 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func (writerFunc) Close() error                  { return nil }
 
-// A sink's error ends it.
+// An error of a sink ends Run.
 func TestErrorsOfSinksAreReturned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

@@ -36,11 +36,12 @@ func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	}
 }
 
-// A new state file is empty until the first checkpoint. That a run has left one so is not reported.
+// A new state file is empty until the first checkpoint. An empty file left by an earlier run is not
+// reported.
 func TestEmptyStateFilesAreNew(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()
-	o := Options{Names: []string{filepath.Join(dir, "app.log")}, Open: l.open, Tell: l.tell, State: filepath.Join(dir, "state")}
+	o := Options{Names: []string{filepath.Join(dir, "app.log")}, Open: l.open, Notify: l.notify, State: filepath.Join(dir, "state")}
 	for range 2 {
 		f, err := New(o)
 		if err != nil {
@@ -48,13 +49,13 @@ func TestEmptyStateFilesAreNew(t *testing.T) {
 		}
 		f.saver.release()
 	}
-	if told := l.told(); told != "" {
+	if told := l.messages(); told != "" {
 		t.Errorf("told %s", told)
 	}
 }
 
 // If another process has put its state file in the place of a follower's, the follower ends. It
-// leaves that file as it is.
+// does not change that file.
 func TestFollowersEndIfAnotherHasTheirStateFile(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -90,7 +91,7 @@ func TestFollowersEndIfAnotherHasTheirStateFile(t *testing.T) {
 	if after, err := os.Stat(state); err != nil || !os.SameFile(before, after) || after.Size() != 0 {
 		t.Errorf("the other's state file was replaced: %v", err)
 	}
-	if told := r.told(); strings.Contains(told, "retrying") {
+	if told := r.messages(); strings.Contains(told, "retrying") {
 		t.Errorf("told %s", told)
 	}
 }
@@ -99,14 +100,14 @@ func TestFollowersEndIfAnotherHasTheirStateFile(t *testing.T) {
 func TestTruncatedStateFilesAreWrittenWhole(t *testing.T) {
 	for name, torn := range map[string]bool{"": false, "after a write that failed": true} {
 		w, _ := testSaver(t, nil)
-		w.put(at("a", 1), 0)
-		w.put(at("b", 1), 0)
+		w.put(savedAt("a", 1), 0)
+		w.put(savedAt("b", 1), 0)
 		if err := w.save(); err != nil {
 			t.Fatal(err)
 		}
 		truncate(t, w.path)
 		w.torn = torn
-		w.put(at("a", 2), 0)
+		w.put(savedAt("a", 2), 0)
 		if err := w.save(); err != nil {
 			t.Fatal(err)
 		}
@@ -116,15 +117,15 @@ func TestTruncatedStateFilesAreWrittenWhole(t *testing.T) {
 	}
 }
 
-// A sync that fails does not count, and the next one writes the file again: the system may have
-// dropped what it could not write.
+// After a failed sync, the next one writes the file again: the system may have dropped unwritten
+// data.
 func TestSyncsThatFailAreRepeated(t *testing.T) {
 	w, _ := testSaver(t, nil)
-	w.put(at("a", 1), 0)
+	w.put(savedAt("a", 1), 0)
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
-	w.put(at("a", 2), 0)
+	w.put(savedAt("a", 2), 0)
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// hurries reports whether files come quickly and no events announce them.
+// hurries reports whether new files appear quickly and no events announce them.
 func (s *source) hurries() bool {
 	return s.silentFS && s.out != nil && time.Since(s.changed) < hurryTime
 }
@@ -47,9 +47,9 @@ func (s *source) countMissed() {
 		switch {
 		case missed <= 0 || s.out == nil:
 		case missed == 1:
-			s.tell(Event{Message: "a file had this name for so short a time that it could not be opened; what it held is lost"})
+			s.notify(Event{Message: "a file with this name was gone before it could be opened; its lines are lost"})
 		default:
-			s.tell(Event{Message: fmt.Sprintf("%d files had this name for so short a time that they could not be opened; what they held is lost", missed)})
+			s.notify(Event{Message: fmt.Sprintf("%d files with this name were gone before they could be opened; their lines are lost", missed)})
 		}
 	}
 }
@@ -61,8 +61,8 @@ func (s *source) isUnopened() bool {
 	return err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == id })
 }
 
-// moved searches for the current file, which was closed and is no longer at its path. The error is
-// a sink's.
+// moved searches for the current file, which was closed and is no longer at its path. It returns
+// only errors of a sink.
 func (s *source) moved(ctx context.Context, g *generation) error {
 	err := s.discover(predecessor{g: g})
 	if !s.gaps {
@@ -73,7 +73,7 @@ func (s *source) moved(ctx context.Context, g *generation) error {
 		return s.failed(ctx, g, err)
 	}
 	s.missing = 0
-	s.tell(Event{Message: fmt.Sprintf("was removed while it was closed, because too many files are read; what was written to it after its first %d bytes is lost", g.look)})
+	s.notify(Event{Message: fmt.Sprintf("was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first %d are lost", g.look)})
 	g.gone = true
 	s.retire(g)
 	return nil

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// packed lists the suffixes of files that are compressed or temporary, and so hold no lines to be
-// read.
+// packed lists the suffixes of compressed and temporary files, which are not read.
 var packed = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z", ".tmp", ".swp", "~"}
 
 func isPacked(name string) bool { return packedBase(name) != "" }

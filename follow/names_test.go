@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Names that rotation gives, by original name and rotating program.
+// The names of rotated files, by original name and rotating program.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `
@@ -71,7 +71,7 @@ func TestSortByAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string // names of older files
 		files  string // name@second of the last change, in the order of their ages
-		others string // the same of others
+		others string // the same for other files
 	}{
 		"shifted":                           {"", "app.log.3@1 app.log.2@2 app.log.1@3", ""},
 		"shifted, of one tick":              {"", "app.log.10@1 app.log.9@1 app.log.1@1", ""},
@@ -115,7 +115,7 @@ func TestSortByAge(t *testing.T) {
 	}
 }
 
-// A link that goes to another file, several times between two looks.
+// A symbolic link that changes its target several times between two checks.
 func TestFilesBetweenTargetsOfALink(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"run-1.log", "run-2.log", "run-3.log", "run-10.log", "run-11.log", "other-2.log", "run-2.txt", "run-x.log"} {

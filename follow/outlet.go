@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// An outlet is a sink with the last value given to its Quiet.
+// An outlet is a sink with the last argument of its Quiet.
 type outlet struct {
 	*Sink
 	quiet  bool
@@ -54,8 +54,8 @@ func (o *outlet) written() int64 {
 	return o.Written()
 }
 
-// context returns the context that another run needs. If replay is true there is none, and the
-// lines must be read again.
+// context returns the context that another run needs. If replay is true, there is no context, and
+// the lines must be read again.
 func (o *outlet) context() (context string, replay bool) {
 	if o.Context == nil || o.closed {
 		return "", false

@@ -6,29 +6,30 @@ import (
 	"time"
 )
 
-// The pace of checkpoints. Too few cost lines that are printed twice if the process is killed; too
-// many cost time that printing needs.
+// The pace of checkpoints. If they are rare, more lines are printed twice after the process is
+// killed; if they are frequent, they slow the printing down.
 const (
 	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
 	saveBytes  = 1 << 20               // bytes given to sinks above which there is no delay
 	saveWait   = 25 * time.Millisecond // longest wait of a checkpoint for sources that are printing
 	saveShare  = 50                    // checkpoints take at most 1/50 of the time
-	saveLatest = 10 * time.Second      // longest pause between two of them, whatever they cost
-	// longest pause between two looks at what a stalled reader of the output has taken
+	saveLatest = 10 * time.Second      // longest pause between two checkpoints, whatever they cost
+	// longest pause between two checks of the bytes that a stalled reader of the output has taken
 	saveStalled = time.Second
 	saveRetry   = time.Second // pause after a checkpoint that could not be written
-	// longest burst of snapshots of one source: some 20, for an output that its reader has taken
-	// only in part
-	snapBurst    = time.Millisecond
-	syncInterval = 5 * time.Second // between syncs, which make checkpoints survive a power cut
+	// longest burst of snapshots of one source, about 20 of them, while the reader of the output
+	// lags behind
+	snapBurst = time.Millisecond
+	// interval between syncs, after which checkpoints survive a power cut
+	syncInterval = 5 * time.Second
 )
 
 // A pacer decides when checkpoints are due.
 type pacer struct {
-	first time.Time     // of the output that is in no checkpoint; zero if there is none
+	first time.Time     // time of the first output that is in no checkpoint; zero without such output
 	bytes int64         // size of that output, as far as it is known
 	next  time.Time     // earliest time of the next checkpoint
-	cost  time.Duration // of a checkpoint, as a moving average
+	cost  time.Duration // cost of a checkpoint, as a moving average
 }
 
 // printed records that n bytes were printed.
@@ -70,8 +71,8 @@ func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	p.next = now.Add(pause)
 }
 
-// rest puts the next checkpoint off if the last ones, n in number, have made nothing valid.
-func (p *pacer) rest(now time.Time, n int) {
+// delay delays the next checkpoint if the last n checkpoints made no entry valid.
+func (p *pacer) delay(now time.Time, n int) {
 	if at := now.Add(min(saveDelay<<min(n, 10), saveStalled)); n > 0 && at.After(p.next) {
 		p.next = at
 	}
@@ -88,7 +89,7 @@ type saving struct {
 	wrote chan wrote
 
 	taken   int64 // bytes of the output that its reader had taken at the last checkpoint
-	stalled int   // number of checkpoints since then that waited for it in vain
+	stalled int   // number of checkpoints since then that waited for the reader in vain
 
 	syncing  bool
 	nextSync time.Time
@@ -101,7 +102,7 @@ type savingState int
 
 const (
 	idle    savingState = iota // the timer fires when a checkpoint is due
-	asking                     // the timer fires when sources have been waited for long enough
+	asking                     // the timer fires when the wait for sources ends
 	writing                    // the file is being written
 )
 
@@ -174,7 +175,7 @@ func (r *run) checkpoint() {
 		r.timer.Reset(saveWait)
 		for s := range r.dirty {
 			s.wanted.Store(true)
-			if !s.running { // otherwise at the end of its turn
+			if !s.running { // a running source takes it at the end of its turn
 				r.ready(s)
 			}
 		}
@@ -201,12 +202,12 @@ func (r *run) written(w wrote) {
 	if r.saver.waits() {
 		r.pace.printed(now, 0)
 	}
-	// what the reader of a pipe has not taken needs no look 20 times a second while it stalls
+	// while the reader of a pipe stalls, 20 checks in a second are not needed
 	taken, only := r.saver.waitsForReader()
 	if r.stalled++; !only || taken != r.taken {
 		r.taken, r.stalled = taken, 0
 	}
-	r.pace.rest(now, r.stalled)
+	r.pace.delay(now, r.stalled)
 	r.arm()
 }
 

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Output is followed by a checkpoint soon and by a sync seldom; without output there is neither.
-// The clock is a fake one.
+// After output, a checkpoint follows soon, and a sync at intervals; without output there is
+// neither. The clock is fake.
 func TestCheckpointsFollowTheOutput(t *testing.T) {
 	const (
 		soon    = 100 * time.Millisecond
 		looks   = 10 * time.Millisecond
 		busy    = 12 * time.Second
 		records = int(busy/saveDelay) + 10
-		syncs   = int(busy/syncInterval) + 2 // with that of the first record
+		syncs   = int(busy/syncInterval) + 2 // including that of the first record
 	)
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -31,7 +31,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		boot := bootTime() // it does not know of the fake clock
+		boot := bootTime() // taken outside of the fake clock
 		f.saver.boot = func() int64 { return boot }
 		written := 0
 		ctx, cancel := context.WithCancel(t.Context())
@@ -46,10 +46,10 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if got := offsets(t, state, boot)[path]; got != int64(written) {
 			t.Errorf("%v after the first line the checkpoint says %d of %d bytes", soon, got, written)
 		}
-		first := mustSize(state) - before // of one record
+		first := mustSize(state) - before // the size of one record
 		worst := 0
 		for begin := time.Now(); time.Since(begin) < busy; {
-			for range 25 { // of which the last look at the checkpoint is some 250 ms old
+			for range 25 { // until the last check of the reader is about 250 ms old
 				line := fmt.Sprintln(time.Now())
 				write(t, path, line)
 				written += len(line)

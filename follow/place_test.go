@@ -38,7 +38,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 				}
 				o.Names = []string{path}
 				r := begin(t, newLog(), o)
-				r.expectTold("app.log: (is )?" + test.want + "; (waiting for a regular file|it is tried again)")
+				r.expectMessages("app.log: (is )?" + test.want + "; (waiting for a regular file|retrying)")
 				os.Remove(path)
 				write(t, path, "one\n")
 				r.expect(path, "one\n")
@@ -49,7 +49,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 				write(t, path+".1", "two\n")
 				r.expect(path, "one\ntwo\n")
 				again := regexp.MustCompile("(?s)" + test.want + ".*" + test.want)
-				r.until("it is told again", func() bool { return again.MatchString(r.told()) })
+				r.until("it is told again", func() bool { return again.MatchString(r.messages()) })
 				os.Remove(path)
 				write(t, path, "three\n")
 				r.expect(path, "one\ntwo\nthree\n")
@@ -63,7 +63,7 @@ func TestWhatCannotBeReadIsTriedAgain(t *testing.T) {
 	path := filepath.Join(dir, "app.log")
 	write(t, dir, "no folder\n")
 	r := begin(t, newLog(), Options{Names: []string{path}})
-	r.expectTold("app.log: not a directory; it is tried again")
+	r.expectMessages("app.log: not a directory; retrying")
 	os.Remove(dir)
 	os.Mkdir(dir, 0o777)
 	write(t, path, "one\n")
@@ -103,9 +103,10 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 			want += text
 			r.expect(path, want)
 		}
-		rename(t, filepath.Join(docker, "a.log"), filepath.Join(docker, "a.log.1")) // what is behind the second link is rotated
+		// the target of the second link is rotated
+		rename(t, filepath.Join(docker, "a.log"), filepath.Join(docker, "a.log.1"))
 		add(filepath.Join(docker, "a.log"), "two\n")
-		write(t, filepath.Join(docker, "b.log"), "three\n") // the second link goes elsewhere
+		write(t, filepath.Join(docker, "b.log"), "three\n") // the second link gets another target
 		link(filepath.Join(docker, "b.log"), filepath.Join(pod, "0.log"))
 		want += "three\n"
 		r.expect(path, want)
@@ -123,7 +124,7 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 	})
 }
 
-// A volume of Kubernetes changes all its files at once: ..data goes elsewhere.
+// A volume of Kubernetes changes all its files at once: the link ..data gets another target.
 func TestSwapsOfFoldersAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -229,7 +230,7 @@ func TestPatternsMatchNewFiles(t *testing.T) {
 			t.Errorf("followed (-got +want)\n%s", d)
 		}
 		for _, f := range []string{"one/a.log", "one/b.log", "two/c.log"} {
-			if got := r.of(file(f)); strings.Count(got, "\n") != map[string]int{"one/a.log": 2, "one/b.log": 2, "two/c.log": 1}[f] {
+			if got := r.text(file(f)); strings.Count(got, "\n") != map[string]int{"one/a.log": 2, "one/b.log": 2, "two/c.log": 1}[f] {
 				t.Errorf("%s: got %q", f, got)
 			}
 		}
@@ -239,7 +240,7 @@ func TestPatternsMatchNewFiles(t *testing.T) {
 func TestPatternsWithoutFilesAreTold(t *testing.T) {
 	dir := t.TempDir()
 	r := begin(t, newLog(), Options{Names: []string{filepath.Join(dir, "*.log")}})
-	r.expectTold(`\*\.log: matches no file yet; waiting for one`)
+	r.expectMessages(`\*\.log: matches no file yet; waiting for one`)
 	path := filepath.Join(dir, "app.log")
 	write(t, path, "one\n")
 	r.expect(path, "one\n")
@@ -267,8 +268,8 @@ func TestPatternsOfRotatedFiles(t *testing.T) {
 		write(t, file(test.base), "5\n")
 		again(t, l, o, file(test.base), "1\n2\n3\n4\n5\n")
 		again(t, l, o, file(test.base), "1\n2\n3\n4\n5\n")
-		if len(l.out) != 1 || l.told() != "" {
-			t.Errorf("followed %d files, told %s", len(l.out), l.told())
+		if len(l.out) != 1 || l.messages() != "" {
+			t.Errorf("followed %d files, told %s", len(l.out), l.messages())
 		}
 		o.State, o.Start = "", End
 		l = newLog()
@@ -289,16 +290,16 @@ func TestAFileIsReadOnce(t *testing.T) {
 	}
 	r := begin(t, newLog(), Options{Names: []string{a, b, a}, Workers: 1})
 	r.expect(a, "one\n")
-	r.expectTold("b.log: is the file that is followed as " + a)
+	r.expectMessages("b.log: is the file that is followed as " + a)
 	write(t, b, "two\n")
 	r.expect(a, "one\ntwo\n")
-	if got := r.of(b); got != "" {
+	if got := r.text(b); got != "" {
 		t.Errorf("got %q under the other name", got)
 	}
 }
 
 // Without events the files are examined at intervals, which is reported once; lost events cause one
-// more look.
+// more check.
 func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	for name, open := range map[string]func() (*fsnotify.Watcher, error){
@@ -306,7 +307,7 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 		"no more watches": func() (*fsnotify.Watcher, error) {
 			w, err := fsnotify.NewWatcher()
 			if err == nil {
-				err = w.Close() // what is asked of it fails from now on
+				err = w.Close() // its methods fail from now on
 			}
 			return w, err
 		},
@@ -333,9 +334,9 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 				write(t, path, "two\n")
 				r.expect(path, "one\ntwo\n")
 			}
-			told := strings.Count(r.told(), "looked at again and again")
+			told := strings.Count(r.messages(), "checked at intervals")
 			if want := map[string]int{"overflow": 0}; name != "overflow" && told != 1 || name == "overflow" && told != want[name] {
-				t.Errorf("told %s", r.told())
+				t.Errorf("told %s", r.messages())
 			}
 		})
 	}
@@ -348,7 +349,7 @@ func TestFoldersThatAreReplaced(t *testing.T) {
 		path := filepath.Join(dir, "deep", "app.log")
 		o.Names = []string{path}
 		r := begin(t, newLog(), o)
-		r.expectTold("app.log: is not there yet; waiting for it")
+		r.expectMessages("app.log: does not exist yet; waiting for it")
 		want := ""
 		for i := range 3 {
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -408,7 +409,7 @@ func TestFilesOfPatternsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.watcher = newWatcher(nil, f.tell)
+	f.watcher = newWatcher(nil, f.notify)
 	closed := 0
 	r := &run{Follower: f, ctx: t.Context()}
 	f.sources[path] = &source{f: f, path: path, matched: true, out: &outlet{Sink: &Sink{WriteCloser: closing{&closed}}}}

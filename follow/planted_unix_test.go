@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A checkpoint that another user has put into a folder for all is not used: it could make lines
-// disappear.
+// A checkpoint that another user has created in a folder where everyone may write is not used: it
+// could make lines disappear.
 func TestPlantedStateFilesAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files to others")

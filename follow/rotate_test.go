@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// long reports whether the full counts are asked for.
+// long reports whether tests run with their full counts.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // A rotation is a writer of numbered lines that rotates its file.
@@ -21,7 +21,7 @@ type rotation struct {
 	path    string
 	rand    *rand.Rand
 	scheme  string // of the names of rotated files
-	keep    int    // how many there are, 0: all
+	keep    int    // number of rotated files that are kept; 0 for all
 	f       *os.File
 	n       int // lines written
 	rotated int
@@ -74,7 +74,7 @@ func (r *rotation) rotate() {
 	}
 	name := func(n int) string { return fmt.Sprintf("%s.%d", r.path, n) }
 	switch r.scheme {
-	case "shifted": // as logrotate: the highest number is the oldest
+	case "shifted": // like logrotate: the highest number is the oldest
 		last := r.rotated
 		if r.keep > 0 {
 			last = min(last, r.keep)
@@ -111,7 +111,7 @@ func expectAll(all []*running, path, want string) {
 	}
 }
 
-// No line is lost, doubled or out of order, whatever happens between two looks.
+// No line is lost, doubled or out of order, however many rotations happen between two checks.
 func TestRotationLosesNothing(t *testing.T) {
 	const lines, renames = 20000, 9
 	seeds := uint64(2)
@@ -125,7 +125,8 @@ func TestRotationLosesNothing(t *testing.T) {
 				w := newRotation(t, t.TempDir(), seed)
 				w.lines(1)
 				all := followers(t, w.path)
-				expectAll(all, w.path, w.all.String()) // what was rotated before they began is not their business
+				// files that were rotated before the start are not read
+				expectAll(all, w.path, w.all.String())
 				for i := range renames + 1 {
 					bursts := 1 + w.rand.IntN(2)
 					for range bursts {
@@ -141,7 +142,7 @@ func TestRotationLosesNothing(t *testing.T) {
 				}
 				for _, r := range all {
 					r.expect(w.path, w.all.String())
-					if told := r.told(); told != "" {
+					if told := r.messages(); told != "" {
 						t.Errorf("told: %s", told)
 					}
 				}
@@ -150,7 +151,7 @@ func TestRotationLosesNothing(t *testing.T) {
 	}
 }
 
-// The same with a rotation every 50 ms.
+// With a rotation every 50 ms, no line is lost, doubled or out of order either.
 func TestQuickRotationLosesNothing(t *testing.T) {
 	rotations := 40
 	if long() {
@@ -197,9 +198,9 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 	io.WriteString(old, "no end")
 	for _, r := range all {
-		r.until("the last line of the old file, which never ends", func() bool { return strings.HasSuffix(r.of(path), "no end\n") })
+		r.until("the last line of the old file, which never ends", func() bool { return strings.HasSuffix(r.text(path), "no end\n") })
 		var olds, news []string
-		for line := range strings.Lines(strings.TrimPrefix(r.of(path), "one\n")) {
+		for line := range strings.Lines(strings.TrimPrefix(r.text(path), "one\n")) {
 			if strings.HasPrefix(line, "old") || line == "no end\n" {
 				olds = append(olds, line)
 			} else {
@@ -212,7 +213,7 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 }
 
-// Files that were rotated between two looks are read in order. Files that were rotated before, are
+// Files that were rotated between two checks are read in order. Files that were rotated before, are
 // compressed, are copies, or only look similar are not read.
 func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	for _, scheme := range []string{"shifted", "counted", "dated"} {
@@ -252,7 +253,7 @@ func TestRemovedAndCreatedAgain(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "app.log")
 		o.Names = []string{path}
 		r := begin(t, newLog(), o)
-		r.until("that it is missing is told", func() bool { return r.told() == "app.log: is not there yet; waiting for it" })
+		r.until("that it is missing is told", func() bool { return r.messages() == "app.log: does not exist yet; waiting for it" })
 		want := ""
 		for i := range 5 {
 			text := fmt.Sprintf("%d one\n%d two\n", i, i)
@@ -274,7 +275,7 @@ func TestRemovedAndCreatedAgain(t *testing.T) {
 	})
 }
 
-// A file that gets its name back is continued at the same place.
+// If a file gets its name back, reading continues at the same place.
 func TestRenamedAndBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		path := filepath.Join(t.TempDir(), "app.log")

@@ -31,7 +31,7 @@ type run struct {
 	results    chan result
 	ticks      int
 	nextSafety int   // the tick of the next look at all files
-	err        error // of a sink, or errInUse
+	err        error // the first error of a sink, or errInUse
 
 	saving
 
@@ -39,15 +39,16 @@ type run struct {
 	turns    int              // number of turns started
 	unopened []*source        // sources that wait for their first turn, which opens their files
 	opening  int              // number of sources whose first turn has not ended
-	// results of other turns, held back until a checkpoint says where these sources begin
+	// results of other turns, held back until a checkpoint records where these sources begin
 	held    []result
 	flushed time.Time     // time of the last such checkpoint
-	pause   time.Duration // before the next one, which has more to write
+	pause   time.Duration // pause before the next such checkpoint, which is larger
 }
 
-// Times and shares at the start of a run, with unit and reason.
+// Times and shares at the start of a run, with units and reasons.
 const (
-	firstPause = 50 * time.Millisecond // before the first checkpoint, for which all printing waits
+	// pause before the first checkpoint, for which all printing waits
+	firstPause = 50 * time.Millisecond
 	// every second turn opens a file, even if other files have lines
 	openShare = 2
 )
@@ -55,18 +56,18 @@ const (
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
 const vanish = time.Minute
 
-// Run follows the files until ctx is done, a sink fails, or another process has put its checkpoint
-// in the place of Options.State. The goroutines that it starts have ended when it returns. At the
-// end it prints unfinished lines, unless a checkpoint lets the next run read them again; then it
-// closes the sinks and writes the last checkpoint. It may be called once.
+// Run follows the files until ctx is done, a sink fails, or another process has replaced the
+// checkpoint at Options.State by its own. The goroutines that it starts have ended when it returns.
+// At the end it prints unfinished lines, unless a checkpoint lets the next run read them again;
+// then it closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
-		return errors.New("a Follower runs once")
+		return errors.New("Run was called a second time")
 	}
 	f.ran, f.began = true, time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.watcher = newWatcher(f.open, f.tell)
+	f.watcher = newWatcher(f.open, f.notify)
 	n := f.o.Workers
 	if n <= 0 {
 		n = workers
@@ -169,7 +170,7 @@ func (r *run) loop(n int) {
 				}
 			}
 		case <-wake:
-			r.changed(r.watcher.take())
+			r.changed(r.watcher.takeChanges())
 			wake = nil
 			rest.Reset(pace)
 		case <-rest.C:
@@ -262,7 +263,7 @@ func (r *run) ended(d result) {
 	}
 }
 
-// changed starts turns of the sources that events have named.
+// changed starts turns of the sources with events.
 func (r *run) changed(c changed) {
 	for s := range c.sources {
 		r.ready(s)
@@ -295,7 +296,7 @@ func (r *run) tick() {
 		r.forget()
 		// not at the start: the program that writes the files may start later
 		if r.ticks == safetyPolls {
-			r.tellUnmatched()
+			r.notifyUnmatched()
 		}
 	} else {
 		polls := r.ticks%max(1, len(r.sources)/pollShare) == 0
@@ -305,21 +306,21 @@ func (r *run) tick() {
 	r.secure()
 }
 
-// tellUnmatched reports the patterns that match nothing.
-func (r *run) tellUnmatched() {
+// notifyUnmatched reports the patterns that match no file.
+func (r *run) notifyUnmatched() {
 	for _, p := range r.patterns {
 		if paths, _ := filepath.Glob(p); len(paths) == 0 {
-			r.tell(Event{Name: p, Message: "matches no file yet; waiting for one"})
+			r.notify(Event{Name: p, Message: "matches no file yet; waiting for one"})
 		}
 	}
 }
 
-// match starts to follow the files that match patterns now, except rotated files of a followed one.
-// atStart is set for the first call: then existing rotated files are read first, as the earlier
-// part of the log.
+// match starts to follow the files that match patterns now, except rotated files of a followed
+// file. atStart is set in the first call: existing rotated files are then read first, as the
+// earlier part of the log.
 func (r *run) match(atStart bool) {
 	dirs := make(map[string]bool)
-	pattern := make(map[string]string) // of each path
+	pattern := make(map[string]string) // the pattern that each path matches
 	for _, p := range r.patterns {
 		for _, dir := range patternDirs(p) {
 			dirs[dir] = true
@@ -338,7 +339,7 @@ func (r *run) match(atStart bool) {
 			continue
 		}
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || r.saver.is(path) || r.o.Skip != nil && r.o.Skip(info) {
+		if err != nil || !info.Mode().IsRegular() || r.saver.isStateFile(path) || r.o.Skip != nil && r.o.Skip(info) {
 			continue
 		}
 		s := &source{f: r.Follower, name: path, path: path, matched: true}

@@ -18,11 +18,11 @@ import (
 const (
 	// difference between the clocks of file systems and the system's
 	clockStep = 20 * time.Millisecond
-	// entries of one name that wait for the reader of the output
+	// most entries of one name that wait for the reader of the output
 	maxPlaces  = 16
 	maxWaiting = 32 << 20               // bytes of all waiting entries
 	drainTime  = 400 * time.Millisecond // longest wait for the reader of the output at the end
-	drainPause = 100 * time.Millisecond // pause without a byte read after which the wait ends
+	drainPause = 100 * time.Millisecond // the wait ends if the reader takes no byte for this time
 )
 
 // A saver writes checkpoints. It is safe for concurrent use.
@@ -32,11 +32,11 @@ type saver struct {
 	boot     func() int64 // start time of the machine
 	sync     func() error
 	taken    func() int64
-	tell     func(Event)
+	notify   func(Event)
 	patterns []string
 
 	loaded  map[string]savedSource // by path, until restored
-	missing map[string]time.Time   // when a path in loaded was first found missing
+	missing map[string]time.Time   // when a path in loaded was first missing
 	known   []string               // patterns of the loaded checkpoint
 	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
@@ -52,12 +52,12 @@ type saver struct {
 
 	writing sync.Mutex // held while the file is being written
 	file    *os.File   // the state file, locked; nil if there is none
-	anew    bool       // the file must be replaced before a record can be appended
+	rewrite bool       // the file must be rewritten before a record can be appended
 	torn    bool       // the file holds bytes after size, which are to be cut off
 	first   int64      // bytes of the first record
 	size    int64      // bytes of all records
 	synced  int64      // bytes that survive a power cut, up to size; -1: not known
-	unsure  bool       // a sync failed: the system may have dropped what it could not write
+	unsure  bool       // a sync failed: the system may have dropped unwritten data
 
 	securing sync.Mutex // held while the file is being synced
 }
@@ -72,19 +72,19 @@ type waiting struct {
 // written there.
 func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	w := &saver{
-		path: path, host: hostID(), boot: bootTime, sync: o.Sync, taken: o.Taken, tell: o.Tell, patterns: patterns,
+		path: path, host: hostID(), boot: bootTime, sync: o.Sync, taken: o.Taken, notify: o.Notify, patterns: patterns,
 		sources: make(map[string]json.RawMessage), changed: make(map[string]bool), waiting: make(map[string][]waiting), contexts: make(map[string]int),
-		anew: true,
+		rewrite: true,
 	}
-	if w.tell == nil {
-		w.tell = func(Event) {}
+	if w.notify == nil {
+		w.notify = func(Event) {}
 	}
 	if path == "" {
 		return w, nil
 	}
 	f, err := createBeside(path)
 	if err != nil {
-		return nil, fmt.Errorf("write a checkpoint beside %s: %w", path, bare(err))
+		return nil, fmt.Errorf("create a temporary file in the folder of the checkpoint %s: %w", path, bare(err))
 	}
 	f.Close()
 	os.Remove(f.Name())
@@ -99,17 +99,17 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	return w, nil
 }
 
-// read loads the existing checkpoint. The error reports that the file may belong to someone else
-// and must be left as it is.
+// read loads the existing checkpoint. It fails if the file may belong to someone else and must not
+// be changed.
 func (w *saver) read() error {
 	if info, err := w.file.Stat(); err == nil && info.Size() == 0 {
-		return nil // a new one
+		return nil // a new file
 	}
 	j, err := readJournal(w.file, w.boot())
 	unused := ""
 	switch {
 	case refused(err):
-		return fmt.Errorf("%s is %w: it is left as it is; name another file, or remove it", w.path, err)
+		return fmt.Errorf("%s is %w and is not changed: name another file, or remove this one", w.path, err)
 	case err != nil:
 		unused = bare(err).Error()
 	case j.Host != "" && w.host != "" && j.Host != w.host:
@@ -118,12 +118,12 @@ func (w *saver) read() error {
 		w.load(j)
 		return nil
 	}
-	w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %s", w.path, unused)})
+	w.notify(Event{Message: fmt.Sprintf("the checkpoint %s is not used: %s", w.path, unused)})
 	return nil
 }
 
-// load takes over the entries of a journal, also those of names that lead to no file: between the
-// two steps of a rotation a name is missing, and without its entry the rotated file would not be
+// load takes over the entries of a journal, including those of names that lead to no file. A name
+// is missing between the two steps of a rotation; without its entry the rotated file would not be
 // read to its end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
@@ -135,9 +135,9 @@ func (w *saver) load(j journal) {
 	// the synced part is not known until the next sync
 	w.first, w.size, w.synced = j.first, j.size, -1
 	w.torn = j.torn
-	w.anew = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
+	w.rewrite = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
 	if j.damaged {
-		w.tell(Event{Message: fmt.Sprintf("the checkpoint %s is damaged from byte %d on: what it says before that counts", w.path, j.size)})
+		w.notify(Event{Message: fmt.Sprintf("the checkpoint %s is damaged from byte %d on: its entries before that are used", w.path, j.size)})
 	}
 	for path, raw := range j.files {
 		var s savedSource
@@ -150,8 +150,8 @@ func (w *saver) load(j journal) {
 	}
 }
 
-// is reports whether path is that of the state file.
-func (w *saver) is(path string) bool {
+// isStateFile reports whether path is the path of the state file.
+func (w *saver) isStateFile(path string) bool {
 	return w.path != "" && filepath.Base(path) == filepath.Base(w.path) && resolved(path) == resolved(w.path)
 }
 
@@ -179,19 +179,19 @@ func hostID() string {
 	return ""
 }
 
-// restore gives s its entry in the checkpoint.
+// restore passes s its entry in the checkpoint.
 func (w *saver) restore(s *source) {
 	if saved, ok := w.loaded[s.path]; ok {
 		delete(w.loaded, s.path)
 		s.saved = &saved
 		for _, r := range saved.Reading {
-			s.f.files.add(s, r.mark) // so that no other source reads it
+			s.f.files.addRead(s, r.mark) // so that no other source reads it
 		}
 	}
 	s.dirty = true
 }
 
-// forget drops the entries that no source has asked for if their names have been missing for longer
+// forget drops the entries that no source has restored, if their names have been missing for longer
 // than vanish.
 func (w *saver) forget(now time.Time) {
 	for path := range w.loaded {
@@ -210,8 +210,8 @@ func (w *saver) forget(now time.Time) {
 	}
 }
 
-// knows reports whether the checkpoint has followed pattern. If so, a matching file that it does
-// not list is new.
+// knows reports whether pattern was followed when the checkpoint was written. If so, a matching
+// file that it does not list is new.
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
 // put records the state of s. It becomes valid once the reader of the output has taken all bytes up
@@ -262,8 +262,8 @@ func (s *savedSource) contexts() int {
 	return n
 }
 
-// leastWanted returns the index of the entry, among at least three, whose removal leaves the
-// smallest gap.
+// leastWanted returns the index of the entry whose removal leaves the smallest gap. list has at
+// least three entries.
 func leastWanted(list []waiting) int {
 	least, gap := 1, int64(math.MaxInt64)
 	for i := 1; i < len(list)-1; i++ {
@@ -282,7 +282,8 @@ func (w *saver) set(path string, raw json.RawMessage) {
 	}
 }
 
-// admit makes the entries valid whose output has been taken. It returns the number of bytes taken.
+// admit makes valid the entries whose output the reader has taken. It returns the number of bytes
+// taken.
 func (w *saver) admit() (taken int64) {
 	if w.taken == nil {
 		return 0
@@ -341,8 +342,8 @@ func (w *saver) drop(path string) {
 	w.changed[path] = true
 }
 
-// drain waits until the reader of the output has taken all of it. It gives up after drainTime, or
-// drainPause without progress: the next run prints the rest again.
+// drain waits until the reader of the output has taken all bytes. It gives up after drainTime, or
+// after drainPause without progress: the next run prints the rest again.
 func (w *saver) drain() {
 	begin := time.Now()
 	last, moved := w.admit(), begin
@@ -372,7 +373,7 @@ func (w *saver) end() error {
 	return err
 }
 
-// save appends a record if anything has changed. It reports an error once.
+// save appends a record if anything has changed. It passes an error to notify once.
 func (w *saver) save() error {
 	if w.path == "" {
 		return nil
@@ -397,19 +398,19 @@ func (w *saver) save() error {
 	return w.report(err)
 }
 
-// report reports an error of the state file, once; w.mu is held.
+// report passes an error of the state file to notify, once; w.mu is held.
 func (w *saver) report(err error) error {
 	if err != nil {
 		err = fmt.Errorf("write the checkpoint %s: %w", w.path, bare(err))
 		if !w.failing && !errors.Is(err, errInUse) { // which ends Run
-			w.tell(Event{Message: err.Error() + "; retrying"})
+			w.notify(Event{Message: err.Error() + "; retrying"})
 		}
 	}
 	w.failing = err != nil
 	return err
 }
 
-// entries returns the entries of those paths that are still followed; w.mu is held.
+// entries returns the entries of the given paths that are still followed; w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path := range paths {
@@ -420,8 +421,8 @@ func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	return files
 }
 
-// record returns a record with the entries in files.
-func (w *saver) record(files map[string]json.RawMessage) checkpoint {
+// newRecord returns a record with the entries in files.
+func (w *saver) newRecord(files map[string]json.RawMessage) checkpoint {
 	c := checkpoint{Host: w.host, Time: time.Now(), Names: encodePaths(w.patterns)}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		c.Files = append(c.Files, files[path])

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a rotated file holds is not lost if runs are killed one after the other while its name is
-// missing: the checkpoint keeps the entry of the name.
+// The lines of a rotated file are not lost if several runs are killed while its name is missing:
+// the checkpoint keeps the entry of the name.
 func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	a, b, state := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log"), filepath.Join(dir, "state")
@@ -57,8 +57,8 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.put(at(path, 1), 0)
-	w.put(at(kept, 1), 0)
+	w.put(savedAt(path, 1), 0)
+	w.put(savedAt(kept, 1), 0)
 	if err := w.end(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	now := time.Now()
 	for _, step := range []struct {
 		after time.Duration
-		want  int // entries
+		want  int // expected number of entries
 	}{{0, 2}, {vanish, 2}, {vanish + 1, 1}, {3 * vanish, 1}} {
 		w.forget(now.Add(step.after))
 		if err := w.save(); err != nil {
@@ -81,8 +81,8 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	}
 }
 
-// A run that continues looks at all rotated files, though they may not be open at the same time:
-// one that it did not recognise would be printed as new.
+// A run that continues examines all rotated files, even if they cannot be open at the same time: a
+// file that it did not recognize would be printed as new.
 func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	const files, room = 40, 8
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	f := unstarted(t, o)
 	f.disk.room = room
 	f.saver.restore(f.sources[path])
-	_, all, err := f.sources[path].present()
+	_, all, err := f.sources[path].openAll()
 	if open := f.disk.open.Load(); err != nil || len(all) != files+1 || open > room+1 {
 		t.Errorf("%d files of %d, %d of them open, %v; want at most %d", len(all), files+1, open, err, room+1)
 	}
@@ -115,7 +115,7 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	s := turns(t, f, path)
 	s.close()
 	f.saver.release()
-	if got := l.of(path); got != "one\ntwo\n" {
+	if got := l.text(path); got != "one\ntwo\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -129,7 +129,7 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if f, err := os.Create(path); err != nil {
-			continue // not on this system
+			continue // not possible on this system
 		} else {
 			f.Close()
 		}

@@ -21,7 +21,7 @@ type family struct {
 	all      []sibling
 	archives map[string]bool // paths that compressed files had before they were compressed
 	lists    []listing       // of the folders
-	of       [2]string       // resolved paths of the files to which the siblings belong
+	of       [2]string       // resolved paths of the files whose siblings these are
 }
 
 // sure reports whether the family is certain to equal an earlier one, because the listings of the
@@ -52,14 +52,14 @@ func (s *source) siblings() (*family, error) {
 		if errors.Is(err, errLater) {
 			return nil, err
 		}
-		now.lists = append(now.lists, l) // of an error, the names read before it
+		now.lists = append(now.lists, l) // even after an error: the names read before it
 	}
 	if s.family != nil && now.sure(s.family) {
 		return s.family, nil
 	}
 	now.archives = make(map[string]bool)
 	for i, path := range paths {
-		now.add(path, now.lists[i])
+		now.addSiblings(path, now.lists[i])
 	}
 	if len(paths) > 1 { // the symbolic link leads to another file now
 		now.between(s.real, real, now.lists[0])
@@ -70,8 +70,8 @@ func (s *source) siblings() (*family, error) {
 	return now, nil
 }
 
-// add adds the siblings of the file at path.
-func (f *family) add(path string, l listing) {
+// addSiblings adds the siblings of the file at path.
+func (f *family) addSiblings(path string, l listing) {
 	dir, base := filepath.Split(path)
 	stem := base[:len(base)-len(filepath.Ext(base))]
 	if stem == "" {
@@ -115,7 +115,7 @@ func siblingAt(path string) (sibling, bool) {
 		return sibling{}, false
 	}
 	id := identify(nil, info)
-	if id == (fileID{}) { // on this system only an open file has an ID
+	if id == (fileID{}) { // on this system a file has an ID only while it is open
 		if id, info, err = lookAt(path); err != nil {
 			return sibling{}, false
 		}
@@ -126,13 +126,13 @@ func siblingAt(path string) (sibling, bool) {
 // A predecessor is the file whose successors are searched.
 type predecessor struct {
 	g *generation // nil if the file is gone
-	// files not written to since then are older; zero: every file that is not recorded is younger
+	// files not written to since then are older; if zero, every file without a record is younger
 	seen time.Time
 }
 
-// next opens the next file: the oldest unread one among the siblings that came after before, or
-// else the file that the name leads to. It returns nil if there is none; the error is the reason,
-// or nil if that file was read already.
+// next opens the next file: the oldest unread sibling that is younger than before, or else the file
+// that the name leads to. It returns nil if there is no such file; the error is the reason, or nil
+// if the file was read already.
 func (s *source) next(before predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.gaps {
@@ -143,9 +143,9 @@ func (s *source) next(before predecessor) (*generation, error) {
 	return g, err
 }
 
-// discover opens all unread files that came after before, and the file that the name leads to, and
-// appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The error
-// is the reason why the file of the name cannot be read.
+// discover opens all unread files that are younger than before, and the file that the name leads
+// to, and appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The
+// error is the reason why the file of the name cannot be read.
 func (s *source) discover(before predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
@@ -226,7 +226,7 @@ func (s *source) rename(all []sibling) {
 // new lines.
 func (s *source) reread(all []sibling) {
 	for _, c := range all {
-		r, known := s.f.files.closed(c.id, s)
+		r, known := s.f.files.closedRecord(c.id, s)
 		if !known || c.size <= r.mark.Off || c.mtime.Equal(r.mark.Time) {
 			continue
 		}
@@ -257,14 +257,14 @@ func closeAll(all []*generation) {
 func (s *source) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {
-		// a file that cannot be opened is tried again soon
+		// a file that cannot be opened is retried soon
 		return g == nil && err == nil && s.unreadable()
 	}
-	return s.stands(beside)
+	return s.isCurrent(beside)
 }
 
-// stands reports whether the siblings are still those in beside.
-func (s *source) stands(beside *family) bool {
+// isCurrent reports whether the siblings are still those in beside.
+func (s *source) isCurrent(beside *family) bool {
 	family := s.family
 	s.family = beside
 	again, err := s.siblings()
@@ -275,7 +275,7 @@ func (s *source) stands(beside *family) bool {
 // steady returns the siblings at a moment when no file is being renamed.
 func (s *source) steady() (beside *family, err error) {
 	for range maxTries {
-		if beside, err = s.siblings(); err != nil || s.stands(beside) {
+		if beside, err = s.siblings(); err != nil || s.isCurrent(beside) {
 			return beside, err
 		}
 	}
@@ -303,13 +303,13 @@ func (s *source) fresh(g *generation) *generation {
 		}
 		g.close()
 		old.name = s.path
-		if i >= len(s.old) { // it has its name again, or still
+		if i >= len(s.old) { // it still has the name, or has it again
 			return nil
 		}
 		s.old = slices.Delete(s.old, i, i+1)
 		return old
 	}
-	r, known := s.f.files.get(g)
+	r, known := s.f.files.recordOf(g)
 	if other := s.f.files.claim(g, s); other != nil {
 		g.close()
 		s.trouble("is the file that is followed as %s", other.name)
@@ -319,13 +319,13 @@ func (s *source) fresh(g *generation) *generation {
 		g.close()
 		return nil
 	}
-	g.hole = g.id == s.anew
+	g.hole = g.id == s.truncatedID
 	return g
 }
 
-// unseen opens the siblings that came after before and are neither read nor being read. Which files
-// came after is decided by the records, not by times, since clocks are set back. One exception: a
-// file with an old time whose compressed form was there before is taken for an archive that someone
+// unseen opens the siblings that are younger than before and are neither read nor being read. The
+// records decide which files are younger, not times, since clocks may be set back. One exception: a
+// file with an old time whose compressed form existed before is taken for an archive that someone
 // has unpacked.
 func (s *source) unseen(beside *family, before predecessor, now *generation) (unseen []*generation) {
 	for _, c := range beside.all {
@@ -342,11 +342,11 @@ func (s *source) unseen(beside *family, before predecessor, now *generation) (un
 		if err != nil {
 			continue
 		}
-		if _, known := s.f.files.get(g); known || g.id != c.id || s.isCopy(g, before.g) {
+		if _, known := s.f.files.recordOf(g); known || g.id != c.id || s.isCopy(g, before.g) {
 			g.close()
 			continue
 		}
-		g.rest()
+		g.closeIfCrowded()
 		unseen = append(unseen, g)
 	}
 	return unseen

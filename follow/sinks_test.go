@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reports is an Options.Open for sinks of reports: each file has one of its own, which prints its
+// reports has an Options.Open for sinks of reports: each file has its own sink, which prints its
 // lines when it is closed.
 type reports struct {
-	printed []string // by sinks that were closed, in their order
-	kept    []string // of each sink, in the order in which they were opened
+	printed []string // output of the closed sinks, in the order of their closing
+	kept    []string // lines held by each sink, in the order of their opening
 	closes  []int
 }
 
@@ -46,7 +46,7 @@ func unstarted(t *testing.T, o Options) *Follower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.watcher = newWatcher(nil, f.tell)
+	f.watcher = newWatcher(nil, f.notify)
 	calls := time.Duration(0)
 	f.disk.since = func() time.Duration { calls++; return calls }
 	return f
@@ -65,7 +65,8 @@ func turns(t *testing.T, f *Follower, path string) *source {
 	return s
 }
 
-// Each sink is closed once, and prints what it holds, however its file went.
+// Each sink is closed once and prints its lines, whether its file was rotated, removed or
+// truncated.
 func TestEachSinkIsClosedOnce(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, s *source){
 		"renamed":   func(t *testing.T, s *source) { rename(t, s.path, s.path+".1") },
@@ -175,7 +176,8 @@ func (h *holding) open(string) (*Sink, error) {
 	}, nil
 }
 
-// What a rotated file's sink holds back is printed once, in order: after SIGTERM, and after SIGKILL.
+// The lines that a rotated file's sink holds back are printed once, in order: after SIGTERM, and
+// after SIGKILL.
 func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
 	for _, replays := range []bool{false, true} {
 		for _, killed := range []bool{false, true} {

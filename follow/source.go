@@ -16,7 +16,7 @@ import (
 // between turns by the goroutine of Run.
 type source struct {
 	f     *Follower
-	name  string // as the user gave it, or as a pattern matched
+	name  string // the name in Options.Names, or the path that matched a pattern
 	path  string // absolute
 	start Start
 
@@ -24,12 +24,12 @@ type source struct {
 	cur   *generation   // the current file; nil if there is none
 	old   []*generation // files before cur, kept open in case of late lines
 	ahead []*generation // files after cur that are not read yet
-	real  string        // path with symbolic links resolved, at the last look
+	real  string        // path with symbolic links resolved, at the last check
 	seen  time.Time     // last change of cur while path was known to lead to it
 	read  time.Time     // time at which cur was last read to its end
 
 	gaps    bool         // files may be missing in ahead and are searched
-	family  *family      // siblings at the last look
+	family  *family      // siblings at the last check
 	ignored time.Time    // siblings not written to since then are ignored
 	changed time.Time    // time of the last new file
 	created atomic.Int64 // new files that got the name, counted by events since these arrive
@@ -40,14 +40,14 @@ type source struct {
 
 	// time of a checkpoint that does not list the file: files written later are new, rotated ones
 	// too
-	since     time.Time
-	anew      fileID // ID of a file that was truncated, while a copy of it is read
-	readFiles []mark // files that were read and still exist
+	since       time.Time
+	truncatedID fileID // ID of a file that was truncated, while a copy of it is read
+	readFiles   []mark // files that were read and still exist
 
 	saved       *savedSource // entry in the checkpoint, until its files are found
-	told        string       // the last trouble that was reported
+	lastMessage string       // the last message of trouble or routine
 	truncations int
-	places      []place // whose changes are watched
+	places      []place // places whose changes are watched
 
 	given int64 // bytes given to sinks to be printed in this turn
 	// a snapshot is requested for the end of a turn; Run may set it during one
@@ -62,7 +62,7 @@ type source struct {
 	dirty                  bool      // something is not in the last snapshot
 	matched                bool      // the name comes from a pattern
 	whole                  bool      // existing rotated files are read too
-	lost                   time.Time // since when a file that matched a pattern is gone
+	lost                   time.Time // when a file that matched a pattern was first missing
 	attention              bool      // the source needs a turn even without an event
 	silentFS               bool      // no events arrive from its folder
 }
@@ -79,7 +79,7 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 }
 
 // turn examines the files of the source and prints new lines, at most about as many bytes as buf
-// holds. It reports whether there may be more. The error is a sink's.
+// holds. It reports whether there may be more. It returns only errors of a sink.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom()
@@ -90,7 +90,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
-		if more, err = s.late(ctx, buf); err != nil {
+		if more, err = s.readLate(ctx, buf); err != nil {
 			return false, err
 		}
 		begun, err := s.begin()
@@ -103,7 +103,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 		err = s.discover(predecessor{g: s.cur})
 	}
 	if same && len(s.ahead) == 0 && s.cur.look == 0 && !(info.Size() == s.cur.size && info.ModTime().Equal(s.cur.mtime)) {
-		switched, err := s.skipped()
+		switched, err := s.truncatedUnread()
 		if errors.Is(err, errLater) {
 			return false, nil
 		}
@@ -120,7 +120,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 			g.until = max(info.Size(), 1)
 		}
 	}
-	if more, err = s.late(ctx, buf); err != nil {
+	if more, err = s.readLate(ctx, buf); err != nil {
 		return false, err
 	}
 	again := false
@@ -155,7 +155,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	}
 	switch {
 	case there && err != nil:
-		s.trouble("%v; it is tried again", bare(err))
+		s.trouble("%v; retrying", bare(err))
 	case there:
 	case noStat == nil:
 		s.trouble("is %v; waiting for a regular file", irregular(info))
@@ -187,20 +187,20 @@ func (s *source) attentive() bool {
 	return slices.ContainsFunc(s.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
-// absent reports that there is no file with the name; err is the error of looking.
+// absent reports that there is no file with the name; err is the error of lookAt.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
-		s.trouble("%v; it is tried again", bare(err))
+		s.trouble("%v; retrying", bare(err))
 	case s.out == nil:
-		s.trouble("is not there yet; waiting for it")
+		s.trouble("does not exist yet; waiting for it")
 	default:
-		s.routine("is gone; waiting for the next")
+		s.routine("is gone; waiting for a new file")
 	}
 }
 
-// failed reports that g could not be read because of err. It returns err only if it is a sink's or
-// ctx is done.
+// failed reports that g could not be read because of err. It returns err only if a sink returned it
+// or ctx is done.
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	var sink sinkError
 	switch {
@@ -212,11 +212,11 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 		s.retire(g)
 	}
 	s.attention = true
-	s.trouble("read: %v; it is tried again", bare(err))
+	s.trouble("read: %v; retrying", bare(err))
 	return nil
 }
 
-// knowsContext reports whether the sink can continue without reading the lines before.
+// knowsContext reports whether the sink can continue without reading earlier lines.
 func (s *source) knowsContext() bool {
 	if s.out.Context == nil {
 		return true
@@ -234,8 +234,8 @@ func (s *source) retire(g *generation) {
 	}
 }
 
-// late reads the lines written to files that were renamed or removed.
-func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
+// readLate reads the lines written to files that were renamed or removed.
+func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error) {
 	kept := s.old[:0]
 	for i, g := range s.old {
 		if time.Since(g.moved) > linger && time.Since(g.looked) < lateInterval {
@@ -260,7 +260,7 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			if err == nil && s.waits(g, quiet) && len(s.old)-i <= maxHeld { // among the youngest
+			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld { // among the youngest
 				kept = append(kept, g)
 				continue
 			}
@@ -277,9 +277,9 @@ func (s *source) late(ctx context.Context, buf []byte) (more bool, err error) {
 	return more, nil
 }
 
-// waits reports whether a rotated file that has not grown for the time quiet is kept open for late
-// lines.
-func (s *source) waits(g *generation, quiet time.Duration) bool {
+// keepsOpen reports whether a rotated file that has not grown for the time quiet is kept open for
+// late lines.
+func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	wait := s.f.o.RotateWait
 	return !g.gone && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
@@ -291,7 +291,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 	quiet := time.Since(g.moved)
 	if s.gaps || len(s.ahead) == 0 {
 		if there || !g.gone || quiet < linger {
-			return false, nil // the current file is read on until there is another one
+			return false, nil // the current file is read until there is another one
 		}
 		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
 		s.retire(g) // no process writes to it any more: closing it frees its space
@@ -316,8 +316,8 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 		s.old = s.old[:len(s.old)-1]
 		s.retire(g)
 	}
-	s.tell(Event{Message: "goes on as another file, " + next.name, Routine: true})
-	if err := s.take(next); err != nil {
+	s.notify(Event{Message: "continues in another file, " + next.name, Routine: true})
+	if err := s.makeCurrent(next); err != nil {
 		return false, err
 	}
 	if err := s.nextSink(); err != nil {
@@ -326,9 +326,9 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 	return true, nil
 }
 
-// take makes g the current file.
-func (s *source) take(g *generation) error {
-	s.told = ""
+// makeCurrent makes g the current file.
+func (s *source) makeCurrent(g *generation) error {
+	s.lastMessage = ""
 	if s.out == nil {
 		out, err := s.sink()
 		if err != nil {
@@ -341,7 +341,7 @@ func (s *source) take(g *generation) error {
 	g.out = s.out
 	s.cur, s.seen, s.read = g, g.mtime, time.Now()
 	if g.hole {
-		s.anew = fileID{}
+		s.truncatedID = fileID{}
 	}
 	s.dirty = true
 	if last != nil {
@@ -382,7 +382,7 @@ func (s *source) release(out *outlet, read ...[]*generation) error {
 	return out.close()
 }
 
-// begin opens the first file. It reports whether it did.
+// begin opens the first file, and reports whether there is one.
 func (s *source) begin() (bool, error) {
 	if s.saved != nil {
 		return s.resume()
@@ -416,17 +416,17 @@ func (s *source) begin() (bool, error) {
 	}
 	s.start = Beginning // for later files
 	again := s.out != nil
-	if err := s.take(g); err != nil {
+	if err := s.makeCurrent(g); err != nil {
 		return false, err
 	}
 	if again {
-		s.tell(Event{Message: "is there again", Routine: true})
+		s.notify(Event{Message: "has reappeared", Routine: true})
 		return true, s.nextSink()
 	}
 	return true, nil
 }
 
-// noFile reports why there is no file to be read.
+// noFile reports why there is no file to read.
 func (s *source) noFile(err error) {
 	switch {
 	case err == nil:
@@ -436,7 +436,7 @@ func (s *source) noFile(err error) {
 		s.absent(err)
 		s.start = Beginning // a file that appears later is new as a whole
 	default:
-		s.trouble("%v; it is tried again", bare(err))
+		s.trouble("%v; retrying", bare(err))
 	}
 }
 
@@ -448,14 +448,15 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 	}
 	var errs []error
 	if suspend {
-		for i, g := range s.old { // their sinks get no more lines: the next run has others for late ones
+		// their sinks get no more lines: the next run has new sinks for late lines
+		for i, g := range s.old {
 			if g.out != s.out {
 				s.dirty = true
 				errs = append(errs, s.release(g.out, s.old[i+1:]))
 			}
 		}
 		if s.out.Suspend != nil {
-			s.dirty = true // it may print what was held back
+			s.dirty = true // it may print records that it has held back
 			errs = append(errs, s.out.Suspend())
 		}
 		return errors.Join(errs...)
@@ -476,26 +477,26 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 
 // trouble reports the reason why the file cannot be read, once. An empty message clears the reason.
 func (s *source) trouble(format string, args ...any) {
-	if message := fmt.Sprintf(format, args...); message != s.told {
-		s.told = message
+	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
+		s.lastMessage = message
 		if message != "" {
-			s.tell(Event{Message: message})
+			s.notify(Event{Message: message})
 		}
 	}
 }
 
 // routine reports an expected event, once.
 func (s *source) routine(format string, args ...any) {
-	if message := fmt.Sprintf(format, args...); message != s.told {
-		s.told = message
-		s.tell(Event{Message: message, Routine: true})
+	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
+		s.lastMessage = message
+		s.notify(Event{Message: message, Routine: true})
 	}
 }
 
-func (s *source) tell(e Event) {
+func (s *source) notify(e Event) {
 	e.Name = s.name
-	if s.f.o.Tell != nil {
-		s.f.o.Tell(e)
+	if s.f.o.Notify != nil {
+		s.f.o.Notify(e)
 	}
 }
 

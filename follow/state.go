@@ -16,15 +16,15 @@ func (s *source) unsaved() bool {
 	return s.dirty
 }
 
-// snapshot gives the current state of the source to the saver. If a part of it cannot be determined
-// now, the saver keeps the previous state.
+// snapshot passes the current state of the source to the saver. If a part of it cannot be
+// determined now, the saver keeps the previous state.
 func (s *source) snapshot() {
 	if s.saved != nil { // its files have not been searched yet
 		s.dirty = false
 		s.f.saver.put(*s.saved, 0)
 		return
 	}
-	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.known()}
+	all := savedSource{Path: s.path, Real: s.real, Read: s.readFiles[max(0, len(s.readFiles)-maxKnown):], Beside: s.knownSiblings()}
 	sinks, replays := []*outlet{s.out}, []bool{false}
 	if s.out != nil {
 		all.Context, replays[0] = s.out.context()
@@ -75,7 +75,7 @@ func (s *source) reading() []*generation {
 	return all
 }
 
-// resume continues at the place of the checkpoint. It reports whether there is something to read.
+// resume continues at the place of the checkpoint, and reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.saved
 	if len(saved.Reading) == 0 && saved.Context == "" {
@@ -83,7 +83,7 @@ func (s *source) resume() (bool, error) {
 		return s.begin()
 	}
 	s.real = saved.Real
-	now, all, err := s.present()
+	now, all, err := s.openAll()
 	if errors.Is(err, errLater) {
 		s.attention = true
 		return false, nil
@@ -104,30 +104,30 @@ func (s *source) resume() (bool, error) {
 	}
 	if saved.Context != "" && s.out.Restore != nil {
 		if err := s.out.Restore([]byte(saved.Context)); err != nil {
-			s.tell(Event{Message: fmt.Sprintf("what the checkpoint says is not understood (%v); it is read again", err)})
+			s.notify(Event{Message: fmt.Sprintf("the context in the checkpoint cannot be used (%v); the file is read again", err)})
 			last.Replay = true
 		}
 	}
 	if err := s.resumeOlder(all, older); err != nil {
 		return false, err
 	}
-	s.knowBefore(saved, all, last.Time)
+	s.ignoreSaved(saved, all, last.Time)
 	s.dirty = true
 	if found != nil {
 		if err := found.resume(last); err != nil || s.f.files.claim(found, s) != nil {
 			found.close()
 			return false, nil
 		}
-		return true, s.take(found)
+		return true, s.makeCurrent(found)
 	}
 	if last.Len > 0 {
 		s.lostTrack(now, last)
 		if copied := claimCopy(all, last.mark); copied != nil && s.f.files.claim(copied, s) == nil {
 			if now != nil && now.id.ino == last.Ino {
-				s.anew = now.id
+				s.truncatedID = now.id
 			}
 			if copied.seek(last.Off) == nil {
-				return true, s.take(copied)
+				return true, s.makeCurrent(copied)
 			}
 			copied.close()
 		}
@@ -137,15 +137,15 @@ func (s *source) resume() (bool, error) {
 		s.noFile(err)
 		return false, nil
 	}
-	if err := s.take(g); err != nil || last.Len == 0 && len(saved.Reading) > len(older) {
+	if err := s.makeCurrent(g); err != nil || last.Len == 0 && len(saved.Reading) > len(older) {
 		return err == nil, err // the first lines of a file that was empty
 	}
 	return true, s.nextSink()
 }
 
-// present opens the file that the name leads to, and its siblings, as they are at one moment. all
-// contains now. The error is errLater if not all can be opened now.
-func (s *source) present() (now *generation, all []*generation, err error) {
+// openAll opens the file that the name leads to, and its siblings, as they are at one moment. all
+// contains now. The error is errLater if not all can be opened at the moment.
+func (s *source) openAll() (now *generation, all []*generation, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
 		beside, later := s.siblings()
@@ -160,14 +160,14 @@ func (s *source) present() (now *generation, all []*generation, err error) {
 			for _, c := range beside.all {
 				g, err := s.f.disk.openGeneration(c.path)
 				switch {
-				case tooMany(err): // left out, it would be taken for a new file later
+				case tooMany(err): // a file that is left out would be taken for a new file later
 					closeAll(all)
 					return nil, nil, errLater
 				case err != nil:
 				case now != nil && g.id == now.id:
 					g.close()
 				default:
-					g.rest()
+					g.closeIfCrowded()
 					all = append(all, g)
 				}
 			}
@@ -218,7 +218,7 @@ func (g *generation) resume(r savedReading) error {
 
 // resumeOlder continues with files, of those in all, that had already lost their name. Each sink
 // that differed from that of the name gets its context back, even if its file is gone: then it
-// prints what it holds.
+// prints its held records.
 func (s *source) resumeOlder(all []*generation, older []savedReading) error {
 	sinks := make(map[int]*outlet)
 	for _, r := range older {
@@ -268,11 +268,11 @@ func (s *source) resumeOld(g *generation, r savedReading, out *outlet) {
 // lostTrack reports why reading does not continue at the place of the checkpoint.
 func (s *source) lostTrack(now *generation, last savedReading) {
 	if now != nil && now.id.ino == last.Ino {
-		s.tell(Event{Message: fmt.Sprintf("holds less, or another text, than when it was read up to byte %d: it was truncated, or is another file; it is read from its beginning", last.Off)})
-		s.anew = now.id
+		s.notify(Event{Message: fmt.Sprintf("no longer holds the %d bytes that were read: it was truncated or replaced; it is read from its beginning", last.Off)})
+		s.truncatedID = now.id
 		return
 	}
-	s.tell(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; what was written to it since %s is lost", last.Off, last.Time.Format(time.DateTime))})
+	s.notify(Event{Message: fmt.Sprintf("the file that was read up to byte %d is gone; lines written to it since %s are lost", last.Off, last.Time.Format(time.DateTime))})
 }
 
 // hasMeta reports whether a name contains characters of a pattern.

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// again follows with a checkpoint until all of want was printed, in this run and those before; then
-// it ends.
+// again follows with a checkpoint until all of want was printed, in this run and earlier ones; then
+// it ends the run.
 func again(t *testing.T, l *log, o Options, name, want string) *running {
 	t.Helper()
 	r := begin(t, l, o)
@@ -39,20 +39,20 @@ func TestNextRunsGoOn(t *testing.T) {
 		again(t, l, o, path, "one\ntwo\n")
 		write(t, path, "ished\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\n")
-		rename(t, path, path+".1") // while nobody looks, several times
+		rename(t, path, path+".1") // while no run is active, several times
 		write(t, path+".1", "three\n")
 		write(t, path, "four\n")
 		rename(t, path+".1", path+".2")
 		rename(t, path, path+".1")
 		write(t, path, "five\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
-		rename(t, path, path+".0") // and is not there now
+		rename(t, path, path+".0") // and the name is missing now
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
 		write(t, path+".0", "six\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\nsix\n")
 		write(t, path, "seven\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\nsix\nseven\n")
-		if told := strings.TrimPrefix(l.told(), "app.log: is not there yet; waiting for it"); told != "" {
+		if told := strings.TrimPrefix(l.messages(), "app.log: does not exist yet; waiting for it"); told != "" {
 			t.Errorf("told %s", told)
 		}
 	})
@@ -67,23 +67,23 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 		want   string
 		told   string
 	}{
-		"truncated":           {func(t *testing.T, path string) { truncate(t, path); write(t, path, "new\n") }, "new\n", "app.log: holds less.*"},
-		"truncated and grown": {func(t *testing.T, path string) { truncate(t, path); write(t, path, strings.Repeat("new\n", 100)) }, strings.Repeat("new\n", 100), "app.log: holds less.*"},
+		"truncated":           {func(t *testing.T, path string) { truncate(t, path); write(t, path, "new\n") }, "new\n", "app.log: no longer holds.*"},
+		"truncated and grown": {func(t *testing.T, path string) { truncate(t, path); write(t, path, strings.Repeat("new\n", 100)) }, strings.Repeat("new\n", 100), "app.log: no longer holds.*"},
 		"copied and truncated": {func(t *testing.T, path string) {
 			write(t, path, "third\n")
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "third\nnew\n", "app.log: holds less.*"},
+		}, "third\nnew\n", "app.log: no longer holds.*"},
 		"removed": {func(t *testing.T, path string) {
 			os.Link(path, path+"-keeps-its-inode")
 			os.Remove(path)
 			os.Rename(path+"-keeps-its-inode", filepath.Join(filepath.Dir(path), "other"))
 			write(t, path, "new\n")
-		}, "new\n", "app.log: the file that was read up to byte 31 is gone; what was written to it since .* is lost"},
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written to it since .* are lost"},
 		"packed": {func(t *testing.T, path string) {
 			os.Rename(path, path+".1.gz")
 			write(t, path, "new\n")
-		}, "new\n", "app.log: the file that was read up to byte 31 is gone; what was written to it since .* is lost"},
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written to it since .* are lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -92,13 +92,13 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			write(t, path, first)
 			again(t, newLog(), o, path, first)
 			test.change(t, path)
-			again(t, newLog(), o, path, test.want).expectTold(test.told)
+			again(t, newLog(), o, path, test.want).expectMessages(test.told)
 		})
 	}
 }
 
-// A checkpoint knows little of a file without printed lines: its inode may belong to a later file
-// by now, before which others came.
+// A checkpoint knows little of a file without printed lines: its inode may now belong to a later
+// file, and others may have been written in between.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	for name, first := range map[string]string{"empty": "", "unfinished": "unfin"} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		return fmt.Appendf(nil, "%s\n%s\n", stateHead(body), body)
 	}
 	good := with(func(*checkpoint) {})
-	const torn = `the checkpoint .*state is not used: it is torn, or no checkpoint`
+	const torn = `the checkpoint .*state is not used: it is torn, or not a checkpoint`
 	tests := map[string]struct {
 		data []byte
 		told string
@@ -184,12 +184,12 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 			if err := r.end(); err != nil {
 				t.Error(err)
 			}
-			if got := r.of(path); got != want {
+			if got := r.text(path); got != want {
 				t.Errorf("%s, from the %v: got %q, want %q", name, start, got, want)
 			}
 			if test.told != "" {
-				r.expectTold(test.told)
-			} else if told := r.told(); told != "" {
+				r.expectMessages(test.told)
+			} else if told := r.messages(); told != "" {
 				t.Errorf("%s: told %s", name, told)
 			}
 			if now, err := os.ReadFile(state); err != nil || string(now[:len(stateMagic)]) != stateMagic {
@@ -223,7 +223,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fl.watcher = newWatcher(nil, fl.tell)
+		fl.watcher = newWatcher(nil, fl.notify)
 		s := fl.sources[path]
 		s.saved = &savedSource{Path: path, Context: context, Reading: []savedReading{{mark: m, Replay: replay, Quiet: quiet, Held: ino%2 == 0, Sink: n, Context: context}, {mark: m, Replay: replay, Quiet: quiet}}, Read: []mark{m, m}}
 		buf := make([]byte, readSize)
@@ -245,7 +245,7 @@ func TestSinksGetTheirContextBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		say        bool
 		understand bool
-		want       string // that the second sink has got, quiet lines in brackets
+		want       string // input of the second sink, with quiet lines in brackets
 	}{
 		"context":        {true, true, "<context of 8>three\n"},
 		"not understood": {true, false, "[one\ntwo\n]three\n"},
@@ -335,8 +335,8 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	write(t, b, "b2\n")
 	r.expect(b, "b2\n")
 	r.cancel()
-	// Nobody reads a's lines: its sink does not return, Run neither. What ends the process saves
-	// before.
+	// Nobody reads the lines of a: its sink blocks, and so does Run. The program calls Save before
+	// it ends.
 	r.until("b is saved", func() bool {
 		r.f.Save()
 		j, err := readState(o.State)
@@ -351,13 +351,12 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	o.Open = nil
 	last := newLog()
 	again(t, last, o, a, "a2\n")
-	if got := last.of(b); got != "" {
+	if got := last.text(b); got != "" {
 		t.Errorf("%q came twice", got)
 	}
 }
 
-// readState reads a state file. boot is when the machine was started, if its clock is not to be
-// asked.
+// readState reads a state file. boot is the machine's start time; the default is that of the clock.
 func readState(path string, boot ...int64) (journal, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -367,8 +366,8 @@ func readState(path string, boot ...int64) (journal, error) {
 	return readJournal(f, append(boot, bootTime())[0])
 }
 
-// Files that are not in the checkpoint begin at Options.Start. Files that a pattern matches now,
-// but did not then, are new.
+// Reading of files that are not in the checkpoint begins at Options.Start. Files that match a
+// pattern of the checkpoint, but are not in it, are new.
 func TestStarts(t *testing.T) {
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},
@@ -435,7 +434,7 @@ func TestLittleIsReadBeforeTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "beginning\n")
 	const size = lookBack + 64<<20
-	if err := os.Truncate(path, size); err != nil { // a hole: no disk is that patient
+	if err := os.Truncate(path, size); err != nil { // a hole: writing that many bytes takes too long
 		t.Fatal(err)
 	}
 	write(t, path, "\nend\n")

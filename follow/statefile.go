@@ -21,7 +21,7 @@ const (
 	stateNames   = 100                   // names tried for a temporary file
 )
 
-var errInUse = errors.New("in use: another process writes its checkpoint there")
+var errInUse = errors.New("in use: another process writes its checkpoint to it")
 
 // acquire opens the state file and locks it against other processes. It creates an empty one if
 // there is none: without a file to lock, two followers that start together would not notice each
@@ -42,7 +42,7 @@ func (w *saver) acquire() error {
 			return fmt.Errorf("read the checkpoint %s: %w", w.path, bare(err))
 		}
 		w.file = f
-		if f != nil && lockFile(f) && w.here(info) {
+		if f != nil && lockFile(f) && w.isAtPath(info) {
 			return nil
 		}
 		w.release() // the file is locked, or was replaced before the lock was taken
@@ -52,8 +52,8 @@ func (w *saver) acquire() error {
 	}
 }
 
-// here reports whether the path still leads to the open file.
-func (w *saver) here(opened fs.FileInfo) bool {
+// isAtPath reports whether the path still leads to the open file.
+func (w *saver) isAtPath(opened fs.FileInfo) bool {
 	info, err := os.Lstat(w.path)
 	return err == nil && os.SameFile(info, opened)
 }
@@ -68,13 +68,13 @@ func (w *saver) release() {
 
 // write writes the entries that have changed to the file; w.writing is held.
 func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
-	if !w.anew {
+	if !w.rewrite {
 		info, err := w.file.Stat()
-		// it was removed, replaced or changed by another program
-		w.anew = err != nil || info.Size() < w.size || info.Size() > w.size && !w.torn || !w.here(info)
+		// another program has removed, replaced or changed the file
+		w.rewrite = err != nil || info.Size() < w.size || info.Size() > w.size && !w.torn || !w.isAtPath(info)
 	}
-	if !w.anew {
-		c := w.record(files)
+	if !w.rewrite {
+		c := w.newRecord(files)
 		c.Boot = w.boot()
 		for path := range changed {
 			if files[path] == nil {
@@ -82,7 +82,7 @@ func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage)
 			}
 		}
 		err := w.append(c)
-		if !w.anew {
+		if !w.rewrite {
 			return err
 		}
 	}
@@ -110,12 +110,12 @@ func (w *saver) append(c checkpoint) error {
 		return err
 	}
 	if w.size+int64(len(b)) > maxState {
-		w.anew = true
+		w.rewrite = true
 		return nil
 	}
 	if w.torn {
 		if err := w.file.Truncate(w.size); err != nil {
-			w.anew = true
+			w.rewrite = true
 			return err
 		}
 		w.torn = false
@@ -135,7 +135,7 @@ func (w *saver) unsynced() bool {
 		return false
 	}
 	defer w.writing.Unlock()
-	return !w.anew && w.size != w.synced
+	return !w.rewrite && w.size != w.synced
 }
 
 // secure makes the records in the file survive a power cut: it syncs first the output, then the
@@ -148,7 +148,7 @@ func (w *saver) secure() error {
 	defer w.securing.Unlock()
 	w.writing.Lock()
 	file, end, grown := w.file, w.size, w.unsure || grown(w.size, w.first)
-	if w.anew || end == w.synced {
+	if w.rewrite || end == w.synced {
 		w.writing.Unlock()
 		return nil
 	}
@@ -180,7 +180,7 @@ func grown(size, first int64) bool { return size > max(compactSize, compactTimes
 func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	if w.file != file || w.anew {
+	if w.file != file || w.rewrite {
 		return nil
 	}
 	return w.renew(all)
@@ -189,7 +189,7 @@ func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
 // markSynced appends a mark that the bytes up to end survive a power cut, and syncs the file.
 func (w *saver) markSynced(file *os.File, end int64) error {
 	w.writing.Lock()
-	if w.file != file || w.anew {
+	if w.file != file || w.rewrite {
 		w.writing.Unlock()
 		return nil
 	}
@@ -217,7 +217,7 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 // renew replaces the file by one whose first record has the entries in all, whose output was
 // synced. A reader finds either the old file or the new one; w.writing is held.
 func (w *saver) renew(all map[string]json.RawMessage) (err error) {
-	b, err := appendRecord(nil, w.record(all))
+	b, err := appendRecord(nil, w.newRecord(all))
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	since := w.entries(w.sourcesSince(all))
 	w.mu.Unlock()
 	if len(since) > 0 {
-		c := w.record(since)
+		c := w.newRecord(since)
 		c.Boot = w.boot()
 		if b, err = appendRecord(b, c); err != nil {
 			return err
@@ -274,19 +274,19 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 			return err
 		}
 	}
-	w.file, w.anew, w.torn, w.unsure = f, false, false, false
+	w.file, w.rewrite, w.torn, w.unsure = f, false, false, false
 	w.first, w.size, w.synced = int64(first), int64(len(b)), int64(first)
 	return nil
 }
 
-// lockOther locks the file at the path if it is not the one that w has opened, so that no other
-// process takes it for its own until it is replaced. It returns nil if there is nothing to lock.
+// lockOther locks the file at the path if it is not the file that w has opened, so that no other
+// process uses it until it is replaced. It returns nil if there is nothing to lock.
 func (w *saver) lockOther() (*os.File, error) {
 	if !locks || w.file == nil {
 		return nil, nil
 	}
 	mine, err := w.file.Stat()
-	if err != nil || w.here(mine) {
+	if err != nil || w.isAtPath(mine) {
 		return nil, nil
 	}
 	f, _, err := openState(w.path)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// truncated continues with copies of what the current file held before it was truncated, if there
-// are any, and then with its beginning.
+// truncated continues with copies of the content that the current file had before it was truncated,
+// if there are any, and then with its beginning.
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
@@ -30,7 +30,7 @@ func (s *source) truncated() error {
 	s.dirty = true
 	switch {
 	case len(copies) > 0:
-		s.tellCopies(copies)
+		s.notifyCopies(copies)
 	default:
 		message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
 		if lost > 0 {
@@ -39,38 +39,38 @@ func (s *source) truncated() error {
 		if unread > 0 {
 			message += fmt.Sprintf(", and %d bytes that were not read yet", unread)
 		}
-		s.tell(Event{Message: message, Lost: lost + unread})
+		s.notify(Event{Message: message, Lost: lost + unread})
 	}
 	return s.restart(copies)
 }
 
-// skipped is truncated for a current file of which no line was read yet. It reports whether there
-// are copies.
-func (s *source) skipped() (bool, error) {
+// truncatedUnread does the same as truncated if no line of the current file was read yet. It
+// reports whether there are copies.
+func (s *source) truncatedUnread() (bool, error) {
 	copies, _, err := s.copiesOf(s.cur)
 	if err != nil || len(copies) == 0 {
 		return false, err
 	}
 	s.truncations += len(copies)
 	s.dirty = true
-	s.tellCopies(copies)
+	s.notifyCopies(copies)
 	return true, s.restart(copies)
 }
 
-// tellCopies reports that the file was truncated, and from which files its old content is read.
-func (s *source) tellCopies(copies []*generation) {
+// notifyCopies reports that the file was truncated, and from which files its old content is read.
+func (s *source) notifyCopies(copies []*generation) {
 	names := make([]string, len(copies))
 	for i, c := range copies {
 		names[i] = filepath.Base(c.name)
 	}
-	s.tell(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of what it held is read from %s, but not what was written to it behind that", ordinal(s.truncations), strings.Join(names, ", "))})
+	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(s.truncations), strings.Join(names, ", "))})
 }
 
-// restart continues with copies, and then with the beginning of the current file.
+// restart continues with the copies, and then with the beginning of the current file.
 func (s *source) restart(copies []*generation) error {
 	g := s.cur
 	if err := g.restart(); err != nil {
-		s.trouble("read: %v; it is tried again", bare(err))
+		s.trouble("read: %v; retrying", bare(err))
 		s.f.files.forget(g)
 		g.close()
 		g = nil
@@ -90,7 +90,7 @@ func (s *source) restart(copies []*generation) error {
 			s.ahead = slices.Insert(s.ahead, i-1, c)
 		}
 	}
-	if err := s.take(copies[0]); err != nil || copies[0].off > 0 {
+	if err := s.makeCurrent(copies[0]); err != nil || copies[0].off > 0 {
 		return err
 	}
 	return s.nextSink()

@@ -19,15 +19,16 @@ func truncate(t *testing.T, path string) {
 	}
 }
 
-// expectTold waits for as many events as there are patterns; each event must match its pattern.
-func (r *running) expectTold(patterns ...string) {
+// expectMessages waits for as many messages as there are patterns; each event must match its
+// pattern.
+func (r *running) expectMessages(patterns ...string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("%d events", len(patterns)), func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.events) >= len(patterns)
 	})
-	events := strings.Split(r.told(), "\n")
+	events := strings.Split(r.messages(), "\n")
 	for i, pattern := range patterns {
 		if len(events) != len(patterns) || !regexp.MustCompile("^(?:"+pattern+")$").MatchString(events[i]) {
 			r.t.Fatalf("told\n%s\nwant\n%s", strings.Join(events, "\n"), strings.Join(patterns, "\n"))
@@ -43,7 +44,7 @@ func TestTruncatedFilesAreReadFromTheirBeginning(t *testing.T) {
 		r := begin(t, newLog(), o)
 		r.expect(path, "one\ntwo\n")
 		truncate(t, path)
-		r.expectTold(`app.log: was truncated, for the 1st time; anything written to it in the [0-9.]+m?s before is lost`)
+		r.expectMessages(`app.log: was truncated, for the 1st time; anything written to it in the [0-9.]+m?s before is lost`)
 		write(t, path, "three\n")
 		r.expect(path, "one\ntwo\nthree\n")
 		truncate(t, path)
@@ -61,7 +62,7 @@ func TestTruncationEndsAnUnfinishedLine(t *testing.T) {
 	truncate(t, path)
 	write(t, path, "two\n")
 	r.expect(path, "one\nunfinished\ntwo\n")
-	r.expectTold(`app.log: was truncated, for the 1st time; .*`)
+	r.expectMessages(`app.log: was truncated, for the 1st time; .*`)
 }
 
 // The lost bytes of a long line are counted.
@@ -104,8 +105,8 @@ func generationOf(t *testing.T, path string, got *string) (g *generation, read f
 	}
 }
 
-// A file that was truncated and has grown beyond the read offset between two looks is read from its
-// beginning, even if it begins with the same lines.
+// A file that was truncated and has grown beyond the read offset between two checks is read from
+// its beginning, even if it begins with the same lines.
 func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	banner := strings.Repeat("the same banner in each file\n", 20)
 	for name, first := range map[string]string{"other beginning": "one\n", "same beginning": banner + "one\n"} {
@@ -120,7 +121,7 @@ func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 			write(t, path, second)
 			g.open()
 			r.expect(path, first+second)
-			r.expectTold(`app.log: was truncated, for the 1st time; .*`)
+			r.expectMessages(`app.log: was truncated, for the 1st time; .*`)
 		})
 	}
 }
@@ -162,7 +163,7 @@ func TestCopiesOfTruncatedFilesAreReadToTheirEnd(t *testing.T) {
 	write(t, path, "three\n")
 	g.open()
 	r.expect(path, "one\ntwo\nunfinished\nthree\n")
-	r.expectTold(`app.log: was truncated, for the 1st time; the rest of what it held is read from app.log.1, but not what was written to it behind that`)
+	r.expectMessages(`app.log: was truncated, for the 1st time; the rest of its old content is read from app.log.1; bytes written to it after that copy are lost`)
 	write(t, path, "four\n")
 	r.expect(path, "one\ntwo\nunfinished\nthree\nfour\n")
 	rename(t, path+".1", path+".2")
@@ -210,16 +211,16 @@ func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 			last := fmt.Sprintf("line %d\n", n)
 			write(t, path, last)
 			for _, r := range all {
-				r.until("the last line", func() bool { return strings.HasSuffix(r.of(path), last) })
+				r.until("the last line", func() bool { return strings.HasSuffix(r.text(path), last) })
 				at := -1
-				for line := range strings.Lines(r.of(path)) {
+				for line := range strings.Lines(r.text(path)) {
 					var n int
 					if _, err := fmt.Sscanf(line, "line %d\n", &n); err != nil || n <= at {
 						t.Fatalf("got %q behind line %d", line, at)
 					}
 					at = n
 				}
-				if told := strings.Count(r.told(), "was truncated"); told < 1 || told > truncations {
+				if told := strings.Count(r.messages(), "was truncated"); told < 1 || told > truncations {
 					t.Errorf("told %d truncations of %d", told, truncations)
 				}
 			}

@@ -21,8 +21,8 @@ type place struct{ dir, name string }
 // kernel.
 const maxLinks = 40
 
-// chain returns the places that decide which file path, an absolute one, leads to: each symbolic
-// link on the way, and then the file, or the first name that does not exist.
+// chain returns the places that determine the file to which an absolute path leads: each symbolic
+// link in it, and then the file, or the first name that does not exist.
 func chain(path string) (all []place) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
 	dir, rest := root, parts(path)
@@ -59,12 +59,11 @@ func parts(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, string(filepath.Separator)), func(s string) bool { return s == "" || s == "." })
 }
 
-// A watcher collects the system's events: which files have changed. It is safe for concurrent use.
-// For some folders, or all, there may be no events: then the sources examine their files at
-// intervals.
+// A watcher collects the system's events on changed files. It is safe for concurrent use. For some
+// folders, or all, there may be no events: then the sources examine their files at intervals.
 type watcher struct {
 	w       *fsnotify.Watcher // nil: there are no events
-	tell    func(Event)
+	notify  func(Event)
 	pumping sync.WaitGroup
 
 	mu       sync.Mutex
@@ -74,9 +73,9 @@ type watcher struct {
 	appeared bool // a name has appeared in a folder of a pattern
 	patterns map[string]bool
 	all      bool // events were lost: any file may have changed
-	told     bool // the lack of events was reported
+	reported bool // the lack of events was reported
 
-	wake chan struct{} // holds a token if there is something to take
+	wake chan struct{} // holds a token if there are changes to collect
 }
 
 // watched is a folder with its events.
@@ -85,11 +84,11 @@ type watched struct {
 	uses int    // number of places in it
 }
 
-// newWatcher starts a goroutine, which Close ends. open opens the system's events; nil: they are
-// not used.
+// newWatcher starts a goroutine, which Close ends. open opens the system's events; if it is nil,
+// they are not used.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
-		tell: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
+		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
 		pending: make(map[*source]bool), patterns: make(map[string]bool), wake: make(chan struct{}, 1),
 	}
 	if open == nil {
@@ -107,13 +106,13 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 
 // noEvents reports, once, that there are no events, and why.
 func (w *watcher) noEvents(err error) {
-	if !w.told {
-		w.told = true
+	if !w.reported {
+		w.reported = true
 		what := "no events on files: " + bare(err).Error()
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
 			what = "no more events on files, the system's limit is reached (on Linux sysctl fs.inotify)"
 		}
-		w.tell(Event{Message: what + "; files are looked at again and again instead"})
+		w.notify(Event{Message: what + "; files are checked at intervals instead"})
 	}
 }
 
@@ -204,8 +203,8 @@ type changed struct {
 	all      bool
 }
 
-// take returns the changes since the last call.
-func (w *watcher) take() changed {
+// takeChanges returns the changes since the last call.
+func (w *watcher) takeChanges() changed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := changed{w.pending, w.appeared, w.all}
@@ -271,11 +270,11 @@ func (w *watcher) use(dir string) bool {
 		w.dirs[dir] = d
 	}
 	d.uses++
-	return w.ask(dir, d)
+	return w.request(dir, d)
 }
 
-// ask requests the events of dir unless they arrive already. It reports whether they do.
-func (w *watcher) ask(dir string, d *watched) bool {
+// request requests the events of dir unless they arrive already. It reports whether they arrive.
+func (w *watcher) request(dir string, d *watched) bool {
 	if w.w == nil || !hasEvents(dir) {
 		return false
 	}
@@ -306,7 +305,7 @@ func (w *watcher) release(dir string) {
 	}
 }
 
-// verify requests the events of folders that were replaced by others.
+// verify requests the events of folders that replaced the watched ones.
 func (w *watcher) verify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,7 +321,7 @@ func (w *watcher) verify() {
 			w.w.Remove(dir)
 			d.id = fileID{}
 		}
-		if w.ask(dir, d) {
+		if w.request(dir, d) {
 			w.all = true
 			w.signal()
 		}

@@ -89,7 +89,7 @@ func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
 	}
 	p.cmd.Process.Kill()
 	<-p.ended
-	if got, want := p.stderr.String(), "symfilter: more files are read than may be open at once (32 of ulimit -n): they are closed and opened in turn; one that is removed while it is closed loses what was not read\n"; got != want {
+	if got, want := p.stderr.String(), "symfilter: more files are followed than may be open at once (32; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

@@ -113,7 +113,7 @@ func (p *pursuit) run(files []string) int {
 		Poll:       flags.poll,
 		RotateWait: flags.wait.Duration,
 		Skip:       func(info os.FileInfo) bool { return os.SameFile(info, self) },
-		Tell:       p.tell,
+		Notify:     p.tell,
 	}
 	if p.dumps != nil {
 		o.Workers = 1 // all files share one list
