@@ -1,0 +1,74 @@
+package valgrind_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+	"github.com/symfilter/symfilter/valgrind"
+)
+
+// The report of a stripped program is printed with functions and lines. The program and its debug
+// files are below testdata; usually they are where the report says, and in the system's folder.
+func ExampleNewMarkup() {
+	sysroot, err := filepath.Abs("testdata/recorded")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(filepath.Join(sysroot, "debug"))}})
+	defer s.Close()
+	f := filter.New(os.Stdout, filter.Options{Symbolizer: s, Patience: filter.Patience{Local: time.Minute}})
+	r := valgrind.NewMarkup(f, valgrind.Options{Options: report.Options{Symbolizer: s, Sysroot: sysroot, Wait: time.Minute}})
+	io.WriteString(r, errorInXML)
+	if err := r.Close(); err != nil {
+		log.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// [[[ELF module #0x0 "lines"; BuildID=a859db85f1049629279dfaae0dd4e3fd3b2d0176 [0x108000-0x108893](rx),[0x109898-0x109b17](rw)]]]
+	//
+	// Invalid read of size 1 [InvalidRead 0x0, thread 1]
+	//     #0    0x0000000000108768 main /src/lines.c:12:9 (lines+0x768)
+}
+
+// The records of a report are read.
+func ExampleReader() {
+	r := valgrind.NewReader(func(rec *valgrind.Record) error {
+		if rec.Name == "error" {
+			fmt.Printf("%s: %s, %d frames\n", rec.Get("kind"), rec.Get("what"), len(rec.Frames))
+		}
+		return nil
+	})
+	io.WriteString(r, errorInXML)
+	if err := r.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// InvalidRead: Invalid read of size 1, 1 frames
+}
+
+const errorInXML = `<?xml version="1.0"?>
+<valgrindoutput>
+<error>
+  <unique>0x0</unique>
+  <tid>1</tid>
+  <kind>InvalidRead</kind>
+  <what>Invalid read of size 1</what>
+  <stack>
+    <frame>
+      <ip>0x108768</ip>
+      <obj>/srv/app/lines</obj>
+    </frame>
+  </stack>
+</error>
+</valgrindoutput>
+`
