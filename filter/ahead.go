@@ -9,46 +9,45 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An ahead resolves the frames of a block on another processor: from its end
-// on backwards, while the Filter filters it from its beginning, until they
-// meet. It prints nothing; the Filter finds the answers here when it comes to
-// ask for them. It asks only what the symbolizer answers at once, and leaves
-// the module to the Filter that this asks about: debug information is read by
-// one goroutine at a time.
+// An ahead resolves the frames of a block on another processor: from the end of the block
+// backwards, while the Filter filters it from its beginning, until they meet. It prints nothing;
+// the Filter takes the answers from it. It asks only questions that the symbolizer answers at once.
+// About the module that the Filter asks for at the moment it uses only an index, because debug
+// information is read by one goroutine at a time.
 //
-// The two share nothing that they write to until they meet: a lock at each
-// frame would cost more than the second processor gains.
+// Until they meet, neither writes to memory that the other reads, except for atomic fields: a lock
+// for each frame would cost more time than the second processor saves.
 type ahead struct {
 	asker // its own
 	space *space
-	near  interval // the last one found
+	near  interval // the last interval found
 
 	found generation // the answers of the block
 	keys  []cacheKey // of found, in its order
 	size  int64      // bytes of found
 
-	at    atomic.Int64 // of the block: how far the Filter is
+	at    atomic.Int64 // offset in the block that the Filter has reached
 	stop  atomic.Bool
-	met   atomic.Bool // found changes no more
+	met   atomic.Bool // found does not change any more
 	ended sync.WaitGroup
 
-	before int // answers that were new until the block at work, of the Filter and of the ahead
+	before int // new answers before the current block, by the Filter and the ahead
 }
 
 const (
-	aheadBlock  = 64 << 10 // bytes of a block that are worth another goroutine
-	aheadPart   = 8 << 10  // bytes resolved before the Filter's place is looked at again
-	aheadStep   = 1 << 10  // bytes from one place that the Filter tells to the next: to tell each line would take 5 % of a hot frame
-	aheadNew    = 256      // new answers in a block, after which the next is expected to have many, too
-	aheadVain   = 32       // addresses in a part, or more, of which none is new: it is in vain
-	aheadWorker = 2        // processors there must be
-	aheadShare  = 4        // of the Cache's budget a block may have one part in so many
+	aheadBlock  = 64 << 10 // bytes; a smaller block is not worth another goroutine
+	aheadPart   = 8 << 10  // bytes resolved between two looks at the Filter's offset
+	aheadStep   = 1 << 10  // bytes between two offsets that the Filter stores: one for each line would take 5 % of a hot frame's time
+	aheadNew    = 256      // new answers in a block after which the next block is expected to have many, too
+	aheadVain   = 32       // addresses in a part without a new answer after which the ahead gives up
+	aheadWorker = 2        // processors, at least
+	aheadShare  = 4        // a block may take this fraction of the Cache's budget: 1/4
 )
 
-// errNotAtOnce says that an answer would have to be waited for.
+// errNotAtOnce is returned if the symbolizer has no answer without waiting.
 var errNotAtOnce = errors.New("not known at once")
 
-// lookAhead starts to resolve b ahead, if that seems to pay.
+// lookAhead starts to resolve b ahead if that is expected to save time.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
 	if len(b) < aheadBlock || f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || runtime.GOMAXPROCS(0) < aheadWorker {
@@ -78,7 +77,7 @@ func (f *Filter) lookAhead(b []byte) {
 	})
 }
 
-// answer returns what was found out ahead.
+// answer returns an answer that the ahead has found.
 func (a *ahead) answer(k cacheKey) (r rendered, ok bool) {
 	if a == nil || !a.met.Load() {
 		return r, false
@@ -90,8 +89,8 @@ func (a *ahead) answer(k cacheKey) (r rendered, ok bool) {
 	return r, ok
 }
 
-// endAhead waits until nothing is resolved ahead: before what that reads
-// changes, and when its block ends.
+// endAhead stops the ahead and waits for its end: before the space changes, and at the end of its
+// block.
 func (f *lineFilter) endAhead() {
 	if f.ahead != nil {
 		f.ahead.stop.Store(true)
@@ -126,7 +125,7 @@ func (a *ahead) run(b []byte) {
 	}
 }
 
-// resolve puts the answer for e into the Cache, if it can be had at once.
+// resolve adds the answer for e to a.found, if the symbolizer has it at once.
 func (a *ahead) resolve(e markup.BT) {
 	form := lookupOfFrame(e)
 	here, back := a.find(e.Addr), interval{}
@@ -148,7 +147,7 @@ func (a *ahead) resolve(e markup.BT) {
 	}
 }
 
-// find is space.find for who may not change the space.
+// find is space.find for a reader that must not write to the space.
 func (a *ahead) find(addr uint64) interval {
 	if a.near.mod == nil || addr < a.near.start || addr > a.near.end {
 		a.near = a.space.covering(addr)

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frame prints the i-th frame of an answer in the layout of a backtrace line:
+// frame lays out the i-th frame of an answer as in a backtrace line:
 //
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
@@ -54,7 +54,7 @@ func (l *layout) frame(number uint64, a *answer, i int) {
 	}
 }
 
-// address prints a code address between blanks.
+// address lays out a code address between blanks.
 func (l *layout) address(addr uint64) {
 	var b [20]byte
 	putAddress(b[:], addr)
@@ -73,21 +73,21 @@ func (l *layout) functionAndLine(t frameText) {
 	}
 }
 
-// place prints module+0xrel.
+// place lays out module+0xrel.
 func (l *layout) place(a *answer) {
 	l.value(a.mod.label())
 	l.mark("+")
 	l.value("0x" + strconv.FormatUint(a.rel, 16))
 }
 
-// buildID prints what another tool needs to go on where nothing was found.
+// buildID lays out the build ID of a module, by which another tool can find its debug file.
 func (l *layout) buildID(m *module) {
 	l.mark(" (BuildId: ")
 	l.value(m.buildID.String())
 	l.mark(")")
 }
 
-// frameInSentence prints a backtrace element that stands in a sentence:
+// frameInSentence lays out the answer for a backtrace element in a sentence:
 //
 //	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
 func (l *layout) frameInSentence(a *answer) {
@@ -116,7 +116,7 @@ func (l *layout) frameInSentence(a *answer) {
 	}
 }
 
-// codeLocation prints a code location:
+// codeLocation lays out the answer for a pc element:
 //
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
 func (l *layout) codeLocation(a *answer) {
@@ -141,7 +141,7 @@ func (l *layout) codeLocation(a *answer) {
 	}
 }
 
-// variable prints a data address: table[3].refs, name+0x18.
+// variable lays out the answer for a data address: table[3].refs, name+0x18.
 func (l *layout) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:
@@ -154,18 +154,17 @@ func (l *layout) variable(a *answer, p *piece) {
 	}
 }
 
-// rawElement prints an element as it stood in the log.
+// rawElement lays out an element as it is in the log.
 func (l *layout) rawElement(p *piece) {
 	raw := p.Raw
 	if p.elem != nil {
 		raw = p.appendRaw(nil)
 	}
 	l.logToken(&markup.Token{Raw: raw[:len(markupOpen)]})
-	l.logBytes(raw[len(markupOpen):]) // not an element any more, so that colours in it are found
+	l.logBytes(raw[len(markupOpen):]) // without the opening braces it is not an element, so that its colours are found
 }
 
-// bracketedElement prints an element that nothing is known about, as LLVM's filter
-// does: [[[pc:0x1234]]].
+// bracketedElement lays out an element without an answer as LLVM's filter does: [[[pc:0x1234]]].
 func (l *layout) bracketedElement(p *piece) {
 	raw := p.appendRaw(nil)
 	l.mark("[[[")
@@ -173,7 +172,7 @@ func (l *layout) bracketedElement(p *piece) {
 	l.mark("]]]")
 }
 
-// rawPieces prints pieces of which none is to be resolved.
+// rawPieces lays out pieces as they are in the log.
 func (l *layout) rawPieces(pieces []piece) {
 	for i := range pieces {
 		if p := &pieces[i]; p.Kind == markup.Elem {
@@ -184,7 +183,7 @@ func (l *layout) rawPieces(pieces []piece) {
 	}
 }
 
-// footnoteTarget prints what a footnote's value points to.
+// footnoteTarget lays out the answer for the value of a footnote.
 func (l *layout) footnoteTarget(a *answer) {
 	if a.text.data() != "" {
 		l.value(a.text.data())
@@ -205,10 +204,9 @@ func (l *layout) footnoteTarget(a *answer) {
 	}
 }
 
-// appendHead appends what stands before the answer in the line of a frame:
-// its number, of at most four digits, the depth of an inlined call, or 0, and
-// the address. It is frame without colour, for the frames that come by the
-// million.
+// appendHead appends the part of a frame before the answer: its number, of at most four digits, the
+// depth of an inlined call, 0 for the frame itself, and the address. It is the fast path of frame,
+// without colour, because a log may have millions of frames.
 func appendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)
@@ -246,7 +244,7 @@ func appendSmall(dst []byte, n uint64) []byte {
 	return strconv.AppendUint(dst, n, 10)
 }
 
-// putAddress makes the 20 bytes of b an address between blanks.
+// putAddress fills the 20 bytes of b with an address between blanks.
 func putAddress(b []byte, addr uint64) {
 	_ = b[19]
 	b[0], b[1], b[2], b[19] = ' ', '0', 'x', ' '
@@ -254,13 +252,13 @@ func putAddress(b []byte, addr uint64) {
 	binary.BigEndian.PutUint64(b[11:], hexDigits(uint32(addr)))
 }
 
-// hexDigits returns the eight digits of v as the bytes of a big-endian word:
-// all at once, because every frame has sixteen.
+// hexDigits returns the eight digits of v as the bytes of a big-endian word. It makes all at once,
+// because every frame has sixteen digits.
 func hexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x<<16 | x) & 0x0000ffff0000ffff
 	x = (x<<8 | x) & 0x00ff00ff00ff00ff
-	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // a digit a byte
+	x = (x<<4 | x) & 0x0f0f0f0f0f0f0f0f // one digit a byte
 	letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
 	return x + 0x3030303030303030 + letters*('a'-'0'-10)
 }

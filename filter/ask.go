@@ -11,17 +11,17 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An asker asks the symbolizer, and renders what it says.
+// An asker asks the symbolizer, and renders its answers.
 type asker struct {
 	opt      *Options
 	cached   *Cache
 	patience *report.Patience
-	aheadOf  *asker                 // nil; else who this one is ahead of: it wants what is known at once
-	asked    atomic.Pointer[module] // asked about, or the last one that was
-	expired  context.Context        // asks without waiting
+	aheadOf  *asker                 // set in an ahead: the asker of the Filter; then only answers without waiting are asked for
+	asked    atomic.Pointer[module] // the module of the current or last question
+	expired  context.Context        // done: a question with it does not wait
 	frames   []symbolize.Frame      // scratch
 	renderer renderer
-	rendered int // answers so far
+	rendered int // number of answers so far
 }
 
 // expired returns a context that is done.
@@ -31,7 +31,7 @@ func expired() context.Context {
 	return ctx
 }
 
-// key returns by what the Cache knows the answer at rel of m.
+// key returns the key of the Cache for the answer at rel of m.
 func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	n := m.cached.Load()
 	if n == 0 {
@@ -41,8 +41,8 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	return cacheKey{rel, n, form}
 }
 
-// render asks the symbolizer; ok is false when nothing is known, with the
-// reason if there is one. The answer is good until the next one.
+// render asks the symbolizer. If it has no answer, ok is false and err the reason, nil if no symbol
+// covers the address. The draft is valid until the next one.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
@@ -69,7 +69,8 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	return r.renderer.frames(frames, m, l.Addr, back), true, nil
 }
 
-// chooseFrames asks for the frames at l, or, as form says, one byte before it.
+// chooseFrames asks for the frames at l or one byte before it, as form requires. back reports
+// which.
 func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
 	if form == exactAddress {
 		frames, err = r.askFrames(m, l)
@@ -85,7 +86,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 		return nil, false, err
 	}
 	line := len(frames) > 0 && frames[0].Line != 0
-	if form == unsaidAddress && line {
+	if form == unspecified && line {
 		return frames, true, nil
 	}
 	frames = slices.Clone(frames)
@@ -95,15 +96,16 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 		return frames, true, nil
 	case len(frames) == 0:
 		return here, false, nil
-	case form == unsaidFirst && (here[0].Line != 0 || !line):
+	case form == unspecifiedFirst && (here[0].Line != 0 || !line):
 		return here, false, nil
-	case form == unsaidAddress && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
+	case form == unspecified && here[0].Line != 0 && here[len(here)-1].Func == frames[len(frames)-1].Func:
 		return here, false, nil
 	}
 	return frames, true, nil
 }
 
-// askFrames asks for the frames at l, which are the resolver's until the next call.
+// askFrames asks for the frames at l, and removes the version from the name of a symbol. The frames
+// are valid until the next call.
 func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.askCode(m, l)
 	r.frames = frames[:0]
@@ -115,7 +117,8 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 	return frames, err
 }
 
-// askCode asks the symbolizer for the frames at l, as long as the patience lasts.
+// askCode asks the symbolizer for the frames at l, and waits for a debug file while the patience
+// lasts.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
 		atOnce := r.opt.Symbolizer.TryCode
@@ -129,7 +132,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return frames, err
 	}
 	if r.never() {
-		return r.known(l)
+		return r.codeAtOnce(l)
 	}
 	r.asked.Store(m)
 	r.awaitFile(m)
@@ -143,27 +146,27 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil // of a file without debug information: the best there is for now
+		err = nil // frames from a file without debug information are the best answer for now
 	}
 	return frames, err
 }
 
-// never reports whether the asker opens and reads nothing: see Patience.Never.
+// never reports whether the asker may not open and read files: see Patience.Never.
 func (r *asker) never() bool { return r.opt.Patience.Never }
 
-// known is ask for what is known at once; for the rest the background asks.
-func (r *asker) known(l symbolize.Location) (frames []symbolize.Frame, err error) {
+// codeAtOnce is askCode without waiting. It starts a background search for what is not known yet.
+func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
 	frames, err = r.opt.Symbolizer.AtOnce(r.frames[:0], l)
 	if errors.Is(err, symbolize.ErrPending) {
 		r.opt.Symbolizer.Warm(l)
 		if len(frames) > 0 {
-			err = nil // the best there is for now
+			err = nil // frames from a file without debug information are the best answer for now
 		}
 	}
 	return frames, err
 }
 
-// prefetch starts to look for the file of m.
+// prefetch starts the search for the debug file of m.
 func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
@@ -174,7 +177,7 @@ func (r *asker) prefetch(m *module) {
 	}
 }
 
-// awaitFile begins the patience with m's file, if no line has since the module is known here.
+// awaitFile begins the patience for the debug file of m, unless it has begun.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
 		m.awaited = r.patience.Name(m.buildID, time.Now())

@@ -4,19 +4,19 @@ import (
 	"bytes"
 )
 
-// block filters b, which ends with a line end. Lines without a mark ("{{{",
-// or ESC where colour is followed) are never looked at one by one.
+// block filters b, which ends with a line end. Lines without a mark ("{{{", or ESC if colours are
+// followed) are not looked at one by one.
 func (f *Filter) block(b []byte) {
 	open, esc := -1, len(b)
-	lines := 0 // line ends from at to open
-	told := 0  // the place from which the ahead is told of another
+	lines := 0    // line ends from at to open
+	nextStep := 0 // from this offset on, the ahead gets the next one
 	if f.o.Color != ColorKeep {
 		esc = -1
 	}
 	for at := 0; at < len(b); {
-		if f.ahead != nil && at >= told {
+		if f.ahead != nil && at >= nextStep {
 			f.ahead.at.Store(int64(at))
-			told = at + aheadStep
+			nextStep = at + aheadStep
 		}
 		if open < at {
 			n, l := FindOpen(b[at:])
@@ -27,7 +27,7 @@ func (f *Filter) block(b []byte) {
 		}
 		mark := min(open, esc)
 		if f.openDicts > 0 {
-			mark = at // each line may be part of it
+			mark = at // each line may be part of the hexdict
 		}
 		if mark == len(b) {
 			f.plain(b[at:], lines)
@@ -54,8 +54,7 @@ func (f *Filter) block(b []byte) {
 	}
 }
 
-// nextEscape returns where ESC stands in b at or behind at; len(b) when it
-// does not.
+// nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.
 func nextEscape(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
 		return at + i
@@ -63,8 +62,8 @@ func nextEscape(b []byte, at int) int {
 	return len(b)
 }
 
-// plain passes b, which holds so many line ends, on as it is: whole lines, or
-// parts of a very long one.
+// plain prints b as it is: whole lines, or a part of a line that is too long to be interpreted. The
+// number of line ends in b is lines.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	first := f.line + 1
@@ -83,8 +82,8 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// plainLines is plain for lines that are not passed on as they are. The first is this line of the
-// log.
+// plainLines is plain for objects and for terminals, for which plain lines are changed. The first
+// line of b has the number first.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for line := range bytes.Lines(b) {
 		f.printOf(first)

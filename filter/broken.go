@@ -7,33 +7,34 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-const maxStack = 4 << 10 // bytes of the stack that are reported: some 20 calls
+const maxStack = 4 << 10 // bytes of a stack trace in a diagnostic, about 20 calls
 
-// currentLine is the line that lineOf works on.
+// currentLine is the line that lineOf is filtering.
 type currentLine struct {
 	text []byte // nil between lines
-	end  int    // offset after it in the block, if the line is in a block
+	end  int    // offset of the line's end in its block, 0 if it is not in a block
 }
 
-// lines is block, except that a line which panics passes as it is, and the rest of b follows. One
-// deferred call a block instead of one a line: that would cost a hot frame 6 % of its time.
+// lines is block, except that a line whose filtering panics is printed as it is, and filtering
+// continues after it. There is one deferred call for each block, because one for each line would
+// add 6 % to the time of a hot frame.
 func (f *Filter) lines(b []byte) {
 	for len(b) > 0 {
 		b = b[f.survive(func() { f.block(b) }, len(b)):]
 	}
 }
 
-// oneLine is lineOf for a line by itself, with the same promise.
+// oneLine is lineOf, except that a line whose filtering panics is printed as it is.
 func (f *Filter) oneLine(b []byte) { f.survive(func() { f.lineOf(b) }, 0) }
 
-// survive calls do. If a line panics there, by a fault in this package or in a function of the
-// Options, survive passes the line on as it is and returns the offset of the line's end; otherwise
-// it returns all. Panics in the readers of debug files are caught before, by the symbolizer, and
-// cost only their answer.
+// survive calls do and returns all. If the filtering of a line panics, by a fault in this package
+// or in a function of the Options, survive prints the line as it is and returns the offset of its
+// end. The symbolizer recovers panics of the readers of debug files itself: only their answer is
+// lost.
 //
-// A line longer than outputChunk may have been printed in part; then it appears twice rather than
-// not at all. A panic outside of a line, or while the line is passed on, is the writer's and
-// continues.
+// A line longer than outputChunk may have been printed in part when the panic occurs; that part
+// then appears twice. A panic outside of a line, or while the line is printed as it is, comes from
+// the writer and is not recovered.
 func (f *Filter) survive(do func(), all int) (end int) {
 	defer func() {
 		line := f.current
@@ -49,7 +50,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 		f.line--
 		f.plain(line.text, 1)
 		f.quietly(func() {
-			f.diagnose(0, fmt.Sprintf("this line broke symfilter and passes as it is; please report it: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
+			f.diagnose(0, fmt.Sprintf("symfilter failed on this line, which is printed as it is; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)]))
 		})
 	}()
 	f.current.text, f.current.end = nil, 0
@@ -57,7 +58,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 	return all
 }
 
-// forgetCurrent drops what the current line has printed and remembered.
+// forgetCurrent drops the output and the state of the current line.
 func (f *Filter) forgetCurrent() {
 	f.layout.drop()
 	f.noted.reset()
@@ -66,7 +67,7 @@ func (f *Filter) forgetCurrent() {
 	f.scan = markup.Scanner{}
 }
 
-// quietly calls do and ignores its panic.
+// quietly calls do and recovers its panic.
 func (f *Filter) quietly(do func()) {
 	defer func() { _ = recover() }()
 	do()

@@ -8,45 +8,42 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// DefaultCacheSize is the budget of a Filter's own Cache, in bytes: some
-// 150,000 C++ frames.
+// DefaultCacheSize is the budget of a Filter's own Cache in bytes, enough for 150,000 C++ frames.
 const DefaultCacheSize = 32 << 20
 
-// A Cache holds what addresses were rendered as, so that a frame seen before
-// costs a map lookup. It is bounded in bytes and safe for many Filters at
-// once; they must have equal Paths options. Only answers that cannot get
-// better are kept: a pending or failed one never is.
+// A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
+// is bounded in bytes. Many Filters with equal Options.Paths may use it at the same time. It keeps
+// no pending and no failed answers.
 type Cache struct {
-	budget int64 // bytes for the two generations together
+	budget int64 // bytes of both generations together
 
-	mu         sync.Mutex // held for less time than a reader would need to say that it reads
-	young, old generation // what is found in old moves to young
+	mu         sync.Mutex // held for so short a time that an RWMutex would be slower
+	young, old generation // an answer used in old is copied to young
 	size       int64      // bytes of young
-	numbers    uint32     // modules that were given one; none is given twice
+	numbers    uint32     // the last number given to a module; each is given once
 
-	turns atomic.Uint32 // of generations; what is kept of an earlier one keeps large pieces of memory
+	turns atomic.Uint32 // changes of generation; a reference to an older one would keep large pieces of memory alive
 }
 
-// generation is what was used in a stretch of time. There may be a million
-// answers: what the garbage collector would have to look at holds no pointers
-// to each.
+// A generation is the answers used in some stretch of time. There may be a million, so the garbage
+// collector must not find pointers for each.
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // in answers
 	answers []keptAnswer
 	text    arena[byte]
 	cuts    arena[frameCuts]
-	sources map[uint32]*sources // by answer; nil unless a printer prints elements
+	sources map[uint32]*sources // by index in answers; nil unless a printer prints elements
 }
 
-// keptAnswer is where a generation has the parts of an answer.
+// A keptAnswer is an answer whose text and cuts are in the arenas of its generation.
 type keptAnswer struct {
 	text, cuts span
 	until      int64
 	none, back bool
 }
 
-// newGeneration returns a generation with room for so many answers.
+// newGeneration returns a generation with room for n answers.
 func newGeneration(n int) generation {
 	return generation{
 		modules: make(map[cacheModule]uint32),
@@ -59,10 +56,10 @@ func newGeneration(n int) generation {
 // answer returns the i-th answer.
 func (g *generation) answer(i uint32) rendered {
 	d := g.draft(i)
-	return rendered{unsafe.String(unsafe.SliceData(d.text), len(d.text)), d.renderedParts} // no byte of it changes any more
+	return rendered{unsafe.String(unsafe.SliceData(d.text), len(d.text)), d.renderedParts} // bytes in an arena do not change
 }
 
-// draft returns the i-th answer to be copied.
+// draft returns the i-th answer as a draft, for put.
 func (g *generation) draft(i uint32) draft {
 	p := &g.answers[i]
 	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.none, p.back, g.sources[i]}}
@@ -82,8 +79,8 @@ func (g *generation) put(k cacheKey, r *draft) rendered {
 	return g.answer(i)
 }
 
-// adopt takes over the answers of o, to these keys, and the memory they are in:
-// nothing may be put into o any more.
+// adopt adds the answers of o, whose keys are keys, and takes over their memory: o must not be used
+// any more.
 func (g *generation) adopt(keys []cacheKey, o *generation) {
 	n, text, cuts := uint32(len(g.answers)), uint32(len(g.text.pieces)), uint32(len(g.cuts.pieces))
 	g.text.pieces = append(g.text.pieces, o.text.pieces...)
@@ -103,14 +100,13 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 	}
 }
 
-// arena holds slices of many lengths in few pieces of memory. What was added
-// never moves.
+// An arena holds slices of any length in few pieces of memory. A slice in an arena does not move.
 type arena[T any] struct {
 	piece  int // length of a piece; a longer slice has one of its own
 	pieces [][]T
 }
 
-// span is where in an arena a slice is.
+// A span is the place of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
 // room returns the last piece, which has room for n more.
@@ -136,21 +132,20 @@ func (a *arena[T]) at(s span) []T {
 	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
-// cacheModule is a binary as one process names it: the name is part of what
-// is rendered.
+// A cacheModule is a binary with the name that a process has for it, which is part of the rendered
+// text.
 type cacheModule struct {
 	id   buildid.ID
 	name string
 }
 
 type cacheKey struct {
-	rel    uint64 // module-relative address as looked up, before adjustment
+	rel    uint64 // module-relative, as lookUp returns it
 	module uint32
 	form   lookup
 }
 
-// NewCache returns a Cache of at most budget bytes; 0 means
-// DefaultCacheSize.
+// NewCache returns a Cache of at most budget bytes; 0 means DefaultCacheSize.
 func NewCache(budget int64) *Cache {
 	if budget <= 0 {
 		budget = DefaultCacheSize
@@ -176,7 +171,7 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 	return n
 }
 
-// get returns what k was rendered as.
+// get returns the answer for k.
 func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,8 +185,8 @@ func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	return r, ok
 }
 
-// mayHave reports whether k was rendered; false as well where that cannot be
-// seen without waiting.
+// mayHave reports whether c has an answer for k. It does not wait: if c is locked, it returns
+// false.
 func (c *Cache) mayHave(k cacheKey) bool {
 	if !c.mu.TryLock() {
 		return false
@@ -211,13 +206,13 @@ func (c *Cache) put(k cacheKey, r draft) rendered {
 	return c.keep(k, r)
 }
 
-// keep is put while c is locked.
+// keep is put for a caller that holds c.mu.
 func (c *Cache) keep(k cacheKey, r draft) rendered {
 	c.grow(r.size())
 	return c.young.put(k, &r)
 }
 
-// adopt takes over the answers of g, of so many bytes.
+// adopt adds the answers of g, whose keys are keys, and takes over their memory of size bytes.
 func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,8 +220,8 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// grow makes room for n bytes: when the young generation has its half of the
-// budget, the old one is forgotten.
+// grow makes room for n bytes. If the young generation would exceed its half of the budget, grow
+// drops the old one and begins another.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.old, c.young, c.size = c.young, newGeneration(len(c.young.frames)), n

@@ -8,18 +8,18 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A Context is what a log has said of one process: its modules, where they are mapped, and the
-// hexdict that its lines are in the middle of. The zero value knows nothing. It is bounded: 65,536
-// modules, 262,144 maps, 8 MiB of names. One goroutine at a time may use it.
+// A Context is the context of one process of a log: its modules, their maps, and an open hexdict.
+// The zero value is empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names.
+// One goroutine at a time may use it.
 type Context struct {
 	space space
 	hex   *openDict // nil if no hexdict is open
 
-	by    *Lines // who used it last; nil: nobody
-	cache *Cache // whose numbers the modules have
+	by    *Lines // the Lines that used it last; nil if none has
+	cache *Cache // the Cache that module.cached refers to
 }
 
-// Bytes that the parts of a Context take, about.
+// Bytes of memory that the parts of a Context take, about.
 const (
 	contextBytes = 400
 	mapBytes     = 60
@@ -35,18 +35,18 @@ func (c *Context) Size() int {
 	return n
 }
 
-// Reset forgets all.
+// Reset makes c empty.
 func (c *Context) Reset() { *c = Context{} }
 
-// MarshalJSON returns c as an object with a version. It has some 70 bytes for a map and 100 for a
+// MarshalJSON returns c as an object with a version, of about 70 bytes for a map and 100 for a
 // module.
 func (c *Context) MarshalJSON() ([]byte, error) {
 	return checkpoint.Append(nil, versioned{checkpoint.Version, c.saved()}), nil
 }
 
-// UnmarshalJSON makes c what MarshalJSON has returned. The data are not trusted: whatever they hold,
-// c stays within its bounds. The error says whether they are torn, of another version of symfilter,
-// or damaged; then c is unchanged.
+// UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: whatever they
+// hold, c stays within its bounds. The error reports whether they are torn, of another version of
+// symfilter, or damaged; then c is unchanged.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var saved versioned
 	if err := checkpoint.Decode(data, &saved); err != nil {
@@ -76,7 +76,7 @@ type savedModule struct {
 	ID       uint64          `json:"id"`
 	Name     checkpoint.Text `json:"name"`
 	BuildID  string          `json:"build_id,omitempty"`
-	Replaced bool            `json:"replaced,omitempty"` // its ID stands for another binary now
+	Replaced bool            `json:"replaced,omitempty"` // another binary has its ID now; it has maps
 }
 
 type savedMap struct {
@@ -124,7 +124,7 @@ func (c *Context) saved() (to savedContext) {
 	return to
 }
 
-// context returns the Context that c is the form of, if that is within the bounds.
+// context returns the Context of c, or an error if it is not within the bounds.
 func (c *savedContext) context() (to Context, err error) {
 	modules := make([]*module, len(c.Modules))
 	replaced := 0
@@ -170,7 +170,7 @@ func (c *savedContext) context() (to Context, err error) {
 	return to, nil
 }
 
-// restore puts maps of these modules into the empty space.
+// restore adds maps of these modules to the space, which is empty.
 func (s *space) restore(maps []savedMap, modules []*module) error {
 	if len(maps) > maxMaps {
 		return checkpoint.Damaged("%v", errTooManyMap)
@@ -180,14 +180,14 @@ func (s *space) restore(maps []savedMap, modules []*module) error {
 			return checkpoint.Damaged("map %d is of module %d of %d", i, from.Module, len(modules))
 		}
 		if !from.valid() || i > 0 && from.Start <= maps[i-1].End {
-			return checkpoint.Damaged("map %d [%#x-%#x] overlaps another, or is none", i, from.Start, from.End)
+			return checkpoint.Damaged("map %d [%#x-%#x] overlaps another or is not valid", i, from.Start, from.End)
 		}
 		s.put(from.interval(modules[from.Module]))
 	}
 	return nil
 }
 
-// valid reports whether an element mmap may have said r.
+// valid reports whether r is a range that an mmap element can have.
 func (r savedRange) valid() bool {
 	return r.Start <= r.End && r.Mode <= markup.Read|markup.Write|markup.Exec && r.End-r.Start < math.MaxUint64
 }

@@ -2,8 +2,8 @@ package filter
 
 import "github.com/symfilter/symfilter/markup"
 
-// Dump is a dump file that the log says was published, with the context that
-// is needed to read it. Its JSON is that of Fuchsia's symbolizer.
+// A Dump is a dump file that a dumpfile element announces, with the context that is needed to read
+// it. Its JSON is that of Fuchsia's symbolizer.
 type Dump struct {
 	Modules  []DumpModule  `json:"modules"`
 	Segments []DumpSegment `json:"segments"`
@@ -11,14 +11,14 @@ type Dump struct {
 	Name     string        `json:"name"`
 }
 
-// DumpModule is a module of the process that wrote the dump.
+// A DumpModule is a module of the process that wrote the dump.
 type DumpModule struct {
 	Name  string `json:"name"`
 	Build string `json:"build"` // build ID
 	ID    uint64 `json:"id"`
 }
 
-// DumpSegment is a mapped part of a module.
+// A DumpSegment is a map of a module.
 type DumpSegment struct {
 	Module uint64 `json:"mod"`
 	Addr   uint64 `json:"vaddr"`
@@ -27,8 +27,8 @@ type DumpSegment struct {
 	Rel    uint64 `json:"mod_rel_addr"`
 }
 
-// dump passes a dumpfile element on with its context, which stays as it is. To
-// build that takes longer than to read the element: not done in vain.
+// dump calls Options.DumpFile for a dumpfile element. It builds the context only if that wants it,
+// because this takes longer than to read the element.
 func (f *lineFilter) dump(e markup.DumpFile) {
 	if f.o.DumpFile == nil || f.dumped {
 		return

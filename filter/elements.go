@@ -4,7 +4,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// presentation prints an element within a line.
+// presentation lays out an element that shares its line with other text.
 func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT:
@@ -42,7 +42,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] { // any other has no prefix, and to find that out for each would be quadratic
+			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] { // others have no prefix; to look for one for each would take quadratic time
 				d.prefix = f.prefixOf(p)
 			}
 			f.collectFootnotes(&d)
@@ -63,9 +63,8 @@ func (f *lineFilter) demangle(name string) string {
 	return clean(name)
 }
 
-// backtraceLine prints a line with a backtrace element that stands alone: a
-// line for each inlined call and one for the frame itself, each with what
-// stood before the element and behind it.
+// backtraceLine prints a line whose only presentation element is bt: one line for each inlined call
+// and one for the frame itself, each with the text before and after the element.
 func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	at := 0
 	for &f.pieces[at] != bt {
@@ -81,7 +80,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		return
 	}
 	a := f.codeAnswer(e.Addr, lookupOfFrame(e))
-	if f.noted != nil { // here it shows in the time of a hot frame
+	if f.noted != nil { // the check here saves measurable time of a hot frame
 		f.note(element{tag: bt.Tag, frame: e.Frame, addr: e.Addr, answer: a})
 	}
 	if !a.knows || len(a.text.cuts) == 1 {
@@ -93,8 +92,8 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	f.inlinedLines(e.Frame, a, behind, eol)
 }
 
-// inlinedLines prints a frame with inlined calls. The text before the element is laid out;
-// f.pieces[behind:] come after it. Long text is not repeated.
+// inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
+// f.pieces[behind:] follow the element. Text of more than maxRepeat bytes is not repeated.
 func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []byte) {
 	var before []byte
 	if len(f.buf) <= maxRepeat {
@@ -139,7 +138,7 @@ func (f *lineFilter) endLine(eol []byte) {
 	f.print(eol, false)
 }
 
-// endText completes the text of the current line with its footnotes.
+// endText adds the footnotes to the text of the current line, and ends its colour.
 func (f *lineFilter) endText(eol []byte) {
 	if len(f.footnotes) > 0 {
 		f.printFootnotes(eol)

@@ -2,8 +2,8 @@ package filter
 
 import "github.com/symfilter/symfilter/internal/escape"
 
-// clean returns s as it may be printed: names from markup, ELF and DWARF are
-// whatever their author wrote. An ordinary name is returned as it is.
+// clean returns s with control characters escaped, because names in markup, ELF and DWARF may hold
+// any bytes. It returns a string of printable ASCII characters as it is.
 func clean(s string) string {
 	const (
 		ones = 0x0101010101010101
@@ -13,7 +13,7 @@ func clean(s string) string {
 	for ; i+8 <= len(s); i += 8 {
 		b := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		if (b|(b-' '*ones)|(b+ones))&high != 0 { // one of them is not ordinary, or comes behind such
+		if (b|(b-' '*ones)|(b+ones))&high != 0 { // one of the bytes is not printable ASCII, or follows one that is not
 			break
 		}
 	}

@@ -10,20 +10,21 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// A Filter prints the log that is written to it, symbolized. See the package
-// documentation for what comes out and who may use it.
+// A Filter prints the log that is written to it, symbolized. The package documentation describes
+// the output. One goroutine at a time may use a Filter.
 //
-// It cuts the stream into lines, and passes those without markup on. A lineFilter does the others:
-// its splitter makes pieces of a line, its resolver answers their addresses from what the process has
-// said, its layout makes text of pieces and answers, and its printer makes a line of the output.
+// A Filter cuts the stream into lines and passes lines without markup on. Its lineFilter filters
+// the others: the splitter cuts a line into pieces, the resolver finds the answers for their
+// addresses in the context of the process, the layout makes text of pieces and answers, and the
+// printer makes a line of the output of that.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
 }
 
-// New returns a Filter that prints to w. It writes whole lines, in large
-// blocks, and never closes w. With [Options.Emit] w is not used.
+// New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
+// w. If [Options.Emit] is set, w is not used.
 func New(w io.Writer, o Options) *Filter {
 	f := new(Filter)
 	f.o = o
@@ -45,10 +46,9 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p is at the
-// writer, but for a module line that is still collecting its maps: it goes
-// out before the next line that is not part of it, or at Close. The error is
-// the writer's; what a log holds never is one.
+// Write filters p. When it returns, every complete line in p has been written, except a module line
+// that is still collecting its maps: that is written before the next line that is not part of it,
+// or by Close. The error is the writer's: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -74,8 +74,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeLines filters b, which ends with a line end. If Flush has printed the beginning of its first
-// line, there is no other.
+// wholeLines filters b, which ends with a line end. If Flush has printed the beginning of b's first
+// line, b is that line alone.
 func (f *Filter) wholeLines(b []byte) {
 	if f.flushed.text > 0 {
 		f.lastLine(b)
@@ -86,17 +86,17 @@ func (f *Filter) wholeLines(b []byte) {
 	f.endAhead()
 }
 
-// lastLine filters the line of which Flush may have printed the beginning.
+// lastLine filters the line whose beginning Flush may have printed.
 func (f *Filter) lastLine(b []byte) {
 	f.oneLine(b)
-	if f.flushed.text > 0 { // what is left out for that cannot reach the next line
+	if f.flushed.text > 0 { // nothing may be left out of the next line
 		f.send()
 		f.flushed = flushed{}
 	}
 }
 
-// ReadFrom filters r to its end, in large blocks; its buffer belongs to it.
-// It does not finish an unfinished last line: Close does.
+// ReadFrom filters r to its end, in blocks of 256 KiB. Close, not ReadFrom, finishes an unfinished
+// last line.
 func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	block := make([]byte, readBlock)
 	for {
@@ -116,18 +116,17 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Unfinished reports whether the last line so far lacks its end and was not
-// passed on: whether Flush may have something to do.
+// Unfinished reports whether the last line so far has no line end and was not printed yet, so that
+// Flush may print it.
 func (f *Filter) Unfinished() bool {
 	tail, _ := f.cut.Unfinished()
 	return len(tail) > f.flushed.text
 }
 
-// Flush passes on an unfinished last line that cannot become an element, such
-// as a prompt; its rest follows when it comes. A line that already holds an
-// element, or that may yet belong to the module line that is collecting its
-// maps, is kept until it is finished. The command calls it after 100 ms of
-// silence.
+// Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
+// element; the rest of the line follows when it is written. Flush does not print a line that
+// already holds an element, or one that may still merge into the module line that is collecting its
+// maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	tail, _ := f.cut.Unfinished()
 	if len(tail) == f.flushed.text || f.err != nil || f.noted != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
@@ -139,7 +138,7 @@ func (f *Filter) Flush() error {
 			return nil
 		}
 	}
-	if tail[len(tail)-1] == '\r' { // half a line end, perhaps
+	if tail[len(tail)-1] == '\r' { // it may be the first half of a line end
 		return nil
 	}
 	if markup.MayBecomeElement(tail) || f.open != nil && f.open.mayContinue(tail) {
@@ -152,7 +151,7 @@ func (f *Filter) Flush() error {
 	for i := range f.pieces {
 		f.logToken(&f.pieces[i].Token)
 	}
-	f.state, f.cur = before, sgr.State{} // the line is rendered again, from its start, when it is finished
+	f.state, f.cur = before, sgr.State{} // the finished line is laid out again, from its beginning
 	f.ready = append(f.ready, f.buf[min(f.flushed.laid, len(f.buf)):]...)
 	f.flushed = flushed{len(tail), len(f.buf)}
 	f.buf = f.buf[:0]
@@ -160,12 +159,12 @@ func (f *Filter) Flush() error {
 	return f.err
 }
 
-// Line returns the number of lines so far: that of the last one, counted from 1.
+// Line returns the number of lines so far.
 func (f *Filter) Line() int64 { return f.line }
 
-// Held returns the number of the module line that is still collecting its maps, or 0. Nothing is
-// printed of lines that merge into it; its own output comes before that of any other later line, in
-// one piece.
+// Held returns the number of the module line that is still collecting its maps, or 0 if there is
+// none. Lines that merge into it have no output of their own. Its output comes in one piece, before
+// the output of later lines.
 func (f *Filter) Held() int64 {
 	if f.open == nil {
 		return 0
@@ -173,12 +172,11 @@ func (f *Filter) Held() int64 {
 	return f.open.line
 }
 
-// InDict reports whether a process is in the middle of a hexdict: then the next line may be part of
-// it, whatever it holds.
+// InDict reports whether a process has an open hexdict. Then any next line may be part of it.
 func (f *Filter) InDict() bool { return f.openDicts > 0 }
 
-// Close finishes the last line, as one without a line end, and the module
-// line. It returns the writer's first error.
+// Close prints the last line, if it is unfinished, and the module line that is collecting its maps.
+// It returns the first error of the writer.
 func (f *Filter) Close() error {
 	f.endSunk(nil)
 	if tail, _ := f.cut.Finish(); len(tail) > 0 {

@@ -7,29 +7,29 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// openDict is a hexdict whose end has not come yet. Its lines pass as they
-// are; what they hold is kept for the footnotes.
+// openDict is a hexdict whose end has not come yet. Its lines are printed as they are, and kept for
+// the footnotes.
 type openDict struct {
 	body   []byte
 	lines  int
-	prefix []byte // what stood before it: the log's prefix
+	prefix []byte // log prefix before it; nil if there is none
 }
 
-// A hexdict that is longer counts as closed, without footnotes for the rest.
+// A longer hexdict is closed at the limit. There are no footnotes for the rest.
 const (
 	maxDict      = 64 << 10 // bytes
 	maxDictLines = 256
 )
 
-// Limits of the hexdicts that end in one line. A register dump of any processor has less than
-// 100 values, after a prefix of less than 100 bytes.
+// Limits of all hexdicts that end in one line. A register dump of any processor has less than 100
+// values, and a log prefix less than 100 bytes.
 const (
-	maxNotes      = 4 * maxDictLines // values that are looked up; the others are numbers
-	maxNotePrefix = 64 << 10         // bytes of prefix before all footnotes together; with more, none has it
+	maxNotes      = 4 * maxDictLines // values that are looked up; further ones are taken for numbers
+	maxNotePrefix = 64 << 10         // bytes of the prefixes of all footnotes together; if they had more, none has a prefix
 )
 
-// findDict begins a hexdict if one opens in the line at work that this line
-// does not end. Nothing behind it is interpreted.
+// findDict opens a hexdict if one begins in the current line and does not end there. The rest of
+// the line is not interpreted, except for colours.
 func (f *lineFilter) findDict(text []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]
@@ -55,17 +55,17 @@ func (f *lineFilter) findDict(text []byte) {
 	}
 }
 
-// dictLine makes the pieces of a line that comes while a hexdict is open.
+// dictLine cuts text, a line during an open hexdict, into pieces.
 func (f *lineFilter) dictLine(text []byte) {
 	belongs := f.extendDict(text)
-	f.tokens(text) // what belongs to it holds no "{{{": text and colours
+	f.tokens(text) // the part that belongs to the hexdict has no "{{{", so it becomes text and colours
 	if !belongs {
 		f.findDict(text)
 	}
 }
 
-// extendDict adds a line to the open hexdict. It reports whether the beginning of text, or all of it,
-// belongs to the dict; otherwise that was not a hexdict, and is closed.
+// extendDict adds a line to the open hexdict. It returns whether the line, or its beginning,
+// belongs to the hexdict. If not, the text so far was not a hexdict, and extendDict closes it.
 func (f *lineFilter) extendDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
@@ -96,15 +96,15 @@ func (f *lineFilter) closeDict() *openDict {
 	return d
 }
 
-// footnote is a value of a hexdict that lies in code or data.
+// footnote is a value of a hexdict that has an answer.
 type footnote struct {
 	key   string
 	value uint64
 	answer
 }
 
-// collectFootnotes resolves what d holds; the notes are printed when the line at
-// work has ended.
+// collectFootnotes resolves the values of d. The footnotes are printed at the end of the current
+// line.
 func (f *lineFilter) collectFootnotes(d *openDict) {
 	if f.footnotes == nil {
 		f.footnotePrefix = d.prefix
@@ -129,14 +129,14 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	f.note(element{tag: markup.TagHexDict, values: values})
 }
 
-// valueAnswer resolves a value that may be an address: code where the map is
-// executable, data elsewhere. A value outside any map is just a number.
-func (r *resolver) valueAnswer(value uint64) (a *answer, known bool) {
+// valueAnswer resolves a value that may be an address: a code address if it is in an executable
+// map, a data address in another map. mapped is false if no map covers the value: it is a number.
+func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	v := r.space.find(value)
 	if v.mod == nil {
 		return a, false
 	}
-	failed, counted := r.failed, r.answers // a number that looks like an address is not an unresolved element
+	failed, counted := r.failed, r.answers // a number that looks like an address does not count as unresolved
 	if v.mode&markup.Exec != 0 {
 		a = r.codeAnswer(value, exactAddress)
 	} else {
@@ -146,8 +146,8 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, known bool) {
 	return a, true
 }
 
-// printFootnotes prints the footnotes of the hexdicts that the line at work has
-// ended, each on a line of its own:
+// printFootnotes prints the footnotes of the hexdicts that end in the current line, each on a line
+// of its own:
 //
 //	[1] RIP 0x6ee17076fb80 → main main.c:7
 func (f *lineFilter) printFootnotes(eol []byte) {

@@ -7,30 +7,30 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// A layout is the text of the current line, as far as it is laid out: pieces of the log, and answers
-// in place of elements.
+// A layout is the text of the current line so far: text of the log, and answers in place of
+// elements.
 //
-// It keeps two colours apart: the one that the log asked for and the one that was last printed.
-// Sequences are printed only before text, and only the difference.
+// If colours are followed, it has two: the colour that the log has set, and that of the output so
+// far. A sequence is printed only before text, and only if these differ.
 type layout struct {
 	buf      []byte
 	color    Color
 	terminal bool
 	visible  visible
-	before   []byte // scratch: what is repeated on inlined lines
-	between  []byte // ends a line of the output that is followed by another of the same line of the log; nil: as that line ends
+	before   []byte // scratch: text that is repeated on the lines of inlined calls
+	between  []byte // line end between two lines of output for one line of the log; nil: the same as the log's
 
 	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's
 }
 
-// drop takes back what is laid out.
+// drop removes all text.
 func (l *layout) drop() {
 	l.buf = l.buf[:0]
 	l.state, l.cur = sgr.State{}, sgr.State{}
 }
 
-// nextLine continues on another line of the output.
+// nextLine begins another line of output for the same line of the log.
 func (l *layout) nextLine(eol []byte) {
 	if l.between != nil {
 		eol = l.between
@@ -39,8 +39,8 @@ func (l *layout) nextLine(eol []byte) {
 	l.buf = append(l.buf, eol...)
 }
 
-// pen makes the output's colour to, unless this layout does not follow colours. All that is laid
-// out comes through here, except for frames without colour: see frame.
+// pen changes the colour of the output to to. If colours are not followed, it does nothing; only
+// logToken and the fast path of frame depend on that too.
 func (l *layout) pen(to sgr.State) {
 	if l.color == ColorAlways && l.cur != to {
 		l.buf = sgr.AppendTransition(l.buf, l.cur, to)
@@ -48,7 +48,7 @@ func (l *layout) pen(to sgr.State) {
 	}
 }
 
-// highlight is the colour of elements: blue, or cyan where the log is blue.
+// highlight returns the colour of elements: blue, or cyan if the log's colour is blue.
 func (l *layout) highlight() sgr.State {
 	if l.state.Foreground == sgr.Blue {
 		return l.state.WithForeground(sgr.Cyan)
@@ -56,7 +56,7 @@ func (l *layout) highlight() sgr.State {
 	return l.state.WithForeground(sgr.Blue)
 }
 
-// logToken prints text or a colour sequence of the log.
+// logToken lays out text or a colour sequence of the log.
 func (l *layout) logToken(t *markup.Token) {
 	if t.Kind == markup.SGR {
 		switch l.color {
@@ -75,7 +75,7 @@ func (l *layout) logToken(t *markup.Token) {
 	}
 }
 
-// logBytes prints bytes of the log, which may hold colour sequences; an element is text there.
+// logBytes lays out bytes of the log, which may hold colour sequences. Elements in b are text.
 func (l *layout) logBytes(b []byte) {
 	var s markup.Scanner
 	s.Reset(b)
@@ -94,26 +94,26 @@ func withoutColor(b []byte) []byte {
 	return l.buf
 }
 
-// mark prints a part of an element that is the same for all of its kind.
+// mark lays out text that is the same in all answers of a kind, in the colour of elements.
 func (l *layout) mark(s string) {
 	l.pen(l.highlight())
 	l.buf = append(l.buf, s...)
 }
 
-// value prints a part of an element that was found out or that the log gave.
+// value lays out a part of an answer, in green.
 func (l *layout) value(s string) {
 	l.pen(l.state.WithForeground(sgr.Green))
 	l.buf = append(l.buf, s...)
 }
 
-// endColor ends a dangling colour: it ends with its line.
+// endColor ends the log's colour, since a dangling colour ends with its line.
 func (l *layout) endColor() {
 	l.state = sgr.State{}
 	l.pen(l.state)
 }
 
-// blank reports whether a piece that is no element shows nothing. A colour
-// sequence that passes as it came does: what it sets lasts beyond its line.
+// blank reports whether a piece that is not an element has no visible output. A colour sequence
+// that is printed as it is is not blank: the colour continues after the line.
 func (l *layout) blank(p *piece) bool {
 	return p.Kind == markup.SGR && l.color != ColorKeep || len(bytes.Trim(p.Raw, " \t")) == 0
 }

@@ -58,7 +58,7 @@ func TestLimitsOfAProcess(t *testing.T) {
 	if got := strings.Count(out, "[[[ELF module"); got != maxNames/maxName || !strings.HasSuffix(out, "]]]\n{{{module:2048:"+name+":elf:aa}}}\n") {
 		t.Errorf("%d modules were taken in, want %d and one left", got, maxNames/maxName)
 	}
-	if want := "2049:1: module 2048 is not taken in: a process may have 65536 modules, with 8 MiB of names\n"; said != want {
+	if want := "2049:1: module 2048 is ignored: a process may have 65536 modules, with 8 MiB of names\n"; said != want {
 		t.Errorf("got %q, want %q", said, want)
 	}
 }
@@ -84,7 +84,7 @@ func TestNamesOfReplacedModulesCount(t *testing.T) {
 		f := New(io.Discard, Options{})
 		left := 0
 		f.o.Diagnose = func(d Diagnostic) {
-			if strings.Contains(d.Message, "is not taken in") {
+			if strings.Contains(d.Message, "is ignored") {
 				left++
 			}
 		}

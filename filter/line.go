@@ -4,7 +4,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lineFilter filters lines, one at a time.
+// A lineFilter filters single lines, in order.
 type lineFilter struct {
 	o Options
 	splitter
@@ -13,15 +13,15 @@ type lineFilter struct {
 	printing
 
 	line           int64       // number of the current line, from 1
-	current        currentLine // while it is filtered
-	open           *moduleLine // the module line that still collects its maps
-	dumped         bool        // Options.DumpFile wants no more
-	footnotes      []footnote  // footnotes of the current line
-	footnotePrefix []byte      // printed before each
-	looked         int         // values of hexdicts that the current line has ended
+	current        currentLine // set while a line is filtered
+	open           *moduleLine // the module line that is collecting its maps; nil if there is none
+	dumped         bool        // Options.DumpFile has returned false
+	footnotes      []footnote  // of the current line
+	footnotePrefix []byte      // printed before each footnote
+	looked         int         // values in the hexdicts that end in the current line
 }
 
-// lineOf filters one line, with its line end if it has one.
+// lineOf filters b, a line with or without its line end.
 func (f *lineFilter) lineOf(b []byte) {
 	f.line++
 	f.looked = 0
@@ -39,12 +39,12 @@ func (f *lineFilter) lineOf(b []byte) {
 	f.linePieces(eol)
 	f.sendLarge()
 	if cap(f.pieces) > 4096 {
-		f.pieces = nil // a line of a million elements must not be paid for ever after
+		f.pieces = nil // the memory for a line of a million elements is not kept
 	}
 	f.current.text = nil
 }
 
-// linePieces prints the line whose pieces are at work.
+// linePieces prints the current line, which has been cut into f.pieces.
 func (f *lineFilter) linePieces(eol []byte) {
 	var contextual, presented int
 	var last *piece // the last presentation element

@@ -4,15 +4,15 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// lookup is how the address of an element is looked up.
+// A lookup is the way in which the address of an element is looked up.
 type lookup uint8
 
 const (
-	exactAddress  lookup = iota // the logged address is the code location
-	returnAddress               // a return address: the call is one byte before it
-	unsaidAddress               // not said: one byte before, or exact where only that has a line
-	unsaidFirst                 // not said, of the first frame: exact, or one byte before where only that has a line
-	dataAddress                 // a data address
+	exactAddress     lookup = iota // the logged address is the code location
+	returnAddress                  // the call is one byte before the logged address
+	unspecified                    // the log does not tell: one byte before, or exact if only that has a line
+	unspecifiedFirst               // the same, of the first frame: exact, or one byte before if only that has a line
+	dataAddress                    // a data address
 )
 
 func lookupOf(k markup.PCKind) lookup {
@@ -22,24 +22,24 @@ func lookupOf(k markup.PCKind) lookup {
 	case markup.ReturnAddress:
 		return returnAddress
 	}
-	return unsaidAddress
+	return unspecified
 }
 
-// lookupOfFrame is lookupOf for a frame of a backtrace. The two addresses
-// of an unsaid form only differ in their answers where a line, an inlined call or
-// a function begins. There, a first frame is the place of a fault: sanitizers
-// log that, and addresses within the call for all others.
+// lookupOfFrame is lookupOf for a frame of a backtrace. If the log does not give the kind of an
+// address, exact and one byte before have different answers only at the beginning of a line, an
+// inlined call or a function. At such an address, a first frame is the place of a fault: sanitizers
+// log that one exactly, and addresses within the call for all other frames.
 func lookupOfFrame(e markup.BT) lookup {
-	if l := lookupOf(e.Kind); l != unsaidAddress || e.Frame > 0 {
+	if l := lookupOf(e.Kind); l != unspecified || e.Frame > 0 {
 		return l
 	}
-	return unsaidFirst
+	return unspecifiedFirst
 }
 
-// lookUp returns which address is looked up for one that lies here, and the one
-// before it back, and whether the form leaves a choice yet. Where it does, and
-// the two addresses are not neighbours in one module, the logged one is taken:
-// no call ends at the beginning of a module.
+// lookUp returns the address to look up and the form that remains to be chosen. The logged address
+// addr is in the interval here, and the address before it is in back. If form leaves a choice, but
+// the two addresses are not neighbours in one module, lookUp chooses the logged one: no call ends
+// at the beginning of a module.
 func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {
@@ -57,7 +57,7 @@ func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
 		a.rel = here.at(a.addr)
 	}
 	if form == returnAddress {
-		form = exactAddress // by now
+		form = exactAddress // a.addr is adjusted already
 	}
 	return a, form
 }

@@ -2,6 +2,6 @@
 
 package filter
 
-// FindOpen returns where the first "{{{" begins in b, or len(b), and the
-// number of line ends before that place.
+// FindOpen returns the offset of the first "{{{" in b, or len(b) if there is none, and the number
+// of line ends before that offset.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }

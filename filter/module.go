@@ -11,36 +11,35 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// moduleLine is the line that shows a module, while it still collects maps:
+// A moduleLine is the line that shows a module, while it is collecting maps:
 //
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
-// A later line merges into it if all its elements are maps of the same
-// module, nothing follows the last of them, and the text before the first is
-// that of this line but for digits (a log prefix with its time).
+// A later line merges into it if all its elements are maps of the same module, nothing follows the
+// last of them, and the text before the first differs from that of this line only in digits, as a
+// log prefix with a time does.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
-	adds   bool  // its maps come when the module's own line is out: "adds" instead of the build ID
+	adds   bool  // the module's own line is printed already: the line has "adds" instead of the build ID
 	maps   []interval
-	shown  map[interval]bool // maps, once one of them is repeated
-	at     int               // in layout.buf, where the brackets will be; for as long as its own line is the current one
-	raw    []byte            // what the log had before the line's first element
-	merges bool              // later lines may merge
+	shown  map[interval]bool // the set of maps; nil until the log repeats one
+	at     int               // offset of the brackets in layout.buf, while the line is the current one
+	raw    []byte            // text of the log before the first element of the line
+	merges bool              // later lines may merge into it
 	before []byte            // as printed
 	after  []byte            // as printed
 	eol    []byte
-	state  sgr.State // the log's colour where the brackets stand
+	state  sgr.State // the log's colour at the brackets
 
 	process string
 	records []record // of all elements of the line
 }
 
-// maxMerged is how many maps one line collects; a log that repeats a map for
-// ever must not grow it for ever.
+// maxMerged bounds the maps that one line collects, in case a log adds maps without end.
 const maxMerged = 1024
 
-// contextualLine prints a line that holds reset, module or mmap elements.
+// contextualLine filters a line with reset, module or mmap elements.
 func (f *lineFilter) contextualLine(eol []byte) {
 	f.endAhead()
 	if f.o.ModuleLines == ModuleLinesRaw {
@@ -51,7 +50,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 		return
 	}
 	f.closeModule()
-	shown := false // something other than blanks is on the line
+	shown := false // the line has something other than blanks to show
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -62,7 +61,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 		switch p.Tag {
 		case markup.TagReset:
 			f.settleModule()
-			if f.process.space.known() {
+			if f.process.space.hasModules() {
 				f.bracketedElement(p)
 				f.note(element{tag: markup.TagReset})
 				shown = true
@@ -102,9 +101,9 @@ func (f *lineFilter) contextualLine(eol []byte) {
 	f.endContextual(shown, eol)
 }
 
-// rawContextualLine takes a contextual line in, and prints it as it came.
+// rawContextualLine is contextualLine for ModuleLinesRaw: the line is printed as it is.
 func (f *lineFilter) rawContextualLine(eol []byte) {
-	f.closeModule() // of a context that another output has left
+	f.closeModule() // restored from a checkpoint of a Filter with another ModuleLines
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -130,7 +129,8 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 	f.endLine(eol)
 }
 
-// endContextual ends a contextual line. shown reports whether it has anything to show.
+// endContextual prints a contextual line, holds it back for further maps, or drops it. shown
+// reports whether the line has something to show.
 func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {
@@ -150,7 +150,7 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	}
 }
 
-// heldBytes returns how many bytes of the output wait for further maps of m.
+// heldBytes returns the bytes of output that wait for further maps of m.
 func (m *moduleLine) heldBytes() int {
 	n := len(m.before) + len(m.after)
 	for _, r := range m.records {
@@ -162,11 +162,11 @@ func (m *moduleLine) heldBytes() int {
 	return n
 }
 
-// recordSize returns about how many bytes of JSON m takes.
+// recordSize returns about how many bytes m takes as JSON.
 func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.maps) }
 
-// showsText reports whether a line without its module lines says anything: text
-// between or behind its elements. A log prefix alone does not.
+// showsText reports whether the current line shows something if its modules are left out: another
+// element, or text after its first element. A log prefix alone is not worth a line.
 func (f *lineFilter) showsText() bool {
 	if f.flushed.text > 0 {
 		return true
@@ -188,14 +188,14 @@ func (f *lineFilter) showsText() bool {
 	return false
 }
 
-// dropLine takes a line back that has nothing to show.
+// dropLine removes the current line, which has nothing to show, from the output.
 func (f *lineFilter) dropLine() {
 	f.layout.drop()
 	f.noted.reset()
 }
 
-// mergeLine adds the maps of the line at work to the open module line if the line
-// merges into it; then nothing of the line is printed.
+// mergeLine adds the maps of the current line to the open module line, if the line merges into it.
+// It reports whether it does; then the line has no output of its own.
 func (f *lineFilter) mergeLine() bool {
 	m := f.open
 	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {
@@ -227,17 +227,17 @@ func (f *lineFilter) mergeLine() bool {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
-			if v, known, ok := f.addMap(p); ok {
-				m.add(v, known)
+			if v, repeated, ok := f.addMap(p); ok {
+				m.add(v, repeated)
 			}
 		}
 	}
 	return true
 }
 
-// mayContinue reports whether an unfinished line that begins with text may
-// yet merge into m: whether text is the beginning of what m has before its
-// element, but for digits. A number may be cut anywhere.
+// mayContinue reports whether an unfinished line that begins with text may still merge into m:
+// whether text is the beginning of the text before the element of m, apart from digits. A number
+// may be incomplete.
 func (m *moduleLine) mayContinue(text []byte) bool {
 	if !m.merges || len(text) > maxRepeat {
 		return false
@@ -256,8 +256,8 @@ func (m *moduleLine) mayContinue(text []byte) bool {
 	return len(t) == 0
 }
 
-// equalButDigits reports whether a and b are equal when every run of digits
-// stands for any other, but for those of colour sequences.
+// equalButDigits reports whether a and b are equal apart from their numbers. The numbers in colour
+// sequences must be equal.
 func equalButDigits(a, b []byte) bool {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -280,7 +280,7 @@ func equalButDigits(a, b []byte) bool {
 
 func digit(c byte) bool { return c-'0' < 10 }
 
-// beginModule opens a module line at the end of what is printed of the current line.
+// beginModule opens a module line whose brackets follow the text of the current line so far.
 func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
@@ -288,9 +288,9 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.note(element{module: m})
 }
 
-// settleModule prints the brackets of a module of the current line, because an element follows
-// that is not one of its maps. Only the text since the module is moved: a line of many modules
-// must not be copied for each. What is long is printed.
+// settleModule lays out the brackets of the open module of the current line, because an element
+// follows that is not one of its maps. It moves only the text since the module, since a line of
+// many modules must not be copied for each. It prints the text if there is much.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
@@ -306,7 +306,7 @@ func (f *lineFilter) settleModule() {
 	f.printLarge()
 }
 
-// holdModule takes the current line back until m has all its maps.
+// holdModule holds the current line back until m has all its maps.
 func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.buf))
 	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
@@ -317,12 +317,12 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 			break
 		}
 		raw := f.pieces[i].Raw
-		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // enough to know that it does not merge
+		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // one byte more than a line that merges may have
 	}
 }
 
-// add adds a map to those that m shows. One that the log repeats is added only if m does not show
-// it yet.
+// add adds a map to m. If it is repeated, the space had it already; then add adds it only if m does
+// not show it yet.
 func (m *moduleLine) add(v interval, repeated bool) {
 	if repeated && m.shown == nil {
 		m.shown = make(map[interval]bool, len(m.maps))
@@ -339,7 +339,7 @@ func (m *moduleLine) add(v interval, repeated bool) {
 	}
 }
 
-// closeModule prints the open module line, if there is one: something follows
+// closeModule prints the open module line, if there is one. It is called when something follows
 // that is not part of it.
 func (f *lineFilter) closeModule() {
 	m := f.open
@@ -358,8 +358,8 @@ func (f *lineFilter) closeModule() {
 	f.sendLarge()
 }
 
-// printModule prints the brackets of m. The log's colour at work is not
-// touched: m has its own.
+// printModule lays out the brackets of m, in m's own colour. It does not change the colour of the
+// current line.
 func (f *lineFilter) printModule(m *moduleLine) {
 	if f.o.ModuleLines == ModuleLinesOmit {
 		return
@@ -396,12 +396,12 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.state, f.cur = state, cur
 }
 
-// defineModule takes in a module element. It reports false when the element must
-// be shown as it came.
+// defineModule adds the module of a module element to the address space. It returns false if the
+// element has to be printed as it is.
 func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
-		return nil, false // the scanner has said so
+		return nil, false // the scanner has reported it
 	}
 	if len(e.Name) > maxName {
 		e.Name = e.Name[:maxName] + "…"
@@ -409,22 +409,22 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	old := f.space.modules[e.ID]
 	mod, changed, err := f.process.space.define(e, f.patience.Name(e.BuildID, time.Now()))
 	if err != nil {
-		f.diagnose(p.Off, fmt.Sprintf("module %d is not taken in: %v", e.ID, err))
+		f.diagnose(p.Off, fmt.Sprintf("module %d is ignored: %v", e.ID, err))
 		return nil, false
 	}
 	if mod != old {
 		f.forgetRecent()
 	}
 	if changed {
-		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q; a {{{reset}}} should have come before", e.ID, e.Name))
+		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q, without a {{{reset}}} before", e.ID, e.Name))
 	}
 	f.prefetch(mod)
 	return mod, true
 }
 
-// addMap takes in a mmap element, as define does a module. known says that it
-// repeats what is mapped already.
-func (f *lineFilter) addMap(p *piece) (v interval, known, ok bool) {
+// addMap adds the map of an mmap element to the address space. repeated reports whether the map was
+// there already. It returns false if the element has to be printed as it is.
+func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {
 		return interval{}, false, false
@@ -440,14 +440,14 @@ func (f *lineFilter) addMap(p *piece) (v interval, known, ok bool) {
 	f.forgetRecent()
 	v, over, err := f.process.space.load(e, mod)
 	if err != nil {
-		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is not taken in: %v", e.Addr, err))
+		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x is ignored: %v", e.Addr, err))
 		return interval{}, false, false
 	}
 	if e.Addr+(e.Size-1) != v.end {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x of %#x bytes reaches beyond 2^64 and is cut there", e.Addr, e.Size))
 	}
 	if over != nil {
-		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one holds", v.start, v.end, mod.id, mod.name, over.id, over.name))
+		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one wins", v.start, v.end, mod.id, mod.name, over.id, over.name))
 	}
 	return v, false, true
 }

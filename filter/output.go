@@ -2,17 +2,17 @@ package filter
 
 import "io"
 
-// An output takes the lines that are finished.
+// An output collects finished lines and writes them in large pieces.
 type output struct {
 	w     io.Writer
 	emit  func(line int64, out []byte) error // Options.Emit
-	of    int64                              // line of the log that is being printed
-	ready []byte                             // not yet at w
-	err   error                              // the writer's first; nothing is written after it
+	of    int64                              // number of the line that is being printed
+	ready []byte                             // not written yet
+	err   error                              // first error of the writer; nothing is written after it
 }
 
-// printOf notes of which line of the log the output that follows is made. With Options.Emit it sends
-// what was made of another line.
+// printOf sets the number of the line to which the following output belongs. With Options.Emit it
+// first sends the output of the previous line.
 func (o *output) printOf(line int64) {
 	if o.of == line {
 		return
@@ -23,7 +23,7 @@ func (o *output) printOf(line int64) {
 	o.of = line
 }
 
-// send writes what is ready.
+// send writes the collected output.
 func (o *output) send() {
 	o.write(o.ready)
 	o.ready = o.ready[:0]
@@ -32,7 +32,7 @@ func (o *output) send() {
 	}
 }
 
-// sendLarge is send if much is ready.
+// sendLarge calls send if at least outputChunk bytes are collected.
 func (o *output) sendLarge() {
 	if len(o.ready) >= outputChunk {
 		o.send()
@@ -54,7 +54,7 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// diagnose reports what was wrong with the element at byte off of the line.
+// diagnose reports what is wrong with the element at offset off of the current line.
 func (f *lineFilter) diagnose(off int, message string) {
 	if f.o.Diagnose != nil {
 		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})

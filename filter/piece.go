@@ -2,13 +2,12 @@ package filter
 
 import "github.com/symfilter/symfilter/markup"
 
-// piece is a part of a line: a token of its text, or an element that came
-// typed through the Sink methods.
+// A piece is a part of a line: a token of its text, or a typed element from the Sink methods.
 type piece struct {
 	markup.Token
-	elem   markup.Element // typed; nil: the token's fields are to be parsed
-	frame  markup.BT      // a backtrace element that was parsed already
-	parsed bool           // frame is set
+	elem   markup.Element // typed; nil if the fields of the token are to be parsed
+	frame  markup.BT      // the parsed fields of a backtrace element, if parsed is true
+	parsed bool           // see frame
 }
 
 // appendRaw appends the element as markup.
@@ -19,8 +18,8 @@ func (p *piece) appendRaw(dst []byte) []byte {
 	return append(dst, p.Raw...)
 }
 
-// typed returns p's element as a T, parsing its fields where they came as
-// text. The scanner has checked them; the error is for the type system.
+// typed returns the element of p as a T. It parses the fields of a token; it cannot fail, since the
+// scanner has checked them.
 func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
 	if e, ok := p.elem.(T); ok {
 		return e, nil

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// process is one process of the stream.
+// A process is a process of the stream.
 type process struct {
 	key  string
-	used uint64 // Filter.turn at its last line
+	used uint64 // processes.turn at its last line
 	Context
 }
 
-// processes are those of one stream.
+// processes are the processes of one stream.
 type processes struct {
 	process   *process            // of the current line
-	all       map[string]*process // nil if the stream has one
-	turn      uint64              // lines that looked for their process
-	began     int                 // weight of the current process when it became that
-	grown     int                 // weight that all have gained since evict looked at them
-	openDicts int                 // processes in the middle of a hexdict
+	all       map[string]*process // by key; nil while the stream has only one
+	turn      uint64              // number of lines so far, counted only with a process key
+	began     int                 // weight of the current process when it became the current one
+	grown     int                 // weight that all have gained since the last call of evict
+	openDicts int                 // number of processes with an open hexdict
 }
 
 // setProcess makes p the current process.
@@ -31,12 +31,11 @@ func (f *lineFilter) setProcess(p *process) {
 	f.forgetRecent()
 }
 
-// Limits of the processes of one stream, which the markup format asks to keep
-// apart.
+// Limits of the processes of one stream. The markup format requires a context for each process.
 const (
-	maxProcesses = 1024    // contexts; beyond it the one that was idle longest goes
-	maxHeld      = 1 << 20 // modules, maps and 64 bytes of names in all contexts but the one at work, give or take a quarter
-	maxKey       = 256     // bytes of a key that count
+	maxProcesses = 1024    // contexts; beyond it, those idle longest are dropped
+	maxHeld      = 1 << 20 // weight of all contexts but the current one, up to a quarter more
+	maxKey       = 256     // bytes of a key; the rest is ignored
 )
 
 // processKeys are the presets of [ProcessKey].
@@ -50,31 +49,30 @@ var processKeys = map[string]string{
 	"syslog": `^(?:<\d+>1 \S+ \S+ (\S+ \d+) |[^\[]*?(\S+\[\d+\]): ?)`,
 }
 
-// ProcessKey returns the expression that tells the processes of a stream
-// apart: that of a preset (fuchsia, logcat, syslog), or s itself, which needs
-// a group.
+// ProcessKey returns the expression for [Options.ProcessKey]: that of a preset if s is fuchsia,
+// logcat or syslog, otherwise s itself, which needs a group.
 func ProcessKey(s string) (*regexp.Regexp, error) {
 	if preset, ok := processKeys[s]; ok {
 		s = preset
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		return nil, fmt.Errorf("process key %q: %w; or one of fuchsia, logcat, syslog", s, err)
+		return nil, fmt.Errorf("process key %q: %w; use fuchsia, logcat, syslog or a regular expression with a group", s, err)
 	}
 	if re.NumSubexp() == 0 {
-		return nil, fmt.Errorf("process key %q: no group says which part is the process; write one, as in ^\\[(\\d+)\\], or fuchsia, logcat, syslog", s)
+		return nil, fmt.Errorf("process key %q: no group for the part that is the process; write one, as in ^\\[(\\d+)\\], or use fuchsia, logcat or syslog", s)
 	}
 	return re, nil
 }
 
-// enterProcess makes the process of a line the one at work.
+// enterProcess makes the process of a line the current one.
 func (f *lineFilter) enterProcess(text []byte) {
 	if f.o.ProcessKey == nil {
 		return
 	}
 	var key []byte
 	if m := f.o.ProcessKey.FindSubmatchIndex(text); m != nil {
-		for i := 2; i+1 < len(m); i += 2 { // the first group that took part
+		for i := 2; i+1 < len(m); i += 2 { // the first group that matched
 			if m[i] >= 0 {
 				key = text[m[i]:m[i+1]]
 				break
@@ -89,8 +87,8 @@ func (f *lineFilter) enterProcess(text []byte) {
 	f.process.used = f.turn
 }
 
-// changeProcess makes the process with a key the one at work. The first process of
-// all has no key: it is that of lines without one.
+// changeProcess makes the process with a key the current one. The first process of a stream has no
+// key: lines without a key belong to it.
 func (f *lineFilter) changeProcess(key string) {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}
@@ -109,9 +107,8 @@ func (f *lineFilter) changeProcess(key string) {
 	}
 }
 
-// evict forgets the processes that were idle longest when there are too many,
-// or they hold too much: down to three quarters, because each time costs a
-// look at all of them.
+// evict drops the processes idle longest if there are too many, or if they hold too much. It drops
+// down to three quarters of the limits, because each call looks at all processes.
 func (f *processes) evict() {
 	idle := make([]*process, 0, len(f.all))
 	held := 0

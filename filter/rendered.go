@@ -8,14 +8,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is the answer for an address, with the text that the layouts print. What it refers to
-// never changes, and is shared by the Filters of a Cache.
+// rendered is the answer for an address with its text. The memory that it refers to does not
+// change, and is shared by the Filters of a Cache.
 type rendered struct {
-	text string // see draft
+	text string // as in a draft
 	renderedParts
 }
 
-// draft is a rendered whose text and cuts change when the next answer is rendered: a Cache copies it.
+// A draft is an answer whose text and cuts are overwritten by the next one. A Cache keeps a copy.
 type draft struct {
 	// Of a code address, the frames without colour, innermost first, each as it follows the address
 	// in a backtrace line. Of a data address, a name such as name+0x18.
@@ -37,18 +37,17 @@ type sources struct {
 	variable *symbolize.Variable // set for data addresses, nil otherwise
 }
 
-// frameCuts are ends of the parts of a frame in the text of rendered: there
-// may be a million, so they hold no pointers. Each part but the first begins a
-// byte behind the one before; where there is no line, name, file, line and col
-// are the same.
+// frameCuts are the offsets at which the parts of a frame end in the text of its answer. There may
+// be a million, so they have no pointers. Each part but the first begins one byte after the end of
+// the part before. If the frame has no line, name, file, line and col are equal.
 type frameCuts struct {
 	start, name, file, line, col, end uint32
 }
 
-// frameText is one frame, all of it clean.
+// frameText is one frame, with control characters escaped.
 type frameText struct {
-	name string // of the function, with +0x12 where only its symbol is known; "??" where nothing is
-	file string // empty where there is no line
+	name string // of the function, with +0x12 if it is from a symbol; "??" if unknown
+	file string // empty if the frame has no line
 	line string // decimal
 	col  string // decimal
 }
@@ -63,10 +62,10 @@ func (r *rendered) frame(i int) frameText {
 	return t
 }
 
-// tail returns all that stands behind the address of the i-th frame.
+// tail returns the text that follows the address of the i-th frame.
 func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
 
-// data returns the name of a data address, and the way to it from there.
+// data returns the name of a data address, with its member or offset; "" for a code address.
 func (r *rendered) data() string {
 	if len(r.cuts) > 0 {
 		return ""
@@ -179,8 +178,7 @@ func unixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// label is how a module is named in frames; one without a name by its build
-// ID.
+// label returns the name of a module in frames, its build ID if it has no name.
 func (m *module) label() string {
 	if m.name == "" {
 		return m.buildID.String()

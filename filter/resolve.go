@@ -9,22 +9,22 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// resolver turns addresses into rendered answers: the cache first, then the
-// symbolizer, with the stream's patience.
+// A resolver finds the rendered answers for addresses: in the cache or, with the patience of the
+// stream, from the symbolizer.
 type resolver struct {
 	asker
 	space   *space // of the current process
-	ahead   *ahead // nil: not needed so far
-	now     int64  // Unix nanoseconds, when the block at work came
+	ahead   *ahead // nil until a block needs it
+	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	answers
-	changed bool // the process has said something new
+	changed bool // the context of the process has changed
 	recent  recent
 	last    answer
 }
 
-// init makes r ready for use. With sources it keeps the symbolizer's answers for printers.
+// init prepares r. With sources it keeps the symbolizer's answers, for printers of elements.
 func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
 	r.renderer = renderer{paths: &o.Paths, sources: sources}
@@ -32,17 +32,16 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.recent.epoch = 1
 }
 
-// Unresolved is a module with frames that stayed without a name.
+// Unresolved is a module with elements that stayed unresolved.
 type Unresolved struct {
 	ID     buildid.ID
 	Name   string // as logged
 	Frames int64  // elements that stayed unresolved
-	Err    error  // the last reason; nil: its file was found, no symbol covers the address
+	Err    error  // the last reason; nil if no symbol covers the address in the file found
 }
 
-// Unresolved returns the modules that stayed unresolved, at most 1,024 and in
-// no order, and the number of all elements that did, those outside any module
-// included.
+// Unresolved returns at most 1,024 modules with unresolved elements, in no order, and the number of
+// all unresolved elements, including those outside of any module.
 func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)
@@ -50,29 +49,28 @@ func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 	return modules, f.failed
 }
 
-// answers counts what was found out.
+// answers counts the answers of the current record.
 type answers struct {
 	named   int // addresses with a name
-	pending int // without one, because their file is still being looked for
+	pending int // addresses without a name whose debug file is still being searched
 }
 
-// answer is what is known about one address.
+// An answer is the result of the lookup of one address.
 type answer struct {
 	mod   *module // nil: no map covers the address
 	addr  uint64  // as looked up
 	rel   uint64  // module-relative, of addr
 	text  rendered
-	knows bool  // text is there: more than the module is known
-	err   error // why not; nil: its file was found, no symbol covers the address
+	knows bool  // text is set; otherwise only the module is known
+	err   error // the reason if text is not set; nil if no symbol covers the address
 }
 
-// recent holds the last answers of a Filter by address, so that a hot frame
-// costs neither a search of the space nor the shared Cache's lock. Every
-// change of the space empties it.
+// recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
+// search of the space nor the lock of the shared Cache. Every change of the space empties it.
 type recent struct {
 	epoch uint32
-	turns uint32                       // of the Cache that the answers are in
-	slots *[1 << recentBits]recentSlot // nil: no address was looked up, as in most of a thousand logs
+	turns uint32                       // of the Cache when the answers were taken from it
+	slots *[1 << recentBits]recentSlot // nil until an address is looked up: most of a thousand streams have none
 }
 
 type recentSlot struct {
@@ -92,8 +90,8 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
-// codeAnswer resolves a code address of the process. The answer is good until the
-// next one.
+// codeAnswer returns the answer for a code address of the process. It is valid until the next
+// answer.
 func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.stillBest(&slot.text) {
@@ -111,12 +109,12 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	return &r.last
 }
 
-// stillBest reports whether an answer is still the best there is to know.
+// stillBest reports whether there can be no better answer yet.
 func (r *resolver) stillBest(text *rendered) bool {
 	return text.until == 0 || r.unixNow() < text.until
 }
 
-// unixNow returns now.
+// unixNow returns the time of the current block in Unix nanoseconds.
 func (r *resolver) unixNow() int64 {
 	if r.now == 0 {
 		r.now = time.Now().UnixNano()
@@ -124,7 +122,7 @@ func (r *resolver) unixNow() int64 {
 	return r.now
 }
 
-// forgetRecent is called when the space changes.
+// forgetRecent empties recent, because the space has changed.
 func (r *resolver) forgetRecent() {
 	r.changed = true
 	if r.recent.epoch++; r.recent.epoch == 0 {
@@ -132,7 +130,7 @@ func (r *resolver) forgetRecent() {
 	}
 }
 
-// newCodeAnswer resolves the address anew.
+// newCodeAnswer is codeAnswer for an address that is not in recent.
 func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	space := r.space
 	here, back := space.find(addr), interval{}
@@ -151,7 +149,8 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	return a
 }
 
-// dataAnswer resolves a data address of the process.
+// dataAnswer returns the answer for a data address of the process. It is valid until the next
+// answer.
 func (r *resolver) dataAnswer(addr uint64) *answer {
 	a := &r.last
 	*a = answer{addr: addr}
@@ -165,7 +164,7 @@ func (r *resolver) dataAnswer(addr uint64) *answer {
 	return a
 }
 
-// completeAnswer completes a, whose module and module-relative address are known.
+// completeAnswer sets the rest of a, whose module and module-relative address are set.
 func (r *resolver) completeAnswer(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
@@ -185,7 +184,7 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	}
 }
 
-// recordMiss remembers that an element in m stayed unresolved.
+// recordMiss counts an unresolved element in m.
 func (r *resolver) recordMiss(m *module, err error) {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {

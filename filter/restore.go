@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; one with more goes out at once, and its further maps are a line of their own
-	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one; those idle longest are left out
+	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; a longer one is printed at once, and later maps get a line of their own
+	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one; beyond it, those idle longest are left out
 )
 
-// A savedFilter is what a Filter must remember over a restart.
+// A savedFilter is the state of a Filter that a restart must not lose.
 type savedFilter struct {
 	Version int                              `json:"v"`
 	Line    int64                            `json:"line"`
@@ -28,7 +28,7 @@ type savedFilter struct {
 	Grown   int                              `json:"grown,omitempty"`
 	Began   int                              `json:"began,omitempty"`
 	Process savedProcess                     `json:"process"`        // the current one
-	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess each; the one used last first
+	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // a savedProcess each, the one used last first
 	Held    *savedLine                       `json:"held,omitempty"`
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`
@@ -40,19 +40,19 @@ type savedProcess struct {
 	savedContext
 }
 
-// A savedLine is the module line that collects its maps and is not printed yet.
+// A savedLine is the module line that is collecting its maps.
 type savedLine struct {
 	Line    int64                            `json:"line"`
-	ID      uint64                           `json:"id"` // of a module of the current process: any other would have ended the line
+	ID      uint64                           `json:"id"` // of a module of the current process: a line of another process would have closed the module line
 	Adds    bool                             `json:"adds,omitempty"`
 	Raw     checkpoint.Text                  `json:"raw,omitempty"`
 	Before  checkpoint.Text                  `json:"before,omitempty"`
 	After   checkpoint.Text                  `json:"after,omitempty"`
 	EOL     checkpoint.Text                  `json:"eol,omitempty"`
-	Color   checkpoint.Text                  `json:"color,omitempty"` // a sequence that leads to it from none
+	Color   checkpoint.Text                  `json:"color,omitempty"` // the colour sequence that sets it
 	Process checkpoint.Text                  `json:"process,omitempty"`
 	Maps    checkpoint.List[savedRange]      `json:"maps,omitempty"`
-	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // for JSON: the elements of the line; null for its module
+	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // for JSON: the elements of the line, null for the module of ID
 }
 
 // A savedTail is the unfinished last line.
@@ -64,18 +64,18 @@ type savedTail struct {
 
 // A savedLong is an unfinished last line that is too long to be interpreted.
 type savedLong struct {
-	Cut checkpoint.Text `json:"cut,omitempty"` // the beginning of its next rune
+	Cut checkpoint.Text `json:"cut,omitempty"` // first bytes of an incomplete rune
 }
 
-// AppendContext appends what the Filter knows of the log so far, as one line of JSON without its
-// end. A new Filter with the same options that is given it by [Filter.Restore] prints of the rest of
-// the log exactly what this one would, the module line that is still collecting its maps included.
-// It may be called between any two calls of Write; between calls of Text and Element, at a line's
-// end.
+// AppendContext appends the context of the log so far, as JSON on one line without a line end. If a
+// new Filter with the same options is given this context by [Filter.Restore], its output for the
+// rest of the log is exactly that of this Filter, including the module line that is still
+// collecting its maps. AppendContext may be called between any two calls of Write, and between
+// calls of Text and Element at the end of a line.
 //
-// It takes some 70 bytes for a map and 100 for a module: 10 KiB are usual. A process with all that
-// its limits allow, 65,536 modules and 262,144 maps, takes 30 to 100 MiB. Processes other than the
-// current one get 32 MiB together: those idle longest are left out, as if they had been forgotten.
+// The context takes about 70 bytes for a map and 100 for a module, 10 KiB in most logs. A process
+// with 65,536 modules and 262,144 maps, the limits, takes 30 to 100 MiB. All processes other than
+// the current one take at most 32 MiB together: beyond it, those idle longest are left out.
 func (f *Filter) AppendContext(dst []byte) []byte {
 	s := savedFilter{
 		Version: checkpoint.Version,
@@ -98,7 +98,7 @@ func (p *process) saved() savedProcess {
 	return savedProcess{checkpoint.Text(p.key), p.used, p.Context.saved()}
 }
 
-// savedIdle returns the processes other than the current one, as far as their budget reaches.
+// savedIdle returns the processes other than the current one, up to maxIdleContext bytes.
 func (f *Filter) savedIdle() (all []json.RawMessage) {
 	var idle []*process
 	for _, p := range f.all {
@@ -120,7 +120,7 @@ func (f *Filter) savedIdle() (all []json.RawMessage) {
 	return all
 }
 
-// savedOpen returns the module line that collects its maps.
+// savedOpen returns the form of a module line in JSON.
 func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
 		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after, EOL: m.eol,
@@ -138,15 +138,14 @@ func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 	return s
 }
 
-var errNotNew = errors.New("the filter has seen lines already")
+var errNotNew = errors.New("the filter is not new")
 
-// Restore gives a new Filter, to which nothing was written yet, a context that
-// [Filter.AppendContext] has made. The error says whether that is torn, of another version of
-// symfilter, or damaged; then the Filter is as new. A context is not trusted: whatever it holds, the
-// Filter keeps within the limits that logs are held to. It begins the search for the debug files of
-// the modules.
+// Restore sets the context of a new Filter, to which nothing was written yet, from the output of
+// [Filter.AppendContext]. The error reports whether that is torn, of another version of symfilter,
+// or damaged; then the Filter is unchanged. A context is not trusted: whatever it holds, the Filter
+// stays within its limits for logs. Restore begins the search for the debug files of the modules.
 //
-// Without [Options.ProcessKey] only the lines that had no key are restored.
+// Without [Options.ProcessKey], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {
 	err := errNotNew
 	tail, long := f.cut.Unfinished()
@@ -159,7 +158,7 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore decodes all of a context before it changes the Filter.
+// restore sets the context of the Filter. It decodes all of it before it changes the Filter.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {
@@ -183,20 +182,20 @@ func (f *Filter) restore(context []byte) error {
 	}
 	if l := s.Long; l != nil {
 		if len(l.Cut) > 3 || s.Tail != nil {
-			return checkpoint.Damaged("its long line is not an unfinished one")
+			return checkpoint.Damaged("its unfinished long line is not valid")
 		}
 		f.cut.Resume(nil, true)
 		f.visible.cut = l.Cut
 	}
 	if t := s.Tail; t != nil {
 		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
-			return checkpoint.Damaged("its last line is not an unfinished one")
+			return checkpoint.Damaged("its unfinished last line is not valid")
 		}
 		f.cut.Resume(t.Text, false)
 		f.flushed = flushed{t.Passed, t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
-	if f.open = open; open != nil && f.noted == nil { // the output may be another than the line was held for
+	if f.open = open; open != nil && f.noted == nil { // the context may be from a Filter that printed text
 		open.records = nil
 	} else if open != nil && len(open.records) == 0 {
 		open.records = []record{{module: open}}
@@ -224,7 +223,7 @@ func (s *savedFilter) processes() ([]*process, error) {
 		}
 		p := &process{key: string(from.Key), used: from.Used}
 		if i >= maxProcesses || size > maxIdleContext || len(p.key) > maxKey || keys[p.key] {
-			return nil, checkpoint.Damaged("process %d of %d, %.20q, is one too many", i+1, 1+len(s.Idle), p.key)
+			return nil, checkpoint.Damaged("process %d of %d, %.20q, is repeated or exceeds a limit", i+1, 1+len(s.Idle), p.key)
 		}
 		keys[p.key] = true
 		var err error
@@ -236,18 +235,18 @@ func (s *savedFilter) processes() ([]*process, error) {
 	return all, nil
 }
 
-// line returns the module line that l is the form of, whose module s has.
+// line returns the module line of l. Its module is in s.
 func (l *savedLine) line(s *space) (*moduleLine, error) {
 	m := &moduleLine{
 		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After, eol: l.EOL,
 		state: sgr.State{}.Apply(l.Color), process: string(l.Process),
 	}
 	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After) > maxOpenLine || len(l.EOL) > 2 || len(l.Process) > maxKey || len(l.Maps) > maxMerged {
-		return nil, checkpoint.Damaged("the held line of module %d is not one that is held", l.ID)
+		return nil, checkpoint.Damaged("the held line of module %d is not valid", l.ID)
 	}
 	for _, r := range l.Maps {
 		if !r.valid() {
-			return nil, checkpoint.Damaged("the map [%#x-%#x] is none", r.Start, r.End)
+			return nil, checkpoint.Damaged("the map [%#x-%#x] is not valid", r.Start, r.End)
 		}
 		m.maps = append(m.maps, r.interval(m.mod))
 	}
@@ -264,7 +263,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 	return m, nil
 }
 
-// restoreProcesses makes processes those of the Filter, the first the current one.
+// restoreProcesses sets the processes of the Filter; the first is the current one.
 func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 	if f.o.ProcessKey == nil {
 		for _, p := range processes {

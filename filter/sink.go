@@ -6,9 +6,9 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Text prints p, which is never interpreted: "{{{" in it is text. It is part
-// of [markup.Sink]. Lines are laid out when they are whole, so what follows
-// the last line end in p waits for more, or for Close.
+// Text prints p, without looking for markup or colours in it. It is part of [markup.Sink]. A line
+// is laid out when it is complete, so bytes after the last line end of p wait for the rest of their
+// line, or for Close.
 //
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
@@ -49,14 +49,13 @@ type sunkLine struct {
 	pieces []piece
 	text   []byte // of the pieces
 	size   int
-	part   bool // a part of the line was laid out before: it is too long
+	part   bool // a part of the line, which is too long, was laid out already
 }
 
-// minPiece is what an element counts towards maxLine.
+// minPiece is the number of bytes that an element counts for in maxLine.
 const minPiece = 16
 
-// sinkText keeps text for the line at work. A line that is too long is laid out
-// in parts.
+// sinkText adds text to the unfinished line. A line that is too long is laid out in parts.
 func (f *Filter) sinkText(p []byte) {
 	if len(p) > 0 {
 		n := len(f.sunk.text)
@@ -68,7 +67,7 @@ func (f *Filter) sinkText(p []byte) {
 	}
 }
 
-// endSunk lays out the line that came through the Sink methods.
+// endSunk lays out the line, or the part of a line, from the Sink methods.
 func (f *Filter) endSunk(eol []byte) {
 	if len(f.sunk.pieces) == 0 && len(eol) == 0 {
 		return

@@ -14,40 +14,39 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// module is one {{{module}}} of the process.
+// A module is a module element of the process.
 type module struct {
 	id      uint64
 	name    string
 	buildID buildid.ID
-	awaited *report.Awaited // the patience with its file
-	cached  atomic.Uint32   // its number in the Cache; 0: not yet asked for
-	maps    int32           // intervals of the space that are its
+	awaited *report.Awaited // the patience for its debug file; nil if it has not begun
+	cached  atomic.Uint32   // its number in the Cache; 0 if none was asked for yet
+	maps    int32           // number of its intervals in the space
 }
 
-// interval is one mapped range of addresses that belongs to one module.
+// An interval is a range of addresses that is mapped to one module.
 type interval struct {
-	start, end uint64 // inclusive: a map that ends at 2^64 is exact
+	start, end uint64 // inclusive, so that a map may end at 2^64
 	rel        uint64 // module-relative address of start
 	mod        *module
 	mode       markup.Mode
 }
 
-// space is the address space of one process: the modules it loaded and where.
-// Later maps win where they overlap, the rest of the older ones stays. It is
-// pure: no I/O, no clock but what its caller passes in.
+// A space is the address space of one process: its modules and their maps. If maps overlap, the
+// later one wins; the rest of the older one stays. A space does no I/O and reads no clock.
 //
-// The intervals are disjoint and sorted, in runs of at most runLen, so that
-// maps in any order cost little each.
+// The intervals are disjoint and sorted. They are kept in runs of at most runLen, so that each map
+// moves few others, whatever the order of maps.
 type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
 	n       int      // intervals in all runs
-	names   int      // bytes of the names of the modules, and of those that another took the ID of and that are mapped still
-	last    interval // the last one found; its mod is nil when there is none
-	moved   int64    // intervals and runs that changes have moved, ever; for tests
+	names   int      // bytes of the names in modules, and of modules that are mapped but whose ID another one has now
+	last    interval // the last interval found; its mod is nil if there is none
+	moved   int64    // intervals and runs that all changes have moved, for tests
 }
 
-const runLen = 512 // intervals a run; a map moves at most this many
+const runLen = 512 // intervals in a run; a map moves at most this many
 
 var (
 	errZeroSize   = errors.New("a map of size 0 holds no address")
@@ -55,18 +54,17 @@ var (
 	errTooManyMod = fmt.Errorf("a process may have %d modules, with %d MiB of names", maxModules, maxNames>>20)
 )
 
-// known reports whether anything was said about the process since the last
-// reset.
-func (s *space) known() bool { return len(s.modules) > 0 }
+// hasModules reports whether a module was defined since the last reset.
+func (s *space) hasModules() bool { return len(s.modules) > 0 }
 
-// weight is what the space holds, in units of some 64 bytes.
+// weight returns the size of the space in units of about 64 bytes.
 func (s *space) weight() int { return s.n + len(s.modules) + s.names/64 }
 
-// reset forgets all.
+// reset removes all modules and maps.
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define makes m known. changed says that its ID stood for another binary
-// before: maps of that one keep what they were.
+// define adds m. changed reports whether another binary had its ID before; the maps of that binary
+// stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID == m.BuildID && old.name == m.Name {
@@ -79,7 +77,7 @@ func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, chan
 	return mod, old != nil, nil
 }
 
-// add makes mod known, in the place of another with its ID.
+// add adds mod, in place of a module with the same ID.
 func (s *space) add(mod *module) error {
 	names := s.names + len(mod.name)
 	old := s.modules[mod.id]
@@ -97,9 +95,8 @@ func (s *space) add(mod *module) error {
 	return nil
 }
 
-// load maps m. It returns what of m now lies in the space (a map that would
-// wrap around 2^64 is clipped) and a module whose map it covers in part or
-// whole with another location, if any.
+// load adds a map of mod. It returns the interval added, cut at 2^64 if m would wrap around, and a
+// module whose map lost addresses to it, if there is one.
 func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, err error) {
 	if m.Size == 0 {
 		return interval{}, nil, errZeroSize
@@ -115,7 +112,7 @@ func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, er
 	return got, s.put(got), nil
 }
 
-// put makes v hold in its range. It returns what carve does.
+// put adds v in place of all that is mapped in its range. It returns what carve returns.
 func (s *space) put(v interval) (over *module) {
 	over = s.carve(v)
 	r, i := s.locate(v.start)
@@ -124,7 +121,7 @@ func (s *space) put(v interval) (over *module) {
 	return over
 }
 
-// find returns the interval that covers addr; its mod is nil when none does.
+// find returns the interval that covers addr; its mod is nil if there is none.
 func (s *space) find(addr uint64) interval {
 	if s.last.mod != nil && s.last.start <= addr && addr <= s.last.end {
 		return s.last
@@ -136,7 +133,7 @@ func (s *space) find(addr uint64) interval {
 	return v
 }
 
-// covering is find for who must not change s.
+// covering is find without the last interval, which find writes: it is safe for concurrent readers.
 func (s *space) covering(addr uint64) interval {
 	if r, i := s.locate(addr); r < len(s.runs) && s.runs[r][i].start <= addr {
 		return s.runs[r][i]
@@ -144,10 +141,10 @@ func (s *space) covering(addr uint64) interval {
 	return interval{}
 }
 
-// at returns the module-relative address of addr, which lies in v.
+// at returns the module-relative address of addr, which is in v.
 func (v interval) at(addr uint64) uint64 { return v.rel + (addr - v.start) }
 
-// locate returns the place of the first interval that ends at or behind addr.
+// locate returns the place of the first interval that ends at addr or after it.
 func (s *space) locate(addr uint64) (run, index int) {
 	run = sort.Search(len(s.runs), func(r int) bool {
 		v := s.runs[r]
@@ -160,8 +157,8 @@ func (s *space) locate(addr uint64) (run, index int) {
 	return run, sort.Search(len(v), func(i int) bool { return v[i].end >= addr })
 }
 
-// carve frees the range of v and returns a module that lost a part of it to
-// another location.
+// carve unmaps the range of v. It returns a module that lost a part of the range, unless v maps
+// that part to the same module-relative addresses of the same build ID.
 func (s *space) carve(v interval) (over *module) {
 	for {
 		r, i := s.locate(v.start)
@@ -188,7 +185,7 @@ func (s *space) carve(v interval) (over *module) {
 	}
 }
 
-// insert puts v at a place that keeps the order.
+// insert inserts v at a place that keeps the order.
 func (s *space) insert(run, index int, v interval) {
 	s.n++
 	v.mod.maps++
@@ -201,7 +198,7 @@ func (s *space) insert(run, index int, v interval) {
 		index = len(s.runs[run])
 	}
 	v0 := s.runs[run]
-	if len(v0) == cap(v0) { // a context may be idle for long: no room for twice as many
+	if len(v0) == cap(v0) { // a context may be idle for long, so its runs do not double their memory
 		v0 = append(make([]interval, 0, min(len(v0)+max(8, len(v0)/4), runLen+1)), v0...)
 	}
 	v0 = append(v0, interval{})
@@ -219,7 +216,7 @@ func (s *space) insert(run, index int, v interval) {
 	s.runs[run+1] = rest
 }
 
-// remove takes the interval at a place out.
+// remove removes the interval at a place.
 func (s *space) remove(run, index int) {
 	s.n--
 	v := s.runs[run]
@@ -236,14 +233,14 @@ func (s *space) remove(run, index int) {
 	s.runs[run] = append(v[:index], v[index+1:]...)
 }
 
-// same reports whether exactly m is mapped already.
+// same reports whether m is already mapped exactly so.
 func (s *space) same(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
 }
 
-// each calls do for each module, at least once: also for those that are mapped still though another
-// has their ID.
+// each calls do at least once for each module, including modules that are mapped but whose ID
+// another one has now.
 func (s *space) each(do func(*module)) {
 	for _, m := range s.modules {
 		do(m)

@@ -89,7 +89,7 @@ func TestSpaceLimits(t *testing.T) {
 	if err != errTooManyMap || n < maxMaps-2 || n > maxMaps {
 		t.Errorf("after %d maps: got %v, want %v", n, err, errTooManyMap)
 	}
-	if s.reset(); s.known() || s.find(1<<40).mod != nil {
+	if s.reset(); s.hasModules() || s.find(1<<40).mod != nil {
 		t.Error("reset left something")
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A splitter makes pieces of the current line.
+// A splitter cuts the current line into pieces.
 type splitter struct {
 	color        Color
 	scan         markup.Scanner
 	pieces       []piece
-	firstElement int // index in pieces of the first element; -1 without one
+	firstElement int // index in pieces of the first element; -1 if there is none
 
-	elements int // of all lines
+	elements int // well-formed elements of all lines
 
-	// steps counts the work on lines with marks: bytes scanned, moved and kept, pieces looked at.
-	// Nothing depends on it: tests hold it against the length of the lines. A plain line takes
-	// none.
+	// steps counts the work on lines with marks: bytes scanned, moved and kept, and pieces looked
+	// at. Only tests read it: they compare it with the length of the lines. A plain line takes no
+	// step.
 	steps int64
 }
 
-// tokens splits text into s.pieces.
+// tokens cuts text into s.pieces.
 func (s *splitter) tokens(text []byte) {
 	s.pieces = s.pieces[:0]
 	s.steps += int64(len(text))
@@ -43,9 +43,9 @@ func (s *splitter) tokens(text []byte) {
 	}
 }
 
-// oneFrame does what tokens does for a line with one backtrace element and no
-// other mark, which most lines with markup are, in a third of the time.
-// Otherwise it reports false and does nothing.
+// oneFrame is tokens for a line with one backtrace element and no other mark, and takes a third of
+// the time: most lines with markup are such lines. For other lines it returns false and changes
+// nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep {
 		return false
@@ -78,8 +78,8 @@ func (s *splitter) oneFrame(text []byte) bool {
 	return true
 }
 
-// addPiece adds an empty piece, which is filled in place: copying pieces shows
-// in the time of a hot frame.
+// addPiece adds an empty piece, which the caller fills in place: to copy pieces would take a
+// measurable part of the time of a hot frame.
 func (s *splitter) addPiece() *piece {
 	n := len(s.pieces)
 	if n == cap(s.pieces) {
@@ -91,8 +91,8 @@ func (s *splitter) addPiece() *piece {
 	return p
 }
 
-// literal reports whether a symbol with these fields is a [markup.Writer]'s
-// form of text that looks like markup.
+// literal reports whether a symbol with these fields is text that [markup.Writer] wrote as a symbol
+// because it looks like markup.
 func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
@@ -109,11 +109,10 @@ func splitLine(b []byte) (text, eol []byte) {
 	return b[:n], b[n:]
 }
 
-// standsAlone reports whether an element, the only presentation element of
-// its line or a hexdict, stands behind a log prefix or nothing, and not in a
-// sentence: a sentence's text before it ends in a lower-case letter or a
-// comma, or begins with the "SUMMARY: " of the sanitizers ("SUMMARY:
-// AddressSanitizer: SEGV").
+// standsAlone reports whether nothing or a log prefix precedes an element, so that the element is
+// not part of a sentence. The element is the only presentation element of its line, or a hexdict.
+// The text before an element in a sentence ends in a lower-case letter or a comma, or holds the
+// "SUMMARY: " of the sanitizers ("SUMMARY: AddressSanitizer: SEGV").
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false
 	for i := range s.pieces {
@@ -136,8 +135,9 @@ func (s *splitter) standsAlone(element *piece) bool {
 	return !sentence
 }
 
-// prefixOf returns the text before a hexdict of the line at work, to be
-// repeated before its footnotes, with its colours only if they are followed; nothing where that is no log prefix.
+// prefixOf returns the log prefix before a hexdict of the current line, which is repeated before
+// its footnotes; nil if the text before the hexdict is not a log prefix. The prefix keeps its
+// colour sequences only if colours are followed.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil

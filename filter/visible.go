@@ -6,15 +6,14 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// visible makes control characters of the log's text visible, for a terminal
-// that would obey them: as \x1b or \u202e. TAB stays. Colour sequences are not
-// its business: they come as tokens of their own.
+// visible escapes control characters of the log's text, such as \x1b or \u202e, which a terminal
+// would obey. It does not escape TAB. Colour sequences are tokens of their own and do not come
+// here.
 type visible struct {
-	cut []byte // the beginning of a rune that the next piece of the line ends
+	cut []byte // the first bytes of a rune whose last bytes are in the next part of the line
 }
 
-// append appends text to dst. whole says that the line ends here, or something
-// that is no text follows; else a rune that the end of text cuts is kept for
+// append appends text to dst. Unless text is whole, append keeps an incomplete rune at its end for
 // the next call.
 func (v *visible) append(dst, text []byte, whole bool) []byte {
 	if len(v.cut) > 0 {
@@ -28,7 +27,7 @@ func (v *visible) append(dst, text []byte, whole bool) []byte {
 	return escape.AppendText(dst, text, "\t")
 }
 
-// cutRune returns the length of the unfinished rune that b ends with.
+// cutRune returns the length of the incomplete rune at the end of b, 0 if there is none.
 func cutRune(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
