@@ -37,9 +37,9 @@ type ahead struct {
 const (
 	aheadBlock  = 64 << 10 // bytes; a smaller block is not worth another goroutine
 	aheadPart   = 8 << 10  // bytes resolved between two looks at the Filter's offset
-	aheadStep   = 1 << 10  // bytes between two offsets that the Filter stores: one for each line would take 5 % of a hot frame's time
-	aheadNew    = 256      // new answers in a block after which the next block is expected to have many, too
-	aheadVain   = 32       // addresses in a part without a new answer after which the ahead gives up
+	aheadStep   = 1 << 10  // bytes between offsets that the Filter stores; each line: 5 % of a frame
+	aheadNew    = 256      // new answers in a block; then the next may have many, too
+	aheadVain   = 32       // addresses in a part without a new answer; then the ahead gives up
 	aheadWorker = 2        // processors, at least
 	aheadShare  = 4        // a block may take this fraction of the Cache's budget: 1/4
 )

@@ -161,7 +161,7 @@ func (l *layout) rawElement(p *piece) {
 		raw = p.appendRaw(nil)
 	}
 	l.logToken(&markup.Token{Raw: raw[:len(markupOpen)]})
-	l.logBytes(raw[len(markupOpen):]) // without the opening braces it is not an element, so that its colours are found
+	l.logBytes(raw[len(markupOpen):]) // not an element without its braces: colours in it are found
 }
 
 // bracketedElement lays out an element without an answer as LLVM's filter does: [[[pc:0x1234]]].

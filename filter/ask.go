@@ -16,7 +16,7 @@ type asker struct {
 	opt      *Options
 	cached   *Cache
 	patience *report.Patience
-	aheadOf  *asker                 // set in an ahead: the asker of the Filter; then only answers without waiting are asked for
+	aheadOf  *asker                 // set in an ahead: the asker of the Filter
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // done: a question with it does not wait
 	frames   []symbolize.Frame      // scratch

@@ -22,7 +22,9 @@ type Cache struct {
 	size       int64      // bytes of young
 	numbers    uint32     // the last number given to a module; each is given once
 
-	turns atomic.Uint32 // changes of generation; a reference to an older one would keep large pieces of memory alive
+	// turns counts changes of generation. A reference to an answer of an older generation keeps large
+	// pieces of memory alive.
+	turns atomic.Uint32
 }
 
 // A generation is the answers used in some stretch of time. There may be a million, so the garbage
@@ -56,7 +58,8 @@ func newGeneration(n int) generation {
 // answer returns the i-th answer.
 func (g *generation) answer(i uint32) rendered {
 	d := g.draft(i)
-	return rendered{unsafe.String(unsafe.SliceData(d.text), len(d.text)), d.renderedParts} // bytes in an arena do not change
+	text := unsafe.String(unsafe.SliceData(d.text), len(d.text)) // bytes in an arena do not change
+	return rendered{text, d.renderedParts}
 }
 
 // draft returns the i-th answer as a draft, for put.

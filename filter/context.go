@@ -76,7 +76,7 @@ type savedModule struct {
 	ID       uint64          `json:"id"`
 	Name     checkpoint.Text `json:"name"`
 	BuildID  string          `json:"build_id,omitempty"`
-	Replaced bool            `json:"replaced,omitempty"` // another binary has its ID now; it has maps
+	Replaced bool            `json:"replaced,omitempty"` // another binary has its ID now
 }
 
 type savedMap struct {

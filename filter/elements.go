@@ -42,7 +42,8 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] { // others have no prefix; to look for one for each would take quadratic time
+			// Others have no prefix; to look for one for each would take quadratic time.
+			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] {
 				d.prefix = f.prefixOf(p)
 			}
 			f.collectFootnotes(&d)
@@ -70,12 +71,12 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	for &f.pieces[at] != bt {
 		at++
 	}
-	behind := at + 1
+	after := at + 1
 	f.rawPieces(f.pieces[:at])
 	e, err := bt.bt()
 	if err != nil {
 		f.rawElement(bt)
-		f.rawPieces(f.pieces[behind:])
+		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
 	}
@@ -85,24 +86,24 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	if !a.knows || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
-		f.rawPieces(f.pieces[behind:])
+		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
 	}
-	f.inlinedLines(e.Frame, a, behind, eol)
+	f.inlinedLines(e.Frame, a, after, eol)
 }
 
 // inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
-// f.pieces[behind:] follow the element. Text of more than maxRepeat bytes is not repeated.
-func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []byte) {
+// f.pieces[after:] follow the element. Text of more than maxRepeat bytes is not repeated.
+func (f *lineFilter) inlinedLines(number uint64, a *answer, after int, eol []byte) {
 	var before []byte
 	if len(f.buf) <= maxRepeat {
 		before = append(f.before[:0], f.buf...)
 		f.before = before
 	}
-	after := 0
-	for i := behind; i < len(f.pieces); i++ {
-		after += len(f.pieces[i].Raw)
+	afterBytes := 0
+	for i := after; i < len(f.pieces); i++ {
+		afterBytes += len(f.pieces[i].Raw)
 	}
 	between := eol
 	if len(between) == 0 {
@@ -120,12 +121,12 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, behind int, eol []by
 		}
 		f.frame(number, a, i)
 		if i == last {
-			f.rawPieces(f.pieces[behind:])
+			f.rawPieces(f.pieces[after:])
 			f.endLine(eol)
 			return
 		}
-		if after <= maxRepeat {
-			f.rawPieces(f.pieces[behind:])
+		if afterBytes <= maxRepeat {
+			f.rawPieces(f.pieces[after:])
 		}
 		f.nextLine(between)
 		f.printLarge()

@@ -13,7 +13,8 @@ func clean(s string) string {
 	for ; i+8 <= len(s); i += 8 {
 		b := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		if (b|(b-' '*ones)|(b+ones))&high != 0 { // one of the bytes is not printable ASCII, or follows one that is not
+		// One of the bytes is not printable ASCII, or follows such a byte.
+		if (b|(b-' '*ones)|(b+ones))&high != 0 {
 			break
 		}
 	}

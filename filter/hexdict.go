@@ -24,8 +24,8 @@ const (
 // Limits of all hexdicts that end in one line. A register dump of any processor has less than 100
 // values, and a log prefix less than 100 bytes.
 const (
-	maxNotes      = 4 * maxDictLines // values that are looked up; further ones are taken for numbers
-	maxNotePrefix = 64 << 10         // bytes of the prefixes of all footnotes together; if they had more, none has a prefix
+	maxNotes      = 4 * maxDictLines // values that are looked up; further ones are numbers
+	maxNotePrefix = 64 << 10         // bytes of all footnotes' prefixes; with more, none has a prefix
 )
 
 // findDict opens a hexdict if one begins in the current line and does not end there. The rest of
@@ -58,7 +58,7 @@ func (f *lineFilter) findDict(text []byte) {
 // dictLine cuts text, a line during an open hexdict, into pieces.
 func (f *lineFilter) dictLine(text []byte) {
 	belongs := f.extendDict(text)
-	f.tokens(text) // the part that belongs to the hexdict has no "{{{", so it becomes text and colours
+	f.tokens(text) // the part that belongs to the hexdict has no "{{{": text and colours
 	if !belongs {
 		f.findDict(text)
 	}
@@ -136,7 +136,7 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	if v.mod == nil {
 		return a, false
 	}
-	failed, counted := r.failed, r.answers // a number that looks like an address does not count as unresolved
+	failed, counted := r.failed, r.answers // a number like an address does not count as unresolved
 	if v.mode&markup.Exec != 0 {
 		a = r.codeAnswer(value, exactAddress)
 	} else {

@@ -18,7 +18,7 @@ type layout struct {
 	terminal bool
 	visible  visible
 	before   []byte // scratch: text that is repeated on the lines of inlined calls
-	between  []byte // line end between two lines of output for one line of the log; nil: the same as the log's
+	between  []byte // line end within the output for one line of the log; nil: the line's own
 
 	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's

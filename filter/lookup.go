@@ -4,14 +4,15 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lookup is the way in which the address of an element is looked up.
+// A lookup is the way in which the address of an element is looked up. The log leaves it
+// unspecified unless the element has the kind of its address.
 type lookup uint8
 
 const (
 	exactAddress     lookup = iota // the logged address is the code location
 	returnAddress                  // the call is one byte before the logged address
-	unspecified                    // the log does not tell: one byte before, or exact if only that has a line
-	unspecifiedFirst               // the same, of the first frame: exact, or one byte before if only that has a line
+	unspecified                    // one byte before, or exact if only that has a line
+	unspecifiedFirst               // of a first frame: exact, or one byte before if only that has a line
 	dataAddress                    // a data address
 )
 

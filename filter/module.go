@@ -21,7 +21,7 @@ import (
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
-	adds   bool  // the module's own line is printed already: the line has "adds" instead of the build ID
+	adds   bool  // the module's own line is printed already
 	maps   []interval
 	shown  map[interval]bool // the set of maps; nil until the log repeats one
 	at     int               // offset of the brackets in layout.buf, while the line is the current one
@@ -317,7 +317,7 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 			break
 		}
 		raw := f.pieces[i].Raw
-		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // one byte more than a line that merges may have
+		m.raw = append(m.raw, raw[:min(len(raw), maxRepeat+1)]...) // more does not merge
 	}
 }
 

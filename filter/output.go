@@ -8,7 +8,7 @@ type output struct {
 	emit  func(line int64, out []byte) error // Options.Emit
 	of    int64                              // number of the line that is being printed
 	ready []byte                             // not written yet
-	err   error                              // first error of the writer; nothing is written after it
+	err   error                              // first error of the writer
 }
 
 // printOf sets the number of the line to which the following output belongs. With Options.Emit it

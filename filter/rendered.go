@@ -27,7 +27,7 @@ type renderedParts struct {
 	cuts     []frameCuts // offsets in text of the frames and their parts; empty for a data address
 	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
 	none     bool        // no symbol covers the address: there is no text
-	back     bool        // one byte before the logged address was looked up, of a form that leaves the choice
+	back     bool        // of an unspecified lookup: one byte before was looked up
 	*sources             // nil unless the printer prints elements
 }
 

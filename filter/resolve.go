@@ -70,7 +70,7 @@ type answer struct {
 type recent struct {
 	epoch uint32
 	turns uint32                       // of the Cache when the answers were taken from it
-	slots *[1 << recentBits]recentSlot // nil until an address is looked up: most of a thousand streams have none
+	slots *[1 << recentBits]recentSlot // nil until the first lookup: a thousand streams may have none
 }
 
 type recentSlot struct {

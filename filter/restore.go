@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; a longer one is printed at once, and later maps get a line of their own
-	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one; beyond it, those idle longest are left out
+	maxOpenLine    = 64 << 10 // bytes that a module line may hold back; a longer one is printed at once
+	maxIdleContext = 32 << 20 // bytes of a checkpoint for all processes but the current one
 )
 
 // A savedFilter is the state of a Filter that a restart must not lose.
@@ -28,7 +28,7 @@ type savedFilter struct {
 	Grown   int                              `json:"grown,omitempty"`
 	Began   int                              `json:"began,omitempty"`
 	Process savedProcess                     `json:"process"`        // the current one
-	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // a savedProcess each, the one used last first
+	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess, the last used first
 	Held    *savedLine                       `json:"held,omitempty"`
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`
@@ -43,16 +43,16 @@ type savedProcess struct {
 // A savedLine is the module line that is collecting its maps.
 type savedLine struct {
 	Line    int64                            `json:"line"`
-	ID      uint64                           `json:"id"` // of a module of the current process: a line of another process would have closed the module line
+	ID      uint64                           `json:"id"` // of a module of the current process
 	Adds    bool                             `json:"adds,omitempty"`
 	Raw     checkpoint.Text                  `json:"raw,omitempty"`
 	Before  checkpoint.Text                  `json:"before,omitempty"`
 	After   checkpoint.Text                  `json:"after,omitempty"`
 	EOL     checkpoint.Text                  `json:"eol,omitempty"`
-	Color   checkpoint.Text                  `json:"color,omitempty"` // the colour sequence that sets it
+	Color   checkpoint.Text                  `json:"color,omitempty"` // a colour sequence
 	Process checkpoint.Text                  `json:"process,omitempty"`
 	Maps    checkpoint.List[savedRange]      `json:"maps,omitempty"`
-	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // for JSON: the elements of the line, null for the module of ID
+	Records checkpoint.List[json.RawMessage] `json:"records,omitempty"` // null for the module
 }
 
 // A savedTail is the unfinished last line.
@@ -195,7 +195,8 @@ func (f *Filter) restore(context []byte) error {
 		f.flushed = flushed{t.Passed, t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
-	if f.open = open; open != nil && f.noted == nil { // the context may be from a Filter that printed text
+	// The context may be from a Filter with another form of output.
+	if f.open = open; open != nil && f.noted == nil {
 		open.records = nil
 	} else if open != nil && len(open.records) == 0 {
 		open.records = []record{{module: open}}

@@ -41,7 +41,7 @@ type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
 	n       int      // intervals in all runs
-	names   int      // bytes of the names in modules, and of modules that are mapped but whose ID another one has now
+	names   int      // bytes of the names in modules, and of mapped modules whose ID another one has
 	last    interval // the last interval found; its mod is nil if there is none
 	moved   int64    // intervals and runs that all changes have moved, for tests
 }
@@ -198,7 +198,7 @@ func (s *space) insert(run, index int, v interval) {
 		index = len(s.runs[run])
 	}
 	v0 := s.runs[run]
-	if len(v0) == cap(v0) { // a context may be idle for long, so its runs do not double their memory
+	if len(v0) == cap(v0) { // contexts may be idle for long: do not double
 		v0 = append(make([]interval, 0, min(len(v0)+max(8, len(v0)/4), runLen+1)), v0...)
 	}
 	v0 = append(v0, interval{})
