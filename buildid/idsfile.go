@@ -120,10 +120,10 @@ func (l *idsList) find(id ID) []string {
 func (l *idsList) said() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
 	if l.bad > 0 {
-		said += fmt.Sprintf("; %d more are no build ID and path, the first of them line %d", l.bad, l.badLine)
+		said += fmt.Sprintf("; %d more lines are not a build ID and a path, the first of them line %d", l.bad, l.badLine)
 	}
 	if l.cut {
-		said += fmt.Sprintf("; it is read up to %d lines or %d bytes only", maxIDsLines, maxIDsBytes)
+		said += fmt.Sprintf("; only its first %d lines or %d bytes are read", maxIDsLines, maxIDsBytes)
 	}
 	return said
 }

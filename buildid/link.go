@@ -36,7 +36,7 @@ func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, no
 	}
 	places := linkPlaces(l.Name, near, dirs)
 	if len(places) == 0 {
-		s.tell(l.Name, "the program that links to it has no path to look beside")
+		s.tell(l.Name, "the program that links to it has no path, so that its folder is unknown")
 	}
 	for _, place := range places {
 		if f := s.tryLink(place, l.CRC, near); f != nil {
@@ -52,9 +52,9 @@ func notBase(name string) string {
 	case name == "":
 		return "an empty name"
 	case len(name) > maxFileName:
-		return fmt.Sprintf("a name of %d bytes is no file's", len(name))
+		return fmt.Sprintf("a name of %d bytes is too long for a file", len(name))
 	case strings.ContainsRune(name, 0):
-		return "a name with a NUL is no file's"
+		return "a name with a NUL byte is not a file name"
 	case strings.ContainsAny(name, `/\`) || name != filepath.Base(name) || !filepath.IsLocal(name) || name == ".":
 		return "only a name without a folder is looked for"
 	}
@@ -137,7 +137,7 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 	}
 	got, err := sum(s.ctx, f, f.size)
 	if err == nil && got != crc {
-		err = fmt.Errorf("its checksum is %08x, not %08x: another build's", got, crc)
+		err = fmt.Errorf("its checksum is %08x, not %08x: a file of another build", got, crc)
 	}
 	if err == nil {
 		f.unverified = false // the checksum is stronger evidence than a note
@@ -148,7 +148,7 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 // sum returns the CRC-32 of the size bytes of r.
 func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	if size > maxSummed {
-		return 0, fmt.Errorf("%d bytes are too many to be summed up: the limit is %d", size, int64(maxSummed))
+		return 0, fmt.Errorf("%d bytes are too many for a checksum: the limit is %d", size, int64(maxSummed))
 	}
 	buf := make([]byte, min(size, sumChunk))
 	crc := uint32(0)
@@ -209,9 +209,9 @@ func notPath(name string) string {
 	case name == "":
 		return "an empty name"
 	case len(name) > maxPath:
-		return fmt.Sprintf("a name of %d bytes is no path", len(name))
+		return fmt.Sprintf("a name of %d bytes is too long for a path", len(name))
 	case strings.ContainsRune(name, 0):
-		return "a name with a NUL is no path"
+		return "a name with a NUL byte is not a path"
 	case elsewhere(filepath.FromSlash(name)):
 		return "a path to another machine or a device is not opened"
 	}

@@ -107,8 +107,8 @@ func TestALinkedFileMustHaveTheSumAndNoOtherID(t *testing.T) {
 		{"right", wanted, right, crc32.ChecksumIEEE(right), ""},
 		{"no ID in the program", "", right, crc32.ChecksumIEEE(right), ""},
 		{"no ID in the debug file", wanted, program{}.bytes(t), crc32.ChecksumIEEE(program{}.bytes(t)), ""},
-		{"another sum", wanted, right, crc32.ChecksumIEEE(right) ^ 1, "not " + hex8(crc32.ChecksumIEEE(right)^1) + ": another build's"},
-		{"another sum, no ID at all", "", program{}.bytes(t), 1, "not 00000001: another build's"},
+		{"another sum", wanted, right, crc32.ChecksumIEEE(right) ^ 1, "not " + hex8(crc32.ChecksumIEEE(right)^1) + ": a file of another build"},
+		{"another sum, no ID at all", "", program{}.bytes(t), 1, "not 00000001: a file of another build"},
 		{"another ID", another, right, crc32.ChecksumIEEE(right), "its build ID is " + wanted + ", not " + another},
 		{"text", wanted, []byte("text"), crc32.ChecksumIEEE([]byte("text")), "not an ELF file"},
 		{"text, no ID in the program", "", []byte("text"), crc32.ChecksumIEEE([]byte("text")), "not an ELF file"},
@@ -235,8 +235,8 @@ func TestASupplementaryFileIsFoundByNameAndByID(t *testing.T) {
 		{"alt", "two/.build-id/ab/" + wanted[2:] + ".debug", "",
 			[]string{"no such file", "no such file", "no such file", "no such file", "no such file"}},
 		{"", "one/.build-id/ab/" + wanted[2:] + ".debug", "", []string{"an empty name"}},
-		{strings.Repeat("a", 5000), "one/.build-id/ab/" + wanted[2:] + ".debug", "", []string{"a name of 5000 bytes is no path"}},
-		{"/x\x00", "one/.build-id/ab/" + wanted[2:] + ".debug", "", []string{"a name with a NUL is no path"}},
+		{strings.Repeat("a", 5000), "one/.build-id/ab/" + wanted[2:] + ".debug", "", []string{"a name of 5000 bytes is too long for a path"}},
+		{"/x\x00", "one/.build-id/ab/" + wanted[2:] + ".debug", "", []string{"a name with a NUL byte is not a path"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.place, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestASupplementaryFileMustHaveTheID(t *testing.T) {
 		said string
 	}{
 		{"another", func(t *testing.T, path string) { put(t, path, program{id: another}.bytes(t)) }, "its build ID is " + another + ", not " + wanted},
-		{"none", func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) }, "there is no build ID in it"},
+		{"none", func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) }, "no build ID in it"},
 		{"FIFO", putFIFO, "not a regular file"},
 		{"nothing", func(*testing.T, string) {}, "no such file"},
 	}

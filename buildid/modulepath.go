@@ -22,9 +22,9 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	case q.Name == "":
 		s.tell(s.where, "the module has no name")
 	case len(q.Name) > maxPath:
-		s.tell(s.where, fmt.Sprintf("a name of %d bytes is no path", len(q.Name)))
+		s.tell(s.where, fmt.Sprintf("a name of %d bytes is too long for a path", len(q.Name)))
 	case strings.IndexByte(q.Name, 0) >= 0:
-		s.tell(q.Name, "a name with a NUL is no path")
+		s.tell(q.Name, "a name with a NUL byte is not a path")
 	case elsewhere(q.Name):
 		s.tell(q.Name, "a path to another machine or a device is not opened")
 	case !filepath.IsAbs(q.Name):

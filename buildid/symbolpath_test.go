@@ -486,7 +486,7 @@ func TestASymbolPathSaysWhatItsFilesAre(t *testing.T) {
 	want := []string{
 		"missing: no such file",
 		"other: its build ID is " + another + ", not " + wanted,
-		"none: there is no build ID in it",
+		"none: no build ID in it",
 		"text: not an ELF file",
 	}
 	if diff := cmp.Diff(below(dir, told), want); diff != "" {

@@ -115,9 +115,9 @@ func checkMember(m *zip.File) error {
 	case m.UncompressedSize64 > maxZipMember:
 		return fmt.Errorf("%w: %.100q is too large, %d bytes", errBadZip, m.Name, m.UncompressedSize64)
 	case m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
-		return fmt.Errorf("%w: %.100q is stored and has two sizes", errBadZip, m.Name)
+		return fmt.Errorf("%w: %.100q is stored, but has two sizes", errBadZip, m.Name)
 	case m.UncompressedSize64 > zipRatioFrom && m.UncompressedSize64/maxZipRatio > m.CompressedSize64:
-		return fmt.Errorf("%w: %.100q claims to be far more than its bytes can be, %d for %d", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
+		return fmt.Errorf("%w: %.100q claims %d bytes inflated from %d, more than is possible", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 		}
 		id, cost, err := readMember(r, size, m, min(budget, zipHead))
 		if budget -= cost; budget <= 0 {
-			return nil, fmt.Errorf("%w: its members are too many to look into", errBadZip)
+			return nil, fmt.Errorf("%w: too many members to examine", errBadZip)
 		}
 		if err != nil && passing(err) {
 			return nil, err
@@ -185,7 +185,7 @@ func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, er
 		return nil, err
 	}
 	if off > size || m.UncompressedSize64 > uint64(size-off) {
-		return nil, fmt.Errorf("%w: %.100q ends behind it", errBadZip, m.Name)
+		return nil, fmt.Errorf("%w: %.100q extends beyond its end", errBadZip, m.Name)
 	}
 	return io.NewSectionReader(r, off, int64(m.UncompressedSize64)), nil
 }

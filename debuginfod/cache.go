@@ -85,7 +85,7 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	root, err := c.open()
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			note(buildid.Attempt{Where: c.where(), Said: "there is no cache"})
+			note(buildid.Attempt{Where: c.where(), Said: "no cache"})
 		} else {
 			note(buildid.Attempt{Where: c.where(), Said: "not used: " + lastError(err).Error()})
 		}
@@ -177,7 +177,7 @@ func (c *Cache) Check() error {
 
 func checkDir(info fs.FileInfo) error {
 	if !info.IsDir() {
-		return errors.New("it is no directory")
+		return errors.New("not a directory")
 	}
 	if err := checkOwner(info); err != nil {
 		return err
@@ -246,7 +246,7 @@ func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo,
 		return nil, nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, errors.New("it is no regular file")
+		return nil, nil, errors.New("not a regular file")
 	}
 	if err := checkOwner(before); err != nil {
 		return nil, nil, err
@@ -257,7 +257,7 @@ func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo,
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(before, info) {
-		err = errors.New("it was exchanged while it was opened")
+		err = errors.New("replaced while it was opened")
 	}
 	if err != nil {
 		f.Close()
@@ -280,7 +280,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 		return err
 	case err != nil:
 		// or a read error, which passing recognizes
-		return fmt.Errorf("it is no whole ELF file: %w", lastError(err))
+		return fmt.Errorf("not a whole ELF file: %w", lastError(err))
 	case got != id:
 		return &otherBuildError{got}
 	}
@@ -342,7 +342,7 @@ func checkWhole(f *os.File, size int64) error {
 	n, _ := f.ReadAt(h[:], 0)
 	end, ok := sectionsEnd(h[:n])
 	if !ok || end > uint64(size) {
-		return errors.New("it is no whole ELF file: its section headers are missing")
+		return errors.New("not a whole ELF file: its section headers are missing")
 	}
 	return nil
 }

@@ -39,15 +39,15 @@ func TestCacheHostileDir(t *testing.T) {
 	}{
 		{"a link to a good file", false, func(t *testing.T, dir, idDir, file string) {
 			must(t, os.Symlink(put(t, t.TempDir(), "elf", good, 0o400), file))
-		}, "not used: it is no regular file", true},
-		{"a link to itself", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Symlink(file, file)) }, "not used: it is no regular file", true},
-		{"a FIFO", false, func(t *testing.T, dir, idDir, file string) { must(t, syscall.Mkfifo(file, 0o600)) }, "not used: it is no regular file", true},
-		{"a directory", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Mkdir(file, 0o700)) }, "not used: it is no regular file", false},
+		}, "not used: not a regular file", true},
+		{"a link to itself", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Symlink(file, file)) }, "not used: not a regular file", true},
+		{"a FIFO", false, func(t *testing.T, dir, idDir, file string) { must(t, syscall.Mkfifo(file, 0o600)) }, "not used: not a regular file", true},
+		{"a directory", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Mkdir(file, 0o700)) }, "not used: not a regular file", false},
 		{"a device", true, func(t *testing.T, dir, idDir, file string) {
 			if syscall.Mknod(file, syscall.S_IFCHR|0o600, 1<<8|5) != nil {
 				t.Skip("devices cannot be made here")
 			}
-		}, "not used: it is no regular file", true},
+		}, "not used: not a regular file", true},
 		{"a file that others can write to", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good, 0o646)
 		}, "not used: others than its owner can write to it (chmod go-w)", true},
@@ -62,7 +62,7 @@ func TestCacheHostileDir(t *testing.T) {
 		{"a directory elsewhere", false, func(t *testing.T, dir, idDir, file string) {
 			must(t, os.Remove(idDir))
 			must(t, os.Symlink(t.TempDir(), idDir))
-		}, "not used: it is no directory", false},
+		}, "not used: not a directory", false},
 		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o707)) },
 			"not used: others than its owner can write to it (chmod go-w)", false},
 		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
@@ -72,10 +72,10 @@ func TestCacheHostileDir(t *testing.T) {
 		}, "not used: it is another build, " + testID(2).String() + "; asked for again", true},
 		{"half a file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good[:3000], 0o400)
-		}, "not used: it is no whole ELF file: its section headers are missing; asked for again", true},
+		}, "not used: not a whole ELF file: its section headers are missing; asked for again", true},
 		{"no ELF file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", []byte("<html>"), 0o400)
-		}, "not used: it is no whole ELF file: ", true},
+		}, "not used: not a whole ELF file: ", true},
 		{"a link in place of the lock", false, func(t *testing.T, dir, idDir, file string) {
 			must(t, os.Symlink("/dev/tty", filepath.Join(dir, lockName)))
 		}, "", true},
@@ -154,7 +154,7 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	want := CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
 		Clean: 24 * time.Hour, Unused: time.Minute, Miss: 10 * time.Minute, Problems: []string{
 			`"` + testID(0).String() + `" is not used: others than its owner can write to it (chmod go-w)`,
-			`"` + testID(2).String() + `/source" is not used: it is no regular file`,
+			`"` + testID(2).String() + `/source" is not used: not a regular file`,
 		}}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error("-got +want:\n" + diff)

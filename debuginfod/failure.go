@@ -32,7 +32,7 @@ func failuref(format string, args ...any) *failure {
 // The causes of a canceled request.
 var (
 	errSlow  = errors.New("too slow")
-	errTotal = errors.New("too long in all")
+	errTotal = errors.New("took too long")
 	errLost  = errors.New("another server was first")
 )
 
@@ -58,7 +58,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.Is(cause, errSlow):
 		return failuref("did not answer within %v", c.timeout)
 	case errors.Is(cause, errTotal):
-		return failuref("was not done after %v", c.o.MaxTime)
+		return failuref("did not finish within %v", c.o.MaxTime)
 	case cause != nil:
 		return &failure{said: "not waited for", canceled: true}
 	case errors.As(err, &redirect):
@@ -68,7 +68,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &record):
 		return failuref("does not speak TLS")
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return failuref("its name is not known: %v", dns.Name)
+		return failuref("its name cannot be resolved: %v", dns.Name)
 	case errors.As(err, &dns):
 		return &failure{said: "its name could not be looked up: " + dns.Err, retry: !dns.IsTimeout}
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -82,7 +82,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	if errors.As(err, &op) {
 		return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
 	}
-	return &failure{said: fmt.Sprintf("its answer cannot be understood: %.200s", lastError(err)), retry: true}
+	return &failure{said: fmt.Sprintf("its answer is malformed: %.200s", lastError(err)), retry: true}
 }
 
 // lastError returns the innermost error: what happened, without the operation and file name around

@@ -79,7 +79,7 @@ func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	c := newClient(t, Options{MaxTime: time.Second}, s.URL)
 	within(t, 20*time.Second, func() {
 		_, notes, err := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
-		if diff := cmp.Diff(notes, []string{"S: was not done after 1s"}); diff != "" || errors.Is(err, fs.ErrNotExist) {
+		if diff := cmp.Diff(notes, []string{"S: did not finish within 1s"}); diff != "" || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v, notes (-got +want):\n%s", err, diff)
 		}
 	})
@@ -112,22 +112,22 @@ func TestFaultsOfAServer(t *testing.T) {
 		{"too often", status(429), "429, it was asked too often"},
 		{"broken", status(500), "500, it cannot answer now"},
 		{"overloaded", status(503), "503, it cannot answer now"},
-		{"teapot", status(418), "answered 418, which is no answer of a debuginfod server"},
-		{"part", status(206), "answered 206, which is no answer of a debuginfod server"},
-		{"a page", sends([]byte("<html>Please log in</html>"), "Content-Type", "text/html; charset=utf-8"), `sent something that is no ELF file ("text/html")`},
+		{"teapot", status(418), "answered 418, unlike a debuginfod server"},
+		{"part", status(206), "answered 206, unlike a debuginfod server"},
+		{"a page", sends([]byte("<html>Please log in</html>"), "Content-Type", "text/html; charset=utf-8"), `sent something other than an ELF file ("text/html")`},
 		{"nothing", sends(nil), "sent an empty file"},
 		{"another build", sends(other), "sent a wrong file: it is another build, " + testID(2).String()},
-		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: there is no build ID in it"},
+		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: no build ID in it"},
 		{"cut off", raw("HTTP/1.1 200 OK\r\nContent-Length: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
-		{"cut off, without a length", raw("HTTP/1.0 200 OK\r\n\r\n" + string(good[:1000])), "sent a wrong file: it is no whole ELF file: its section headers are missing"},
+		{"cut off, without a length", raw("HTTP/1.0 200 OK\r\n\r\n" + string(good[:1000])), "sent a wrong file: not a whole ELF file: its section headers are missing"},
 		{"cut off, with elfutils' length", raw("HTTP/1.0 200 OK\r\nX-DEBUGINFOD-SIZE: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
 		{"cut off in a chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n" + string(good[:1000])), "ended the connection in the middle of its answer"},
-		{"cut off in the header", raw("HTTP/1.1 200 OK\r\nContent-"), "its answer cannot be understood: "},
-		{"gibberish", raw("SSH-2.0-OpenSSH_9.2\r\n"), "its answer cannot be understood: "},
-		{"an endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), "its answer cannot be understood: "},
+		{"cut off in the header", raw("HTTP/1.1 200 OK\r\nContent-"), "its answer is malformed: "},
+		{"gibberish", raw("SSH-2.0-OpenSSH_9.2\r\n"), "its answer is malformed: "},
+		{"an endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), "its answer is malformed: "},
 		{"brotli", sends(good, "Content-Encoding", "br"), `sent its answer in the encoding "br", which was not asked for`},
 		{"a gzip bomb", sends(zipped(t, bomb...), "Content-Encoding", "gzip"), "sent an answer that grows more than 1000 times when it is inflated"},
-		{"no gzip", sends(good, "Content-Encoding", "gzip"), "its answer cannot be understood: gzip: invalid header"},
+		{"no gzip", sends(good, "Content-Encoding", "gzip"), "its answer is malformed: gzip: invalid header"},
 		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"without an end", func(w http.ResponseWriter, r *http.Request) {
 			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
@@ -192,8 +192,8 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 	closed.Close()
 	tests := []struct{ url, server, want string }{
 		{closed.URL, closed.URL, "refuses connections"},
-		{"file:///usr/lib/debug", "file:///usr/lib/debug", `refused: "file:" is no URL of http or https`},
-		{"ftp://me:secret@h/", "ftp://xxxxx@h", `refused: "ftp:" is no URL of http or https`},
+		{"file:///usr/lib/debug", "file:///usr/lib/debug", `refused: "file:" is neither http nor https`},
+		{"ftp://me:secret@h/", "ftp://xxxxx@h", `refused: "ftp:" is neither http nor https`},
 		{"me:secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
 		{"me:secret@h:8002/x", "xxxxx@h:8002/x", "refused: it does not begin with http:// or https://"},
 		{"secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
@@ -205,9 +205,9 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{"https://h/?token=secret", "https://h/?xxxxx", "refused: its URL has a query or a fragment"},
 		{"https://me:secret@h/#secret", "https://xxxxx@h/#xxxxx", "refused: its URL has a query or a fragment"},
 		{"nonsense", "nonsense", "refused: it does not begin with http:// or https://"},
-		{"localhost:8002", "localhost:8002", `refused: "localhost:" is no URL of http or https`},
+		{"localhost:8002", "localhost:8002", `refused: "localhost:" is neither http nor https`},
 		{"http://", "http:", "refused: its URL names no host"},
-		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: it is no URL"},
+		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: not a URL"},
 		{"http://h/?key=1", "http://h/?xxxxx", "refused: its URL has a query or a fragment"},
 		{"http://name.invalid", "http://name.invalid", "its name "},
 	}
@@ -292,7 +292,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 		}
 		want := []string{"BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file", "BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file"}
 		for i := range notes {
-			if strings.Contains(notes[i], "left alone") { // from the fifth failure on
+			if strings.Contains(notes[i], "failed before") { // from the fifth failure on
 				notes[i] = want[i]
 			}
 		}
@@ -365,7 +365,7 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 		w.WriteHeader(503)
 	})
 	c := newClient(t, Options{RetryLimit: 5}, s.URL)
-	for _, want := range []string{`^S: 503, it cannot answer now$`, `^S: not asked: it failed before and is left alone for another (50m0s|49m\d+s)$`} {
+	for _, want := range []string{`^S: 503, it cannot answer now$`, `^S: not asked: it failed before; the next request is possible in (50m0s|49m\d+s)$`} {
 		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
 		if len(notes) != 1 || !regexp.MustCompile(want).MatchString(notes[0]) {
 			t.Errorf("got notes %q, want %s", notes, want)

@@ -61,11 +61,11 @@ func parseHeaders(text string) (http.Header, error) {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		if !ok || !isToken(name) || strings.ContainsFunc(value, isControl) {
-			return nil, fmt.Errorf("line %d is no header: want \"Name: value\"", n)
+			return nil, fmt.Errorf("line %d is not a header: want \"Name: value\"", n)
 		}
 		switch name = http.CanonicalHeaderKey(name); name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Accept-Encoding", "Range", "Trailer":
-			return nil, fmt.Errorf("line %d: %s is not for the operator to set", n, name)
+			return nil, fmt.Errorf("line %d: %s cannot be set", n, name)
 		}
 		h.Add(name, value)
 	}

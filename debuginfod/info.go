@@ -89,7 +89,7 @@ func (c *Cache) Info() CacheInfo {
 			err = checkOwner(st)
 			switch {
 			case !st.Mode().IsRegular():
-				problem("%q is not used: it is no regular file", name)
+				problem("%q is not used: not a regular file", name)
 				continue
 			case err != nil:
 				problem("%q is not used: %v", name, err)
@@ -134,7 +134,7 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	}
 	switch {
 	case s == nil:
-		r.Said = "is no server of this client"
+		r.Said = "not a server of this client"
 		return r
 	case s.refused != "":
 		r.Said = s.refused
@@ -175,7 +175,7 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	}
 	var head [len(elfMagic)]byte
 	if _, err := io.ReadFull(resp.Body, head[:]); err != nil || string(head[:]) != elfMagic {
-		r.Said = "sent something that is no ELF file"
+		r.Said = "sent something other than an ELF file"
 		return r
 	}
 	r.Works, r.Has, r.Said = true, true, "has the file"

@@ -390,7 +390,7 @@ func TestHeadersOfARequest(t *testing.T) {
 	}
 	age(t, put(t, filepath.Dir(file), "headers", []byte("X-Token secret4\n"), 0o600), 0, -2*time.Minute)
 	_, notes, err = find(t, c, buildid.Query{ID: testID(3)}, c.Servers()[0].URL, "S")
-	want := []string{`S: not asked: DEBUGINFOD_HEADERS_FILE: line 1 is no header: want "Name: value"`}
+	want := []string{`S: not asked: DEBUGINFOD_HEADERS_FILE: line 1 is not a header: want "Name: value"`}
 	if diff := cmp.Diff(notes, want); diff != "" || strings.Contains(fmt.Sprint(err, notes), "secret") {
 		t.Errorf("%v, notes (-got +want):\n%s", err, diff)
 	}
@@ -409,13 +409,13 @@ func TestParseHeaders(t *testing.T) {
 		{"", "map[]"},
 		{"A: b", "map[A:[b]]"},
 		{"a-b:c:d \r\n\n   \nA-B:", "map[A-B:[c:d ]]"},
-		{"secret", `line 1 is no header: want "Name: value"`},
-		{"A: b\n: secret", `line 2 is no header: want "Name: value"`},
-		{"A b: secret", `line 1 is no header: want "Name: value"`},
-		{"A: sec\x00ret", `line 1 is no header: want "Name: value"`},
-		{"Ä: secret", `line 1 is no header: want "Name: value"`},
-		{"host: secret", "line 1: Host is not for the operator to set"},
-		{"Transfer-Encoding: chunked", "line 1: Transfer-Encoding is not for the operator to set"},
+		{"secret", `line 1 is not a header: want "Name: value"`},
+		{"A: b\n: secret", `line 2 is not a header: want "Name: value"`},
+		{"A b: secret", `line 1 is not a header: want "Name: value"`},
+		{"A: sec\x00ret", `line 1 is not a header: want "Name: value"`},
+		{"Ä: secret", `line 1 is not a header: want "Name: value"`},
+		{"host: secret", "line 1: Host cannot be set"},
+		{"Transfer-Encoding: chunked", "line 1: Transfer-Encoding cannot be set"},
 	}
 	for _, tt := range tests {
 		h, err := parseHeaders(tt.text)

@@ -188,7 +188,7 @@ func parseURLs(words []string) []*server {
 			case "enforcing":
 				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"
 			default:
-				ima = fmt.Sprintf("refused: %q is no tag that symfilter knows; ima:ignore is", redacted(word))
+				ima = fmt.Sprintf("refused: %q is not a known tag; ima:ignore is", redacted(word))
 			}
 			continue
 		}
@@ -210,11 +210,11 @@ func newServer(prefix string) *server {
 	u, err := url.Parse(s.prefix)
 	switch {
 	case err != nil: // the error holds the URL, which may hold a password
-		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: it is no URL"
+		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: not a URL"
 	case u.Scheme == "" || u.Opaque != "" && strings.Contains(u.Opaque, "@"): // user:password@host
 		s.name, s.refused = redacted(s.prefix), "refused: it does not begin with http:// or https://"
 	case u.Scheme != "http" && u.Scheme != "https":
-		s.name, s.refused = redacted(s.prefix), fmt.Sprintf("refused: %q is no URL of http or https", u.Scheme+":")
+		s.name, s.refused = redacted(s.prefix), fmt.Sprintf("refused: %q is neither http nor https", u.Scheme+":")
 	case u.Host == "" || u.Opaque != "":
 		s.name, s.refused = redacted(s.prefix), "refused: its URL names no host"
 	case u.RawQuery != "" || u.Fragment != "":

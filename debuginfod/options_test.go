@@ -71,7 +71,7 @@ func TestServersAreKnownByTheirURLs(t *testing.T) {
 	want := []Server{
 		{"https://a", ""}, {"https://b/x", ""},
 		{"https://c", "refused: ima:enforcing asks for signatures that symfilter cannot check; say ima:ignore to take its files unsigned"},
-		{"https://d", `refused: "ima:strict" is no tag that symfilter knows; ima:ignore is`},
+		{"https://d", `refused: "ima:strict" is not a known tag; ima:ignore is`},
 	}
 	if diff := cmp.Diff(c.Servers(), want); diff != "" {
 		t.Error("-got +want:\n" + diff)

@@ -253,7 +253,7 @@ func (c *Client) begin(a *answer, magic string) *failure {
 		return failuref("sent an empty file")
 	case !bytes.Equal(head, []byte(magic)):
 		kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
-		return failuref("sent something that is no ELF file (%.40q)", kind)
+		return failuref("sent something other than an ELF file (%.40q)", kind)
 	}
 	return nil
 }

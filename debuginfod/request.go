@@ -197,7 +197,7 @@ func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 		return false, &failure{said: fmt.Sprintf("%d, it cannot answer now", code), retry: code != http.StatusNotImplemented,
 			retryAfter: retryAfter(resp.Header, time.Now())}
 	}
-	return false, failuref("answered %d, which is no answer of a debuginfod server", code)
+	return false, failuref("answered %d, unlike a debuginfod server", code)
 }
 
 func tooBig(maxSize int64) *failure {

@@ -112,7 +112,7 @@ func (s *server) allow(now time.Time) (said string, ok bool) {
 		return "", true
 	}
 	if wait := s.breaker.until.Sub(now); wait > 0 {
-		return fmt.Sprintf("not asked: it failed before and is left alone for another %v", wait.Round(time.Second)), false
+		return fmt.Sprintf("not asked: it failed before; the next request is possible in %v", wait.Round(time.Second)), false
 	}
 	return "not asked: it failed before and another request is trying it", false
 }

@@ -74,7 +74,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	case len(s.Head) > headSize, len(s.Context) > 0 && (format == Auto || len(s.Head) > 0):
 		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
 	case w.format != Auto && w.format != format:
-		return nil, fmt.Errorf("it is of an input of format %v, not %v", format, w.format)
+		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
 	case len(s.Context) == 0:
 		w.head = s.Head
 		return nil, nil

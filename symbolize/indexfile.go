@@ -52,7 +52,7 @@ func IndexFile(ctx context.Context, path string, o IndexOptions) (done Indexed, 
 		}
 		source, ok := sourceOf(file, done.ID)
 		if !ok {
-			return fmt.Errorf("%w: no regular file", ErrNotIndexed)
+			return fmt.Errorf("%w: not a regular file", ErrNotIndexed)
 		}
 		dir := symindex.Dir{Path: o.Dir, Budget: o.Budget}
 		if !o.Again {

@@ -299,7 +299,7 @@ func (x *search) findSum(m *module) (*part, error) {
 		if _, sum, ok := readSup(p.obj, true); ok && bytes.Equal(sum, m.sup.sum) {
 			return p, nil
 		}
-		x.note(buildid.Attempt{Where: path, Said: "it is not the supplementary file meant: its .debug_sup says otherwise"})
+		x.note(buildid.Attempt{Where: path, Said: "not the supplementary file of this program: the ID in its .debug_sup differs"})
 		p.close()
 	}
 	return nil, err

@@ -237,8 +237,8 @@ func guard(read func() error) (err error) {
 }
 
 var (
-	errPanic = errors.New("its contents broke the reader, which is a fault in it worth reporting")
-	errDear  = errors.New("its debug information takes far more work than such of a compiler; check the file (llvm-dwarfdump --verify), or strip its debug information")
+	errPanic = errors.New("its contents made the reader fail, which is a bug of symfilter: please report it")
+	errDear  = errors.New("its debug information takes far more work than that of compilers; check the file (llvm-dwarfdump --verify), or strip its debug information")
 )
 
 // panicError returns the error for a panic that is not a fault of a mapped file.

@@ -165,7 +165,7 @@ func (x *search) consider(file *buildid.File) bool {
 	if m.fault != nil {
 		content = m.fault.Error()
 	}
-	x.note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + content + "; looked on"})
+	x.note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + content + "; the search continued"})
 	return false
 }
 

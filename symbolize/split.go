@@ -106,7 +106,7 @@ type absentError struct{ error }
 func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // errOtherUnit reports a file at the right place that belongs to another build.
-var errOtherUnit = errors.New("another build's: the ID of its unit differs")
+var errOtherUnit = errors.New("a file of another build: the ID of its unit differs")
 
 // tryPart opens the file at path if holds accepts it.
 func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool) (dwarf.Linked, error) {

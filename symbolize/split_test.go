@@ -184,9 +184,9 @@ func TestSplitUnitsAreFound(t *testing.T) {
 			copyFile(t, filepath.Join(dir, "out/shop.dwo"), otherDwo)
 			copyFile(t, filepath.Join(dir, "shop.dwo"), dwo)
 		}, full, ""},
-		{"another build's", func(t *testing.T, dir string) { copyFile(t, filepath.Join(dir, "shop.dwo"), otherDwo) }, bare, "another build's"},
+		{"a file of another build", func(t *testing.T, dir string) { copyFile(t, filepath.Join(dir, "shop.dwo"), otherDwo) }, bare, "a file of another build"},
 		{"no ELF file", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "shop.dwo"), "junk") }, bare, "shop.dwo: "},
-		{"an ELF file without units", func(t *testing.T, dir string) { copyFile(t, filepath.Join(dir, "shop.dwo"), f.path) }, bare, "another build's"},
+		{"an ELF file without units", func(t *testing.T, dir string) { copyFile(t, filepath.Join(dir, "shop.dwo"), f.path) }, bare, "a file of another build"},
 		{"a FIFO", func(t *testing.T, dir string) { in(t, dir, "mkfifo", "shop.dwo") }, bare, "not a regular file"},
 		{"a package", func(t *testing.T, dir string) { copyFile(t, filepath.Join(dir, "shop.so.dwp"), dwp) }, full, ""},
 		{"a package that is a FIFO", func(t *testing.T, dir string) {

@@ -169,7 +169,7 @@ func (s *Symbolizer) deny(e *entry, size int64, err error) {
 func (o *Options) helps() string {
 	help := "decompress it on disk (objcopy --decompress-debug-sections) or raise the limit"
 	if o.spillInMemory {
-		help += fmt.Sprintf("; nothing is inflated in %s, which is in memory itself: a directory on a disk would do", o.SpillDir)
+		help += fmt.Sprintf("; nothing is inflated in %s, which is in memory itself: name a directory on a disk", o.SpillDir)
 	}
 	return help
 }

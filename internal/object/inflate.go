@@ -290,7 +290,7 @@ func readEnd(r io.Reader, claimed uint64) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return &FormatError{"compressed data", fmt.Sprintf("goes on behind the %d bytes that its header says", claimed)}
+		return &FormatError{"compressed data", fmt.Sprintf("longer than the %d bytes in its header", claimed)}
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("at the end of %d bytes: %w", claimed, err) // a wrong checksum
 	}

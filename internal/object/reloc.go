@@ -64,7 +64,7 @@ func (f *File) eachRelocation(r *Section, do func(*fieldRelocation)) error {
 		return fmt.Errorf("relocations: %w", err)
 	}
 	if uint64(r.Link) >= uint64(len(f.sections)) || f.sections[r.Link].Type != elf.SHT_SYMTAB {
-		return &FormatError{"relocations", "are without a symbol table"}
+		return &FormatError{"relocations", "no symbol table"}
 	}
 	symbols, release, err := f.once(&f.sections[r.Link])
 	defer release()
