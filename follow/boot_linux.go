@@ -1,18 +1,29 @@
 package follow
 
 import (
+	"bytes"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// bootTime returns the time of the machine's start, in Unix seconds, or 1 if the clock cannot be
-// read. It uses clocks, which are readable even in a sandbox that hides the boot ID below
-// /proc/sys.
+// bootTime returns the time at which the machine was started, in Unix seconds, or 1 if the clock
+// cannot be read.
 func bootTime() int64 {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
 		return 1
 	}
 	return time.Now().Add(-time.Duration(up.Nano())).Unix()
+}
+
+// bootID returns a hash of the kernel's ID of this start of the machine, or "" if that cannot be
+// read, as in a sandbox that hides /proc/sys.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(bytes.TrimSpace(id)) != 36 {
+		return ""
+	}
+	return hash(append([]byte("symfilter "), id...))
 }

@@ -38,8 +38,9 @@ const (
 type checkpoint struct {
 	Version int    `json:"v"`
 	Host    string `json:"host,omitempty"` // hash of the machine's ID
-	// start time of the machine in Unix seconds; 0 in the first record, which was synced
-	Boot int64 `json:"boot,omitempty"`
+	// start of the machine in Unix seconds; 0 in the first record, which was synced
+	Boot   int64  `json:"boot,omitempty"`
+	BootID string `json:"bootid,omitempty"` // hash of the kernel's ID of that start; empty if unknown
 	// size of the journal up to which it was synced; 0 if this record is not a mark
 	Synced int64             `json:"synced,omitempty"`
 	Time   time.Time         `json:"time"`            // when the record was written
@@ -90,8 +91,8 @@ type journal struct {
 	damaged   bool // a complete but invalid record is among them
 }
 
-// readJournal reads an open state file. boot is the start time of the machine.
-func readJournal(f *os.File, boot int64) (journal, error) {
+// readJournal reads an open state file. now is the last start of the machine.
+func readJournal(f *os.File, now boot) (journal, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return journal{}, err
@@ -104,12 +105,12 @@ func readJournal(f *os.File, boot int64) (journal, error) {
 	if err != nil && err != io.EOF {
 		return journal{}, err
 	}
-	return parseJournal(data[:n], boot)
+	return parseJournal(data[:n], now)
 }
 
 // parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
 // such as one whose writer was killed.
-func parseJournal(data []byte, boot int64) (j journal, err error) {
+func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign
 	}
@@ -141,7 +142,7 @@ func parseJournal(data []byte, boot int64) (j journal, err error) {
 	j.torn = end < len(data)
 	j.damaged = bytes.Count(data[end:], []byte{'\n'}) > 1
 	for i, r := range records {
-		if i > 0 && !sameBoot(r.Boot, boot) {
+		if i > 0 && !r.isSince(now) {
 			j.continues = false
 			if r.end > synced {
 				break
@@ -163,11 +164,24 @@ func parseJournal(data []byte, boot int64) (j journal, err error) {
 	return j, nil
 }
 
-// sameBoot reports whether two readings of the machine's start time are of the same start. If the
-// clock was set in between, one start looks like two: then lines are printed twice. A machine without
-// a clock of its own may show two starts as one: then a power cut may lose lines that were printed
-// but not synced.
-func sameBoot(a, b int64) bool { return max(a-b, b-a) <= bootStep }
+// A boot is a start of the machine.
+type boot struct {
+	time int64  // by the clocks, in Unix seconds
+	id   string // as checkpoint.BootID
+}
+
+func (c *checkpoint) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
+
+// isSince reports whether the record was written after the start now. The clocks decide only if the
+// kernel's ID of the start is not known to both runs. Then, if a clock was set in between, one start
+// looks like two, and lines are printed twice; and a machine without a clock of its own may show two
+// starts as one, so that a power cut may lose lines that were printed but not synced.
+func (c *checkpoint) isSince(now boot) bool {
+	if c.BootID != "" && now.id != "" {
+		return c.BootID == now.id
+	}
+	return max(c.Boot-now.time, now.time-c.Boot) <= bootStep
+}
 
 // nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
 // complete one.

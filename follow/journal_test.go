@@ -25,11 +25,12 @@ func entry(path string, off int64) json.RawMessage {
 // The content of a state file is the sum of its records, up to the first that is torn, or whose
 // output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
-	const boot = 1000
+	const started, id = 1000, "id of this start"
 	whole := checkpoint{Names: []string{"*"}, Files: []json.RawMessage{entry("a", 1), entry("b", 1)}}
-	a2 := checkpoint{Boot: boot, Files: []json.RawMessage{entry("a", 2)}}
-	b2 := checkpoint{Boot: boot, Files: []json.RawMessage{entry("b", 2)}}
-	gone := checkpoint{Boot: boot, Gone: []string{"a"}}
+	a2 := checkpoint{Boot: started, Files: []json.RawMessage{entry("a", 2)}}
+	b2 := checkpoint{Boot: started, Files: []json.RawMessage{entry("b", 2)}}
+	gone := checkpoint{Boot: started, Gone: []string{"a"}}
+	withID := func(c checkpoint) checkpoint { c.BootID = id; return c }
 	size := func(all ...checkpoint) (n int64) {
 		for _, c := range all {
 			b, err := appendRecord(nil, c)
@@ -40,11 +41,11 @@ func TestJournalsAreFolded(t *testing.T) {
 		}
 		return n
 	}
-	synced := func(all ...checkpoint) checkpoint { return checkpoint{Boot: boot, Synced: size(all...)} }
+	synced := func(all ...checkpoint) checkpoint { return checkpoint{Boot: started, Synced: size(all...)} }
 	for name, test := range map[string]struct {
 		records   []checkpoint
 		change    func(data []byte) []byte
-		boot      int64
+		now       boot             // zero: started
 		want      map[string]int64 // offset by path
 		continues bool
 		torn      bool
@@ -60,11 +61,15 @@ func TestJournalsAreFolded(t *testing.T) {
 			return bytes.Replace(d, []byte(`"a","reading":[{"off":2`), []byte(`"a","reading":[{"off":3`), 1)
 		}, want: map[string]int64{"a": 1, "b": 1}, continues: true, torn: true, damaged: true},
 		"zeros at the end":       {records: []checkpoint{whole, a2}, change: func(d []byte) []byte { return append(d, make([]byte, 4096)...) }, want: map[string]int64{"a": 2, "b": 1}, continues: true, torn: true},
-		"the clock was slewed":   {records: []checkpoint{whole, a2}, boot: boot + 1, want: map[string]int64{"a": 2, "b": 1}, continues: true},
-		"power cut":              {records: []checkpoint{whole, a2}, boot: boot + 60, want: map[string]int64{"a": 1, "b": 1}},
-		"power cut after a sync": {records: []checkpoint{whole, a2, synced(whole, a2), b2}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 1}},
-		"power cut in a sync":    {records: []checkpoint{whole, a2, b2, synced(whole, a2)}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 1}},
-		"synced at the end":      {records: []checkpoint{whole, a2, b2, synced(whole, a2, b2)}, boot: boot + 60, want: map[string]int64{"a": 2, "b": 2}},
+		"the clock was slewed":   {records: []checkpoint{whole, a2}, now: boot{time: started + 1}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"power cut":              {records: []checkpoint{whole, a2}, now: boot{time: started + 60}, want: map[string]int64{"a": 1, "b": 1}},
+		"the clock was set":      {records: []checkpoint{whole, withID(a2)}, now: boot{started + 60, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"started twice":          {records: []checkpoint{whole, withID(a2)}, now: boot{started, "of another"}, want: map[string]int64{"a": 1, "b": 1}},
+		"no ID can be read":      {records: []checkpoint{whole, withID(a2)}, now: boot{time: started}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"no ID could be read":    {records: []checkpoint{whole, a2}, now: boot{started, id}, want: map[string]int64{"a": 2, "b": 1}, continues: true},
+		"power cut after a sync": {records: []checkpoint{whole, a2, synced(whole, a2), b2}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
+		"power cut in a sync":    {records: []checkpoint{whole, a2, b2, synced(whole, a2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 1}},
+		"synced at the end":      {records: []checkpoint{whole, a2, b2, synced(whole, a2, b2)}, now: boot{time: started + 60}, want: map[string]int64{"a": 2, "b": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var data []byte
@@ -77,10 +82,10 @@ func TestJournalsAreFolded(t *testing.T) {
 			if test.change != nil {
 				data = test.change(data)
 			}
-			if test.boot == 0 {
-				test.boot = boot
+			if test.now == (boot{}) {
+				test.now.time = started
 			}
-			j, err := parseJournal(data, test.boot)
+			j, err := parseJournal(data, test.now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,15 +123,15 @@ func FuzzJournal(f *testing.F) {
 	f.Add(b[:len(b)-1], int64(900))
 	f.Add([]byte(stateMagic), int64(0))
 	f.Add([]byte{0, 0}, int64(0))
-	f.Fuzz(func(t *testing.T, data []byte, boot int64) {
-		j, err := parseJournal(data, boot)
+	f.Fuzz(func(t *testing.T, data []byte, time int64) {
+		j, err := parseJournal(data, boot{time: time})
 		if err != nil {
 			return
 		}
 		if j.size > int64(len(data)) || j.first > j.size || j.torn != (j.size < int64(len(data))) {
 			t.Fatalf("%d of %d bytes, the first record %d, torn %v", j.size, len(data), j.first, j.torn)
 		}
-		again, err := parseJournal(data[:j.size], boot)
+		again, err := parseJournal(data[:j.size], boot{time: time})
 		if err != nil || !maps.EqualFunc(again.files, j.files, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 			t.Fatalf("without the rest: %v", err)
 		}
@@ -239,11 +244,11 @@ func savedAt(path string, off int64) savedSource {
 	return savedSource{Path: path, Reading: []savedReading{{mark: mark{Off: off}}}}
 }
 
-// offsets returns the offset up to which each file of a state file was printed, by path. boot is
-// the machine's start time; the default is that of the clock.
-func offsets(t *testing.T, path string, boot ...int64) map[string]int64 {
+// offsets returns the offset up to which each file of a state file was printed, by path. starts is
+// the last start of the machine, if that is not the real one.
+func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	t.Helper()
-	j, err := readState(path, boot...)
+	j, err := readState(path, starts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +334,7 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := parseJournal(data, 1) // after a power cut: only the lines printed before the sync
+	j, err := parseJournal(data, boot{time: 1}) // after a power cut: only what was printed before the sync
 	if err != nil || !bytes.Contains(j.files["a"], fmt.Appendf(nil, `"off":%d,`, n)) {
 		t.Errorf("after a power cut %s, %v; want %d", j.files["a"], err, n)
 	}
@@ -436,11 +441,11 @@ func TestPowerCutsLoseNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		boot := bootTime()
+		now := lastBoot()
 		if cut {
-			boot += 60
+			now = boot{now.time + 60, "of another start"}
 		}
-		j, err := readJournal(f, boot)
+		j, err := readJournal(f, now)
 		f.Close()
 		want := map[bool]string{false: `"off":8,`, true: `"off":4,`}[cut]
 		if err != nil || !bytes.Contains(j.files[path], []byte(want)) {

@@ -31,8 +31,8 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		boot := bootTime() // taken outside of the fake clock
-		f.saver.boot = func() int64 { return boot }
+		now := lastBoot() // it does not know of the fake clock
+		f.saver.boot = func() boot { return now }
 		written := 0
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -43,7 +43,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		write(t, path, "first\n")
 		written += len("first\n")
 		time.Sleep(looks + soon)
-		if got := offsets(t, state, boot)[path]; got != int64(written) {
+		if got := offsets(t, state, now)[path]; got != int64(written) {
 			t.Errorf("%v after the first line the checkpoint says %d of %d bytes", soon, got, written)
 		}
 		first := mustSize(state) - before // the size of one record
@@ -55,7 +55,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 				written += len(line)
 				time.Sleep(looks)
 			}
-			worst = max(worst, written-int(offsets(t, state, boot)[path]))
+			worst = max(worst, written-int(offsets(t, state, now)[path]))
 		}
 		if most := int(soon/looks+2) * len(fmt.Sprintln(time.Now())); worst > most {
 			t.Errorf("the checkpoint was up to %d bytes late, want at most %d", worst, most)
@@ -88,13 +88,13 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		late := int64(0) // the most that was printed since the checkpoint, after the first turns
-		boot, begin := int64(0), time.Now()
+		now, begin := boot{}, time.Now()
 		o := Options{Names: []string{path}, Open: l.open, State: state, Poll: true}
 		var printed atomic.Int64
 		o.Open = func(name string) (*Sink, error) {
 			return &Sink{WriteCloser: writerFunc(func(p []byte) (int, error) {
 				synctest.Wait() // for what is being saved
-				late = max(late, printed.Load()-offsets(t, state, boot)[path])
+				late = max(late, printed.Load()-offsets(t, state, now)[path])
 				printed.Add(int64(len(p)))
 				return len(p), nil
 			})}, nil
@@ -103,8 +103,8 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		boot = bootTime()
-		f.saver.boot = func() int64 { return boot }
+		now = lastBoot()
+		f.saver.boot = func() boot { return now }
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- f.Run(ctx) }()

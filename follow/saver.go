@@ -29,7 +29,7 @@ const (
 type saver struct {
 	path     string // empty: no checkpoint is written
 	host     string
-	boot     func() int64 // start time of the machine
+	boot     func() boot // last start of the machine
 	sync     func() error
 	taken    func() int64
 	notify   func(Event)
@@ -71,8 +71,9 @@ type waiting struct {
 // newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
 // written there.
 func newSaver(path string, patterns []string, o Options) (*saver, error) {
+	id := bootID()
 	w := &saver{
-		path: path, host: hostID(), boot: bootTime, sync: o.Sync, taken: o.Taken, notify: o.Notify, patterns: patterns,
+		path: path, host: hostID(), boot: func() boot { return boot{bootTime(), id} }, sync: o.Sync, taken: o.Taken, notify: o.Notify, patterns: patterns,
 		sources: make(map[string]json.RawMessage), changed: make(map[string]bool), waiting: make(map[string][]waiting), contexts: make(map[string]int),
 		rewrite: true,
 	}

@@ -356,14 +356,17 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	}
 }
 
-// readState reads a state file. boot is the machine's start time; the default is that of the clock.
-func readState(path string, boot ...int64) (journal, error) {
+// lastBoot returns the last start of this machine.
+func lastBoot() boot { return boot{bootTime(), bootID()} }
+
+// readState reads a state file. starts is the last start of the machine, if that is not the real one.
+func readState(path string, starts ...boot) (journal, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return journal{}, err
 	}
 	defer f.Close()
-	return readJournal(f, append(boot, bootTime())[0])
+	return readJournal(f, append(starts, lastBoot())[0])
 }
 
 // Reading of files that are not in the checkpoint begins at Options.Start. Files that match a

@@ -75,7 +75,7 @@ func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage)
 	}
 	if !w.rewrite {
 		c := w.newRecord(files)
-		c.Boot = w.boot()
+		c.setBoot(w.boot())
 		for path := range changed {
 			if files[path] == nil {
 				c.Gone = append(c.Gone, encodePath(path))
@@ -194,7 +194,9 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 		return nil
 	}
 	all := w.size == end
-	err := w.append(checkpoint{Boot: w.boot(), Synced: end, Time: time.Now()})
+	mark := checkpoint{Synced: end, Time: time.Now()}
+	mark.setBoot(w.boot())
+	err := w.append(mark)
 	marked := w.size
 	w.writing.Unlock()
 	if err != nil {
@@ -227,7 +229,7 @@ func (w *saver) renew(all map[string]json.RawMessage) (err error) {
 	w.mu.Unlock()
 	if len(since) > 0 {
 		c := w.newRecord(since)
-		c.Boot = w.boot()
+		c.setBoot(w.boot())
 		if b, err = appendRecord(b, c); err != nil {
 			return err
 		}
