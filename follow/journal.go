@@ -57,7 +57,41 @@ type savedSource struct {
 	Read    []mark         `json:"read,omitempty"`    // files that are not to be read again
 	Context string         `json:"context,omitempty"` // of the sink, for the lines after all of them
 	Real    string         `json:"real,omitempty"`    // path of the file, with symbolic links resolved
-	Beside  *string        `json:"beside,omitempty"`  // fingerprints of the siblings that are not to be read
+	// fingerprints of the siblings that are not to be read; see entry
+	Beside *string `json:"beside,omitempty"`
+}
+
+// An entry is the JSON of a savedSource. Its siblings may be hundreds, and seldom change: a record
+// leaves them out if they are those of the entry before.
+type entry struct {
+	raw    json.RawMessage // without Beside
+	beside string          // JSON of Beside
+}
+
+func newEntry(s savedSource) (e entry, err error) {
+	beside, err := json.Marshal(s.Beside)
+	if err != nil {
+		return e, err
+	}
+	s.Beside = nil
+	e.raw, err = json.Marshal(s)
+	e.beside = string(beside)
+	return e, err
+}
+
+// json returns the entry for a record, with the siblings if whole is set.
+func (e entry) json(whole bool) json.RawMessage {
+	if !whole {
+		return e.raw
+	}
+	return fmt.Appendf(nil, `%s,"beside":%s}`, e.raw[:len(e.raw)-1], e.beside)
+}
+
+// size returns the bytes that the entry takes.
+func (e entry) size() int { return len(e.raw) + len(e.beside) }
+
+func (e entry) equal(other entry) bool {
+	return bytes.Equal(e.raw, other.raw) && e.beside == other.beside
 }
 
 // savedReading is a place in a file up to which lines were printed.
@@ -83,6 +117,7 @@ var (
 type journal struct {
 	checkpoint                            // the first record, with the Time of the last
 	files      map[string]json.RawMessage // by path
+	beside     map[string]json.RawMessage // Beside of these
 	size       int64                      // bytes of the file
 	first      int64                      // bytes of its first record
 	// further records may be appended: the machine was not restarted since
@@ -137,7 +172,7 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 		return j, fmt.Errorf("it has version %d, not %d", j.Version, stateVersion)
 	}
 	j.size = int64(end)
-	j.files = make(map[string]json.RawMessage)
+	j.files, j.beside = make(map[string]json.RawMessage), make(map[string]json.RawMessage)
 	j.continues = data[end-1] == '\n'
 	j.torn = end < len(data)
 	j.damaged = bytes.Count(data[end:], []byte{'\n'}) > 1
@@ -149,13 +184,22 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 			}
 		}
 		for _, raw := range r.Files {
-			var s struct{ Path string }
-			if json.Unmarshal(raw, &s) == nil {
-				j.files[decodePath(s.Path)] = raw
+			var s struct {
+				Path   string
+				Beside json.RawMessage
+			}
+			if json.Unmarshal(raw, &s) != nil {
+				continue
+			}
+			path := decodePath(s.Path)
+			j.files[path] = raw
+			if s.Beside != nil {
+				j.beside[path] = s.Beside
 			}
 		}
 		for _, path := range r.Gone {
 			delete(j.files, decodePath(path))
+			delete(j.beside, decodePath(path))
 		}
 		if r.Synced == 0 {
 			j.Time = r.Time

@@ -41,8 +41,8 @@ type saver struct {
 	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
 	mu      sync.Mutex
-	sources map[string]json.RawMessage // entries whose output was taken by its reader, by path
-	changed map[string]bool            // paths whose entry is not in the file yet
+	sources map[string]entry // those whose output was taken by its reader, by path
+	changed map[string]bool  // paths whose entry is not in the file yet; whether its siblings are not
 	// entries whose output may not have been taken, by path, oldest first
 	waiting  map[string][]waiting
 	held     int            // bytes of the entries in waiting
@@ -65,7 +65,7 @@ type saver struct {
 // A waiting entry becomes valid once the reader of the output has taken all bytes up to pos.
 type waiting struct {
 	pos int64
-	raw json.RawMessage
+	entry
 }
 
 // newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
@@ -74,7 +74,7 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	id := bootID()
 	w := &saver{
 		path: path, host: hostID(), boot: func() boot { return boot{bootTime(), id} }, sync: o.Sync, taken: o.Taken, notify: o.Notify, patterns: patterns,
-		sources: make(map[string]json.RawMessage), changed: make(map[string]bool), waiting: make(map[string][]waiting), contexts: make(map[string]int),
+		sources: make(map[string]entry), changed: make(map[string]bool), waiting: make(map[string][]waiting), contexts: make(map[string]int),
 		rewrite: true,
 	}
 	if w.notify == nil {
@@ -145,9 +145,16 @@ func (w *saver) load(j journal) {
 		if json.Unmarshal(raw, &s) != nil {
 			continue
 		}
+		if beside := j.beside[path]; beside != nil && json.Unmarshal(beside, &s.Beside) != nil {
+			continue
+		}
+		e, err := newEntry(s)
+		if err != nil {
+			continue
+		}
 		s.Path, s.Real = path, decodePath(s.Real)
 		w.loaded[path] = s
-		w.sources[path] = raw
+		w.sources[path] = e
 	}
 }
 
@@ -229,7 +236,7 @@ func (w *saver) put(s savedSource, pos int64) {
 	}
 	text := s
 	text.Path, text.Real = encodePath(s.Path), encodePath(s.Real)
-	raw, err := json.Marshal(text)
+	e, err := newEntry(text)
 	if err != nil {
 		return // strings and numbers always marshal
 	}
@@ -238,20 +245,20 @@ func (w *saver) put(s savedSource, pos int64) {
 	list := w.waiting[s.Path]
 	switch n := len(list); {
 	case w.taken == nil:
-		w.set(s.Path, raw)
+		w.set(s.Path, e)
 		return
-	case n > 0 && bytes.Equal(list[n-1].raw, raw), n == 0 && bytes.Equal(w.sources[s.Path], raw):
+	case n > 0 && list[n-1].equal(e), n == 0 && w.sources[s.Path].equal(e):
 		return
 	case n == maxPlaces:
 		i := leastWanted(list)
-		w.held -= len(list[i].raw)
+		w.held -= list[i].size()
 		list = slices.Delete(list, i, i+1)
-	case n > 0 && w.held+len(raw) > maxWaiting:
-		w.held -= len(list[n-1].raw)
+	case n > 0 && w.held+e.size() > maxWaiting:
+		w.held -= list[n-1].size()
 		list = list[:n-1]
 	}
-	w.held += len(raw)
-	w.waiting[s.Path] = append(list, waiting{pos, raw})
+	w.held += e.size()
+	w.waiting[s.Path] = append(list, waiting{pos, e})
 }
 
 // contexts returns the number of bytes of context in s.
@@ -275,11 +282,11 @@ func leastWanted(list []waiting) int {
 	return least
 }
 
-// set makes raw the valid entry of path; w.mu is held.
-func (w *saver) set(path string, raw json.RawMessage) {
-	if !bytes.Equal(raw, w.sources[path]) {
-		w.sources[path] = raw
-		w.changed[path] = true
+// set makes e the valid entry of path; w.mu is held.
+func (w *saver) set(path string, e entry) {
+	if old := w.sources[path]; !old.equal(e) {
+		w.sources[path] = e
+		w.changed[path] = w.changed[path] || old.beside != e.beside
 	}
 }
 
@@ -295,11 +302,11 @@ func (w *saver) admit() (taken int64) {
 	for path, list := range w.waiting {
 		n := 0
 		for n < len(list) && list[n].pos <= taken {
-			w.held -= len(list[n].raw)
+			w.held -= list[n].size()
 			n++
 		}
 		if n > 0 {
-			w.set(path, list[n-1].raw)
+			w.set(path, list[n-1].entry)
 		}
 		if n == len(list) {
 			delete(w.waiting, path)
@@ -334,7 +341,7 @@ func (w *saver) drop(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.waiting[path] {
-		w.held -= len(e.raw)
+		w.held -= e.size()
 	}
 	w.context -= w.contexts[path]
 	delete(w.waiting, path)
@@ -394,7 +401,9 @@ func (w *saver) save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		maps.Copy(w.changed, changed)
+		for path, whole := range changed {
+			w.changed[path] = w.changed[path] || whole
+		}
 	}
 	return w.report(err)
 }
@@ -411,12 +420,13 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of the given paths that are still followed; w.mu is held.
+// entries returns the entries of the given paths that are still followed, with their siblings if paths
+// has true for them; w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
-	for path := range paths {
-		if raw := w.sources[path]; raw != nil {
-			files[path] = raw
+	for path, whole := range paths {
+		if e, ok := w.sources[path]; ok {
+			files[path] = e.json(whole)
 		}
 	}
 	return files

@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,7 +151,7 @@ func (w *saver) secure() error {
 		w.writing.Unlock()
 		return nil
 	}
-	var all map[string]json.RawMessage
+	var all map[string]entry
 	if grown {
 		w.mu.Lock()
 		all = maps.Clone(w.sources)
@@ -177,7 +176,7 @@ func (w *saver) secure() error {
 func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
 
 // renewed rewrites the file, unless it has been replaced since file was opened.
-func (w *saver) renewed(file *os.File, all map[string]json.RawMessage) error {
+func (w *saver) renewed(file *os.File, all map[string]entry) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	if w.file != file || w.rewrite {
@@ -218,8 +217,12 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 
 // renew replaces the file by one whose first record has the entries in all, whose output was
 // synced. A reader finds either the old file or the new one; w.writing is held.
-func (w *saver) renew(all map[string]json.RawMessage) (err error) {
-	b, err := appendRecord(nil, w.newRecord(all))
+func (w *saver) renew(all map[string]entry) (err error) {
+	whole := make(map[string]json.RawMessage, len(all))
+	for path, e := range all {
+		whole[path] = e.json(true)
+	}
+	b, err := appendRecord(nil, w.newRecord(whole))
 	if err != nil {
 		return err
 	}
@@ -302,12 +305,13 @@ func (w *saver) lockOther() (*os.File, error) {
 	return f, nil
 }
 
-// sourcesSince returns the paths whose entries differ from those in all; w.mu is held.
-func (w *saver) sourcesSince(all map[string]json.RawMessage) map[string]bool {
+// sourcesSince returns the paths whose entries differ from those in all, and whether their siblings
+// do; w.mu is held.
+func (w *saver) sourcesSince(all map[string]entry) map[string]bool {
 	since := make(map[string]bool)
-	for path, raw := range w.sources {
-		if !bytes.Equal(raw, all[path]) {
-			since[path] = true
+	for path, e := range w.sources {
+		if old := all[path]; !old.equal(e) {
+			since[path] = old.beside != e.beside
 		}
 	}
 	return since
