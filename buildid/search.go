@@ -1,6 +1,7 @@
 package buildid
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -57,7 +58,7 @@ type search struct {
 	note    func(Attempt)
 	passing error // the first error that leaves open whether the file exists
 
-	unusable *UnusableError // the first file that is at its place but not usable
+	unusable error // an UnusableError: the first file that is at its place but not usable
 }
 
 func (s *search) tell(where, said string) {
@@ -106,16 +107,7 @@ func (s *search) tryVerified(path string) *File {
 
 // miss returns the error of a search that found nothing.
 func (s *search) miss() error {
-	err := s.ctx.Err()
-	if err == nil {
-		err = s.passing
-	}
-	if err == nil && s.unusable != nil {
-		err = s.unusable
-	}
-	if err == nil {
-		err = fs.ErrNotExist
-	}
+	err := cmp.Or(s.ctx.Err(), s.passing, s.unusable, fs.ErrNotExist)
 	if s.query.ID.IsZero() {
 		return fmt.Errorf("%s: %w", s.where, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -93,13 +94,8 @@ func scopeOf(a netip.Addr) scope {
 		return linkLocal
 	case a.IsLoopback(), a.IsUnspecified(), thisHost.Contains(a):
 		return loopback
-	case a.IsPrivate(), a.IsMulticast():
+	case a.IsPrivate(), a.IsMulticast(), slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) }):
 		return private
-	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return private
-		}
 	}
 	return public
 }

@@ -1,6 +1,7 @@
 package debuginfod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,10 +129,9 @@ func (c *Cache) miss(q buildid.Query, err error) error {
 // passing returns err if it is temporary (too many open files, no memory, interrupted) or comes
 // from a failing disk, and nil otherwise.
 func passing(err error) error {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN} {
-		if errors.Is(err, e) {
-			return err
-		}
+	switch number, _ := errors.AsType[syscall.Errno](err); number {
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN:
+		return err
 	}
 	return nil
 }
@@ -313,10 +313,7 @@ func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // parseSeconds reads a control file as scanf does: blanks, a sign, digits. Text after the digits is
@@ -349,12 +346,7 @@ func checkWhole(f *os.File, size int64) error {
 
 // hexName reports whether name may be that of a build ID's directory.
 func hexName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return name != ""
+	return name != "" && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // tempName reports whether name is that of a temporary file: a download of elfutils or ours, with

@@ -78,8 +78,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &network) && network.Timeout():
 		return failuref("cannot be reached within %v", time.Since(began).Round(time.Second))
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
 	}
 	return &failure{said: fmt.Sprintf("its answer is malformed: %.200s", lastError(err)), retry: true}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -126,16 +127,13 @@ type ProbeResult struct {
 // does not change how later requests are made.
 func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeResult {
 	r := ProbeResult{Server: name}
-	var s *server
-	for _, e := range c.servers {
-		if e.name == name {
-			s = e
-		}
-	}
-	switch {
-	case s == nil:
+	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.name == name })
+	if i < 0 {
 		r.Said = "not a server of this client"
 		return r
+	}
+	s := c.servers[i]
+	switch {
 	case s.refused != "":
 		r.Said = s.refused
 		return r

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -117,18 +118,9 @@ func trimMisses(root *os.Root, l missLimits) int {
 		}
 		all = all[:min(n, len(all))]
 	}
-	for {
-		dirs, err := top.ReadDir(1024)
-		for _, d := range dirs {
-			if d.IsDir() && hexName(d.Name()) {
-				all = appendMisses(all, root, d.Name())
-			}
-		}
-		if len(all) > 2*l.most {
+	for dir := range idDirs(top) {
+		if all = appendMisses(all, root, dir); len(all) > 2*l.most {
 			prune(l.most)
-		}
-		if err != nil || len(dirs) == 0 {
-			break
 		}
 	}
 	if len(all) > l.kept {
@@ -139,15 +131,27 @@ func trimMisses(root *os.Root, l missLimits) int {
 
 // countDirs returns the number of build IDs with a directory, or enough if there are more.
 func countDirs(top *os.File, enough int) (n int) {
-	for {
-		dirs, err := top.ReadDir(1024)
-		for _, d := range dirs {
-			if d.IsDir() && hexName(d.Name()) {
-				n++
-			}
+	for range idDirs(top) {
+		if n++; n == enough {
+			break
 		}
-		if err != nil || len(dirs) == 0 || n >= enough {
-			return min(n, enough)
+	}
+	return n
+}
+
+// idDirs yields the names of the directories of build IDs. It lists some at a time.
+func idDirs(top *os.File) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			dirs, err := top.ReadDir(1024)
+			for _, d := range dirs {
+				if d.IsDir() && hexName(d.Name()) && !yield(d.Name()) {
+					return
+				}
+			}
+			if err != nil || len(dirs) == 0 {
+				return
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -157,9 +158,7 @@ func (c *Client) dress(req *http.Request, s *server, operator http.Header, trust
 		password, _ := s.user.Password()
 		req.SetBasicAuth(s.user.Username(), password)
 	}
-	for name, values := range operator {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, operator)
 }
 
 func sameOrigin(a, b *url.URL) bool {

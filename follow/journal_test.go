@@ -670,7 +670,7 @@ func TestSiblingsAreRecordedWhenTheyChange(t *testing.T) {
 			{many("y"), "y at 7", true},
 		} {
 			before := w.size
-			s := at("a", int64(i))
+			s := savedAt("a", int64(i))
 			s.Beside = step.beside
 			w.put(s, int64(i))
 			if err := w.save(); err != nil {

@@ -487,9 +487,5 @@ func (r *run) end() error {
 
 // close closes the source's files.
 func (s *source) close() {
-	for _, g := range append(s.old, s.cur) {
-		if g != nil {
-			g.close()
-		}
-	}
+	closeAll(append(s.old, s.cur))
 }

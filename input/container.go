@@ -3,6 +3,8 @@ package input
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -84,16 +86,10 @@ const maxTags = 256 // bytes of what may follow the first tag: none is known to 
 // timestamp returns the length of the time that b begins with, in the form of
 // RFC 3339, or 0.
 func timestamp(b []byte) int {
-	const form = "0000-00-00T00:00:00"
-	if len(b) < len(form)+1 {
+	n := len(timeForm)
+	if len(b) < n+1 || !fitsTimeForm(b) {
 		return 0
 	}
-	for i := range len(form) {
-		if c := form[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
-			return 0
-		}
-	}
-	n := len(form)
 	if b[n] == '.' {
 		begin := n
 		for n++; n < len(b) && digit(b[n]); n++ {
@@ -111,6 +107,19 @@ func timestamp(b []byte) int {
 		}
 	}
 	return 0
+}
+
+// timeForm is how a timestamp begins; each 0 stands for a digit.
+const timeForm = "0000-00-00T00:00:00"
+
+// fitsTimeForm reports whether b, or what it begins with, has that form as far as it goes.
+func fitsTimeForm(b []byte) bool {
+	for i := range min(len(b), len(timeForm)) {
+		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func digit(c byte) bool { return c-'0' < 10 }
@@ -210,10 +219,8 @@ func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
 	if c := tail[len(stdoutDocker)]; c != ',' && c != '}' {
 		return p, nil, false
 	}
-	for _, c := range tail {
-		if c < ' ' || c == 0x7f {
-			return p, nil, false
-		}
+	if hasControl(tail) {
+		return p, nil, false
 	}
 	if *buf, ok = unquote((*buf)[:0], coded); !ok {
 		return p, nil, false
@@ -320,43 +327,39 @@ func unquote(dst, b []byte) ([]byte, bool) {
 		}
 		c := b[1]
 		b = b[2:]
-		switch c {
-		case '"', '\\', '/':
-			dst = append(dst, c)
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			r, ok := hex4(b)
-			if !ok {
-				return dst, false
-			}
-			b = b[4:]
-			if utf16.IsSurrogate(r) {
-				low, ok := rune(0), false
-				if len(b) >= 6 && b[0] == '\\' && b[1] == 'u' {
-					low, ok = hex4(b[2:])
-				}
-				if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
-					r, b = pair, b[6:]
-				} else { // a half alone, as appendQuoted reads it
-					dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
-					continue
-				}
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
+		if i := strings.IndexByte(`"\/bfnrt`, c); i >= 0 {
+			dst = append(dst, "\"\\/\b\f\n\r\t"[i])
+			continue
+		}
+		r, ok := hex4(b)
+		if c != 'u' || !ok {
 			return dst, false
 		}
+		b = b[4:]
+		if utf16.IsSurrogate(r) {
+			low, ok := rune(0), false
+			if len(b) >= 6 && b[0] == '\\' && b[1] == 'u' {
+				low, ok = hex4(b[2:])
+			}
+			if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
+				r, b = pair, b[6:]
+			} else { // a half alone, as appendQuoted reads it
+				dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
+				continue
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
 	}
 	return dst, true
+}
+
+func hasControl(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c == 0x7f {
+			return true
+		}
+	}
+	return false
 }
 
 // hex4 reads four hexadecimal digits.
@@ -364,18 +367,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 4 {
 		return 0, false
 	}
-	for _, c := range b[:4] {
-		switch {
-		case digit(c):
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(b[:4]), 16, 16)
+	return rune(n), err == nil
 }
 
 // appendQuoted appends text as the inside of a JSON string, as Docker does.
@@ -428,13 +421,8 @@ func isCRI(b []byte, until extent) Format {
 	if _, _, ok := openCRI(line, nil); ok {
 		return CRI
 	}
-	const form, longest = "0000-00-00T00:00:00", len("0000-00-00T00:00:00.000000000+00:00 stdout F: ") + maxTags
-	for i := range min(len(line), len(form)) {
-		if c := form[i]; c == '0' && !digit(line[i]) || c != '0' && c != line[i] {
-			return Markup
-		}
-	}
-	if whole || until != more || len(line) > longest {
+	const longest = len(timeForm+".000000000+00:00 stdout F: ") + maxTags
+	if whole || until != more || len(line) > longest || !fitsTimeForm(line) {
 		return Markup
 	}
 	return Auto
@@ -482,10 +470,8 @@ func mayBeDocker(line []byte, buf *[]byte) bool {
 	if *buf, ok = unquote((*buf)[:0], text[:n]); !ok {
 		return false
 	}
-	for _, c := range tail {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
+	if hasControl(tail) {
+		return false
 	}
 	for _, stream := range []string{stdoutDocker, stderrDocker} {
 		if begins(stream, tail) || string(tail) == stream {

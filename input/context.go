@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"slices"
+
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
@@ -62,12 +64,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	if err := checkpoint.Decode(context, &s); err != nil {
 		return nil, err
 	}
-	format := Format(0)
-	for i, name := range Names() {
-		if name == s.Input {
-			format = Format(i)
-		}
-	}
+	format := Format(max(0, slices.Index(Names(), s.Input)))
 	switch {
 	case format.String() != s.Input:
 		return nil, checkpoint.Damaged("%.20q is not a format", s.Input)

@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 
 	"github.com/symfilter/symfilter/filter"
@@ -125,10 +126,7 @@ func (e *Envelope) Close() error {
 	e.asItCame(tail) // last: it has no line end
 	err := e.f.Close()
 	e.out.flush()
-	if e.out.err != nil {
-		return e.out.err
-	}
-	return err
+	return cmp.Or(e.out.err, err)
 }
 
 // passUnfinished passes an unfinished last line on as it came. It is for a log that pauses within its
@@ -343,10 +341,5 @@ func (e *Envelope) release(s *stream) {
 
 // ascii reports whether b holds nothing but printable ASCII.
 func ascii(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !bytes.ContainsFunc(b, func(c rune) bool { return c < ' ' || c > '~' })
 }

@@ -8,6 +8,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -224,10 +225,7 @@ func (w *Writer) Close() error {
 	if w.packed != nil {
 		return w.packed.Close() // knows the error, if there is one
 	}
-	if e := w.dst.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, w.dst.Close())
 }
 
 // Format returns the format, or Auto while it is not known. For an input that

@@ -3,6 +3,8 @@ package input
 import (
 	"bytes"
 
+	"slices"
+
 	"github.com/symfilter/symfilter/rtrace"
 )
 
@@ -120,7 +122,7 @@ func isCallgrind(b []byte, until extent) Format {
 		}
 		key := isHeader(line, false)
 		spec, _, isSpec := bytes.Cut(line, []byte("="))
-		isSpec = isSpec && isOneOf(specsOfCallgrind, spec)
+		isSpec = isSpec && slices.Contains(specsOfCallgrind, string(spec))
 		switch {
 		case first && bytes.HasPrefix(line, []byte(magicOfCallgrind)):
 			magic = true
@@ -223,15 +225,6 @@ func isRecord(header, line []byte) bool {
 
 // begins reports whether b is the beginning of s.
 func begins(s string, b []byte) bool { return len(b) < len(s) && s[:len(b)] == string(b) }
-
-func isOneOf(words []string, word []byte) bool {
-	for _, w := range words {
-		if w == string(word) {
-			return true
-		}
-	}
-	return false
-}
 
 // trimPrefix is bytes.TrimPrefix, for a prefix that may be cut.
 func trimPrefix(b []byte, prefix string) []byte {

@@ -1,6 +1,8 @@
 package symbolize
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -102,11 +104,7 @@ func (c *cache) remove(e *entry) {
 func (c *cache) all() []*entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	es := make([]*entry, 0, len(c.entries))
-	for _, e := range c.entries {
-		es = append(es, e)
-	}
-	return es
+	return slices.Collect(maps.Values(c.entries))
 }
 
 // suspend closes e's file to save memory; e.mu is held. The next question opens it again.

@@ -36,11 +36,8 @@ func (h *history) strike() time.Duration {
 	if h.strikes < maxStrikes {
 		return retryMiss
 	}
-	aside := asideMin
-	for i := maxStrikes; i < h.strikes && aside < asideMax; i++ {
-		aside *= 2
-	}
-	return min(aside, asideMax)
+	const most = 8 // asideMin doubled as often exceeds asideMax
+	return min(asideMin<<min(h.strikes-maxStrikes, most), asideMax)
 }
 
 // notePanic notes err in what Reports have, if a panic made the index of the file at path

@@ -31,10 +31,8 @@ type indexer struct {
 	units     []unitStretches
 
 	byRef   map[uint64]uint32 // numbers of names by their place in debug information
-	byText  map[string]uint32 // likewise by their bytes, which alias the file
-	names   []string
-	byPath  map[filePath]uint32
-	paths   []filePath
+	names   numbered[string]  // which alias the file
+	paths   numbered[filePath]
 	symbols []symindex.Symbol
 	read    atomic.Int64 // bytes of units since pages were given back
 	spent   atomic.Int64 // steps so far
@@ -79,10 +77,10 @@ func hasSupplement(obj *object.File) bool {
 func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	return &indexer{
 		dw: dw.Fork(), obj: obj, table: obj.Symbols(), workers: 1,
-		byRef:  make(map[uint64]uint32, namesExpected),
-		byText: make(map[string]uint32, namesExpected),
-		byPath: make(map[filePath]uint32),
-		limit:  maxOwed + indexSteps*debugBytes(obj),
+		byRef: make(map[uint64]uint32, namesExpected),
+		names: numbered[string]{number: make(map[string]uint32, namesExpected)},
+		paths: numbered[filePath]{number: make(map[filePath]uint32)},
+		limit: maxOwed + indexSteps*debugBytes(obj),
 	}
 }
 
@@ -114,15 +112,7 @@ func (x *indexer) plan() (err error) {
 		return err
 	}
 	byUnit := slices.Clone(x.stretches)
-	slices.SortStableFunc(byUnit, func(a, b dwarf.Stretch) int {
-		switch {
-		case a.Unit < b.Unit:
-			return -1
-		case a.Unit > b.Unit:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(byUnit, func(a, b dwarf.Stretch) int { return cmp.Compare(a.Unit, b.Unit) })
 	for i := 0; i < len(byUnit); {
 		j := i + 1
 		for j < len(byUnit) && byUnit[j].Unit == byUnit[i].Unit {
@@ -159,7 +149,7 @@ func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	for _, s := range x.symbols {
 		w.AddSymbol(s)
 	}
-	for _, p := range x.paths {
+	for _, p := range x.paths.all {
 		w.AddFile(p.text, p.comp, p.dir)
 	}
 	return x.writeNames(ctx)
@@ -171,21 +161,22 @@ func (x *indexer) name(b []byte) uint32 {
 	if len(b) > 0 {
 		text = unsafe.String(&b[0], min(len(b), maxName))
 	}
-	n, ok := x.byText[text]
-	if !ok {
-		n = uint32(len(x.names))
-		x.names = append(x.names, text)
-		x.byText[text] = n
-	}
-	return n
+	return x.names.of(text)
 }
 
-func (x *indexer) path(p filePath) uint32 {
-	n, ok := x.byPath[p]
+// numbered are values, each once and with a number: its place in all.
+type numbered[T comparable] struct {
+	all    []T
+	number map[T]uint32
+}
+
+// of returns the number of v.
+func (s *numbered[T]) of(v T) uint32 {
+	n, ok := s.number[v]
 	if !ok {
-		n = uint32(len(x.paths))
-		x.paths = append(x.paths, p)
-		x.byPath[p] = n
+		n = uint32(len(s.all))
+		s.all = append(s.all, v)
+		s.number[v] = n
 	}
 	return n
 }
@@ -213,7 +204,7 @@ func (x *indexer) walk(ctx context.Context) error {
 		}
 		files := make([]uint32, len(u.files))
 		for j, p := range u.files {
-			files[j] = x.path(p)
+			files[j] = x.paths.of(p)
 		}
 		x.units[i].number = x.w.AddUnit(&u.Unit, u.nameNumbers, files)
 		if x.done != nil {
@@ -327,8 +318,9 @@ func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 
 // writeNames demangles the names and writes them.
 func (x *indexer) writeNames(ctx context.Context) error {
-	parts := (len(x.names) + namesAtOnce - 1) / namesAtOnce
-	part := func(i int) []string { return x.names[i*namesAtOnce : min((i+1)*namesAtOnce, len(x.names))] }
+	names := x.names.all
+	parts := (len(names) + namesAtOnce - 1) / namesAtOnce
+	part := func(i int) []string { return names[i*namesAtOnce : min((i+1)*namesAtOnce, len(names))] }
 	return ordered(ctx, x.workers, parts, func() func(int) ([]string, error) {
 		return func(i int) (shown []string, err error) {
 			err = guard(func() error {

@@ -284,14 +284,12 @@ func (x *search) findSum(m *module) (*part, error) {
 			places = append(places, filepath.Join(dir, m.sup.name))
 		}
 	}
-	err := error(&NotFoundError{Name: m.sup.name})
 	for _, path := range places {
+		var p *part
 		file, openErr := buildid.OpenRegular(path, "supplementary file")
-		if openErr != nil {
-			x.note(buildid.Attempt{Where: path, Said: reason(openErr)})
-			continue
+		if openErr == nil {
+			p, openErr = openPart(file, &x.s.o, altSections)
 		}
-		p, openErr := openPart(file, &x.s.o, altSections)
 		if openErr != nil {
 			x.note(buildid.Attempt{Where: path, Said: reason(openErr)})
 			continue
@@ -302,7 +300,7 @@ func (x *search) findSum(m *module) (*part, error) {
 		x.note(buildid.Attempt{Where: path, Said: "not the supplementary file of this program: the ID in its .debug_sup differs"})
 		p.close()
 	}
-	return nil, err
+	return nil, &NotFoundError{Name: m.sup.name}
 }
 
 // foldersOf returns the directories of paths, as given and with symbolic links resolved.
