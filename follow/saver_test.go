@@ -145,3 +145,77 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// The siblings of a file, of which there may be hundreds, are in a record only if they have changed.
+// The next run knows them nevertheless.
+func TestSiblingsAreRecordedWhenTheyChange(t *testing.T) {
+	read := func(path string) string {
+		w, err := newSaver(path, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.release()
+		s := w.loaded["a"]
+		if s.Beside == nil {
+			return fmt.Sprintf("none at %d", s.Reading[0].Off)
+		}
+		return fmt.Sprintf("%.1s at %d", *s.Beside, s.Reading[0].Off)
+	}
+	for _, waits := range []bool{false, true} {
+		var taken func() int64
+		if waits {
+			taken = func() int64 { return 1 << 20 }
+		}
+		w, _ := testSaver(t, taken)
+		many := func(of string) *string { s := strings.Repeat(of, 4000); return &s }
+		for i, step := range []struct {
+			beside *string
+			want   string
+			large  bool
+		}{
+			{many("x"), "x at 0", true},
+			{many("x"), "x at 1", false},
+			{many("x"), "x at 2", false},
+			{many("y"), "y at 3", true},
+			{many("y"), "y at 4", false},
+			{nil, "none at 5", false},
+			{nil, "none at 6", false},
+			{many("y"), "y at 7", true},
+		} {
+			before := w.size
+			s := savedAt("a", int64(i))
+			s.Beside = step.beside
+			w.put(s, int64(i))
+			if err := w.save(); err != nil {
+				t.Fatal(err)
+			}
+			if size := w.size - before; size > 4000 != step.large || size < 100 {
+				t.Errorf("waits %v: record %d has %d bytes", waits, i, size)
+			}
+			data, err := os.ReadFile(w.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			killed := filepath.Join(t.TempDir(), "state")
+			if err := os.WriteFile(killed, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(killed); got != step.want {
+				t.Errorf("waits %v: got %s, want %s", waits, got, step.want)
+			}
+			again, err := newSaver(killed, nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Reading[0].Off = 100
+			again.put(s, 0)
+			size := again.size
+			if err := again.end(); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := read(killed), step.want[:strings.LastIndexByte(step.want, ' ')]+" 100"; got != want || again.size-size > 1000 {
+				t.Errorf("waits %v: after another run got %s, %d bytes more; want %s", waits, got, again.size-size, want)
+			}
+		}
+	}
+}
