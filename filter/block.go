@@ -94,13 +94,13 @@ func (f *Filter) plainLines(b []byte, first int64) {
 			text = f.buf
 		}
 		l := &f.printed
-		*l = outputLine{number: f.of, process: f.process.key, continues: true}
+		*l = Line{Number: f.of, Process: f.process.key, Continues: true}
 		for len(text) > maxObject {
 			n := maxObject - cutRune(text[:maxObject])
-			l.text, text = text[:n], text[n:]
+			l.Text, text = text[:n], text[n:]
 			f.printLine(l)
 		}
-		l.text, l.eol, l.continues = text, eol, len(eol) == 0
+		l.Text, l.EOL, l.Continues = text, eol, len(eol) == 0
 		f.printLine(l)
 		f.buf = f.buf[:0]
 		f.sendLarge()

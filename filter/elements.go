@@ -6,12 +6,13 @@ import (
 
 // presentation lays out an element that shares its line with other text.
 func (f *lineFilter) presentation(p *piece) {
+	start := len(f.buf)
 	switch p.Tag {
 	case markup.TagBT:
 		if e, err := p.bt(); err == nil {
 			a := f.codeAnswer(e.Addr, lookupOfFrame(e))
 			f.frameInSentence(a)
-			f.note(element{tag: p.Tag, frame: e.Frame, addr: e.Addr, answer: a})
+			f.noteAnswer(start, p.Tag, e.Frame, e.Addr, a)
 			return
 		}
 	case markup.TagPC:
@@ -22,21 +23,21 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
+			f.noteAnswer(start, p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.variable(a, p)
-			f.note(element{tag: p.Tag, addr: e.Addr, answer: a})
+			f.noteAnswer(start, p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
 			f.mark(shown)
-			f.note(element{tag: p.Tag, names: [2]string{e.Name, shown}})
+			f.note(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
 	case markup.TagHexDict:
@@ -47,11 +48,16 @@ func (f *lineFilter) presentation(p *piece) {
 				d.prefix = f.prefixOf(p)
 			}
 			f.collectFootnotes(&d)
+			f.rawElement(p)
+			f.noted.endLast(len(f.buf))
+			return
 		}
 	case markup.TagDumpFile:
 		if e, err := p.dump(); err == nil {
 			f.dump(e)
-			f.note(element{tag: p.Tag, names: [2]string{e.Type, e.Name}})
+			f.rawElement(p)
+			f.note(start, Element{Tag: p.Tag, Name: e.Name, Type: e.Type})
+			return
 		}
 	}
 	f.rawElement(p)
@@ -81,11 +87,10 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		return
 	}
 	a := f.codeAnswer(e.Addr, lookupOfFrame(e))
-	if f.noted != nil { // the check here saves measurable time of a hot frame
-		f.note(element{tag: bt.Tag, frame: e.Frame, addr: e.Addr, answer: a})
-	}
+	f.noteAnswer(len(f.buf), bt.Tag, e.Frame, e.Addr, a)
 	if !a.knows || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
+		f.noted.endLast(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -121,6 +126,7 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, after int, eol []byt
 		}
 		f.frame(number, a, i)
 		if i == last {
+			f.noted.endLast(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 			f.endLine(eol)
 			return

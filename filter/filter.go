@@ -30,18 +30,25 @@ func New(w io.Writer, o Options) *Filter {
 	f.o = o
 	f.cut.Max = maxLine
 	f.output = output{w: w, emit: o.Emit}
-	f.printer, f.part = textPrinter{}, outputChunk
+	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
 	f.layout = layout{color: o.Color, terminal: o.Terminal}
-	if o.Output == JSON {
-		f.printer, f.part, f.noted = &jsonPrinter{o.Members}, maxObject, new(noted)
-		f.between = newline
+	switch {
+	case f.printer != nil:
+	case o.Output == JSON:
+		f.printer = &jsonPrinter{o.Members}
+	default:
+		f.printer = textPrinter{}
 	}
+	if f.printer != (textPrinter{}) {
+		f.part, f.noted, f.between = maxObject, new(noted), newline
+	}
+	f.typed = f.noted != nil || o.Resolved != nil
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
 	}
-	f.resolver.init(&f.o, cache, f.noted != nil)
+	f.resolver.init(&f.o, cache, f.typed)
 	f.setProcess(new(process))
 	return f
 }

@@ -109,24 +109,24 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	if f.footnotes == nil {
 		f.footnotePrefix = d.prefix
 	}
-	var values []dictValue
+	var values []DictValue
 	f.steps += int64(len(d.body))
 	for p := range (markup.HexDict{Body: string(withoutColor(d.body))}).Pairs() {
-		v := dictValue{key: p.Key, value: p.Value}
+		v := DictValue{Key: p.Key, Value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
-			var a *answer
-			if a, v.known = f.valueAnswer(p.Value); v.known {
-				v.answer = *a
+			a, known := f.valueAnswer(p.Value)
+			if known && a.knows {
+				f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, *a})
 			}
-		}
-		if v.known && v.answer.knows {
-			f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, v.answer})
+			if known && f.typed {
+				v.Answer = f.noteValue(p.Value, a)
+			}
 		}
 		if f.noted != nil {
 			values = append(values, v)
 		}
 	}
-	f.note(element{tag: markup.TagHexDict, values: values})
+	f.note(len(f.buf), Element{Tag: markup.TagHexDict, Values: values})
 }
 
 // valueAnswer resolves a value that may be an address: a code address if it is in an executable

@@ -21,25 +21,21 @@ type jsonPrinter struct {
 	members func(dst []byte, line int64) []byte // Options.Members
 }
 
-func (p *jsonPrinter) appendLine(dst []byte, l *outputLine) []byte {
+func (p *jsonPrinter) AppendLine(dst []byte, l *Line) []byte {
 	b := jsonout.Buffer(dst)
 	b.Line()
 	if p.members != nil {
-		b = p.members(b, l.number)
+		b = p.members(b, l.Number)
 	}
-	b.Optional("process", l.process)
-	b.Text(l.text)
-	if l.continues {
+	b.Optional("process", l.Process)
+	b.Text(l.Text)
+	if l.Continues {
 		b.Bool("continues", true)
 	}
-	if len(l.records) > 0 {
+	if len(l.Elements) > 0 {
 		b.Array("elements")
-		for _, r := range l.records {
-			if r.module != nil {
-				appendModule(&b, r.module)
-			} else {
-				b.Values(r.made)
-			}
+		for i := range l.Elements {
+			b.Values(l.Elements[i].Made)
 		}
 		b.EndArray()
 	}
@@ -47,88 +43,96 @@ func (p *jsonPrinter) appendLine(dst []byte, l *outputLine) []byte {
 	return b
 }
 
-func (p *jsonPrinter) element(e *element) []byte {
-	var b jsonout.Buffer
+func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
+	b := jsonout.Buffer(dst)
 	b.Item()
-	b.String("tag", e.tag.String())
-	switch e.tag {
+	b.String("tag", e.Tag.String())
+	switch e.Tag {
 	case markup.TagBT:
-		b.Uint("frame", e.frame)
+		b.Uint("frame", e.Answer.Frame)
 		fallthrough
 	case markup.TagPC, markup.TagData:
-		b.Hex("address", e.addr)
-		appendAnswer(&b, e.answer)
+		b.Hex("address", e.Answer.Addr)
+		appendAnswer(&b, e.Answer)
 	case markup.TagSymbol:
-		b.String("name", e.names[0])
-		b.String("demangled", e.names[1])
+		b.String("name", e.Name)
+		b.String("demangled", e.Shown)
 	case markup.TagDumpFile:
-		b.String("type", e.names[0])
-		b.String("name", e.names[1])
+		b.String("type", e.Type)
+		b.String("name", e.Name)
 	case markup.TagHexDict:
 		b.Array("values")
-		for i := range e.values {
-			v := &e.values[i]
+		for i := range e.Values {
+			v := &e.Values[i]
 			b.Item()
-			b.String("key", v.key)
-			b.Hex("value", v.value)
-			if v.known {
-				appendAnswer(&b, &v.answer)
+			b.String("key", v.Key)
+			b.Hex("value", v.Value)
+			if v.Answer != nil {
+				appendAnswer(&b, v.Answer)
 			}
 			b.EndObject()
 		}
 		b.EndArray()
+	case markup.TagModule, markup.TagMMap:
+		appendModule(&b, e.Module)
 	}
 	b.EndObject()
 	return b
 }
 
 // appendAnswer appends the members of a resolved, or unresolved, address.
-func appendAnswer(b *jsonout.Buffer, a *answer) {
-	b.Hex("lookup", a.addr)
-	if a.mod == nil {
-		b.String("reason", "no module covers the address")
+func appendAnswer(b *jsonout.Buffer, r *Resolved) {
+	b.Hex("lookup", r.Lookup)
+	if r.Err == ErrNoModule {
+		b.Reason(r.Err)
 		return
 	}
-	b.String("module", a.mod.name)
-	b.String("build_id", a.mod.buildID.String())
-	b.Hex("offset", a.rel)
+	b.String("module", r.Module)
+	b.String("build_id", r.ID.String())
+	b.Hex("offset", r.Offset)
 	switch {
-	case !a.knows:
-		b.Reason(a.err)
-	case a.text.variable != nil:
+	case r.Variable != nil:
 		b.Object("variable")
-		b.Variable(a.text.variable)
-		if a.text.variable.Size > 0 {
-			b.Hex("size", a.text.variable.Size)
+		b.Variable(r.Variable)
+		if r.Variable.Size > 0 {
+			b.Hex("size", r.Variable.Size)
 		}
 		b.EndObject()
+	case len(r.Frames) > 0:
+		b.Frames(r.Frames)
 	default:
-		b.Frames(a.text.frames)
+		b.Reason(r.Err)
 	}
 }
 
-// appendModule appends a module, or maps that were added to one.
-func appendModule(b *jsonout.Buffer, m *moduleLine) {
-	tag := markup.TagModule
-	if m.adds {
-		tag = markup.TagMMap
-	}
-	b.Item()
-	b.String("tag", tag.String())
-	b.Uint("id", m.mod.id)
-	b.String("module", m.mod.name)
-	b.String("build_id", m.mod.buildID.String())
+// appendModule appends the members of a module, or of maps that were added to one.
+func appendModule(b *jsonout.Buffer, m *ElementModule) {
+	b.Uint("id", m.Number)
+	b.String("module", m.Name)
+	b.String("build_id", m.ID.String())
 	b.Array("maps")
-	for _, v := range m.maps {
+	for i := range m.Maps {
+		v := &m.Maps[i]
 		b.Item()
-		b.Hex("start", v.start)
-		b.Hex("end", v.end)
-		b.String("mode", v.mode.String())
-		b.Hex("offset", v.rel)
+		b.Hex("start", v.Start)
+		b.Hex("end", v.End)
+		b.String("mode", v.Mode.String())
+		b.Hex("offset", v.Offset)
 		b.EndObject()
 	}
 	b.EndArray()
-	b.EndObject()
+}
+
+// element returns m as an element, with the maps so far.
+func (m *moduleLine) element() *Element {
+	e := &Element{Tag: markup.TagModule, Module: &ElementModule{Number: m.mod.id, Name: m.mod.name, ID: m.mod.buildID}}
+	if m.adds {
+		e.Tag = markup.TagMMap
+	}
+	for _, v := range m.maps {
+		e.Module.Maps = append(e.Module.Maps, Mapping{v.start, v.end, v.rel, v.mode})
+	}
+	return e
 }
 
 // sortMaps puts the maps of m in the order of their addresses.

@@ -24,7 +24,8 @@ type moduleLine struct {
 	adds   bool  // the module's own line is printed already
 	maps   []interval
 	shown  map[interval]bool // the set of maps; nil until the log repeats one
-	at     int               // offset of the brackets in layout.buf, while the line is the current one
+	at     int               // offset of the brackets in layout.buf, while the line is the current one and while it is printed
+	end    int               // offset after the brackets, once they are printed
 	raw    []byte            // text of the log before the first element of the line
 	merges bool              // later lines may merge into it
 	before []byte            // as printed
@@ -62,8 +63,9 @@ func (f *lineFilter) contextualLine(eol []byte) {
 		case markup.TagReset:
 			f.settleModule()
 			if f.process.space.hasModules() {
+				start := len(f.buf)
 				f.bracketedElement(p)
-				f.note(element{tag: markup.TagReset})
+				f.note(start, Element{Tag: markup.TagReset})
 				shown = true
 			}
 			f.process.space.reset()
@@ -285,7 +287,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
-	f.note(element{module: m})
+	f.noted.addModule(m)
 }
 
 // settleModule lays out the brackets of the open module of the current line, because an element
@@ -350,9 +352,14 @@ func (f *lineFilter) closeModule() {
 	current := f.of
 	f.printOf(m.line)
 	f.buf = append(f.buf, m.before...)
+	m.at = len(f.buf)
 	f.printModule(m)
 	f.buf = append(f.buf, m.after...)
-	f.printLine(&outputLine{number: m.line, process: m.process, text: f.buf, eol: m.eol, records: m.records})
+	l := Line{Number: m.line, Process: m.process, Text: f.buf, EOL: m.eol}
+	if f.noted != nil {
+		l.Elements = f.noted.elements(f.printer, m.records, len(f.buf))
+	}
+	f.printLine(&l)
 	f.buf = f.buf[:0]
 	f.printOf(current)
 	f.sendLarge()
@@ -361,7 +368,9 @@ func (f *lineFilter) closeModule() {
 // printModule lays out the brackets of m, in m's own colour. It does not change the colour of the
 // current line.
 func (f *lineFilter) printModule(m *moduleLine) {
-	if f.o.ModuleLines == ModuleLinesOmit {
+	sortMaps(m.maps)
+	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
+	if m.end = len(f.buf); f.o.ModuleLines == ModuleLinesOmit {
 		return
 	}
 	state, cur := f.state, f.cur
@@ -376,8 +385,6 @@ func (f *lineFilter) printModule(m *moduleLine) {
 		f.mark(`"; BuildID=`)
 		f.value(m.mod.buildID.String())
 	}
-	sortMaps(m.maps)
-	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
 	for i, v := range m.maps {
 		if i == 0 {
 			f.mark(" [")
@@ -392,6 +399,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 		f.mark(")")
 	}
 	f.mark("]]]")
+	m.end = len(f.buf)
 	f.pen(m.state)
 	f.state, f.cur = state, cur
 }

@@ -66,6 +66,15 @@ type Options struct {
 
 	Output Output
 
+	// Printer prints the lines in another form; nil: as Output says. It belongs to this Filter alone.
+	Printer Printer
+
+	// Resolved is called with the answer for each address of the log, in its order, from the goroutine
+	// that uses the Filter, before the line is printed: for each backtrace, code and data element, and
+	// each value of a hexdict that is in a module. r and what it refers to must not be changed, and are
+	// valid until Resolved returns. It must not call the Filter. Nil: none.
+	Resolved func(r *Resolved)
+
 	// Terminal says that a person's terminal shows the output: control
 	// characters of the log's text, other than TAB and colour, are made
 	// visible. Without it they pass as they are.

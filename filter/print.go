@@ -1,71 +1,112 @@
 package filter
 
 import (
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A printer makes the output of lines that are laid out. Text and JSON are printed so.
-type printer interface {
-	// appendLine appends a line of the log, or a part of it.
-	appendLine(dst []byte, l *outputLine) []byte
-	// element returns what appendLine needs of an element; nil if nothing.
-	element(e *element) []byte
+// A Printer makes the output of lines that are laid out. Text and JSON are printed so, and
+// [Options.Printer] takes another form. It has two methods because the answers of a line are not all
+// kept until the line ends, which may hold a million elements.
+//
+// A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must not
+// call the Filter. With one, every line of the log is printed by it, and an unfinished line is never
+// flushed.
+type Printer interface {
+	// AppendElement appends what AppendLine needs of an element of the current line, and returns the
+	// result. It is called in the order of the elements, for a module and its maps when the line is
+	// printed. e and what it refers to are valid until AppendElement returns.
+	AppendElement(dst []byte, e *Element) []byte
+
+	// AppendLine appends the output for a line, with its end, and returns the result. l and what it
+	// refers to are valid until AppendLine returns.
+	AppendLine(dst []byte, l *Line) []byte
 }
 
-// An outputLine is one line of the log that is laid out, or a part of one that is too long.
-type outputLine struct {
-	number    int64
-	process   string // key of its process
-	text      []byte // without eol
-	eol       []byte
-	records   []record // of its elements, in order
-	continues bool     // the line has another part
+// A Line is one line of the log that is laid out, or a part of one that is too long: its text is
+// about 1 MiB at most, and its elements have about 4 MiB.
+type Line struct {
+	Number  int64  // from 1; lines that were merged into a module's line have no output
+	Process string // key of its process, if Options.ProcessKey is set
+
+	// Text is the line with answers in place of elements, without its end. Inlined calls and the
+	// footnotes of a hexdict are on further lines within it, each after a "\n". It has colours as
+	// Options.Color asks for, and for a terminal no other control characters; else it may hold any
+	// bytes of the log.
+	Text []byte
+	EOL  []byte // "\n", "\r\n", or nothing
+
+	Elements  []LineElement // in the order of the log
+	Continues bool          // another part of the line follows
 }
 
-// An element is what was found out about one element of a line. It is in the text of the line
-// already.
-type element struct {
-	tag    markup.Tag
-	frame  uint64 // number of a backtrace's
-	addr   uint64
-	answer *answer     // of an element with an address; valid until the next
-	names  [2]string   // of a symbol: as logged, demangled; of a dump file: type, name
-	values []dictValue // of a hexdict
-	module *moduleLine // of a module, or of maps that were added to one
+// A LineElement is what a Printer has made of an element of a Line.
+type LineElement struct {
+	Made []byte // by AppendElement
+
+	// Text[Start:End] is the text of the element: for a backtrace element on a line of its own, from
+	// its first frame to its last. It is empty if none of Text is the element's.
+	Start, End int
 }
 
-// A dictValue is a value of a hexdict.
-type dictValue struct {
-	key    string
-	value  uint64
-	known  bool // it lies in a module
-	answer answer
+// An Element is an element of a line, with its answer.
+type Element struct {
+	Tag    markup.Tag
+	Answer *Resolved      // of a backtrace, code or data element; nil otherwise
+	Name   string         // of a symbol, or of a dump file, as logged
+	Shown  string         // of a symbol: demangled
+	Type   string         // of a dump file
+	Values []DictValue    // of a hexdict
+	Module *ElementModule // of a module, or of maps (TagMMap); nil otherwise
+}
+
+// A DictValue is a value of a hexdict.
+type DictValue struct {
+	Key    string
+	Value  uint64
+	Answer *Resolved // nil if the value is in no module
+}
+
+// An ElementModule is a module, or maps that were added to one.
+type ElementModule struct {
+	Number uint64 // in the log
+	Name   string // as logged
+	ID     buildid.ID
+	Maps   []Mapping // by address
+}
+
+// A Mapping is a part of a module in memory.
+type Mapping struct {
+	Start, End uint64 // the first and the last address
+	Offset     uint64 // module-relative address of Start
+	Mode       markup.Mode
 }
 
 // A record is what a printer needs of one element.
 type record struct {
-	made   []byte
-	module *moduleLine // a module or its maps: made when all maps are known
+	made       []byte
+	start, end int         // in the text; end is negative until it is known
+	module     *moduleLine // a module or its maps: made when all maps are known
 }
 
 // A textPrinter prints the log, with answers in place of elements.
 type textPrinter struct{}
 
-func (textPrinter) appendLine(dst []byte, l *outputLine) []byte {
-	return append(append(dst, l.text...), l.eol...)
+func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
+	return append(append(dst, l.Text...), l.EOL...)
 }
 
-func (textPrinter) element(*element) []byte { return nil }
+func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 
 // printing makes output of the current line.
 type printing struct {
 	layout
-	printer    printer
+	printer    Printer
 	noted      *noted // what the printer needs of the line's elements; nil: nothing
 	part       int    // bytes of text that are printed at once
 	flushed    flushed
 	processKey string // of the line's process
-	printed    outputLine
+	printed    Line
 	output
 }
 
@@ -76,28 +117,42 @@ type flushed struct {
 	laid int // bytes of what they were laid out as; less once they are left out of the finished line
 }
 
-// note keeps what the printer needs of an element of the current line.
-func (p *printing) note(e element) {
+// note keeps what the printer needs of an element of the current line, of which the text from start is
+// laid out.
+func (p *printing) note(start int, e Element) {
 	if p.noted != nil {
-		p.noted.add(p.printer, e)
+		p.noted.add(p.printer, start, len(p.buf), &e)
 	}
 }
 
 // noted are the records of the current line.
 type noted struct {
 	records []record
-	size    int     // bytes, about
-	element element // the last one
+	size    int           // bytes, about
+	element Element       // the last one
+	line    []LineElement // of the line that is being printed
 }
 
-func (n *noted) add(p printer, e element) {
-	r := record{module: e.module}
-	if e.module == nil {
-		n.element = e
-		r.made = p.element(&n.element)
-	}
+func (n *noted) add(p Printer, start, end int, e *Element) {
+	n.element = *e
+	r := record{made: p.AppendElement(nil, &n.element), start: start, end: end}
+	n.element = Element{}
 	n.records = append(n.records, r)
 	n.size += len(r.made)
+}
+
+// addModule keeps the place of m, whose maps are not known yet.
+func (n *noted) addModule(m *moduleLine) {
+	if n != nil {
+		n.records = append(n.records, record{module: m})
+	}
+}
+
+// endLast notes that the text of the last element has ended.
+func (n *noted) endLast(end int) {
+	if n != nil && len(n.records) > 0 {
+		n.records[len(n.records)-1].end = end
+	}
 }
 
 // reset forgets all records.
@@ -125,6 +180,22 @@ func (n *noted) grow(bytes int) {
 // full reports whether the records have to be printed.
 func (n *noted) full() bool { return n != nil && n.size >= maxElements }
 
+// elements returns the elements of a line with text bytes of text, which are valid until the next
+// line.
+func (n *noted) elements(p Printer, records []record, text int) []LineElement {
+	n.line = n.line[:0]
+	for _, r := range records {
+		if r.module != nil {
+			r.made, r.start, r.end = p.AppendElement(nil, r.module.element()), r.module.at, r.module.end
+		}
+		if r.end < 0 {
+			r.end = text
+		}
+		n.line = append(n.line, LineElement{r.made, r.start, r.end})
+	}
+	return n.line
+}
+
 // print prints what is laid out of the current line. If it continues, more of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.noted == nil && p.flushed.laid == 0 { // what textPrinter does, for the frames that come by the million
@@ -133,9 +204,9 @@ func (p *printing) print(eol []byte, continues bool) {
 		return
 	}
 	l := &p.printed
-	l.number, l.process, l.text, l.eol, l.continues = p.of, p.processKey, p.buf, eol, continues
+	*l = Line{Number: p.of, Process: p.processKey, Text: p.buf, EOL: eol, Continues: continues}
 	if p.noted != nil {
-		l.records = p.noted.records
+		l.Elements = p.noted.elements(p.printer, p.noted.records, len(p.buf))
 	}
 	p.printLine(l)
 	p.noted.reset()
@@ -145,12 +216,12 @@ func (p *printing) print(eol []byte, continues bool) {
 }
 
 // printLine prints a line, but for what Flush has passed on of it.
-func (p *printing) printLine(l *outputLine) {
-	if n := min(p.flushed.laid, len(l.text)); n > 0 {
-		l.text = l.text[n:]
+func (p *printing) printLine(l *Line) {
+	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
+		l.Text = l.Text[n:]
 		p.flushed.laid -= n
 	}
-	p.ready = p.printer.appendLine(p.ready, l)
+	p.ready = p.printer.AppendLine(p.ready, l)
 }
 
 // printLarge prints a part of the current line if much of it is laid out.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/checkpoint"
-	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -129,9 +128,13 @@ func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 	for _, v := range m.maps {
 		s.Maps = append(s.Maps, v.saved())
 	}
+	p, ok := f.printer.(*jsonPrinter)
+	if !ok {
+		return s // another printer's may be any bytes, which the next run's may not understand
+	}
 	for _, r := range m.records {
 		if r.module != nil && r.module != m {
-			appendModule((*jsonout.Buffer)(&r.made), r.module)
+			r.made = p.AppendElement(nil, r.module.element())
 		}
 		s.Records = append(s.Records, r.made)
 	}
@@ -196,9 +199,11 @@ func (f *Filter) restore(context []byte) error {
 	}
 	f.line, f.turn = s.Line, s.Turn
 	// The context may be from a Filter with another form of output.
-	if f.open = open; open != nil && f.noted == nil {
+	_, json := f.printer.(*jsonPrinter)
+	if f.open = open; open != nil && !json {
 		open.records = nil
-	} else if open != nil && len(open.records) == 0 {
+	}
+	if open != nil && f.noted != nil && len(open.records) == 0 {
 		open.records = []record{{module: open}}
 	}
 	f.restoreProcesses(processes, s.Grown, s.Began)
