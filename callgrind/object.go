@@ -71,7 +71,7 @@ func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []
 func (all *objects) report(o *Options, unresolved []report.Unresolved) {
 	for _, u := range unresolved {
 		if u.Err != nil && u.ID.IsZero() {
-			o.Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Path, u.Err, functions(u.Frames)))
+			o.Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Name, u.Err, functions(u.Frames)))
 		}
 	}
 	reported := 0

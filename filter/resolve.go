@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -32,13 +31,9 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.recent.epoch = 1
 }
 
-// Unresolved is a module with elements that stayed unresolved.
-type Unresolved struct {
-	ID     buildid.ID
-	Name   string // as logged
-	Frames int64  // elements that stayed unresolved
-	Err    error  // the last reason; nil if no symbol covers the address in the file found
-}
+// Unresolved are the elements in one module that stayed without a name. It is the type that the
+// readers of reports have, too.
+type Unresolved = report.Unresolved
 
 // Unresolved returns at most 1,024 modules with unresolved elements, in no order, and the number of
 // all unresolved elements, including those outside of any module.

@@ -131,10 +131,10 @@ func TestMissingCountsByPath(t *testing.T) {
 	m.Add(f.Unresolved(1, fs.ErrNotExist))
 	m.Add(Unresolved{Frames: 4})
 	for i := range maxMissing {
-		m.Add(Unresolved{Path: fmt.Sprintf("/z/%05d", i), Frames: 1})
+		m.Add(Unresolved{Name: fmt.Sprintf("/z/%05d", i), Frames: 1})
 	}
 	all := m.List()
-	if got := fmt.Sprint(len(all), all[0], all[1]); got != fmt.Sprint(maxMissing, Unresolved{Frames: 4 + 2}, Unresolved{Path: "/lib/a.so", Frames: 3, Err: fs.ErrNotExist}) {
+	if got := fmt.Sprint(len(all), all[0], all[1]); got != fmt.Sprint(maxMissing, Unresolved{Frames: 4 + 2}, Unresolved{Name: "/lib/a.so", Frames: 3, Err: fs.ErrNotExist}) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -39,7 +39,7 @@ func (s site) unresolved(err error) report.Unresolved {
 	case s.at == nil:
 		return report.Unresolved{Frames: 1}
 	case s.at.file == nil:
-		return report.Unresolved{Path: s.at.path, Frames: 1, Err: errNoFile}
+		return report.Unresolved{Name: s.at.path, Frames: 1, Err: errNoFile}
 	case !s.at.placed:
 		err = errOtherFile
 	}

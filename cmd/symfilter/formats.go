@@ -76,12 +76,12 @@ func (r *reports) options(at *arrival) report.Options {
 		Members:    at.members,
 		Diagnose:   at.diagnose,
 		Unresolved: func(all []report.Unresolved) {
-			var modules []filter.Unresolved
+			var modules []report.Unresolved
 			var total int64
 			for _, u := range all {
 				total += u.Frames
-				if u.Path != "" {
-					modules = append(modules, filter.Unresolved{ID: u.ID, Name: u.Path, Frames: u.Frames, Err: u.Err})
+				if u.Name != "" {
+					modules = append(modules, u)
 				}
 			}
 			at.add(modules, total)
