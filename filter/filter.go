@@ -43,7 +43,8 @@ func New(w io.Writer, o Options) *Filter {
 	if f.printer != (textPrinter{}) {
 		f.part, f.noted, f.between = maxObject, new(noted), newline
 	}
-	f.typed = f.noted != nil || o.Resolved != nil
+	f.onAnswer = o.Resolved
+	f.typed = f.noted != nil || f.onAnswer != nil
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)

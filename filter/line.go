@@ -19,8 +19,6 @@ type lineFilter struct {
 	footnotes      []footnote  // of the current line
 	footnotePrefix []byte      // printed before each footnote
 	looked         int         // values in the hexdicts that end in the current line
-	typed          bool        // answers are wanted with their sources: by a printer of elements, or Options.Resolved
-	resolved       Resolved    // scratch of noteAnswer
 }
 
 // lineOf filters b, a line with or without its line end.

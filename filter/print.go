@@ -107,6 +107,9 @@ type printing struct {
 	flushed    flushed
 	processKey string // of the line's process
 	printed    Line
+	onAnswer   func(*Resolved) // Options.Resolved
+	typed      bool            // answers are wanted with their sources: by onAnswer, or a printer of elements
+	resolved   Resolved        // scratch of noteAnswer
 	output
 }
 

@@ -52,32 +52,32 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 
 // noteAnswer passes the answer for an address of the current line to Options.Resolved, and an element
 // with it, of which the text from start is laid out, to the printer.
-func (f *lineFilter) noteAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
-	if f.typed { // for a hot frame of text the call alone would show
-		f.noteTyped(start, tag, frame, addr, a)
+func (p *printing) noteAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+	if p.typed { // for a hot frame of text the call alone would show
+		p.noteTyped(start, tag, frame, addr, a)
 	}
 }
 
-func (f *lineFilter) noteTyped(start int, tag markup.Tag, frame, addr uint64, a *answer) {
-	r := &f.resolved
-	r.set(f.line, tag, frame, addr, a)
-	if f.o.Resolved != nil {
-		f.o.Resolved(r)
+func (p *printing) noteTyped(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+	r := &p.resolved
+	r.set(p.of, tag, frame, addr, a)
+	if p.onAnswer != nil {
+		p.onAnswer(r)
 	}
-	if f.noted != nil {
-		f.note(start, Element{Tag: tag, Answer: r})
+	if p.noted != nil {
+		p.note(start, Element{Tag: tag, Answer: r})
 	}
 }
 
 // noteValue is noteAnswer for a value of a hexdict, which the printer gets with the other values.
-func (f *lineFilter) noteValue(value uint64, a *answer) *Resolved {
-	r := &f.resolved
-	if f.noted != nil {
+func (p *printing) noteValue(value uint64, a *answer) *Resolved {
+	r := &p.resolved
+	if p.noted != nil {
 		r = new(Resolved)
 	}
-	r.set(f.line, markup.TagHexDict, 0, value, a)
-	if f.o.Resolved != nil {
-		f.o.Resolved(r)
+	r.set(p.of, markup.TagHexDict, 0, value, a)
+	if p.onAnswer != nil {
+		p.onAnswer(r)
 	}
 	return r
 }
