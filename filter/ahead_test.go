@@ -17,9 +17,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// manyFrames returns a log of three blocks, each long enough to be resolved
-// ahead, with frames in all code of the debug files in testdata. Some lines
-// change what the addresses behind them mean.
+// manyFrames returns a log of three blocks, each long enough to be resolved ahead, with frames in
+// all code of the debug files in testdata. Some lines change the modules at the addresses of later
+// lines.
 func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
 	for range 3 {
 		var b strings.Builder
@@ -39,8 +39,8 @@ func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
 	return blocks
 }
 
-// What is resolved ahead is what would have been resolved in its turn, in every
-// output, whatever changes within a block.
+// An address resolved ahead has the same answer as without the ahead, in every output, whatever
+// changes within a block.
 func TestResolvingAheadChangesNothing(t *testing.T) {
 	files, err := filepath.Glob("../testdata/debug/.build-id/*/*.debug")
 	if err != nil || len(files) < 3 {
@@ -94,7 +94,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: s, Patience: patient})
 	f.Write([]byte(blocks[0]))
 	f.lookAhead([]byte(blocks[1]))
-	f.ahead.ended.Wait() // on a busy machine the filter may be faster, else
+	f.ahead.ended.Wait() // on a busy machine the filter may be faster than the ahead
 	if len(f.ahead.keys) == 0 {
 		t.Error("nothing was resolved ahead")
 	}
@@ -106,7 +106,7 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// However much there is to find out ahead, it stays a part of the Cache's budget.
+// The answers of an ahead take at most their part of the Cache's budget, however many there are.
 func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 	a := ahead{asker: asker{cached: NewCache(4000)}, size: 1001}
 	a.run([]byte("{{{bt:0:0x5ffff0:pc}}}\n"))
@@ -115,7 +115,7 @@ func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 	}
 }
 
-// That no symbol covers an address is remembered, and counted each time.
+// An address that no symbol covers is looked up once, and counts as unresolved each time.
 func TestThatNoSymbolCoversAnAddressIsRemembered(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x100000:load:0:rx:0x400000}}}\n")

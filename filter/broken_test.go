@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A panic during a line costs that line its answers, and the log nothing.
+// A line whose filtering panics is printed as it is; other lines are not affected.
 func TestAPanicCostsOneLine(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	const in = head + "before\n{{{symbol:_Z1fv}}} {{{pc:nonsense}}} \x1b[31mred\n{{{symbol:_Z1gv}}}\nafter\n"
@@ -57,7 +57,7 @@ func TestAPanicCostsOneLine(t *testing.T) {
 	}
 }
 
-// A line that panics again and again loses nothing either, whatever its length.
+// Lines that all panic lose nothing either, whatever their length.
 func TestPanicsLoseNoText(t *testing.T) {
 	line := strings.Repeat("{{{symbol:_Z1fv}}}text ", 20_000) + "\n"
 	in := strings.Repeat("plain\n"+line, 3)
@@ -77,7 +77,7 @@ func TestPanicsLoseNoText(t *testing.T) {
 	}
 }
 
-// A fault of the writer is not hidden.
+// A panic of the writer is not recovered.
 func TestAPanicOfTheWriterReachesTheCaller(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "broken writer" {
@@ -93,8 +93,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { panic("broken writer") }
 
-// Streams that share a symbolizer and a cache do not share what their logs say: the same module
-// number and the same address mean another build in each.
+// Streams that share a symbolizer and a cache do not share their contexts: the same module number
+// and the same address belong to another build in each.
 func TestStreamsAreIsolated(t *testing.T) {
 	const lines = 2000
 	symbolizer, cache := testSymbolizer(t), NewCache(0)

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// contextOptions are the ways of printing that differ in what a context holds.
+// contextOptions are options whose contexts hold different things.
 func contextOptions(t testing.TB) map[string]Options {
 	plain := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	all := map[string]Options{"text": plain}
@@ -36,9 +36,8 @@ func contextOptions(t testing.TB) map[string]Options {
 	return all
 }
 
-// goOn filters in to its byte cut, and the rest both with the same Filter and
-// with another that was given its context. It returns what came out either
-// way.
+// goOn filters in up to its byte cut, and then the rest twice: with the same Filter, and with
+// another that has restored its context. It returns both outputs.
 func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, uninterrupted string) {
 	t.Helper()
 	var out, other bytes.Buffer
@@ -68,8 +67,8 @@ func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, 
 	return other.String(), out.String()
 }
 
-// TestContextGoesOnAsIfUninterrupted: generated logs, cut behind every line and
-// in the midst of lines. 3 of them; 100 with TEST_LONG=1.
+// TestContextGoesOnAsIfUninterrupted cuts generated logs after every line and within lines: 3 logs,
+// 100 with TEST_LONG=1.
 func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	for name, o := range contextOptions(t) {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +92,7 @@ func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	}
 }
 
-// longOr returns long where the full counts are asked for.
+// longOr returns long if TEST_LONG=1 asks for the full counts, and short otherwise.
 func longOr[T any](long, short T) T {
 	if os.Getenv("TEST_LONG") == "1" {
 		return long
@@ -101,8 +100,7 @@ func longOr[T any](long, short T) T {
 	return short
 }
 
-// contextLog is a generated log in which hexdicts and module lines are open at
-// many places.
+// contextLog returns a generated log in which hexdicts and module lines are open at many places.
 func contextLog(g *generator) string {
 	var b strings.Builder
 	for line := range strings.Lines(g.log(25)) {
@@ -119,14 +117,15 @@ func contextLog(g *generator) string {
 	return b.String()
 }
 
-// TestContextOfALongLine: what follows the cut is not interpreted either.
+// TestContextOfALongLine holds that the rest of a line that is too long is not interpreted after a
+// restart.
 func TestContextOfALongLine(t *testing.T) {
 	in := strings.Repeat("é{{{symbol:_Z1fv}}} ", 3*maxLine/21) + "\n{{{symbol:_Z1fv}}}\n"
 	for name, o := range contextOptions(t) {
 		want, _ := filterString(t, o, in, nil)
 		for _, cut := range []int{maxLine / 2, maxLine + 1<<16, 2*maxLine + 5, 2*maxLine + 6, len(in) - 20} {
 			if name == "json" || name == "processes in json" || name == "terminal" {
-				// These print parts of a long line as they came in.
+				// These print the parts of a long line as they were written.
 				var b bytes.Buffer
 				f := New(&b, o)
 				io.WriteString(f, in[:cut])
@@ -150,7 +149,7 @@ func TestContextOfALongLine(t *testing.T) {
 	}
 }
 
-// TestContextIsPlainJSON: a person can read it.
+// TestContextIsPlainJSON holds the form of a context, which a person can read.
 func TestContextIsPlainJSON(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
@@ -168,7 +167,7 @@ func TestContextIsPlainJSON(t *testing.T) {
 	}
 }
 
-// TestContextWithoutProcessKeys: only what had no key goes on.
+// TestContextWithoutProcessKeys holds that only the process without a key is restored then.
 func TestContextWithoutProcessKeys(t *testing.T) {
 	const maps = "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -185,8 +184,8 @@ func TestContextWithoutProcessKeys(t *testing.T) {
 	}
 }
 
-// TestContextIsBounded: a process with all that its limits allow; an eighth of
-// it without TEST_LONG=1.
+// TestContextIsBounded saves and restores a process at its limits, at an eighth of them without
+// TEST_LONG=1.
 func TestContextIsBounded(t *testing.T) {
 	f := New(io.Discard, Options{})
 	var log strings.Builder
@@ -215,7 +214,7 @@ func TestContextIsBounded(t *testing.T) {
 	}
 }
 
-// TestContextLeavesOutIdleProcesses: those idle longest, beyond the budget.
+// TestContextLeavesOutIdleProcesses holds that beyond the budget those idle longest are left out.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
 	name := strings.Repeat("n", maxName)
@@ -241,7 +240,8 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesOthers, says why, and leaves the Filter as new.
+// TestRestoreRefusesOthers holds that Restore reports why it refuses a context, and leaves the
+// Filter unchanged.
 func TestRestoreRefusesOthers(t *testing.T) {
 	of := func(members string) string { return `{"v":2,"line":0,"process":{}` + members + `}` }
 	in := func(members string) string { return `{"v":2,"line":0,"process":{` + members + `}}` }
@@ -297,7 +297,8 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestContextOfAProcess is JSON of its own, which another takes in; one that refuses stays as it was.
+// TestContextOfAProcess holds that a Context reads the JSON of another, and is unchanged if it
+// cannot.
 func TestContextOfAProcess(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}{{{module:0:b:elf:bb}}}{{{mmap:0x1800:0x1000:load:0:rx:0x0}}}\n{{{hexdict: A: 1\n")
@@ -321,8 +322,8 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// TestHeldLineGoesOnInAnotherOutput: who changes --output between two runs
-// loses no line.
+// TestHeldLineGoesOnInAnotherOutput holds that no line is lost if --output changes between two
+// runs.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	text, object := Options{}, Options{Output: JSON}
 	for _, test := range []struct {
@@ -347,8 +348,8 @@ func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	}
 }
 
-// FuzzRestore: a context from anywhere is refused or taken in, within the
-// limits, and what was taken in is a context again.
+// FuzzRestore holds that any context is refused or restored within the limits, and that a restored
+// one can be saved and restored again.
 func FuzzRestore(f *testing.F) {
 	for seed := range uint64(6) {
 		g := newGenerator(seed)

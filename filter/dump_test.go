@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Who wants no more dump files is not given any: each costs the whole context.
+// DumpFile is not called again after it has returned false: each call costs a copy of the whole
+// context.
 func TestNoDumpIsBuiltInVain(t *testing.T) {
 	const wanted = 3
 	got := 0

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEmitTellsTheLine: all output comes with the number of the line that it was made of, for a
-// block of plain lines that of the first; a module line that waits for its maps keeps its own.
+// TestEmitTellsTheLine holds that all output comes with the number of its line, a block of plain
+// lines with that of the first, and a module line that was held back with its own.
 func TestEmitTellsTheLine(t *testing.T) {
 	const in = "one\ntwo\n" +
 		"[3] {{{module:0:a:elf:aa}}}\n" +
@@ -73,7 +73,7 @@ func TestEmitTellsTheLine(t *testing.T) {
 	}
 }
 
-// TestHeldAndInDict: what a caller has to know of the lines so far.
+// TestHeldAndInDict holds what a caller can ask about the lines so far.
 func TestHeldAndInDict(t *testing.T) {
 	f := New(nil, Options{Emit: func(int64, []byte) error { return nil }})
 	for _, step := range []struct {
@@ -94,7 +94,7 @@ func TestHeldAndInDict(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEmitAreReturned: and nothing is emitted after one.
+// TestErrorsOfEmitAreReturned holds also that nothing is emitted after an error.
 func TestErrorsOfEmitAreReturned(t *testing.T) {
 	full := errors.New("full")
 	calls := 0

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// generator makes logs: lines of words, control bytes and colours between
-// elements, whole and broken. Every word occurs once, so that a lost one is
-// missed.
+// A generator makes logs: lines of words, control bytes and colours between elements, whole and
+// broken. Every word occurs once, so that a test notices a lost one.
 type generator struct {
 	*rand.Rand
 	words int
@@ -18,7 +17,7 @@ func newGenerator(seed uint64) *generator {
 	return &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// word returns a new word, without digits: they may merge away.
+// word returns a new word. It has no digits, because lines that differ in digits may merge.
 func (g *generator) word() string {
 	g.words++
 	return "w" + strings.Map(func(r rune) rune { return r - '0' + 'A' }, fmt.Sprint(g.words)) + "w"
@@ -26,7 +25,7 @@ func (g *generator) word() string {
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// address returns one in the fixture's code or data, near it, or anywhere.
+// address returns an address in the fixture's code or data, near it, or anywhere.
 func (g *generator) address() uint64 {
 	switch g.IntN(8) {
 	case 0:
@@ -66,7 +65,7 @@ func (g *generator) backtrace() string {
 }
 
 func (g *generator) broken() string {
-	return pick(g, "{{{", "}}}", "{{{{", "{", "{{{bt:0:zz}}}", "{{{mmap:}}}", "{{{module:0:x:elf:g}}}", "{{{tAg}}}", "{{{other:1}}}", "{{{hexdict: a:0x1}}}", "{{{dumpfile:a:b}}}", "{{{pc:0x1")
+	return pick(g, "{{{", "}}}", "{{{{", "{", "{{{bt:0:zz}}}", "{{{mmap:}}}", "{{{module:0:x:elf:g}}}", "{{{tAg}}}", "{{{other:1}}}", "{{{hexdict: a:0x1}}}", "{{{hexdict: \x1b[32ma:0x1}}}", "{{{dumpfile:a:b}}}", "{{{pc:0x1")
 }
 
 func (g *generator) text() string {

@@ -13,8 +13,8 @@ import (
 
 const dictHead = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 
-// FuzzHexDict: whatever stands in a hexdict, its lines come out as they are,
-// blocks change nothing, and footnotes are all that is added.
+// FuzzHexDict holds that the lines of any hexdict come out as they are, that only footnotes are
+// added, and that the division of the log into blocks changes nothing.
 func FuzzHexDict(f *testing.F) {
 	f.Add("\n    CS:                   0 RIP:     0x50017a EFL:            0x10246 CR2:                  0\n    RAX:      0xc53d0acbcf0 RBX:     0x5011dc\n  ", "[1.5] ")
 	f.Add(" a:0x50018d b:0 c:0x c:zz :0x1 0x500180: x:0x5001800000000000000000", "")
@@ -59,8 +59,8 @@ func FuzzHexDict(f *testing.F) {
 	})
 }
 
-// TestUnclosedHexDictIsBounded: one that never ends counts as closed, and
-// costs no more than its limit.
+// TestUnclosedHexDictIsBounded holds that a hexdict without an end is closed at its limit, and
+// takes no more memory than that.
 func TestUnclosedHexDictIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	f := New(&b, Options{})

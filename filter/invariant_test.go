@@ -34,8 +34,8 @@ func TestLogWithoutMarkupIsUntouched(t *testing.T) {
 
 var generatedWord = regexp.MustCompile(`w[A-J]+w`)
 
-// TestTextAroundElementsIsKept is invariant 2: every word of the log comes
-// out, in order; on inlined lines some come out again.
+// TestTextAroundElementsIsKept is invariant 2: every word of the log comes out, in order; on the
+// lines of inlined calls some are repeated.
 func TestTextAroundElementsIsKept(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
@@ -59,9 +59,8 @@ func TestTextAroundElementsIsKept(t *testing.T) {
 	}
 }
 
-// TestChunkingAndProcessorsChangeNothing is invariant 3: filters that share a
-// symbolizer and a cache, on several processors, fed in blocks of any size,
-// print the same.
+// TestChunkingAndProcessorsChangeNothing is invariant 3: filters that share a symbolizer and a
+// cache print the same on any number of processors, for blocks of any size.
 func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
@@ -91,9 +90,9 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCompleteLinesAreOutWhenWriteReturns is invariant 4: after each line,
-// what is at the writer is what a filter prints that never sees more, but for
-// a module line that is still collecting its maps.
+// TestCompleteLinesAreOutWhenWriteReturns is invariant 4: after each line, the output so far is
+// that of a filter for the log up to there, except for a module line that is still collecting its
+// maps.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(60) {
@@ -114,8 +113,8 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	}
 }
 
-// TestFlushOnlyMovesOutputForward holds Flush: at any time, it changes when
-// text comes out, but not what, for lines without contextual elements.
+// TestFlushOnlyMovesOutputForward holds that Flush, at any time, prints text earlier, but does not
+// change the output of lines without contextual elements.
 func TestFlushOnlyMovesOutputForward(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
@@ -178,8 +177,8 @@ func TestPromptIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestLongLinesPassThrough: a line longer than 1 MiB is not interpreted, and
-// costs no memory to speak of.
+// TestLongLinesPassThrough holds that a line longer than 1 MiB is not interpreted, and that only
+// its first MiB is kept.
 func TestLongLinesPassThrough(t *testing.T) {
 	const size = 64 << 20
 	piece := []byte(strings.Repeat("{{{symbol:_Z1fv}}} {{{", 1000))
@@ -226,8 +225,8 @@ func TestLineLimitDoesNotDependOnBlocks(t *testing.T) {
 	}
 }
 
-// FuzzFilter: whatever the log, the filter does not fail, does not hang and
-// holds no more than it must; blocks change nothing; text is kept.
+// FuzzFilter holds for any log that the filter does not fail or hang, that its memory is bounded,
+// that the division into blocks changes nothing, and that text is kept.
 func FuzzFilter(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add([]byte(newGenerator(seed).log(20)), byte(seed))
@@ -256,8 +255,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// checkFlow is what all targets of a Filter check besides: its work grows as the
-// log, and a complete line is out when Write returns, whatever came before it.
+// checkFlow checks what all fuzz targets of a Filter hold: the work is linear in the size of the
+// log, and a complete line is out when Write returns, whatever precedes it.
 func checkFlow(t *testing.T, log []byte, o Options) {
 	t.Helper()
 	fuzztest.Growth(t, log, func(log []byte) {
@@ -269,8 +268,8 @@ func checkFlow(t *testing.T, log []byte, o Options) {
 	fuzztest.Flow(t, log, New(&out, o), func() int { return int(out) }, "a line\n", 0)
 }
 
-// checkLettersKept is invariant 2 for any log: lines that hold nothing like an
-// element come out whole, in order.
+// checkLettersKept is invariant 2 for any log: lines without anything like an element come out
+// whole, in order.
 func checkLettersKept(t *testing.T, log []byte, out string, o Options) {
 	if o.Color != ColorKeep {
 		return
@@ -312,7 +311,7 @@ func TestPlainLinesAndHotFramesAllocateLittle(t *testing.T) {
 	}
 }
 
-// TestWriterErrorsAreReturned: the only errors are the writer's.
+// TestWriterErrorsAreReturned holds that the errors of a Filter are those of its writer.
 func TestWriterErrorsAreReturned(t *testing.T) {
 	f := New(failing{}, Options{})
 	if _, err := io.WriteString(f, "a\n"); err != errDiskFull {
@@ -329,7 +328,8 @@ var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
-// TestFrameHeads: the quick way of printing a frame's head is the long one.
+// TestFrameHeads holds that the fast path of a frame without colour prints what the other path
+// prints.
 func TestFrameHeads(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	var log strings.Builder

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// jsonLine is an object of the output, as a program would read it.
+// A jsonLine is an object of the output, as a program would read it.
 type jsonLine struct {
 	Text      string
 	Raw       string
@@ -46,7 +46,7 @@ func decodeLines(t testing.TB, out string) (lines []jsonLine) {
 	return lines
 }
 
-// shown returns the text that the objects hold, as the text output has it.
+// shown returns the text of the objects, in the form of the text output.
 func (l *jsonLine) shown(t testing.TB) string {
 	text := l.Text
 	if l.Raw != "" {
@@ -71,8 +71,8 @@ func loadSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// TestJSONHoldsWhatTextShows: for any log, each line of the output is an
-// object of the schema, and their texts are the text output.
+// TestJSONHoldsWhatTextShows holds for any log that each line of the output is an object of the
+// schema, and that the texts of the objects are the text output.
 func TestJSONHoldsWhatTextShows(t *testing.T) {
 	schema := loadSchema(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -94,7 +94,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 	if !utf8.ValidString(out) {
 		t.Fatalf("not UTF-8: %q", out)
 	}
-	if escaped := string(escape.AppendText(nil, out, "\n")); escaped != out { // a terminal may show it
+	if escaped := string(escape.AppendText(nil, out, "\n")); escaped != out { // JSON may be printed to a terminal
 		t.Fatalf("this is not harmless on a terminal: %q", out)
 	}
 	for line := range strings.Lines(out) {
@@ -111,14 +111,14 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 		got.WriteString(l.shown(t))
 	}
 	want = strings.ReplaceAll(want, "\r\n", "\n")
-	// An object does not say whether its line was ended.
+	// An object does not report whether its line had a line end.
 	if d := cmp.Diff(strings.TrimRight(got.String(), "\n"), strings.TrimRight(want, "\n")); d != "" {
 		t.Fatalf("texts of the objects (-got +text output)\n%s", d)
 	}
 }
 
-// TestJSONFramesAreThoseOfText: the frames of the objects, laid out as a
-// backtrace, are the lines that the text output has for them.
+// TestJSONFramesAreThoseOfText holds that the frames of the objects, laid out as a backtrace, are
+// the lines of the text output.
 func TestJSONFramesAreThoseOfText(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	seen := 0
@@ -153,7 +153,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// TestLongLinesAreSeveralObjects: memory stays bounded, and nothing is lost.
+// TestLongLinesAreSeveralObjects holds that memory is bounded and nothing is lost.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	head := "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
@@ -177,8 +177,8 @@ func TestLongLinesAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// TestManyElementsAreSeveralObjects: the log's names are repeated with each element of a module, and
-// a line of elements with the longest ones would be 300 MiB.
+// TestManyElementsAreSeveralObjects bounds an object: the name of a module is repeated with each of
+// its elements, so that one line could be 300 MiB of JSON.
 func TestManyElementsAreSeveralObjects(t *testing.T) {
 	path := "/" + strings.Repeat("n", maxName-4) + "/a"
 	head := "{{{module:0:" + path + ":elf:a0}}}\n{{{module:1:" + path + "b:elf:a1}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
@@ -205,8 +205,7 @@ func TestManyElementsAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// FuzzJSON: whatever the log, the objects are of the schema and hold the text
-// output.
+// FuzzJSON holds for any log that the objects match the schema and hold the text output.
 func FuzzJSON(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add([]byte(newGenerator(seed).log(20)))

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// TestLateDebugFileServesLaterLines: while only a file without debug
-// information is there, its answers are good for a while, not for ever.
+// TestLateDebugFileServesLaterLines holds that answers from a file without debug information are
+// used for a limited time.
 func TestLateDebugFileServesLaterLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

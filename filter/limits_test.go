@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLimitsOfOneLine: what is beyond a limit stays as it came, or is not
-// repeated; nothing is lost.
+// TestLimitsOfOneLine holds that beyond a limit elements stay as they are, or text is not repeated;
+// nothing is lost.
 func TestLimitsOfOneLine(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	const shown = "[[[ELF module #0x0 \"a.out\"; BuildID=a0a1a2a3a4a5a6a7 [0x500000-0x501fff](rx)]]]\n"
@@ -46,32 +46,30 @@ func firstDifference(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// TestLimitsOfAProcess: beyond them an element stays as it came, with a
-// diagnostic.
+// TestLimitsOfAProcess holds that beyond a limit an element stays as it is, with a diagnostic.
 func TestLimitsOfAProcess(t *testing.T) {
 	name := strings.Repeat("n", maxName)
 	var in strings.Builder
 	for i := range maxNames/maxName + 1 {
 		fmt.Fprintf(&in, "{{{module:%d:%s:elf:aa}}}\n", i, name)
 	}
-	out, said := filterString(t, Options{}, in.String(), nil)
+	out, diagnostics := filterString(t, Options{}, in.String(), nil)
 	if got := strings.Count(out, "[[[ELF module"); got != maxNames/maxName || !strings.HasSuffix(out, "]]]\n{{{module:2048:"+name+":elf:aa}}}\n") {
 		t.Errorf("%d modules were taken in, want %d and one left", got, maxNames/maxName)
 	}
-	if want := "2049:1: module 2048 is ignored: a process may have 65536 modules, with 8 MiB of names\n"; said != want {
-		t.Errorf("got %q, want %q", said, want)
+	if want := "2049:1: module 2048 is ignored: a process may have 65536 modules, with 8 MiB of names\n"; diagnostics != want {
+		t.Errorf("got %q, want %q", diagnostics, want)
 	}
 }
 
-// TestNamesOfReplacedModulesCount: a log that gives one ID to ever other modules,
-// each of which stays mapped, meets the limit of names too; those that are not
-// mapped any more are forgotten.
+// TestNamesOfReplacedModulesCount holds that modules whose ID another one has now count for the
+// limit of names while they are mapped.
 func TestNamesOfReplacedModulesCount(t *testing.T) {
 	const more = 10
 	for _, test := range []struct {
 		name string
 		step int // between the maps
-		left int // modules that are not taken in
+		left int // modules that are ignored
 	}{
 		{"all stay mapped", 0x1000, more},
 		{"each takes the place of the last", 0, 0},
@@ -95,8 +93,8 @@ func TestNamesOfReplacedModulesCount(t *testing.T) {
 	}
 }
 
-// TestHexDictsHoldLittle: neither a first line that is as long as lines may be,
-// nor what stands before it, is held for later.
+// TestHexDictsHoldLittle holds that of a very long first line of a hexdict, and of the text before
+// it, little is kept.
 func TestHexDictsHoldLittle(t *testing.T) {
 	long := strings.Repeat("x", maxLine-100)
 	for _, line := range []string{"{{{hexdict: A: 0x1 " + long, long + ": {{{hexdict: A: 0x1 "} {
@@ -108,7 +106,7 @@ func TestHexDictsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestAModuleLineCollectsSoManyMaps: the next map begins a line of its own.
+// TestAModuleLineCollectsSoManyMaps holds that the map after the last begins another line.
 func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("{{{module:0:a:elf:aa}}}\n")
@@ -122,8 +120,8 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	}
 }
 
-// TestAHexDictOfManyLinesEndsAtItsLimit: with footnotes for what it has held,
-// and what follows is text.
+// TestAHexDictOfManyLinesEndsAtItsLimit holds that it has footnotes for the lines up to the limit,
+// and that later lines are text.
 func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	const register = "A: 0x50018d\n"
 	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"
@@ -139,7 +137,7 @@ func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestTheHeadOfAProcessKeyCounts: a log cannot make keys of any length.
+// TestTheHeadOfAProcessKeyCounts holds that keys have a limited length, whatever the log.
 func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
 	re, err := ProcessKey(`^(\w+) `)
 	if err != nil {

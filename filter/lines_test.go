@@ -11,8 +11,8 @@ import (
 )
 
 // TestLinesPrintWhatAFilterDoes: a log in records of one or several lines, its context now and then
-// saved and restored, and handed to other Lines. But for module lines, which a Filter keeps for their
-// maps, the output is that of a Filter.
+// saved and restored, and handed to other Lines. But for module lines, which a Filter keeps for
+// their maps, the output is that of a Filter.
 func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 	for name, o := range contextOptions(t) {
 		if o.ProcessKey != nil {

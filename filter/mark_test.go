@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFindOpen holds the fast search against the standard library's, with the opening and the line
-// ends at every distance from the ends of the buffer.
+// TestFindOpen compares the fast search with the standard library's, with the opening braces and
+// line ends at every distance from the ends of the buffer.
 func TestFindOpen(t *testing.T) {
 	check := func(b []byte) {
 		t.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder says after a time, by build ID, that it has no file. What it is
-// not told a time for, it never answers.
+// A slowFinder says after a time, by build ID, that it has no file. What it is not told a time for,
+// it never answers.
 type slowFinder map[string]time.Duration
 
 func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -33,8 +33,8 @@ func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.At
 	}
 }
 
-// TestPatience: each row is a log of modules that are waited for; the times
-// are those at which its lines came out.
+// TestPatience: each row is a log of modules that are waited for; the times are those at which its
+// lines came out.
 func TestPatience(t *testing.T) {
 	const (
 		first = "{{{module:0:a:elf:aa00}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
@@ -132,8 +132,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestWaitPerMinute: files that come, each late, hold the stream up for no more
-// than it allows.
+// TestWaitPerMinute: files that come, each late, hold the stream up for no more than it allows.
 func TestWaitPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finder := slowFinder{}
@@ -242,8 +241,8 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	}
 }
 
-// Without any patience a line goes out as it can be answered without a search, and without opening a
-// file; the address is known when it comes again.
+// Without any patience a line goes out as it can be answered without a search, and without opening
+// a file; the address is known when it comes again.
 func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 	const (
 		modules = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"

@@ -86,8 +86,8 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	}
 }
 
-// TestDumpHasItsContext: each dumpfile has the modules and maps at its place
-// in the log, the second of a process like the first.
+// TestDumpHasItsContext holds that each dump file comes with the modules and maps at its place in
+// the log.
 func TestDumpHasItsContext(t *testing.T) {
 	var dumps []Dump
 	f := New(io.Discard, Options{DumpFile: func(d Dump) bool { dumps = append(dumps, d); return true }})

@@ -21,10 +21,10 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the scripts")
 
-// TestScripts runs testdata/script/*.txtar: each is one behaviour. The file
-// "in" is filtered with the options that the comment's "options:" line names;
-// "out" is what must come out, "diagnostics" what is said. Escapes \e, \r,
-// \0, and \ at a line's end (no line end) stand for themselves in both.
+// TestScripts runs testdata/script/*.txtar, one behaviour each. The file "in" is the log, filtered
+// with the options on the "options:" line of the comment; "out" is the expected output, and
+// "diagnostics" are the expected diagnostics. The escapes \e, \a, \r, \0, \xff and so on are bytes;
+// \ at the end of a line removes the line end.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -40,7 +40,7 @@ func runScript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var in, wantOut, wantSaid string
+	var in, wantOut, wantDiagnostics string
 	for _, f := range ar.Files {
 		switch f.Name {
 		case "in":
@@ -48,17 +48,17 @@ func runScript(t *testing.T, file string) {
 		case "out":
 			wantOut = string(f.Data)
 		case "diagnostics":
-			wantSaid = string(f.Data)
+			wantDiagnostics = string(f.Data)
 		default:
 			t.Fatalf("%s: what is %q?", file, f.Name)
 		}
 	}
 	o := scriptOptions(t, string(ar.Comment))
-	out, said := filterString(t, o, in, nil)
+	out, diagnostics := filterString(t, o, in, nil)
 	if *update {
 		ar.Files = []txtar.File{{Name: "in", Data: ar.Files[0].Data}, {Name: "out", Data: []byte(escapeText(out))}}
-		if said != "" {
-			ar.Files = append(ar.Files, txtar.File{Name: "diagnostics", Data: []byte(said)})
+		if diagnostics != "" {
+			ar.Files = append(ar.Files, txtar.File{Name: "diagnostics", Data: []byte(diagnostics)})
 		}
 		if err := os.WriteFile(file, txtar.Format(ar), 0o666); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func runScript(t *testing.T, file string) {
 	if d := cmp.Diff(escapeText(out), wantOut); d != "" {
 		t.Errorf("out (-got +want):\n%s", d)
 	}
-	if d := cmp.Diff(said, wantSaid); d != "" {
+	if d := cmp.Diff(diagnostics, wantDiagnostics); d != "" {
 		t.Errorf("diagnostics (-got +want):\n%s", d)
 	}
 	for seed := range uint64(20) {
@@ -78,8 +78,8 @@ func runScript(t *testing.T, file string) {
 	}
 }
 
-// filterString filters in as one block, or in blocks cut by r.
-func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, said string) {
+// filterString filters in as one block, or in blocks of random sizes from r.
+func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, diagnostics string) {
 	t.Helper()
 	var b, s bytes.Buffer
 	o.Diagnose = func(d Diagnostic) { fmt.Fprintf(&s, "%d:%d: %s\n", d.Line, d.Byte, d.Message) }
@@ -133,10 +133,10 @@ func scriptOptions(t *testing.T, comment string) Options {
 	return o
 }
 
-// patient waits for all that a test needs.
+// patient waits as long as any test needs.
 var patient = Patience{Local: time.Minute, Servers: time.Minute}
 
-// testSymbolizer answers from testdata/debug.
+// testSymbolizer returns a symbolizer with the debug files of testdata/debug.
 func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
 	t.Helper()
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})

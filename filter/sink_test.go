@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestSinkPrintsWhatWriteDoes: a log taken apart and handed over as typed
-// elements comes out like the log itself.
+// TestSinkPrintsWhatWriteDoes holds that text and typed elements have the same output as the log
+// that they are from.
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
@@ -61,10 +61,13 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	}
 }
 
-var sgrSequence = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+var (
+	sgrSequence    = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+	generatedColor = regexp.MustCompile("\x1b\\[[0-9;:]+m") // ESC [ may be text before an m
+)
 
-// TestHighlightingOnlyAddsColour: without its colours, a highlighted log is
-// the log without colour.
+// TestHighlightingOnlyAddsColour holds that the output with ColorAlways, without its colours, is
+// the output with ColorNever.
 func TestHighlightingOnlyAddsColour(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
@@ -73,6 +76,9 @@ func TestHighlightingOnlyAddsColour(t *testing.T) {
 		always, _ := filterString(t, o, in, nil)
 		o.Color = ColorNever
 		never, _ := filterString(t, o, in, nil)
+		if left := generatedColor.FindString(never); left != "" {
+			t.Fatalf("seed %d: %q is left in\n%s", seed, left, never)
+		}
 		if got := sgrSequence.ReplaceAllString(always, ""); got != never {
 			t.Fatalf("seed %d: (-always +never)\n%s", seed, cmp.Diff(got, never))
 		}

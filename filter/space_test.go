@@ -83,7 +83,7 @@ func TestSpaceLimits(t *testing.T) {
 	mod := s.modules[0]
 	var err error
 	n := 0
-	for ; err == nil; n++ { // from the top down: the worst order
+	for ; err == nil; n++ { // from the top down, the worst order
 		_, _, err = s.load(markup.MMap{Addr: 1<<40 - uint64(n)*0x2000, Size: 0x1000}, mod)
 	}
 	if err != errTooManyMap || n < maxMaps-2 || n > maxMaps {
@@ -94,8 +94,8 @@ func TestSpaceLimits(t *testing.T) {
 	}
 }
 
-// oracle is the address space once more, by arithmetic without an end: the
-// last map that covers an address.
+// An oracle is a second implementation of the address space, without overflow: the last map that
+// covers an address wins.
 type oracle []oracleMap
 
 type oracleMap struct {
@@ -130,8 +130,8 @@ func (o oracle) find(addr uint64) string {
 	return "-"
 }
 
-// FuzzSpace holds the space against the oracle. Each 18 bytes of data are a
-// map: a module, a shift that makes small numbers large, address and size.
+// FuzzSpace compares the space with the oracle. Each 18 bytes of data are a map: a module, a shift
+// that makes small numbers large, address and size.
 func FuzzSpace(f *testing.F) {
 	entry := func(module, shift byte, addr, size uint64) []byte {
 		b := []byte{module, shift}

@@ -8,8 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// onTerminal is all that may reach a terminal: printable text, TAB, line ends,
-// and colour.
+// onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.
 var onTerminal = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}\x{fffd}]|\x{fffd}|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
 
 func checkTerminal(t *testing.T, s string) {
@@ -19,7 +18,7 @@ func checkTerminal(t *testing.T, s string) {
 	}
 }
 
-// hostile is what terminals obey.
+// hostile are control characters and sequences that a terminal obeys.
 var hostile = []string{
 	"\x1b]0;title\a", "\x1b]52;c;aGk=\x1b\\", "\x1b[5n", "\x1b[2J", "\x1bP$q\"p\x1b\\", "\x9b5n", "\u009b5n", "\u202e", "\u2065", "\u2066", "\a", "\b\b", "\r", "\x0e", "\x7f",
 	"\x1b[1;31m", "\x1b[", "\x1b", "\xe2\x80", "\xff", "\u2028", "\x00", "\t", "é", "\x1b[?1049h", "\x1b[38;5;1m", "\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23;24;25m",
@@ -44,8 +43,8 @@ func TestTerminalSeesNoControls(t *testing.T) {
 	}
 }
 
-// TestTerminalSeesNoControlsOfLongLines: also of lines that are not looked
-// into, which pass in pieces.
+// TestTerminalSeesNoControlsOfLongLines holds the same for lines that are not interpreted and are
+// printed in parts.
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	o := Options{Terminal: true, Color: ColorAlways}
 	g := newGenerator(1)
@@ -72,7 +71,7 @@ func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	}
 }
 
-// FuzzTerminal: nothing but text and colour reaches a terminal.
+// FuzzTerminal holds that only text and colour reach a terminal.
 func FuzzTerminal(f *testing.F) {
 	f.Add([]byte(strings.Join(hostile, "{{{symbol:x}}}")), true)
 	f.Add([]byte(strings.Join(hostile, "\n")), false)

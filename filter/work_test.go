@@ -11,16 +11,16 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Bounds of the work on a line, for each of its bytes. A plain line of as many bytes is scanned
-// once and copied once.
+// Bounds of the work on a line for each of its bytes. A plain line is scanned once and copied once.
 const (
 	maxStepsAByte   = 20
-	maxWrittenAByte = 30  // if nothing is resolved: in JSON, {{{pc:0}}} is an object of 200 bytes, and the text beside it
-	maxAllocsAByte  = 300 // bytes allocated: the pieces of a line are 150 bytes each, and are made anew when they grow
-	maxGrowth       = 2.2 // of a line or log twice as long
+	maxWrittenAByte = 30  // without answers: in JSON, {{{pc:0}}} is text and an object of 200 bytes
+	maxAllocsAByte  = 300 // bytes allocated: a piece has 150 bytes, and is copied when the slice grows
+	maxGrowth       = 2.2 // factor of the cost for a line or log twice as long
 )
 
-// worstElements are elements of each kind, in their shortest forms, and what looks like one.
+// worstElements are elements of each kind in their shortest forms, and text that looks like an
+// element.
 var worstElements = []struct{ name, text string }{
 	{"text", "x "},
 	{"blanks", "        "},
@@ -65,10 +65,10 @@ var worstModes = []struct {
 
 const worstContext = "{{{reset}}}\n{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
 
-// A cost is what a log has taken.
+// A cost is the work on a log.
 type cost struct{ steps, written, allocated int64 }
 
-// costOf filters log behind a context.
+// costOf returns the cost of log after worstContext.
 func costOf(o Options, log string) cost {
 	var out countWriter
 	f := New(&out, o)
@@ -87,10 +87,10 @@ func allocatedBytes() int64 {
 	return int64(m.TotalAlloc)
 }
 
-// checkCost compares the cost of a log with that of one half as long.
+// checkCost compares the cost of a log with that of its first half.
 func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	t.Helper()
-	const floor = 1 << 14 // of what does not grow with the log
+	const floor = 1 << 14 // bytes that do not depend on the log
 	for _, c := range []struct {
 		what        string
 		half, whole int64
@@ -109,8 +109,8 @@ func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	}
 }
 
-// TestTheWorkOnALineGrowsWithItsLength: whichever two elements alternate to fill a line, in each
-// form of the output.
+// TestTheWorkOnALineGrowsWithItsLength fills lines with any two elements in turn, in each form of
+// output.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	pairs, alone := 8<<10, 8<<10 // bytes
@@ -133,7 +133,7 @@ func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestTheWorkOnALogGrowsWithItsLength: lines of which each adds to the context, or asks it.
+// TestTheWorkOnALogGrowsWithItsLength has logs in which each line adds to the context or uses it.
 func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := 4000
@@ -192,7 +192,7 @@ func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestPlainLinesTakeNoSteps: what the counter of work adds to is not on their way.
+// TestPlainLinesTakeNoSteps holds that the counter of work is not on the path of plain lines.
 func TestPlainLinesTakeNoSteps(t *testing.T) {
 	f := New(io.Discard, Options{})
 	f.Write([]byte(strings.Repeat("an ordinary line {with} a {{brace}}\n", 1000)))
@@ -201,8 +201,8 @@ func TestPlainLinesTakeNoSteps(t *testing.T) {
 	}
 }
 
-// TestFootnotesAreLimited: a line with more values than a register dump has is not answered with a
-// page for each of its lines.
+// TestFootnotesAreLimited holds that a line with more values than a register dump has few
+// footnotes.
 func TestFootnotesAreLimited(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	head, _ := filterString(t, o, dictHead, nil)
