@@ -120,6 +120,7 @@ func contextLog(g *generator) string {
 // TestContextOfALongLine holds that the rest of a line that is too long is not interpreted after a
 // restart.
 func TestContextOfALongLine(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	in := strings.Repeat("é{{{symbol:_Z1fv}}} ", 3*maxLine/21) + "\n{{{symbol:_Z1fv}}}\n"
 	for name, o := range contextOptions(t) {
 		want, _ := filterString(t, o, in, nil)
@@ -187,6 +188,7 @@ func TestContextWithoutProcessKeys(t *testing.T) {
 // TestContextIsBounded saves and restores a process at its limits, at an eighth of them without
 // TEST_LONG=1.
 func TestContextIsBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{})
 	var log strings.Builder
 	share := longOr(1, 8)
@@ -216,6 +218,7 @@ func TestContextIsBounded(t *testing.T) {
 
 // TestContextLeavesOutIdleProcesses holds that beyond the budget those idle longest are left out.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
 	name := strings.Repeat("n", maxName)
 	for p := range 20 {

@@ -18,6 +18,7 @@ import (
 
 // TestLogWithoutMarkupIsUntouched is invariant 1.
 func TestLogWithoutMarkupIsUntouched(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for seed := range uint64(300) {
 		g := newGenerator(seed)
 		var b strings.Builder
@@ -37,6 +38,7 @@ var generatedWord = regexp.MustCompile(`w[A-J]+w`)
 // TestTextAroundElementsIsKept is invariant 2: every word of the log comes out, in order; on the
 // lines of inlined calls some are repeated.
 func TestTextAroundElementsIsKept(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
 		o.Color = color

@@ -155,6 +155,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 
 // TestLongLinesAreSeveralObjects holds that memory is bounded and nothing is lost.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	head := "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
 	for name, line := range map[string]string{
@@ -180,6 +181,7 @@ func TestLongLinesAreSeveralObjects(t *testing.T) {
 // TestManyElementsAreSeveralObjects bounds an object: the name of a module is repeated with each of
 // its elements, so that one line could be 300 MiB of JSON.
 func TestManyElementsAreSeveralObjects(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	path := "/" + strings.Repeat("n", maxName-4) + "/a"
 	head := "{{{module:0:" + path + ":elf:a0}}}\n{{{module:1:" + path + "b:elf:a1}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
 	for name, line := range map[string]string{

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // TestLinesPrintWhatAFilterDoes: a log in records of one or several lines, its context now and then
@@ -113,6 +115,7 @@ func TestRawModuleLines(t *testing.T) {
 
 // TestContextsAreSmall: idle contexts take no more than Size says, whichever way they came to be.
 func TestContextsAreSmall(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const count, modules, maps = 200, 50, 200
 	var record strings.Builder
 	for i := range modules {

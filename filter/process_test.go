@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func TestProcessKeyPresets(t *testing.T) {
@@ -66,6 +68,7 @@ func TestProcessesAreBounded(t *testing.T) {
 }
 
 func TestProcessesShareABudgetOfMaps(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	re, _ := ProcessKey(`^(\d+) `)
 	f := New(io.Discard, Options{ProcessKey: re})
 	var log strings.Builder

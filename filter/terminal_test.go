@@ -46,6 +46,7 @@ func TestTerminalSeesNoControls(t *testing.T) {
 // TestTerminalSeesNoControlsOfLongLines holds the same for lines that are not interpreted and are
 // printed in parts.
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := Options{Terminal: true, Color: ColorAlways}
 	g := newGenerator(1)
 	line := strings.Repeat("é\x1b]0;title\a\u202e{{{pc:0x1}}}", 60000)

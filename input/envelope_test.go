@@ -69,6 +69,7 @@ func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand)
 // "in" is filtered with the options that the comment's "options:" line names;
 // "out" is what must come out. \ at a line's end stands for no line end.
 func TestEnvelopes(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	files, err := filepath.Glob("testdata/envelope/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -416,6 +417,7 @@ func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 
 // TestContainerContextGoesOnAsIfUninterrupted cuts generated logs.
 func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	o := testOptions(t)
 	o.Cache = filter.NewCache(0)
 	for _, output := range []filter.Output{filter.Text, filter.JSON} {
@@ -443,6 +445,7 @@ func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
 
 // TestPartsWithoutEndAreBounded: nothing is lost, and little is held.
 func TestPartsWithoutEndAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for _, format := range []Format{CRI, Docker} {
 		for _, text := range []string{"x", "{{{pc:0x1", strings.Repeat("y", 16<<10), strings.Repeat("{{{bt:0:0x", 1600), ""} {
 			g := &generator{Rand: rand.New(rand.NewPCG(1, 1)), format: format}

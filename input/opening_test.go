@@ -192,6 +192,7 @@ func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 
 // Packed or not, an opening costs no memory that grows with what follows.
 func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const size, most = 1 << 20, 256 << 10 // bytes
 	block := filler(64 << 10)
 	for _, o := range openings(t) {

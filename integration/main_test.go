@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 					os.Unsetenv(name)
 				}
 			}
+		}
+		if signal.Ignored(os.Interrupt) { // a shell starts its background jobs so, and the commands would inherit it
+			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		}
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", command, "../cmd/symfilter")
 		// as it is shipped: the race detector of the tests is not in it

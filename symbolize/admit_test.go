@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // openIn reports whether f's file is open in s, and how often its sections were evicted.
@@ -102,6 +103,7 @@ func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 // A directory to spill to helps only what can go to a file. Decoders' windows and supplementary
 // files cannot: other files make room for them, however often their own file had to.
 func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	shop := build(t, "shop", source)
 	addr := shop.symbols(t)["entry"].Value
 	hog := build(t, "hog", source).padded(t, ".debug_addr", 32<<20).zlibbed(t)

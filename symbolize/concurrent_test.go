@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // blocked is a finder that looks until its context ends.
@@ -19,7 +20,8 @@ func blocked(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*bu
 }
 
 func TestManyAskAtOnce(t *testing.T) {
-	const modules, askers, questions = 6, 64, 300
+	const modules, askers = 6, 64
+	questions := fuzztest.LongOr(300, 60)
 	dir := t.TempDir()
 	var files []fixture
 	want := make(map[Location]string)

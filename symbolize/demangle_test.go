@@ -171,6 +171,7 @@ func hostileNames(n int) map[string]string {
 // TestDemangleHostile: a name costs what its budget of steps allows, whatever its
 // length. That no step of it costs more than it should is seen by what is allocated.
 func TestDemangleHostile(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const most = 3 << 20 // bytes allocated
 	for _, n := range []int{64, 512, 2048, demangle.MaxMangled, demangle.MaxMangled + 1, 300_000} {
 		for what, mangled := range hostileNames(n) {
@@ -196,6 +197,7 @@ func TestDemangleHostile(t *testing.T) {
 // TestDistinctNamesAreShownDistinct: names that share all but their end, which is
 // where they are cut or given up.
 func TestDistinctNamesAreShownDistinct(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {
 		seen := map[string]int{}
 		for n := 1; len(unit)*n < demangle.MaxMangled-8; n += 97 {
@@ -209,6 +211,7 @@ func TestDistinctNamesAreShownDistinct(t *testing.T) {
 }
 
 func TestNamesStayWithinTheirBudget(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	var n names
 	const budget = 1 << 20
 	n.init(budget, false, false)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // indexSource has two units with functions in common, in sections of their
@@ -140,7 +141,7 @@ func TestIndexSaysWhatDebugInformationDoes(t *testing.T) {
 			if done.ID != id || done.Size == 0 || done.Found {
 				t.Errorf("got %+v", done)
 			}
-			addrs := codeAddresses(t, path, 5000)
+			addrs := codeAddresses(t, path, fuzztest.LongOr(5000, 1000))
 			for name, o := range options {
 				plain := open(t, o, oneFile{fixture: fixture{path: path}})
 				o.IndexDir = dir

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -206,6 +207,7 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 
 // A log may list modules with long names without end.
 func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const budget, modules, nameBytes = 4 << 20, 6000, 15000
 	s := open(t, Options{MaxMemory: budget}, buildid.NewTree(t.TempDir()), buildid.ModulePath{})
 	before := heap()

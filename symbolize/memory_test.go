@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func TestMemoryStaysWithinItsBudget(t *testing.T) {
@@ -77,6 +78,7 @@ func TestTheNumberOfMappedFilesIsBounded(t *testing.T) {
 
 // A log may name build IDs without end.
 func TestTheNumberOfRememberedModulesIsBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	s := open(t, Options{}, buildid.NewTree(t.TempDir()))
 	for i := range maxEntries + 5000 {
 		if _, err := s.cache.entry(mustID(t, fmt.Sprintf("%08x", i)), "shop.so"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // buildIn compiles text in dir, which is the compilation directory, as dir/out/shop.o and links it
@@ -259,6 +260,7 @@ func write(t testing.TB, path, text string) {
 
 // A program of many split units has few of their files open, and what they hold is in the account.
 func TestSplitFilesAreFewAndCounted(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const units, most = 100, 64
 	dir := t.TempDir()
 	args := []string{"-fPIC", "-O2", "-g", "-gsplit-dwarf", "-c"}

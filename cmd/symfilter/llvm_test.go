@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 const llvmSymbolizer = "llvm-symbolizer-19"
@@ -48,6 +50,7 @@ func runProgram(t *testing.T, dir, stdin string, env []string, name string, args
 // With --filter-markup every list of words does what llvm-symbolizer does:
 // both outputs and the exit code.
 func TestWordsAreThoseOfLLVM(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("missing: %s", llvmSymbolizer)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -25,6 +26,9 @@ func TestMain(m *testing.M) {
 		if filepath.Base(os.Args[0]) != "symfilter" && (strings.HasPrefix(name, "DEBUGINFOD_") || strings.HasPrefix(name, "SYMFILTER_")) {
 			os.Unsetenv(name)
 		}
+	}
+	if signal.Ignored(os.Interrupt) { // a shell starts its background jobs so, and the commands would inherit it
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // each of hundreds of commands would end a second late
 	testscript.Main(m, map[string]func(){"symfilter": main})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // openTerminal returns both ends of a pseudo-terminal that changes nothing.
@@ -91,6 +92,7 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 // With --filter-markup a terminal gets what llvm-symbolizer gives it: colours
 // by the kind of terminal alone, and diagnostics in their places.
 func TestTerminalInTheStyleOfLLVM(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("missing: %s", llvmSymbolizer)

@@ -54,7 +54,7 @@ var fixtures = []fixture{
 	{name: "clang dwarf5 O2 lld gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2 -ffunction-sections", links: "-fuse-ld=lld -Wl,--gc-sections", twice: true},
 	{name: "clang dwarf4 O2 aranges gc-sections", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gdwarf-aranges -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{long: true, name: "clang dwarf5 split, no dwo", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2", links: "", after: removeDwo},
-	{name: "clang dwarf5 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
+	{long: true, name: "clang dwarf5 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{long: true, name: "clang dwarf4 split", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -gsplit-dwarf -O2 -ffunction-sections", links: "-Wl,--gc-sections", twice: true},
 	{long: true, name: "clang dwarf5 split, 64-bit", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gdwarf64 -gsplit-dwarf -O2"},
 	{long: true, name: "clang dwarf5 split, type units", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -gsplit-dwarf -fdebug-types-section -fsplit-dwarf-inlining -O2"},

@@ -20,7 +20,7 @@ import (
 // Damaged copies of the committed ELF files that TestMutatedFiles opens, and how long that may take
 // in a short run.
 const (
-	mutatedFiles     = 100_000
+	mutatedFiles     = 30_000
 	mutatedFilesLong = 1_000_000
 	mutationTime     = 10 * time.Second
 )

@@ -184,11 +184,14 @@ const peerAddresses = 2000
 func TestFramesAreThoseOfDelve(t *testing.T) {
 	for _, f := range []fixture{
 		{name: "gcc dwarf5 O2", cc: "gcc", cxx: "g++", flags: "-gdwarf-5 -O2"},
-		{name: "gcc dwarf4 O1", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O1"},
+		{long: true, name: "gcc dwarf4 O1", cc: "gcc", cxx: "g++", flags: "-gdwarf-4 -O1"},
 		{name: "gcc dwarf2 O0", cc: "gcc", cxx: "g++", flags: "-gdwarf-2 -O0"},
-		{name: "clang dwarf5 O2", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2"},
+		{long: true, name: "clang dwarf5 O2", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-5 -O2"},
 		{name: "clang dwarf4 O1", cc: "clang-19", cxx: "clang-19 -x c++", flags: "-gdwarf-4 -O1"},
 	} {
+		if f.long && !long() {
+			continue
+		}
 		t.Run(f.name, func(t *testing.T) {
 			prog := f.build(t)
 			o := openObject(t, prog)

@@ -73,6 +73,7 @@ func samples(t testing.TB) map[string][]byte {
 }
 
 func TestZlibInflatesWhatWasDeflated(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for name, data := range samples(t) {
 		for _, level := range []int{zlib.NoCompression, zlib.BestSpeed, 6, zlib.BestCompression, zlib.HuffmanOnly} {
 			packed := deflate(t, data, level)
@@ -115,6 +116,7 @@ func TestZlibReadsFromAnyReader(t *testing.T) {
 }
 
 func TestZlibOfPartsAndDamage(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	data := samples(t)["a program"][:1500]
 	for _, level := range []int{zlib.NoCompression, 6, zlib.HuffmanOnly} {
 		packed := deflate(t, data, level)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // An instruction of a disassembly.
@@ -78,6 +80,7 @@ func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
 
 // On x86 no call is missed, and few other places are taken for one.
 func TestCallsOfX86(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	files := machineFiles(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	places, missed, wrong := 0, 0, 0

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // plainImage has a bit of everything.
@@ -156,6 +158,7 @@ func truncate(t *testing.T, make func(testing.TB, image) image) {
 }
 
 func TestEveryByteMayBeAnything(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for _, make := range []func(testing.TB, image) image{plainImage, richImage} {
 		change(t, make)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // oracle answers like llvm-symbolizer does: from the sorted list of all symbols that count, of
@@ -308,6 +310,7 @@ func TestSourceFileIsOfLocalSymbols(t *testing.T) {
 
 // Walking back from each symbol would look at 2^37 others: minutes.
 func TestSourceFileOfManySymbols(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const n = 1 << 19
 	m := image{machine: elf.EM_X86_64}
 	symbols := make([]imageSymbol, n)

@@ -9,10 +9,13 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // The bounds are those that readelf prints, with the search table and without.
 func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath("readelf"); err != nil {
 		t.Skip("no readelf")
 	}

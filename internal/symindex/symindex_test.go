@@ -195,6 +195,7 @@ func (m *model) interesting() (addrs []uint64) {
 }
 
 func TestIndexSaysWhatWasWritten(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := random(r, 1+r.IntN(8), r.IntN(300))
@@ -269,6 +270,7 @@ func exercise(x *Index, addrs []uint64) error {
 }
 
 func TestDamageIsNeverBelieved(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	m := random(rand.New(rand.NewPCG(1, 2)), 40, 6000)
 	good := m.write(t, Source{ID: []byte{1}})
 	if len(good) < 3*blockSize {
