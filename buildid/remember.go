@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -136,24 +135,9 @@ func writeMemory(dir, name string, data []byte) error {
 // trimMemory removes the temporary files of processes that ended during a write. It also removes
 // the least recently used indexes if there are more than rememberedMax.
 func trimMemory(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	var indexes []fs.FileInfo
-	for _, e := range entries {
-		info, err := e.Info()
-		switch {
-		case err != nil || !info.Mode().IsRegular():
-		case strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > time.Hour:
-			os.Remove(filepath.Join(dir, e.Name()))
-		case strings.HasSuffix(e.Name(), memorySuffix):
-			indexes = append(indexes, info)
-		}
-	}
-	slices.SortFunc(indexes, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for _, info := range indexes[min(len(indexes), rememberedMax):] {
-		os.Remove(filepath.Join(dir, info.Name()))
+	indexes := newfile.Tidy(dir, tempPrefix, memorySuffix, time.Hour)
+	for _, index := range indexes[:max(0, len(indexes)-rememberedMax)] {
+		os.Remove(filepath.Join(dir, index.Name()))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -224,27 +225,18 @@ func (c *Client) ended(ctx context.Context) error {
 // summary returns the error of a race without a winner: fs.ErrNotExist if all servers answered that
 // they have no such file.
 func summary(all []*contender) error {
-	var first *contender
-	missed, failed := false, 0
-	for _, e := range all {
-		if e.miss {
-			missed = true
-			continue
-		}
-		if failed++; first == nil {
-			first = e
-		}
-	}
-	if first == nil {
+	failed := slices.DeleteFunc(slices.Clone(all), func(e *contender) bool { return e.miss })
+	if len(failed) == 0 {
 		return fs.ErrNotExist
 	}
+	first, missed := failed[0], len(failed) < len(all)
 	said := "was not asked in time"
 	if first.fault != nil {
 		said = first.fault.said
 	}
 	err := &failedError{fmt.Sprintf("%s: %s", first.s.name, said), missed}
-	if failed > 1 {
-		err.said += fmt.Sprintf(" (and %d more)", failed-1)
+	if n := len(failed) - 1; n > 0 {
+		err.said += fmt.Sprintf(" (and %d more)", n)
 	}
 	return err
 }

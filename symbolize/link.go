@@ -76,11 +76,14 @@ func (p *part) close() error {
 	if p == nil {
 		return nil
 	}
-	err := p.obj.Close()
-	if p.file != nil {
-		err = errors.Join(err, p.file.Close())
+	var errs []error
+	if p.obj != nil {
+		errs = append(errs, p.obj.Close())
 	}
-	return err
+	if p.file != nil {
+		errs = append(errs, p.file.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (p *part) footprint() int64 {

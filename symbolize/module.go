@@ -170,18 +170,8 @@ var lookupSections = []string{
 // close unmaps the file; nothing that aliases it may be used any longer.
 func (m *module) close() error {
 	err := errors.Join(m.closeParts(), m.closeIndex())
-	obj, file := m.obj, m.file
+	closeFile := (&part{m.file, m.obj}).close
 	m.obj, m.dw, m.file = nil, nil, nil
-	closeFile := func() error {
-		var errs []error
-		if obj != nil {
-			errs = append(errs, obj.Close())
-		}
-		if file != nil {
-			errs = append(errs, file.Close())
-		}
-		return errors.Join(errs...)
-	}
 	if m.pin.later(closeFile) {
 		return err
 	}

@@ -6,18 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/newfile"
 )
 
 const (
 	maxDumps     = 65536    // dump files listed: more than any log of a test run
 	maxDumpBytes = 64 << 20 // bytes of their JSON, all kept to be written again
 	saveShare    = 10       // at most 1/10 of the time goes into writing the list again
-	saveNames    = 100      // names tried for a temporary file
 )
 
 // A dumpList is the file of --dumpfile-output: the dump files of all inputs so far with their
@@ -146,58 +145,39 @@ func (d *dumpList) fail(err error) {
 var errNotRegular = errors.New("not a regular file")
 
 // replaceFile replaces the content of a file by parts in one step: a reader sees the old content or
-// the new one.
-func replaceFile(path string, parts ...[]byte) (err error) {
-	mode := fs.FileMode(0o666) // before the umask
+// the new one. A missing file is made first, with the mode that the umask leaves.
+func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)
-	switch {
-	case err == nil && !old.Mode().IsRegular():
-		return errNotRegular
-	case err == nil:
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		os.WriteFile(path, nil, 0o666) // if this fails, so does the next call
+		old, err = os.Stat(path)
 	}
-	tmp, err := createBeside(path, mode)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-		}
-	}()
-	if old != nil {
-		if err = tmp.Chmod(old.Mode().Perm()); err != nil {
-			return err
-		}
+	if !old.Mode().IsRegular() {
+		return errNotRegular
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f, err := newfile.Create(root, "."+filepath.Base(path)+".")
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := f.Chmod(old.Mode().Perm()); err != nil {
+		return err
 	}
 	for _, part := range parts {
-		if _, err = tmp.Write(part); err != nil {
+		if _, err := f.Write(part); err != nil {
 			return err
 		}
 	}
-	if err = tmp.Sync(); err != nil {
-		return err
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
-}
-
-// createBeside creates a file in the folder of path.
-func createBeside(path string, mode fs.FileMode) (f *os.File, err error) {
-	dir, name := filepath.Split(path)
-	for i := range saveNames {
-		temporary := dir + "." + name + "." + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(i) + ".tmp"
-		f, err = os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	return f, err
+	return f.Publish(filepath.Base(path))
 }

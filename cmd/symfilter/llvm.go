@@ -213,12 +213,9 @@ func hasColors(f *os.File) bool {
 		return false
 	}
 	term := os.Getenv("TERM")
-	for _, prefix := range []string{"screen", "xterm", "vt100", "rxvt"} {
-		if strings.HasPrefix(term, prefix) {
-			return true
-		}
-	}
-	return term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
+	begins := func(prefix string) bool { return strings.HasPrefix(term, prefix) }
+	return slices.ContainsFunc([]string{"screen", "xterm", "vt100", "rxvt"}, begins) ||
+		term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
 }
 
 // explainLLVM prints the modules without a debug file and the places that were searched; if verbose

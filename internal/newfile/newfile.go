@@ -9,6 +9,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -113,4 +116,26 @@ func (f *File) Discard() {
 		f.root.Remove(f.temp)
 		f.temp = ""
 	}
+}
+
+// Tidy prepares a folder of such files for the removal of the least recently used ones. It removes
+// the temporary files whose names begin with prefix and that were not written to for the time stale:
+// their processes were killed. It returns the files whose names end with suffix, those modified first
+// first; none if the folder cannot be read.
+func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case strings.HasPrefix(e.Name(), prefix):
+			if time.Since(info.ModTime()) > stale {
+				os.Remove(filepath.Join(dir, e.Name()))
+			}
+		case strings.HasSuffix(e.Name(), suffix):
+			files = append(files, info)
+		}
+	}
+	slices.SortStableFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	return files
 }

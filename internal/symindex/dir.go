@@ -9,8 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/internal/newfile"
@@ -171,42 +169,18 @@ func (n *Pending) Abort() {
 
 // Trim removes the least recently used indexes until the budget is kept, and old temporary files.
 func (d Dir) Trim() {
-	entries, err := os.ReadDir(d.Path)
-	if err != nil {
-		return
-	}
-	type index struct {
-		path string
-		size int64
-		used time.Time
-	}
-	var all []index
+	all := newfile.Tidy(d.Path, newPrefix, suffix, leftBehind)
 	var sum int64
-	now := time.Now()
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		path := filepath.Join(d.Path, e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), newPrefix):
-			if now.Sub(info.ModTime()) > leftBehind {
-				os.Remove(path)
-			}
-		case strings.HasSuffix(e.Name(), suffix):
-			all = append(all, index{path, info.Size(), info.ModTime()})
-			sum += info.Size()
-		}
+	for _, index := range all {
+		sum += index.Size()
 	}
 	budget := cmp.Or(d.Budget, DefaultBudget)
-	slices.SortFunc(all, func(a, b index) int { return a.used.Compare(b.used) })
-	for _, x := range all {
+	for _, index := range all {
 		if sum <= budget {
 			return
 		}
-		if os.Remove(x.path) == nil {
-			sum -= x.size
+		if os.Remove(filepath.Join(d.Path, index.Name())) == nil {
+			sum -= index.Size()
 		}
 	}
 }

@@ -91,14 +91,8 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	}
 	u.inBlock++
 
-	var flags byte
 	advance := now.addr - prev.addr
-	switch {
-	case advance <= longAdvance:
-		flags |= byte(advance-1) << shortShift
-	default:
-		flags |= longAdvance << shortShift
-	}
+	flags := byte(min(advance-1, longAdvance)) << shortShift
 	switch {
 	case now.call == prev.call:
 		flags |= sameCall
