@@ -200,6 +200,40 @@ func TestLongLinesPassThrough(t *testing.T) {
 	}
 }
 
+// TestFlushedLinesThatGetTooLong holds that of such a line each byte is printed once: up to the last
+// Flush as it was laid out there, and after that as it is.
+func TestFlushedLinesThatGetTooLong(t *testing.T) {
+	const prompt = "a \x1b[31mprompt> "
+	rest := strings.Repeat("{{{symbol:_Z1fv}}}\x1b[m", maxLine/16)
+	for _, test := range []struct {
+		name   string
+		o      Options
+		prompt string
+	}{
+		{"colours as they are", Options{}, prompt},
+		{"no colours", Options{Color: ColorNever}, "a prompt> "},
+		{"followed colours", Options{Color: ColorAlways}, prompt},
+	} {
+		for _, piece := range []int{1 << 10, maxLine - 1, maxLine, 4 << 20} {
+			var b strings.Builder
+			f := New(&b, test.o)
+			io.WriteString(f, prompt)
+			f.Flush()
+			for line := rest; line != ""; {
+				n := min(len(line), piece)
+				io.WriteString(f, line[:n])
+				line = line[n:]
+			}
+			f.Flush()
+			io.WriteString(f, "\nnext\n")
+			f.Close()
+			if want := test.prompt + rest + "\nnext\n"; b.String() != want {
+				t.Errorf("%s, pieces of %d: %d bytes came out, want %d; they differ from byte %d on", test.name, piece, b.Len(), len(want), firstDifference(b.String(), want))
+			}
+		}
+	}
+}
+
 type countWriter int
 
 func (c *countWriter) Write(p []byte) (int, error) { *c += countWriter(len(p)); return len(p), nil }
