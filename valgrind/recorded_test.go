@@ -27,8 +27,12 @@ const recorded = "testdata/recorded"
 // recordedOptions returns the options to resolve a recorded report, and the folder of its files.
 func recordedOptions(t *testing.T) (Options, string) {
 	t.Helper()
-	sysroot, err := filepath.Abs(recorded)
+	folder, err := filepath.Abs(recorded)
 	if err != nil {
+		t.Fatal(err)
+	}
+	sysroot := filepath.Join(t.TempDir(), "r") // short, because diagnostics cut long names
+	if err := os.Symlink(folder, sysroot); err != nil {
 		t.Fatal(err)
 	}
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(filepath.Join(sysroot, "debug")), buildid.ModulePath{}}})

@@ -101,10 +101,17 @@ func removeDwo(t *testing.T, dir string) {
 // long reports whether the full sizes are asked for.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
-// inDir runs a command in dir.
+// inDir runs a command in dir. TESTDATA in it is the folder testdata, whose path may hold blanks.
 func inDir(t *testing.T, dir, command string) {
 	t.Helper()
+	testdata, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	args := strings.Fields(command)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "TESTDATA", testdata)
+	}
 	need(t, args[0])
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -210,33 +217,21 @@ func need(t *testing.T, tools ...string) {
 func (f fixture) build(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	src, err := filepath.Abs("testdata/agree")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(command string) {
-		t.Helper()
-		args := strings.Fields(command)
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
-	}
+	run := func(command string) { t.Helper(); inDir(t, dir, command) }
 	need(t, f.cc)
 	if f.cxx == "" {
-		run(fmt.Sprintf("%s %s -nostdlib -static -fuse-ld=lld -Wl,-e,plain %s/plain.c -o prog", f.cc, f.flags, src))
+		run(fmt.Sprintf("%s %s -nostdlib -static -fuse-ld=lld -Wl,-e,plain TESTDATA/agree/plain.c -o prog", f.cc, f.flags))
 		return filepath.Join(dir, "prog")
 	}
 	need(t, strings.Fields(f.cxx)[0])
 	objects, alone := "main.o plain.o shapes1.o", "-DALONE"
 	if f.twice {
-		run(fmt.Sprintf("%s %s -DUNIT=2 -c %s/shapes.cc -o shapes2.o", f.cxx, f.flags, src))
+		run(fmt.Sprintf("%s %s -DUNIT=2 -c TESTDATA/agree/shapes.cc -o shapes2.o", f.cxx, f.flags))
 		objects, alone = objects+" shapes2.o", ""
 	}
-	run(fmt.Sprintf("%s %s -DUNIT=1 -c %s/shapes.cc -o shapes1.o", f.cxx, f.flags, src))
-	run(fmt.Sprintf("%s %s %s -c %s/main.cc -o main.o", f.cxx, f.flags, alone, src))
-	run(fmt.Sprintf("%s %s -c %s/plain.c -o plain.o", f.cc, f.flags, src))
+	run(fmt.Sprintf("%s %s -DUNIT=1 -c TESTDATA/agree/shapes.cc -o shapes1.o", f.cxx, f.flags))
+	run(fmt.Sprintf("%s %s %s -c TESTDATA/agree/main.cc -o main.o", f.cxx, f.flags, alone))
+	run(fmt.Sprintf("%s %s -c TESTDATA/agree/plain.c -o plain.o", f.cc, f.flags))
 	run(fmt.Sprintf("%s %s %s -lstdc++ -lm -o prog", f.cc, objects, f.links))
 	if f.after != nil {
 		f.after(t, dir)

@@ -50,26 +50,14 @@ var memberBuilds = []struct{ name, source, command, after string }{
 // buildMembers compiles one of testdata/members.
 func buildMembers(t *testing.T, source, command, after string) string {
 	t.Helper()
-	args := strings.Fields(command)
-	need(t, args[0])
-	src, err := filepath.Abs(filepath.Join("testdata/members", source))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	prog := filepath.Join(dir, "prog")
-	cmd := exec.Command(args[0], append(args[1:], "-w", "-o", "prog", src)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
-	}
+	inDir(t, dir, command+" -w -o prog TESTDATA/members/"+source)
 	for command := range strings.SplitSeq(after, ";") {
-		if args := strings.Fields(command); len(args) > 0 {
-			need(t, args[0])
-			inDir(t, dir, strings.TrimSpace(command))
+		if strings.TrimSpace(command) != "" {
+			inDir(t, dir, command)
 		}
 	}
-	return prog
+	return filepath.Join(dir, "prog")
 }
 
 // A part is what gdb knows of a part of a variable.
@@ -268,12 +256,8 @@ func TestMembersOfRust(t *testing.T) {
 	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
 		t.Skipf("rustc --version: %v\n%s", err, out)
 	}
-	src, err := filepath.Abs("testdata/members/shapes.rs")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	inDir(t, dir, "rustc -A warnings -g -O -o prog "+src)
+	inDir(t, dir, "rustc -A warnings -g -O -o prog TESTDATA/members/shapes.rs")
 	prog := filepath.Join(dir, "prog")
 	d := linksOf(t, prog).open(t, openObject(t, prog))
 	// Rust chooses the order of fields, so that what is found counts, not where.
