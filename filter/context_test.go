@@ -30,7 +30,7 @@ func contextOptions(t testing.TB) map[string]Options {
 	with("no colour", func(o *Options) { o.Color = ColorNever })
 	with("terminal", func(o *Options) { o.Terminal, o.Color = true, ColorAlways })
 	with("json", func(o *Options) { o.Output = JSON })
-	with("no module lines", func(o *Options) { o.ModuleLines = ModuleLinesOmit })
+	with("no module lines", func(o *Options) { o.ModuleLines = ModuleLinesNone })
 	with("processes", func(o *Options) { o.ProcessKey = regexp.MustCompile(`^\[(\d)`) })
 	with("processes in json", func(o *Options) { o.Output, o.ProcessKey = JSON, regexp.MustCompile(`^\[(\d)`) })
 	return all

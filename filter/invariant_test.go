@@ -277,7 +277,7 @@ func FuzzFilter(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := Options{Symbolizer: s, Patience: patient, Color: Color(mode % 3), ModuleLines: ModuleLines(mode >> 2 & 1)}
+		o := Options{Symbolizer: s, Patience: patient, Color: Color(mode % 3), ModuleLines: ModuleLines(mode >> 2 & 3)}
 		whole, _ := filterString(t, o, string(log), nil)
 		cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7)))
 		if cut != whole {

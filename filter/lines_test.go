@@ -20,7 +20,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 		if o.ProcessKey != nil {
 			continue
 		}
-		o.ModuleLines = ModuleLinesOmit
+		o.ModuleLines = ModuleLinesNone
 		if o.Output == JSON { // elements of omitted lines would tell the difference
 			o.ModuleLines = ModuleLinesRaw
 		}
@@ -124,7 +124,7 @@ func TestContextsAreSmall(t *testing.T) {
 			fmt.Fprintf(&record, "{{{mmap:%#x:0x1000:load:%d:rx:%#x}}}\n", (i*8+j)<<20, i, j<<12)
 		}
 	}
-	l := NewLines(Options{ModuleLines: ModuleLinesOmit})
+	l := NewLines(Options{ModuleLines: ModuleLinesNone})
 	var full Context
 	out, _ := l.Append(nil, &full, []byte(record.String()))
 	data, err := json.Marshal(&full)

@@ -2,9 +2,11 @@ package filter
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/markup"
@@ -136,7 +138,7 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {
-	case m != nil && f.o.ModuleLines == ModuleLinesOmit && !f.showsText():
+	case m != nil && f.hidesModule(markup.TagMMap) && !f.showsText():
 		f.open = nil
 		f.dropLine()
 	case m != nil:
@@ -181,11 +183,22 @@ func (f *lineFilter) showsText() bool {
 			if seen && !f.blank(p) {
 				return true
 			}
-		case p.Tag == markup.TagModule || p.Tag == markup.TagMMap:
+		case f.hidesModule(p.Tag):
 			seen = true
 		default:
 			return true
 		}
+	}
+	return false
+}
+
+// hidesModule reports whether elements with this tag are left out.
+func (f *lineFilter) hidesModule(tag markup.Tag) bool {
+	switch f.o.ModuleLines {
+	case ModuleLinesShort:
+		return tag == markup.TagMMap
+	case ModuleLinesNone:
+		return tag == markup.TagMMap || tag == markup.TagModule
 	}
 	return false
 }
@@ -370,22 +383,27 @@ func (f *lineFilter) closeModule() {
 func (f *lineFilter) printModule(m *moduleLine) {
 	sortMaps(m.maps)
 	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
-	if m.end = len(f.buf); f.o.ModuleLines == ModuleLinesOmit {
+	m.end = len(f.buf)
+	if f.hidesModule(markup.TagModule) || m.adds && f.hidesModule(markup.TagMMap) {
 		return
+	}
+	name, maps := m.mod.name, m.maps
+	if f.o.ModuleLines == ModuleLinesShort {
+		name, maps = cmp.Or(name[strings.LastIndexByte(name, '/')+1:], name), nil
 	}
 	state, cur := f.state, f.cur
 	f.state, f.cur = m.state, m.state
 	f.mark("[[[ELF module")
 	f.value(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
 	f.mark(`"`)
-	f.value(clean(m.mod.name))
+	f.value(clean(name))
 	if m.adds {
 		f.mark(`"; adds`)
 	} else {
 		f.mark(`"; BuildID=`)
 		f.value(m.mod.buildID.String())
 	}
-	for i, v := range m.maps {
+	for i, v := range maps {
 		if i == 0 {
 			f.mark(" [")
 		} else {

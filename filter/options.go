@@ -48,9 +48,10 @@ const (
 type ModuleLines uint8
 
 const (
-	ModuleLinesShow ModuleLines = iota // one line for a module and its maps
-	ModuleLinesOmit                    // left out
-	ModuleLinesRaw                     // as they came, so that a later filter may read them again
+	ModuleLinesFull  ModuleLines = iota // one line for a module and its maps
+	ModuleLinesShort                    // one line for a module, with the last part of its path and without maps
+	ModuleLinesNone                     // left out
+	ModuleLinesRaw                      // as they came, so that a later filter may read them again
 )
 
 // Options configure a Filter. The zero value resolves nothing and keeps

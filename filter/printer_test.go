@@ -143,7 +143,7 @@ func (p partPrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 func TestResolvedAnswers(t *testing.T) {
 	for name, o := range map[string]filter.Options{
 		"text": {}, "json": {Output: filter.JSON}, "printer": {Printer: pagePrinter{}},
-		"no module lines": {ModuleLines: filter.ModuleLinesOmit}, "raw": {ModuleLines: filter.ModuleLinesRaw},
+		"no module lines": {ModuleLines: filter.ModuleLinesNone}, "raw": {ModuleLines: filter.ModuleLinesRaw},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -120,7 +120,9 @@ func scriptOptions(t *testing.T, comment string) Options {
 			}
 			o.ProcessKey = re
 		case "omit-module-lines":
-			o.ModuleLines = ModuleLinesOmit
+			o.ModuleLines = ModuleLinesNone
+		case "module-lines":
+			o.ModuleLines = map[string]ModuleLines{"full": ModuleLinesFull, "short": ModuleLinesShort, "none": ModuleLinesNone, "raw": ModuleLinesRaw}[value]
 		case "basenames":
 			o.Paths.Basenames = true
 		case "prefix-map":

@@ -59,7 +59,7 @@ var worstModes = []struct {
 	{"text", Options{}},
 	{"colour", Options{Color: ColorAlways}},
 	{"terminal", Options{Color: ColorNever, Terminal: true}},
-	{"no modules", Options{ModuleLines: ModuleLinesOmit}},
+	{"no modules", Options{ModuleLines: ModuleLinesNone}},
 	{"JSON", Options{Output: JSON}},
 }
 

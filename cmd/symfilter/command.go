@@ -67,6 +67,7 @@ type outputFlags struct {
 	dumps         fileName
 
 	raw, noDemangle, noInlines, basenames, noModules bool
+	moduleLines                                      string
 }
 
 // runFlags describe how the program runs.

@@ -171,10 +171,26 @@ func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color 
 	return filter.ColorAlways
 }
 
+// modules returns how modules are listed.
+func (c *config) modules() filter.ModuleLines {
+	switch {
+	case c.noModules, c.moduleLines == "none":
+		return filter.ModuleLinesNone
+	case c.moduleLines == "short":
+		return filter.ModuleLinesShort
+	case c.moduleLines == "raw":
+		return filter.ModuleLinesRaw
+	}
+	return filter.ModuleLinesFull
+}
+
 // check returns what is wrong with the flags together.
 func (c *config) check() error {
 	if err := c.checkFormat(); err != nil {
 		return err
+	}
+	if c.noModules && c.moduleLines != "" && c.moduleLines != "none" {
+		return usageError{fmt.Errorf("--omit-module-lines contradicts --module-lines=%s: remove one of them", c.moduleLines)}
 	}
 	if c.output != outputMarkup {
 		return nil
@@ -187,6 +203,7 @@ func (c *config) check() error {
 		{"--strict", c.strict},
 		{"--process-key", c.process.Regexp != nil},
 		{"--omit-module-lines", c.noModules},
+		{"--module-lines", c.moduleLines != ""},
 	} {
 		if flag.set {
 			return usageError{fmt.Errorf("%s has no effect with --output=markup: remove one of them", flag.name)}

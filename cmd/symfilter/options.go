@@ -110,7 +110,10 @@ var options = [...]group{
 		{name: "prefix-map", metavar: "OLD=NEW", in: ofMost, on: ofReports, field: func(c *config) any { return &c.prefixes },
 			text: "print NEW for OLD at the start of source paths",
 			more: "also in the paths at which the files of a report or profile are looked for"},
-		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "leave out the lines that list modules"},
+		{name: "module-lines", metavar: "FORM", in: ofMost, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
+			text: "how modules are listed: full (default), short, none or raw",
+			more: "short has the name without folders and the build ID, without the addresses; raw is the markup itself"},
+		{name: "omit-module-lines", in: ofMost, field: func(c *config) any { return &c.noModules }, text: "the same as --module-lines=none"},
 		{name: "dumpfile-output", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dumps }, text: "write a JSON list of the dump files that the log names, like Fuchsia's symbolizer"},
 		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), or llvm with its own flags", more: "llvm prints what llvm-symbolizer --filter-markup prints"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists its flags"},
@@ -187,6 +190,7 @@ func outputs() []string {
 	return []string{outputText, outputJSON, outputMarkup, outputCallgrind, outputRTrace}
 }
 func colors() []string      { return []string{"auto", "always", "never"} }
+func moduleLines() []string { return []string{"full", "short", "none", "raw"} }
 func styles() []string      { return []string{styleOurs, styleLLVM} }
 func trees() []string       { return []string{"none", "caller", "calling", "both"} }
 func orders() []string      { return []string{"size", "size-asc", "count", "count-asc"} }

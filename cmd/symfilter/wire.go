@@ -81,9 +81,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		ProcessKey: c.process.Regexp,
 		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
 	}
-	if c.noModules {
-		options.ModuleLines = filter.ModuleLinesOmit
-	}
+	options.ModuleLines = c.modules()
 	terminal := isTerminal(stdout)
 	var out io.Writer = stdout
 	if terminal && status.w != nil {
