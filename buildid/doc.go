@@ -17,9 +17,9 @@
 //
 // A returned [File] is open, and its note was read through the same descriptor: no finder returns a
 // file whose note holds another ID, whatever its path. If note is not nil, it is called for every
-// place that was searched without success. The error for a missing file wraps [fs.ErrNotExist]. Any
-// other error (a canceled context, no descriptors left) leaves open whether the file exists and
-// must not be remembered as a miss.
+// place that was searched without success. The error for a missing file wraps [fs.ErrNotExist].
+// After any other error (a canceled context, no descriptors left) the file may exist: callers must
+// not remember it as missing.
 //
 // A file may link to another one: [FindLink] and [FindAlt] find the files that the sections
 // .gnu_debuglink and .gnu_debugaltlink name.

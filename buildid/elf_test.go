@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// A program is an ELF file of a few hundred bytes: a build ID note where ID is not empty, and
-// sections of 8 bytes each.
+// A program is an ELF file of a few hundred bytes: a build ID note unless id is empty, and sections
+// of 8 bytes each.
 type program struct {
 	id       string // hex
 	sections []string
-	noCode   bool // .text has no bytes, as in a separate debug file
+	noCode   bool // .text has no bytes in the file, as in a separate debug file
 }
 
 func (p program) bytes(t testing.TB) []byte {

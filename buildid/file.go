@@ -25,21 +25,21 @@ const (
 type Query struct {
 	ID   ID
 	Kind Kind
-	Name string // of the module, as logged: untrusted, and read by [ModulePath] only
+	Name string // name of the module, as logged: untrusted, and used by [ModulePath] only
 
-	// Better is set if a file without debug information has been found already. A finder that would
-	// ask a server for the program itself may leave that out.
+	// Better is set if a file without debug information has been found already. A finder then need
+	// not ask a server for the program itself.
 	Better bool
 }
 
-// An Attempt is a place that a finder searched without success, and the reason. Where may hold the
+// An Attempt is a place that a finder searched without success, with the reason. Where may hold the
 // name of a module as it was logged: escape it before printing.
 type Attempt struct {
-	Where, Said string
+	Where, Reason string
 }
 
-// A File is an open file whose build ID was checked through the same descriptor. The caller closes
-// it. It is safe for concurrent reads.
+// A File is an open file whose build ID was checked through the same descriptor. The caller of a
+// finder owns it and closes it. It is safe for concurrent reads.
 type File struct {
 	r          io.ReaderAt
 	size       int64
@@ -77,8 +77,8 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// OpenBelow is OpenRegular for a file at name, a path below root. Links that lead out of root are
-// not followed.
+// OpenBelow does the same as OpenRegular for the file at name, a path below root. It does not
+// follow links that lead out of root.
 func OpenBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {
@@ -96,21 +96,21 @@ func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *F
 // ReadAt implements [io.ReaderAt].
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
 
-// Size returns the size in bytes at the time of opening.
+// Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// OS returns the open file, to be mapped, or nil if there is none. f keeps its ownership: do not
-// close it.
+// OS returns the open file, which can be mapped, or nil if there is none. f keeps its ownership:
+// the caller must not close it.
 func (f *File) OS() *os.File { return f.os }
 
 // Where returns the name of the finder that found the file.
 func (f *File) Where() string { return f.where }
 
-// Unverified reports whether the file has no note to check: it was accepted for its place in a tree
-// that the operator named.
+// Unverified reports whether the file has no note to check. It was accepted because of its place in
+// a tree that the operator named.
 func (f *File) Unverified() bool { return f.unverified }
 
 // Close closes the file.
@@ -134,13 +134,13 @@ type UnusableError struct {
 	Err  error // why it cannot be used
 }
 
-func (e *UnusableError) Error() string { return e.Path + ": " + said(e.Err) }
+func (e *UnusableError) Error() string { return e.Path + ": " + reasonFor(e.Err) }
 
 // Unwrap returns fs.ErrNotExist and Err.
 func (e *UnusableError) Unwrap() []error { return []error{fs.ErrNotExist, e.Err} }
 
-// unusable reports whether err, an error of open, is about an existing file that is not a regular
-// file or not an ELF file.
+// unusable reports whether err, an error of open, means that the file exists, but is not a regular
+// ELF file.
 func unusable(err error) bool {
 	var format *object.FormatError
 	var limit *object.LimitError
@@ -171,9 +171,9 @@ func Read(r io.ReaderAt, size int64) (ID, error) {
 // errNotRegular is the error for directories, FIFOs, sockets and devices.
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens the regular file at path. It does not block, and opens nothing else: even to
-// open a device can have an effect (it starts a watchdog), so the type is checked before, and again
-// after in case the file was replaced.
+// openRegular opens the regular file at path. It does not block, and opens nothing else: even
+// opening a device can have an effect (it starts a watchdog), so the type is checked before
+// opening, and again after it in case the file was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }
@@ -201,7 +201,8 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 	return f, info.Size(), nil
 }
 
-// open opens the file at path if its ID is id, or if it has no ID; then it is marked as unverified.
+// open opens the file at path if its ID is id. It also opens a file without an ID, which is marked
+// as unverified.
 func open(path, where string, id ID) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {

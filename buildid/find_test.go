@@ -35,7 +35,7 @@ type finderCase struct {
 	// paths is set if the finder searches by path, so that Attempts name the path and describe the
 	// file there; otherwise they name the folder.
 	paths bool
-	// unverified: a file without a note is taken at the place.
+	// unverified is set if the finder accepts a file without a note at the place.
 	unverified bool
 }
 
@@ -49,7 +49,8 @@ var finderCases = []finderCase{
 	{"module path", "lib/x/libx.so", func(string) finder { return ModulePath{} }, true, false},
 }
 
-// find asks a finder, and returns the file, which the end of the test closes, and the Attempts.
+// find calls a finder. It returns the file, which is closed at the end of the test, and the
+// Attempts.
 func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
 	t.Helper()
 	var told []Attempt
@@ -63,13 +64,14 @@ func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
 	return file, told, err
 }
 
-// TestFinders is the conformance suite: what holds for every finder, whatever lies at the place.
+// TestFinders is the conformance suite: each finder behaves the same for any file at its place.
 func TestFinders(t *testing.T) {
 	whole := program{id: wanted, sections: []string{".text", ".debug_info"}}.bytes(t)
 	tests := []struct {
 		name string
 		put  func(t *testing.T, path string)
-		// said is a part of the one Attempt about the place; empty if the file is found
+		// said is a part of the reason in the only Attempt about the place; empty if the file is
+		// found
 		said       string
 		unverified bool // found only by finders that accept a file for its place
 	}{
@@ -134,7 +136,7 @@ func TestFinders(t *testing.T) {
 				var about []string
 				for _, a := range told {
 					if a.Where == path {
-						about = append(about, a.Said)
+						about = append(about, a.Reason)
 					}
 				}
 				if fc.paths && (len(about) != 1 || !strings.Contains(about[0], tt.said)) {
@@ -201,7 +203,7 @@ func TestNamesLeadNowhereButToTheModuleItself(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(dir, ".build-id", "aa"), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			// The canary has the ID asked for, outside the root.
+			// The canary is a file with the wanted ID outside of the root.
 			put(t, filepath.Join(top, "canary"), program{id: wanted}.bytes(t))
 			t.Chdir(dir)
 			for _, name := range []string{
@@ -324,7 +326,7 @@ func TestTreeTriesTheKindsOfFile(t *testing.T) {
 			var told []string
 			for _, a := range attempts {
 				rel, _ := filepath.Rel(dir, a.Where)
-				told = append(told, filepath.ToSlash(rel)+": "+a.Said)
+				told = append(told, filepath.ToSlash(rel)+": "+a.Reason)
 			}
 			if got != tt.want {
 				t.Errorf("found %q, want %q", got, tt.want)

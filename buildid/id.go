@@ -49,13 +49,14 @@ func FromBytes(raw []byte) (ID, error) {
 	return ID{string(raw)}, nil
 }
 
-// String returns the ID in lower-case hex, two digits a byte; the empty string for the zero ID.
+// String returns the ID in lower-case hex, with two digits for each byte. For the zero ID it
+// returns the empty string.
 func (id ID) String() string {
 	var buf [2 * maxIDLen]byte
 	return string(id.AppendHex(buf[:0]))
 }
 
-// AppendHex appends what [ID.String] returns to dst.
+// AppendHex appends the result of [ID.String] to dst.
 func (id ID) AppendHex(dst []byte) []byte {
 	const digits = "0123456789abcdef"
 	for i := range len(id.s) {

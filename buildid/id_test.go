@@ -62,7 +62,7 @@ func TestFromBytesIsTheInverseOfBytes(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		raw[0] = 0 // the ID holds a copy
+		raw[0] = 0 // the ID must hold a copy
 		if got, want := id.Bytes(), bytes.Repeat([]byte{0xa5}, n); !bytes.Equal(got, want) {
 			t.Errorf("FromBytes(%d bytes).Bytes() = %x, want %x", n, got, want)
 		}

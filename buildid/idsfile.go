@@ -18,7 +18,7 @@ import (
 // its note holds the ID. An IDsFile is safe for concurrent use.
 type IDsFile struct {
 	path string
-	lock chan struct{} // holds a token; a channel, so that a context can end the wait
+	lock chan struct{} // a mutex as a channel with one token, so that a context can end the wait
 	list *idsList      // nil until read
 }
 
@@ -35,7 +35,7 @@ func NewIDsFile(path string) *IDsFile {
 func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "list " + f.path, query: q, note: note}
 	if q.ID.IsZero() {
-		s.tell(f.path, "without a build ID no file can be looked up")
+		s.noteMiss(f.path, "without a build ID no file can be looked up")
 		return nil, s.miss()
 	}
 	list, err := f.read(ctx)
@@ -45,7 +45,7 @@ func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	}
 	found := list.find(q.ID)
 	if len(found) == 0 {
-		s.tell(f.path, list.said())
+		s.noteMiss(f.path, list.missReason())
 		return nil, s.miss()
 	}
 	for i, path := range found {
@@ -75,10 +75,10 @@ func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 		f.list = nil
 		return nil, err
 	}
-	if f.list.is(info) {
+	if f.list.isCurrent(info) {
 		return f.list, nil
 	}
-	f.list = nil // so that only one is in memory
+	f.list = nil // so that only one list is in memory
 	list, err := readIDs(ctx, f.path)
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ type idsEntry struct {
 	path string
 }
 
-// is reports whether l was read from the file of info, in its current state.
-func (l *idsList) is(info fs.FileInfo) bool {
+// isCurrent reports whether l was read from the file of info in its present state.
+func (l *idsList) isCurrent(info fs.FileInfo) bool {
 	return l != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
@@ -116,8 +116,9 @@ func (l *idsList) find(id ID) []string {
 	return paths
 }
 
-// said returns the text of an Attempt: that l has no entry for the ID, with possible reasons.
-func (l *idsList) said() string {
+// missReason returns the reason for an Attempt: l has no entry for the ID. It adds defects of the
+// list that may be the cause.
+func (l *idsList) missReason() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
 	if l.bad > 0 {
 		said += fmt.Sprintf("; %d more lines are not a build ID and a path, the first of them line %d", l.bad, l.badLine)

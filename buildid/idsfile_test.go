@@ -143,7 +143,7 @@ func TestAHugeIDsFileIsBounded(t *testing.T) {
 		t.Skip(err)
 	}
 	_, told, err := find(t, NewIDsFile(path), Query{ID: mustParse(t, wanted)})
-	if !errors.Is(err, fs.ErrNotExist) || len(told) != 1 || !strings.Contains(told[0].Said, "only") {
+	if !errors.Is(err, fs.ErrNotExist) || len(told) != 1 || !strings.Contains(told[0].Reason, "only") {
 		t.Errorf("%v, told %v", err, told)
 	}
 }
@@ -170,7 +170,7 @@ func FuzzIDsFile(f *testing.F) {
 			if !slices.Contains(l.find(e.id), e.path) && len(l.find(e.id)) < maxCandidates {
 				t.Errorf("%s %q is not found", e.id, e.path)
 			}
-			// What was kept means the same when it is written again.
+			// The parsed entries can be written and parsed again without a change.
 			again := parseIDs(fmt.Appendf(nil, "%s %s\n", e.id, e.path))
 			if diff := cmp.Diff(again.entries, []idsEntry{e}, cmp.AllowUnexported(idsEntry{}, ID{})); diff != "" && filepath.Separator == '/' {
 				t.Errorf("again (-got +want):\n%s", diff)

@@ -4,14 +4,15 @@ import "time"
 
 // The limits of this package, beyond the needs of real installations.
 const (
-	// bytes of an ID that is looked up by path: the first names the folder, the others the file
+	// minimum bytes of an ID that is looked up by path: the first names the folder, the others the
+	// file
 	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
 	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed: that takes some seconds
 	sumChunk    = 1 << 20  // bytes summed between two checks of the context
 
-	// bytes of an ids.txt that are read; one of a whole Fuchsia build has 10 MiB
+	// bytes of an ids.txt that are read; that of a whole Fuchsia build has 10 MiB
 	maxIDsBytes = 64 << 20
 	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: some 100 MiB
 
@@ -19,25 +20,26 @@ const (
 
 	// goroutines that list folders and read notes: enough to keep a cold disk busy
 	walkers   = 16
-	walkChunk = 256 // files that one of them examines before it takes another task
+	walkChunk = 256 // files that a walker examines before it takes another task
 	// files and folders examined below all paths together: some 200 MB of index
 	maxIndexed = 1000000
 	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
 	// bytes of the first read of a file, in which headers and notes usually are
 	headSize = 4096
-	// time within which a file may change without a new modification time: the resolution of FAT
+	// age below which a file may change without a new modification time: the resolution of FAT
 	young = 2 * time.Second
-	// between two searches for new files; symbolize repeats a question for a missing file after 2 s
+	// interval between two searches for new files; symbolize asks for a missing file again after 2
+	// s
 	recheckMin  = time.Second
 	recheckPart = 50 // such searches take at most 1/50 of the time
 
 	maxRemembered = 256 << 20        // bytes of an index on disk
-	rememberedMax = 128              // indexes on disk; beyond it the oldest are removed
+	rememberedMax = 128              // indexes on disk; if there are more, the oldest are removed
 	rememberAgain = 30 * time.Second // minimum time between two writes of an index
 	// age after which the modification time of an index in use is renewed
 	rememberedIdle = 24 * time.Hour
 
-	maxZipMembers   = 65536   // of an archive
+	maxZipMembers   = 65536   // members of an archive
 	maxZipDirectory = 8 << 20 // bytes read of an archive's directory
 	maxZipMember    = 4 << 30 // bytes of a member, inflated
 	// inflated bytes of a member per deflated byte; deflate itself reaches 1,032

@@ -15,8 +15,8 @@ import (
 // A Link is the content of a program's section .gnu_debuglink: the name and checksum of its debug
 // file.
 type Link struct {
-	Name string // of the file, without a folder; untrusted
-	CRC  uint32 // of all bytes of the file: the CRC-32 of IEEE 802.3
+	Name string // name of the file, without a folder; untrusted
+	CRC  uint32 // checksum of all bytes of the file: the CRC-32 of IEEE 802.3
 }
 
 // FindLink returns the debug file of the program at the path near. It looks where GDB does: in the
@@ -31,12 +31,12 @@ type Link struct {
 func FindLink(ctx context.Context, l Link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
 	if said := notBase(l.Name); said != "" {
-		s.tell(l.Name, said)
+		s.noteMiss(l.Name, said)
 		return nil, s.miss()
 	}
 	places := linkPlaces(l.Name, near, dirs)
 	if len(places) == 0 {
-		s.tell(l.Name, "the program that links to it has no path, so that its folder is unknown")
+		s.noteMiss(l.Name, "the program that links to it has no path, so that its folder is unknown")
 	}
 	for _, place := range places {
 		if f := s.tryLink(place, l.CRC, near); f != nil {
@@ -90,8 +90,8 @@ func foldersOf(near string) []string {
 	return folders
 }
 
-// tryLink opens the file at path if it has the checksum crc and the ID asked for or none. Otherwise
-// it notes the reason and returns nil.
+// tryLink opens the file at path if it has the checksum crc, and either the ID of the query or no
+// ID. Otherwise it notes the reason and returns nil.
 func (s *search) tryLink(path string, crc uint32, near string) *File {
 	if s.ctx.Err() != nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked is open for an id that may be zero, which accepts a file with any ID.
+// openLinked does the same as open, but a zero id accepts a file with any ID.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id)
@@ -145,7 +145,7 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 	return err
 }
 
-// sum returns the CRC-32 of the size bytes of r.
+// sum returns the CRC-32 of the first size bytes of r.
 func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	if size > maxSummed {
 		return 0, fmt.Errorf("%d bytes are too many for a checksum: the limit is %d", size, int64(maxSummed))
@@ -176,12 +176,12 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 func FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
 	if id.IsZero() {
-		s.tell(name, "without a build ID no file can be checked")
+		s.noteMiss(name, "without a build ID no file can be checked")
 		return nil, s.miss()
 	}
 	var places []string
 	if said := notPath(name); said != "" {
-		s.tell(name[:min(len(name), maxFileName)], said)
+		s.noteMiss(name[:min(len(name), maxFileName)], said)
 	} else {
 		places = altPlaces(name, near, dirs)
 	}

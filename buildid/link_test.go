@@ -21,7 +21,7 @@ func collect() (note func(Attempt), told *[]Attempt) {
 	return func(a Attempt) { *told = append(*told, a) }, told
 }
 
-// below returns an Attempt in one line with its place relative to dir.
+// below returns each Attempt in one line, with its place relative to dir.
 func below(dir string, told []Attempt) []string {
 	var lines []string
 	for _, a := range told {
@@ -29,7 +29,7 @@ func below(dir string, told []Attempt) []string {
 		if rel, err := filepath.Rel(dir, a.Where); err == nil && filepath.IsAbs(a.Where) {
 			where = filepath.ToSlash(rel)
 		}
-		lines = append(lines, where+": "+a.Said)
+		lines = append(lines, where+": "+a.Reason)
 	}
 	return lines
 }
@@ -102,7 +102,7 @@ func TestALinkedFileMustHaveTheSumAndNoOtherID(t *testing.T) {
 		id      string
 		content []byte
 		crc     uint32
-		said    string // empty: it is used
+		said    string // empty if the file is used
 	}{
 		{"right", wanted, right, crc32.ChecksumIEEE(right), ""},
 		{"no ID in the program", "", right, crc32.ChecksumIEEE(right), ""},
@@ -135,7 +135,7 @@ func TestALinkedFileMustHaveTheSumAndNoOtherID(t *testing.T) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("FindLink: %v, want fs.ErrNotExist", err)
 			}
-			if len(*told) == 0 || !strings.Contains((*told)[0].Said, tt.said) {
+			if len(*told) == 0 || !strings.Contains((*told)[0].Reason, tt.said) {
 				t.Errorf("told %q, want %q", *told, tt.said)
 			}
 		})
@@ -153,7 +153,7 @@ func TestALinkToTheProgramItselfIsNotFollowed(t *testing.T) {
 	put(t, filepath.Join(dir, "x"), content)
 	note, told := collect()
 	_, err := FindLink(t.Context(), Link{"x", crc32.ChecksumIEEE(content)}, filepath.Join(dir, "x"), nil, mustParse(t, wanted), note)
-	if !errors.Is(err, fs.ErrNotExist) || len(*told) == 0 || (*told)[0].Said != "the program itself, not its debug file" {
+	if !errors.Is(err, fs.ErrNotExist) || len(*told) == 0 || (*told)[0].Reason != "the program itself, not its debug file" {
 		t.Errorf("FindLink: %v, told %q", err, *told)
 	}
 }
@@ -204,7 +204,7 @@ func TestACancelledSumIsNoMiss(t *testing.T) {
 	}
 }
 
-// cancelAfter reads content and cancels with a read.
+// cancelAfter reads content, and cancels the context during a read.
 type cancelAfter struct {
 	reads   int
 	cancel  func()
@@ -264,7 +264,7 @@ func TestASupplementaryFileIsFoundByNameAndByID(t *testing.T) {
 			}
 			var said []string
 			for _, a := range *told {
-				said = append(said, a.Said)
+				said = append(said, a.Reason)
 			}
 			if diff := cmp.Diff(said, tt.told); diff != "" {
 				t.Errorf("told (-got +want):\n%s\n%q", diff, below(dir, *told))

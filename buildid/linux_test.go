@@ -22,8 +22,8 @@ func putFIFO(t *testing.T, path string) {
 	}
 }
 
-// checkNoFileStaysOpen compares the process's open files at the end of the test with those now. It
-// is called first, so that it looks last.
+// checkNoFileStaysOpen fails the test if it ends with other open files than now. Tests call it
+// first, so that its check runs last.
 func checkNoFileStaysOpen(t *testing.T) {
 	t.Helper()
 	before := openFiles(t)

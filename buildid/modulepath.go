@@ -20,17 +20,17 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	s := search{ctx: ctx, where: "module name", query: q, note: note}
 	switch {
 	case q.Name == "":
-		s.tell(s.where, "the module has no name")
+		s.noteMiss(s.where, "the module has no name")
 	case len(q.Name) > maxPath:
-		s.tell(s.where, fmt.Sprintf("a name of %d bytes is too long for a path", len(q.Name)))
+		s.noteMiss(s.where, fmt.Sprintf("a name of %d bytes is too long for a path", len(q.Name)))
 	case strings.IndexByte(q.Name, 0) >= 0:
-		s.tell(q.Name, "a name with a NUL byte is not a path")
+		s.noteMiss(q.Name, "a name with a NUL byte is not a path")
 	case elsewhere(q.Name):
-		s.tell(q.Name, "a path to another machine or a device is not opened")
+		s.noteMiss(q.Name, "a path to another machine or a device is not opened")
 	case !filepath.IsAbs(q.Name):
-		s.tell(q.Name, "not an absolute path")
+		s.noteMiss(q.Name, "not an absolute path")
 	case q.ID.IsZero():
-		s.tell(q.Name, "without a build ID no file can be checked")
+		s.noteMiss(q.Name, "without a build ID no file can be checked")
 	default:
 		if f := s.tryVerified(q.Name); f != nil {
 			return f, nil

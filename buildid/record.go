@@ -23,8 +23,8 @@ func stateOf(info fs.FileInfo) state {
 	return s
 }
 
-// settled reports whether any change of the file after the time now will change s. A file that
-// changed a moment ago may change again at the same time stamp, since clocks of file systems tick
+// settled reports whether any change of the file after the time now will change s. A file that has
+// just changed may change again within the same time stamp, since clocks of file systems tick
 // slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 
@@ -32,9 +32,9 @@ func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).Un
 type content uint8
 
 const (
-	unread  content = iota // not readable, or not a regular file at the time
+	unread  content = iota // not readable, or not a regular file when it was examined
 	foreign                // neither ELF nor zip: a text, a picture
-	elfFile                // with or without an ID
+	elfFile                // an ELF file with or without an ID
 	archive                // a zip file
 )
 
@@ -44,9 +44,9 @@ type record struct {
 	name    string
 	state   state
 	content content
-	settled bool // as long as the state is the same, the content is too
+	settled bool // if the state is unchanged, so is the content
 	id      ID
-	members []member // of an archive: its members with an ID
+	members []member // members of an archive that have an ID
 }
 
 // A member is a file in an archive.
@@ -67,8 +67,8 @@ func (a *record) equal(b *record) bool {
 type folder struct {
 	rel     string // below the root, "" for the root itself
 	state   state
-	settled bool     // as long as the state is the same, the names are too
-	files   []record // regular ones and links, sorted by name
+	settled bool     // if the state is unchanged, so are the names
+	files   []record // regular files and links, sorted by name
 	folders []string // sorted
 	faulty  bool     // not all of the files could be read
 }
@@ -105,8 +105,7 @@ func (p *place) path() string {
 	return filepath.Join(p.root.base, p.folder.rel, p.folder.files[p.file].name)
 }
 
-// shown returns the path to be shown to people. An exclamation mark separates an archive from the
-// member.
+// shown returns the path for messages. An exclamation mark separates an archive from the member.
 func (p *place) shown() string {
 	if p.member < 0 {
 		return p.path()
@@ -114,14 +113,14 @@ func (p *place) shown() string {
 	return p.path() + "!" + p.folder.files[p.file].members[p.member].name
 }
 
-// A pathIndex describes all files below all paths at some time. It is immutable.
+// A pathIndex describes all files below all paths at one moment. It is immutable.
 type pathIndex struct {
 	roots  []*rootIndex
 	places []place   // sorted by ID
 	faults []Attempt // unreadable files and folders, sorted
 }
 
-// newPathIndex makes the index of roots, and counts their files.
+// newPathIndex returns the index of roots, and counts their files.
 func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
 	x := &pathIndex{roots: roots, faults: faults}
 	for _, root := range roots {

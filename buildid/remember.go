@@ -24,8 +24,8 @@ const (
 	tempPrefix   = "temp-"
 )
 
-// errBadMemory is the error for a file that is not an index of ours, or damaged. It is replaced by
-// the next save.
+// errBadMemory is the error for a file that is not an index, or is damaged. The next save replaces
+// the file.
 var errBadMemory = errors.New("not a usable index")
 
 // A memory is the folder in which the indexes of roots are kept between runs, one file for each
@@ -35,15 +35,15 @@ type memory struct {
 	cache string // the cache folder; empty for none
 }
 
-// folder returns the memory's folder. If make is set, it makes a missing one. ok is false if there
-// is no folder that only the user can change.
+// folder returns the memory's folder. If make is set, it creates a missing one. ok is false if
+// there is no folder that only the user can change.
 func (m memory) folder(make bool) (dir string, ok bool) {
 	if m.cache == "" {
 		return "", false
 	}
 	dir = filepath.Join(m.cache, memoryFolder)
 	if make {
-		// Errors show up as a missing folder below.
+		// An error leaves no folder, which the check below finds.
 		_ = os.MkdirAll(m.cache, 0o700)
 		_ = os.Mkdir(dir, 0o700)
 	}
@@ -68,7 +68,7 @@ func memoryFile(root string) string {
 	return hex.EncodeToString(sum[:16]) + memorySuffix
 }
 
-// load returns the folders that save last kept for root, an absolute path.
+// load returns the folders that save last wrote for root, an absolute path.
 func (m memory) load(root string) ([]*folder, error) {
 	dir, ok := m.folder(false)
 	if !ok {
@@ -99,7 +99,7 @@ func (m memory) load(root string) ([]*folder, error) {
 	return folders, err
 }
 
-// save keeps the folders at root, an absolute path.
+// save writes the index of the folders at root, an absolute path.
 func (m memory) save(root string, folders []*folder) error {
 	dir, ok := m.folder(true)
 	if !ok {
@@ -141,9 +141,9 @@ func trimMemory(dir string) {
 	}
 }
 
-// The format is: memoryMagic, the root, the number of folders, the folders, and the CRC-32C of all
-// that in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes. Strings and lists
-// begin with their length.
+// The format of an index: memoryMagic, the root, the number of folders, the folders, and the
+// CRC-32C of all these in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes.
+// Strings and lists begin with their length.
 
 // Bits of the byte that describes a folder or file. The lowest two bits are its content.
 const (
@@ -151,7 +151,7 @@ const (
 	flagID      = 8
 )
 
-// The minimum number of bytes of an encoded folder, record and member.
+// The minimum sizes in bytes of an encoded folder, record and member.
 const (
 	minFolder = 1 + 8 + 1 + 1 + 1 + 1
 	minRecord = 2 + 1 + 8 + 1 + 1
@@ -248,7 +248,7 @@ func decodeFolders(data []byte, root string) ([]*folder, error) {
 	return folders, nil
 }
 
-// A cursor decodes the parts of an index. After an error all further values are zero.
+// A cursor decodes an index. After an error all further values are zero.
 type cursor struct {
 	data string
 	seen int // number of list elements announced so far
@@ -272,7 +272,7 @@ func (c *cursor) folder() *folder {
 	n = c.count(minRecord)
 	d.files = make([]record, 0, n)
 	for range n {
-		r := c.record()
+		r := c.nextRecord()
 		if len(d.files) > 0 && d.files[len(d.files)-1].name >= r.name {
 			c.bad = true
 		}
@@ -284,7 +284,7 @@ func (c *cursor) folder() *folder {
 	return d
 }
 
-func (c *cursor) record() record {
+func (c *cursor) nextRecord() record {
 	r := record{name: c.name()}
 	r.state.size = int64(c.uvarint())
 	r.state.mtime = int64(c.fixed(8))
@@ -328,10 +328,10 @@ func (c *cursor) id() ID {
 
 // string returns the next string. It shares memory with the data, which stays in memory as long.
 func (c *cursor) string() string {
-	return c.take(c.uvarint())
+	return c.next(c.uvarint())
 }
 
-func (c *cursor) take(n uint64) string {
+func (c *cursor) next(n uint64) string {
 	if c.bad || n > uint64(len(c.data)) {
 		c.bad = true
 		return ""
@@ -345,7 +345,7 @@ func (c *cursor) byte() byte { return byte(c.fixed(1)) }
 
 // fixed decodes a little-endian number of n bytes.
 func (c *cursor) fixed(n uint64) (v uint64) {
-	s := c.take(n)
+	s := c.next(n)
 	for i := range len(s) {
 		v |= uint64(s[i]) << (8 * i)
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// said returns the text of an Attempt for err, an error of open. It leaves out the path, which the
-// Attempt has.
-func said(err error) string {
+// reasonFor returns the reason of an Attempt for err, an error of open, without the path.
+func reasonFor(err error) string {
 	var format *object.FormatError
 	var limit *object.LimitError
 	var path *fs.PathError
@@ -33,8 +32,8 @@ func said(err error) string {
 	return err.Error()
 }
 
-// passing reports whether err is temporary or comes from a failing disk. Such an error leaves open
-// whether the file exists, and must not be remembered as a miss.
+// passing reports whether err is temporary or due to a failing disk. After such an error the file
+// may exist, so it is not remembered as missing.
 func passing(err error) bool {
 	return exhausted(err) || isContext(err) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN)
 }
@@ -56,18 +55,18 @@ type search struct {
 	where   string
 	query   Query
 	note    func(Attempt)
-	passing error // the first error that leaves open whether the file exists
+	passing error // the first error after which the file may exist
 
 	unusable error // an UnusableError: the first file that is at its place but not usable
 }
 
-func (s *search) tell(where, said string) {
+func (s *search) noteMiss(where, said string) {
 	if s.note != nil {
 		s.note(Attempt{where, said})
 	}
 }
 
-// try opens the file at path, or notes the reason why it is not the file asked for and returns nil.
+// try opens the file at path. If it is not the right file, try notes the reason and returns nil.
 func (s *search) try(path string) *File {
 	if s.ctx.Err() != nil {
 		return nil
@@ -80,12 +79,12 @@ func (s *search) try(path string) *File {
 	return nil
 }
 
-// failed notes and keeps err, the reason why the file at path is not the one asked for.
+// failed notes and keeps err, the reason why the file at path is not the right one.
 func (s *search) failed(path string, err error) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	s.tell(path, said(err))
+	s.noteMiss(path, reasonFor(err))
 	if s.passing == nil && passing(err) {
 		s.passing = err
 	}
@@ -94,18 +93,18 @@ func (s *search) failed(path string, err error) {
 	}
 }
 
-// tryVerified is try for places at which a file without a note is not accepted.
+// tryVerified does the same as try, but does not accept a file without a note.
 func (s *search) tryVerified(path string) *File {
 	f := s.try(path)
 	if f != nil && f.unverified {
 		f.Close()
-		s.tell(path, ErrNoID.Error())
+		s.noteMiss(path, ErrNoID.Error())
 		return nil
 	}
 	return f
 }
 
-// miss returns the error of a search that found nothing.
+// miss returns the error of a search that found no file.
 func (s *search) miss() error {
 	err := cmp.Or(s.ctx.Err(), s.passing, s.unusable, fs.ErrNotExist)
 	if s.query.ID.IsZero() {
@@ -114,8 +113,8 @@ func (s *search) miss() error {
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }
 
-// best returns the file that serves the query best among n files, the first of equals. whole
-// reports whether no file could serve it better. open opens the i-th file, or returns nil.
+// best returns the file among n files that suits the query best; among equals it is the first. open
+// opens the i-th file, or returns nil. whole reports whether no other file can be better.
 func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	rank := -1
 	for i := 0; i < min(n, maxCandidates) && rank < wholeRank; i++ {
@@ -133,10 +132,10 @@ func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	return best, rank == wholeRank
 }
 
-// wholeRank is the rank of a file that has everything asked for.
+// wholeRank is the rank of a file that has all contents of its kind.
 const wholeRank = 3
 
-// rankOf returns how well a file serves a kind of query; a higher rank is better.
+// rankOf returns the rank of a file for a kind of query; higher is better.
 func rankOf(f *File, kind Kind) int {
 	o, err := object.Open(f, f.size, nil)
 	if err != nil {

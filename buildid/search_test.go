@@ -30,7 +30,7 @@ func TestAttemptsAreInPlainWords(t *testing.T) {
 		{fmt.Errorf("%w: its directory is damaged", errBadZip), "not all of this zip file can be used: its directory is damaged"},
 	}
 	for _, tt := range tests {
-		if got := said(tt.err); got != tt.want {
+		if got := reasonFor(tt.err); got != tt.want {
 			t.Errorf("%v: said %q, want %q", tt.err, got, tt.want)
 		}
 	}

@@ -8,7 +8,7 @@ const noFollow = 0
 
 func inode(fs.FileInfo) uint64 { return 0 }
 
-// ours is always true here: the access list of the user's folder decides.
+// ours returns true: on this system the access control list of the user's folder protects the file.
 func ours(fs.FileInfo) bool { return true }
 
 func isLoop(error) bool { return false }

@@ -19,13 +19,13 @@ type SymbolPath struct {
 	paths  []string
 	memory memory
 	index  atomic.Pointer[pathIndex] // nil until built
-	// token of the goroutine that makes the index; a channel, so that a context can end the wait
+	// a mutex for making the index, as a channel with one token, so that a context can end the wait
 	lock chan struct{}
 
 	// The fields below are guarded by the token.
-	deep     pace      // of walks that examine all files
-	shallow  pace      // of walks that examine folders only
-	unsaved  []bool    // index differs from the one on disk; by path
+	deep     pace      // pace of walks that examine all files
+	shallow  pace      // pace of walks that examine folders only
+	unsaved  []bool    // by path: its index differs from that on disk
 	saved    time.Time // time of the last write of the index
 	unpacked unpackedSet
 	opens    atomic.Int64 // files opened to read their notes
@@ -35,9 +35,9 @@ type SymbolPath struct {
 type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
-	// CacheDir is a folder of the user's own, which is made if it is missing; empty for none. It
-	// keeps the index of the paths for the next run. Members of zip files are inflated there too,
-	// into files without a name.
+	// CacheDir is a folder that belongs to the user; it is created if it is missing. If CacheDir is
+	// empty, no folder is used. It keeps the index of the paths for the next run. Members of zip
+	// files are inflated there too, into files without a name.
 	CacheDir string
 }
 
@@ -80,7 +80,7 @@ func (p *SymbolPath) Close() error {
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
-		s.tell(s.where, "without a build ID no file can be looked up")
+		s.noteMiss(s.where, "without a build ID no file can be looked up")
 		return nil, s.miss()
 	}
 	index, err := p.index.Load(), error(nil)
@@ -89,7 +89,7 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	}
 	for last := false; err == nil; last = true {
 		found := index.find(q.ID)
-		// its notes are passed on only if it is the last one
+		// its attempts are passed on only if no other search follows
 		try := search{ctx: ctx, where: s.where, query: q}
 		var told []Attempt
 		try.note = func(a Attempt) { told = append(told, a) }
@@ -108,10 +108,10 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 			f.Close() // there may be a better file now
 		case err == nil && next == index:
 			for _, a := range told {
-				s.tell(a.Where, a.Said)
+				s.noteMiss(a.Where, a.Reason)
 			}
 			if len(told) == 0 && ctx.Err() == nil {
-				index.tell(&s)
+				index.noteMisses(&s)
 			}
 			return nil, try.miss()
 		}
@@ -120,29 +120,29 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
 }
 
-// tell notes the roots in which a walk found nothing.
-func (x *pathIndex) tell(s *search) {
+// noteMisses notes the roots in which the file was not found.
+func (x *pathIndex) noteMisses(s *search) {
 	faulty := make(map[string]bool)
 	for _, fault := range x.faults {
-		s.tell(fault.Where, fault.Said)
+		s.noteMiss(fault.Where, fault.Reason)
 		faulty[fault.Where] = true
 	}
 	for _, root := range x.roots {
 		switch {
-		// the faults have the reason, unless they are beyond their limit
+		// the faults contain the reason, unless there were too many
 		case faulty[root.path] || len(root.folders) == 0:
 		case root.file && !root.archive:
-			s.tell(root.path, root.folders[0].files[0].said(s.query.ID))
+			s.noteMiss(root.path, root.folders[0].files[0].mismatch(s.query.ID))
 		case root.file:
-			s.tell(root.path, "none of the "+number(root.elf, "ELF file")+" in it has this build ID")
+			s.noteMiss(root.path, "none of the "+number(root.elf, "ELF file")+" in it has this build ID")
 		default:
-			s.tell(root.path, "none of the "+number(root.elf, "ELF file")+" in "+number(len(root.folders), "folder")+" has this build ID")
+			s.noteMiss(root.path, "none of the "+number(root.elf, "ELF file")+" in "+number(len(root.folders), "folder")+" has this build ID")
 		}
 	}
 }
 
-// said returns the reason why the file is not the one with the given ID.
-func (r *record) said(id ID) string {
+// mismatch returns the reason why the file is not that of the given ID.
+func (r *record) mismatch(id ID) string {
 	switch {
 	case r.content == unread:
 		return errNotRegular.Error()
@@ -165,11 +165,11 @@ func number(n int, noun string) string {
 // A pace limits how often an expensive operation is repeated.
 type pace struct {
 	ended time.Time
-	took  time.Duration // 0: not known yet
+	took  time.Duration // duration of the last operation; 0 if unknown
 }
 
-// due reports whether that may be done again. When it is called for, that is as soon as it makes
-// sense.
+// due reports whether the operation may be repeated now. If called is set, it is due as soon as the
+// result may differ.
 func (p *pace) due(called bool) bool {
 	wait := recheckMin
 	if !called {
@@ -179,8 +179,8 @@ func (p *pace) due(called bool) bool {
 }
 
 // look returns an index newer than seen, or seen if nothing has changed or it is too early for
-// another walk. seen is nil, or an index in which a file was missing. stale is set if a file in it
-// is no longer what the index says.
+// another walk. seen is nil, or an index in which a file was missing. stale is set if a file has
+// changed since it was indexed.
 func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
@@ -272,7 +272,7 @@ func (p *SymbolPath) remembered() *pathIndex {
 		if err != nil {
 			continue
 		}
-		if folders, err := p.memory.load(abs); err == nil { // on an error everything is read again
+		if folders, err := p.memory.load(abs); err == nil { // after an error all folders are read again
 			roots[i].folders, some = folders, true
 		}
 	}
@@ -282,7 +282,8 @@ func (p *SymbolPath) remembered() *pathIndex {
 	return newPathIndex(roots, nil)
 }
 
-// save keeps the changed indexes for the next run. It ignores errors, which only cost time then.
+// save writes the changed indexes for the next run. It ignores errors, which only cost the next run
+// time.
 func (p *SymbolPath) save(x *pathIndex) {
 	p.saved = time.Now()
 	for i, root := range x.roots {
@@ -298,10 +299,10 @@ func (p *SymbolPath) save(x *pathIndex) {
 	}
 }
 
-// errChanged is the error for a file that is no longer the one in the index.
+// errChanged is the error for a file that has changed since it was indexed.
 var errChanged = errors.New("changed since it was indexed")
 
-// open opens the file at a place if it has the ID asked for. Otherwise it notes the reason and
+// open opens the file at a place if it has the ID of the query. Otherwise it notes the reason and
 // returns nil.
 func (p *SymbolPath) open(s *search, at *place) *File {
 	if at.member < 0 {
@@ -375,8 +376,8 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	return NewOSFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// tempDir returns the folder for inflated members: the index folder if there is one, since caches
-// are expected to be on a disk with room.
+// tempDir returns the folder for inflated members: the index folder if there is one, since a cache
+// is usually on a disk with space.
 func (p *SymbolPath) tempDir() string {
 	if dir, ok := p.memory.folder(true); ok {
 		return dir

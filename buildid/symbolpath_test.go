@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settle sets the times of everything below dir to the past, as if nothing had been written for a
-// while.
+// settle sets the times of all files and folders below dir to the past, as if they had not changed
+// for a while.
 func settle(t testing.TB, dir string) {
 	t.Helper()
 	past := time.Now().Add(-time.Hour)
@@ -130,7 +130,7 @@ func TestAKnownFileIsFoundWithoutALook(t *testing.T) {
 	settle(t, dir)
 	o := SymbolPathOptions{[]string{dir, filepath.Join(dir, "none")}, cache}
 	has(t, OpenSymbolPath(o), mustParse(t, wanted))
-	// x is another build now, though its folder is as it was.
+	// x is now another build, but its folder is unchanged.
 	put(t, filepath.Join(dir, "x"), whole(another))
 	tests := []struct {
 		id      string
@@ -145,7 +145,7 @@ func TestAKnownFileIsFoundWithoutALook(t *testing.T) {
 		{"cccc", false, true, "it is not there"},
 	}
 	for _, tt := range tests {
-		// A finder for each, all with what the first process left.
+		// One finder for each, all with the index that the first process left.
 		left := memory{t.TempDir()}
 		folder, _ := left.folder(true)
 		put(t, filepath.Join(folder, memoryFile(dir)), readFile(t, filepath.Join(cache, memoryFolder, memoryFile(dir))))
@@ -213,8 +213,8 @@ func TestWhatComesLaterIsFound(t *testing.T) {
 					t.Error("looked for again at once")
 				}
 				time.Sleep(recheckMin)
-				// Unchanged folders are looked into when enough time has passed for what that
-				// takes; here it takes none.
+				// Unchanged folders are examined again after a multiple of the time that it takes;
+				// with the fake clock it takes none.
 				if !has(t, p, id) {
 					t.Error("not found")
 				}
@@ -335,7 +335,7 @@ func TestAnIndexedFileThatIsAnotherBuildIsIndexedAgain(t *testing.T) {
 		if !has(t, p, mustParse(t, wanted)) {
 			t.Fatal("not found")
 		}
-		p.deep.took = time.Hour // it is looked at again though that is dear
+		p.deep.took = time.Hour // the folder is examined again although that is expensive
 		put(t, path, program{id: another}.bytes(t))
 		time.Sleep(recheckMin)
 		if has(t, p, mustParse(t, wanted)) || !has(t, p, mustParse(t, another)) {
@@ -344,8 +344,8 @@ func TestAnIndexedFileThatIsAnotherBuildIsIndexedAgain(t *testing.T) {
 	})
 }
 
-// whatIsBelow returns the paths of all IDs below dirs, found by reading each file.
-func whatIsBelow(t *testing.T, dirs ...string) []string {
+// readAllIDs returns the paths of all IDs below dirs, found by reading each file.
+func readAllIDs(t *testing.T, dirs ...string) []string {
 	t.Helper()
 	var all []string
 	for _, dir := range dirs {
@@ -375,8 +375,8 @@ func indexed(x *pathIndex) []string {
 	return all
 }
 
-// After any changes of a tree, the updated index, a remembered one and a new one all have its
-// present content.
+// After any changes of a tree, the updated index, an index loaded from disk and a new index all
+// equal its content.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()
@@ -400,7 +400,7 @@ func TestAnIndexIsWhatIsThere(t *testing.T) {
 		at = at.Add(time.Second)
 		os.Chtimes(path, at, at)
 	}
-	// The clock of a file system is slow: no two changes of a folder may have the same time.
+	// The clock of a file system ticks slowly, so each change of a folder gets its own time.
 	age := func() {
 		filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
@@ -429,7 +429,7 @@ func TestAnIndexIsWhatIsThere(t *testing.T) {
 				}
 			}
 			age()
-			want := whatIsBelow(t, root)
+			want := readAllIDs(t, root)
 			time.Sleep(recheckMin)
 			for which, p := range []*SymbolPath{kept, OpenSymbolPath(SymbolPathOptions{[]string{root}, cache}), NewSymbolPath(root)} {
 				has(t, p, mustParse(t, "ff"))

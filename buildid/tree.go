@@ -9,7 +9,7 @@ import (
 // A Tree finds files by their place in a tree of debug files. It knows the layouts of:
 //
 //   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of
-//     build ID abcdef…, the same without .debug the program
+//     build ID abcdef…, the same without .debug is the program
 //   - Fuchsia's build, and symbol servers: the same without .build-id
 //   - Sentry's symsorter ("unified"): DIR/ab/cdef…/debuginfo and DIR/ab/cdef…/executable
 //
@@ -28,7 +28,7 @@ func NewTree(dir string) *Tree { return &Tree{dir} }
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
 	if q.ID.Len() < minPathID {
-		s.tell(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
+		s.noteMiss(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
 		return nil, s.miss()
 	}
 	places := t.places(q.ID)
@@ -39,7 +39,7 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 			}
 		}
 	}
-	isDir := make([]bool, len(places)) // in Sentry's layout
+	isDir := make([]bool, len(places)) // by place: it is a folder, as in Sentry's layout
 	for i, place := range places {
 		info, err := os.Stat(place)
 		isDir[i] = err == nil && info.IsDir()

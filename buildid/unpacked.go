@@ -14,8 +14,8 @@ type unpackedKey struct {
 }
 
 // An unpackedSet holds inflated members of archives. Each is inflated once and shared by its users.
-// Up to a limit it is kept for later users. The zero value is an empty set. It is safe for
-// concurrent use.
+// Unused members are kept up to a limit. The zero value is an empty set. It is safe for concurrent
+// use.
 type unpackedSet struct {
 	mu     sync.Mutex
 	items  map[unpackedKey]*unpackedItem
@@ -52,7 +52,7 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		// the context of the goroutine that inflated it ended, not ours
+		// the context of the goroutine that inflated it has ended, but not this one
 		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}

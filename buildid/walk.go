@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A walk brings the folders of some roots up to date, in goroutines of its own. It does not list
-// folders, nor open files, whose state has not changed.
+// A walk updates the folders of some roots, in several goroutines. It neither lists folders nor
+// opens files whose state has not changed.
 type walk struct {
 	ctx     context.Context
 	shallow bool          // do not examine files in unchanged folders
@@ -25,7 +25,7 @@ type walk struct {
 
 	mu     sync.Mutex
 	more   sync.Cond // signals a new task, or the end of all tasks
-	tasks  []func()  // not started
+	tasks  []func()  // tasks that are not started
 	active int       // number of running tasks
 	seen   int       // files and folders examined
 	over   bool      // the limit maxIndexed was reached
@@ -80,7 +80,7 @@ func (w *walk) run(roots []*rootWalk) error {
 	return nil
 }
 
-// work runs tasks until there are none and no running task can add one.
+// work runs tasks until no task is left or running.
 func (w *walk) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +107,8 @@ func (w *walk) work() {
 	}
 }
 
-// add adds a task for one of the workers.
-func (w *walk) add(task func()) {
+// addTask adds a task for one of the workers.
+func (w *walk) addTask(task func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tasks = append(w.tasks, task)
@@ -138,12 +138,12 @@ func (w *walk) fault(path string, err error) {
 		w.fatal = err
 	}
 	if len(w.faults) < 16*maxFaults {
-		w.faults = append(w.faults, Attempt{path, said(err)})
+		w.faults = append(w.faults, Attempt{path, reasonFor(err)})
 	}
 }
 
-// done adds an examined folder to r.
-func (w *walk) done(r *rootWalk, d *folder, changed bool) {
+// addFolder adds an examined folder to r.
+func (w *walk) addFolder(r *rootWalk, d *folder, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.folders = append(r.folders, d)
@@ -172,7 +172,7 @@ func (w *walk) root(r *rootWalk) {
 		d.files[0] = was.files[0]
 	}
 	w.files(r, d, 0, 1)
-	w.done(r, d, false)
+	w.addFolder(r, d, false)
 }
 
 // folder examines a folder. It follows symbolic links to files, but not to folders.
@@ -204,7 +204,7 @@ func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 	changed := was == nil || !same && !sameNames(was, d)
 	for _, name := range d.folders {
 		rel := filepath.Join(rel, name)
-		w.add(func() {
+		w.addTask(func() {
 			info, err := os.Lstat(filepath.Join(r.base, rel))
 			if err != nil {
 				if !errors.Is(err, fs.ErrNotExist) {
@@ -217,11 +217,11 @@ func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 	}
 	if d != was {
 		for from := walkChunk; from < len(d.files); from += walkChunk {
-			w.add(func() { w.files(r, d, from, min(len(d.files), from+walkChunk)) })
+			w.addTask(func() { w.files(r, d, from, min(len(d.files), from+walkChunk)) })
 		}
 		w.files(r, d, 0, min(len(d.files), walkChunk))
 	}
-	w.done(r, d, changed)
+	w.addFolder(r, d, changed)
 }
 
 // sameNames reports whether a and b hold the same names in the same state.
@@ -230,7 +230,7 @@ func sameNames(a, b *folder) bool {
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path into d, with the records that was has of them. After
+// list reads the names in the folder at path into d, with the records of was for these names. After
 // an error, the names read before it stay in d.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
@@ -269,7 +269,7 @@ func (w *walk) list(d *folder, path string, was *folder) error {
 	return err
 }
 
-// files brings the records of d from index from up to to up to date.
+// files updates the records of d from index from to index to.
 func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	changed, faulty := false, false
 	for i := from; i < to && w.ctx.Err() == nil; i++ {

@@ -21,21 +21,22 @@ import (
 // zipMagic is at the beginning of every archive that is not empty.
 const zipMagic = "PK\x03\x04"
 
-// errBadZip is wrapped by errors for files that are not archives, or exceed the limits.
+// errBadZip is wrapped by the errors for files that are not archives, and for archives that exceed
+// the limits.
 var errBadZip = errors.New("not all of this zip file can be used")
 
-// isZip reports whether a file with this name and beginning is an archive to be searched.
+// isZip reports whether a file with this name and beginning is an archive that is searched.
 func isZip(name string, head []byte) bool {
 	return strings.EqualFold(filepath.Ext(name), ".zip") && strings.HasPrefix(string(head), zipMagic)
 }
 
-// A dearReader reads from r and fails once it has read more than left bytes.
-type dearReader struct {
+// A limitedReader reads from r. It fails after left bytes.
+type limitedReader struct {
 	r    io.ReaderAt
 	left int64 // bytes; negative: no limit
 }
 
-func (d *dearReader) ReadAt(p []byte, off int64) (int, error) {
+func (d *limitedReader) ReadAt(p []byte, off int64) (int, error) {
 	if d.left >= 0 {
 		if d.left < int64(len(p)) {
 			return 0, fmt.Errorf("%w: its directory has more than %d bytes", errBadZip, maxZipDirectory)
@@ -50,12 +51,12 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	if err := checkDirectoryEnd(r, size); err != nil {
 		return nil, err
 	}
-	dear := &dearReader{r, maxZipDirectory}
+	dear := &limitedReader{r, maxZipDirectory}
 	z, err := zip.NewReader(dear, size)
 	switch {
 	case errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%w: %v", errBadZip, err)
-	// insecure names do not matter: they are only shown
+	// insecure names are harmless: they are only shown
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(z.File) > maxZipMembers:
@@ -70,9 +71,9 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 // room for, and a sparse file has room for any number.
 func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	const (
-		record     = "PK\x06\x06" // of ZIP64, the only one whose field can hold that many
+		record     = "PK\x06\x06" // end record of ZIP64, the only format with so many members
 		recordLen  = 56
-		members    = 32 // where it says how many
+		members    = 32 // offset of the number of members
 		locator    = "PK\x06\x07"
 		locatorLen = 20
 		most       = 65<<10 + locatorLen // bytes: archive/zip looks for the end in the last 65 KiB
@@ -109,7 +110,7 @@ func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 func checkMember(m *zip.File) error {
 	switch {
 	case m.Method != zip.Store && m.Method != zip.Deflate:
-		return fmt.Errorf("%w: %.100q is packed by an unknown method, number %d", errBadZip, m.Name, m.Method)
+		return fmt.Errorf("%w: %.100q uses an unknown compression method, number %d", errBadZip, m.Name, m.Method)
 	case m.Flags&1 != 0:
 		return fmt.Errorf("%w: %.100q is encrypted", errBadZip, m.Name)
 	case m.UncompressedSize64 > maxZipMember:
@@ -131,7 +132,7 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 		return nil, err
 	}
 	var members []member
-	var refused error // the first member that may not be opened
+	var refused error // why the first refused member was refused
 	budget := int64(maxZipHeads)
 	for i, m := range z.File {
 		if err := ctx.Err(); err != nil {
@@ -252,7 +253,8 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	return t, nil
 }
 
-// A summed reader computes the checksum of the bytes read. It fails once its context has ended.
+// summed is a reader that computes the checksum of the bytes read. It fails after the end of its
+// context.
 type summed struct {
 	ctx context.Context
 	r   io.Reader
@@ -268,7 +270,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tempFile is a file that is removed at the latest when it is closed.
+// A tempFile is a temporary file that no longer exists after it was closed.
 type tempFile struct {
 	*os.File
 	size    int64

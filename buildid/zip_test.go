@@ -26,7 +26,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A packed is a member of an archive that a test makes.
+// A packed is a member of an archive made by a test.
 type packed struct {
 	name    string
 	content []byte
@@ -52,7 +52,7 @@ func zipOf(t testing.TB, members ...packed) []byte {
 	return out.Bytes()
 }
 
-// symbols is an archive as the Android Gradle plugin writes it.
+// symbols returns an archive like those of the Android Gradle plugin.
 func symbols(t testing.TB) []byte {
 	return zipOf(t,
 		packed{"arm64-v8a/", nil, zip.Store},
@@ -68,7 +68,7 @@ func symbols(t testing.TB) []byte {
 
 func TestMembersOfAZipFileAreFound(t *testing.T) {
 	tests := []struct {
-		id, want string // empty: not found
+		id, want string // empty if not found
 		mapped   bool
 		content  []byte
 	}{
@@ -122,7 +122,7 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 	t.Helper()
 	f, told, err := find(t, p, Query{ID: mustParse(t, id)})
 	if want == "" {
-		if !errors.Is(err, fs.ErrNotExist) || len(told) != 1 || !strings.Contains(told[0].Said, "3 ELF files") {
+		if !errors.Is(err, fs.ErrNotExist) || len(told) != 1 || !strings.Contains(told[0].Reason, "3 ELF files") {
 			t.Errorf("%s: %v, told %v", id, err, told)
 		}
 		return
@@ -190,7 +190,7 @@ func TestHostileZipFilesAreRefused(t *testing.T) {
 	tests := []struct {
 		name    string
 		content []byte
-		said    string // empty: found
+		said    string // empty if found
 	}{
 		{"good", lies(t, good, nil), ""},
 		{"large and repetitive, but true", lies(t, big, nil), ""},
@@ -201,7 +201,7 @@ func TestHostileZipFilesAreRefused(t *testing.T) {
 		{"a bomb", lies(t, good, func(h *zip.FileHeader) { h.UncompressedSize64 = maxZipMember }), "more than is possible"},
 		{"larger than any file", lies(t, good, func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 60 }), "too large"},
 		{"encrypted", lies(t, good, func(h *zip.FileHeader) { h.Flags |= 1 }), "encrypted"},
-		{"packed in another way", lies(t, good, func(h *zip.FileHeader) { h.Method = 14 }), "unknown method"},
+		{"packed in another way", lies(t, good, func(h *zip.FileHeader) { h.Method = 14 }), "unknown compression method"},
 		{"stored with two sizes", lies(t, good, func(h *zip.FileHeader) { h.Method = zip.Store }), "two sizes"},
 		{"half", symbols(t)[:600], "not all of this zip file can be used"},
 		{"too many members", zipOf(t, many...), "not all of this zip file can be used: it has more than 65536 members"},
@@ -223,7 +223,7 @@ func TestHostileZipFilesAreRefused(t *testing.T) {
 				f.Close()
 				return
 			}
-			if !errors.Is(err, fs.ErrNotExist) || len(told) == 0 || !strings.Contains(told[0].Said, tt.said) {
+			if !errors.Is(err, fs.ErrNotExist) || len(told) == 0 || !strings.Contains(told[0].Reason, tt.said) {
 				t.Errorf("%v, told %v; want %q", err, told, tt.said)
 			}
 		})
@@ -322,7 +322,7 @@ func TestWaitingForAMemberEndsWithTheContext(t *testing.T) {
 			_, err := s.get(t.Context(), unpackedKey{}, func() (*tempFile, error) {
 				close(began)
 				<-end
-				return nil, context.Canceled // the maker's
+				return nil, context.Canceled // the context of the goroutine that inflates it
 			})
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -389,14 +389,14 @@ func TestWhatIsWrongWithAnArchiveIsSaidEachTime(t *testing.T) {
 		var index *pathIndex
 		for round := range 4 {
 			_, told, err := find(t, p, Query{ID: mustParse(t, wanted)})
-			if !errors.Is(err, fs.ErrNotExist) || len(told) != 2 || !strings.Contains(told[0].Said, "zip") {
+			if !errors.Is(err, fs.ErrNotExist) || len(told) != 2 || !strings.Contains(told[0].Reason, "zip") {
 				t.Errorf("round %d: %v, told %v", round, err, told)
 			}
 			if round > 0 && p.index.Load() != index {
 				t.Errorf("round %d: indexed again though nothing has changed", round)
 			}
 			index = p.index.Load()
-			p.deep.took = time.Hour // folders only from now on
+			p.deep.took = time.Hour // only folders are examined from now on
 			time.Sleep(recheckMin)
 		}
 	})
@@ -428,7 +428,7 @@ func FuzzZip(f *testing.F) {
 				t.Errorf("member %+v", m)
 			}
 			if z.File[m.index].UncompressedSize64 > 1<<24 {
-				continue // the disk is not what is tested
+				continue // errors of the disk are not tested
 			}
 			file, err := inflate(t.Context(), z.File[m.index], dir)
 			if err != nil {

@@ -10,23 +10,23 @@ import (
 	"unicode"
 )
 
-// A scope is how far an address reaches. A redirect may not lead from a wider scope into a narrower
-// one; see [scope.mayLead].
+// A scope is the part of the network to which an address belongs. A redirect may not lead from a
+// wider scope into a narrower one; see [scope.mayLead].
 type scope int
 
 const (
 	public   scope = iota // the Internet
 	private               // the site's own network
 	loopback              // this machine
-	// link-local, among them the address where clouds serve a machine's credentials
+	// link-local, including the address at which clouds serve a machine's credentials
 	linkLocal
-	// a host that some resolvers take for an address, and each for its own
+	// a host that resolvers take for different addresses
 	disguised
 )
 
 // mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
-// Servers of one private network may redirect to each other, as a mirror and its store do. Nothing
-// leads to a link-local address, or to one in disguise.
+// Servers of one private network may redirect to each other, as a mirror and its store do. No
+// redirect may lead to a link-local address, or to one in disguise.
 func (s scope) mayLead(to scope) bool {
 	switch to {
 	case public:
@@ -39,8 +39,8 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the common scope of two servers in one chain of redirects: where the next
-// redirect may lead. A server at an address in disguise may be a public one.
+// narrowest returns the narrower scope of two servers in a chain of redirects, which limits the
+// next redirect. A server at an address in disguise may be a public one.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
@@ -51,15 +51,15 @@ func narrowest(a, b scope) scope {
 	return private
 }
 
-// embedded lists the ranges of IPv6 addresses that carry an IPv4 address, which is the address that
-// is reached, and the offset of that address in the 16 bytes.
+// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, to which packets are
+// sent, and its offset in the 16 bytes.
 var embedded = []struct {
 	prefix netip.Prefix
 	at     int
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
 	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
-	// IPv4-compatible, withdrawn; :: and ::1 are excluded before
+	// IPv4-compatible, withdrawn; :: and ::1 are handled before this list
 	{netip.MustParsePrefix("::/96"), 12},
 	{netip.MustParsePrefix("2002::/16"), 2}, // 6to4 (RFC 3056)
 }
@@ -100,9 +100,9 @@ func scopeOf(a netip.Addr) scope {
 	return public
 }
 
-// scopeOfHost is scopeOf for a host that need not be an address: if a proxy looks it up, only its
-// name is known. The C library and browsers also take 127.1, 0x7f.0.0.1, 2130706433, a final dot
-// and digits of other scripts for an address, but not all of them for the same.
+// scopeOfHost returns the scope of a host that need not be an address: if a proxy resolves it, only
+// its name is known. The C library and browsers also accept addresses such as 127.1, 0x7f.0.0.1 and
+// 2130706433, a final dot, and digits of other scripts, but do not agree on their meaning.
 func scopeOfHost(host string) scope {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -126,7 +126,7 @@ func beyondASCII(r rune) bool { return r > unicode.MaxASCII }
 func scopeOfPeer(addr net.Addr) scope {
 	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
-		return public // the scope that may redirect to public addresses only
+		return public // public servers may redirect to public addresses only
 	}
 	return scopeOf(ap.Addr())
 }
@@ -144,7 +144,7 @@ func (e *redirectError) Error() string {
 }
 
 // refuse returns a net.Dialer's Control for redirects from s. It checks the address after name
-// resolution, so a name whose address changes between two look-ups gains nothing.
+// resolution, so that a name cannot change its address after the check.
 func (s scope) refuse() dialControl {
 	return func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)

@@ -142,8 +142,8 @@ func TestSectionIsOfTheRightBuild(t *testing.T) {
 	little, big := note(binary.LittleEndian, id), note(binary.BigEndian, id)
 	tests := []struct {
 		name  string
-		files []map[string][]byte // of each server
-		want  string              // the error; empty: the section
+		files []map[string][]byte // files of each server
+		want  string              // the error; empty if the section is found
 		miss  bool
 	}{
 		{"", []map[string][]byte{{at(noteSection): little, at(".debug_line"): line}}, "", false},
@@ -184,13 +184,13 @@ func TestProbe(t *testing.T) {
 		id   buildid.ID
 		want ProbeResult
 	}{
-		{"nobody's ID", serve(t, status(404)).URL, buildid.ID{}, ProbeResult{Reachable: true, Works: true, Said: "404, it has no such file"}},
-		{"one it has", serve(t, sends(elfFile(id, 1<<20))).URL, id, ProbeResult{Reachable: true, Works: true, Has: true, Said: "has the file"}},
-		{"a page", serve(t, sends([]byte("<html>"))).URL, id, ProbeResult{Reachable: true, Said: "sent something other than an ELF file"}},
-		{"broken", serve(t, status(500)).URL, id, ProbeResult{Reachable: true, Said: "500, it cannot answer now"}},
-		{"down", closed.URL, id, ProbeResult{Said: "refuses connections"}},
-		{"silent", serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL, id, ProbeResult{Said: "did not answer within 300ms"}},
-		{"refused", "file:///x", id, ProbeResult{Said: `refused: "file:" is neither http nor https`}},
+		{"nobody's ID", serve(t, status(404)).URL, buildid.ID{}, ProbeResult{Reachable: true, Works: true, Answer: "404: no such file"}},
+		{"one it has", serve(t, sends(elfFile(id, 1<<20))).URL, id, ProbeResult{Reachable: true, Works: true, Has: true, Answer: "has the file"}},
+		{"a page", serve(t, sends([]byte("<html>"))).URL, id, ProbeResult{Reachable: true, Answer: "sent something other than an ELF file"}},
+		{"broken", serve(t, status(500)).URL, id, ProbeResult{Reachable: true, Answer: "500: cannot answer now"}},
+		{"down", closed.URL, id, ProbeResult{Answer: "refuses connections"}},
+		{"silent", serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).URL, id, ProbeResult{Answer: "did not answer within 300ms"}},
+		{"refused", "file:///x", id, ProbeResult{Answer: `refused: "file:" is neither http nor https`}},
 	}
 	for _, tt := range tests {
 		o := Options{}
@@ -207,7 +207,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
-	if got := newClient(t, Options{}).Probe(t.Context(), "http://h", id); got.Said != "not a server of this client" {
+	if got := newClient(t, Options{}).Probe(t.Context(), "http://h", id); got.Answer != "not a server of this client" {
 		t.Errorf("a stranger: got %+v", got)
 	}
 }

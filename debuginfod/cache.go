@@ -17,7 +17,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The control files of the cache, with the names and defaults of elfutils. lockName is our own.
+// The control files of the cache, with the names and defaults of elfutils. Only symfilter uses
+// lockName.
 const (
 	cleanIntervalFile = "cache_clean_interval_s"
 	maxUnusedFile     = "max_unused_age_s"
@@ -60,7 +61,7 @@ func keys(q buildid.Query) []key {
 }
 
 // A Cache finds files that this client or another one with elfutils' layout fetched earlier. It
-// makes no request and changes nothing but access times. It is safe for concurrent use.
+// makes no request, and changes only access times. It is safe for concurrent use.
 type Cache struct {
 	dir    string
 	misses missCount
@@ -77,8 +78,8 @@ func NewCache(dir string) *Cache {
 }
 
 // Find returns the verified file that q asks for; the caller closes it. It calls note, which may be
-// nil, for each place without a usable file. The error of a miss wraps [fs.ErrNotExist]; a
-// temporary error of the system does not.
+// nil, for each place without a usable file. If there is no such file, the error wraps
+// [fs.ErrNotExist]; a temporary error of the system does not.
 func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -86,9 +87,9 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	root, err := c.open()
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			note(buildid.Attempt{Where: c.where(), Said: "no cache"})
+			note(buildid.Attempt{Where: c.where(), Reason: "no cache"})
 		} else {
-			note(buildid.Attempt{Where: c.where(), Said: "not used: " + lastError(err).Error()})
+			note(buildid.Attempt{Where: c.where(), Reason: "not used: " + lastError(err).Error()})
 		}
 		return nil, c.miss(q, err)
 	}
@@ -102,7 +103,7 @@ func (c *Cache) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 		if f != nil {
 			return f, nil
 		}
-		note(buildid.Attempt{Where: filepath.Join(c.dir, k.path()), Said: l.said})
+		note(buildid.Attempt{Where: filepath.Join(c.dir, k.path()), Reason: l.reason})
 		if first == nil {
 			first = l.passing
 		}
@@ -117,8 +118,8 @@ func (c *Cache) where() string {
 	return c.dir
 }
 
-// miss returns the error of a search that found nothing: fs.ErrNotExist, unless err is temporary
-// and leaves open whether the file exists.
+// miss returns the error of a search that found no file. It wraps fs.ErrNotExist, unless err is
+// temporary and the file may exist.
 func (c *Cache) miss(q buildid.Query, err error) error {
 	if err = passing(err); err != nil {
 		return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
@@ -126,8 +127,8 @@ func (c *Cache) miss(q buildid.Query, err error) error {
 	return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), fs.ErrNotExist)
 }
 
-// passing returns err if it is temporary (too many open files, no memory, interrupted) or comes
-// from a failing disk, and nil otherwise.
+// passing returns err if it is temporary (too many open files, no memory, interrupted) or due to a
+// failing disk, and nil otherwise.
 func passing(err error) error {
 	switch number, _ := errors.AsType[syscall.Errno](err); number {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN:
@@ -136,8 +137,8 @@ func passing(err error) error {
 	return nil
 }
 
-// errNoCache is the error in an environment that names neither a cache nor a home directory.
-var errNoCache = errors.New("no directory for a cache is known (DEBUGINFOD_CACHE_PATH)")
+// errNoCache is the error if the environment names neither a cache nor a home directory.
+var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HOME")
 
 // open opens the cache's directory. It must belong to the user or root, and neither its group nor
 // others may write to it: with umask 002 elfutils makes it writable for the group, and such a cache
@@ -185,24 +186,24 @@ func checkDir(info fs.FileInfo) error {
 	return checkMode(info)
 }
 
-// A look is the result of a search of the cache that found no usable file.
+// A look is the reason why the cache has no usable file.
 type look struct {
-	said  string
-	miss  bool          // there is an empty file that has not expired
-	age   time.Duration // of the empty file; set for expired ones too
-	wrong bool          // one of our regular files, with another content
-	// the temporary error that leaves open whether the file exists; nil otherwise
+	reason string
+	miss   bool          // the cache has an empty file that has not expired
+	age    time.Duration // of the empty file; set for expired ones too
+	wrong  bool          // a regular file of this user with the wrong content
+	// a temporary error, after which the file may exist; nil otherwise
 	passing error
 }
 
-// look opens k's file and verifies it through the descriptor that it returns. The look says why
-// there is no file.
+// look opens k's file and verifies it through the descriptor that it returns. If there is no file,
+// the look holds the reason.
 func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	bad := func(err error) (*buildid.File, look) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, look{said: "no such file"}
+			return nil, look{reason: "no such file"}
 		}
-		return nil, look{said: "not used: " + lastError(err).Error(), passing: passing(err)}
+		return nil, look{reason: "not used: " + lastError(err).Error(), passing: passing(err)}
 	}
 	dir, err := root.Lstat(k.id.String())
 	if err == nil {
@@ -217,7 +218,7 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	}
 	if info.Size() == 0 {
 		f.Close()
-		l := look{said: "an empty file: the servers had none"}
+		l := look{reason: "an empty file: the servers had no such file"}
 		l.age = max(time.Since(info.ModTime()), 0)
 		l.miss = l.age <= c.control(root, missFile, defaultMiss, false)
 		return nil, l
@@ -229,7 +230,7 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	if err := verify(f, info.Size(), k.id); err != nil {
 		f.Close()
 		failing := passing(err)
-		return nil, look{said: "not used: " + err.Error(), wrong: failing == nil, passing: failing}
+		return nil, look{reason: "not used: " + err.Error(), wrong: failing == nil, passing: failing}
 	}
 	if now := time.Now(); now.Sub(accessed(info)) > atimeGrain {
 		// reading changes no access time on a file system mounted with noatime
@@ -238,8 +239,8 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	return buildid.NewOSFile(f, info.Size(), filepath.Join(c.dir, k.path()), "debuginfod cache", f), look{}
 }
 
-// openRegular opens the regular file of ours at name below root, for the given access: os.O_RDONLY
-// or os.O_RDWR. It follows no link and never blocks.
+// openRegular opens the regular file at name below root, for the given access: os.O_RDONLY or
+// os.O_RDWR. The file must belong to this user or root. It follows no link and never blocks.
 func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(name)
 	if err != nil {
@@ -266,13 +267,12 @@ func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo,
 	return f, info, nil
 }
 
-// An otherBuildError reports a whole file that holds another ID.
+// An otherBuildError reports a complete file with another ID.
 type otherBuildError struct{ got buildid.ID }
 
-func (e *otherBuildError) Error() string { return "it is another build, " + e.got.String() }
+func (e *otherBuildError) Error() string { return "another build, " + e.got.String() }
 
-// verify checks that the size bytes of f are a whole ELF file with the given ID, and returns an
-// error if not.
+// verify returns an error unless the size bytes of f are a complete ELF file with the given ID.
 func verify(f *os.File, size int64, id buildid.ID) error {
 	got, err := buildid.Read(f, size)
 	switch {
@@ -287,8 +287,8 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	return checkWhole(f, size)
 }
 
-// control returns the number of seconds in the control file name, or otherwise if there is no
-// number in it. If create is set, it makes a missing file that holds otherwise.
+// control returns the number of seconds in the control file name, or otherwise if the file has no
+// number. If create is set, it creates a missing file, with the value otherwise.
 func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
@@ -306,7 +306,7 @@ func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, cre
 	return otherwise
 }
 
-// makeFile makes the file name below root. It fails if the file exists.
+// makeFile creates the file name below root. It fails if the file exists.
 func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, mode)
 	if err != nil {
@@ -344,13 +344,13 @@ func checkWhole(f *os.File, size int64) error {
 	return nil
 }
 
-// hexName reports whether name may be that of a build ID's directory.
+// hexName reports whether name may be the name of a build ID's directory.
 func hexName(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// tempName reports whether name is that of a temporary file: a download of elfutils or ours, with
-// the six random characters of mkstemp after its dot.
+// tempName reports whether name is the name of a temporary file: a download of elfutils or
+// symfilter, which ends with a dot and the six random characters of mkstemp.
 func tempName(name string) bool {
 	ext := path.Ext(name)
 	if base := strings.TrimSuffix(name, ext); base != "debuginfo" && base != "executable" || len(ext) != 7 {

@@ -42,7 +42,7 @@ func TestCacheNeedsNoServer(t *testing.T) {
 	tests := []struct {
 		id   buildid.ID
 		kind buildid.Kind
-		want int // size; 0: none
+		want int // size of the file; 0 if there is none
 	}{
 		{debug, buildid.Debug, 1000}, {debug, buildid.Executable, 0}, {debug, buildid.Alt, 1000},
 		{exec, buildid.Debug, 2000}, {exec, buildid.Executable, 2000}, {exec, buildid.Alt, 0},
@@ -80,7 +80,7 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 	s := serve(t, has(map[string][]byte{debugPath(id): file}))
 	tests := []struct {
 		age     time.Duration
-		control string // cache_miss_s; empty: none
+		control string // content of cache_miss_s; no file if empty
 		found   bool
 	}{
 		{0, "", false},
@@ -191,7 +191,7 @@ func TestWrongFileOfTheCacheIsRemoved(t *testing.T) {
 	}
 	c := newClient(t, Options{CacheDir: dir}, serve(t, has(nil)).URL)
 	_, notes, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Alt}, c.Servers()[0].URL, "S")
-	want := []string{"CACHE/ID/debuginfo: not used: it is another build, " + testID(2).String() + "; asked for again", "S: 404, it has no such file"}
+	want := []string{"CACHE/ID/debuginfo: not used: another build, " + testID(2).String() + "; requested again", "S: 404: no such file"}
 	if diff := cmp.Diff(notes, want); diff != "" || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, notes (-got +want):\n%s", err, diff)
 	}

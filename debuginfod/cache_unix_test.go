@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// What other users may have put into the cache is not used, followed or waited for. The file comes
-// from the server, and is kept if that is safe.
+// Files that other users may have put into the cache are not used, followed or waited for. The file
+// is fetched from the server, and kept if that is safe.
 func TestCacheHostileDir(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -32,9 +32,9 @@ func TestCacheHostileDir(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		root  bool // only root can make it
+		root  bool // only root can set up this case
 		plant func(t *testing.T, dir, idDir, file string)
-		want  string // a note
+		want  string // the note
 		kept  bool
 	}{
 		{"a link to a good file", false, func(t *testing.T, dir, idDir, file string) {
@@ -50,29 +50,29 @@ func TestCacheHostileDir(t *testing.T) {
 		}, "not used: not a regular file", true},
 		{"a file that others can write to", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good, 0o646)
-		}, "not used: others than its owner can write to it (chmod go-w)", true},
+		}, "not used: writable by others than its owner (chmod go-w)", true},
 		{"a file of another user", true, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good, 0o400)
 			must(t, os.Chown(file, 4242, 4242))
-		}, "not used: it belongs to another user", true},
+		}, "not used: owned by another user", true},
 		{"a directory that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(idDir, 0o777)) },
-			"not used: others than its owner can write to it (chmod go-w)", false},
+			"not used: writable by others than its owner (chmod go-w)", false},
 		{"a directory of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(idDir, 4242, 4242)) },
-			"not used: it belongs to another user", false},
+			"not used: owned by another user", false},
 		{"a directory elsewhere", false, func(t *testing.T, dir, idDir, file string) {
 			must(t, os.Remove(idDir))
 			must(t, os.Symlink(t.TempDir(), idDir))
 		}, "not used: not a directory", false},
 		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o707)) },
-			"not used: others than its owner can write to it (chmod go-w)", false},
+			"not used: writable by others than its owner (chmod go-w)", false},
 		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
-			"not used: it belongs to another user", false},
+			"not used: owned by another user", false},
 		{"another build", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", elfFile(testID(2), 0), 0o400)
-		}, "not used: it is another build, " + testID(2).String() + "; asked for again", true},
+		}, "not used: another build, " + testID(2).String() + "; requested again", true},
 		{"half a file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good[:3000], 0o400)
-		}, "not used: not a whole ELF file: its section headers are missing; asked for again", true},
+		}, "not used: not a whole ELF file: its section headers are missing; requested again", true},
 		{"no ELF file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", []byte("<html>"), 0o400)
 		}, "not used: not a whole ELF file: ", true},
@@ -153,7 +153,7 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	got := NewCache(dir).Info()
 	want := CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
 		Clean: 24 * time.Hour, Unused: time.Minute, Miss: 10 * time.Minute, Problems: []string{
-			`"` + testID(0).String() + `" is not used: others than its owner can write to it (chmod go-w)`,
+			`"` + testID(0).String() + `" is not used: writable by others than its owner (chmod go-w)`,
 			`"` + testID(2).String() + `/source" is not used: not a regular file`,
 		}}
 	if diff := cmp.Diff(got, want); diff != "" {
@@ -191,8 +191,8 @@ func TestModesOfTheCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			var notes []string
-			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Said) })
-			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "others than its owner can write to it (chmod go-w)") {
+			f, err := NewCache(dir).Find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Reason) })
+			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "writable by others than its owner (chmod go-w)") {
 				t.Errorf("%q of mode %o: got %v, %q; want it used: %v", which, mode, err, notes, used)
 			}
 			if err == nil {

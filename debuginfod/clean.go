@@ -13,7 +13,7 @@ import (
 
 // An item is a file of the cache that cleaning may remove.
 type item struct {
-	name     string // below the root
+	name     string // path below the root
 	size     int64
 	accessed time.Time
 }
@@ -35,7 +35,7 @@ func (c *Cache) clean(now time.Time) error {
 	if err != nil || now.Sub(info.ModTime()) < interval {
 		return err
 	}
-	root.Chtimes(cleanIntervalFile, now, now) // first, so that no other process starts as well
+	root.Chtimes(cleanIntervalFile, now, now) // first, so that no other process starts cleaning too
 	unused := c.control(root, maxUnusedFile, defaultMaxUnused, true)
 	return eachDir(root, func(dir string, items []item) {
 		removed := false
@@ -51,7 +51,8 @@ func (c *Cache) clean(now time.Time) error {
 	})
 }
 
-// trim removes the least recently read files, but never keep, until at most most bytes are left.
+// trim removes the least recently read files until at most most bytes are left. It never removes
+// keep.
 func (c *Cache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {
@@ -125,8 +126,8 @@ func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	return nil
 }
 
-// cleanable reports whether name is that of a file which elfutils' client keeps and removes. Its
-// newer versions keep sections and sources too.
+// cleanable reports whether name is the name of a file that elfutils' client caches and removes.
+// Its newer versions cache sections and sources, too.
 func cleanable(name string) bool {
 	return name == "debuginfo" || name == "executable" || strings.HasPrefix(name, "source") || strings.HasPrefix(name, "section")
 }

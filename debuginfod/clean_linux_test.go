@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// oldCache makes a cache with files and directories of many ages.
+// oldCache creates a cache with files and directories of many ages.
 func oldCache(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "cache")
 	file := func(n int, name string, body []byte, read, changed time.Duration) {

@@ -16,8 +16,8 @@ import (
 )
 
 // A Client finds files on debuginfod servers and keeps them in the cache. It is safe for concurrent
-// use. Each file is fetched once at a time, by a goroutine of the client's own, however many
-// callers wait for it. Call Close after use.
+// use. A file is fetched by one goroutine of the client, however many callers wait for it. Call
+// Close after use.
 type Client struct {
 	o       Options
 	timeout time.Duration
@@ -28,7 +28,7 @@ type Client struct {
 	rate    askRate
 
 	direct  *http.Transport               // for the operator's servers
-	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers so far
+	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers before
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -43,7 +43,7 @@ type Client struct {
 // New returns a Client. It makes no request and opens no file, and fails only for invalid Options.
 func New(o Options) (*Client, error) {
 	if o.MaxSize < 0 || o.MaxTime < 0 || o.CacheMax < 0 {
-		return nil, errors.New("debuginfod: a limit is negative")
+		return nil, errors.New("debuginfod: a limit in Options is negative")
 	}
 	if o.CacheDir == "" {
 		o.CacheDir = CacheDir(os.Getenv)
@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 // A Server is one of the servers that the operator named.
 type Server struct {
 	URL     string // without user and password
-	Refused string // reason why it is never asked; empty if it may be asked
+	Refused string // reason why the server is never asked; empty if it may be asked
 }
 
 // Servers returns the servers in the order of the Options.
@@ -123,7 +123,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		return nil, fmt.Errorf("debuginfod: no build ID: %w", fs.ErrNotExist)
 	}
 	if isVDSO(q.Name) {
-		note(buildid.Attempt{Where: "debuginfod", Said: "not asked: this is part of the kernel, which no server has"})
+		note(buildid.Attempt{Where: "debuginfod", Reason: "not asked: the vDSO is part of the kernel, and no server has it"})
 		return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 	}
 	if c.o.Offline || len(c.servers) == 0 {
@@ -151,15 +151,15 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 }
 
-// A failedError reports that a file was not found, but may exist.
+// A failedError reports that the search for a file failed: the file may exist.
 type failedError struct {
-	said   string
-	missed bool // some server answered that it has no such file
+	reason string
+	missed bool // a server answered that it has no such file
 }
 
-func (e *failedError) Error() string { return e.said }
+func (e *failedError) Error() string { return e.reason }
 
-// find returns k's file from the cache, or else by a flight.
+// find returns k's file from the cache, or fetches it by a flight.
 func (c *Client) find(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	f, l, err := c.lookUp(k)
 	switch {
@@ -169,16 +169,16 @@ func (c *Client) find(ctx context.Context, k key, name string, note func(buildid
 		note(c.remembered(k, l))
 		return nil, fs.ErrNotExist
 	case l.wrong:
-		note(buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Said: l.said + "; asked for again"})
+		note(buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.reason + "; requested again"})
 	case err != nil:
-		note(buildid.Attempt{Where: c.cache.where(), Said: "not used: " + lastError(err).Error()})
-	case strings.HasPrefix(l.said, "not used"):
-		note(buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Said: l.said})
+		note(buildid.Attempt{Where: c.cache.where(), Reason: "not used: " + lastError(err).Error()})
+	case strings.HasPrefix(l.reason, "not used"):
+		note(buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.reason})
 	}
 	return c.join(ctx, k, name, note)
 }
 
-// lookUp searches the cache for k. The error is set if the cache as a whole cannot be used.
+// lookUp searches the cache for k. It returns an error if the whole cache cannot be used.
 func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	root, err := c.cache.open()
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 
 func (c *Client) remembered(k key, l look) buildid.Attempt {
 	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()),
-		Said: fmt.Sprintf("no server had such a file %v ago; not asked again yet", l.age.Round(time.Second))}
+		Reason: fmt.Sprintf("no server had such a file %v ago; not asked again yet", l.age.Round(time.Second))}
 }
 
 // isVDSO reports whether name is one of the names of the code that the kernel maps into each

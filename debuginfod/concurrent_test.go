@@ -52,7 +52,7 @@ func child(task string) int {
 			}
 			open = append(open, f)
 		}
-		for range min(3, len(open)) { // with no descriptor, one, two, three
+		for range min(3, len(open)) { // with none, one, two and three free descriptors
 			_, err := NewCache(dir).Find(context.Background(), query(1), nil)
 			fmt.Println(err == nil, errors.Is(err, fs.ErrNotExist))
 			open[0].Close()
@@ -206,7 +206,7 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	}
 }
 
-// A waiter that leaves does not end the download for the others; the last one does.
+// If a waiter leaves, the download continues for the others; it ends after the last one.
 func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -312,7 +312,8 @@ func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process that has no descriptors left does not know whether there is a file.
+// A process without free descriptors cannot find out whether there is a file: its error is not a
+// miss.
 func TestExhaustionIsNoMiss(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no such limit")
@@ -368,8 +369,8 @@ func TestCloseEndsDownloads(t *testing.T) {
 	}
 }
 
-// A process is killed at random moments. Every file with its final name in the cache is whole.
-// Nothing else stays; if the file system has no files without a name, temporary files are removed
+// A process is killed at random moments. Every file with its final name in the cache is whole. No
+// other file remains; if the file system has no files without a name, temporary files are removed
 // when they are old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
@@ -407,7 +408,8 @@ func TestCrashConsistency(t *testing.T) {
 		t.Error("no kill came while a file was being written")
 	}
 	if !namesNeeded(t, dir) {
-		// killed between its link and the renaming that replaces an older file
+		// the process was killed between the creation of its link and the renaming that replaces an
+		// older file
 		for _, name := range leftovers(t, dir) {
 			body, err := os.ReadFile(name)
 			raw, _ := hex.DecodeString(filepath.Base(filepath.Dir(name)))

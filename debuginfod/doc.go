@@ -40,16 +40,16 @@ import "time"
 
 // The limits. [Options] overrides those whose comment names an environment variable.
 const (
-	// to reach a server, and again for the TLS handshake; a slower server is taken to be down
+	// time to connect to a server, and again for the TLS handshake; a slower server counts as down
 	connectTimeout = 10 * time.Second
-	// DEBUGINFOD_TIMEOUT: elfutils'; servers unpack archives before they answer
+	// DEBUGINFOD_TIMEOUT: as in elfutils; servers unpack archives before they answer
 	defaultTimeout = 90 * time.Second
-	minProgress    = 100 << 10 // bytes that a server must send in each Timeout: elfutils'
+	minProgress    = 100 << 10 // bytes that a server must send in each Timeout: as in elfutils
 	// DEBUGINFOD_MAXTIME, for one file from all servers: 1 GiB at 2 MiB/s
 	defaultMaxTime = 10 * time.Minute
 	// DEBUGINFOD_MAXSIZE, bytes: the debug information of a browser fits
 	defaultMaxSize = 4 << 30
-	defaultRetries = 2 // DEBUGINFOD_RETRY_LIMIT: elfutils'
+	defaultRetries = 2 // DEBUGINFOD_RETRY_LIMIT: as in elfutils
 
 	maxRedirects = 3         // per request: enough for a mirror and its store
 	maxHeader    = 64 << 10  // bytes of an answer's header
@@ -61,40 +61,42 @@ const (
 	freeInflate  = 16 << 20  // inflated bytes that any compressed answer may have
 	maxSection   = 256 << 20 // bytes of one section: it is kept in memory
 	maxVerdicts  = 4096      // answers remembered for each server
-	maxMisses    = 10000     // on disk, each 1 or 2 inodes; beyond it the oldest are removed
-	keptMisses   = 8000      // misses left after such a removal
-	missLook     = 1000      // misses written by this process between two counts of those on disk
-	// new build IDs asked for at once: enough for three big programs with all their libraries
+	// misses on disk, of 1 or 2 inodes each; if there are more, the oldest are removed
+	maxMisses  = 10000
+	keptMisses = 8000 // misses left after such a removal
+	missLook   = 1000 // misses written by this process between two counts of those on disk
+	// new build IDs requested at once: enough for three big programs with all their libraries
 	newBurst      = 1000
-	newPerSecond  = 20      // new build IDs asked for a second after that
+	newPerSecond  = 20      // new build IDs requested in each second after that
 	newKnown      = 4096    // IDs remembered as not new
-	maxHeld       = 65536   // refused IDs that are counted: the number is only shown to people
+	maxHeld       = 65536   // refused IDs that are counted: the number is only shown
 	maxFlights    = 16      // files fetched at a time; more wait for their turn
-	maxCacheFiles = 1 << 20 // files of the cache looked at in one cleaning
-	maxProblems   = 20      // of one cache that are reported: people read them
+	maxCacheFiles = 1 << 20 // files of the cache examined in one cleaning
+	maxProblems   = 20      // problems of one cache that are reported: people read them
 
 	keepFree     = 20      // 1/20 of a file system stays free for other programs,
-	keepFreeMost = 1 << 30 // but not more than these bytes
+	keepFreeMost = 1 << 30 // but at most this many bytes
 	roomEvery    = 1 << 20 // bytes written between two checks of the free space
 
-	// to read the rest of an error answer, so that the connection can be reused; a new one takes no
-	// longer
+	// time to read the rest of an error answer, so that the connection can be reused; a new
+	// connection takes no longer
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries
-	// longest Retry-After that is waited for; after a longer one the server is not asked until then
+	// longest Retry-After that a request waits for; a server that sends a longer one is not asked
+	// before its end
 	retryAfterMax = 10 * time.Second
 
-	breakAfter = 5                // failures in a row after which a server is left alone
+	breakAfter = 5                // failures in a row after which a server is not asked for a while
 	breakFirst = 30 * time.Second // first pause; doubled each time the server fails again
 	breakMost  = time.Hour
 
 	// time for which a server that sent the wrong file is not asked for it again
 	rememberWrong = 24 * time.Hour
-	// a temporary file that was not written to for this long has no writer
+	// a temporary file that was not written for this time has no writer
 	staleTemp     = time.Hour
 	progressEvery = 100 * time.Millisecond
-	lockPoll      = 20 * time.Millisecond // between two tries to take another process's lock
+	lockPoll      = 20 * time.Millisecond // interval between two attempts to take the lock
 	// the access time of a file is written again only if it is older than this
 	atimeGrain = time.Hour
 )

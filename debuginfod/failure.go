@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// A failure is the reason why a server sent no file. It is never a plain miss and wraps no
-// fs.ErrNotExist.
+// A failure is the reason why a server sent no file, other than that it has no such file. It does
+// not wrap fs.ErrNotExist.
 type failure struct {
-	said       string
+	reason     string
 	retry      bool          // the same request may succeed soon
-	retryAfter time.Duration // wait that the server asked for; 0 if none
+	retryAfter time.Duration // the server's Retry-After; 0 without one
 	verdict    bool          // final: the same request would get the same answer
-	canceled   bool          // no caller waits any more, so the server's state is not known
-	blameless  bool          // the server did nothing wrong
+	canceled   bool          // canceled because no caller waits any more; the server's state is unknown
+	blameless  bool          // not a fault of the server
 }
 
-func (f *failure) Error() string { return f.said }
+func (f *failure) Error() string { return f.reason }
 
 func failuref(format string, args ...any) *failure {
-	return &failure{said: fmt.Sprintf(format, args...)}
+	return &failure{reason: fmt.Sprintf(format, args...)}
 }
 
 // The causes of a canceled request.
@@ -39,8 +39,8 @@ var (
 // ErrClosed is returned if the Client was closed before the file was received.
 var ErrClosed = errors.New("debuginfod: the client is closed")
 
-// failed describes err, the error of a request that ran under ctx since began. body is set if the
-// answer's body had begun.
+// failed returns the failure for err, the error of a request that began at began and ran under ctx.
+// body is set if a part of the answer's body was received.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError
@@ -60,7 +60,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.Is(cause, errTotal):
 		return failuref("did not finish within %v", c.o.MaxTime)
 	case cause != nil:
-		return &failure{said: "not waited for", canceled: true}
+		return &failure{reason: "not waited for", canceled: true}
 	case errors.As(err, &redirect):
 		return failuref("%v", redirect)
 	case errors.As(err, &certificate), errors.As(err, &hostname), errors.As(err, &authority):
@@ -70,22 +70,21 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return failuref("its name cannot be resolved: %v", dns.Name)
 	case errors.As(err, &dns):
-		return &failure{said: "its name could not be looked up: " + dns.Err, retry: !dns.IsTimeout}
+		return &failure{reason: "its host name could not be resolved: " + dns.Err, retry: !dns.IsTimeout}
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &failure{said: "ended the connection in the middle of its answer", retry: true}
+		return &failure{reason: "ended the connection in the middle of its answer", retry: true}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &failure{said: "refuses connections", retry: true}
+		return &failure{reason: "refuses connections", retry: true}
 	case errors.As(err, &network) && network.Timeout():
 		return failuref("cannot be reached within %v", time.Since(began).Round(time.Second))
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return &failure{said: "cannot be reached: " + lastError(err).Error(), retry: true}
+		return &failure{reason: "cannot be reached: " + lastError(err).Error(), retry: true}
 	}
-	return &failure{said: fmt.Sprintf("its answer is malformed: %.200s", lastError(err)), retry: true}
+	return &failure{reason: fmt.Sprintf("its answer is malformed: %.200s", lastError(err)), retry: true}
 }
 
-// lastError returns the innermost error: what happened, without the operation and file name around
-// it.
+// lastError returns the innermost error, without the operation and the file name.
 func lastError(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -72,7 +72,7 @@ func zipped(t *testing.T, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// A server that sends fast enough but without end is given up after MaxTime.
+// The download from a server that sends fast enough but endlessly ends after MaxTime.
 func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, slowly(elfFile(testID(1), 200<<20), 256<<10, 20*time.Millisecond))
@@ -108,15 +108,15 @@ func TestFaultsOfAServer(t *testing.T) {
 	}{
 		{"wrong credentials", status(401), "401, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
 		{"forbidden", status(403), "403, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
-		{"too big for it", status(406), "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"too big for it", status(406), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"too often", status(429), "429, it was asked too often"},
-		{"broken", status(500), "500, it cannot answer now"},
-		{"overloaded", status(503), "503, it cannot answer now"},
+		{"broken", status(500), "500: cannot answer now"},
+		{"overloaded", status(503), "503: cannot answer now"},
 		{"teapot", status(418), "answered 418, unlike a debuginfod server"},
 		{"part", status(206), "answered 206, unlike a debuginfod server"},
 		{"a page", sends([]byte("<html>Please log in</html>"), "Content-Type", "text/html; charset=utf-8"), `sent something other than an ELF file ("text/html")`},
 		{"nothing", sends(nil), "sent an empty file"},
-		{"another build", sends(other), "sent a wrong file: it is another build, " + testID(2).String()},
+		{"another build", sends(other), "sent a wrong file: another build, " + testID(2).String()},
 		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: no build ID in it"},
 		{"cut off", raw("HTTP/1.1 200 OK\r\nContent-Length: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
 		{"cut off, without a length", raw("HTTP/1.0 200 OK\r\n\r\n" + string(good[:1000])), "sent a wrong file: not a whole ELF file: its section headers are missing"},
@@ -128,11 +128,11 @@ func TestFaultsOfAServer(t *testing.T) {
 		{"brotli", sends(good, "Content-Encoding", "br"), `sent its answer in the encoding "br", which was not asked for`},
 		{"a gzip bomb", sends(zipped(t, bomb...), "Content-Encoding", "gzip"), "sent an answer that grows more than 1000 times when it is inflated"},
 		{"no gzip", sends(good, "Content-Encoding", "gzip"), "its answer is malformed: gzip: invalid header"},
-		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"without an end", func(w http.ResponseWriter, r *http.Request) {
 			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
 			}
-		}, "its file has more than 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		}, "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 3s"},
 		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 3s"},
 		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirects more than 3 times"},
@@ -256,7 +256,7 @@ func TestZippedAnswerIsInflated(t *testing.T) {
 	}
 }
 
-// A wrong file is not fetched again and again.
+// A wrong file is fetched once.
 func TestWrongFileIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sends(elfFile(testID(2), 0)))
@@ -290,7 +290,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got error %v, want one that is no miss", err)
 		}
-		want := []string{"BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file", "BAD: 500, it cannot answer now", "EMPTY: 404, it has no such file"}
+		want := []string{"BAD: 500: cannot answer now", "EMPTY: 404: no such file", "BAD: 500: cannot answer now", "EMPTY: 404: no such file"}
 		for i := range notes {
 			if strings.Contains(notes[i], "failed before") { // from the fifth failure on
 				notes[i] = want[i]
@@ -365,7 +365,7 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 		w.WriteHeader(503)
 	})
 	c := newClient(t, Options{RetryLimit: 5}, s.URL)
-	for _, want := range []string{`^S: 503, it cannot answer now$`, `^S: not asked: it failed before; the next request is possible in (50m0s|49m\d+s)$`} {
+	for _, want := range []string{`^S: 503: cannot answer now$`, `^S: not asked: it failed before; the next request is possible in (50m0s|49m\d+s)$`} {
 		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
 		if len(notes) != 1 || !regexp.MustCompile(want).MatchString(notes[0]) {
 			t.Errorf("got notes %q, want %s", notes, want)
@@ -424,10 +424,10 @@ func TestVerdictsExpireAndAreBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	at := func(n int) key { return key{testID(n), buildid.Debug} }
 	s.remember(at(0), verdict{true, "old", now.Add(time.Second)}, now)
-	if v, ok := s.known(at(0), now.Add(time.Second-1)); !ok || v.said != "old" {
+	if v, ok := s.verdictOn(at(0), now.Add(time.Second-1)); !ok || v.reason != "old" {
 		t.Errorf("got %v, %v", v, ok)
 	}
-	if v, ok := s.known(at(0), now.Add(time.Second)); ok {
+	if v, ok := s.verdictOn(at(0), now.Add(time.Second)); ok {
 		t.Errorf("after its time: got %v", v)
 	}
 	for n := range maxVerdicts {
@@ -448,7 +448,7 @@ func TestVerdictsExpireAndAreBounded(t *testing.T) {
 			t.Fatalf("got %d, want at most %d", got, maxVerdicts)
 		}
 	}
-	if _, ok := s.known(at(3*maxVerdicts-1), now); !ok {
+	if _, ok := s.verdictOn(at(3*maxVerdicts-1), now); !ok {
 		t.Error("the last is not known")
 	}
 }
@@ -472,7 +472,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The header of an answer is enough to know a miss: the rest is not waited for.
+// A miss is known from the header of an answer: the client does not wait for the rest.
 func TestMissDoesNotWaitForItsBody(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

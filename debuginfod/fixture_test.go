@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// long reports whether the full sizes are asked for.
+// long reports whether tests run with their full sizes.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // testID returns the n-th build ID of the tests.
@@ -138,7 +138,7 @@ func has(files map[string][]byte) http.HandlerFunc {
 
 func debugPath(id buildid.ID) string { return "/buildid/" + id.String() + "/debuginfo" }
 
-// newClient returns a client of the servers with a cache of its own. The end of the test closes it.
+// newClient returns a client of the servers, with a new cache. It is closed at the end of the test.
 func newClient(t testing.TB, o Options, servers ...string) *Client {
 	t.Helper()
 	o.URLs = append(o.URLs, servers...)
@@ -156,13 +156,13 @@ func newClient(t testing.TB, o Options, servers ...string) *Client {
 	return c
 }
 
-// find runs Find. It returns the file's bytes, the notes as "where: said" with hosts' addresses
+// find runs Find. It returns the file's bytes, the notes as "where: reason" with hosts' addresses
 // replaced, and the error.
 func find(t testing.TB, c *Client, q buildid.Query, replace ...string) (body []byte, notes []string, err error) {
 	t.Helper()
 	r := strings.NewReplacer(append(replace, c.cache.dir, "CACHE", q.ID.String(), "ID")...)
 	f, err := c.Find(context.Background(), q, func(a buildid.Attempt) {
-		notes = append(notes, r.Replace(a.Where+": "+a.Said))
+		notes = append(notes, r.Replace(a.Where+": "+a.Reason))
 	})
 	if err != nil {
 		return nil, notes, err
@@ -231,5 +231,5 @@ func within(t testing.TB, d time.Duration, f func()) {
 // quiet is a log for servers whose clients are meant to fail.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// query asks for the debug file of the n-th ID.
+// query returns the query for the debug file of the n-th ID.
 func query(n int) buildid.Query { return buildid.Query{ID: testID(n)} }

@@ -20,12 +20,12 @@ type flight struct {
 	waiters int  // guarded by Client.mu
 	over    bool // guarded by Client.mu; the fields below are set
 
-	file  *shared // has one reference for each waiter
+	file  *shared // holds one reference for each waiter
 	notes []buildid.Attempt
 	err   error
 }
 
-// join waits for k's flight, which it starts if there is none. Close waits for the goroutine.
+// join waits for the flight of k, and starts it if there is none. Close waits for its goroutine.
 func (c *Client) join(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -57,7 +57,7 @@ func (c *Client) join(ctx context.Context, k key, name string, note func(buildid
 	return f.file.file(c), nil
 }
 
-// leave removes one waiter from f, and cancels f if that was the last.
+// leave removes one waiter from f, and cancels f after the last.
 func (c *Client) leave(k key, f *flight) {
 	c.mu.Lock()
 	if f.over {
@@ -107,7 +107,7 @@ func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 	}
 }
 
-// fetch gets k from the first server that has it. It first waits for one of maxFlights slots and
+// fetch fetches k from the first server that has it. It first waits for one of maxFlights slots and
 // for other processes that fetch k.
 func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buildid.Attempt, error) {
 	select {
@@ -121,7 +121,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 		return nil, nil, c.ended(ctx)
 	}
 	defer release()
-	f, l, _ := c.lookUp(k) // another process may have fetched it before the lock was free
+	f, l, _ := c.lookUp(k) // another process may have fetched it while it held the lock
 	switch {
 	case f != nil:
 		return &shared{f: f.OS(), size: f.Size(), path: f.Path(), where: f.Where()}, nil, nil
@@ -137,7 +137,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	if !c.admit(k.id, all) {
 		return nil, verdicts(all, k, c.cache.missFor()), summary(all)
 	}
-	t := &teller{c: c, p: Progress{ID: k.id, Kind: k.kind, Name: name, Total: -1}}
+	t := &progressReporter{c: c, p: Progress{ID: k.id, Kind: k.kind, Name: name, Total: -1}}
 	t.tell()
 	file, notes := c.fetchFrom(ctx, k, all, t)
 	notes = append(notes, verdicts(all, k, c.cache.missFor())...)
@@ -156,9 +156,9 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	return file, notes, err
 }
 
-// fetchFrom lets the contenders race until one has sent the right file. It returns nil if none has
-// it.
-func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *teller) (*shared, []buildid.Attempt) {
+// fetchFrom lets the contenders race until one has sent the right file. It returns nil if none of
+// them has.
+func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *progressReporter) (*shared, []buildid.Attempt) {
 	path := "/buildid/" + k.path()
 	for {
 		a := c.race(ctx, all, path, elfMagic)
@@ -174,16 +174,16 @@ func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *tell
 		if f.canceled {
 			return nil, nil
 		}
-		if a.c.fault = f; !c.again(a.c, f) {
+		if a.c.fault = f; !c.mayRetry(a.c, f) {
 			a.c.fail(f)
 		}
 	}
 }
 
 // receive writes the body of a to the cache, verifies it and gives it its name.
-func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attempt, *failure) {
+func (c *Client) receive(a *answer, k key, t *progressReporter) (*shared, []buildid.Attempt, *failure) {
 	local := func(err error) *failure {
-		return &failure{said: "its file could not be kept: " + lastError(err).Error(), blameless: true}
+		return &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true}
 	}
 	s, err := c.cache.spool(k)
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attemp
 		s.abandon()
 		var other *otherBuildError
 		whole := errors.As(err, &other) || errors.Is(err, buildid.ErrNoID)
-		return nil, nil, &failure{said: "sent a wrong file: " + err.Error(), verdict: whole, retry: !whole}
+		return nil, nil, &failure{reason: "sent a wrong file: " + err.Error(), verdict: whole, retry: !whole}
 	}
 	modified, _ := http.ParseTime(a.resp.Header.Get("Last-Modified"))
 	file, err := s.commit(modified, "debuginfod "+a.c.s.name)
@@ -209,7 +209,7 @@ func (c *Client) receive(a *answer, k key, t *teller) (*shared, []buildid.Attemp
 	var notes []buildid.Attempt
 	if s.loose != nil {
 		notes = append(notes, buildid.Attempt{Where: c.cache.where(),
-			Said: "the file could not be kept: " + lastError(s.loose).Error()})
+			Reason: "the file could not be stored: " + lastError(s.loose).Error()})
 	}
 	return file, notes, nil
 }
@@ -232,41 +232,41 @@ func summary(all []*contender) error {
 	first, missed := failed[0], len(failed) < len(all)
 	said := "was not asked in time"
 	if first.fault != nil {
-		said = first.fault.said
+		said = first.fault.reason
 	}
 	err := &failedError{fmt.Sprintf("%s: %s", first.s.name, said), missed}
 	if n := len(failed) - 1; n > 0 {
-		err.said += fmt.Sprintf(" (and %d more)", n)
+		err.reason += fmt.Sprintf(" (and %d more)", n)
 	}
 	return err
 }
 
-// A teller calls Options.Progress. It is used by one goroutine.
-type teller struct {
+// A progressReporter calls Options.Progress. One goroutine at a time may use it.
+type progressReporter struct {
 	c    *Client
 	p    Progress
 	last time.Time
 }
 
-func (t *teller) tell() {
+func (t *progressReporter) tell() {
 	if t.c.o.Progress != nil {
 		t.last = time.Now()
 		t.c.o.Progress(t.p)
 	}
 }
 
-func (t *teller) begin(server string, total int64) {
+func (t *progressReporter) begin(server string, total int64) {
 	t.p.Server, t.p.Total, t.p.Bytes = server, total, 0
 	t.sent(0)
 }
 
-func (t *teller) sent(bytes int64) {
+func (t *progressReporter) sent(bytes int64) {
 	if t.p.Bytes = bytes; time.Since(t.last) >= progressEvery {
 		t.tell()
 	}
 }
 
-func (t *teller) end(err error) {
+func (t *progressReporter) end(err error) {
 	t.p.Done, t.p.Err = true, err
 	t.tell()
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A headersFile caches the headers in DEBUGINFOD_HEADERS_FILE. Their values may be secrets, so no
-// message holds them.
+// A headersFile caches the headers in DEBUGINFOD_HEADERS_FILE. Their values may be secrets, so they
+// must not appear in messages.
 type headersFile struct {
 	path string
 
@@ -22,7 +22,7 @@ type headersFile struct {
 	err   error
 }
 
-// headers returns the current headers, reading the file again if it has changed. The caller must
+// headers returns the current headers, and reads the file again if it has changed. The caller must
 // not modify them.
 func (f *headersFile) headers() (http.Header, error) {
 	if f.path == "" {
@@ -48,8 +48,8 @@ func (f *headersFile) headers() (http.Header, error) {
 	return f.h, f.err
 }
 
-// parseHeaders reads one header a line and skips blank lines. Errors name the line's number and
-// show nothing of its text.
+// parseHeaders parses one header in each line, and skips blank lines. Errors name the number of the
+// line, but not its text.
 func parseHeaders(text string) (http.Header, error) {
 	h := http.Header{}
 	n := 0

@@ -14,12 +14,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// CacheInfo describes the state of a cache, to be shown to people.
+// CacheInfo describes the state of a cache, for display.
 type CacheInfo struct {
 	Dir       string
 	Exists    bool
 	Mode      fs.FileMode
-	Files     int   // files that look usable by name, type, owner and mode
+	Files     int   // files that seem usable by name, type, owner and mode
 	Misses    int   // empty files
 	Temporary int   // files being written, or left by a killed process
 	Size      int64 // bytes of all files
@@ -115,30 +115,30 @@ func (c *Cache) Info() CacheInfo {
 // A ProbeResult is a server's answer to one request.
 type ProbeResult struct {
 	Server    string
-	Reachable bool          // it sent some HTTP answer
-	Works     bool          // it answered as a debuginfod server does, with or without the file
-	Has       bool          // it has the file
-	Took      time.Duration // until the answer began
-	Said      string
+	Reachable bool          // the server sent an HTTP answer
+	Works     bool          // the answer was that of a debuginfod server, with or without the file
+	Has       bool          // the server has the file
+	Took      time.Duration // time until the answer began
+	Answer    string        // the answer as text, or the reason why there is none
 }
 
 // Probe asks one server, by its name from [Client.Servers], for the debug file of id, or of a
-// random ID if id is zero. It reads only the beginning of the answer and makes one try. The outcome
-// does not change how later requests are made.
+// random ID if id is zero. It makes one request and reads only the beginning of the answer. The
+// outcome does not affect later requests.
 func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeResult {
 	r := ProbeResult{Server: name}
 	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.name == name })
 	if i < 0 {
-		r.Said = "not a server of this client"
+		r.Answer = "not a server of this client"
 		return r
 	}
 	s := c.servers[i]
 	switch {
 	case s.refused != "":
-		r.Said = s.refused
+		r.Answer = s.refused
 		return r
 	case c.o.Offline:
-		r.Said = "not asked: offline"
+		r.Answer = "not asked: offline"
 		return r
 	}
 	if id.IsZero() {
@@ -157,7 +157,7 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	resp, err := c.get(ctx, s, "/buildid/"+key{id, buildid.Debug}.path())
 	r.Took = time.Since(began)
 	if err != nil {
-		r.Said = c.failed(ctx, err, began, false).said
+		r.Answer = c.failed(ctx, err, began, false).reason
 		return r
 	}
 	defer resp.Body.Close()
@@ -165,17 +165,17 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	if resp.StatusCode != http.StatusOK {
 		miss, f := refused(resp, c.o.MaxSize)
 		if r.Works = miss; miss {
-			r.Said = fmt.Sprintf("%d, it has no such file", resp.StatusCode)
+			r.Answer = fmt.Sprintf("%d: no such file", resp.StatusCode)
 		} else {
-			r.Said = f.said
+			r.Answer = f.reason
 		}
 		return r
 	}
 	var head [len(elfMagic)]byte
 	if _, err := io.ReadFull(resp.Body, head[:]); err != nil || string(head[:]) != elfMagic {
-		r.Said = "sent something other than an ELF file"
+		r.Answer = "sent something other than an ELF file"
 		return r
 	}
-	r.Works, r.Has, r.Said = true, true, "has the file"
+	r.Works, r.Has, r.Answer = true, true, "has the file"
 	return r
 }

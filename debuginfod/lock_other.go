@@ -13,6 +13,6 @@ import (
 func accessed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func lockFile(context.Context, *os.File, key) error {
-	// two processes may fetch the same file; the one that finishes last stays
+	// two processes may fetch the same file; the last one replaces the other
 	return errors.ErrUnsupported
 }

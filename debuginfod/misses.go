@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// missFor returns how long a miss is believed.
+// missFor returns the time for which a miss is valid.
 func (c *Cache) missFor() time.Duration {
 	root, err := c.open()
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *Cache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss writes a miss for k to the cache; boundMisses is to be called after it. If the miss
-// cannot be written, the servers are asked again next time.
+// rememberMiss writes a miss for k to the cache. The caller calls boundMisses after it. If the miss
+// cannot be written, the next run asks the servers again.
 func (c *Cache) rememberMiss(k key) {
 	root, err := c.create()
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Cache) rememberMiss(k key) {
 	defer root.Close()
 	c.control(root, missFile, defaultMiss, true)
 	dir := k.id.String()
-	for range 3 { // another process may be removing the directory because it is empty
+	for range 3 { // another process may remove the directory while it is empty
 		root.Mkdir(dir, 0o700)
 		info, err := root.Lstat(dir)
 		if err != nil {
@@ -64,10 +64,10 @@ type missCount struct {
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses is called after each miss that was written, once nobody waits for the answer: it takes
-// seconds in a cache of 50,000 build IDs. Every limits.look misses it counts those on disk, of all
-// processes, and removes the oldest if there are too many. Two processes that write misses at the
-// same time stay below the bound; each further process may exceed it by missLook.
+// boundMisses is called after each written miss, when no caller waits for the answer: it takes
+// seconds in a cache of 50,000 build IDs. After every limits.look misses it counts the misses of
+// all processes on disk, and removes the oldest if there are too many. Two processes that write
+// misses at the same time stay below the bound; each further process may exceed it by missLook.
 func (c *Cache) boundMisses() {
 	m := &c.misses
 	if m.left.Load() > 0 {
@@ -94,9 +94,9 @@ type miss struct {
 	made      time.Time
 }
 
-// trimMisses removes the oldest misses if there are more than l.kept, and the directories that hold
-// nothing else. It returns how many are left, at most: it looks for none if the cache has so few
-// build IDs that all of them may be missed. It never holds more than twice l.most misses in memory.
+// trimMisses removes the oldest misses if there are more than l.kept, and the directories that
+// become empty. It returns an upper bound of the number left: if the cache has few build IDs, it
+// does not count the misses among them. It never holds more than twice l.most misses in memory.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
@@ -166,7 +166,7 @@ func appendMisses(all []miss, root *os.Root, dir string) []miss {
 	return all
 }
 
-// forget removes k's file, whose content is that of another build.
+// forget removes k's file, which belongs to another build.
 func (c *Cache) forget(k key) {
 	if root, err := c.open(); err == nil {
 		defer root.Close()

@@ -18,14 +18,14 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// remember does what follows an answer that no server has k.
+// remember stores a miss for k, as the client does if no server has it.
 func remember(c *Cache, k key) {
 	c.rememberMiss(k)
 	c.boundMisses()
 }
 
-// fill writes misses to the cache, for two files of each build ID. The n-th ID's are n seconds
-// younger than the first's.
+// fill writes misses to the cache, for two files of each build ID. The misses of the n-th ID are n
+// seconds younger than those of the first.
 func fill(t *testing.T, c *Cache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -67,7 +67,7 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	for i, name := range files { // real files beside the oldest misses
 		put(t, dir, testID(i).String()+"/"+name, elfFile(testID(i), 1000), 0o400)
 	}
-	one, other := NewCache(dir), NewCache(dir) // as two processes have them
+	one, other := NewCache(dir), NewCache(dir) // as in two processes
 	one.misses.limits, other.misses.limits = limits, limits
 	for n := 0; n < ids; n += 5 {
 		fill(t, one, n, n+3)
@@ -154,7 +154,8 @@ func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	c := newClient(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")}, s.URL)
 	c.cache.misses.limits = missLimits{most: 4, kept: 2, look: 1}
 	c.cache.misses.mu.Lock()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // reached only if the count is waited for
+	// reached only if the answer waits for the count
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for n := range 10 {
 		if _, err := c.Find(ctx, query(n), nil); !errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +171,7 @@ func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	}
 }
 
-// Misses are looked for only if there may be too many: most caches have fewer build IDs.
+// Misses are counted only if there may be too many: most caches have fewer build IDs.
 func TestMissesOfFewBuildIDsAreNotLookedFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ ids, want int }{{0, 0}, {1, 2}, {5, 10}, {6, 1}} {
@@ -206,7 +207,7 @@ func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 60 {
 		all.Go(func() {
-			k := key{testID(n), buildid.Executable} // in the directory into which the file comes
+			k := key{testID(n), buildid.Executable} // in the directory of the fetched file
 			remember(c.cache, k)
 			f, err := c.Find(t.Context(), query(n), nil)
 			if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A peer is a connection whose other end seems to have the address that its name was resolved to.
+// A peer is a connection whose remote address is the one to which its name was resolved.
 type peer struct {
 	net.Conn
 	addr net.Addr
@@ -35,8 +35,8 @@ type peer struct {
 
 func (p peer) RemoteAddr() net.Addr { return p.addr }
 
-// A zone resolves names as the test wants: one address for each lookup in turn, then the last one.
-// Whatever the address, the connection goes to the test's server on the port of the name.
+// A zone resolves names to the addresses of a test: one for each lookup in turn, then the last one.
+// Connections always go to the test's server on the port of the name.
 type zone struct {
 	mu    sync.Mutex
 	names map[string][]string
@@ -94,8 +94,8 @@ func TestRedirectPolicy(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to string   // scheme://host
-		resolves []string // the address of "moves" at each lookup; other names: their own
-		want     string   // the note; empty: the file is found
+		resolves []string // the address of "moves" at each lookup; other names have one address each
+		want     string   // the note; empty if the file is found
 	}{
 		{"public to public", "https://a.test", "https://b.test", nil, ""},
 		{"up to https", "http://a.test", "https://b.test", nil, ""},
@@ -174,7 +174,7 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 		"http://b.test":    "",
 		"http://127.0.0.1": "redirects to 127.0.0.1, which is this machine: refused",
 		"http://intranet":  "redirects to intranet, which is on a private network: refused",
-		// A proxy that asks the C library for an address takes all of these for addresses.
+		// A proxy that uses the C library to resolve names accepts all of these as addresses.
 		"http://169.254.169.254.":  "redirects to 169.254.169.254., which is a link-local address: refused",
 		"http://127.0.0.1..":       "redirects to 127.0.0.1.., which is this machine: refused",
 		"http://[fe80::1%25lo.]":   "redirects to [fe80::1%lo.], which is a link-local address: refused",
@@ -207,8 +207,8 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 	}
 }
 
-// What a chain of redirects may reach is decided by all of its servers: after one on the public
-// network, no redirect leads into a private one.
+// All servers of a chain of redirects limit the next one: after a server on the public network, no
+// redirect leads into a private one.
 func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -404,7 +404,7 @@ func TestHeadersOfARequest(t *testing.T) {
 
 func TestParseHeaders(t *testing.T) {
 	tests := []struct {
-		text, want string // want: the error, or the header as it is printed
+		text, want string // want is the error, or the printed header
 	}{
 		{"", "map[]"},
 		{"A: b", "map[A:[b]]"},
@@ -451,7 +451,7 @@ func TestNoNetworkByDefault(t *testing.T) {
 	}
 }
 
-// Only the build ID gets into a URL or a path. No server is asked for parts of the kernel.
+// Only the build ID gets into a URL or a path. No server is asked for the vDSO.
 func TestNamesOfModulesGoNowhere(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

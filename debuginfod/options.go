@@ -16,30 +16,32 @@ import (
 
 // Options configure a Client: its servers, its limits and its cache. The zero value has no servers.
 type Options struct {
-	// words as in DEBUGINFOD_URLS: http and https URLs to prefix, and ima: tags
+	// words as in DEBUGINFOD_URLS: http and https URLs, to which paths are appended, and ima: tags
 	URLs     []string
-	Offline  bool   // no server is asked; only the cache is read
-	CacheDir string // empty: the one that [CacheDir] returns
-	// bytes; beyond it the least recently read files are removed. 0: only elfutils' rule
+	Offline  bool   // only the cache is read; no server is asked
+	CacheDir string // if empty, the directory that [CacheDir] returns
+	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
+	// elfutils' rule applies
 	CacheMax int64
 	Version  string // of this program, for the User-Agent
-	// for each 100 KiB from a server. 0: 90 s; negative: no limit but MaxTime
+	// time for each 100 KiB from a server. 0: 90 s; negative: only MaxTime applies
 	Timeout    time.Duration
-	MaxTime    time.Duration // for one file from all servers. 0: 10 min
+	MaxTime    time.Duration // time for one file from all servers. 0: 10 min
 	MaxSize    int64         // bytes of one file. 0: 4 GiB
 	RetryLimit int           // retries of a failed request. 0: 2; negative: none
-	// path of a file of headers for each request, one a line; read again when it changes
+	// path of a file with headers for each request, one in each line; it is read again if it
+	// changes
 	HeadersFile string
 
-	// Progress is called when a file is first asked for, at most ten times a second while it comes,
-	// and at the end, by one goroutine at a time for each file. FirstContact is called once for
-	// each server, before the first request to it. Both must return soon.
+	// Progress is called before a file is requested, at most ten times a second while it is
+	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
+	// once for each server, before the first request to it. Both must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 
-	// Limited is called once, by any goroutine, when more than burst new build IDs were asked for
-	// at once. From then on at most perSecond new ones a second reach the servers. It must return
-	// soon. [Client.Unasked] counts the others.
+	// Limited is called once, by any goroutine, when more than burst new build IDs were requested
+	// at once. From then on the servers are asked for at most perSecond new ones in each second. It
+	// must return soon. [Client.Unasked] counts the others.
 	Limited func(burst, perSecond int)
 
 	// Verbose and ShowProgress are the values of DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS. Only
@@ -51,17 +53,17 @@ type Options struct {
 type Progress struct {
 	ID     buildid.ID
 	Kind   buildid.Kind
-	Name   string // of the module, from the first caller: untrusted text of a log
-	Server string // that sends the file; empty until one does
-	Bytes  int64  // received so far
+	Name   string // name of the module, from the first caller: untrusted text of a log
+	Server string // the server that sends the file; empty until one does
+	Bytes  int64  // bytes received so far
 	Total  int64  // -1 if the server does not state it
 	Done   bool   // set in the last call for this file
-	Err    error  // if Done: the reason why there is no file; nil if there is one
+	Err    error  // set with Done: the reason why there is no file; nil if there is one
 }
 
-// OptionsFromEnv returns the Options that the DEBUGINFOD_ variables ask for. The error lists the
-// variables with unusable values; the Options have the defaults for these and can be used
-// nevertheless.
+// OptionsFromEnv returns the Options that the DEBUGINFOD_ variables define. The error lists the
+// variables with unusable values; for these the Options have the defaults, so that they can be used
+// in spite of the error.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
@@ -87,7 +89,7 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	}
 	if n, ok := number("DEBUGINFOD_TIMEOUT"); ok {
 		if o.Timeout = seconds(n); n <= 0 {
-			o.Timeout = -1 // as elfutils: no limit
+			o.Timeout = -1 // as in elfutils: no limit
 		}
 	}
 	if n, ok := number("DEBUGINFOD_MAXTIME"); ok && n > 0 {
@@ -107,8 +109,8 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	return o, nil
 }
 
-// CacheDir returns the directory that elfutils' client would use, or an empty string if the
-// environment names none.
+// CacheDir returns the cache directory of elfutils' client, or an empty string if the environment
+// names none.
 func CacheDir(getenv func(string) string) string {
 	if dir := getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
 		return dir
@@ -130,8 +132,8 @@ func CacheDir(getenv func(string) string) string {
 }
 
 // SystemURLs returns the words of the *.urls files in dir, which is /etc/debuginfod on most
-// systems: the same words that login shells put into DEBUGINFOD_URLS. It returns none if dir does
-// not exist.
+// systems: the same words that login shells put into DEBUGINFOD_URLS. It returns no words if dir
+// does not exist.
 func SystemURLs(dir string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
 	if err != nil {
@@ -175,8 +177,8 @@ func readFile(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// parseURLs returns the servers that words name, in order, each once. A server that cannot be asked
-// has the reason in its field refused.
+// parseURLs returns the servers that words name, in order and without duplicates. If a server
+// cannot be asked, its field refused holds the reason.
 func parseURLs(words []string) []*server {
 	var all []*server
 	ima := ""

@@ -11,7 +11,7 @@ import (
 
 func TestOptionsFromEnv(t *testing.T) {
 	tests := []struct {
-		env  string // NAME=VALUE without DEBUGINFOD_, by |
+		env  string // NAME=VALUE without DEBUGINFOD_, separated by |
 		want Options
 		err  string
 	}{

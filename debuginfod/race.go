@@ -24,15 +24,15 @@ type contender struct {
 	tries int
 	back  *backoff.ExponentialBackOff
 
-	final bool     // it is not asked again; one of the following is set
-	known bool     // from an answer that was remembered
-	miss  bool     // it has no such file
-	fault *failure // it failed
-	said  string   // text for the [buildid.Attempt]
+	final  bool     // not to be asked again; one of the next three fields is set
+	known  bool     // the outcome is a remembered answer
+	miss   bool     // the server has no such file
+	fault  *failure // the reason of a failure
+	reason string   // text for the [buildid.Attempt]
 }
 
 func (c *contender) fail(f *failure) {
-	c.final, c.fault, c.said = true, f, f.said
+	c.final, c.fault, c.reason = true, f, f.reason
 }
 
 // An answer is a response with status 200 whose body begins as expected. The receiver must close
@@ -78,8 +78,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contenders returns one contender for each server, with what is already known of k: a refused
-// server and a remembered answer are final.
+// contenders returns one contender for each server. Those of refused servers, and of servers with a
+// remembered answer about k, are final.
 func (c *Client) contenders(k key) []*contender {
 	var all []*contender
 	now := time.Now()
@@ -88,10 +88,10 @@ func (c *Client) contenders(k key) []*contender {
 		e.back.InitialInterval, e.back.MaxInterval, e.back.Multiplier = retryFirst, retryMost, 2
 		e.back.Reset()
 		if s.refused != "" {
-			e.fail(&failure{said: s.refused})
-		} else if v, ok := s.known(k, now); ok {
-			if e.final, e.known, e.miss, e.said = true, true, v.miss, v.said; !v.miss {
-				e.fault = &failure{said: v.said}
+			e.fail(&failure{reason: s.refused})
+		} else if v, ok := s.verdictOn(k, now); ok {
+			if e.final, e.known, e.miss, e.reason = true, true, v.miss, v.reason; !v.miss {
+				e.fault = &failure{reason: v.reason}
 			}
 		}
 		all = append(all, e)
@@ -141,25 +141,26 @@ func (c *Client) race(ctx context.Context, all []*contender, path, magic string)
 	return won
 }
 
-// contend asks one server, with retries, until it has sent an answer, e is final or ctx is done.
+// contend requests the file from one server, with retries, until the server has sent an answer, e
+// is final or ctx is done.
 func (c *Client) contend(ctx context.Context, e *contender, path, magic string) *answer {
 	for {
 		if e.tries > 0 && !pause(ctx, e.wait()) {
 			return nil
 		}
 		if said, ok := e.s.allow(time.Now()); !ok {
-			e.fail(&failure{said: said})
+			e.fail(&failure{reason: said})
 			return nil
 		}
 		a, f := c.once(ctx, e, path, magic)
 		e.tries++
 		if a != nil {
-			return a // the caller reports its outcome to the breaker after the body was read
+			return a // the caller reports the outcome to the breaker after it has read the body
 		}
 		if e.s.outcome(f); f == nil || f.canceled {
 			return nil
 		}
-		if !c.again(e, f) {
+		if !c.mayRetry(e, f) {
 			e.fail(f)
 			return nil
 		}
@@ -167,12 +168,12 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 	}
 }
 
-// again reports whether e may be asked again after f.
-func (c *Client) again(e *contender, f *failure) bool {
+// mayRetry reports whether the server of e may be asked again after the failure f.
+func (c *Client) mayRetry(e *contender, f *failure) bool {
 	return f.retry && e.tries <= c.o.RetryLimit && f.retryAfter <= retryAfterMax
 }
 
-// wait returns how long to wait before the next try.
+// wait returns the time before the next retry.
 func (e *contender) wait() time.Duration {
 	d := e.back.NextBackOff()
 	if e.fault != nil {
@@ -181,7 +182,7 @@ func (e *contender) wait() time.Duration {
 	return d
 }
 
-// pause waits for d. It reports whether it did so before ctx was done.
+// pause waits for d. It returns false if ctx was done before.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -214,7 +215,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 		late.Stop()
 		miss, f := refused(resp, c.o.MaxSize)
 		if miss {
-			e.final, e.miss, e.said = true, true, fmt.Sprintf("%d, it has no such file", resp.StatusCode)
+			e.final, e.miss, e.reason = true, true, fmt.Sprintf("%d: no such file", resp.StatusCode)
 		}
 		return nil, f
 	}
@@ -258,8 +259,8 @@ func (c *Client) begin(a *answer, magic string) *failure {
 	return nil
 }
 
-// copyBody copies the body of a to w within the limits, and calls tell with the bytes copied so
-// far. It returns their final number.
+// copyBody copies the body of a to w within the limits, and calls report with the number of bytes
+// copied so far. It returns their final number.
 func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
 	buf := make([]byte, 128<<10)
 	var n int64
@@ -273,25 +274,25 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 		}
 		if m > 0 {
 			if _, err := w.Write(buf[:m]); err != nil {
-				return n, &failure{said: "its file could not be kept: " + lastError(err).Error(), blameless: true}
+				return n, &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true}
 			}
 			tell(n)
 		}
 		switch {
 		case err == io.EOF:
 			if total := a.total(); total >= 0 && n != total {
-				return n, &failure{said: fmt.Sprintf("sent %d of %d bytes", n, total), retry: true}
+				return n, &failure{reason: fmt.Sprintf("sent %d of %d bytes", n, total), retry: true}
 			}
 			return n, nil
 		case err != nil && errors.Is(err, io.ErrUnexpectedEOF) && a.total() >= 0:
-			return n, &failure{said: fmt.Sprintf("sent %d of %d bytes", n, a.total()), retry: true}
+			return n, &failure{reason: fmt.Sprintf("sent %d of %d bytes", n, a.total()), retry: true}
 		case err != nil:
 			return n, c.failed(a.ctx, err, a.began, true)
 		}
 	}
 }
 
-// verdicts remembers the final answers about k, and returns one Attempt for each server that was
+// verdicts stores the final answers about k, and returns one Attempt for each server that was
 // asked.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
 	var notes []buildid.Attempt
@@ -300,17 +301,17 @@ func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt 
 		if !e.final && e.fault == nil {
 			continue // canceled before it answered
 		}
-		said := e.said
+		said := e.reason
 		if !e.final {
-			said = e.fault.said
+			said = e.fault.reason
 		}
-		notes = append(notes, buildid.Attempt{Where: e.s.name, Said: said})
+		notes = append(notes, buildid.Attempt{Where: e.s.name, Reason: said})
 		switch {
 		case e.s.refused != "" || e.known || !e.final:
 		case e.miss:
-			e.s.remember(k, verdict{true, e.said, now.Add(missFor)}, now)
+			e.s.remember(k, verdict{true, e.reason, now.Add(missFor)}, now)
 		case e.fault.verdict:
-			e.s.remember(k, verdict{false, e.said, now.Add(rememberWrong)}, now)
+			e.s.remember(k, verdict{false, e.reason, now.Add(rememberWrong)}, now)
 		}
 	}
 	return notes

@@ -9,23 +9,23 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An askRate bounds how many new build IDs the servers are asked for: a log names them, and may
-// name millions. It is a token bucket of newBurst that gains newPerSecond. All servers are asked at
-// once, so one bucket holds for each of them. It may be used by many goroutines.
+// An askRate limits the rate of requests for new build IDs: a log may name millions of them. It is
+// a token bucket that holds newBurst tokens and gains newPerSecond in each second. All servers are
+// asked at once, so one bucket bounds the rate for each of them. It is safe for concurrent use.
 type askRate struct {
-	mu     sync.Mutex
-	tokens float64
-	filled time.Time // when tokens was last right; zero: the bucket is full
-	known  map[buildid.ID]struct{}
-	order  []buildid.ID // known, oldest at next, once it has newKnown entries
-	next   int
-	held   map[buildid.ID]struct{} // refused and not admitted since; at most maxHeld
-	said   bool                    // Options.Limited was called
+	mu            sync.Mutex
+	tokens        float64
+	filled        time.Time // when tokens was last updated; zero if the bucket is full
+	known         map[buildid.ID]struct{}
+	order         []buildid.ID // the keys of known; once there are newKnown, a ring whose oldest is at next
+	next          int
+	held          map[buildid.ID]struct{} // refused IDs that were not admitted later; at most maxHeld
+	limitedCalled bool                    // Options.Limited was called
 }
 
 // admit reports whether the servers may be asked for id at the time now. An ID among the last
-// newKnown admitted ones is not new: requests for its other files, retries and later questions are
-// free. first is set for the first ID that is refused.
+// newKnown admitted ones is not new: further requests for it take no token. first is set for the
+// first ID that is refused.
 func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,8 +43,8 @@ func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 		if len(r.held) < maxHeld {
 			r.held[id] = struct{}{}
 		}
-		first = !r.said
-		r.said = true
+		first = !r.limitedCalled
+		r.limitedCalled = true
 		return false, first
 	}
 	r.tokens--
@@ -67,8 +67,8 @@ func (r *askRate) unasked() int {
 	return len(r.held)
 }
 
-// errTooMany is the failure of servers that are not asked because too many IDs are new.
-var errTooMany = &failure{said: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d a second are asked for", newBurst, newPerSecond), blameless: true}
+// errTooMany is the failure if servers are not asked because too many IDs are new.
+var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d in each second are requested", newBurst, newPerSecond), blameless: true}
 
 // admit reports whether the contenders that are not final may be asked for id; if too many IDs are
 // new, it fails them.
@@ -94,6 +94,6 @@ func (c *Client) admitID(id buildid.ID) bool {
 	return ok
 }
 
-// Unasked returns how many build IDs the servers were not asked for because too many were new, at
-// most 65,536. An ID that is asked for later is no longer counted.
+// Unasked returns the number of build IDs for which no server was asked because too many were new.
+// It counts at most 65,536 of them. An ID that is requested later is no longer counted.
 func (c *Client) Unasked() int { return c.rate.unasked() }

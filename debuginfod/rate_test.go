@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A pipeServer is a server without a network, for tests with a clock of their own. It has no file.
+// A pipeServer is a server without a network, for tests with a fake clock. It has no file.
 type pipeServer struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -46,7 +46,7 @@ func (s *pipeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(404)
 }
 
-// asked returns how many build IDs were asked for, and by how many requests.
+// asked returns the number of requested build IDs, and the number of requests.
 func (s *pipeServer) asked() (ids, requests int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,16 +82,17 @@ func pipeClient(t *testing.T, o Options, servers int) (*Client, []*pipeServer) {
 	return c, all
 }
 
-// ask asks for a range of build IDs. It returns the number of misses, and of IDs not asked for.
+// ask asks for a range of build IDs. It returns the number of misses, and the number of IDs that
+// were not requested.
 func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	t.Helper()
 	for n := from; n < to; n++ {
 		var notes []string
-		_, err := c.Find(t.Context(), query(n), func(a buildid.Attempt) { notes = append(notes, a.Said) })
+		_, err := c.Find(t.Context(), query(n), func(a buildid.Attempt) { notes = append(notes, a.Reason) })
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missed++
-		case err != nil && strings.Contains(err.Error(), errTooMany.said) && len(notes) > 0 && notes[0] == errTooMany.said:
+		case err != nil && strings.Contains(err.Error(), errTooMany.reason) && len(notes) > 0 && notes[0] == errTooMany.reason:
 			unasked++
 		default:
 			t.Fatalf("build ID %d: got %v, %q", n, err, notes)
@@ -101,7 +102,7 @@ func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 }
 
 // A flood of new build IDs reaches no server faster than the rate. IDs that were held back are
-// asked for later.
+// requested later.
 func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,15 +115,15 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 		for _, step := range []struct {
 			wait                time.Duration
 			from, to            int
-			asked, held, unsent int // in all, at the end of the step
+			asked, held, unsent int // totals at the end of the step
 		}{
 			{0, 0, 3000, 1000, 2000, 2000},
-			{0, 0, 1000, 1000, 2000, 0},      // what is known is no question
-			{0, 1000, 1500, 1000, 2000, 500}, // held, and held once
+			{0, 0, 1000, 1000, 2000, 0},      // known IDs need no request
+			{0, 1000, 1500, 1000, 2000, 500}, // held IDs are counted once
 			{10 * time.Second, 1000, 3000, 1200, 1800, 1800},
 			{49 * time.Millisecond, 1200, 1300, 1200, 1800, 100},
 			{time.Millisecond, 1200, 1300, 1201, 1799, 99},
-			{time.Hour, 4000, 5200, 2201, 1999, 200}, // the burst again, and no more
+			{time.Hour, 4000, 5200, 2201, 1999, 200}, // a full burst again, but no more
 			{time.Hour, 1201, 1301, 2301, 1899, 0},
 		} {
 			time.Sleep(step.wait)
@@ -160,7 +161,7 @@ func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-// Questions for sections count like those for files.
+// Requests for sections count like those for files.
 func TestSectionsCountAsQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestSectionsCountAsQuestions(t *testing.T) {
 	})
 }
 
-// The bucket remembers a bounded number of IDs.
+// The bucket stores a bounded number of IDs.
 func TestTheRateTakesLittleMemory(t *testing.T) {
 	var r askRate
 	now := time.Unix(1e9, 0)

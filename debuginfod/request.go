@@ -40,15 +40,15 @@ func newTransport(control dialControl) *http.Transport {
 
 // A watch cancels a request if the server sends fewer than minProgress bytes in some period of d.
 type watch struct {
-	bytes  atomic.Int64 // of the answer's body, counted by its reader
+	bytes  atomic.Int64 // bytes of the answer's body, counted by its reader
 	d      time.Duration
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	last   int64
 }
 
-// newWatch starts a watch, which must be stopped once the answer has been read. With a d of 0 or
-// less it never cancels.
+// newWatch starts a watch. The caller stops it after it has read the answer. If d is 0 or less, it
+// never cancels.
 func newWatch(d time.Duration, cancel context.CancelCauseFunc) *watch {
 	w := &watch{d: d, cancel: cancel}
 	if d > 0 {
@@ -73,12 +73,12 @@ func (w *watch) stop() {
 	}
 }
 
-// get asks s for path below its prefix and follows redirects. The error is a *failure or one of the
-// network.
+// get requests path below the prefix of s and follows redirects. The error is a *failure or an
+// error of the network.
 func (c *Client) get(ctx context.Context, s *server, path string) (*http.Response, error) {
 	operator, err := c.headers.headers()
 	if err != nil {
-		return nil, &failure{said: "not asked: " + err.Error(), blameless: true}
+		return nil, &failure{reason: "not asked: " + err.Error(), blameless: true}
 	}
 	if c.o.FirstContact != nil {
 		s.contact.Do(func() { c.o.FirstContact(s.name) })
@@ -89,7 +89,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
 	}
 	at, trusted := &u, true
-	var from scope // narrowest scope of the servers so far: limits where the next redirect may lead
+	var from scope // narrowest scope of the servers so far, which limits the next redirect
 	for hops := 0; ; hops++ {
 		var peer scope
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { peer = scopeOfPeer(info.Conn.RemoteAddr()) }}
@@ -97,14 +97,14 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		if err != nil {
 			return nil, err
 		}
-		c.dress(req, s, operator, trusted)
+		c.setHeaders(req, s, operator, trusted)
 		transport := c.direct
 		if hops > 0 {
 			transport = c.guarded[from]
 		}
 		proxy, err := proxyOf(transport, req)
 		if err != nil {
-			return nil, &failure{said: "the proxy of the environment cannot be used", blameless: true}
+			return nil, &failure{reason: "the proxy of the environment cannot be used", blameless: true}
 		}
 		if proxy {
 			if to := scopeOfHost(at.Hostname()); hops > 0 && !from.mayLead(to) {
@@ -145,9 +145,9 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	}
 }
 
-// dress sets our headers on req. It adds the operator's headers and the password only if trusted:
-// no redirect has left the operator's host.
-func (c *Client) dress(req *http.Request, s *server, operator http.Header, trusted bool) {
+// setHeaders sets the headers of req. It adds the operator's headers and password only if trusted
+// is set: no redirect has left the operator's host.
+func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("X-Debuginfod-Maxsize", strconv.FormatInt(c.o.MaxSize, 10))
@@ -191,20 +191,20 @@ func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
 		return false, failuref("%d, it wants other credentials (DEBUGINFOD_HEADERS_FILE)", code)
 	case code == http.StatusTooManyRequests:
-		return false, &failure{said: "429, it was asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
+		return false, &failure{reason: "429, it was asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
 	case code >= 500:
-		return false, &failure{said: fmt.Sprintf("%d, it cannot answer now", code), retry: code != http.StatusNotImplemented,
+		return false, &failure{reason: fmt.Sprintf("%d: cannot answer now", code), retry: code != http.StatusNotImplemented,
 			retryAfter: retryAfter(resp.Header, time.Now())}
 	}
 	return false, failuref("answered %d, unlike a debuginfod server", code)
 }
 
 func tooBig(maxSize int64) *failure {
-	return &failure{said: fmt.Sprintf("its file has more than %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
+	return &failure{reason: fmt.Sprintf("its file exceeds %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
 }
 
-// retryAfter returns the wait that a Retry-After header asks for, in seconds or until a date, at
-// most breakMost; 0 if there is none.
+// retryAfter returns the time in a Retry-After header, which gives seconds or a date. It returns at
+// most breakMost, and 0 without the header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

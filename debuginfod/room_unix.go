@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room returns the bytes that a user can still write to the file system of f, and its size in
-// bytes. ok is false if the system does not report them.
+// room returns the number of bytes that users can still write to the file system of f, and its size
+// in bytes. ok is false if the system does not report them.
 func room(f *os.File) (free, all int64, ok bool) {
 	conn, err := f.SyscallConn()
 	if err != nil {

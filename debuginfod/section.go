@@ -17,7 +17,7 @@ const noteSection = ".note.gnu.build-id"
 // Section returns the contents of the section called name from the file with the build ID. It asks
 // the servers in order and takes the section from the first that has both a build-ID note with this
 // ID and the section. Nothing is kept in the cache. The error wraps [fs.ErrNotExist] if every
-// server answered that it has no such section or file; older servers have no sections at all.
+// server answered that it has no such section or file; older servers serve no sections at all.
 func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byte, error) {
 	if id.IsZero() || name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 		return nil, fmt.Errorf("debuginfod: section %.40q: %w", name, fs.ErrNotExist)
@@ -63,16 +63,16 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	return nil, fmt.Errorf("debuginfod: section %s of %s: %w", name, id, fs.ErrNotExist)
 }
 
-// sectionOf gets the note and then the section from one server.
+// sectionOf fetches the note and then the section from one server.
 func (c *Client) sectionOf(ctx context.Context, s *server, id buildid.ID, name string) ([]byte, error) {
 	note, err := c.rawSection(ctx, s, id, noteSection)
 	if err != nil {
 		return nil, err
 	}
 	if got, err := noteID(note); err != nil {
-		return nil, &failure{said: "sent a note without a build ID"}
+		return nil, &failure{reason: "sent a note without a build ID"}
 	} else if got != id {
-		return nil, &failure{said: fmt.Sprintf("sent the note of another build, %s", got)}
+		return nil, &failure{reason: fmt.Sprintf("sent the note of another build, %s", got)}
 	}
 	if name == noteSection {
 		return note, nil
@@ -80,7 +80,7 @@ func (c *Client) sectionOf(ctx context.Context, s *server, id buildid.ID, name s
 	return c.rawSection(ctx, s, id, name)
 }
 
-// rawSection gets one section from one server.
+// rawSection fetches one section from one server, without a check of the build ID.
 func (c *Client) rawSection(ctx context.Context, s *server, id buildid.ID, name string) ([]byte, error) {
 	all := c.contenders(key{})
 	for _, e := range all {
@@ -99,7 +99,7 @@ func (c *Client) rawSection(ctx context.Context, s *server, id buildid.ID, name 
 		if f == nil {
 			return b.Bytes(), nil
 		}
-		if a.c.fault = f; f.canceled || !c.again(a.c, f) {
+		if a.c.fault = f; f.canceled || !c.mayRetry(a.c, f) {
 			return nil, f
 		}
 	}

@@ -22,16 +22,16 @@ type server struct {
 	verdicts map[key]verdict
 }
 
-// A verdict is a server's final answer about one file, remembered so that it need not be asked
-// again.
+// A verdict is a server's final answer about one file. It is remembered, so that the server is not
+// asked again.
 type verdict struct {
-	miss  bool // the server has no such file; otherwise the file it sent cannot be used
-	said  string
-	until time.Time
+	miss   bool // the server has no such file; if false, the file that it sent cannot be used
+	reason string
+	until  time.Time
 }
 
-// known returns the verdict about k, if one is valid at the time now.
-func (s *server) known(k key, now time.Time) (verdict, bool) {
+// verdictOn returns the verdict about k, if there is one that is valid at the time now.
+func (s *server) verdictOn(k key, now time.Time) (verdict, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, ok := s.verdicts[k]
@@ -42,8 +42,8 @@ func (s *server) known(k key, now time.Time) (verdict, bool) {
 	return v, ok
 }
 
-// remember keeps v. If there are maxVerdicts already, it removes the expired ones, and others at
-// random if none has expired.
+// remember stores v. If there are maxVerdicts already, it removes the expired ones, or random ones
+// if none has expired.
 func (s *server) remember(k key, v verdict, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *server) remember(k key, v verdict, now time.Time) {
 // request may try the server; if that fails too, the pause doubles. It is not safe for concurrent
 // use.
 type breaker struct {
-	failures int           // in a row
-	pause    time.Duration // of the last opening
+	failures int           // number of failures in a row
+	pause    time.Duration // length of the last pause
 	until    time.Time     // no request before this time
 	trying   bool          // the one request after a pause is running
 }
@@ -104,7 +104,7 @@ func (b *breaker) bad(now time.Time, retryAfter time.Duration) {
 	}
 }
 
-// allow asks the breaker. If a request may not be made, said is the reason.
+// allow reports whether the breaker allows a request. If not, it returns the reason.
 func (s *server) allow(now time.Time) (said string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,8 @@ func (s *server) allow(now time.Time) (said string, ok bool) {
 	return "not asked: it failed before and another request is trying it", false
 }
 
-// outcome reports to the breaker how a request ended. f is nil if the answer was received whole,
-// whatever its status.
+// outcome reports the outcome of a request to the breaker. f is nil if the whole answer was
+// received, whatever its status.
 func (s *server) outcome(f *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

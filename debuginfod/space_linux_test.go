@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A file that does not fit into the cache is used and not kept; no part of it stays there.
+// A file that does not fit into the cache is used but not kept; no part of it remains in the cache.
 func TestENOSPC(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func TestENOSPC(t *testing.T) {
 		}
 		var want []string
 		if id == big {
-			want = []string{"CACHE: the file could not be kept: no space left on device"}
+			want = []string{"CACHE: the file could not be stored: no space left on device"}
 		}
 		if diff := cmp.Diff(notes, want); diff != "" {
 			t.Error("notes (-got +want):\n" + diff)
@@ -42,7 +42,7 @@ func TestENOSPC(t *testing.T) {
 	if diff := cmp.Diff(tree(t, dir), want); diff != "" {
 		t.Error("cache (-got +want):\n" + diff)
 	}
-	// Not one byte is free: not even the empty file of a miss can be made then.
+	// No byte is free, so that even the empty file of a miss cannot be created.
 	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 2<<20), 0o600); err == nil {
 		t.Error("the file system is not full")
 	}
@@ -54,7 +54,7 @@ func TestENOSPC(t *testing.T) {
 	}
 }
 
-// A download leaves room on a file system for others.
+// A download leaves space on a file system for other programs.
 func TestSomeRoomIsLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestSomeRoomIsLeft(t *testing.T) {
 	}{
 		{fits, nil},
 		// 2 MiB would be left, of 64
-		{tooBig, []string{"CACHE: the file could not be kept: no space left on device"}},
+		{tooBig, []string{"CACHE: the file could not be stored: no space left on device"}},
 	} {
 		_, notes, err := find(t, c, buildid.Query{ID: test.id})
 		if diff := cmp.Diff(notes, test.want); diff != "" || err != nil {
@@ -101,13 +101,13 @@ func TestReadOnlyCacheIsRead(t *testing.T) {
 		t.Errorf("what is there: got %v, %q", err, notes)
 	}
 	_, notes, err := find(t, c, query(2))
-	want := []string{"CACHE: the file could not be kept: read-only file system"}
+	want := []string{"CACHE: the file could not be stored: read-only file system"}
 	if diff := cmp.Diff(notes, want); diff != "" || err != nil {
 		t.Errorf("what is not: %v, notes (-got +want):\n%s", err, diff)
 	}
 }
 
-// If a file cannot be kept anywhere, the error says so and is not a miss.
+// If a file cannot be stored anywhere, the error reports that and is not a miss.
 func TestNowhereToKeepAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
@@ -117,7 +117,7 @@ func TestNowhereToKeepAFile(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	s := serve(t, sends(elfFile(testID(1), 3<<20)))
 	_, notes, err := find(t, newClient(t, Options{CacheDir: filepath.Join(dir, "cache")}, s.URL), buildid.Query{ID: testID(1)}, s.URL, "S")
-	if err == nil || len(notes) != 1 || notes[0] != "S: its file could not be kept: no space left on device" || strings.Contains(err.Error(), "not exist") {
+	if err == nil || len(notes) != 1 || notes[0] != "S: its file could not be stored: no space left on device" || strings.Contains(err.Error(), "not exist") {
 		t.Errorf("got %v, %q", err, notes)
 	}
 	if got, err := os.ReadDir(dir); err != nil || len(got) != 1 {

@@ -6,7 +6,7 @@ import "io/fs"
 
 const openFlags = 0
 
-// Elsewhere access is controlled by lists, which the user's cache directory inherits from its
+// On this system access control lists apply, which the user's cache directory inherits from its
 // parent.
 func checkOwner(fs.FileInfo) error { return nil }
 func checkMode(fs.FileInfo) error  { return nil }

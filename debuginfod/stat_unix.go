@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// openFlags are for opening files that other users may have put there: follow no link, wait for no
-// writer, take no controlling terminal.
+// openFlags are for files that other users may have created: opening follows no link, waits for no
+// writer, and acquires no controlling terminal.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // checkOwner returns an error if a file or directory belongs to a user other than this one and
 // root.
 func checkOwner(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return errors.New("it belongs to another user")
+		return errors.New("owned by another user")
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func checkOwner(info fs.FileInfo) error {
 // checkMode returns an error if users other than the owner can write to a file or directory.
 func checkMode(info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("others than its owner can write to it (chmod go-w)")
+		return errors.New("writable by others than its owner (chmod go-w)")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// create opens the cache as open does, after making the directory if it is missing.
+// create creates the cache's directory if it is missing, and opens it as open does.
 func (c *Cache) create() (*os.Root, error) {
 	root, err := c.open()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -27,9 +27,9 @@ func (c *Cache) create() (*os.Root, error) {
 	return c.open()
 }
 
-// lock waits until no other process fetches k, and keeps other processes from fetching it until
-// release is called. It waits for at most patience and fails only if ctx ends. If files cannot be
-// locked, or the holder takes too long, a file may be fetched twice.
+// lock waits until no other process fetches k, and prevents other processes from fetching it until
+// release is called. It waits for at most patience, and fails only if ctx ends. If files cannot be
+// locked, or the other process takes too long, a file may be fetched twice.
 func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
@@ -51,16 +51,16 @@ func (c *Cache) lock(ctx context.Context, k key, patience time.Duration) (releas
 	return func() { f.Close() }, nil
 }
 
-// A spool is a file being written: at its place in the cache or, if that is impossible, in the
-// directory of temporary files without a name.
+// A spool is a file that is being written: in the cache or, if that is impossible, in the directory
+// of temporary files, without a name.
 type spool struct {
 	c    *Cache
 	k    key
 	f    *os.File
 	n    int64         // bytes written
-	sure int64         // number of bytes up to which there was enough free space
-	root *os.Root      // nil if the file is not in the cache
-	file *newfile.File // f in the cache; nil if it is not there
+	sure int64         // size up to which there was enough free space at the last check
+	root *os.Root      // the cache's directory; nil if the file is not in the cache
+	file *newfile.File // the file in the cache; nil if it is not there
 	// path of a temporary file that could not be removed while open; empty otherwise
 	temp  string
 	loose error // reason why the file is not in the cache; nil if it is
@@ -83,7 +83,7 @@ func (c *Cache) spool(k key) (*spool, error) {
 	return s, nil
 }
 
-// begin makes the file in the cache.
+// begin creates the file in the cache.
 func (s *spool) begin() error {
 	var err error
 	for range 3 { // another process may be removing the directory because it is empty
@@ -102,7 +102,7 @@ func (s *spool) begin() error {
 	return err
 }
 
-// makeDir makes the directory of the build ID, or checks it.
+// makeDir creates the directory of the build ID, or checks an existing one.
 func (s *spool) makeDir() error {
 	dir := s.k.id.String()
 	if err := s.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -143,7 +143,7 @@ func (s *spool) loosen(err error) error {
 	return nil
 }
 
-// Write appends p. If the cache takes no more, the file continues outside of it.
+// Write appends p. If that fails in the cache, the file is continued outside of it.
 func (s *spool) Write(p []byte) (int, error) {
 	n, err := s.write(p)
 	if err != nil && s.loose == nil {
@@ -166,7 +166,7 @@ func (s *spool) write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// errNoRoom is the error on a file system that is nearly full.
+// errNoRoom is the error for a file system that is nearly full.
 var errNoRoom = fmt.Errorf("nearly full: %w", syscall.ENOSPC)
 
 // abandon removes the file.
@@ -184,8 +184,8 @@ func (s *spool) abandon() {
 	}
 }
 
-// commit gives the verified file its name and returns it open. modified is the time that the server
-// gave; zero if it gave none.
+// commit gives the verified file its name and returns it open. modified is the file's time at the
+// server; zero if unknown.
 func (s *spool) commit(modified time.Time, where string) (*shared, error) {
 	if s.loose == nil {
 		if err := s.finish(modified); err != nil {
@@ -217,7 +217,7 @@ func (s *spool) finish(modified time.Time) error {
 	return err
 }
 
-// A shared is an open file that several callers read, each by a ref.
+// A shared is an open file that several callers read. Each caller has a ref.
 type shared struct {
 	f           *os.File
 	size        int64
@@ -262,7 +262,7 @@ func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewOSFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
-// removeStale removes the temporary files in dir that have no writer any more. It reports whether
+// removeStale removes the temporary files in dir that no longer have a writer. It reports whether
 // it removed any.
 func removeStale(root *os.Root, dir string, now time.Time) (removed bool) {
 	d, err := root.Open(dir)

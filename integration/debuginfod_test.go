@@ -373,7 +373,7 @@ func TestProbeAndSectionOfARealServer(t *testing.T) {
 	for path, id = range debugIDs(t, files) {
 		break
 	}
-	if got := c.Probe(context.Background(), s.url, buildid.ID{}); !got.Works || got.Has || got.Said != "404, it has no such file" {
+	if got := c.Probe(context.Background(), s.url, buildid.ID{}); !got.Works || got.Has || got.Answer != "404: no such file" {
 		t.Errorf("probe for an ID that nobody has: got %+v", got)
 	}
 	if got := c.Probe(context.Background(), s.url, id); !got.Works || !got.Has {

@@ -197,7 +197,7 @@ func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)
 	}
 	f, err := buildid.OpenRegular(q.Name, "the report")
 	if err != nil && note != nil && !errors.Is(err, context.Canceled) {
-		note(buildid.Attempt{Where: q.Name, Said: err.Error()})
+		note(buildid.Attempt{Where: q.Name, Reason: err.Error()})
 	}
 	return f, err
 }

@@ -94,7 +94,7 @@ func TestAFileOfAnotherBuildIsNotUsed(t *testing.T) {
 		t.Errorf("got %v, want a miss", err)
 	}
 	r := s.Report(f.id, "")
-	if len(r.Attempts) == 0 || !strings.Contains(r.Attempts[0].Said, other.id.String()) {
+	if len(r.Attempts) == 0 || !strings.Contains(r.Attempts[0].Reason, other.id.String()) {
 		t.Errorf("got %v, want an attempt that names %s", r.Attempts, other.id)
 	}
 }
@@ -111,7 +111,7 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &unusable) || !strings.HasPrefix(unusable.Path, dir) {
 		t.Errorf("got %v, want a miss because of the file in %s", err, dir)
 	}
-	if r := s.Report(f.id, ""); len(r.Attempts) == 0 || !strings.Contains(r.Attempts[0].Said, "ELF") {
+	if r := s.Report(f.id, ""); len(r.Attempts) == 0 || !strings.Contains(r.Attempts[0].Reason, "ELF") {
 		t.Errorf("got %v, want an attempt that says that it is no ELF file", r.Attempts)
 	}
 }
@@ -261,11 +261,11 @@ func TestReportSaysWhereAFileWasLookedFor(t *testing.T) {
 		ID:   f.id,
 		Name: "shop.so",
 		Attempts: []buildid.Attempt{
-			{Where: dir + "/.build-id/" + place + ".debug", Said: "no such file"},
-			{Where: dir + "/" + place + ".debug", Said: "no such file"},
-			{Where: dir + "/.build-id/" + place, Said: "no such file"},
-			{Where: dir + "/" + place, Said: "no such file"},
-			{Where: "shop.so", Said: "not an absolute path"},
+			{Where: dir + "/.build-id/" + place + ".debug", Reason: "no such file"},
+			{Where: dir + "/" + place + ".debug", Reason: "no such file"},
+			{Where: dir + "/.build-id/" + place, Reason: "no such file"},
+			{Where: dir + "/" + place, Reason: "no such file"},
+			{Where: "shop.so", Reason: "not an absolute path"},
 		},
 	}
 	if diff := cmp.Diff(s.Report(f.id, "shop.so"), want, cmp.Comparer(sameID)); diff != "" {

@@ -179,7 +179,7 @@ type oneFile struct {
 func (o oneFile) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	f, err := buildid.Open(o.path, o.where, q.ID)
 	if err != nil {
-		note(buildid.Attempt{Where: o.where, Said: err.Error()})
+		note(buildid.Attempt{Where: o.where, Reason: err.Error()})
 	}
 	return f, err
 }

@@ -294,13 +294,13 @@ func (x *search) findSum(m *module) (*part, error) {
 			p, openErr = openPart(file, &x.s.o, altSections)
 		}
 		if openErr != nil {
-			x.note(buildid.Attempt{Where: path, Said: reason(openErr)})
+			x.note(buildid.Attempt{Where: path, Reason: reason(openErr)})
 			continue
 		}
 		if _, sum, ok := readSup(p.obj, true); ok && bytes.Equal(sum, m.sup.sum) {
 			return p, nil
 		}
-		x.note(buildid.Attempt{Where: path, Said: "not the supplementary file of this program: the ID in its .debug_sup differs"})
+		x.note(buildid.Attempt{Where: path, Reason: "not the supplementary file of this program: the ID in its .debug_sup differs"})
 		p.close()
 	}
 	return nil, &NotFoundError{Name: m.sup.name}

@@ -226,7 +226,7 @@ func (c *cache) account(e *entry) {
 		n += int64(len(name))
 	}
 	for _, a := range e.attempts {
-		n += int64(attemptCost + len(a.Where) + len(a.Said))
+		n += int64(attemptCost + len(a.Where) + len(a.Reason))
 	}
 	var open openFiles
 	e.index.Store(nil)

@@ -165,7 +165,7 @@ func (x *search) consider(file *buildid.File) bool {
 	if m.fault != nil {
 		content = m.fault.Error()
 	}
-	x.note(buildid.Attempt{Where: path, Said: "found by " + where + ", " + content + "; the search continued"})
+	x.note(buildid.Attempt{Where: path, Reason: "found by " + where + ", " + content + "; the search continued"})
 	return false
 }
 
@@ -174,7 +174,7 @@ func (x *search) open(file *buildid.File) (*module, error) {
 	path := file.Path()
 	m, err := openModule(file, &x.s.o)
 	if err != nil {
-		x.note(buildid.Attempt{Where: path, Said: "found, but unusable: " + err.Error()})
+		x.note(buildid.Attempt{Where: path, Reason: "found, but unusable: " + err.Error()})
 		return nil, err
 	}
 	if x.avoid.applies(path) {
@@ -185,7 +185,7 @@ func (x *search) open(file *buildid.File) (*module, error) {
 
 // note remembers an attempt to find the file.
 func (x *search) note(a buildid.Attempt) {
-	a.Where, a.Said = clip(a.Where, maxSaid), clip(a.Said, maxSaid)
+	a.Where, a.Reason = clip(a.Where, maxSaid), clip(a.Reason, maxSaid)
 	if len(x.attempts) < maxAttempts && !slices.Contains(x.attempts, a) {
 		x.attempts = append(x.attempts, a)
 	}

@@ -189,9 +189,9 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 	asked.Wait()
 	for _, r := range results {
 		if took := r.Took.Round(time.Millisecond); r.Works {
-			x.good("%s: answered in %v: %s", r.Server, took, r.Said)
+			x.good("%s: answered in %v: %s", r.Server, took, r.Answer)
 		} else {
-			x.wrong("%s: %s", r.Server, r.Said)
+			x.wrong("%s: %s", r.Server, r.Answer)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Cl
 		x.wrong("not found at:")
 	}
 	for _, a := range r.Attempts {
-		fmt.Fprintf(x.w, "       %s\n", oneLine(a.Where+": "+a.Said))
+		fmt.Fprintf(x.w, "       %s\n", oneLine(a.Where+": "+a.Reason))
 	}
 	if next := c.next(u, r); next != "" {
 		fmt.Fprintf(x.w, "       next: %s\n", oneLine(next))

@@ -36,7 +36,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		r := sym.Report(u.ID, u.Name)
 		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
 		for _, a := range r.Attempts {
-			s.diag.line("  %s: %s", a.Where, a.Said)
+			s.diag.line("  %s: %s", a.Where, a.Reason)
 		}
 		if next := c.next(u, r); next != "" {
 			s.diag.line("  next: %s", next)

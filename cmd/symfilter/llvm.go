@@ -230,7 +230,7 @@ func explainLLVM(diag *diagnostics, sym *symbolize.Symbolizer, verbose bool) {
 		case r.Path == "":
 			diag.line("unresolved: %s (BuildID=%s): no debug file; looked for at:", r.Name, r.ID)
 			for _, a := range r.Attempts {
-				diag.line("  %s: %s", a.Where, a.Said)
+				diag.line("  %s: %s", a.Where, a.Reason)
 			}
 		}
 	}
