@@ -14,68 +14,68 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// What a fact says for a bias or against it, as the logarithm to base 2 of how
-// much likelier the fact is at the true one than at another. Of the places in
-// code, one in 25 is behind a call.
+// The scores of facts for a bias, or against it: the logarithm to base 2 of how much likelier the
+// fact is at the true bias than at another. One in 25 places in code follows a call.
 const (
 	forCall     = 4
-	againstCall = -5 // some frames that are not callers are not recognised: 2 %
+	againstCall = -5 // 2 % of the frames after the first are not callers, and are not recognised
 	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
-	forRequest  = 8  // code of Valgrind's own asks Valgrind for something
-	forTarget   = 9  // the call is to the very function that was called
-	againstName = -8 // the function must have another name; in favour: nameBits
-	forLine     = 9  // so has its line
-	forData     = 10 // so has the variable
-	againstGap  = -3 // the address is in no function that unwinding knows
-	overlap     = -8 // another object is there
-	prior       = 10 // Valgrind loads programs and the dynamic linker at the same place, as a rule
-	margin      = 8  // all other biases together are less likely than one in 256
+	forRequest  = 8  // code of Valgrind's own makes a request to Valgrind
+	forTarget   = 9  // the call is to the function of the next inner frame
+	againstName = -8 // the address is in a function of another name; nameBits is the score in favour
+	forLine     = 9  // the address has the line of the report
+	forData     = 10 // the variable is where the report has it
+	againstGap  = -3 // the address is in no function of the unwind information
+	overlap     = -8 // another object is in the same place
+	prior       = 10 // Valgrind usually loads programs and the dynamic linker there
+	margin      = 8  // of the lead of a bias: all others together have a probability of 1 in 256 at most
 )
 
-// Where Valgrind loads a program that can be loaded anywhere, and the dynamic
-// linker (coregrind/m_ume/elf.c, m_aspacemgr).
+// The biases at which Valgrind loads a program that can be loaded anywhere, and the dynamic linker
+// (coregrind/m_ume/elf.c, m_aspacemgr).
 const (
 	mainBias   = 0x108000
 	linkerBias = 0x4000000
 )
 
-// How a bias is known.
+// The ways in which a bias is known.
 const (
-	byMap      = "map"      // it was given
-	byFile     = "file"     // the program can only be loaded where it says
-	bySegments = "segments" // no other puts the addresses into code
-	byFacts    = "facts"    // the file's symbols, calls and unwind information
-	byPrior    = "prior"    // as by facts, and it is where Valgrind loads such objects
+	byMap      = "map"      // from a Map
+	byFile     = "file"     // the program can be loaded at one place only
+	bySegments = "segments" // with any other bias the addresses are not in code
+	byFacts    = "facts"    // from the file's symbols, calls and unwind information
+	byPrior    = "prior"    // from facts, and because Valgrind usually loads such objects there
 )
 
+// Work is counted in comparisons of an address with a candidate.
 const (
-	stageSize    = 8   // addresses, after which candidates are dropped
-	dropped      = 40  // behind the best
-	askedWork    = 128 // times an address: what a question to the symbolizer takes
-	demangleWork = 4   // times an address
-	symbolSize   = 512 // bytes of symbol tables that take as long as an address
+	stageSize    = 8   // addresses that are compared before candidates are dropped
+	dropped      = 40  // how far the score of a candidate that is dropped is below the best
+	askedWork    = 128 // work of a question to the symbolizer
+	demangleWork = 4   // work of demangling a name
+	symbolSize   = 512 // bytes of symbol tables for a work of 1
 )
 
 // A candidate is a bias that an epoch may have.
 type candidate struct {
 	bias  uint64
-	code  int32 // what the epoch's addresses say for it
-	lines int32 // what the symbolizer says
-	score int   // what all says, at the last try
+	code  int32 // the score of the epoch's addresses
+	lines int32 // the score of the symbolizer's answers
+	score int   // the score of all facts, at the last try
 }
 
 const candidateSize = 24 // bytes
 
-// solver finds the biases of a process's objects.
+// A solver finds the biases of a process's objects.
 type solver struct {
 	maps     []Map
 	demangle func(string) string
-	answers  *answerer // nil: nobody is asked what code at an address is
-	work     int       // done so far: facts that candidates were held against
-	allowed  int       // of it
+	answers  *answerer // nil if there is no symbolizer
+	work     int       // the work done so far
+	allowed  int       // the work that may be done
 }
 
-// spend reports whether so much more work may be done, and counts it.
+// spend counts n more work, and reports whether that may be done.
 func (s *solver) spend(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -84,13 +84,13 @@ func (s *solver) spend(n int) bool {
 	return true
 }
 
-// demangled returns a symbol's name as reports have it.
+// demangled returns the name of a symbol in the form that reports have.
 func (s *solver) demangled(name string) string {
 	s.work += demangleWork
 	return s.demangle(name)
 }
 
-// solve looks for the place of an epoch. It reports whether it is known.
+// solve looks for the bias of an epoch, and reports whether it is known.
 func (s *solver) solve(e *epoch) bool {
 	if e.located {
 		return true
@@ -112,9 +112,9 @@ func (s *solver) solve(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the places of all objects of a process. Each place that is found is one where
-// other objects are not, and may show that a signal interrupted code in another object. What is
-// still doubted after that is not the file that ran.
+// solveAll looks for the biases of all objects of a process. Where one object was found no other
+// object can be, and it may show that a signal interrupted code in another object. A file that is
+// still doubted in the end is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -173,8 +173,8 @@ func (s *solver) choose(e *epoch, f *file) {
 	}
 }
 
-// usual returns where Valgrind loads an object as a rule; what is no bias where
-// it has none.
+// usual returns the bias at which Valgrind usually loads an object; 1, which is never a bias, if
+// there is none.
 func (o *loaded) usual() uint64 {
 	switch {
 	case o.proc.isMain(o):
@@ -185,8 +185,7 @@ func (o *loaded) usual() uint64 {
 	return 1
 }
 
-// locate notes where an epoch's object is. What led to it is not needed any
-// more.
+// locate sets the bias of an epoch, and drops the facts that led to it.
 func (e *epoch) locate(bias uint64, by string) {
 	e.located, e.bias, e.by = true, bias, by
 	e.of.proc.places = append(e.of.proc.places, e)
@@ -195,7 +194,7 @@ func (e *epoch) locate(bias uint64, by string) {
 	e.kept = 0
 }
 
-// keep is process.keep for a fact of e.
+// keep counts the bytes of a fact of e, and reports whether they are within the limits.
 func (e *epoch) keep(size int) bool {
 	ok := e.of.proc.keep(size)
 	if ok {
@@ -204,14 +203,14 @@ func (e *epoch) keep(size int) bool {
 	return ok
 }
 
-// drop drops the candidates that are out.
+// drop drops the candidates for which out reports true.
 func (e *epoch) drop(out func(candidate) bool) {
 	before := len(e.left)
 	e.left = slices.DeleteFunc(e.left, out)
 	e.keep((len(e.left) - before) * candidateSize)
 }
 
-// given returns the bias that a map says, if the epoch's addresses agree.
+// given returns the bias that a map has for an epoch, if the epoch's addresses agree with it.
 func (s *solver) given(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
 		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (inAny(e.windows, bias) || e.loadedAt(f, bias)) {
@@ -230,8 +229,8 @@ func isLinker(name string) bool {
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// narrow drops the candidates outside the windows, or begins with those in
-// them. It reports whether they are not too many.
+// narrow drops the candidates outside of the windows; if there are none yet, it makes all that are
+// inside. It reports false if these are too many.
 func (e *epoch) narrow() bool {
 	e.drop(func(c candidate) bool { return !inAny(e.windows, c.bias) })
 	if len(e.left) > 0 {
@@ -254,7 +253,7 @@ func (e *epoch) narrow() bool {
 	return true
 }
 
-// places returns how many biases an epoch may have.
+// places returns the number of biases that an epoch may have.
 func (e *epoch) places() (n int) {
 	if len(e.left) > 0 {
 		return len(e.left)
@@ -265,8 +264,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the best to the front, and returns the logarithm to base 2 of how
-// much likelier it is than all others together.
+// lead sorts the candidates, the best first, and returns the logarithm to base 2 of how much likelier
+// that is than all others together.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -276,9 +275,8 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// score holds the facts against the candidates. Each address is held against
-// each candidate once: those that are far behind by then are dropped. It
-// reports whether that is not too much work.
+// score compares the facts with the candidates, each address once; candidates with a much lower score
+// than the best are dropped meanwhile. It reports false if that is too much work.
 func (s *solver) score(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
@@ -293,7 +291,7 @@ func (s *solver) score(e *epoch, f *file) bool {
 			best = max(best, c.code)
 		}
 		e.drop(func(c candidate) bool { return c.code < best-dropped })
-		if f.unwinds() { // which takes longer to ask
+		if f.unwinds() { // looking that up takes longer, so it is done for the candidates that are left
 			for i := range e.left {
 				c := &e.left[i]
 				c.code += scoreGaps(part, f, c.bias)
@@ -306,8 +304,8 @@ func (s *solver) score(e *epoch, f *file) bool {
 	return s.spend(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
-// scoreOverlaps asks which candidates leave the other objects where they are.
-// One that was unloaded may lie in the same place.
+// scoreOverlaps scores candidates that put the object where another one is: possible only if that
+// was unloaded.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, other := range e.of.proc.places {
 		if other.of == e.of {
@@ -322,6 +320,7 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	return true
 }
 
+// scoreData scores the addresses of variables. It reports false if that is too much work.
 func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
 		named, ok := s.symbols(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
@@ -339,11 +338,11 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreNames asks where the functions are that the report names. A name that
-// the file does not have says nothing: inlined, or known from debug
-// information only.
+// scoreNames scores the functions that the report names, each as one fact. A name that the file does
+// not have is not a fact: the function may be inlined, or only debug information has its name. It
+// reports false if that is too much work.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
-	byName := make(map[string][]uint64) // the addresses of a function say the same: they count as one
+	byName := make(map[string][]uint64) // addresses
 	var names []string
 	for _, n := range e.names {
 		ips := byName[n.fn]
@@ -361,7 +360,7 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			continue
 		}
 		favour, against := nameBits(named), againstName
-		if fn == "(below main)" && !f.hasSymtab() { // it may be another of those that are called so
+		if fn == "(below main)" && !f.hasSymtab() { // the name of several functions; some may be missing
 			against = 0
 		}
 		for i := range e.left {
@@ -375,8 +374,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
-// symbols returns the symbols of this name, which find finds if they are not
-// known; ok is false where that is too much work.
+// symbols returns the symbols of this name from known, or else from find; ok is false if that is too
+// much work.
 func (s *solver) symbols(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
 	if all, ok = (*known)[name]; ok {
 		return all, true
@@ -392,30 +391,29 @@ func (s *solver) symbols(f *file, known *map[string][]object.Symbol, name string
 	return all, true
 }
 
-// hasSymtab reports whether the file has the names of all its functions.
+// hasSymtab reports whether the file has the symbols of all its functions.
 func (f *file) hasSymtab() bool {
 	_, ok := f.Image.Section(".symtab")
 	return ok
 }
 
-// scoreLines asks the symbolizer which functions and lines are at the
-// addresses of which the report says that, until one candidate is far ahead:
-// whether one is.
+// scoreLines compares the functions and lines in the report with the symbolizer's answers, until the
+// lead of one candidate is large enough. It reports whether it is.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
-	said := make([]int32, min(len(e.left), maxAsked))
+	scores := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spend(len(e.left)*askedWork) {
 		n := &e.names[e.asked]
 		for i := range e.left {
 			got := s.answers.Frames(nil, f.Object, n.ip-e.left[i].bias)
 			if got.Pending {
-				return false // another time
+				return false // the next try will ask again
 			}
-			said[i] = int32(n.agreement(got.Frames))
+			scores[i] = int32(n.agreement(got.Frames))
 		}
 		e.asked++
 		for i := range e.left {
-			e.left[i].lines += said[i]
-			e.left[i].score += int(said[i])
+			e.left[i].lines += scores[i]
+			e.left[i].score += int(scores[i])
 		}
 		sure := lead(e.left) >= margin
 		best := e.left[0].score
@@ -427,7 +425,7 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 	return false
 }
 
-// agreement says how an answer speaks for the fact.
+// agreement returns the score of an answer for the address of the fact.
 func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	if len(frames) == 0 {
 		return 0
@@ -443,11 +441,11 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	case outer.HasLine == (n.line != 0):
 		return againstName
 	}
-	return 0 // a symbol that reaches too far, or another of its names
+	return 0 // the symbol may extend too far, or have several names
 }
 
-// nameBits returns what it says for a candidate that an address is in one of
-// these symbols: the more, the smaller they are.
+// nameBits returns the score for an address in one of these symbols: the smaller the symbols, the
+// higher.
 func nameBits(named []object.Symbol) int {
 	size := uint64(0)
 	for i := range named {
@@ -466,8 +464,8 @@ func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCalls asks whether calls are where they must be. Where no call ends, a signal handler may, or
-// code that a signal interrupted.
+// scoreCalls returns the score of calls at a bias. An address that follows no call may be in the
+// trampoline of a signal handler, or in code that a signal interrupted.
 func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for i := range facts {
 		fact := &facts[i]
@@ -505,7 +503,7 @@ func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == nil {
 		return false
 	}
-	if at := fact.innerOf.at(fact.inner); at != nil {
+	if at := fact.innerOf.epochAt(fact.inner); at != nil {
 		inner := at.of.file
 		inner.safely(func() { is = inner.endsHandler(fact.inner + 1 - at.bias) })
 	}
@@ -530,7 +528,7 @@ func (f *file) endsHandler(addr uint64) bool {
 	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
-// scoreGaps asks whether functions are where they must be.
+// scoreGaps returns the score of addresses that are not in a function.
 func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
 		if _, _, ok := f.Image.UnwindRange(fact.ip - bias); !ok {
@@ -540,9 +538,8 @@ func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// asks reports whether the code that ends at addr is a request of Valgrind's
-// own library to Valgrind (valgrind.h), as its functions in place of malloc and
-// others make.
+// asks reports whether the code that ends at addr is a request to Valgrind (valgrind.h) in Valgrind's
+// own library, whose functions replace malloc and others.
 func (f *file) asks(addr uint64) bool {
 	if !f.ours {
 		return false
@@ -562,14 +559,13 @@ func (f *file) asks(addr uint64) bool {
 	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
-// unwinds reports whether the file says where its functions begin and end.
+// unwinds reports whether the file has unwind information, and so the bounds of its functions.
 func (f *file) unwinds() bool {
 	_, ok := f.Image.Section(".eh_frame")
 	return ok
 }
 
-// calls reports whether the call that ends at addr is a direct one to the
-// beginning of the function at callee.
+// calls reports whether a direct call to the function that callee is in ends at addr.
 func (f *file) calls(addr, callee uint64) bool {
 	start, _, ok := f.Image.UnwindRange(callee)
 	if !ok || f.Image.Machine != elf.EM_X86_64 && f.Image.Machine != elf.EM_386 {
@@ -582,9 +578,9 @@ func (f *file) calls(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// check locates the epoch at a bias, unless the code of the file there shows that it is not the file
-// that ran: too few callers follow a call. Code that signals interrupted does not, and that may not
-// be known until the object of the handler's trampoline is located.
+// check locates the epoch at a bias, unless it finds that too few callers follow a call: then the
+// file is not the one that ran. Code that a signal interrupted follows no call, which may be unknown
+// until the object of the handler's trampoline is located; until then the file is doubted.
 func (e *epoch) check(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {
@@ -598,7 +594,7 @@ func (e *epoch) check(f *file, bias uint64, by string) {
 		case is || f.asks(end):
 			calls++
 		case f.endsHandler(end) || e.isInterrupted(fact, f, bias):
-		case fact.innerOf != nil && fact.innerOf != e.of && fact.innerOf.file.Err == nil && fact.innerOf.at(fact.inner) == nil:
+		case fact.innerOf != nil && fact.innerOf != e.of && fact.innerOf.file.Err == nil && fact.innerOf.epochAt(fact.inner) == nil:
 			open++
 		default:
 			others++
@@ -611,8 +607,7 @@ func (e *epoch) check(f *file, bias uint64, by string) {
 	}
 }
 
-// tooFew reports whether a file of which so many of the callers follow a call is not the one that
-// ran.
+// tooFew reports whether the calls that precede callers are too few for the file that ran.
 func tooFew(calls, callers int) bool {
 	return callers >= 3 && calls*2 < callers || callers >= 10 && calls*5 < callers*4
 }

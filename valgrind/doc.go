@@ -1,20 +1,17 @@
-// Package valgrind reads the XML reports of Valgrind's tools and gives stripped
-// frames their names back.
+// Package valgrind reads the XML reports of Valgrind's tools and gives the frames of stripped
+// programs their names back.
 //
-// A [Reader] turns bytes into records: an error, a message, the start of a
-// process. It is no XML parser: a quarter of real reports are not well-formed
-// (forked children write into one file, a process is killed, a thread's name is
-// not escaped), and it loses nothing of these. [NewMarkup] renders records as
-// symbolizer markup, text that reads like Valgrind's own report, and [NewReport]
-// as JSON Lines (report.schema.json).
+// A [Reader] turns bytes into records: an error, a message, the start of a process. It is not an XML
+// parser, since a quarter of real reports are not well-formed: forked children write to one file, a
+// process is killed, a thread's name is not escaped. It loses nothing of these. [NewMarkup] renders
+// records as symbolizer markup, text that reads like Valgrind's own report, and [NewReport] as JSON
+// Lines (report.schema.json).
 //
-// A report names the file of each frame and an address, but not where the file
-// was loaded. That load bias is found from an exact map, or inferred: of all
-// biases that put every address of the file into its code, the one that the
-// facts of the report and of the file leave over. If several are left, there is
-// none: see [Options].
+// A report has the file and the address of each frame, but not where the file was loaded. This load
+// bias is taken from a map, or inferred: of all biases for which every address of the file is in its
+// code, the package chooses the one that the facts of the report and of the file agree with. If they
+// agree with several, the frames of the file stay unresolved; [Options] has the remedies.
 //
-// The formats are protocols 1 to 4 as Valgrind's documentation has them
-// (xml-output.txt, xml-output-protocol4.txt), and 5 and 6 as Valgrind 3.23 to
-// 3.26 write them.
+// The formats are protocols 1 to 4 as Valgrind's documentation has them (xml-output.txt,
+// xml-output-protocol4.txt), and protocols 5 and 6 as Valgrind 3.23 to 3.26 write them.
 package valgrind

@@ -9,17 +9,17 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// page is what load biases are multiples of: the smallest page of any machine.
+// page is the smallest page size of any machine, in bytes. Load biases are multiples of it.
 const page = 4096
 
-// files are the object files that a report names, each opened once.
+// files holds the object files that a report names, each opened once.
 type files struct {
 	objects *report.Objects
 	byName  map[string]*file
-	kept    int // bytes of what the report says of them
+	kept    int // bytes of the facts about all of them
 }
 
-// keep reports whether there is room for another fact of so many bytes.
+// keep counts the bytes of another fact, and reports whether they are within the limit.
 func (fs *files) keep(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false
@@ -28,15 +28,15 @@ func (fs *files) keep(size int) bool {
 	return true
 }
 
-// A file is an object file at the place where a report says that it was.
+// A file is an object file that a report names.
 type file struct {
 	*report.Object
-	from, to uint64 // of the loaded segments, all together
-	ours     bool   // it is Valgrind's: what it preloads
+	from, to uint64 // addresses of the first and after the last loaded byte
+	ours     bool   // the file is a library that Valgrind preloads
 
 	size      int                        // bytes of its symbol tables
-	functions map[string][]object.Symbol // by the name in the report
-	variables map[string][]object.Symbol
+	functions map[string][]object.Symbol // the functions looked for so far, by the name in the report
+	variables map[string][]object.Symbol // the variables looked for so far
 }
 
 // of returns the file of an object by its name in the report.
@@ -67,7 +67,7 @@ func (fs *files) of(name string) *file {
 	return f
 }
 
-// safely calls use, which reads from the mapping: another process may cut the file short meanwhile.
+// safely calls use, which reads from the mapping; Err is set if another process truncates the file.
 func (f *file) safely(use func()) {
 	if err := object.Guard(use); err != nil {
 		f.Err = err
@@ -79,7 +79,7 @@ func (fs *files) close() {
 	fs.byName = nil
 }
 
-// overlaps reports whether two files lie in the same place at these biases.
+// overlaps reports whether two files at these biases have an address in common.
 func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	if a.from+biasA >= b.to+biasB || b.from+biasB >= a.to+biasA {
 		return false
@@ -95,13 +95,13 @@ func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	return false
 }
 
-// overlaps reports whether two objects cannot have been at their places at once.
+// overlaps reports whether two objects cannot have been loaded at the same time.
 func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// find looks for symbols that Valgrind shows as fn: by their own name, with or
-// without a version, demangled or not, or decoded from that of a replacement.
+// find returns the symbols that Valgrind shows as fn: that is their name, with or without a version,
+// demangled or not, or the name of the function that they replace.
 func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
@@ -130,14 +130,14 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 			all = append(all, s)
 		}
 	}
-	if tries == maxDemangled { // there may be more
+	if tries == maxDemangled { // some symbols may be missing
 		all = nil
 	}
 	return all
 }
 
-// identifier returns the last identifier of a function's name, which the
-// mangled form has, too; "" where it is not plain.
+// identifier returns the last identifier in a function's name, which is in its mangled form, too; ""
+// if there is none, as in operators.
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""
@@ -156,7 +156,7 @@ func identifier(fn string) string {
 		case depth > 0:
 		case c == '(' || c == '[' || c == '@':
 			return string(word)
-		case c == ' ' || c == ':' || c == '~': // of all that comes before
+		case c == ' ' || c == ':' || c == '~': // a type or a scope ends
 			word = word[:0]
 		default:
 			word = append(word, c)
@@ -165,8 +165,8 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replaced returns which function the symbol of a replacement, as
-// _vgr10010ZU_libcZdsoZa_malloc, replaces.
+// replaced returns the name of the function that a symbol of Valgrind replaces: malloc for
+// _vgr10010ZU_libcZdsoZa_malloc.
 func replaced(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false
@@ -177,7 +177,7 @@ func replaced(name string) (string, bool) {
 		return "", false
 	}
 	encoded := rest[i+1] == 'Z'
-	_, fn, ok := strings.Cut(rest[i+3:], "_") // behind the soname, which has no '_' of its own
+	_, fn, ok := strings.Cut(rest[i+3:], "_") // after the soname, in which '_' is encoded
 	if encoded {
 		fn = decodeZ(fn)
 	}
@@ -186,7 +186,7 @@ func replaced(name string) (string, bool) {
 
 // decodeZ decodes the names of replacements (include/pub_tool_redir.h).
 func decodeZ(s string) string {
-	const letters, means = "acpsuhdDALRBZ", "*:+/_-. @()%Z" // each letter, and what it stands for
+	const letters, means = "acpsuhdDALRBZ", "*:+/_-. @()%Z" // each letter after a 'Z', and its meaning
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == 'Z' && i+1 < len(s) {

@@ -2,7 +2,7 @@ package valgrind
 
 import "slices"
 
-// head says once which process speaks.
+// head writes the line that names the current process, once.
 func (r *renderer) head() {
 	p := r.t.cur
 	if r.headed {
@@ -25,7 +25,7 @@ func (r *renderer) head() {
 	r.call()
 }
 
-// call ends a line with how the program was called.
+// call ends a line with the command line of the program.
 func (r *renderer) call() {
 	p := r.t.cur
 	b := r.line
@@ -38,8 +38,8 @@ func (r *renderer) call() {
 	r.line = append(b, '\n')
 }
 
-// valgrindOptions renders with which options Valgrind ran, and what else is
-// beside the arguments of the program, which are in the head.
+// valgrindOptions renders the options of Valgrind, and everything else in the record but the command
+// line of the program, which is in the head.
 func (r *renderer) valgrindOptions(rec *Record) {
 	in, options := "", 0
 	for i := 0; i < len(rec.Items); {
@@ -71,8 +71,8 @@ func (r *renderer) valgrindOptions(rec *Record) {
 	}
 }
 
-// heading renders the first line of an error, and returns the name of the item
-// that it took.
+// heading renders the first line of an error, and returns the name of the item that this line
+// replaces; "" if there is none.
 func (r *renderer) heading(rec *Record) (took string) {
 	if rec.Continued {
 		return ""
@@ -101,7 +101,7 @@ func (r *renderer) heading(rec *Record) (took string) {
 	return took
 }
 
-// tags renders what kind of error this is, its number, and whose it is:
+// tags renders the kind of an error, its number and its thread:
 //
 //	[InvalidRead 0x2, thread 1 "worker"]
 func (r *renderer) tags(rec *Record, kind string) {
@@ -130,7 +130,7 @@ func (r *renderer) tags(rec *Record, kind string) {
 	r.line = append(b, ']')
 }
 
-// thread renders the record of a thread that errors speak of.
+// thread renders the record of a thread that errors refer to.
 func (r *renderer) thread(rec *Record) {
 	if rec.Continued {
 		r.items(rec)
@@ -146,7 +146,7 @@ func (r *renderer) thread(rec *Record) {
 	r.items(rec, "hthreadid", "isrootthread")
 }
 
-// signal renders the record of what ended a process.
+// signal renders the record of the signal that ended a process.
 func (r *renderer) signal(rec *Record) {
 	if rec.Continued {
 		r.items(rec)

@@ -9,26 +9,27 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A Map says where objects were loaded in a process.
+// A Map holds where objects were loaded in a process. The zero value has no objects. Several readers
+// may use one Map at once.
 type Map struct {
 	biases map[string]uint64 // by name
 	starts []start
 }
 
-// start is a line of /proc/PID/maps.
+// A start is a line of /proc/PID/maps.
 type start struct {
 	name         string
 	addr, offset uint64
 }
 
-// Bias returns a Map of one object, by its path or the last part of that, and
-// the difference between its addresses in the process and in its file.
+// Bias returns a Map of one object. object is its path, or the last part of the path; bias is the
+// difference between an address in the process and in the file.
 func Bias(object string, bias uint64) Map {
 	return Map{biases: map[string]uint64{object: bias}}
 }
 
-// ReadMap reads where objects were loaded from /proc/PID/maps, or from a log of
-// Valgrind that was made with -v -v or -d -d.
+// ReadMap reads /proc/PID/maps, or a log of Valgrind that was made with -v -v or -d -d. It reads at
+// most 16 MiB. An error is that of r, or the input has no line of either kind.
 func ReadMap(r io.Reader) (Map, error) {
 	m := Map{biases: make(map[string]uint64)}
 	var reading string
@@ -62,7 +63,7 @@ func ReadMap(r io.Reader) (Map, error) {
 		return Map{}, fmt.Errorf("read map: %w", err)
 	}
 	if len(m.biases)+len(m.starts) == 0 {
-		return Map{}, fmt.Errorf("read map: no line of /proc/PID/maps, and none of a log of valgrind -v -v, in it")
+		return Map{}, fmt.Errorf("read map: neither a line of /proc/PID/maps nor of a log of valgrind -v -v")
 	}
 	return m, nil
 }
@@ -86,7 +87,7 @@ func parseStart(line string) (s start, ok bool) {
 	return s, ok1 && ok2
 }
 
-// bias returns where the map says that an object was loaded.
+// bias returns the bias of an object; false if the map does not have it.
 func (m *Map) bias(name string, f *file) (uint64, bool) {
 	for _, n := range []string{name, base(name)} {
 		if b, ok := m.biases[n]; ok {

@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst: text
-// that reads like Valgrind's own report, with an element for each frame, and
-// for each address of a variable. It begins each process with a reset. What is
-// written is rendered as far as its records are whole; Close renders the rest.
+// NewMarkup returns a writer that renders the report written to it to dst: text that reads like
+// Valgrind's own report, with an element for each frame, and for each address of a variable. Each
+// process begins with a reset. A record is rendered when it is whole; Close renders the rest, and does
+// not close dst. Errors are those of dst. The writer is for one goroutine.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
 	r.answers = r.t.answers
@@ -21,7 +21,7 @@ func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	return r
 }
 
-// renderer makes text and elements of records.
+// A renderer makes text and elements of records.
 type renderer struct {
 	*Reader
 	o       *Options
@@ -30,16 +30,16 @@ type renderer struct {
 	answers *answerer
 	err     error
 
-	line    []byte // text that is not at dst yet
-	sites   []site // of the record at work
+	line    []byte // text that dst does not have yet
+	sites   []site // of the current record
 	stacks  []stackSites
-	headed  bool     // what the process is has been said
-	modules uint64   // numbers given
-	shown   []*epoch // whose maps hold
-	repeat  []byte   // the suppression that was shown last
+	headed  bool     // the line that names the process was written
+	modules uint64   // modules since the last reset
+	shown   []*epoch // the epochs whose maps dst has since the last reset
+	repeat  []byte   // the last suppression
 }
 
-// Close renders what is left. It does not close the sink.
+// Close renders the record that the end of the report cuts off.
 func (r *renderer) Close() error {
 	err := r.Reader.Close()
 	r.flush()
@@ -72,7 +72,7 @@ func (r *renderer) record(rec *Record) error {
 		r.headed, r.repeat = false, nil
 		r.reset()
 	case ends:
-		r.t.tell(r.t.cur)
+		r.t.reportUnplaced(r.t.cur)
 	default:
 		if !r.t.cur.header(rec) {
 			r.t.learn(rec)
@@ -84,8 +84,7 @@ func (r *renderer) record(rec *Record) error {
 	return r.err
 }
 
-// introduce finds the sites of a record, and shows the modules that they need
-// before it.
+// introduce finds the sites of a record, and writes the modules that they need.
 func (r *renderer) introduce(rec *Record) {
 	r.sites, r.stacks = r.sites[:0], r.stacks[:0]
 	for i := range rec.Items {
@@ -100,9 +99,8 @@ func (r *renderer) introduce(rec *Record) {
 	r.need(r.sites)
 }
 
-// need shows the maps that these sites need. Where two objects lay in the same
-// place, one after the other, it is those of the first: the stack that has the
-// other needs them again.
+// need writes the maps that these sites need. If two objects were in the same place, one after the
+// other, it writes those of the first; the stack with the other object calls need again.
 func (r *renderer) need(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
@@ -120,10 +118,10 @@ func (r *renderer) need(sites []site) {
 	r.present(needed...)
 }
 
-// stackSites are the sites of the stack that begins with this frame.
+// A stackSites is the range of the sites of the stack that begins with this frame.
 type stackSites struct{ frame, from, to int }
 
-// reset forgets all maps.
+// reset writes a reset, which ends all maps.
 func (r *renderer) reset() {
 	for _, e := range r.shown {
 		e.shown = false
@@ -134,9 +132,9 @@ func (r *renderer) reset() {
 	r.flush()
 }
 
-// present shows the modules and the maps of objects that do not lie in the same
-// place, unless they hold already. Others that do are there no more: other
-// filters take no map over one that they have, and so all begin anew.
+// present writes the modules and the maps of objects that are not in the same place, unless dst has
+// them. If another object was in the place of one of them, a reset comes before: other filters ignore
+// a map that overlaps another.
 func (r *renderer) present(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
@@ -148,7 +146,7 @@ func (r *renderer) present(all ...*epoch) {
 	}
 }
 
-// module shows the module and the maps of an object.
+// module writes the module and the maps of an object.
 func (r *renderer) module(e *epoch) {
 	f := e.of.file
 	r.shown = append(r.shown, e)
@@ -159,7 +157,7 @@ func (r *renderer) module(e *epoch) {
 	if f.ID.IsZero() {
 		name = f.Path
 	}
-	if r.o.Symbolizer != nil { // which may know it by its path only
+	if r.o.Symbolizer != nil { // it may find the file by its path only
 		r.o.Symbolizer.Prefetch(f.ID, f.Path)
 	}
 	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
@@ -171,7 +169,7 @@ func (r *renderer) module(e *epoch) {
 	}
 }
 
-// modeOf converts the flags of a segment.
+// modeOf returns the mode of a segment with these flags.
 func modeOf(flags uint32) (m markup.Mode) {
 	for _, f := range []struct {
 		flag uint32
@@ -203,8 +201,8 @@ func (r *renderer) stack(it *Item) {
 	}
 }
 
-// isElement reports whether a site becomes an element: its place is known, and
-// the report does not know better.
+// isElement reports whether a site becomes an element: its place is known, and the report does not
+// have more about it than the symbolizer.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false
@@ -220,8 +218,7 @@ func (r *renderer) isElement(s *site) bool {
 	return r.answers.ask(s).better(s)
 }
 
-// frameText renders a site by what the report says, in the layout of package
-// filter.
+// frameText renders a site with the functions and lines of the report, in the layout of package filter.
 func (r *renderer) frameText(s *site) {
 	if last := &s.frames[len(s.frames)-1]; last.Fn == nil && last.File == nil {
 		r.t.miss(s, nil)
@@ -261,7 +258,7 @@ func (r *renderer) frameText(s *site) {
 				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
 			}
 			r.line = append(r.line, ')')
-			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.ID.IsZero() { // other tools can finish it
+			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.ID.IsZero() { // enough for another tool to resolve it
 				r.line = append(s.at.of.file.ID.AppendHex(append(r.line, " (BuildId: "...)), ')')
 			}
 		} else if f.Fn == nil {
@@ -274,8 +271,7 @@ func (r *renderer) frameText(s *site) {
 	}
 }
 
-// function renders the name of a function: one that is not demangled as an
-// element.
+// function renders the name of a function; a mangled name becomes an element.
 func (r *renderer) function(fn []byte) {
 	switch {
 	case len(fn) == 0:
@@ -288,7 +284,7 @@ func (r *renderer) function(fn []byte) {
 	r.line = append(r.line, ' ')
 }
 
-// isMangled reports whether a name is as the linker knows it.
+// isMangled reports whether a name is a mangled one.
 func isMangled(fn []byte) bool {
 	if len(fn) < 3 || len(fn) > maxPath || fn[0] != '_' || fn[1] != 'Z' && fn[1] != 'R' {
 		return false

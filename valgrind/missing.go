@@ -7,14 +7,15 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// Why a frame has no place in a file.
+// The reasons why a frame has no place in a file.
 var (
 	errNoObject  = errors.New("the report has no object for the address")
-	errNoPlace   = errors.New("it is not known where the object was loaded; --bias or --map says so")
-	errOtherFile = errors.New("this is not the file that ran: its code does not fit the addresses in the report")
+	errNoPlace   = errors.New("where the object was loaded is not known; use --bias or --map")
+	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 
-// placeless says why a frame has no place in a file, and of what object it is.
+// placeless returns the file of a frame that has no place in it, nil if there is no file, and the
+// reason.
 func (p *process) placeless(f *Frame) (*file, error) {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil, errNoObject
@@ -31,7 +32,7 @@ func (p *process) placeless(f *Frame) (*file, error) {
 	return o.file, errNoPlace
 }
 
-// miss counts a site that gets no name; err is what the symbolizer said.
+// miss counts a site that gets no name; err is the symbolizer's error.
 func (t *tracker) miss(s *site, err error) {
 	if t.o.Elements { // another program answers
 		return

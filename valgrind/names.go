@@ -1,21 +1,21 @@
 package valgrind
 
-// document is the element that holds a process's report.
+// document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
-// A kind says what is in an element.
+// A kind is what the elements of a name contain.
 type kind uint8
 
 const (
-	unknown   kind = iota // what its first '<' says: text, or other elements
+	unknown   kind = iota // text, or other elements, depending on the first '<' in it
 	leaf                  // text; a '<' in it was not escaped
 	rawLeaf               // text that Valgrind does not escape
 	container             // other elements
-	topLevel              // likewise; it begins a record even where another has not ended
+	topLevel              // other elements; it begins a record even if the one before has not ended
 )
 
-// isLoss reports whether this is one of the kinds of memory that a leak_summary
-// holds side by side.
+// isLoss reports whether this is the name of a kind of lost memory, which a leak_summary lists side
+// by side.
 func isLoss(name string) bool {
 	switch name {
 	case "definitely_lost", "indirectly_lost", "possibly_lost", "still_reachable", "suppressed":
@@ -24,7 +24,7 @@ func isLoss(name string) bool {
 	return false
 }
 
-// elements are those that reports have, by kind.
+// elements are the names of the elements that reports have, by kind.
 var elements = [...][]string{
 	leaf: {
 		"ip", "obj", "fn", "dir", "file", "line", "unique", "tid", "kind", "what", "text", "leakedbytes",
@@ -44,13 +44,13 @@ var elements = [...][]string{
 	},
 }
 
-// An element is one of a known name.
+// An element is the name and the kind of an element that reports have.
 type element struct {
 	name string
 	kind kind
 }
 
-// byName are all of them.
+// byName holds all elements that reports have.
 var byName = func() map[string]element {
 	all := make(map[string]element)
 	for k, names := range elements {
@@ -61,7 +61,7 @@ var byName = func() map[string]element {
 	return all
 }()
 
-// known returns the kind and the name of an element.
+// known returns the name of an element as a string, and its kind.
 func known(name []byte) (string, kind) {
 	if e, ok := byName[string(name)]; ok {
 		return e.name, e.kind

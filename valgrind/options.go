@@ -2,17 +2,16 @@ package valgrind
 
 import "github.com/symfilter/symfilter/report"
 
-// Options are those of every reader of reports, and what is known of where object files were
-// loaded. Without Elements, and with a Symbolizer, a frame of which the report says more than the
-// symbolizer does is text.
+// Options are the options of all readers of reports, and where object files were loaded. With a
+// Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about it
+// than the symbolizer.
 type Options struct {
 	report.Options
 
-	// Maps says exactly where files were loaded. Without it, or for files that are not in it, the
-	// load bias is inferred.
+	// Maps are the load biases that are known exactly. The load bias of any other file is inferred.
 	Maps []Map
 
-	// Ahead holds what was learnt of the whole report before, if it is a file. Without it, the load
-	// bias of a frame's file is inferred from what came before the frame.
+	// Ahead holds the facts of the whole report, if the report is a file: see [ReadAhead]. If it is
+	// nil, the load bias of a frame's file is inferred from the records up to that of the frame.
 	Ahead *Ahead
 }

@@ -10,31 +10,31 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A process is one of those that a report is of: an address space.
+// A process is one of the processes that a report is about: one address space.
 type process struct {
 	files     *files
-	number    int // of its document, from 1; 0 is what stands before the first
+	number    int // of its document, from 1; 0 for everything before the first document
 	pid, ppid string
 	tool      string
-	exe       string // as it was called
+	exe       string // the name by which the program was called
 	args      []string
 	objects   map[string]*loaded
-	order     []*loaded // in that of their appearance
-	last      *loaded   // that was asked for
+	order     []*loaded // all of objects, in the order of their appearance
+	last      *loaded   // the object that was looked up last
 	data      []dataFact
 	kept      int      // bytes of facts
-	places    []*epoch // that are located
+	places    []*epoch // the epochs that are located
 }
 
-// loaded is an object in a process.
+// A loaded is an object in a process.
 type loaded struct {
 	name   string // in the report
 	file   *file
 	proc   *process
-	epochs []*epoch // the places where it was, one after the other
+	epochs []*epoch // in the order of their appearance
 }
 
-// An epoch is the time that an object spends at one place.
+// An epoch is the time that an object is loaded at one place.
 type epoch struct {
 	of *loaded
 	facts
@@ -43,14 +43,14 @@ type epoch struct {
 	located bool
 	bias    uint64
 	by      string // how the bias is known
-	stale   bool   // the file is of another build than the one that ran
-	doubted bool   // stale, unless a signal interrupted code of this object from one not yet located
+	stale   bool   // the file is another build than the one that ran
+	doubted bool   // stale, unless an object not yet located has the trampoline of signal handlers
 	kept    int    // bytes of the facts and candidates
 
-	returns [64]returns // whether code ends a signal handler, by address
+	returns [64]returns // some answers of isTrampoline, by address
 
-	shown  bool   // its maps are at the sink
-	number uint64 // of its module
+	shown  bool   // the sink has its maps
+	number uint64 // of its module at the sink
 }
 
 // The facts of an epoch are what the report says of its object at that place.
@@ -72,7 +72,7 @@ type search struct {
 	triedWith int         // located objects at the last try
 }
 
-// window is an interval of biases, ends included.
+// A window is an interval of biases, both ends included.
 type window struct{ from, to uint64 }
 
 // An ipFact is an address of code in a stack. The address of a caller is one byte before a return
@@ -99,7 +99,7 @@ func (f *ipFact) key(o *loaded) factKey {
 	return factKey{f.ip, f.inner, f.caller}
 }
 
-// nameFact says that ip is in the function of this name, and at this line.
+// A nameFact is the function and the line of an address in a report.
 type nameFact struct {
 	ip   uint64
 	fn   string
@@ -112,9 +112,9 @@ type nameKey struct {
 	fn string
 }
 
-// dataFact says that offset bytes into the variable of this name is addr.
+// A dataFact is an address in a variable.
 type dataFact struct {
-	addr, offset uint64
+	addr, offset uint64 // offset is the distance from the beginning of the variable
 	name         string
 }
 
@@ -122,7 +122,7 @@ func newProcess(fs *files, number int) *process {
 	return &process{files: fs, number: number, objects: make(map[string]*loaded)}
 }
 
-// known returns the object of this name; nil if nothing was said of it.
+// known returns the object of this name; nil if it has not appeared yet.
 func (p *process) known(name []byte) *loaded {
 	if p.last == nil || p.last.name != string(name) {
 		o := p.objects[string(name)]
@@ -134,7 +134,7 @@ func (p *process) known(name []byte) *loaded {
 	return p.last
 }
 
-// object returns the object of this name; nil where there are too many.
+// object returns the object of this name; nil if there are too many objects.
 func (p *process) object(name []byte) *loaded {
 	if o := p.known(name); o != nil {
 		return o
@@ -155,8 +155,8 @@ func (p *process) isMain(o *loaded) bool {
 
 func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// header takes from a record what it says of the process, and reports whether
-// that is all it is for.
+// header takes the properties of the process from a record, and reports whether the record has nothing
+// else.
 func (p *process) header(r *Record) bool {
 	switch r.Name {
 	case "pid":
@@ -189,7 +189,7 @@ func (p *process) header(r *Record) bool {
 	return true
 }
 
-// keep is files.keep for a fact of p.
+// keep counts the bytes of a fact of p, and reports whether they are within the limit.
 func (p *process) keep(size int) bool {
 	ok := p.files.keep(size)
 	if ok {
@@ -198,7 +198,7 @@ func (p *process) keep(size int) bool {
 	return ok
 }
 
-// text returns a text of the header to be kept.
+// text returns a copy of a text of the header; "" if there is no room for it.
 func (p *process) text(b []byte) string {
 	b = b[:min(len(b), maxPath)]
 	if !p.keep(factSize + len(b)) {
@@ -207,7 +207,7 @@ func (p *process) text(b []byte) string {
 	return string(b)
 }
 
-// learn takes the facts from a record.
+// learn takes the facts about objects from a record.
 func (p *process) learn(r *Record) {
 	for i := range r.Items {
 		it := &r.Items[i]
@@ -226,7 +226,7 @@ func (p *process) learnStack(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
 		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && together(&frames[i+1], f) {
-			continue // of several at one address the last is the function itself
+			continue // the last of several frames at one address is the function itself
 		}
 		o := p.object(f.Obj)
 		if o == nil {
@@ -246,8 +246,8 @@ func (p *process) learnStack(frames []Frame) {
 	}
 }
 
-// epoch returns the epoch that a fact is of, and adds the fact to it. It is nil
-// where the object has no file.
+// epoch returns the epoch of a fact, and adds the fact to it; nil if the object has no file, or the
+// fact is about data.
 func (o *loaded) epoch(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -276,11 +276,11 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 	}
 	e := &epoch{of: o, facts: facts{seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}}
 	o.epochs = append(o.epochs, e)
-	e.stale = !e.add(fact, f) // no bias makes this address one of its code
+	e.stale = !e.add(fact, f) // with no bias, this address is in its code
 	return e
 }
 
-// add adds a fact, unless no bias is left that agrees with all.
+// add adds a fact. It reports false, and adds nothing, if no bias agrees with all facts.
 func (e *epoch) add(fact ipFact, f *file) bool {
 	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]
@@ -306,16 +306,15 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether the addresses of an epoch are those of data at a place
-// where its object is known to be. Valgrind names the object of every address
-// in a mapping of its file: one of data that was jumped to, or that unwinding
-// found on a broken stack.
+// isData reports whether the addresses of an epoch are in the data of its object, which is located
+// elsewhere. Valgrind names the object of every address in a mapping of its file, of data too, to
+// which a program may jump, or which unwinding may find on a broken stack.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
 
-// mayBeData reports whether isData may be true yet, since the object is where
-// Valgrind loads such objects, or where more callers say.
+// mayBeData reports whether the addresses of an epoch may be in data: if the object is where Valgrind
+// usually loads it, or in an epoch that has more callers.
 func (e *epoch) mayBeData(f *file) bool {
 	if usual := e.of.usual(); usual%page == 0 && !inAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
 		return true
@@ -335,8 +334,7 @@ func (e *epoch) mayBeData(f *file) bool {
 	return false
 }
 
-// loadedAt reports whether every address of an epoch is in its object, if that
-// has this bias.
+// loadedAt reports whether all addresses of an epoch are in its object at this bias.
 func (e *epoch) loadedAt(f *file, bias uint64) bool {
 	return len(e.ips) > 0 && !slices.ContainsFunc(e.ips, func(fact ipFact) bool { return !report.Covers(f.Loads, fact.ip-bias) })
 }
@@ -367,7 +365,7 @@ func (e *epoch) learnName(f *Frame) {
 
 // windowsOf returns the biases that put ip into these segments of f.
 func windowsOf(f *file, segments []object.Segment, ip uint64) (all []window) {
-	if f.Image.Type == elf.ET_EXEC { // it says itself where it is
+	if f.Image.Type == elf.ET_EXEC { // it is loaded at its own addresses
 		if report.Covers(segments, ip) {
 			all = append(all, window{})
 		}
@@ -401,7 +399,7 @@ func intersect(a, b []window) (all []window) {
 	return all
 }
 
-// parseData reads what Valgrind says of an address within a variable:
+// parseData reads Valgrind's text about an address in a variable:
 //
 //	Address 0x10c0c3 is 3 bytes inside data symbol "gbuf"
 //	Location 0x10c0c0 is 0 bytes inside global var "plain"

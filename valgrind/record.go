@@ -2,46 +2,41 @@ package valgrind
 
 import "github.com/symfilter/symfilter/report"
 
-// A Record is one element of a report: a child of <valgrindoutput>, or text
-// between such. It is valid during the call that hands it over.
+// A Record is one element of a report: a child of <valgrindoutput>, or text between such elements.
+// It and its slices are valid during the call that hands it over.
 type Record struct {
-	// Name is the element's: "error", "clientmsg", "pid". "valgrindoutput"
-	// begins a process, "/valgrindoutput" ends a document; "" is text that is in
-	// no element.
+	// Name is the name of the element: "error", "clientmsg", "pid". "valgrindoutput" begins a
+	// process, "/valgrindoutput" ends a document. Text that is in no element has the name "". A
+	// Record with neither Name nor Text marks a run of NUL bytes, in place of what was lost.
 	Name string
 
-	Text   []byte  // of an element without others in it
-	Items  []Item  // what is in the element, in the document's order
-	Frames []Frame // of its stacks, in the document's order
+	Text   []byte  // the text of an element that holds nothing else; nil otherwise
+	Items  []Item  // the content of the element, in the document's order
+	Frames []Frame // the frames of its stacks, in the document's order
 
-	// Continued: the beginning of the element was so long that it has come as a
-	// Record already. Cut: the rest of it is missing, or comes as another. One
-	// without a name and text says that zeros stand in place of what is missing.
-	Continued, Cut bool
+	Continued bool // an earlier Record is the beginning of the same element, which is very long
+	Cut       bool // the rest of the element is missing, or follows as another Record
 }
 
-// An Item is an element within a Record, or text between such ("").
+// An Item is an element within a Record, or text between two such elements.
 type Item struct {
-	Name  string
-	Depth int    // 0: a child of the record's element
-	Text  []byte // of an element without others in it
+	Name  string // "" for text between elements
+	Depth int    // 0 for a child of the record's element
+	Text  []byte // the text of a leaf; nil otherwise
+	Leaf  bool   // nothing but Text is in the element; otherwise its children follow, one level deeper
 
-	// Leaf: nothing but Text is in it. Otherwise its children follow, one deeper.
-	Leaf bool
-
-	// The frames of a stack are Record.Frames[First:Last].
-	First, Last int
+	First, Last int // the frames of a stack are Record.Frames[First:Last]
 }
 
 // A Frame is one line of a stack.
 type Frame struct {
-	IP                 uint64 // where the instruction is: of callers, one byte before the return address
-	RawIP              []byte // what stands in place of a number; nil where IP is one
-	Obj, Fn, Dir, File []byte // nil where the report has none
-	Line               uint64 // 0 where the report has none
+	IP                 uint64 // address of the instruction; in callers, one byte before the return address
+	RawIP              []byte // the text of <ip> if it is not a number, empty if there is no <ip>; nil if IP is set
+	Obj, Fn, Dir, File []byte // nil if the report has none
+	Line               uint64 // 0 if the report has none
 }
 
-// source returns the name of the source file.
+// source returns the path of the source file.
 func (f *Frame) source() string {
 	if len(f.Dir) == 0 {
 		return string(f.File)
@@ -49,7 +44,7 @@ func (f *Frame) source() string {
 	return string(f.Dir) + "/" + string(f.File)
 }
 
-// Get returns the text of the first item at depth 0 of this name.
+// Get returns the text of the first item of this name at depth 0; nil if there is none.
 func (r *Record) Get(name string) []byte {
 	for i := range r.Items {
 		if it := &r.Items[i]; it.Depth == 0 && it.Name == name {
@@ -59,8 +54,8 @@ func (r *Record) Get(name string) []byte {
 	return nil
 }
 
-// number reads a number as Valgrind writes them: decimal, with or without
-// thousands separators, or hex behind 0x.
+// number reads a number as Valgrind writes numbers: decimal, with or without thousands separators,
+// or hex after 0x.
 func number(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		return report.Hex(text[2:])

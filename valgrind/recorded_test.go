@@ -167,7 +167,7 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 	named := frameOf("names", "names::leaf(char const*, int)")
 	bare := regexp.MustCompile(`\s*<fn>.*</fn>`).ReplaceAllString(named, "")
 	withLine := frameOf("lines", "read_it")
-	const unknown = "it may have been loaded at 3 places"
+	const unknown = "may have been loaded at any of 3 places"
 	for _, tt := range []struct {
 		name, frame, after string
 		noSymbols          bool

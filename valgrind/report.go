@@ -12,10 +12,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewReport returns a writer that prints the report written to it to w as JSON
-// Lines: an object for each record, with all that is in it in its order, its
-// frames resolved by the symbolizer of o. The published form is report.schema.json. What is
-// written is printed as far as its records are whole; Close prints the rest.
+// NewReport returns a writer that prints the report written to it to w as JSON Lines, whose schema is
+// report.schema.json: an object for each record, with all its content in order, its frames resolved by
+// the symbolizer of o. A record is printed when it is whole; Close prints the rest, and does not close
+// w. Errors are those of w. The writer is for one goroutine.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers
@@ -23,7 +23,7 @@ func NewReport(w io.Writer, o Options) io.WriteCloser {
 	return r
 }
 
-// reporter makes objects of records.
+// A reporter makes JSON objects of records.
 type reporter struct {
 	*Reader
 	w       io.Writer
@@ -33,8 +33,8 @@ type reporter struct {
 
 	out   jsonout.Buffer
 	sites []site
-	known []*epoch // that have their object
-	named []string // the items that are members of the object at work
+	known []*epoch // the epochs that were printed as objects
+	named []string // the items that are members of the current object
 }
 
 // Write prints the records that p completes.
@@ -46,7 +46,7 @@ func (r *reporter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close prints what is left. It does not close the writer.
+// Close prints the record that the end of the report cuts off.
 func (r *reporter) Close() error {
 	err := r.Reader.Close()
 	r.t.end()
@@ -65,7 +65,7 @@ func (r *reporter) send() error {
 	return err
 }
 
-// sendSize is how many bytes of objects are collected while more comes.
+// sendSize is how many bytes of objects are collected during one Write.
 const sendSize = 256 << 10
 
 // record prints a record.
@@ -80,7 +80,7 @@ func (r *reporter) record(rec *Record) error {
 		}
 		r.known = r.known[:0]
 	case ends:
-		r.t.tell(p)
+		r.t.reportUnplaced(p)
 	default:
 		if !p.header(rec) {
 			r.t.learn(rec)
@@ -116,7 +116,7 @@ func (r *reporter) begin(p *process, record string) {
 	r.out.String("record", record)
 }
 
-// introduce prints an object for each file in a record whose place was found.
+// introduce prints an object for each file of a record that was located since the last record.
 func (r *reporter) introduce(rec *Record) {
 	for i := range rec.Frames {
 		e := r.t.place(&rec.Frames[i])
@@ -136,8 +136,8 @@ func (r *reporter) introduce(rec *Record) {
 	}
 }
 
-// members prints what is in a record: what tells errors apart as members, all
-// of it, but for these, as items.
+// members prints the content of a record: the items that isMember selects as members, the others as
+// items.
 func (r *reporter) members(rec *Record) {
 	r.named = r.named[:0]
 	rest := 0
@@ -150,7 +150,7 @@ func (r *reporter) members(rec *Record) {
 		r.named = append(r.named, it.Name)
 		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
-		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // of signals that programs send
+		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // negative for signals that programs send
 			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
 			r.out.Bool(it.Name, true)
@@ -164,8 +164,7 @@ func (r *reporter) members(rec *Record) {
 	r.items(rec, 0, len(rec.Items), true)
 }
 
-// isMember reports whether an item of this name is a member of its record's
-// object: the first is.
+// isMember reports whether the first item of this name is a member of its record's object.
 func isMember(name string) bool {
 	switch name {
 	case "unique", "tid", "threadname", "kind", "signo", "signame", "sicode", "event", "siaddr", "isrootthread":
@@ -183,7 +182,7 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 		for next < end && rec.Items[next].Depth > it.Depth {
 			next++
 		}
-		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // only the first is one
+		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 { // the first of this name, which is a member
 			r.named = slices.Delete(r.named, j, j+1)
 			i = next
 			continue
@@ -276,8 +275,8 @@ func (r *reporter) frame(s *site) {
 	r.out.EndObject()
 }
 
-// linkage returns the linkage name of a function that the report names, where
-// the symbolizer knows the function by that name.
+// linkage returns the linkage name of a function that the report names, if the answer has the same
+// function; "" otherwise.
 func (a *answer) linkage(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
@@ -288,7 +287,7 @@ func (a *answer) linkage(f *Frame) string {
 	return ""
 }
 
-// reportFrame prints a frame as the report has it, in the form of an answer's.
+// reportFrame prints the functions and lines of the report in the form of an answer's frame.
 func (r *reporter) reportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {
@@ -324,7 +323,7 @@ func (r *reporter) reported(f *Frame) {
 	r.out.EndObject()
 }
 
-// variables prints the variables whose addresses are in a text.
+// variables prints the variables whose addresses a text has.
 func (r *reporter) variables(text []byte) {
 	first := true
 	addresses(text, func(_ int, addr uint64) {
@@ -346,7 +345,7 @@ func (r *reporter) variables(text []byte) {
 	}
 }
 
-// variable returns the variable at addr in the process that speaks.
+// variable returns the variable at addr in the current process.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
 	e := t.covering(addr)
 	if e == nil {

@@ -11,21 +11,20 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A site is one physical frame of a stack: a function, and the calls that were
-// inlined into it.
+// A site is one physical frame of a stack: a function, and the calls that were inlined into it.
 type site struct {
-	number uint64  // in its stack
-	frames []Frame // as the report has them, innermost first
-	at     *epoch  // where its object is; nil: not known
-	addr   uint64  // the address, as an element has it
+	number uint64  // in its stack, from 0
+	frames []Frame // the report's frames, innermost first
+	at     *epoch  // the epoch of its object; nil if that is not known
+	addr   uint64  // the address in an element
 	kind   markup.PCKind
-	rel    uint64 // what is looked up, in the object's file
-	ended  bool   // a handler of signals: it is the code that returns to what was interrupted
+	rel    uint64 // the address in the object's file that is looked up
+	ended  bool   // this is the trampoline that ends a signal handler
 }
 
-// sites returns the physical frames of a stack. Frames at one address in a row
-// are one function with its inlined calls, or a function that calls itself: as
-// often as their names and lines repeat.
+// sites appends the physical frames of a stack. Successive frames at one address are one function with
+// its inlined calls. If their names and lines repeat, each repetition is a call of the function by
+// itself.
 func (t *tracker) sites(dst []site, frames []Frame) []site {
 	number := uint64(0)
 	for i := 0; i < len(frames); {
@@ -34,7 +33,7 @@ func (t *tracker) sites(dst []site, frames []Frame) []site {
 			n++
 		}
 		end := i + n
-		p := min(period(frames[i:end]), maxInline) // nothing inlines that deep
+		p := min(period(frames[i:end]), maxInline)
 		for ; i < end; i = min(end, i+p) {
 			s := site{number: number, frames: frames[i:min(end, i+p)]}
 			t.locate(&s, dst, number)
@@ -45,11 +44,10 @@ func (t *tracker) sites(dst []site, frames []Frame) []site {
 	return dst
 }
 
-// together reports whether frames in a row are at one address.
+// together reports whether two successive frames are at one address.
 func together(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil && b.RawIP == nil }
 
-// period returns the length of the shortest piece that frames are repetitions
-// of.
+// period returns the length of the shortest sequence whose repetition frames are.
 func period(frames []Frame) int {
 	n := len(frames)
 next:
@@ -71,9 +69,9 @@ func equal(a, b *Frame) bool {
 	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
 }
 
-// locate fills in where s is. The first frame's address is exact. Callers have
-// that of the return address less one byte, and so has what a signal
-// interrupted, which is no caller.
+// locate sets the place of s. The address of the first frame is exact. The addresses of callers are
+// one byte before the return address. The address of code that a signal interrupted is one byte
+// before the exact one.
 func (t *tracker) locate(s *site, before []site, number uint64) {
 	f := &s.frames[len(s.frames)-1]
 	s.at = t.place(f)
@@ -88,7 +86,7 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // less eight there: within the call
+	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS { // eight bytes before, which is in the call
 		s.addr, s.kind = f.IP, markup.Precise
 	}
 	s.rel = s.addr - s.at.bias
@@ -97,9 +95,8 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 	}
 }
 
-// isTrampoline notes and reports whether s is the code that ends a signal
-// handler: the system call sigreturn. Nothing calls it: its address is that
-// which the handler returns to.
+// isTrampoline sets ended, and returns it. The address of a trampoline is exact: the handler returns
+// to its beginning.
 func (t *tracker) isTrampoline(s *site) bool {
 	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
 	if slot.addr == s.addr {
@@ -112,13 +109,13 @@ func (t *tracker) isTrampoline(s *site) bool {
 	return s.ended
 }
 
-// returns says whether the code at addr ends a signal handler.
+// A returns is an answer of isTrampoline.
 type returns struct {
 	addr uint64
 	is   bool
 }
 
-// An answerer asks the symbolizer for sites. Its answers are kept.
+// An answerer asks the symbolizer for sites, and keeps the answers.
 type answerer struct {
 	*report.Asker
 	known     map[placeKey]*answer
@@ -126,19 +123,21 @@ type answerer struct {
 	time      time.Time // of the current record; zero if nothing has asked for it yet
 }
 
-// answer is what a site is, by the symbolizer.
+// An answer is the symbolizer's answer for a place.
 type answer struct {
 	frames []symbolize.Frame
 	err    error
-	until  time.Time // it holds till then; zero: for good
+	until  time.Time // the answer holds until then; zero if it always holds
 
-	compared Frame          // the last function that it was compared with,
-	depth    int            // and its inlined calls, as many,
-	said     bool           // and what better said then
-	json     jsonout.Buffer // frames, once they were printed
+	// The last comparison with a site, and its result.
+	compared  Frame // the outermost function of the site
+	depth     int   // the number of the site's frames
+	wasBetter bool
+
+	json jsonout.Buffer // frames as printed; nil before
 }
 
-// placeKey is a place in the code of a process.
+// A placeKey is a place in an object of a process.
 type placeKey struct {
 	at  *epoch
 	rel uint64
@@ -156,8 +155,8 @@ func (a *answerer) ask(s *site) *answer {
 	return a.remember(s, a.Frames(nil, s.at.of.file.Object, s.rel))
 }
 
-// knowsNothing reports whether no symbol covers a site that has a place, as far
-// as can be said without waiting.
+// knowsNothing reports whether no symbol covers a site that has a place. It does not wait, and reports
+// false if the answer is not known yet.
 func (a *answerer) knowsNothing(s *site) bool {
 	known := a.remembered(s)
 	if known == nil {
@@ -170,8 +169,7 @@ func (a *answerer) knowsNothing(s *site) bool {
 	return len(known.frames) == 0
 }
 
-// remembered returns the answer for a site that was given before and holds; nil
-// if there is none.
+// remembered returns the answer for a site that was kept and still holds; nil if there is none.
 func (a *answerer) remembered(s *site) *answer {
 	known := a.known[placeKey{s.at, s.rel}]
 	if known != nil && !known.until.IsZero() && a.now().After(known.until) {
@@ -180,8 +178,8 @@ func (a *answerer) remembered(s *site) *answer {
 	return known
 }
 
-// remember keeps an answer, if it is one. That no symbol covers a site holds for
-// a while: a debug file may come.
+// remember keeps an answer that may be kept. The answer that no symbol covers a site holds for a
+// while, since a debug file may come.
 func (a *answerer) remember(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
 	if !from.Kept {
@@ -197,7 +195,7 @@ func (a *answerer) remember(s *site, from report.Answer) *answer {
 	return got
 }
 
-// now returns the time, which is asked for once in a record.
+// now returns the time at which the current record asked for it first.
 func (a *answerer) now() time.Time {
 	if a.time.IsZero() {
 		a.time = time.Now()
@@ -205,21 +203,20 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// better reports whether an answer says more of a site than the report does. A
-// report with lines was made where the debug files are: it is told again only
-// by an answer that says the same, and more exactly.
+// better reports whether an answer has more about a site than the report. A report with lines was made
+// where the debug files are: an answer is better only if it agrees with the report, since it also has
+// columns and whole names.
 func (a *answer) better(s *site) bool {
 	if len(a.frames) == 0 {
 		return false
 	}
 	last := &s.frames[len(s.frames)-1]
 	if len(s.frames) == 1 && a.depth == 1 && equal(last, &a.compared) {
-		return a.said
+		return a.wasBetter
 	}
-	said := a.isBetter(s, last)
-	a.depth, a.said = len(s.frames), said
+	a.depth, a.wasBetter = len(s.frames), a.isBetter(s, last)
 	a.compared = Frame{Fn: bytes.Clone(last.Fn), Dir: bytes.Clone(last.Dir), File: bytes.Clone(last.File), Line: last.Line}
-	return said
+	return a.wasBetter
 }
 
 func (a *answer) isBetter(s *site, last *Frame) bool {
@@ -234,13 +231,13 @@ func (a *answer) isBetter(s *site, last *Frame) bool {
 	if last.Fn == nil {
 		return line || named
 	}
-	if _, is := replaced(outer.Linkage); is { // the report has the name of what was replaced
+	if _, is := replaced(outer.Linkage); is { // the report has the name of the function that was replaced
 		return false
 	}
 	return line
 }
 
-// agrees reports whether an answer has the functions and lines of the report.
+// agrees reports whether an answer has the same functions and lines as the report.
 func (a *answer) agrees(s *site) bool {
 	if len(a.frames) != len(s.frames) {
 		return false
@@ -254,7 +251,7 @@ func (a *answer) agrees(s *site) bool {
 		if report.Closed(got.Func) == report.Closed(fn) || got.Linkage == fn {
 			continue
 		}
-		if !got.Inlined || identifier(got.Func) != identifier(fn) { // of inlined calls Valgrind has the bare name
+		if !got.Inlined || identifier(got.Func) != identifier(fn) { // Valgrind has bare names for inlined calls
 			return false
 		}
 	}

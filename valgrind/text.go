@@ -10,18 +10,18 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// render renders a record as Valgrind prints it without --xml, where it does.
+// render renders a record in the way that Valgrind prints it without --xml, if it does.
 func (r *renderer) render(rec *Record) {
 	if r.aboutProcess(rec) {
 		return
 	}
 	if raw := rec.Get("rawtext"); rec.Name == "suppression" && raw != nil && bytes.Equal(raw, r.repeat) {
-		return // Valgrind 3.19 has it twice
+		return // Valgrind 3.19 writes it twice
 	}
 	r.head()
 	if r.t.closed {
 		r.t.closed = false
-		r.line = append(r.line, "--- the report goes on: a process was forked\n"...)
+		r.line = append(r.line, "--- the report continues: a process was forked\n"...)
 	}
 	if !rec.Continued && rec.Name != "trace" && rec.Name != "status" {
 		r.line = append(r.line, '\n')
@@ -74,8 +74,8 @@ func (r *renderer) render(rec *Record) {
 	}
 }
 
-// aboutProcess renders a record that says what the process is, or text that is
-// in no element, and reports whether it is such a one.
+// aboutProcess renders a record about the process, or a text that is in no element. It reports false
+// for other records.
 func (r *renderer) aboutProcess(rec *Record) bool {
 	switch rec.Name {
 	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
@@ -103,7 +103,7 @@ func (r *renderer) aboutProcess(rec *Record) bool {
 	case "":
 		r.lines("", textOf(rec))
 		if rec.Text == nil && rec.Cut {
-			r.line = append(r.line, "--- zeros: what stood here was lost as processes wrote to the same file\n"...)
+			r.line = append(r.line, "--- zeros: text was lost here when several processes wrote to the same file\n"...)
 		}
 	default:
 		return false
@@ -111,6 +111,7 @@ func (r *renderer) aboutProcess(rec *Record) bool {
 	return true
 }
 
+// textOf returns the text of a record, or of its first item.
 func textOf(rec *Record) []byte {
 	if rec.Text != nil || len(rec.Items) == 0 {
 		return rec.Text
@@ -118,7 +119,7 @@ func textOf(rec *Record) []byte {
 	return rec.Items[0].Text
 }
 
-// child returns the text of the first child of this name of an item.
+// child returns the text of the first child of this name that the item at i has.
 func child(rec *Record, i int, name string) []byte {
 	depth := rec.Items[i].Depth + 1
 	for _, it := range rec.Items[i+1:] {
@@ -132,17 +133,17 @@ func child(rec *Record, i int, name string) []byte {
 	return nil
 }
 
-// items renders what is in a record, but for what its heading said: the first
-// item of each of these names.
-func (r *renderer) items(rec *Record, said ...string) {
+// items renders the content of a record without the items that are in its heading: the first item of
+// each of these names.
+func (r *renderer) items(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
-		j := slices.Index(said, it.Name)
+		j := slices.Index(inHeading, it.Name)
 		if it.Depth > 0 || j < 0 || it.Name == "" {
 			i = r.item(rec, i)
 			continue
 		}
-		said[j] = "" // only the first
+		inHeading[j] = "" // later items of this name are rendered
 		i++
 		if !it.Leaf {
 			i = r.fields(rec, i-1)
@@ -150,8 +151,8 @@ func (r *renderer) items(rec *Record, said ...string) {
 	}
 }
 
-// item renders the item at i, with its children or as far as these go on by
-// themselves, and returns where to go on.
+// item renders the item at i, with its children unless these can be rendered as items of their own. It
+// returns the index of the next item to render.
 func (r *renderer) item(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)
@@ -203,20 +204,19 @@ func (r *renderer) item(rec *Record, i int) int {
 	return i + 1
 }
 
-// holds reports whether the heading of an error says already how much leaked:
-// protocols 1 to 3 have that beside it.
+// holds reports whether an item repeats the number of bytes or blocks that the heading of an error has,
+// as in protocols 1 to 3.
 func (r *renderer) holds(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && contains(rec.Get("what"), it.Text)
 }
 
-// contains reports whether text says the value of a field, with or without
-// thousands separators: the value, not a number or name that it is a part of.
+// contains reports whether text contains the value of a field, with or without thousands separators,
+// and not only as a part of another number or name.
 func contains(text, value []byte) bool {
 	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
 
-// hasWord reports whether word stands in text, and is no part of a longer word
-// or number there.
+// hasWord reports whether text contains a word, and not only as a part of another word or number.
 func hasWord(text, word []byte) bool {
 	for from := 0; len(word) > 0; from++ {
 		i := bytes.Index(text[from:], word)
@@ -231,8 +231,8 @@ func hasWord(text, word []byte) bool {
 	return false
 }
 
-// goesOn reports whether the word that ends with c, in the direction of step,
-// goes on at i.
+// goesOn reports whether the word or number that has c at its end continues at i, in the direction of
+// step.
 func goesOn(text []byte, i, step int, c byte) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
@@ -240,7 +240,7 @@ func goesOn(text []byte, i, step int, c byte) bool {
 		}
 		return text[i]
 	}
-	if at(i) == ',' && isHex(c) { // it may separate thousands
+	if at(i) == ',' && isHex(c) { // this may separate thousands
 		i += step
 		return '0' <= at(i) && at(i) <= '9'
 	}
@@ -249,8 +249,8 @@ func goesOn(text []byte, i, step int, c byte) bool {
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// fields renders the children of the xwhat at i, but for its text and what that
-// holds already, and returns where to go on.
+// fields renders the children of the xwhat at i without its text and the values that the text contains.
+// It returns the index of the next item to render.
 func (r *renderer) fields(rec *Record, i int) int {
 	depth := rec.Items[i].Depth
 	text := child(rec, i, "text")
@@ -269,8 +269,8 @@ func (r *renderer) fields(rec *Record, i int) int {
 	return i
 }
 
-// group renders an element that holds others, on one line if these are few
-// and short: "definitely lost: 48 bytes in 1 blocks".
+// group renders an element that holds others, on one line if these are few and short: "definitely
+// lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
 func (r *renderer) group(rec *Record, i int, indent string) int {
 	depth := rec.Items[i].Depth
 	r.line = append(append(r.line, indent...), title(rec.Items[i].Name)...)
@@ -314,7 +314,7 @@ func (r *renderer) field(name string, text []byte, indent string) {
 	r.line = append(r.line, '\n')
 }
 
-// title returns an element's name for people.
+// title returns the name of an element as the beginning of a line.
 func title(name string) string {
 	s := []byte(plain(name))
 	if len(s) > 0 && 'a' <= s[0] && s[0] <= 'z' {
@@ -323,12 +323,13 @@ func title(name string) string {
 	return string(s)
 }
 
+// plain returns the name of an element as words.
 func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// pairs renders counts.
+// pairs renders pairs of a count and an item of the name what, a pair a line.
 func (r *renderer) pairs(rec *Record, heading, what string) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
-		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // nothing was counted
+		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // there are no pairs
 	} else if !rec.Continued {
 		r.line = append(append(r.line, heading...), '\n')
 	}
@@ -356,8 +357,8 @@ func (r *renderer) pairs(rec *Record, heading, what string) {
 	}
 }
 
-// suppression renders what would suppress an error, to be copied: the items
-// from i to end. It returns end.
+// suppression renders the suppression of an error, which users copy: the items from i to end. It
+// returns end.
 func (r *renderer) suppression(rec *Record, i, end int) int {
 	raw := i
 	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {
@@ -392,8 +393,7 @@ func (r *renderer) lines(indent string, text []byte) {
 	}
 }
 
-// prose renders text in which addresses may be those of variables: they are
-// followed by an element then.
+// prose renders text. The address of a variable in it is followed by an element.
 func (r *renderer) prose(text []byte) {
 	from := 0
 	addresses(text, func(end int, addr uint64) {
@@ -408,7 +408,7 @@ func (r *renderer) prose(text []byte) {
 	r.line = appendClean(r.line, text[from:])
 }
 
-// addresses calls visit for each hex number in text, and where it ends.
+// addresses calls visit for each hex number in text, with the index after it.
 func addresses(text []byte, visit func(end int, addr uint64)) {
 	for i := 0; ; {
 		j := bytes.Index(text[i:], []byte("0x"))
@@ -429,8 +429,8 @@ func addresses(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// covering returns the object at addr; nil if that is not known, or another was
-// there, too.
+// covering returns the epoch of the object at addr; nil if that is not known, or if several objects
+// were there.
 func (t *tracker) covering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file
@@ -445,8 +445,7 @@ func (t *tracker) covering(addr uint64) (at *epoch) {
 	return at
 }
 
-// isVariable reports whether addr becomes an element, and shows the maps of the
-// object that it is in.
+// isVariable reports whether addr becomes an element. If so, it writes the maps of the object at addr.
 func (r *renderer) isVariable(addr uint64) bool {
 	e := r.t.covering(addr)
 	if e == nil {
@@ -459,13 +458,13 @@ func (r *renderer) isVariable(addr uint64) bool {
 	} else if _, ok := r.answers.variable(r.t, addr); !ok {
 		return false
 	}
-	if !e.shown { // its module stands on lines of its own, before this one
+	if !e.shown { // the lines of its module come before the current one
 		r.presentBefore(e)
 	}
 	return true
 }
 
-// presentBefore is present within a line: what is there of it comes behind.
+// presentBefore writes the module and the maps of an object before the current line.
 func (r *renderer) presentBefore(e *epoch) {
 	i := bytes.LastIndexByte(r.line, '\n') + 1
 	part := bytes.Clone(r.line[i:])
@@ -474,5 +473,5 @@ func (r *renderer) presentBefore(e *epoch) {
 	r.line = append(r.line, part...)
 }
 
-// appendClean appends a line of text that a terminal may show: TAB stays.
+// appendClean appends a line of text without its control characters, except for TAB.
 func appendClean(dst, text []byte) []byte { return escape.AppendText(dst, text, "\t") }

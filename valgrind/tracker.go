@@ -7,21 +7,22 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A tracker knows the processes of a report, and which of them speaks.
+// A tracker keeps the processes of a report, and which of them is current.
 type tracker struct {
 	o       *Options
 	files   *files
 	solver  solver
-	begun   int        // documents
-	open    []*process // that have begun and not ended; the innermost speaks
-	closed  bool       // the document of the process that speaks has ended: a forked child goes on
-	ahead   []*process // by the number of their document; 0 is what stands before the first
-	cur     *process
-	told    map[string]bool
+	begun   int             // documents that have begun
+	open    []*process      // the processes whose documents have not ended, the innermost last
+	closed  bool            // the current document has ended; what follows is by a forked child
+	ahead   []*process      // those of Options.Ahead that have not begun yet, by number
+	cur     *process        // the current process
+	told    map[string]bool // the messages that were reported
 	missing report.Missing
 	answers *answerer
-	looks   bool // ahead: no process is forgotten
-	seen    seen
+	reads   bool // the report is read ahead: the facts of processes that end are kept
+
+	hasText, hasElements bool // the kinds of records so far
 }
 
 func newTracker(o *Options) *tracker {
@@ -41,7 +42,7 @@ func newTracker(o *Options) *tracker {
 	return t
 }
 
-// process returns the process of the document that begins.
+// process returns the process of the next document.
 func (t *tracker) process() *process {
 	p := newProcess(t.files, t.begun)
 	if t.begun < len(t.ahead) {
@@ -52,25 +53,22 @@ func (t *tracker) process() *process {
 	return p
 }
 
-// seen says what was in the input.
-type seen struct{ text, elements bool }
-
-// A turn says how a record changes which process speaks.
+// A turn is what a record means for the current process.
 type turn uint8
 
 const (
-	same    turn = iota
-	begins       // a process begins
-	resumes      // one goes on that another interrupted
-	ends         // its document ends
+	same    turn = iota // the record is about the current process
+	begins              // another process begins
+	resumes             // the process that the current one interrupted continues
+	ends                // the document of the current process ends
 )
 
-// turn notes that a document begins or ends.
+// turn changes the current process if a document begins or ends.
 func (t *tracker) turn(r *Record) turn {
 	if r.Name == "" {
-		t.seen.text = true
+		t.hasText = true
 	} else {
-		t.seen.elements = true
+		t.hasElements = true
 	}
 	switch r.Name {
 	case document:
@@ -95,27 +93,26 @@ func (t *tracker) turn(r *Record) turn {
 	return same
 }
 
-// forget makes room of what is known of a process that has ended.
+// forget gives back the bytes of a process that has ended.
 func (t *tracker) forget(p *process) {
-	if !t.looks {
+	if !t.reads {
 		t.files.kept -= p.kept
 		p.kept = 0
 	}
 }
 
-// learn takes the facts from a record, and looks for the places of the objects
-// in it.
+// learn takes the facts from a record, and looks for the places of objects.
 func (t *tracker) learn(r *Record) {
 	t.solver.allowed += len(r.Frames) * frameWork
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.unplaced(r) {
-		return // they are known
+		return // the facts are known
 	}
 	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
 }
 
-// unplaced reports whether a record has a frame in an object whose place is not
-// known: the report may have grown since it was looked through.
+// unplaced reports whether a record has a frame in an object whose place is not known. After reading
+// ahead there may be some, if the report has grown since.
 func (t *tracker) unplaced(r *Record) bool {
 	for i := range r.Frames {
 		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.place(f) == nil {
@@ -125,20 +122,20 @@ func (t *tracker) unplaced(r *Record) bool {
 	return false
 }
 
-// place returns where the object of a frame is; nil if that is not known.
+// place returns the epoch of a frame's object; nil if that is not known.
 func (t *tracker) place(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
 	}
 	if o := t.cur.known(f.Obj); o != nil && o.file.Err == nil {
-		return o.at(f.IP)
+		return o.epochAt(f.IP)
 	}
 	return nil
 }
 
-// at returns where the object was located when ip was an address in it; nil if that is not known.
-// Code is preferred to data of another place.
-func (o *loaded) at(ip uint64) (data *epoch) {
+// epochAt returns the located epoch in which ip is an address of the object, preferably of its code;
+// nil if there is none.
+func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]
 		switch {
@@ -152,37 +149,35 @@ func (o *loaded) at(ip uint64) (data *epoch) {
 	return data
 }
 
-// tell says which objects stayed without a place, each once.
-func (t *tracker) tell(p *process) {
+// reportUnplaced reports which objects of a process have no place, each once.
+func (t *tracker) reportUnplaced(p *process) {
 	for _, o := range p.order {
 		f := o.file
 		for _, e := range o.epochs {
-			said := ""
 			switch {
 			case e.located || f.Err != nil || e.isData(f):
 			case e.stale:
-				said = fmt.Sprintf("%s: %v", f.Path, errOtherFile)
+				t.report(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
 			case e.mayBeData(f):
-				said = fmt.Sprintf("%s: it is not known where it was loaded; --bias %s=0x… or --map says where", f.Path, base(o.name))
+				t.report(fmt.Sprintf("%s: where this was loaded is not known; use --bias %s=0x… or --map", f.Path, base(o.name)))
 			default:
-				said = fmt.Sprintf("%s: it may have been loaded at %d places; --bias %s=0x… or --map says where it was", f.Path, e.places(), base(o.name))
+				t.report(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), base(o.name)))
 			}
-			t.say(said)
 		}
 		if f.Err != nil {
-			t.say(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
+			t.report(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
 		}
 	}
 }
 
-// end says what is to be said at the end of the report, and closes the files.
+// end reports what stayed unresolved in the whole report, and closes the files.
 func (t *tracker) end() {
 	for _, p := range t.open {
-		t.tell(p)
+		t.reportUnplaced(p)
 	}
-	t.tell(t.cur)
-	if t.seen.text && !t.seen.elements {
-		t.say("there is no report in it: valgrind writes one with --xml=yes --xml-file=FILE")
+	t.reportUnplaced(t.cur)
+	if t.hasText && !t.hasElements {
+		t.report("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
 	if t.o.Unresolved != nil {
 		t.o.Unresolved(t.missing.List())
@@ -190,28 +185,30 @@ func (t *tracker) end() {
 	t.files.close()
 }
 
-func (t *tracker) say(s string) {
-	if s != "" && !t.told[s] && len(t.told) < maxNames {
-		t.told[s] = true
-		t.o.Report(s)
+// report reports a message once.
+func (t *tracker) report(message string) {
+	if !t.told[message] && len(t.told) < maxNames {
+		t.told[message] = true
+		t.o.Report(message)
 	}
 }
 
-// Ahead is what a report says of where its objects were loaded.
+// Ahead holds the facts of a whole report about where its objects were loaded. It holds their files
+// open.
 type Ahead struct {
 	processes []*process
-	files     *files    // open
-	answers   *answerer // with the patience of both readings
+	files     *files
+	answers   *answerer // with the patience that reading ahead and the reader share
 }
 
-// ReadAhead reads a report for what it says of where its objects were loaded,
-// so that its first frame can be told what its last one shows. o are those
-// of the NewMarkup or NewReport that the Ahead is for: one of these must use
-// it, once, and be closed.
+// ReadAhead reads a report for the facts about where its objects were loaded, so that its first frame
+// can be resolved by what its last one shows. o are the options of the NewMarkup or NewReport that
+// the Ahead is for: one of these must use it, once, and its Close closes the files. An error is that
+// of r.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)
-	t.looks = true
+	t.reads = true
 	a := &Ahead{processes: []*process{t.cur}, files: t.files, answers: t.answers}
 	reader := NewReader(func(r *Record) error {
 		switch t.turn(r) {
