@@ -7,16 +7,16 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// maxObject bounds the text of one object; a longer line is cut into several,
-// all but the last with "continues".
+// maxObject bounds the text of one object in bytes. A longer line becomes several objects, all but
+// the last with "continues".
 const maxObject = 1 << 20
 
-// maxElements bounds the elements of one object in bytes, but for the last one, in the same way. An
-// element is some 150 bytes without its names, and may be 10 in the log.
+// maxElements bounds the elements of one object in bytes, except for the last one, in the same way.
+// An element takes about 150 bytes without its names, but may have only 10 in the log.
 const maxElements = 4 << 20
 
-// A jsonPrinter prints JSON Lines: an object for each line of the log, with its text and what was
-// found out about its elements. The published form is log.schema.json.
+// A jsonPrinter prints JSON Lines: an object for each line of the log, with its text, its elements
+// and their answers. The published schema is log.schema.json.
 type jsonPrinter struct {
 	members func(dst []byte, line int64) []byte // Options.Members
 }
@@ -80,7 +80,7 @@ func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 	return b
 }
 
-// appendAnswer appends the members of a resolved, or unresolved, address.
+// appendAnswer appends the members for the answer of an address, resolved or not.
 func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	b.Hex("lookup", r.Lookup)
 	if r.Err == ErrNoModule {
@@ -105,7 +105,7 @@ func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	}
 }
 
-// appendModule appends the members of a module, or of maps that were added to one.
+// appendModule appends the members for a module, or for maps that were added to one.
 func appendModule(b *jsonout.Buffer, m *ElementModule) {
 	b.Uint("id", m.Number)
 	b.String("module", m.Name)
@@ -123,7 +123,7 @@ func appendModule(b *jsonout.Buffer, m *ElementModule) {
 	b.EndArray()
 }
 
-// element returns m as an element, with the maps so far.
+// element returns m as an element with its maps so far.
 func (m *moduleLine) element() *Element {
 	e := &Element{Tag: markup.TagModule, Module: &ElementModule{Number: m.mod.id, Name: m.mod.name, ID: m.mod.buildID}}
 	if m.adds {
@@ -135,7 +135,7 @@ func (m *moduleLine) element() *Element {
 	return e
 }
 
-// sortMaps puts the maps of m in the order of their addresses.
+// sortMaps sorts maps by address. The sort is stable.
 func sortMaps(maps []interval) {
 	slices.SortStableFunc(maps, func(a, b interval) int {
 		switch {

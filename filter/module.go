@@ -326,7 +326,7 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.buf))
 	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
 	f.buf = f.buf[:0]
-	m.process, m.records = f.process.key, f.noted.take()
+	m.process, m.records = f.process.key, f.noted.takeRecords()
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break

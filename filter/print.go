@@ -5,34 +5,35 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A Printer makes the output of lines that are laid out. Text and JSON are printed so, and
-// [Options.Printer] takes another form. It has two methods because the answers of a line are not all
-// kept until the line ends, which may hold a million elements.
+// A Printer makes the output for lines that are laid out. Text and JSON have Printers of their own;
+// [Options.Printer] sets another one. It has a method for elements because the answers of a line,
+// which may have a million elements, are not kept until the end of the line.
 //
-// A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must not
-// call the Filter. With one, every line of the log is printed by it, and an unfinished line is never
-// flushed.
+// A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
+// not call the Filter. It prints every line of the log, including lines without elements; Flush
+// does not print unfinished lines.
 type Printer interface {
-	// AppendElement appends what AppendLine needs of an element of the current line, and returns the
-	// result. It is called in the order of the elements, for a module and its maps when the line is
-	// printed. e and what it refers to are valid until AppendElement returns.
+	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
+	// the extended slice. It is called in the order of the elements, but for a module or its maps
+	// when the line is printed. e and the memory that it refers to are valid until AppendElement
+	// returns.
 	AppendElement(dst []byte, e *Element) []byte
 
-	// AppendLine appends the output for a line, with its end, and returns the result. l and what it
-	// refers to are valid until AppendLine returns.
+	// AppendLine appends the output for a line, including its end, and returns the extended slice.
+	// l and the memory that it refers to are valid until AppendLine returns.
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A Line is one line of the log that is laid out, or a part of one that is too long: its text is
-// about 1 MiB at most, and its elements have about 4 MiB.
+// A Line is one line of the log that is laid out, or a part of a line that is too long. Its text
+// has at most about 1 MiB, and its elements have at most about 4 MiB.
 type Line struct {
-	Number  int64  // from 1; lines that were merged into a module's line have no output
+	Number  int64  // from 1; lines that merged into a module line have no output
 	Process string // key of its process, if Options.ProcessKey is set
 
 	// Text is the line with answers in place of elements, without its end. Inlined calls and the
-	// footnotes of a hexdict are on further lines within it, each after a "\n". It has colours as
-	// Options.Color asks for, and for a terminal no other control characters; else it may hold any
-	// bytes of the log.
+	// footnotes of a hexdict are further lines within it, each after a "\n". It has the colours
+	// that Options.Color sets. With Options.Terminal it has no other control characters but TAB;
+	// otherwise it may hold any bytes of the log.
 	Text []byte
 	EOL  []byte // "\n", "\r\n", or nothing
 
@@ -40,56 +41,56 @@ type Line struct {
 	Continues bool          // another part of the line follows
 }
 
-// A LineElement is what a Printer has made of an element of a Line.
+// A LineElement is an element of a Line in the form of its Printer.
 type LineElement struct {
-	Made []byte // by AppendElement
+	Made []byte // the bytes that AppendElement has appended
 
-	// Text[Start:End] is the text of the element: for a backtrace element on a line of its own, from
-	// its first frame to its last. It is empty if none of Text is the element's.
+	// Text[Start:End] is the text of the element. For a backtrace element that is alone on its
+	// line, it reaches from the first frame to the last. It is empty if the element has no text.
 	Start, End int
 }
 
 // An Element is an element of a line, with its answer.
 type Element struct {
 	Tag    markup.Tag
-	Answer *Resolved      // of a backtrace, code or data element; nil otherwise
-	Name   string         // of a symbol, or of a dump file, as logged
-	Shown  string         // of a symbol: demangled
+	Answer *Resolved      // set for bt, pc and data elements, nil otherwise
+	Name   string         // as logged, of a symbol or a dump file
+	Shown  string         // demangled name of a symbol
 	Type   string         // of a dump file
 	Values []DictValue    // of a hexdict
-	Module *ElementModule // of a module, or of maps (TagMMap); nil otherwise
+	Module *ElementModule // set for a module (TagModule) or maps (TagMMap), nil otherwise
 }
 
 // A DictValue is a value of a hexdict.
 type DictValue struct {
 	Key    string
 	Value  uint64
-	Answer *Resolved // nil if the value is in no module
+	Answer *Resolved // nil if no module covers the value
 }
 
-// An ElementModule is a module, or maps that were added to one.
+// An ElementModule is a module with its maps so far, or maps that were added to one later.
 type ElementModule struct {
-	Number uint64 // in the log
+	Number uint64 // its ID in the log
 	Name   string // as logged
 	ID     buildid.ID
 	Maps   []Mapping // by address
 }
 
-// A Mapping is a part of a module in memory.
+// A Mapping is a range of addresses that is mapped to a module.
 type Mapping struct {
 	Start, End uint64 // the first and the last address
 	Offset     uint64 // module-relative address of Start
 	Mode       markup.Mode
 }
 
-// A record is what a printer needs of one element.
+// A record is an element of the current line in the form of its printer.
 type record struct {
 	made       []byte
-	start, end int         // in the text; end is negative until it is known
-	module     *moduleLine // a module or its maps: made when all maps are known
+	start, end int         // offsets in the text; end is negative until it is known
+	module     *moduleLine // set for a module or its maps: made is set when all maps are known
 }
 
-// A textPrinter prints the log, with answers in place of elements.
+// A textPrinter prints the log with answers in place of elements.
 type textPrinter struct{}
 
 func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
@@ -98,29 +99,30 @@ func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
 
 func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 
-// printing makes output of the current line.
+// printing makes the output for the current line.
 type printing struct {
 	layout
 	printer    Printer
-	noted      *noted // what the printer needs of the line's elements; nil: nothing
-	part       int    // bytes of text that are printed at once
+	noted      *noted // records of the line's elements; nil if the printer needs none
+	part       int    // bytes of text; a longer line is printed in parts
 	flushed    flushed
 	processKey string // of the line's process
 	printed    Line
 	onAnswer   func(*Resolved) // Options.Resolved
-	typed      bool            // answers are wanted with their sources: by onAnswer, or a printer of elements
+	typed      bool            // onAnswer or the printer needs answers with their sources
 	resolved   Resolved        // scratch of noteAnswer
 	output
 }
 
-// flushed is what Flush has printed of the unfinished line. That is laid out from its beginning each
-// time, because its text may be repeated, or belong to a module line.
+// flushed is the part of the unfinished line that Flush has printed. When the line is finished it
+// is laid out again from its beginning, because its text may be repeated, or belong to a module
+// line.
 type flushed struct {
 	text int // bytes of the line
-	laid int // bytes of what they were laid out as; less once they are left out of the finished line
+	laid int // bytes of output for them that the finished line still has to leave out
 }
 
-// note keeps what the printer needs of an element of the current line, of which the text from start is
+// note adds a record of an element of the current line, whose text begins at start and has been
 // laid out.
 func (p *printing) note(start int, e Element) {
 	if p.noted != nil {
@@ -144,47 +146,47 @@ func (n *noted) add(p Printer, start, end int, e *Element) {
 	n.size += len(r.made)
 }
 
-// addModule keeps the place of m, whose maps are not known yet.
+// addModule adds a record for m, whose maps are not all known yet.
 func (n *noted) addModule(m *moduleLine) {
 	if n != nil {
 		n.records = append(n.records, record{module: m})
 	}
 }
 
-// endLast notes that the text of the last element has ended.
+// endLast sets the end of the text of the last element.
 func (n *noted) endLast(end int) {
 	if n != nil && len(n.records) > 0 {
 		n.records[len(n.records)-1].end = end
 	}
 }
 
-// reset forgets all records.
+// reset removes all records.
 func (n *noted) reset() {
 	if n != nil {
 		n.records, n.size = n.records[:0], 0
 	}
 }
 
-// take returns the records, which are the caller's.
-func (n *noted) take() (records []record) {
+// takeRecords removes the records and returns them; they belong to the caller.
+func (n *noted) takeRecords() (records []record) {
 	if n != nil {
 		records, n.records, n.size = n.records, nil, 0
 	}
 	return records
 }
 
-// grow notes that a record has become larger by so many bytes.
+// grow adds to the size of the records.
 func (n *noted) grow(bytes int) {
 	if n != nil {
 		n.size += bytes
 	}
 }
 
-// full reports whether the records have to be printed.
+// full reports whether the records have reached their limit and have to be printed.
 func (n *noted) full() bool { return n != nil && n.size >= maxElements }
 
-// elements returns the elements of a line with text bytes of text, which are valid until the next
-// line.
+// elements returns the elements of a line whose text has the length text. They are valid until the
+// next line.
 func (n *noted) elements(p Printer, records []record, text int) []LineElement {
 	n.line = n.line[:0]
 	for _, r := range records {
@@ -199,9 +201,10 @@ func (n *noted) elements(p Printer, records []record, text int) []LineElement {
 	return n.line
 }
 
-// print prints what is laid out of the current line. If it continues, more of the line follows.
+// print prints the text and records of the current line so far. If it continues, another part of
+// the line follows.
 func (p *printing) print(eol []byte, continues bool) {
-	if p.noted == nil && p.flushed.laid == 0 { // what textPrinter does, for the frames that come by the million
+	if p.noted == nil && p.flushed.laid == 0 { // textPrinter, without the call
 		p.ready = append(append(p.ready, p.buf...), eol...)
 		p.buf = p.buf[:0]
 		return
@@ -218,7 +221,7 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 }
 
-// printLine prints a line, but for what Flush has passed on of it.
+// printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
 		l.Text = l.Text[n:]
@@ -227,7 +230,7 @@ func (p *printing) printLine(l *Line) {
 	p.ready = p.printer.AppendLine(p.ready, l)
 }
 
-// printLarge prints a part of the current line if much of it is laid out.
+// printLarge prints a part of the current line if its text or its records have reached their limit.
 func (p *printing) printLarge() {
 	if len(p.buf) >= p.part || p.noted.full() {
 		p.print(nil, true)

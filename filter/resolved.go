@@ -8,33 +8,34 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ErrNoModule reports that no map of a log covers an address.
+// ErrNoModule is the reason if no map of the log covers an address.
 var ErrNoModule = errors.New("no module covers the address")
 
-// Resolved is the answer for one address of a log.
+// Resolved is the answer for one address of a log, resolved or not.
 type Resolved struct {
 	Line  int64      // number of the line in the log, or in the record of Lines
 	Tag   markup.Tag // of the element: TagBT, TagPC, TagData or TagHexDict
 	Frame uint64     // number of a backtrace's frame
 	Addr  uint64     // as logged
 
-	// Lookup is the address that was looked up: one byte before Addr for a return address. Offset is
-	// the same address, relative to the module. Module is the module's name as logged; without a
-	// module there is neither that, Offset nor ID.
+	// Lookup is the address that was looked up, one byte before Addr for a return address. Offset
+	// is Lookup relative to the module. Module is the name of the module as logged. If Err is
+	// ErrNoModule, Offset, Module and ID are zero.
 	Lookup uint64
 	Offset uint64
 	Module string
 	ID     buildid.ID
 
-	// Frames are those of a code address, innermost first, with files as Options.Paths shows them.
-	// Variable is set for a data address. Without either, Err is the reason; nil if no symbol covers
-	// the address. It wraps [symbolize.ErrPending] while the debug file is being looked for.
+	// Frames are the frames at a code address, innermost first, with files in the form that
+	// Options.Paths sets. Variable is set for a data address. If neither is set, Err is the reason,
+	// or nil if no symbol covers the address. Err wraps [symbolize.ErrPending] while the search for
+	// the debug file continues.
 	Frames   []symbolize.Frame
 	Variable *symbolize.Variable
 	Err      error
 }
 
-// set makes r the answer a for an address.
+// set sets r to the answer a for an address.
 func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer) {
 	*r = Resolved{Line: line, Tag: tag, Frame: frame, Addr: addr, Lookup: a.addr}
 	if a.mod == nil {
@@ -50,10 +51,10 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 	}
 }
 
-// noteAnswer passes the answer for an address of the current line to Options.Resolved, and an element
-// with it, of which the text from start is laid out, to the printer.
+// noteAnswer calls Options.Resolved with the answer for an address of the current line, and adds a
+// record of its element, whose text begins at start and has been laid out.
 func (p *printing) noteAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
-	if p.typed { // for a hot frame of text the call alone would show
+	if p.typed { // checked here because the call alone would take measurable time of a hot frame
 		p.noteTyped(start, tag, frame, addr, a)
 	}
 }
@@ -69,7 +70,7 @@ func (p *printing) noteTyped(start int, tag markup.Tag, frame, addr uint64, a *a
 	}
 }
 
-// noteValue is noteAnswer for a value of a hexdict, which the printer gets with the other values.
+// noteValue is noteAnswer for a value of a hexdict. It adds no record: the element has all values.
 func (p *printing) noteValue(value uint64, a *answer) *Resolved {
 	r := &p.resolved
 	if p.noted != nil {
