@@ -197,8 +197,8 @@ func (c *Client) receive(a *answer, k key, t *progressReporter) (*shared, []buil
 	}
 	if err := verify(s.f, s.n, k.id); err != nil {
 		s.abandon()
-		var other *otherBuildError
-		whole := errors.As(err, &other) || errors.Is(err, buildid.ErrNoID)
+		_, other := errors.AsType[*otherBuildError](err)
+		whole := other || errors.Is(err, buildid.ErrNoID)
 		return nil, nil, &failure{reason: "sent a wrong file: " + err.Error(), verdict: whole, retry: !whole}
 	}
 	modified, _ := http.ParseTime(a.resp.Header.Get("Last-Modified"))

@@ -31,6 +31,8 @@ type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
+func isSinkError(err error) bool { _, ok := errors.AsType[sinkError](err); return ok }
+
 // write writes p to the sink, after a call of Quiet if that has changed.
 func (o *outlet) write(p []byte, quiet bool) error {
 	if o.Quiet == nil && quiet || len(p) == 0 {

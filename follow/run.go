@@ -442,8 +442,7 @@ func (r *run) settle() {
 		d := <-r.results
 		r.busy--
 		d.s.running = false
-		var sink sinkError
-		if r.err == nil && errors.As(d.err, &sink) {
+		if r.err == nil && isSinkError(d.err) {
 			r.err = d.err
 		}
 		if d.s.dirty && r.o.State != "" {
@@ -478,8 +477,7 @@ func (r *run) end() error {
 	if err := r.saver.end(); err != nil && r.err == nil {
 		r.err = err
 	}
-	var sink sinkError
-	if errors.As(r.err, &sink) {
+	if sink, ok := errors.AsType[sinkError](r.err); ok {
 		return sink.error
 	}
 	return r.err

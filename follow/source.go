@@ -202,11 +202,10 @@ func (s *source) absent(err error) {
 // failed reports that g could not be read because of err. It returns err only if a sink returned it
 // or ctx is done.
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
-	var sink sinkError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &sink), ctx.Err() != nil:
+	case isSinkError(err), ctx.Err() != nil:
 		return err
 	case errors.Is(err, syscall.ESTALE): // the server has replaced the file
 		s.retire(g)
@@ -245,9 +244,8 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 		g.looked = time.Now()
 		again, err := g.lines(ctx, buf, s.emit(g))
 		quiet := time.Since(g.moved)
-		var sink sinkError
 		switch {
-		case errors.As(err, &sink), ctx.Err() != nil:
+		case isSinkError(err), ctx.Err() != nil:
 			s.old = append(kept, s.old[i:]...)
 			return false, err
 		case err == nil && (again || quiet < linger):
@@ -256,7 +254,7 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 			kept = append(kept, g)
 			continue
 		case err == nil:
-			if err = g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); errors.As(err, &sink) {
+			if err = g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); isSinkError(err) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
@@ -295,8 +293,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 		}
 		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
 		s.retire(g) // no process writes to it any more: closing it frees its space
-		var sink sinkError
-		if errors.As(err, &sink) {
+		if isSinkError(err) {
 			return false, err
 		}
 		return false, nil
@@ -466,8 +463,7 @@ func (s *source) finish(buf []byte, suspend bool, end []byte) error {
 		files = append(files, s.cur)
 	}
 	for i, g := range files {
-		var sink sinkError
-		if err := g.endLine(context.Background(), buf, end, s.emit(g)); errors.As(err, &sink) {
+		if err := g.endLine(context.Background(), buf, end, s.emit(g)); isSinkError(err) {
 			errs = append(errs, err)
 		}
 		errs = append(errs, s.release(g.out, files[i+1:]))
@@ -502,8 +498,7 @@ func (s *source) notify(e Event) {
 
 // bare returns the system's error without the path, which the message has already.
 func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

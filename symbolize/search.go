@@ -134,8 +134,7 @@ func (x *search) ask(finder Finder, has bool) (ended bool) {
 			}
 			continue
 		}
-		var unusable *buildid.UnusableError
-		if x.miss == nil && (!errors.Is(err, fs.ErrNotExist) || errors.As(err, &unusable)) {
+		if _, unusable := errors.AsType[*buildid.UnusableError](err); x.miss == nil && (unusable || !errors.Is(err, fs.ErrNotExist)) {
 			x.miss = err
 		}
 	}

@@ -141,8 +141,7 @@ func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool)
 
 // reason returns the message of an error about a path, without the path.
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return clip(err.Error(), maxSaid)

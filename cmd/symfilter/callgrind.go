@@ -79,8 +79,7 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error {
 	err := p.Report.Close()
-	var event *callgrind.EventError
-	if errors.As(err, &event) {
+	if _, ok := errors.AsType[*callgrind.EventError](err); ok {
 		return usageError{err}
 	}
 	return err

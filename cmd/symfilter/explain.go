@@ -68,8 +68,8 @@ func because(u filter.Unresolved, r symbolize.Report) string {
 
 // isReason reports whether err says more than that no finder has a file.
 func isReason(err error) bool {
-	var missing *symbolize.NotFoundError
-	return err != nil && !errors.As(err, &missing)
+	_, missing := errors.AsType[*symbolize.NotFoundError](err)
+	return err != nil && !missing
 }
 
 // next returns what the user can do about a module that stayed unresolved, or an empty string.

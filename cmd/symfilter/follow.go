@@ -163,8 +163,7 @@ func several(names []string) bool { return len(names) > 1 || strings.ContainsAny
 
 // followError returns the message for the error that ended the following.
 func followError(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) && path.Op == "write" {
+	if path, ok := errors.AsType[*os.PathError](err); ok && path.Op == "write" {
 		return "write standard output: " + path.Err.Error()
 	}
 	return err.Error()

@@ -149,8 +149,7 @@ func (f *followed) Close() error {
 // readable reports an error that is about the input, and returns any other: damage in one file must
 // not end the following of the others.
 func (f *followed) readable(err error) error {
-	var packed *input.UnpackError
-	if errors.As(err, &packed) {
+	if packed, ok := errors.AsType[*input.UnpackError](err); ok {
 		f.p.diag.printf("%s: %v", f.name, packed)
 		return nil
 	}

@@ -36,8 +36,8 @@ func habit(name string) string {
 
 // flagHint adds to the error about an unknown flag what may have been meant.
 func flagHint(err error, set *pflag.FlagSet) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return err
 	}
 	name := unknown.GetSpecifiedName()

@@ -103,13 +103,11 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 
 // bare returns the system's error without operation and path: the message names the file already.
 func bare(err error) error {
-	var pathErr *os.PathError
-	var linkErr *os.LinkError
-	switch {
-	case errors.As(err, &pathErr):
-		return pathErr.Err
-	case errors.As(err, &linkErr):
-		return linkErr.Err
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
 	}
 	return err
 }
