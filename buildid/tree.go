@@ -39,25 +39,18 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 			}
 		}
 	}
-	isDir := make([]bool, len(places)) // by place: it is a folder, as in Sentry's layout
-	for i, place := range places {
-		info, err := os.Stat(place)
-		isDir[i] = err == nil && info.IsDir()
-	}
-	if q.Kind != Executable {
-		for i, place := range places {
-			if isDir[i] {
-				if f := s.try(filepath.Join(place, "debuginfo")); f != nil {
-					return f, nil
-				}
+	var sentry, programs []string
+	for _, place := range places {
+		if info, err := os.Stat(place); err == nil && info.IsDir() { // Sentry's layout
+			if q.Kind != Executable {
+				sentry = append(sentry, filepath.Join(place, "debuginfo"))
 			}
-		}
-	}
-	for i, place := range places {
-		if isDir[i] {
 			place = filepath.Join(place, "executable")
 		}
-		if f := s.try(place); f != nil {
+		programs = append(programs, place)
+	}
+	for _, path := range append(sentry, programs...) {
+		if f := s.try(path); f != nil {
 			return f, nil
 		}
 	}

@@ -86,13 +86,4 @@ func (a *admission) await(n int64) error {
 }
 
 // now asks for n bytes, for which other files make room.
-func (a *admission) now(n int64) error {
-	m := &a.c.memory
-	if m.take(n, &m.sections) {
-		return nil
-	}
-	if a.c.makeRoom(n, a.e); m.take(n, &m.sections) {
-		return nil
-	}
-	return m.shortage(n)
-}
+func (a *admission) now(n int64) error { return a.c.take(n, &a.c.memory.sections, a.e) }

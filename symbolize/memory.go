@@ -128,34 +128,27 @@ func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
-// takeNow is object.Options.Take: it makes room and does not wait. An entry may be locked.
-func (c *cache) takeNow(n int64) error {
+// take grants n bytes, counted in where, for which other files than self's make room. It does not
+// wait. An entry may be locked.
+func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	m := &c.memory
-	if m.take(n, &m.sections) {
+	if m.take(n, where) {
 		return nil
 	}
-	if n <= m.limit() {
-		if c.makeRoom(n, nil); m.take(n, &m.sections) {
+	if n <= m.limit() { // else no number of closed files would be enough
+		if c.makeRoom(n, self); m.take(n, where) {
 			return nil
 		}
 	}
 	return m.shortage(n)
 }
 
+// takeNow is object.Options.Take.
+func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, nil) }
+
 // lend grants n bytes for tables that a lookup makes. They are counted in the entry when the
-// question ends: see repay. For Symbolizer.Take nothing is counted, and Give returns them. An entry
-// may be locked.
-func (c *cache) lend(n int64) bool {
-	m := &c.memory
-	if m.take(n, &m.work) {
-		return true
-	}
-	if n > m.limit() {
-		return false // however many files were closed for it
-	}
-	c.makeRoom(n, nil)
-	return m.take(n, &m.work)
-}
+// question ends: see repay. For Symbolizer.Take nothing is counted, and Give returns them.
+func (c *cache) lend(n int64) bool { return c.take(n, &c.memory.work, nil) == nil }
 
 // repay counts the tables made in borrowed memory as e's, and returns the loan; e.mu is held.
 func (c *cache) repay(e *entry) {

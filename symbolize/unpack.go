@@ -76,25 +76,21 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	return true
 }
 
-// An unpacking inflates sections of a module and of its supplementary file.
-type unpacking struct {
-	main *object.Unpacking
-	alt  *object.Unpacking // nil: none
-}
+// An unpacking inflates sections of a module and then, if it has one, of its supplementary file.
+type unpacking []*object.Unpacking
 
 // unpack returns the unpacking of the sections that lookups in m need.
 func (m *module) unpack() unpacking {
-	u := unpacking{m.obj.Unpack(lookupSections...), nil}
+	u := unpacking{m.obj.Unpack(lookupSections...)}
 	if m.alt != nil {
-		u.alt = m.alt.obj.Unpack(altSections...)
+		u = append(u, m.alt.obj.Unpack(altSections...))
 	}
 	return u
 }
 
-func (u unpacking) size() int64 {
-	n := u.main.Size()
-	if u.alt != nil {
-		n += u.alt.Size()
+func (u unpacking) size() (n int64) {
+	for _, file := range u {
+		n += file.Size()
 	}
 	return n
 }
@@ -102,35 +98,38 @@ func (u unpacking) size() int64 {
 // run inflates. take is asked for memory for what can go to a file instead, must for the rest: the
 // supplementary file has no spill directory.
 func (u unpacking) run(take, must func(int64) error) {
-	u.main.Run(take, must)
-	if u.alt != nil && u.main.Err() == nil {
-		u.alt.Run(must, must)
+	for _, file := range u {
+		if file.Run(take, must); file.Err() != nil {
+			return
+		}
+		take = must
 	}
 }
 
 // err returns why there was no memory for run, or nil.
 func (u unpacking) err() error {
-	if err := u.main.Err(); err != nil || u.alt == nil {
-		return err
+	for _, file := range u {
+		if err := file.Err(); err != nil {
+			return err
+		}
 	}
-	return u.alt.Err()
+	return nil
 }
 
 func (u unpacking) drop() {
-	u.main.Drop()
-	if u.alt != nil {
-		u.alt.Drop()
+	for _, file := range u {
+		file.Drop()
 	}
 }
 
 func (u unpacking) keep() error {
-	if err := u.err(); err != nil {
+	err := u.err()
+	if err != nil {
 		u.drop()
 		return err
 	}
-	err := u.main.Keep()
-	if u.alt != nil {
-		err = errors.Join(err, u.alt.Keep())
+	for _, file := range u {
+		err = errors.Join(err, file.Keep())
 	}
 	return err
 }
