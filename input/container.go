@@ -9,33 +9,32 @@ import (
 	"unicode/utf8"
 )
 
-// A part is a line of a container's log without its text: all of what the
-// container printed, or a part of a line that was too long, or not yet
-// finished.
+// A part is a line of a container's log without its text. The text is a whole line of the
+// container, or a part of a line that was too long or not finished yet.
 type part struct {
-	head   []byte // what stands before the text
-	tail   []byte // what stands behind it
-	stderr bool   // of the two streams of the container
+	head   []byte // bytes before the text
+	tail   []byte // bytes after the text
+	stderr bool   // the stream is stderr, not stdout
 	whole  bool   // the container's line ends here
 }
 
 // A container is one format of the logs of containers.
 type container struct {
-	// open takes a line apart, which is without its end, as the text is: it is
-	// part of line, or in buf. It reports false for what is no line of the format.
+	// open splits a line without its line end into its envelope and its text. The text has no line
+	// end either; it is a part of line, or in buf. open returns false if line is not a line of the
+	// format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
-	// seal appends a line with another text, and with its end. A terminal is
-	// given colours as it understands them.
+	// seal appends a line with the envelope p, another text, and a line end. For a terminal, escape
+	// sequences of colours are not quoted.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
-	// unfinished returns where the first line begins in b, which holds whole
-	// lines, that may be a part; len(b) if there is none. It costs little, and may
-	// err: open says.
+	// unfinished returns the start of the first line in b that may be a part of a longer one, or
+	// len(b) without such a line. b holds whole lines. The check is fast and may be wrong: open
+	// decides.
 	unfinished func(b []byte, hint *int) int
 
-	// fields appends what JSON has of a line's envelope: members of an object,
-	// with a comma before each.
+	// fields appends the JSON members for a line's envelope, with a comma before each.
 	fields func(dst []byte, p part) []byte
 }
 
@@ -44,15 +43,14 @@ var (
 	docker = container{openDocker, sealDocker, unfinishedDocker, fieldsDocker}
 )
 
-// The format of the Container Runtime Interface, which Kubernetes and Podman
-// use:
+// The format of the Container Runtime Interface, which Kubernetes and Podman use:
 //
 //	2016-10-06T00:17:09.669794202Z stdout F The content of the log entry
 //
-// The tag is P if the line goes on with the next of its stream. Further tags may
-// follow it, behind colons.
+// The tag is P if the next line of the stream continues the line. Further tags may follow, each
+// after a colon.
 
-// openCRI takes a line of the format apart: its head is "… stdout F ".
+// openCRI splits a line of the format; its head is "… stdout F ".
 func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	n := timestamp(line)
 	if n == 0 || len(line) < n+len(" stdout F ") {
@@ -81,10 +79,9 @@ func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	return p, line[end+1:], true
 }
 
-const maxTags = 256 // bytes of what may follow the first tag: none is known to be used
+const maxTags = 256 // bytes of further tags; none is known to be in use
 
-// timestamp returns the length of the time that b begins with, in the form of
-// RFC 3339, or 0.
+// timestamp returns the length of the RFC 3339 time at the beginning of b, or 0 without one.
 func timestamp(b []byte) int {
 	n := len(timeForm)
 	if len(b) < n+1 || !fitsTimeForm(b) {
@@ -109,10 +106,10 @@ func timestamp(b []byte) int {
 	return 0
 }
 
-// timeForm is how a timestamp begins; each 0 stands for a digit.
+// timeForm is the form of the beginning of a timestamp; each 0 stands for a digit.
 const timeForm = "0000-00-00T00:00:00"
 
-// fitsTimeForm reports whether b, or what it begins with, has that form as far as it goes.
+// fitsTimeForm reports whether b has that form at its beginning, as far as b goes.
 func fitsTimeForm(b []byte) bool {
 	for i := range min(len(b), len(timeForm)) {
 		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
@@ -134,11 +131,11 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI looks at each line's tag. hint is where that ended in the line
-// before: mostly it ends there again.
+// unfinishedCRI checks the tag of each line. hint is the end of the tag in the preceding line,
+// which is usually the same.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
-	n := *hint // where " F " ends
+	n := *hint // end of " F "
 	for at := 0; at < len(b); {
 		next := at + n
 		if n < end || next >= len(b) || b[at+len("0000-00-00")] != 'T' || string(b[next-end:next]) != stdout && string(b[next-end:next]) != stderr {
@@ -167,8 +164,7 @@ func fieldsCRI(dst []byte, p part) []byte {
 	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendFields appends the members that both formats have; the time is one, or
-// empty.
+// appendFields appends the members that both formats have. time may be empty.
 func appendFields(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), time...), '"')
@@ -179,23 +175,22 @@ func appendFields(dst []byte, p part, time []byte) []byte {
 	return append(dst, `,"stream":"stdout"`...)
 }
 
-// The format of Docker's logging driver json-file, an object a line, with the
-// members in this order:
+// The format of Docker's logging driver json-file: one object in each line, with the members in
+// this order:
 //
 //	{"log":"Log line is here\n","stream":"stdout","attrs":{…},"time":"2019-01-01T11:11:11.111111111Z"}
 //
-// A line of more than 16 KiB is several objects: all but the last lack the \n.
-// Braces stand in the text as they are.
+// A line of more than 16 KiB is several objects: all but the last lack the \n. Braces in the text
+// are not escaped.
 
 const (
 	headDocker   = `{"log":"`
-	wholeDocker  = `\n","stream":"std` // where the text of a line ends that has its end
+	wholeDocker  = `\n","stream":"std` // after the text of a whole line
 	stdoutDocker = `","stream":"stdout"`
 	stderrDocker = `","stream":"stderr"`
 )
 
-// openDocker takes a line of the format apart: its tail begins with the quote
-// that ends the text.
+// openDocker splits a line of the format; its tail begins with the quote that ends the text.
 func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	if len(line) < len(headDocker) || string(line[:len(headDocker)]) != headDocker {
@@ -241,8 +236,8 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 	return append(append(dst, p.tail...), '\n')
 }
 
-// unfinishedDocker looks at the end of each line's text. hint is how far that
-// was from the end of the line before: mostly it is as far again.
+// unfinishedDocker checks the end of each line's text. hint is its distance from the end of the
+// preceding line, which is usually the same.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {
@@ -263,8 +258,7 @@ func unfinishedDocker(b []byte, hint *int) int {
 	return len(b)
 }
 
-// fieldsDocker takes the members that Docker writes, each if it is what it
-// should be.
+// fieldsDocker appends those members of Docker's that are valid.
 func fieldsDocker(dst []byte, p part) []byte {
 	var of struct {
 		Time  string
@@ -288,8 +282,8 @@ func fieldsDocker(dst []byte, p part) []byte {
 	return dst
 }
 
-// stringEnd returns where the quote stands that ends the JSON string which
-// begins with b, or -1.
+// stringEnd returns the index of the quote that ends the JSON string in b, or -1. The opening quote
+// is before b.
 func stringEnd(b []byte) int {
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(b[at:], '"')
@@ -307,8 +301,7 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// unquote appends what the inside of a JSON string says. It reports false if
-// that is none.
+// unquote appends the text of b, the inside of a JSON string. It returns false if b is invalid.
 func unquote(dst, b []byte) ([]byte, bool) {
 	for len(b) > 0 {
 		i := 0
@@ -343,7 +336,7 @@ func unquote(dst, b []byte) ([]byte, bool) {
 			}
 			if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
 				r, b = pair, b[6:]
-			} else { // a half alone, as appendQuoted reads it
+			} else { // a single surrogate, in the form that appendQuoted escapes
 				dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
 				continue
 			}
@@ -362,7 +355,7 @@ func hasControl(b []byte) bool {
 	return false
 }
 
-// hex4 reads four hexadecimal digits.
+// hex4 parses four hexadecimal digits.
 func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 4 {
 		return 0, false
@@ -371,9 +364,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// appendQuoted appends text as the inside of a JSON string, as Docker does.
-// Bytes that are not UTF-8 stay as they are, because so they were in the log;
-// for a terminal, ESC does.
+// appendQuoted appends text as the inside of a JSON string, as Docker does. Bytes that are not
+// UTF-8 are not escaped, since they were not in the log either; nor is ESC for a terminal.
 func appendQuoted(dst, text []byte, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0
@@ -414,8 +406,8 @@ func appendQuoted(dst, text []byte, terminal bool) []byte {
 	return append(dst, text[from:]...)
 }
 
-// isCRI returns CRI for what begins with a line of that format, Markup, or Auto if more bytes are
-// needed.
+// isCRI returns CRI if b begins with a line of that format, Auto if more bytes are needed, and
+// Markup otherwise.
 func isCRI(b []byte, until extent) Format {
 	line, _, whole := bytes.Cut(b, newline)
 	if _, _, ok := openCRI(line, nil); ok {
@@ -428,10 +420,9 @@ func isCRI(b []byte, until extent) Format {
 	return Auto
 }
 
-// isDocker returns Docker for what begins with a line of that format, Markup, or Auto if more bytes
-// are needed. The text of some line must have an end: other programs write similar lines without line
-// ends in their text, and mean lines. If the first line is longer than the head, it is one of Docker
-// as far as it is there.
+// isDocker returns Docker if b begins with a line of that format, Auto if more bytes are needed,
+// and Markup otherwise. The text of a line must end with a line feed: other programs write similar
+// lines whose text has none. If the first line is longer than the head, its beginning decides.
 func isDocker(b []byte, until extent) Format {
 	if begins(headDocker, b) {
 		return Auto
@@ -456,7 +447,7 @@ func isDocker(b []byte, until extent) Format {
 	return Auto
 }
 
-// mayBeDocker reports whether a line whose end is not there may be one of the format.
+// mayBeDocker reports whether the beginning of a line may be of the format.
 func mayBeDocker(line []byte, buf *[]byte) bool {
 	text, ok := bytes.CutPrefix(line, []byte(headDocker))
 	if !ok {

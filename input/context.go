@@ -10,23 +10,23 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A writerContext is what a Writer must remember over a restart.
+// A writerContext is the state of a Writer that a restart keeps.
 type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
 	Head    checkpoint.Text `json:"head,omitempty"`    // the input so far, while its format is not known
-	Context json.RawMessage `json:"context,omitempty"` // of the translator for the format
+	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
 }
 
-// A remembering translator can be interrupted.
+// A remembering translator has a context from which another one can continue.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
 }
 
-// AppendContext appends what the Writer knows of the input so far, as one line of JSON without its
-// end; see [filter.Filter.AppendContext]. It reports false if the format has no context: then the
-// input must be read from its beginning again.
+// AppendContext appends the state of the Writer, as one line of JSON without its line end; see
+// [filter.Filter.AppendContext]. It returns false if the format has no context: the input must then
+// be read from its beginning again.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false
@@ -44,9 +44,9 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	return checkpoint.Append(dst, s), true
 }
 
-// Restore gives a new Writer, to which nothing was written yet, a context that AppendContext has
-// made. The error says whether that is torn, of another version of symfilter, or damaged; after one
-// the Writer must not be used.
+// Restore sets the state of a new Writer, to which nothing was written yet, to a context of
+// AppendContext. The error wraps one of the reasons of package checkpoint: the context is torn,
+// damaged or of another version. After an error the Writer must not be used.
 func (w *Writer) Restore(context []byte) error {
 	inner, err := w.restore(context)
 	if err != nil {
@@ -58,7 +58,8 @@ func (w *Writer) Restore(context []byte) error {
 	return w.dst.(remembering).Restore(inner)
 }
 
-// restore returns the context of the translator, if the format is known.
+// restore sets the state of the Writer, and returns the context of the translator if the format is
+// known.
 func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	var s writerContext
 	if err := checkpoint.Decode(context, &s); err != nil {
@@ -84,7 +85,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	return s.Context, nil
 }
 
-// An envelopeContext is what an Envelope must remember over a restart.
+// An envelopeContext is the state of an Envelope that a restart keeps.
 type envelopeContext struct {
 	Version  int              `json:"v"`
 	Envelope string           `json:"envelope"` // the format
@@ -100,7 +101,7 @@ type streamContext struct {
 	Begun bool            `json:"begun,omitempty"`
 	Long  bool            `json:"long,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
-	Raw   checkpoint.Text `json:"raw,omitempty"` // the lines of the parts that are held
+	Raw   checkpoint.Text `json:"raw,omitempty"` // lines of the held parts
 }
 
 // A heldContext is the envelope of the module line that the filter holds.
@@ -109,7 +110,8 @@ type heldContext struct {
 	Out   checkpoint.Text                  `json:"out,omitempty"`
 	Open  bool                             `json:"open,omitempty"`
 	NoEnd bool                             `json:"noend,omitempty"`
-	Got   checkpoint.Text                  `json:"got,omitempty"` // what the filter has printed of it
+	// the output of the filter for it so far
+	Got checkpoint.Text `json:"got,omitempty"`
 }
 
 func (e *Envelope) format() Format {
@@ -119,7 +121,7 @@ func (e *Envelope) format() Format {
 	return CRI
 }
 
-// AppendContext appends what the Envelope and its filter know of the log so far; see
+// AppendContext appends the state of the Envelope and its filter; see
 // [filter.Filter.AppendContext].
 func (e *Envelope) AppendContext(dst []byte) []byte {
 	s := envelopeContext{
@@ -141,8 +143,8 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 	return checkpoint.Append(dst, s)
 }
 
-// Restore gives a new Envelope, to which nothing was written yet, a context that AppendContext has
-// made. After an error, neither it nor its filter must be used.
+// Restore sets the state of a new Envelope, to which nothing was written yet, to a context of
+// AppendContext. After an error neither the Envelope nor its filter may be used.
 func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)

@@ -10,53 +10,52 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An Envelope filters the log of a container, in the format of the Container
-// Runtime Interface or of Docker's driver json-file: the filter is given what
-// the container printed, and each line of the output has the envelope of the
-// line that it was made from. What does not change comes out as it came, byte
-// for byte, as do lines that have no envelope.
+// An Envelope filters the log of a container, in the format of the Container Runtime Interface or
+// of Docker's driver json-file: the filter gets the lines that the container printed, and each line
+// of the output gets the envelope of its input line. Unchanged lines are printed byte for byte, as
+// are lines without an envelope.
 //
-// Both formats cut long lines, and CRI those that are not finished yet. The
-// parts are joined, separately for the container's two streams, where an element
-// may be in them: then they come out when the line is whole. Parts without any
-// go out at once.
+// Both formats cut long lines, and CRI also cuts lines that are not finished yet. If the parts may
+// contain an element, they are joined, for each of the container's two streams, and printed when
+// the line is whole. Other parts are printed at once.
 type Envelope struct {
 	docker bool // the format is Docker's
 	c      container
 	f      *filter.Filter
 	out    sealer
 
-	search bool // the filter need not look at lines without markup
+	search bool // lines without markup need not be passed to the filter one by one
 	every  bool // each line is opened, not only those with markup
 	pass   bool // parts without markup go out at once
-	ascii  bool // nothing else may stand around the text: a terminal would obey it
+	ascii  bool // envelopes must be ASCII: a terminal would obey control characters
 	dict   bool // a hexdict is open: each line may be part of it
 	hint   int
-	doubt  bool // recognised by the head of an entry alone: the log may be another program's
+	// the format was recognised by a part of the first entry: the log may be another program's
+	doubt bool
 
 	cut lines.Cutter
 
 	streams [2]stream
-	text    []byte // scratch: of a line that was quoted
+	text    []byte // scratch: the unquoted text of a line
 	given   []byte // scratch: a line for the filter
 }
 
-// A stream is one of the container's two.
+// A stream is one of the container's two output streams.
 type stream struct {
-	begun   bool   // a line has begun that is not whole yet
-	long    bool   // it is longer than maxLine, or no line at all: its parts are lines of their own
-	out     []byte // the text of its parts that are out already
-	parts   []part // those that are held
-	text    []byte // of these
-	ends    []int  // of each in text
-	raw     []byte // the lines that they came in
-	rawEnds []int  // of each in raw
+	begun   bool   // a line has begun and is not whole yet
+	long    bool   // the line is longer than maxLine: each of its parts is filtered as a line
+	out     []byte // text of its parts that were printed already
+	parts   []part // the held parts
+	text    []byte // their text
+	ends    []int  // the end of each part in text
+	raw     []byte // the input lines of the held parts
+	rawEnds []int  // the end of each line in raw
 }
 
 const (
-	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of one that is joined
-	maxHeld    = 2 << 20   // bytes of the parts of a line, as they came
-	maxScratch = 128 << 10 // bytes of a buffer that is kept for other lines
+	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of a joined line
+	maxHeld    = 2 << 20   // bytes of the input lines of held parts
+	maxScratch = 128 << 10 // bytes of a buffer that is kept for later lines
 )
 
 var (
@@ -64,8 +63,8 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a Filter
-// that has the options o; what comes out goes to w.
+// NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a
+// Filter with the options o, and writes to w. One goroutine at a time may use it.
 func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	e := &Envelope{cut: lines.Cutter{Max: maxLine}, c: cri, docker: format == Docker}
 	if e.docker {
@@ -87,12 +86,12 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// Filter returns the Filter of the Envelope: to ask what stayed unresolved, not to write to.
+// Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
+// it.
 func (e *Envelope) Filter() *filter.Filter { return e.f }
 
-// Write filters p. When it returns, every complete line in p is at the writer,
-// but for what the filter holds and for the parts of an unfinished line that may
-// hold an element.
+// Write filters p. When it returns, every complete line in p has been written, except for a module
+// line that the filter holds and for parts of an unfinished line that may contain an element.
 func (e *Envelope) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte
@@ -102,9 +101,9 @@ func (e *Envelope) Write(p []byte) (int, error) {
 			e.block(b)
 		case lines.Head:
 			e.passOn(nil, func() {})
-			e.asItCame(b)
+			e.filterBare(b)
 		case lines.Rest:
-			e.asItCame(b)
+			e.filterBare(b)
 		}
 	}
 	e.out.flush()
@@ -123,27 +122,26 @@ func (e *Envelope) Close() error {
 	for i := range e.streams {
 		e.join(&e.streams[i])
 	}
-	e.asItCame(tail) // last: it has no line end
+	e.filterBare(tail) // the last bytes of the log, without a line end
 	err := e.f.Close()
 	e.out.flush()
 	return cmp.Or(e.out.err, err)
 }
 
-// passUnfinished passes an unfinished last line on as it came. It is for a log that pauses within its
-// first entry: nothing of that line is opened any more.
+// passUnfinished prints an unfinished last line unchanged. It is for a log that pauses within its
+// first entry: the rest of that line is not opened either.
 func (e *Envelope) passUnfinished() error {
 	if tail, _ := e.cut.Unfinished(); len(tail) > 0 {
 		e.passOn(nil, func() {})
-		e.asItCame(e.cut.GiveUp())
+		e.filterBare(e.cut.GiveUp())
 		e.f.Flush() // its error is that of the writer, which e.out keeps
 		e.out.flush()
 	}
 	return e.out.err
 }
 
-// asItCame gives b, whole lines or parts of a very long one, to the filter, and
-// prints what comes as it is.
-func (e *Envelope) asItCame(b []byte) {
+// filterBare filters b, whole lines or parts of a very long one, without envelopes.
+func (e *Envelope) filterBare(b []byte) {
 	if len(b) == 0 {
 		return
 	}
@@ -152,14 +150,14 @@ func (e *Envelope) asItCame(b []byte) {
 	e.dict = e.f.InDict()
 }
 
-// quick reports whether lines without markup may go out without being looked at.
+// quick reports whether lines without markup may be printed without opening them.
 func (e *Envelope) quick() bool {
 	return !e.every && !e.dict && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle looks at the first entry of a log that was recognised by the head of an entry alone. If its
-// text lacks a line end, but is shorter than the lines that Docker cuts, the log is another program's:
-// there each entry is a line.
+// settle examines the first entry of a log that was recognised by a part of that entry. If its text
+// lacks a line end, but is shorter than the lines that Docker cuts, the log is another program's:
+// each entry is then a line.
 func (e *Envelope) settle(b []byte) {
 	line, _, _ := bytes.Cut(b, newline)
 	p, text, ok := e.c.open(line, &e.text)
@@ -180,9 +178,9 @@ func (e *Envelope) block(b []byte) {
 		e.settle(b)
 	}
 	unfinished := -1
-	raw, at := 0, 0 // b[raw:at] goes out as it came
+	raw, at := 0, 0 // b[raw:at] is printed unchanged
 	flush := func() {
-		e.asItCame(b[raw:at])
+		e.filterBare(b[raw:at])
 		raw = at
 	}
 	for at < len(b) {
@@ -205,8 +203,8 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain gives the lines that b begins with to the filter, up to the first with
-// markup, and returns how many bytes they are.
+// plain passes the first lines of b to the filter, up to the first with markup, and returns the
+// number of their bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -216,15 +214,15 @@ func (e *Envelope) plain(b []byte) int {
 		n = bytes.LastIndexByte(b[:n], '\n') + 1
 	}
 	if !e.search {
-		e.asItCame(b[:n])
+		e.filterBare(b[:n])
 	} else if n > 0 {
 		e.f.Text(b[:n]) // its error is that of the writer, which e.out keeps
 	}
 	return n
 }
 
-// line takes in a line. It reports false if that is to go out as it came;
-// otherwise it has called flush before it changed anything.
+// line processes a line. It returns false if the caller is to print the line unchanged. Otherwise
+// it calls flush before its first change.
 func (e *Envelope) line(line []byte, flush func()) bool {
 	var p part
 	var text []byte
@@ -250,7 +248,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 			return false
 		}
 		flush()
-		e.give(&seal{parts: []part{p}, text: text, raw: line, open: !p.whole, noEnd: line[len(line)-1] != '\n'})
+		e.filterLine(&seal{parts: []part{p}, text: text, raw: line, open: !p.whole, noEnd: line[len(line)-1] != '\n'})
 	case !p.whole && !marked && e.pass && len(s.parts) == 0 && !markup.MayBecomeElement(text):
 		s.begun = true
 		if s.out = append(s.out, text...); len(s.out) > maxLine {
@@ -274,15 +272,15 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// give gives the filter a line.
-func (e *Envelope) give(l *seal) {
+// filterLine passes a line to the filter.
+func (e *Envelope) filterLine(l *seal) {
 	e.given = append(append(e.given[:0], l.text...), '\n')
 	l.line = e.f.Line() + 1
 	e.out.begin(l)
 	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
 	e.out.end(e.f.Held())
 	e.dict = e.f.InDict()
-	if cap(e.given) > maxScratch { // there may be a thousand of us
+	if cap(e.given) > maxScratch { // there may be a thousand Envelopes
 		e.given, e.text = nil, nil
 	}
 }
@@ -297,8 +295,8 @@ func (s *stream) hold(p part, text, line []byte) {
 	s.rawEnds = append(s.rawEnds, len(s.raw))
 }
 
-// join gives the filter a line of which parts are held, if there are any. It has
-// no end if the last of them has none: the log ends.
+// join joins the held parts of a line, if there are any, and passes the line to the filter. The
+// line has no line end if the log ends after the last part.
 func (e *Envelope) join(s *stream) {
 	n := len(s.parts)
 	if n == 0 {
@@ -311,12 +309,11 @@ func (e *Envelope) join(s *stream) {
 		noEnd: s.raw[len(s.raw)-1] != '\n',
 	}
 	*s = stream{}
-	e.give(&l)
+	e.filterLine(&l)
 }
 
-// passOn prints parts of a line as they came that were held for a brace or an
-// ESC at their end, because a line of another stream comes: without markup, the
-// order stays.
+// passOn prints parts unchanged that were held because they end with a brace or an ESC. It is
+// called before a line of another stream, so that lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]
@@ -324,22 +321,22 @@ func (e *Envelope) passOn(but *stream, flush func()) {
 			continue
 		}
 		flush()
-		e.asItCame(s.raw)
+		e.filterBare(s.raw)
 		*s = stream{begun: true, out: append(s.out, s.text...)}
 	}
 }
 
-// release makes the held parts of a line that is too long lines of their own.
+// release filters each held part of a line that is too long as a line.
 func (e *Envelope) release(s *stream) {
 	text, raw := 0, 0
 	for i, p := range s.parts {
-		e.give(&seal{parts: []part{p}, text: s.text[text:s.ends[i]], raw: s.raw[raw:s.rawEnds[i]], open: !p.whole})
+		e.filterLine(&seal{parts: []part{p}, text: s.text[text:s.ends[i]], raw: s.raw[raw:s.rawEnds[i]], open: !p.whole})
 		text, raw = s.ends[i], s.rawEnds[i]
 	}
 	*s = stream{begun: true, long: true}
 }
 
-// ascii reports whether b holds nothing but printable ASCII.
+// ascii reports whether b holds only printable ASCII.
 func ascii(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(c rune) bool { return c < ' ' || c > '~' })
 }

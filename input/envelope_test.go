@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the scripts")
 
-// testOptions resolve the addresses of filter's fixture.
+// testOptions returns options that resolve the addresses of filter's fixture.
 func testOptions(t testing.TB) filter.Options {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../filter/testdata/debug")}})
 	t.Cleanup(func() { s.Close() })
@@ -65,9 +65,9 @@ func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand)
 	return b.String()
 }
 
-// TestEnvelopes runs testdata/envelope/*.txtar: each is one behaviour. The file
-// "in" is filtered with the options that the comment's "options:" line names;
-// "out" is what must come out. \ at a line's end stands for no line end.
+// TestEnvelopes runs testdata/envelope/*.txtar: each shows one behaviour. The file "in" is filtered
+// with the options in the comment's "options:" line; "out" is the expected output. A \ at the end
+// of a line means that it has no line end.
 func TestEnvelopes(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	files, err := filepath.Glob("testdata/envelope/*.txtar")
@@ -138,8 +138,8 @@ func runEnvelope(t *testing.T, file string) {
 	}
 }
 
-// interrupted filters in to its byte cut with one Writer, and the rest with
-// another that was given its context.
+// interrupted filters the first cut bytes of in with one Writer, and the rest with another that
+// gets the first one's context.
 func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -161,8 +161,8 @@ func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) s
 	return b.String()
 }
 
-// Objects have the members that all of the input have, and those of their own line's envelope: also
-// one that waited for the maps of its module.
+// Objects have the members of the input, and those of their own line's envelope, even if their line
+// waited for the maps of its module.
 func TestMembersOfObjects(t *testing.T) {
 	const in = "2026-11-20T10:00:01Z stdout F {{{module:0:a:elf:aa}}}\n" +
 		"2026-11-20T10:00:02Z stderr F {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n" +
@@ -177,7 +177,7 @@ func TestMembersOfObjects(t *testing.T) {
 	}
 }
 
-// The error tells why a context is refused, whichever part of it is at fault.
+// The error names the reason why a context is refused, for each defective part.
 func TestRefusedContexts(t *testing.T) {
 	w := newWriter(CRI, filter.Options{}, io.Discard)
 	io.WriteString(w, "2026-11-20T10:00:00Z stdout F one\n2026-11-20T10:00:00Z stdout P two")
@@ -202,8 +202,8 @@ func TestRefusedContexts(t *testing.T) {
 	}
 }
 
-// A generator makes the log of a container: what it prints to its two streams,
-// and how the runtime writes it down.
+// A generator makes the log of a container: the lines of its two streams, in the form that the
+// runtime writes.
 type generator struct {
 	*rand.Rand
 	format Format
@@ -219,7 +219,7 @@ func (g *generator) word() string {
 	return "w" + strings.Map(func(r rune) rune { return r - '0' + 'A' }, fmt.Sprint(g.words)) + "w"
 }
 
-// text returns what is no markup, if plain, and else may be.
+// text returns random text, which is not markup if plain is set, and may be otherwise.
 func (g *generator) text(plain bool) string {
 	words := []string{g.word(), g.word() + " ", "[7] ", " ", "{", "{{", "}}}", `"`, `\`, "\t", "é", "\u2028", "<a&b>", "\x1b[31m", "\x1b[0m", "\xff", " stdout P ", "\r", "😀"}
 	if plain {
@@ -294,15 +294,14 @@ func (g *generator) log(lines []string, streams []string, parts bool) (log strin
 	for stream, line := range begun {
 		b.WriteString(g.sealed(stream, rest[stream], true))
 		ended = append(ended, line)
-		break // of the other the end is missing
+		break // the end of the other line is missing
 	}
 	return b.String(), ended
 }
 
 const maps = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}"
 
-// TestContainerLogWithoutMarkupIsUntouched: whatever its parts, streams and
-// lines that are none.
+// Container logs without markup are printed unchanged, with any parts, streams and foreign lines.
 func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	for _, format := range []Format{CRI, Docker} {
 		for seed := range uint64(80) {
@@ -326,8 +325,7 @@ func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	}
 }
 
-// opened takes a container's log apart, in our tests' own way, and joins its
-// parts, each stream for itself.
+// opened returns the lines of a container's log, with joined parts, by a parser of the test.
 func opened(t *testing.T, f Format, log string) (lines []string) {
 	t.Helper()
 	part := make(map[string]string)
@@ -357,8 +355,7 @@ func opened(t *testing.T, f Format, log string) (lines []string) {
 	return lines
 }
 
-// TestContainerLogIsFilteredAsWhatItHolds: what is in the envelopes is what
-// comes out of a filter that is given the lines themselves.
+// The text in the envelopes equals the output of a filter that gets the lines without envelopes.
 func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 	o := testOptions(t)
 	for _, format := range []Format{CRI, Docker} {
@@ -370,7 +367,8 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 				for range 1 + g.IntN(30) {
 					line := strings.ToValidUTF8(g.line(false), "?")
 					if strings.Contains(line, "{{{m") {
-						line += g.word() // else lines may merge into one, and not where a part is out before
+						// otherwise lines may merge, which differs if a part was printed before
+						line += g.word()
 					}
 					lines = append(lines, line)
 				}
@@ -390,8 +388,8 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 	}
 }
 
-// TestTwoStreamsOfAContainerAreOneProcess: lines of both, in parts, come out
-// when they are whole.
+// Lines of both streams that arrive in parts are printed when they are whole, and resolved as those
+// of one process.
 func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 	o := testOptions(t)
 	o.Output = filter.JSON
@@ -415,7 +413,7 @@ func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 	}
 }
 
-// TestContainerContextGoesOnAsIfUninterrupted cuts generated logs.
+// A log that is interrupted anywhere gives the same output as without the interruption.
 func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := testOptions(t)
@@ -443,7 +441,7 @@ func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
 	}
 }
 
-// TestPartsWithoutEndAreBounded: nothing is lost, and little is held.
+// Endless parts of a line lose no byte and take little memory.
 func TestPartsWithoutEndAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, format := range []Format{CRI, Docker} {
@@ -473,8 +471,7 @@ func TestPartsWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
-// TestEnvelopesCostLittle: a block without markup goes on in one piece, as
-// without envelopes.
+// A block without markup is passed on in one piece, as without envelopes.
 func TestEnvelopesCostLittle(t *testing.T) {
 	for format, line := range map[Format]string{
 		CRI:    "2016-10-06T00:17:09.669794202Z stdout F Permitted: {\"a\": {\"b\": 1}}\n",
@@ -498,8 +495,8 @@ type writes int
 
 func (w *writes) Write(p []byte) (int, error) { *w++; return len(p), nil }
 
-// FuzzEnvelope: whatever the log of a container, nothing fails or hangs, and
-// blocks and interruptions change nothing; what was a log of the format is one.
+// FuzzEnvelope filters any log of a container: filtering neither fails nor hangs, blocks and
+// interruptions do not change the output, and the output of a valid log is a valid log.
 func FuzzEnvelope(f *testing.F) {
 	for seed := range uint64(8) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: []Format{CRI, Docker}[seed%2]}

@@ -1,8 +1,8 @@
-// Package input recognises the format of an input, and gives the input to what
-// understands that: markup as it is, a foreign format to its translator.
+// Package input recognises the format of an input, and passes the input to the translator for that
+// format.
 //
-// A format is recognised by what it must begin with; in doubt, it is markup. An
-// input packed with gzip is unpacked.
+// A format is recognised by its first lines; in doubt, it is markup. An input packed with gzip is
+// unpacked.
 package input
 
 import (
@@ -15,32 +15,31 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A Format is what an input is written in.
+// A Format is the format of an input.
 type Format uint8
 
-// The formats. Auto is none: it is recognised which of the others an input has.
+// The formats. With Auto, the format is recognised.
 const (
 	Auto      Format = iota
 	Markup           // lines of a log, with or without markup
-	CRI              // such lines as Kubernetes' runtimes keep those of a container
-	Docker           // such lines as Docker keeps those of a container: json-file
+	CRI              // lines of a container in the files of Kubernetes' runtimes
+	Docker           // lines of a container in the files of Docker's driver json-file
 	Valgrind         // XML of Valgrind's tools
-	Callgrind        // profiles of Callgrind, and of what else writes its format
+	Callgrind        // profiles in the format of Callgrind
 	RTrace           // reports of sp-rtrace
 )
 
-// Names are the formats' names, in their order.
+// Names returns the names of the formats, in their order.
 func Names() []string {
 	return []string{"auto", "markup", "cri", "docker", "valgrind", "callgrind", "rtrace"}
 }
 
 func (f Format) String() string { return Names()[f] }
 
-// gzipMagic is what files of gzip begin with (RFC 1952).
+// gzipMagic is the beginning of each gzip file (RFC 1952).
 const gzipMagic = "\x1f\x8b\x08"
 
-// Plain returns a reader of what r holds: of what is in it, if it is packed with
-// gzip.
+// Plain returns a reader of the contents of r, unpacked if r is packed with gzip.
 func Plain(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if head, _ := b.Peek(len(gzipMagic)); string(head) != gzipMagic {
@@ -53,7 +52,7 @@ func Plain(r io.Reader) (io.Reader, error) {
 	return z, nil
 }
 
-// Translators make what takes the inputs of each format.
+// Translators make the writer that takes an input of each format.
 type Translators struct {
 	Markup    func() io.WriteCloser
 	Container func(Format) io.WriteCloser // CRI and Docker
@@ -62,20 +61,19 @@ type Translators struct {
 	RTrace    func() io.WriteCloser
 }
 
-// A Writer gives what is written to it to the translator for its format. It keeps less than 4 KiB
-// until the format is known: one whole line may decide it, 4 KiB do, and so do Decide and Close. One
+// A Writer passes its input to the translator for its format. Until the format is known it keeps
+// less than 4 KiB: one whole line may decide the format, and 4 KiB, Decide and Close always do. One
 // goroutine at a time may use it.
 type Writer struct {
 	t      Translators
 	format Format
 	head   []byte         // the input so far, until the format is known; shorter than headSize
-	begun  bool           // the input is not packed, or the Writer is that of the unpacked input
+	begun  bool           // the input is not packed, or the Writer gets the unpacked input
 	dst    io.WriteCloser // nil until the format is known
 	packed *unpacker      // nil if the input is not packed
 }
 
-// New returns a Writer for an input of this format, which it recognises if that
-// is Auto.
+// New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
 func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
 
 // Write translates p, or keeps it while the format is not known. An input that is packed is unpacked
@@ -100,10 +98,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.dst.Write(p)
 }
 
-// settled reports whether it is known what takes the input.
+// settled reports whether the translator or the unpacker of the input is known.
 func (w *Writer) settled() bool { return w.dst != nil || w.packed != nil }
 
-// settle finds out what takes an input that begins with head, and reports whether that is known.
+// settle selects the translator or the unpacker for an input that begins with head, and reports
+// whether it could.
 func (w *Writer) settle(head []byte, until extent) bool {
 	if until == more && len(head) >= headSize {
 		until = full
@@ -132,7 +131,7 @@ func (w *Writer) settle(head []byte, until extent) bool {
 	return true
 }
 
-// release gives the head to what takes the input.
+// release passes the head on.
 func (w *Writer) release() (err error) {
 	head := w.head
 	w.head = nil
@@ -146,8 +145,8 @@ func (w *Writer) release() (err error) {
 	return err
 }
 
-// Undecided reports whether the Writer keeps bytes because their format is not known: whether Decide
-// has something to do.
+// Undecided reports whether the Writer keeps bytes because their format is unknown, so that Decide
+// would have an effect.
 func (w *Writer) Undecided() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Undecided)
@@ -155,8 +154,9 @@ func (w *Writer) Undecided() bool {
 	return !w.settled() && len(w.head) > 0
 }
 
-// Decide settles the format by what has come so far, and translates that. It is for an input that
-// pauses: the command calls it after 100 ms of silence. What is not recognised by then is markup.
+// Decide selects the format by the bytes written so far, and translates them. It is for an input
+// that pauses: the command calls it after 100 ms of silence. If the format is not recognised, it is
+// Markup.
 func (w *Writer) Decide() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Decide)
@@ -174,7 +174,7 @@ func (w *Writer) Decide() error {
 	return nil
 }
 
-// Unfinished reports whether Flush may have something to do.
+// Unfinished reports whether Flush may have an effect.
 func (w *Writer) Unfinished() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Unfinished)
@@ -185,7 +185,8 @@ func (w *Writer) Unfinished() bool {
 	return w.Undecided()
 }
 
-// Flush is Decide; of markup it also passes on an unfinished last line, such as a prompt.
+// Flush does the same as Decide, and also passes on an unfinished last line of markup, such as a
+// prompt.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
@@ -216,20 +217,20 @@ func (w *Writer) open() {
 	}
 }
 
-// Close translates what was kept, and closes the translator.
+// Close translates the kept bytes, and closes the translator.
 func (w *Writer) Close() error {
 	if !w.settled() {
 		w.settle(w.head, ended)
 	}
 	err := w.release()
 	if w.packed != nil {
-		return w.packed.Close() // knows the error, if there is one
+		return w.packed.Close() // returns the error of unpacking, if there is one
 	}
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Format returns the format, or Auto while it is not known. For an input that
-// is packed it is not known before Close.
+// Format returns the format, or Auto while it is unknown. The format of a packed input is unknown
+// before Close.
 func (w *Writer) Format() Format {
 	if w.packed != nil {
 		return Auto

@@ -74,7 +74,7 @@ func TestFormatsAreRecognisedByTheirBeginning(t *testing.T) {
 
 const profile = "# callgrind format\nevents: Ir\nfn=main\n4 1\n"
 
-// taken is what a translator was given.
+// taken records the input of a translator.
 type taken struct {
 	bytes.Buffer
 	closed int
@@ -100,7 +100,7 @@ func TestInputsGoToTheirTranslatorWhole(t *testing.T) {
 	tests := []struct {
 		name, in string
 		format   Format
-		want     string // the translator, and what it gets
+		want     string // the translator and its input
 	}{
 		{"a report", report, Auto, "valgrind:" + report},
 		{"a log", log, Auto, "markup:" + log},
@@ -165,8 +165,8 @@ func TestAPackedInputThatIsCutIsReadAsFarAsItGoes(t *testing.T) {
 	}
 }
 
-// What begins as a gzip file does comes out whatever it goes on with, and is an error of the input
-// and not of the output.
+// An input that begins like a gzip file and is damaged is printed, and reported as an error of the
+// input, not of the output.
 func TestDamagedPackedInputsComeOut(t *testing.T) {
 	whole := packed(t, strings.Repeat("a line of a log\n", 3))
 	for _, test := range []struct{ name, in, out, err string }{
@@ -174,8 +174,8 @@ func TestDamagedPackedInputsComeOut(t *testing.T) {
 		{"a header and no gzip", whole[:10] + "\xff\xff\xff\xffnot deflate\nmore\n", whole[:10] + "\xff\xff\xff\xffnot deflate\nmore\n", "<nil>"},
 		{"nothing more", gzipMagic, gzipMagic, "<nil>"},
 		{"a header that is cut", whole[:9], whole[:9], "<nil>"},
-		{"garbage behind it", whole + "garbage\nand more\n", strings.Repeat("a line of a log\n", 3), "not all of it is gzip: gzip: invalid header; 0 bytes after that are left out"},
-		{"a sum that is wrong", whole[:len(whole)-8] + "12345678", strings.Repeat("a line of a log\n", 3), "not all of it is gzip: gzip: invalid checksum"},
+		{"garbage behind it", whole + "garbage\nand more\n", strings.Repeat("a line of a log\n", 3), "not a valid gzip file: gzip: invalid header; 0 bytes after that are left out"},
+		{"a sum that is wrong", whole[:len(whole)-8] + "12345678", strings.Repeat("a line of a log\n", 3), "not a valid gzip file: gzip: invalid checksum"},
 		{"its end is missing", whole[:len(whole)-4], strings.Repeat("a line of a log\n", 3), "the gzip file is cut off; what it holds up to there is printed"},
 	} {
 		for _, block := range []int{1, 7, 1 << 20} {

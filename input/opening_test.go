@@ -20,12 +20,12 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// An opening is what an input begins with.
+// An opening is the beginning of an input.
 type opening struct{ name, want, text string }
 
 var repeated = regexp.MustCompile(`(?s)\[\[(\d+) (.*?)\]\]`)
 
-// openings returns those of testdata/openings.txtar.
+// openings returns the openings in testdata/openings.txtar.
 func openings(t testing.TB) (all []opening) {
 	t.Helper()
 	ar, err := txtar.ParseFile("testdata/openings.txtar")
@@ -59,8 +59,8 @@ func filler(n int) string {
 	return b.String()[:n]
 }
 
-// newRecorder returns a Writer whose logs are filtered to out, and whose reports and profiles go
-// there as they are.
+// newRecorder returns a Writer whose logs are filtered to out, and whose reports and profiles are
+// written to out unchanged.
 func newRecorder(out io.Writer) *Writer {
 	w := newWriter(Auto, filter.Options{}, out)
 	asIs := func() io.WriteCloser { return plain{out} }
@@ -80,8 +80,9 @@ func checkHead(t *testing.T, w *Writer) {
 	}
 }
 
-// However an input begins, something is out when its first line is, or 8 KiB after it: a line of a
-// container or of a log is out when it is whole or longer than 1 MiB. All of it comes out.
+// However an input begins, output begins after its first line, or 8 KiB after it: the line of a
+// container or of a log is printed when it is whole or longer than 1 MiB. The whole input is
+// printed.
 func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 	for _, o := range openings(t) {
 		t.Run(o.name, func(t *testing.T) {
@@ -118,14 +119,14 @@ func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 	}
 }
 
-// After a while of silence what has come of an input is out, and the rest follows when it comes.
+// After a silence the input so far is printed, and the rest when it arrives.
 func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
 	for _, o := range openings(t) {
 		t.Run(o.name, func(t *testing.T) {
 			for _, n := range []int{3, 40, 1000, len(o.text)} {
 				n = min(n, len(o.text))
 				if n > 2<<10 && o.want == "docker" || o.want == "cri" && n > len("2016-10-06T00:17:09.669794202Z stdout") {
-					continue // it is known what it is: an entry comes out when it is whole
+					continue // the format is known: an entry is printed when it is whole
 				}
 				in := o.text + filler(10<<10)
 				var out bytes.Buffer
@@ -150,7 +151,7 @@ func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
 	}
 }
 
-// The same holds within what is packed.
+// The same holds for a packed input.
 func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 	for _, o := range openings(t) {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,13 +225,13 @@ func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
 	}
 }
 
-// count counts the bytes that are written to it.
+// count is a writer that counts bytes.
 type count int
 
 func (n *count) Write(p []byte) (int, error) { *n += count(len(p)); return len(p), nil }
 
-// Other programs write entries as Docker does, without line ends in them, and mean lines. They stay
-// lines although the first is longer than what decides; a line that Docker has cut is joined.
+// Other programs write entries like Docker's, but without line ends in their text. Each remains a
+// line, even if the first is longer than the head; a line that Docker has cut is joined.
 func TestEntriesOfOthersStayLines(t *testing.T) {
 	const tail = `","stream":"stdout","time":"2019-01-01T11:11:11.111111111Z"}` + "\n"
 	entry := func(text string) string { return `{"log":"` + text + tail }
@@ -261,9 +262,9 @@ func TestEntriesOfOthersStayLines(t *testing.T) {
 	}
 }
 
-// FuzzRecognise: whatever an input begins with, after 8 KiB something of it is out, less than 4 KiB
-// are kept, and all comes out; how it is cut into blocks does not change what takes it, and neither
-// does it with a pause at the same place.
+// FuzzRecognise writes any input: after 8 KiB there is output, less than 4 KiB are kept, and the
+// whole input is printed. The size of the blocks does not change the format, nor does it if there
+// is a pause at the same place.
 func FuzzRecognise(f *testing.F) {
 	for _, o := range openings(f) {
 		if len(o.text) < 20<<10 {

@@ -21,7 +21,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// hangs is a finder that never answers, as a server that hangs.
+// hangs is a finder that never answers, like a server that hangs.
 type hangs struct{}
 
 func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -29,8 +29,8 @@ func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt))
 	return nil, ctx.Err()
 }
 
-// libraries are copies of one library, each with a build ID of its own: outer is at 0x1370, local at
-// 0x13b0.
+// libraries returns n copies of one library with different build IDs. The function outer is at
+// 0x1370, local at 0x13b0.
 func libraries(t *testing.T, n int) (names []string) {
 	t.Helper()
 	name := filepath.Join("..", "symbolize", "testdata", "arch", "x86_64.elf")
@@ -54,8 +54,8 @@ func libraries(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// A server that hangs holds every kind of input up once, whatever it is printed as and however many
-// object files it names.
+// A server that hangs delays every kind of input once, for each kind of output and any number of
+// object files.
 func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	const wait = 2 * time.Second
 	base := func(i int) uint64 { return 0x7f0000000000 + uint64(i)<<24 }

@@ -8,23 +8,23 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// headSize is how many bytes at the beginning of an input may say what it is. Real reports and
-// profiles say so in their first kilobyte.
+// headSize is the number of bytes at the beginning of an input that may decide its format. Real
+// reports and profiles are recognised by their first kilobyte.
 const headSize = 4 << 10
 
-// An extent says what follows the head of an input.
+// An extent describes the input after its head.
 type extent uint8
 
 const (
-	more   extent = iota // more bytes may follow, and count
-	full                 // more bytes may follow, and do not count
-	silent               // nothing has followed for a while
-	ended                // nothing follows: the last line is whole
+	more   extent = iota // more bytes may follow and decide
+	full                 // more bytes may follow, but do not decide
+	silent               // nothing has followed for some time
+	ended                // nothing follows: the last line is complete
 )
 
-// Recognise returns the format of an input that begins with head, of which it looks at 4 KiB. It
-// returns Auto if head is shorter and does not decide. A format stays the same however many more bytes
-// of the input head has.
+// Recognise returns the format of an input that begins with head. It examines at most 4 KiB, and
+// returns Auto if head is shorter and does not decide. More bytes of the input do not change a
+// format once it is recognised.
 func Recognise(head []byte) Format {
 	if len(head) >= headSize {
 		return recognise(head[:headSize], full)
@@ -37,7 +37,7 @@ func Recognise(head []byte) Format {
 func recognise(head []byte, until extent) Format {
 	b := trimPrefix(head, byteOrderMark)
 	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {
-		return Markup // blank lines of a log go out at once
+		return Markup // blank lines of a log are printed at once
 	}
 	b = bytes.TrimLeft(b, " \t\r")
 	undecided := len(b) == 0
@@ -56,11 +56,11 @@ func recognise(head []byte, until extent) Format {
 	return Markup
 }
 
-// byteOrderMark may begin a file of Windows.
+// byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// isValgrind returns Valgrind, Markup, or Auto if more bytes are needed. A declaration ends on its
-// line; comments may follow.
+// isValgrind returns Valgrind if b begins with its XML, Auto if more bytes are needed, and Markup
+// otherwise. An XML declaration ends on its line; comments may follow.
 func isValgrind(b []byte, _ extent) Format {
 	if xml := "<?xml"; bytes.HasPrefix(b, []byte(xml)) {
 		line, _, whole := bytes.Cut(b, newline)
@@ -94,18 +94,19 @@ func isValgrind(b []byte, _ extent) Format {
 	return Markup
 }
 
-// Words that profiles of Callgrind have. The keys are of lines before the costs;
-// of these "events" must be there, as the format says.
+// Words in profiles of Callgrind. The keys begin lines before the costs; the format requires
+// "events".
 var (
 	magicOfCallgrind = "# callgrind format"
 	keysOfCallgrind  = []string{"version", "creator", "pid", "cmd", "part", "thread", "desc", "positions", "event", "events", "summary", "totals"}
 	specsOfCallgrind = []string{"fl", "fn", "fi", "fe", "ob", "cfn", "cob", "cfi", "cfl"}
 )
 
-// isCallgrind returns Callgrind for what begins as its profiles do: with the line that says so and a
-// line of a header, or one that names a function, a file, or an object; or with nothing but lines of
-// a header, one of which names events, and then a function, a file, or an object. Many producers
-// write no more than that. One line is not enough: it may be the first of a log.
+// isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
+// Markup otherwise. A profile may begin with the line "# callgrind format", followed by a header
+// line or one that names a function, a file or an object. Many producers write only header lines,
+// one of which names events, and then a line that names a function, a file or an object. One line
+// is not enough: it may be the first of a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)
@@ -129,7 +130,8 @@ func isCallgrind(b []byte, until extent) Format {
 		case len(line) == 0, line[0] == '#' && !first:
 		case key != "":
 			seen[key] = true
-			if magic || seen["version"] && seen["creator"] && (seen["cmd"] || seen["events"]) { // a command line may be long
+			// the cmd: line may be longer than the head
+			if magic || seen["version"] && seen["creator"] && (seen["cmd"] || seen["events"]) {
 				return Callgrind
 			}
 		case isSpec && (magic || seen["events"]):
@@ -145,8 +147,8 @@ func isCallgrind(b []byte, until extent) Format {
 	return Markup
 }
 
-// isHeader returns the key of a line of the header of a profile; or, if it is
-// cut, whose beginning it may be.
+// isHeader returns the key of a header line of a profile, or "". If cut is set, line may be only
+// the beginning of such a line.
 func isHeader(line []byte, cut bool) string {
 	for _, key := range keysOfCallgrind {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok && len(rest) > 0 && rest[0] == ':' {
@@ -162,9 +164,10 @@ func isHeader(line []byte, cut bool) string {
 	return ""
 }
 
-// isRTrace returns RTrace for what begins with the header of a report of sp-rtrace: pairs of keys and
-// values, with at least the version and one more; and then a record of such a report, or nothing. The
-// header alone is not enough: it may be the first line of a log.
+// isRTrace returns RTrace if b begins like a report of sp-rtrace, Auto if more bytes are needed,
+// and Markup otherwise. The header has pairs of keys and values, at least the version and one more.
+// A record of such a report must follow, unless the input ends: the header alone may be the first
+// line of a log.
 func isRTrace(b []byte, until extent) Format {
 	line, rest, whole := bytes.Cut(b, newline)
 	cut := !whole && until != ended
@@ -178,7 +181,7 @@ func isRTrace(b []byte, until extent) Format {
 			keys[string(key)] = ok
 		}
 		if len(keys) == 0 && !(cut && until == more && (begins("version=", pair) || begins("arch=", pair))) {
-			return Markup // a header begins with one of them
+			return Markup // a header begins with one of these keys
 		}
 	}
 	switch {
@@ -217,7 +220,7 @@ func isRecord(header, line []byte) bool {
 		return nil
 	})
 	for _, b := range [][]byte{header, newline, line, newline} {
-		r.Write(b) // no bytes make it fail
+		r.Write(b) // it fails for no input
 	}
 	r.Close()
 	return record
@@ -226,7 +229,7 @@ func isRecord(header, line []byte) bool {
 // begins reports whether b is the beginning of s.
 func begins(s string, b []byte) bool { return len(b) < len(s) && s[:len(b)] == string(b) }
 
-// trimPrefix is bytes.TrimPrefix, for a prefix that may be cut.
+// trimPrefix removes prefix from the beginning of b. b may end within the prefix.
 func trimPrefix(b []byte, prefix string) []byte {
 	if n := min(len(b), len(prefix)); string(b[:n]) == prefix[:n] {
 		return b[n:]

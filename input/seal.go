@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// A seal is one line that the filter is given, with the envelope that its output goes into.
+// A seal is one line for the filter, with the envelope of its output.
 type seal struct {
-	line  int64  // its number for the filter; the text of Docker's entries may be several lines
-	parts []part // of the container's line, in order
-	out   []byte // text of the line that went out before, and is not to be repeated
-	text  []byte // what the filter is given
-	raw   []byte // how that came
+	line  int64  // number of the line in the filter; the text of a Docker entry may have several lines
+	parts []part // parts of the container's line, in order
+	out   []byte // text of the line that was printed before, and must not be repeated
+	text  []byte // text for the filter
+	raw   []byte // the input lines of that text
 	open  bool   // the container's line continues after it
-	noEnd bool   // the log ends with it, without a line end
-	got   []byte // what the filter has printed of it
-	cut   bool   // it is much: some went out already
+	noEnd bool   // the log ends with the line, without a line end
+	got   []byte // output of the filter for the line so far
+	cut   bool   // the output is large: a part of it was printed already
 }
 
-// chunkSize is the most of a line's text that an envelope has, if the line came
-// in several: what container runtimes read at a time.
+// chunkSize is the largest text of a part in bytes, if a line has several parts: the size of the
+// blocks that container runtimes read.
 const chunkSize = 16 << 10 // bytes
 
-// A sealer takes what the filter prints, and prints it in its envelopes.
+// A sealer puts the output of the filter into envelopes, and prints it.
 type sealer struct {
 	w    io.Writer
 	c    container
@@ -31,21 +31,23 @@ type sealer struct {
 	term bool // the output is a terminal
 	err  error
 
-	cur  *seal  // the line that the filter is given; nil: it goes out as it came
-	held *seal  // the module line that the filter holds; nil: none, or it goes out as it is
-	got  []byte // scratch: of the current line
+	cur  *seal  // the current line; nil if it has no envelope
+	held *seal  // the module line that the filter holds; nil if there is none, or it has no envelope
+	got  []byte // scratch: output for the current line
 
-	buf  []byte // printed, not yet at w
-	bare bool   // the log's last line is in it, without a line end; the line of another stream may follow
+	buf []byte // output that is not written to w yet
+	// buf ends with the log's last line, without a line end; the line of another stream may follow
+	bare bool
 }
 
 const (
-	directSize = 32 << 10  // bytes; a longer span is written from the caller's block, not copied
+	// bytes of a span above which it is written from the caller's block, not copied
+	directSize = 32 << 10
 	bufSize    = 256 << 10 // bytes that are written at once
-	gotSize    = 1 << 20   // bytes printed for one line that are kept until it is done
+	gotSize    = 1 << 20   // bytes of output for one line that are kept until the line is finished
 )
 
-// sealOf returns the envelope of a line of the filter's, or nil.
+// sealOf returns the envelope for a line number of the filter, or nil.
 func (s *sealer) sealOf(line int64) *seal {
 	switch {
 	case s.held != nil && s.held.line == line:
@@ -56,7 +58,7 @@ func (s *sealer) sealOf(line int64) *seal {
 	return nil
 }
 
-// emit takes what the filter prints of a line.
+// emit receives the filter's output for a line.
 func (s *sealer) emit(line int64, p []byte) error {
 	l := s.sealOf(line)
 	switch {
@@ -85,7 +87,7 @@ func (s *sealer) members(dst []byte, line int64) []byte {
 	return dst
 }
 
-// endBare ends the line that has no end, since another follows.
+// endBare adds the missing line end of the last line, since another line follows.
 func (s *sealer) endBare() {
 	if s.bare {
 		s.buf = append(s.buf, '\n')
@@ -93,7 +95,7 @@ func (s *sealer) endBare() {
 	}
 }
 
-// print prints b as it is.
+// print prints b unchanged.
 func (s *sealer) print(b []byte) {
 	s.endBare()
 	if len(b) < directSize {
@@ -126,14 +128,14 @@ func (s *sealer) write(b []byte) {
 	}
 }
 
-// begin makes l the line that the filter is given.
+// begin makes l the current line.
 func (s *sealer) begin(l *seal) {
 	l.got = s.got[:0]
 	s.cur = l
 }
 
-// end ends that line. held is the number of the line that the filter holds now: l, an earlier one,
-// into which l may have merged, or 0.
+// end ends the current line. held is the number of the line that the filter holds now: the current
+// line, an earlier one into which it may have merged, or 0.
 func (s *sealer) end(held int64) {
 	l := s.cur
 	s.cur = nil
@@ -152,7 +154,7 @@ func (s *sealer) end(held int64) {
 		s.print(l.raw)
 		s.bare = l.noEnd
 	case !l.cut && len(l.out) > 0 && !bytes.HasPrefix(l.got, l.out):
-		if len(l.got) == 0 { // an elided line: its beginning is out already
+		if len(l.got) == 0 { // an elided line: its beginning was printed already
 			l.got = append(l.got, '\n')
 		}
 		l.out = nil
@@ -172,7 +174,7 @@ func (s *sealer) endHeld() {
 	s.seal(l, bytes.TrimPrefix(l.got, l.out), true)
 }
 
-// spill prints what there is of a line that comes to much.
+// spill prints the output so far of a line with large output.
 func (s *sealer) spill(l *seal) {
 	n := bytes.LastIndexByte(l.got, '\n') + 1
 	if n == 0 {
@@ -187,8 +189,7 @@ func (s *sealer) spill(l *seal) {
 	l.got = append(l.got[:0], l.got[n:]...)
 }
 
-// seal prints lines in the envelope of l. If they are the last of it, the log
-// has no more of that line.
+// seal prints lines in the envelope of l. last reports that they end the line.
 func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	for len(lines) > 0 {
 		text, rest, ended := bytes.Cut(lines, []byte{'\n'})
@@ -213,8 +214,8 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. Only what is
-// needed to print changed lines is kept.
+// clone returns a copy that shares no bytes with the log's block. It has only the fields needed to
+// print changed lines.
 func (l *seal) clone() *seal {
 	c := &seal{line: l.line, out: bytes.Clone(l.out), open: l.open, noEnd: l.noEnd, got: bytes.Clone(l.got)}
 	for _, p := range l.parts {
@@ -228,7 +229,7 @@ func (p part) clone() part {
 	return p
 }
 
-// cutRune returns the length of the unfinished rune that b ends with.
+// cutRune returns the length of the unfinished rune at the end of b.
 func cutRune(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {

@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// An unpacker unpacks what is written to it, in a goroutine, and gives it to a Writer.
+// An unpacker unpacks its input in a goroutine, and passes it to a Writer.
 type unpacker struct {
 	in   *io.PipeWriter
 	out  *io.PipeReader
@@ -18,12 +18,12 @@ type unpacker struct {
 
 	mu      sync.Mutex
 	w       *Writer
-	written int64 // packed bytes that came
+	written int64 // packed bytes written so far
 	taken   int64 // packed bytes that the goroutine has read
-	used    int64 // taken when it last asked for more: all of these are unpacked
+	used    int64 // value of taken at the last request for more bytes: all of these are unpacked
 }
 
-// unpack starts the goroutine, which writes to w; Close waits for it.
+// unpack starts the goroutine, which writes to w. Close waits for it.
 func unpack(w *Writer) *unpacker {
 	u := &unpacker{w: w, done: make(chan error, 1)}
 	u.out, u.in = io.Pipe()
@@ -33,7 +33,7 @@ func unpack(w *Writer) *unpacker {
 			err = e
 		}
 		u.mu.Lock()
-		u.used = math.MaxInt64 // nothing will be unpacked any more
+		u.used = math.MaxInt64 // nothing more will be unpacked
 		u.mu.Unlock()
 		u.out.CloseWithError(err)
 		u.done <- err
@@ -41,9 +41,9 @@ func unpack(w *Writer) *unpacker {
 	return u
 }
 
-// unpack gives the Writer what is unpacked, to the end of the packed bytes. What only begins as gzip
-// does is given as it is: three bytes at the head of a log must not keep it from being read. The
-// error is the Writer's, or an UnpackError.
+// unpack passes the unpacked bytes to the Writer, to the end of the packed ones. An input that only
+// begins like gzip is passed unchanged: three bytes at the head of a log must not prevent it from
+// being read. The error is one of the Writer, or an UnpackError.
 func (u *unpacker) unpack() error {
 	packed := &recorder{r: (*packedBytes)(u)}
 	first := make([]byte, 4<<10)
@@ -71,14 +71,14 @@ func (u *unpacker) unpack() error {
 	return &UnpackError{Rest: rest, Err: err}
 }
 
-// isEnd reports whether a decoder's error is that there are no more bytes.
+// isEnd reports whether a decoder's error is due to missing bytes.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// An UnpackError is about an input that begins as a gzip file and is damaged, cut, or followed by
-// something else. What was unpacked before has been printed.
+// An UnpackError reports an input that begins like a gzip file and is damaged, incomplete, or
+// followed by other data. The bytes unpacked before have been printed.
 type UnpackError struct {
-	Rest int64 // packed bytes that came after the damage was found, and are left out
-	Err  error // of the decoder
+	Rest int64 // packed bytes after the damage, which are left out
+	Err  error // error of the decoder
 }
 
 func (e *UnpackError) Error() string {
@@ -86,15 +86,15 @@ func (e *UnpackError) Error() string {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return "the gzip file is cut off; what it holds up to there is printed"
 	case e.Rest > 0:
-		return fmt.Sprintf("not all of it is gzip: %v; %d bytes after that are left out", e.Err, e.Rest)
+		return fmt.Sprintf("not a valid gzip file: %v; %d bytes after that are left out", e.Err, e.Rest)
 	}
-	return fmt.Sprintf("not all of it is gzip: %v", e.Err)
+	return fmt.Sprintf("not a valid gzip file: %v", e.Err)
 }
 
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A recorder keeps what is read from r until it is stopped.
+// A recorder reads from r, and keeps the bytes read until it is stopped.
 type recorder struct {
 	r       io.Reader
 	head    []byte
@@ -109,14 +109,14 @@ func (r *recorder) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stop returns what was read so far, and keeps no more. A gzip header is 64 KiB long at most.
+// stop returns the kept bytes, and keeps no further ones. A gzip header has at most 64 KiB.
 func (r *recorder) stop() []byte {
 	head := r.head
 	r.head, r.stopped = nil, true
 	return head
 }
 
-// A sink keeps the error of its writer, to tell it from one of a reader.
+// A sink keeps the error of its writer, to distinguish it from an error of a reader.
 type sink struct {
 	w   io.Writer
 	err error
@@ -127,7 +127,7 @@ func (r *sink) Write(b []byte) (n int, err error) {
 	return n, r.err
 }
 
-// Write returns when all of p is read, though perhaps not yet unpacked.
+// Write returns when the goroutine has read all of p. It may not be unpacked yet.
 func (u *unpacker) Write(p []byte) (int, error) {
 	u.mu.Lock()
 	u.written += int64(len(p))
@@ -135,20 +135,21 @@ func (u *unpacker) Write(p []byte) (int, error) {
 	return u.in.Write(p)
 }
 
-// Close ends the input.
+// Close ends the input, and waits for the goroutine.
 func (u *unpacker) Close() error {
 	u.in.Close()
 	return <-u.done
 }
 
-// with calls do while the goroutine leaves the Writer alone.
+// with calls do while the goroutine does not use the Writer.
 func (u *unpacker) with(do func(*Writer) error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return do(u.w)
 }
 
-// pending returns what is reports of the Writer, or true if it may get more of what has come.
+// pending returns the result of is for the Writer, or true if the Writer may still get bytes that
+// are not unpacked.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
