@@ -1,4 +1,4 @@
-# Targets: build, test, test-long, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
+# Targets: build, test, test-long, test-elsewhere, soak, bench, fmt, install-deps. CONTRIBUTING.md says when to use which.
 
 PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -10,7 +10,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle in
              internal/gopcln internal/jsonout internal/lines internal/llvmfilter internal/newfile markup rtrace \
              scripts/gotest sgr valgrind
 
-.PHONY: build test test-long soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build test test-long test-elsewhere soak bench fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static: it runs in any container.
 build:
@@ -25,6 +25,10 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	TEST_LONG=1 go run ./scripts/gotest -work -count 1 -timeout 60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
+
+# The tests in a clone at another path, in another environment.
+test-elsewhere:
+	@scripts/test-elsewhere
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h
 soak:

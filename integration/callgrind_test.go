@@ -86,10 +86,7 @@ func (p *profiled) run(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	source, err := filepath.Abs(filepath.Join("testdata", "callgrind"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := filepath.Join(checkout, "integration", "testdata", "callgrind")
 	build := func(name string, argv ...string) {
 		run(t, nil, argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(at, name))...)
 		id := strings.TrimSpace(regexp.MustCompile(`Build ID: (\w+)`).FindStringSubmatch(run(t, nil, "readelf", "-n", filepath.Join(at, name)))[1])

@@ -4,33 +4,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // README's program, built in another module, filters a log.
 func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, example, _ := strings.Cut(string(readme), "```go\n")
-	example, _, found := strings.Cut(example, "```\n")
-	if !found {
-		t.Fatal("README.md has no Go program")
-	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	example := readmeBlock(t, "go")
+	mod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const module = "github.com/symfilter/symfilter"
 	own := strings.Replace(string(mod), "module "+module, "module example.org/embeds", 1) +
-		"\nrequire " + module + " v0.0.0\nreplace " + module + " => " + root + "\n"
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+		"\nrequire " + module + " v0.0.0\nreplace " + module + " => " + strconv.Quote(checkout) + "\n"
+	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}

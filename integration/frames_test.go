@@ -22,7 +22,10 @@ type frame struct {
 }
 
 var frameLine = regexp.MustCompile(`^\s*#(\d+)(?:\.(\d+))?\s+0x[0-9a-f]+ (?:(.*) )?\((.*)\+(0x[0-9a-f]+)\)( \(BuildId: [0-9a-f]+\))?$`)
-var funcAndFile = regexp.MustCompile(`^(.*) (\S+):(\d+):(\d+)$`)
+
+// funcAndFile is a function and its place. The path of a file may hold blanks if it begins with
+// "/", "./" or "../", which no name of a function holds after a blank.
+var funcAndFile = regexp.MustCompile(`^(.*?) (\.{0,2}/.*|\S+):(\d+):(\d+)$`)
 
 // parseFrames returns the frames among the lines of out.
 func parseFrames(t *testing.T, out string) []frame {

@@ -13,8 +13,10 @@ import (
 	"testing"
 )
 
-// command is the path of symfilter, which is built once for all tests.
-var command string
+// command is the path of symfilter, which is built once for all tests. checkout is a link to the
+// root of the module: the tests compile sources there, because its path, which comes into the
+// programs' debug information, holds no blank, whatever the folder of the module is called.
+var command, checkout string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -24,7 +26,15 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		command = filepath.Join(dir, "symfilter")
+		command, checkout = filepath.Join(dir, "symfilter"), filepath.Join(dir, "checkout")
+		root, err := filepath.Abs("..")
+		if err == nil {
+			err = os.Symlink(root, checkout)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		// What the developer's environment asks for must not reach the tests: no network, no
 		// colours, no foreign options.
 		for _, v := range os.Environ() {

@@ -16,21 +16,9 @@ import (
 // The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
 // output that README shows.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, found := strings.Cut(string(readme), "```sh\n")
-	block, _, closed := strings.Cut(block, "```")
-	if !found || !closed {
-		t.Fatal("README.md has no block of commands")
-	}
+	block := readmeBlock(t, "sh")
 	cmd := exec.Command("sh", "-e", "-c", block)
-	cmd.Dir = root
+	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -38,7 +26,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	if err != nil || stderr.Len() > 0 {
 		t.Fatalf("%s: %v\n%s", block, err, stderr.Bytes())
 	}
-	golden := filepath.Join(root, "testdata", "crash.golden")
+	golden := filepath.Join("..", "testdata", "crash.golden")
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
@@ -48,24 +36,42 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	}
 
 	// What README shows, before and after, are pieces of the log and of the golden file.
-	log, err := os.ReadFile(filepath.Join(root, "testdata", "crash.log"))
+	log, err := os.ReadFile(filepath.Join("..", "testdata", "crash.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
-	for rest := string(readme); ; shown++ {
+	for _, rest, found := strings.Cut(readme(t), "```text\n"); found; shown++ {
 		var block string
-		if _, rest, found = strings.Cut(rest, "```text\n"); !found {
-			break
-		}
 		block, rest, _ = strings.Cut(rest, "```")
 		if all := []string{string(log), string(want)}[min(shown, 1)]; !strings.Contains(stripColours(all), block) {
 			t.Errorf("README.md shows what is not there:\n%s", block)
 		}
+		_, rest, found = strings.Cut(rest, "```text\n")
 	}
 	if shown != 2 {
 		t.Errorf("README.md shows %d pieces of output, want what was before and after", shown)
 	}
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// readmeBlock returns the first block of README.md in a language.
+func readmeBlock(t *testing.T, language string) string {
+	t.Helper()
+	_, block, found := strings.Cut(readme(t), "```"+language+"\n")
+	block, _, closed := strings.Cut(block, "```\n")
+	if !found || !closed {
+		t.Fatalf("README.md has no block of %s", language)
+	}
+	return block
 }
 
 func stripColours(s string) string {

@@ -70,10 +70,7 @@ func (tr *tracer) run(t *testing.T) {
 		}
 	}
 	build := func(name, from string, argv ...string) string {
-		source, err := filepath.Abs(filepath.Join("testdata", "rtrace", from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := filepath.Join(checkout, "integration", "testdata", "rtrace", from)
 		bare := filepath.Join(dir, "bare", name)
 		run(t, nil, argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(full, name), source)...)
 		run(t, nil, "strip", "-o", bare, filepath.Join(full, name))

@@ -41,10 +41,7 @@ func newChain(t *testing.T) chain {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	emit, err := filepath.Abs("../examples/emit/c/emit.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	emit := filepath.Join(checkout, "examples", "emit", "c", "emit.c")
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {

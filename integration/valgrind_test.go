@@ -136,10 +136,7 @@ func (s score) String() string {
 func (tw *twin) run(t *testing.T) (s score) {
 	dir := t.TempDir()
 	full, bare, tree := filepath.Join(dir, "full"), filepath.Join(dir, "bare"), filepath.Join(dir, "tree")
-	source, err := filepath.Abs(filepath.Join("testdata", "valgrind"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := filepath.Join(checkout, "integration", "testdata", "valgrind")
 	for _, d := range []string{full, bare, tree} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
