@@ -15,17 +15,17 @@ type currentLine struct {
 	end  int    // offset of the line's end in its block, 0 if it is not in a block
 }
 
-// lines is block, except that a line whose filtering panics is printed as it is, and filtering
-// continues after it. There is one deferred call for each block, because one for each line would
-// add 6 % to the time of a hot frame.
-func (f *Filter) lines(b []byte) {
+// guardedBlock is block, except that a line whose filtering panics is printed as it is, and
+// filtering continues after it. There is one deferred call for each block, because one for each
+// line would add 6 % to the time of a hot frame.
+func (f *Filter) guardedBlock(b []byte) {
 	for len(b) > 0 {
 		b = b[f.survive(func() { f.block(b) }, len(b)):]
 	}
 }
 
-// oneLine is lineOf, except that a line whose filtering panics is printed as it is.
-func (f *Filter) oneLine(b []byte) { f.survive(func() { f.lineOf(b) }, 0) }
+// guardedLine is lineOf, except that a line whose filtering panics is printed as it is.
+func (f *Filter) guardedLine(b []byte) { f.survive(func() { f.lineOf(b) }, 0) }
 
 // survive calls do and returns all. If the filtering of a line panics, by a fault in this package
 // or in a function of the Options, survive prints the line as it is and returns the offset of its

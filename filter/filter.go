@@ -90,13 +90,13 @@ func (f *Filter) wholeLines(b []byte) {
 		return
 	}
 	f.lookAhead(b)
-	f.lines(b)
+	f.guardedBlock(b)
 	f.endAhead()
 }
 
 // lastLine filters the line whose beginning Flush may have printed.
 func (f *Filter) lastLine(b []byte) {
-	f.oneLine(b)
+	f.guardedLine(b)
 	if f.flushed.text > 0 { // nothing may be left out of the next line
 		f.send()
 		f.flushed = flushed{}

@@ -2,30 +2,30 @@ package filter
 
 import "bytes"
 
-// Lines filters records of many logs: each with the Context of its log, which the caller keeps.
-// Nothing of a record is held back for the next one. One goroutine at a time may use it; for more,
-// each needs Lines of its own, which may share a Cache. What Lines hold themselves, some 150 KiB of
-// recent answers, does not grow with the number of Contexts.
+// Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
+// part of a record is held back for the next one. One goroutine at a time may use Lines; several
+// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, however many
+// Contexts there are.
 type Lines struct {
 	f       *Filter
 	dst     []byte
-	process process  // that of the current record
+	process process  // of the current record
 	last    *Context // of the last record
 }
 
-// An Outcome tells what a record held.
+// An Outcome is the result of filtering one record.
 type Outcome struct {
 	Elements   int  // well-formed elements
-	Resolved   int  // addresses that were answered with a name
-	Unresolved int  // addresses that were not
-	Pending    int  // of the unresolved ones, those whose debug file is still being looked for
-	Changed    bool // the Context is to be saved
-	Contextual bool // nothing is printed on purpose: the record only told of modules, or less
-	InDict     bool // the next record of the log may be part of a hexdict, whatever it holds
+	Resolved   int  // addresses with a name
+	Unresolved int  // addresses without a name
+	Pending    int  // unresolved addresses whose debug file is still being searched
+	Changed    bool // the Context has changed and should be saved
+	Contextual bool // there is no output because the record has only modules and maps
+	InDict     bool // a hexdict is open: any next record of the log may be part of it
 }
 
-// NewLines returns Lines with these options; ProcessKey and Emit are not used, since each Context is
-// that of one process, and Append returns the output.
+// NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is that of
+// one process, and Emit, since Append returns the output.
 func NewLines(o Options) *Lines {
 	l := new(Lines)
 	o.ProcessKey = nil
@@ -37,23 +37,24 @@ func NewLines(o Options) *Lines {
 	return l
 }
 
-// Append appends a record, symbolized, to dst. The record is one line or several; the last may lack
-// its line end, then so does the output. Maps that follow a module in the same record are shown with
-// it, those of a later record on a line of their own. c is read and changed; it must not be copied
-// while it is used. Line numbers of diagnostics count within the record.
+// Append appends a record, symbolized, to dst and returns the extended slice. The record has one
+// line or several; if the last has no line end, neither has the output. Maps that follow a module
+// in the same record are printed with it, maps in a later record on a line of their own. Append
+// reads and changes c, which must not be copied while it is in use. Line numbers in diagnostics
+// count from the beginning of the record.
 func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) {
 	f := l.f
-	l.enter(c)
+	l.enterContext(c)
 	l.dst = dst
 	f.now, f.line, f.of = 0, 0, 0
 	f.changed, f.elements, f.answers = false, 0, answers{}
 	failed := f.failed
 	i := bytes.LastIndexByte(record, '\n') + 1
-	f.lines(record[:i])
+	f.guardedBlock(record[:i])
 	if rest := record[i:]; len(rest) > maxLine {
 		f.plain(rest, 0)
 	} else if len(rest) > 0 {
-		f.oneLine(rest)
+		f.guardedLine(rest)
 	}
 	f.closeModule()
 	f.send()
@@ -72,12 +73,12 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 // Unresolved is [Filter.Unresolved] for all records.
 func (l *Lines) Unresolved() (modules []Unresolved, elements int64) { return l.f.Unresolved() }
 
-// enter makes c the Context of the current record.
-func (l *Lines) enter(c *Context) {
+// enterContext makes c the Context of the current record.
+func (l *Lines) enterContext(c *Context) {
 	f := l.f
 	l.process.Context = *c
 	p := &l.process.Context
-	if p.by != l { // what others know of the modules is theirs
+	if p.by != l { // the modules refer to the waits and the cache of others
 		keep := p.cache == f.cached
 		p.space.each(func(m *module) {
 			m.awaited = nil

@@ -10,154 +10,150 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Limits, one a line, with unit and reason.
+// Limits, with their units and reasons.
 const (
-	maxLine       = 1 << 20  // bytes of a line that is parsed; longer lines pass through uninterpreted
-	maxRepeat     = 4 << 10  // bytes of text around a backtrace element that are repeated on each inlined line
-	maxModules    = 65536    // modules a process
-	maxMaps       = 262144   // mapped intervals a process
-	maxName       = 4 << 10  // bytes of a module's name; more is no path
-	maxNames      = 8 << 20  // bytes of the names of a process's modules
-	maxPieces     = 65536    // elements and texts between them that are looked at in a line; the rest of it is text
-	maxUnresolved = 1024     // distinct modules remembered for Unresolved
-	directWrite   = 32 << 10 // bytes; a longer span of plain text is written from the caller's block, not copied
-	outputChunk   = 256 << 10
-	noneFor       = 2 * time.Second // that no symbol covers an address is remembered; a file that comes late serves later lines
-	readBlock     = 256 << 10       // bytes a read; with a 1 MiB pipe larger blocks only leave the L2 cache
+	maxLine       = 1 << 20         // bytes of a line that is interpreted; a longer one is printed as it is
+	maxRepeat     = 4 << 10         // bytes of text around a frame that inlined calls repeat
+	maxModules    = 65536           // modules of a process
+	maxMaps       = 262144          // mapped intervals of a process
+	maxName       = 4 << 10         // bytes of a module's name; a path is not longer
+	maxNames      = 8 << 20         // bytes of the names of a process's modules
+	maxPieces     = 65536           // pieces of a line that are interpreted; the rest of it is text
+	maxUnresolved = 1024            // distinct modules kept for Unresolved
+	directWrite   = 32 << 10        // bytes; longer plain text is written from the caller's block, not copied
+	outputChunk   = 256 << 10       // bytes of output that are collected for one write
+	noneFor       = 2 * time.Second // for which a miss in a symbol table is kept: a better file may come
+	readBlock     = 256 << 10       // bytes of a read; with a 1 MiB pipe larger ones only leave the L2 cache
 )
 
-// Color says what becomes of colour: of the log's own SGR sequences, and
-// whether the elements are highlighted.
+// Color sets what becomes of the SGR sequences of the log, and whether answers have colours.
 type Color uint8
 
 const (
-	ColorKeep   Color = iota // the log's bytes untouched, no highlighting
-	ColorAlways              // the log's state tracked and restored after highlighted elements; a dangling state ends with its line
-	ColorNever               // SGR sequences removed
+	ColorKeep   Color = iota // the log's sequences are printed as they are; answers have no colours
+	ColorAlways              // the log's colours are followed, and restored after coloured answers; they end with their line
+	ColorNever               // the log's sequences are removed; answers have no colours
 )
 
-// Output says in which form the log is printed.
+// Output is a form of the output.
 type Output uint8
 
 const (
-	Text Output = iota // the log, with answers in the place of elements
-	JSON               // an object for each line: log.schema.json
+	Text Output = iota // the log, with answers in place of elements
+	JSON               // an object for each line; its schema is log.schema.json
 )
 
-// ModuleLines says what becomes of lines that tell of modules and their maps.
+// ModuleLines sets what becomes of lines with modules and their maps.
 type ModuleLines uint8
 
 const (
 	ModuleLinesFull  ModuleLines = iota // one line for a module and its maps
 	ModuleLinesShort                    // one line for a module, with the last part of its path and without maps
-	ModuleLinesNone                     // left out
-	ModuleLinesRaw                      // as they came, so that a later filter may read them again
+	ModuleLinesNone                     // not printed
+	ModuleLinesRaw                      // printed as they are, so that another filter can read them
 )
 
-// Options configure a Filter. The zero value resolves nothing and keeps
-// colours.
+// Options configure a Filter. The zero value resolves nothing and keeps colours.
 type Options struct {
-	// Symbolizer answers the locations; nil leaves every frame at module and
-	// offset.
+	// Symbolizer finds the answers. If it is nil, frames show only module and offset.
 	Symbolizer *symbolize.Symbolizer
 
-	// Cache holds rendered frames; Filters with equal Paths options may share
-	// one. Nil: the Filter makes its own.
+	// Cache holds rendered answers. Filters with equal Paths may share one. If it is nil, the Filter
+	// makes its own.
 	Cache *Cache
 
+	// Output is the form of the output, unless Printer is set.
 	Output Output
 
-	// Printer prints the lines in another form; nil: as Output says. It belongs to this Filter alone.
+	// Printer prints the lines in another form. It belongs to this Filter alone.
 	Printer Printer
 
-	// Resolved is called with the answer for each address of the log, in its order, from the goroutine
-	// that uses the Filter, before the line is printed: for each backtrace, code and data element, and
-	// each value of a hexdict that is in a module. r and what it refers to must not be changed, and are
-	// valid until Resolved returns. It must not call the Filter. Nil: none.
+	// Resolved is called with the answer for each address of the log, in the order of the log, before
+	// its line is printed: for each backtrace, code and data element, and for each value of a hexdict
+	// that a module covers. It is called from the goroutine that uses the Filter, and must not call
+	// the Filter. r and the memory that it refers to are valid until Resolved returns, and must not be
+	// modified. Nil: not called.
 	Resolved func(r *Resolved)
 
-	// Terminal says that a person's terminal shows the output: control
-	// characters of the log's text, other than TAB and colour, are made
-	// visible. Without it they pass as they are.
+	// Terminal escapes control characters of the log's text, other than TAB and colours, for a
+	// terminal that would obey them. Without it they are printed as they are.
 	Terminal bool
 
-	// ProcessKey, if not nil, tells the processes of the stream apart by what
-	// its first group that takes part matches in a line; see the function of
-	// that name. Each has its own modules and maps.
+	// ProcessKey finds the key of a line's process: the text of the first group that matches. Each
+	// process has its own modules and maps. If it is nil, the stream is of one process. See the
+	// function ProcessKey.
 	ProcessKey *regexp.Regexp
 
-	// DumpFile is called for each dumpfile element with the context that the
-	// dump needs to be read, until it says that it wants no more. Nil: none.
+	// DumpFile is called for each dumpfile element, with the context that is needed to read the dump,
+	// until it returns false. Nil: not called.
 	DumpFile func(Dump) (more bool)
 
-	// Context ends all waiting for debug files when it is done; nil never
-	// does.
+	// Context ends all waiting for debug files when it is done. If it is nil, nothing does.
 	Context context.Context
 
+	// Color sets what becomes of colours.
 	Color Color
 
 	// Patience is how long lines wait for debug files. The zero value waits for none, but opens and
 	// reads those that are found.
 	Patience Patience
 
-	// ModuleLines says what becomes of lines that tell of modules and their maps.
+	// ModuleLines sets what becomes of lines with modules and their maps.
 	ModuleLines ModuleLines
 
-	// Paths says how source files are shown.
+	// Paths sets the form of the paths of source files.
 	Paths Paths
 
-	// Emit takes the output, and of which line of the log it was made: for a block of lines that
-	// pass as they are, that of the first. The output of a line may come in several calls. out is
-	// valid until Emit returns; an error ends the output, and Write returns it. Nil: the output is
+	// Emit receives the output with the number of its line; for a block of lines that are printed as
+	// they are, the number of the first. The output of a line may come in several calls. out is valid
+	// until Emit returns. An error ends the output, and Write returns it. If Emit is nil, the output is
 	// written to the Filter's writer.
 	Emit func(line int64, out []byte) error
 
-	// Members appends members to the JSON object of a line of the log, each with a comma before it.
-	// Nil: none.
+	// Members appends members to the JSON object of a line, each with a comma before it. Nil: none.
 	Members func(dst []byte, line int64) []byte
 
-	// Diagnose is called for each malformed or contradictory element, from
-	// the goroutine that uses the Filter. Nil: none. The Filter does not
-	// limit their number.
+	// Diagnose is called for each malformed or contradictory element, from the goroutine that uses the
+	// Filter. The Filter does not limit the number of calls. Nil: not called.
 	Diagnose func(Diagnostic)
 }
 
-// Patience is how long the lines of a stream may wait for debug files. The time for a file is counted
-// from the first line that names its build ID: N missing modules cost one wait. After a wait in vain
-// there is none for servers until one of the files is found, or known to exist nowhere.
+// Patience is how long the lines of a stream may wait for debug files. The time for a file counts from
+// the first line that names its build ID, so that N missing modules cost one wait. After a wait without
+// success, lines do not wait for servers until one of the files is found, or known not to exist.
 type Patience struct {
-	// Local is for files on this machine: looking for them, and inflating them. Servers is for all of
-	// the search; if it is shorter than Local, a line waits that long for servers, and goes out when
-	// this machine has been searched.
+	// Local is the time for files on this machine: for searching and inflating them. Servers is the
+	// time for the whole search. If Servers is shorter than Local, a line waits that long for servers,
+	// and is printed when this machine has been searched.
 	Local, Servers time.Duration
 
-	// PerMinute bounds the waiting of the stream in any minute, and lets the lines of one Write, which
-	// came together, wait no longer than the longer of Local and Servers in all; 0 does neither.
+	// PerMinute bounds the waiting of the stream in any minute. If it is set, the lines of one Write,
+	// which came together, wait at most for the longer of Local and Servers together. 0 means no bound.
 	PerMinute time.Duration
 
-	// Never has nothing opened, inflated or parsed in the goroutine that uses the Filter: an address
-	// that would need it stays unresolved, is asked for in the background, and is known later. The
-	// other fields do not count then. See [symbolize.Symbolizer.AtOnce].
+	// Never lets the goroutine that uses the Filter open, inflate and parse nothing. An address that
+	// needs it stays unresolved; the answer is searched in the background, for later lines. The other
+	// fields are ignored. See [symbolize.Symbolizer.AtOnce].
 	Never bool
 }
 
-// Diagnostic says what was wrong with one element.
+// A Diagnostic describes what is wrong with one element.
 type Diagnostic struct {
 	Line    int64  // 1-based line of the stream
 	Byte    int    // 1-based byte in the line
-	Message string // what was expected and what stood there, one line
+	Message string // what was expected and what was found, on one line
 }
 
-// Paths says how source files are shown.
+// Paths sets the form of the paths of source files.
 type Paths struct {
-	Basenames bool        // only the last element
+	Basenames bool        // only the last element of a path
 	Map       []PrefixMap // the first prefix that matches is replaced
 }
 
 // PrefixMap replaces the prefix Old of a path by New.
 type PrefixMap = buildid.PrefixMap
 
-// shown returns path as Paths says.
+// shown returns path in the form that p sets.
 func (p *Paths) shown(path string) string {
 	path, _ = buildid.PrefixMaps(p.Map).Replace(path)
 	if p.Basenames {
