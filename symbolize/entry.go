@@ -26,6 +26,8 @@ type entry struct {
 	retry time.Time
 	pace  time.Duration // from the last search to retry, if that doubles; else 0
 	names []string      // names that the module was asked for under; at most maxNames
+	// most that a file given to Options.Came could answer; 0: none was given
+	told level
 	// questions of the warmer that wait for the end of task; at most maxParked
 	parked []errand
 
@@ -83,6 +85,49 @@ func (e *entry) unpacking() bool { return e.task != nil && e.task.purpose == inf
 
 // has makes m the file of e, which has none; e.mu is held.
 func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
+
+// A level is the best source of answers that a module has at hand.
+type level uint8
+
+const (
+	noAnswers level = iota
+	byDynamicSymbols
+	bySymbols
+	byPacked // debug information that must be inflated first; symbols meanwhile
+	byDebugInfo
+)
+
+// level returns the best source of answers that m has at hand.
+func (m *module) level() level {
+	switch {
+	case m.dw != nil && (!m.packed || m.index != nil):
+		return byDebugInfo
+	case m.dw != nil:
+		return byPacked
+	case m.holds >= SymbolTable:
+		return bySymbols
+	case m.holds == DynamicSymbols:
+		return byDynamicSymbols
+	}
+	return noAnswers
+}
+
+// came reports whether e's module can answer more than all files before it. Options.Came gets each such
+// file once; e.mu is held.
+func (e *entry) came() bool {
+	if e.module == nil || e.module.level() <= e.told {
+		return false
+	}
+	e.told = e.module.level()
+	return !e.key.id.IsZero()
+}
+
+// tell calls Options.Came if e's file came; e.mu is not held.
+func (o *Options) tell(e *entry, came bool) {
+	if came && o.Came != nil {
+		o.Came(e.key.id)
+	}
+}
 
 // lacks notes why e, which has no file, has none: s is missing or setAside. e.mu is held.
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }

@@ -49,9 +49,11 @@ func (s *Symbolizer) find(e *entry) error {
 
 		e.mu.Lock()
 		x.publish()
+		came := e.came()
 		e.endTask(&s.warmer)
 		local()
 		e.mu.Unlock()
+		s.o.tell(e, came)
 		s.cache.relieve()
 	})
 	return nil
@@ -194,6 +196,8 @@ func (x *search) note(a buildid.Attempt) {
 // search continues: the next finder may be a slow server. It reports whether e has a file now.
 func (x *search) lend() (has bool) {
 	e := x.e
+	came := false
+	defer func() { x.s.o.tell(e, came) }()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if x.module == nil || x.s.ctx.Err() != nil {
@@ -208,6 +212,7 @@ func (x *search) lend() (has bool) {
 	e.has(x.module)
 	x.module, x.lent = nil, true
 	x.s.cache.account(e)
+	came = e.came()
 	return true
 }
 

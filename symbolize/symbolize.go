@@ -59,6 +59,13 @@ type Options struct {
 	// must not call the Symbolizer. Many goroutines may call it. nil: only Reports have it.
 	Notify func(message string)
 
+	// Came is called when a file is in use for a build ID that can answer more than the files that
+	// were before: for the first file, for one with debug information after one with symbols, and
+	// when its compressed sections were inflated in the background. A file that was closed to save
+	// memory and is opened again is not reported. Many goroutines may call it. It may ask AtOnce and
+	// Warm, and must return soon. nil: not called.
+	Came func(id buildid.ID)
+
 	// SpillDir is the directory in which compressed debug sections are inflated
 	// that do not fit MaxMemory, into files without a name that end with the
 	// process. Empty, or in memory itself (tmpfs): such debug information is

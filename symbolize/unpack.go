@@ -68,9 +68,11 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 		} else {
 			u.drop()
 		}
+		came := e.came()
 		e.endTask(&s.warmer)
 		e.mu.Unlock()
 		p.release()
+		s.o.tell(e, came)
 		s.cache.relieve()
 	})
 	return true

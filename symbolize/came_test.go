@@ -1,0 +1,99 @@
+package symbolize
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// Came is called once for each file that can answer more than those before: not for the same file
+// again, nor for a worse one.
+func TestFilesThatComeAreReported(t *testing.T) {
+	whole := build(t, "shop", source)
+	packed := whole.variant(t, "--compress-debug-sections=zlib")
+	symbols := whole.variant(t, "--strip-debug")
+	dynamic := whole.variant(t, "--strip-all")
+	l := whole.at(whole.symbols(t)["entry"].Value)
+	for _, test := range []struct {
+		name  string
+		files []fixture // found by the searches, one after the other
+		want  []int     // calls after each
+	}{
+		{"whole", []fixture{whole, whole}, []int{1, 1}},
+		{"symbols first", []fixture{symbols, symbols, whole}, []int{1, 1, 2}},
+		{"one after the other", []fixture{dynamic, symbols, whole}, []int{1, 2, 3}},
+		{"packed, inflated in the background", []fixture{packed}, []int{2}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls, found int
+				var ids []buildid.ID
+				s := New(Options{
+					Came: func(id buildid.ID) { calls, ids = calls+1, append(ids, id) },
+					Finders: []Finder{finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+						if found == len(test.files) {
+							return nil, fs.ErrNotExist
+						}
+						return oneFile{fixture: test.files[found]}.Find(ctx, q, note)
+					})},
+				})
+				defer s.Close()
+				s.cache.memory.inline = 0
+				var got []int
+				for range test.files {
+					s.Code(context.Background(), nil, l)
+					synctest.Wait()
+					got = append(got, calls)
+					found++
+					e := s.cache.existing(whole.id, "")
+					e.mu.Lock()
+					s.cache.suspend(e) // as when memory is short: it is opened again
+					e.mu.Unlock()
+					time.Sleep(betterMax)
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("%v calls, want %v", got, test.want)
+				}
+				for _, id := range ids {
+					if id != whole.id {
+						t.Errorf("called for %v", id)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A file that answers while a server is asked is reported before the server's.
+func TestAFileAtHandIsReportedFirst(t *testing.T) {
+	f := build(t, "shop", source)
+	stripped := f.variant(t, "--strip-debug")
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		calls := 0
+		s := New(Options{
+			Came:    func(buildid.ID) { calls++ },
+			Finders: []Finder{oneFile{fixture: stripped}},
+			Servers: []Finder{finderFunc(func(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
+				<-answer
+				return oneFile{fixture: f}.Find(ctx, q, note)
+			})},
+		})
+		defer s.Close()
+		s.Prefetch(f.id, "")
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls while the server is asked, want 1", calls)
+		}
+		close(answer)
+		synctest.Wait()
+		if calls != 2 {
+			t.Errorf("%d calls in all, want 2", calls)
+		}
+	})
+}
