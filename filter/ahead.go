@@ -132,7 +132,7 @@ func (a *ahead) resolve(e markup.BT) {
 	if form != exactAddress && e.Addr > 0 {
 		back = a.find(e.Addr - 1)
 	}
-	at, form := lookUp(here, back, e.Addr, form)
+	at, form := chooseAddress(here, back, e.Addr, form)
 	if at.mod == nil {
 		return
 	}

@@ -143,7 +143,7 @@ type cacheModule struct {
 }
 
 type cacheKey struct {
-	rel    uint64 // module-relative, as lookUp returns it
+	rel    uint64 // module-relative, as chooseAddress returns it
 	module uint32
 	form   lookup
 }

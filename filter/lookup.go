@@ -37,11 +37,11 @@ func lookupOfFrame(e markup.BT) lookup {
 	return unspecifiedFirst
 }
 
-// lookUp returns the address to look up and the form that remains to be chosen. The logged address
-// addr is in the interval here, and the address before it is in back. If form leaves a choice, but
-// the two addresses are not neighbours in one module, lookUp chooses the logged one: no call ends
-// at the beginning of a module.
-func lookUp(here, back interval, addr uint64, form lookup) (answer, lookup) {
+// chooseAddress returns the address to look up and the form that remains to be chosen. The logged
+// address addr is in the interval here, and the address before it is in back. If form leaves a
+// choice, but the two addresses are not neighbours in one module, chooseAddress chooses the logged
+// one: no call ends at the beginning of a module.
+func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {
 	case form == exactAddress, form != returnAddress && !one && here.mod != nil:

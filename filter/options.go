@@ -12,7 +12,7 @@ import (
 
 // Limits, with their units and reasons.
 const (
-	maxLine       = 1 << 20         // bytes of a line that is interpreted; a longer one is printed as it is
+	maxLine       = 1 << 20         // bytes of a line that is interpreted; longer: printed as it is
 	maxRepeat     = 4 << 10         // bytes of text around a frame that inlined calls repeat
 	maxModules    = 65536           // modules of a process
 	maxMaps       = 262144          // mapped intervals of a process
@@ -20,10 +20,10 @@ const (
 	maxNames      = 8 << 20         // bytes of the names of a process's modules
 	maxPieces     = 65536           // pieces of a line that are interpreted; the rest of it is text
 	maxUnresolved = 1024            // distinct modules kept for Unresolved
-	directWrite   = 32 << 10        // bytes; longer plain text is written from the caller's block, not copied
+	directWrite   = 32 << 10        // bytes; longer plain text is written without a copy
 	outputChunk   = 256 << 10       // bytes of output that are collected for one write
-	noneFor       = 2 * time.Second // for which a miss in a symbol table is kept: a better file may come
-	readBlock     = 256 << 10       // bytes of a read; with a 1 MiB pipe larger ones only leave the L2 cache
+	noneFor       = 2 * time.Second // a miss is kept for this time: a better file may come
+	readBlock     = 256 << 10       // bytes of a read; larger ones only leave the L2 cache
 )
 
 // Color sets what becomes of the SGR sequences of the log, and whether answers have colours.
@@ -31,7 +31,7 @@ type Color uint8
 
 const (
 	ColorKeep   Color = iota // the log's sequences are printed as they are; answers have no colours
-	ColorAlways              // the log's colours are followed, and restored after coloured answers; they end with their line
+	ColorAlways              // followed, restored after coloured answers, ended with each line
 	ColorNever               // the log's sequences are removed; answers have no colours
 )
 
@@ -48,7 +48,7 @@ type ModuleLines uint8
 
 const (
 	ModuleLinesFull  ModuleLines = iota // one line for a module and its maps
-	ModuleLinesShort                    // one line for a module, with the last part of its path and without maps
+	ModuleLinesShort                    // the same, with the last part of the path and without maps
 	ModuleLinesNone                     // not printed
 	ModuleLinesRaw                      // printed as they are, so that another filter can read them
 )

@@ -132,7 +132,7 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	if form != exactAddress && addr > 0 {
 		back = space.find(addr - 1)
 	}
-	a, form := lookUp(here, back, addr, form)
+	a, form := chooseAddress(here, back, addr, form)
 	if a.mod == nil {
 		r.failed++
 		return a
