@@ -75,8 +75,8 @@ type solver struct {
 	allowed  int       // the work that may be done
 }
 
-// spend counts n more work, and reports whether that may be done.
-func (s *solver) spend(n int) bool {
+// spendWork counts n more work, and reports whether that may be done.
+func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
 	}
@@ -84,14 +84,14 @@ func (s *solver) spend(n int) bool {
 	return true
 }
 
-// demangled returns the name of a symbol in the form that reports have.
-func (s *solver) demangled(name string) string {
+// demangledName returns the name of a symbol in the form that reports have.
+func (s *solver) demangledName(name string) string {
 	s.work += demangleWork
 	return s.demangle(name)
 }
 
-// solve looks for the bias of an epoch, and reports whether it is known.
-func (s *solver) solve(e *epoch) bool {
+// solveEpoch looks for the bias of an epoch, and reports whether it is known.
+func (s *solver) solveEpoch(e *epoch) bool {
 	if e.located {
 		return true
 	}
@@ -105,7 +105,7 @@ func (s *solver) solve(e *epoch) bool {
 	if f.Err != nil {
 		return false
 	}
-	f.safely(func() { s.choose(e, f) })
+	f.safely(func() { s.chooseBias(e, f) })
 	if f.Err != nil {
 		e.located = false
 	}
@@ -120,7 +120,7 @@ func (s *solver) solveAll(p *process) {
 		before = len(p.places)
 		for _, o := range p.order {
 			for _, e := range o.epochs {
-				s.solve(e)
+				s.solveEpoch(e)
 			}
 		}
 	}
@@ -131,26 +131,26 @@ func (s *solver) solveAll(p *process) {
 	}
 }
 
-func (s *solver) choose(e *epoch, f *file) {
-	if bias, ok := s.given(e, f); ok {
+func (s *solver) chooseBias(e *epoch, f *file) {
+	if bias, ok := s.mapBias(e, f); ok {
 		e.locate(bias, byMap)
 		return
 	}
 	if f.Image.Type == elf.ET_EXEC {
-		if e.stale = !inAny(e.windows, 0); !e.stale {
-			e.check(f, 0, byFile)
+		if e.stale = !isInAny(e.windows, 0); !e.stale {
+			e.checkBias(f, 0, byFile)
 		}
 		return
 	}
 	doubtful := e.mayBeData(f)
 	if w := e.windows; len(w) == 1 && w[0].from == w[0].to && !doubtful {
-		e.check(f, w[0].from, bySegments)
+		e.checkBias(f, w[0].from, bySegments)
 		return
 	}
-	if !e.narrow() {
+	if !e.narrowCandidates() {
 		return
 	}
-	if !s.score(e, f) {
+	if !s.scoreFacts(e, f) {
 		return
 	}
 	by := byFacts
@@ -160,7 +160,7 @@ func (s *solver) choose(e *epoch, f *file) {
 	}
 	if !sure {
 		by = byPrior
-		usual := e.of.usual()
+		usual := e.of.usualBias()
 		for i := range e.left {
 			if e.left[i].bias == usual {
 				e.left[i].score += prior
@@ -169,13 +169,13 @@ func (s *solver) choose(e *epoch, f *file) {
 		sure = lead(e.left) >= margin
 	}
 	if sure && !(doubtful && e.left[0].score < margin) {
-		e.check(f, e.left[0].bias, by)
+		e.checkBias(f, e.left[0].bias, by)
 	}
 }
 
-// usual returns the bias at which Valgrind usually loads an object; 1, which is never a bias, if
-// there is none.
-func (o *loaded) usual() uint64 {
+// usualBias returns the bias at which Valgrind usually loads an object; 1, which is never a bias,
+// if there is none.
+func (o *loaded) usualBias() uint64 {
 	switch {
 	case o.proc.isMain(o):
 		return mainBias
@@ -190,55 +190,55 @@ func (e *epoch) locate(bias uint64, by string) {
 	e.located, e.bias, e.by = true, bias, by
 	e.of.proc.places = append(e.of.proc.places, e)
 	e.seen, e.named, e.ips, e.names, e.left = nil, nil, nil, nil, nil
-	e.of.proc.keep(-e.kept)
+	e.of.proc.keepBytes(-e.kept)
 	e.kept = 0
 }
 
-// keep counts the bytes of a fact of e, and reports whether they are within the limits.
-func (e *epoch) keep(size int) bool {
-	ok := e.of.proc.keep(size)
+// keepBytes counts the bytes of a fact of e, and reports whether they are within the limits.
+func (e *epoch) keepBytes(size int) bool {
+	ok := e.of.proc.keepBytes(size)
 	if ok {
 		e.kept += size
 	}
 	return ok
 }
 
-// drop drops the candidates for which out reports true.
-func (e *epoch) drop(out func(candidate) bool) {
+// dropCandidates drops the candidates for which out reports true.
+func (e *epoch) dropCandidates(out func(candidate) bool) {
 	before := len(e.left)
 	e.left = slices.DeleteFunc(e.left, out)
-	e.keep((len(e.left) - before) * candidateSize)
+	e.keepBytes((len(e.left) - before) * candidateSize)
 }
 
-// given returns the bias that a map has for an epoch, if the epoch's addresses agree with it.
-func (s *solver) given(e *epoch, f *file) (uint64, bool) {
+// mapBias returns the bias that a map has for an epoch, if the epoch's addresses agree with it.
+func (s *solver) mapBias(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
-		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (inAny(e.windows, bias) || e.loadedAt(f, bias)) {
+		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (isInAny(e.windows, bias) || e.loadedAt(f, bias)) {
 			return bias, true
 		}
 	}
 	return 0, false
 }
 
-func inAny(all []window, bias uint64) bool {
+func isInAny(all []window, bias uint64) bool {
 	return slices.ContainsFunc(all, func(w window) bool { return w.from <= bias && bias <= w.to })
 }
 
 func isLinker(name string) bool {
-	b := base(name)
+	b := baseName(name)
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// narrow drops the candidates outside of the windows; if there are none yet, it makes all that are
-// inside. It reports false if these are too many.
-func (e *epoch) narrow() bool {
-	e.drop(func(c candidate) bool { return !inAny(e.windows, c.bias) })
+// narrowCandidates drops the candidates outside of the windows; if there are none yet, it makes all
+// that are inside. It reports false if these are too many.
+func (e *epoch) narrowCandidates() bool {
+	e.dropCandidates(func(c candidate) bool { return !isInAny(e.windows, c.bias) })
 	if len(e.left) > 0 {
 		return true
 	}
 	e.counted, e.asked = 0, 0
 	n := e.places()
-	if n > maxBiases || !e.keep(n*candidateSize) {
+	if n > maxBiases || !e.keepBytes(n*candidateSize) {
 		return false
 	}
 	all := make([]candidate, 0, n)
@@ -249,7 +249,7 @@ func (e *epoch) narrow() bool {
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.bias, b.bias) })
 	e.left = slices.CompactFunc(all, func(a, b candidate) bool { return a.bias == b.bias })
-	e.keep((len(e.left) - n) * candidateSize)
+	e.keepBytes((len(e.left) - n) * candidateSize)
 	return true
 }
 
@@ -264,8 +264,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, the best first, and returns the logarithm to base 2 of how much likelier
-// that is than all others together.
+// lead sorts the candidates, the best first, and returns the logarithm to base 2 of how much
+// likelier that is than all others together.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -275,12 +275,12 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// score compares the facts with the candidates, each address once; candidates with a much lower score
-// than the best are dropped meanwhile. It reports false if that is too much work.
-func (s *solver) score(e *epoch, f *file) bool {
+// scoreFacts compares the facts with the candidates, each address once; candidates with a much
+// lower score than the best are dropped meanwhile. It reports false if that is too much work.
+func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
-		if !s.spend(len(e.left) * len(part)) {
+		if !s.spendWork(len(e.left) * len(part)) {
 			return false
 		}
 		e.counted += len(part)
@@ -290,8 +290,8 @@ func (s *solver) score(e *epoch, f *file) bool {
 			c.code += e.scoreCalls(part, f, c.bias)
 			best = max(best, c.code)
 		}
-		e.drop(func(c candidate) bool { return c.code < best-dropped })
-		if f.unwinds() { // looking that up takes longer, so it is done for the candidates that are left
+		e.dropCandidates(func(c candidate) bool { return c.code < best-dropped })
+		if f.hasUnwindInfo() { // looking that up takes longer, so it is done for the candidates that are left
 			for i := range e.left {
 				c := &e.left[i]
 				c.code += scoreGaps(part, f, c.bias)
@@ -301,7 +301,7 @@ func (s *solver) score(e *epoch, f *file) bool {
 	for i := range e.left {
 		e.left[i].score = int(e.left[i].code + e.left[i].lines)
 	}
-	return s.spend(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
+	return s.spendWork(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
 // scoreOverlaps scores candidates that put the object where another one is: possible only if that
@@ -323,7 +323,7 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 // scoreData scores the addresses of variables. It reports false if that is too much work.
 func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
-		named, ok := s.symbols(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
+		named, ok := s.symbolsNamed(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
 		if !ok {
 			return false
 		}
@@ -338,9 +338,9 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreNames scores the functions that the report names, each as one fact. A name that the file does
-// not have is not a fact: the function may be inlined, or only debug information has its name. It
-// reports false if that is too much work.
+// scoreNames scores the functions that the report names, each as one fact. A name that the file
+// does not have is not a fact: the function may be inlined, or only debug information has its name.
+// It reports false if that is too much work.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // addresses
 	var names []string
@@ -352,9 +352,9 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 		byName[n.fn] = append(ips, n.ip)
 	}
 	for _, fn := range names {
-		named, ok := s.symbols(f, &f.functions, fn, func() []object.Symbol { return f.find(fn, s.demangled) })
+		named, ok := s.symbolsNamed(f, &f.functions, fn, func() []object.Symbol { return f.findSymbols(fn, s.demangledName) })
 		switch {
-		case !ok || !s.spend(len(e.left)):
+		case !ok || !s.spendWork(len(e.left)):
 			return false
 		case len(named) == 0:
 			continue
@@ -364,7 +364,7 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			against = 0
 		}
 		for i := range e.left {
-			if c := &e.left[i]; inside(named, byName[fn], c.bias) {
+			if c := &e.left[i]; areInside(named, byName[fn], c.bias) {
 				c.score += favour
 			} else {
 				c.score += against
@@ -374,13 +374,13 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
-// symbols returns the symbols of this name from known, or else from find; ok is false if that is too
-// much work.
-func (s *solver) symbols(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
+// symbolsNamed returns the symbols of this name from known, or else from find; ok is false if that
+// is too much work.
+func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
 	if all, ok = (*known)[name]; ok {
 		return all, true
 	}
-	if !s.spend(f.size/symbolSize + 1) {
+	if !s.spendWork(f.size/symbolSize + 1) {
 		return nil, false
 	}
 	if *known == nil || len(*known) >= maxNames {
@@ -397,11 +397,11 @@ func (f *file) hasSymtab() bool {
 	return ok
 }
 
-// scoreLines compares the functions and lines in the report with the symbolizer's answers, until the
-// lead of one candidate is large enough. It reports whether it is.
+// scoreLines compares the functions and lines in the report with the symbolizer's answers, until
+// the lead of one candidate is large enough. It reports whether it is.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
 	scores := make([]int32, min(len(e.left), maxAsked))
-	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spend(len(e.left)*askedWork) {
+	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spendWork(len(e.left)*askedWork) {
 		n := &e.names[e.asked]
 		for i := range e.left {
 			got := s.answers.Frames(nil, f.Object, n.ip-e.left[i].bias)
@@ -417,7 +417,7 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 		}
 		sure := lead(e.left) >= margin
 		best := e.left[0].score
-		e.drop(func(c candidate) bool { return c.score < best-2*margin })
+		e.dropCandidates(func(c candidate) bool { return c.score < best-2*margin })
 		if sure {
 			return true
 		}
@@ -433,7 +433,7 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	outer := &frames[len(frames)-1]
 	plain, _, _ := strings.Cut(outer.Linkage, "@")
 	named := report.Closed(outer.Func) == report.Closed(n.fn) || outer.Linkage == n.fn || plain == n.fn || n.fn == report.BelowMain && report.IsBelowMain(plain)
-	switch line := n.line != 0 && uint64(outer.Line) == n.line && base(outer.File) == n.file; {
+	switch line := n.line != 0 && uint64(outer.Line) == n.line && baseName(outer.File) == n.file; {
 	case line:
 		return forLine
 	case named:
@@ -454,8 +454,8 @@ func nameBits(named []object.Symbol) int {
 	return max(1, min(8, bits.Len64(page/min(page, size))-1))
 }
 
-// inside reports whether every address is in one of the symbols.
-func inside(named []object.Symbol, ips []uint64, bias uint64) bool {
+// areInside reports whether every address is in one of the symbols.
+func areInside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	for _, ip := range ips {
 		if !slices.ContainsFunc(named, func(s object.Symbol) bool { return ip-bias-s.Addr < max(1, s.Size) }) {
 			return false
@@ -473,12 +473,12 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 		if fact.caller {
 			is, known := f.Image.CallEndsAt(rel + 1)
 			switch {
-			case f.asks(rel + 1):
+			case f.endsRequest(rel + 1):
 				score += forRequest
 			case !known:
 			case is:
 				score += forCall
-				if fact.innerOf == e.of && f.calls(rel+1, fact.inner-bias) {
+				if fact.innerOf == e.of && f.callsFunction(rel+1, fact.inner-bias) {
 					score += forTarget
 				}
 			case f.endsHandler(rel + 1):
@@ -487,15 +487,15 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 				score += againstCall
 			}
 		}
-		if !fact.caller && f.asks(rel) {
+		if !fact.caller && f.endsRequest(rel) {
 			score += forRequest
 		}
 	}
 	return score
 }
 
-// isInterrupted reports whether a signal interrupted the code of a fact, so that it is not a caller:
-// the next inner frame is the trampoline that ends the handler.
+// isInterrupted reports whether a signal interrupted the code of a fact, so that it is not a
+// caller: the next inner frame is the trampoline that ends the handler.
 func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == e.of {
 		return f.endsHandler(fact.inner + 1 - bias)
@@ -538,9 +538,9 @@ func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// asks reports whether the code that ends at addr is a request to Valgrind (valgrind.h) in Valgrind's
-// own library, whose functions replace malloc and others.
-func (f *file) asks(addr uint64) bool {
+// endsRequest reports whether the code that ends at addr is a request to Valgrind (valgrind.h) in
+// Valgrind's own library, whose functions replace malloc and others.
+func (f *file) endsRequest(addr uint64) bool {
 	if !f.ours {
 		return false
 	}
@@ -559,14 +559,15 @@ func (f *file) asks(addr uint64) bool {
 	return len(b) >= len(code) && string(b[:len(code)]) == code
 }
 
-// unwinds reports whether the file has unwind information, and so the bounds of its functions.
-func (f *file) unwinds() bool {
+// hasUnwindInfo reports whether the file has unwind information, and so the bounds of its
+// functions.
+func (f *file) hasUnwindInfo() bool {
 	_, ok := f.Image.Section(".eh_frame")
 	return ok
 }
 
-// calls reports whether a direct call to the function that callee is in ends at addr.
-func (f *file) calls(addr, callee uint64) bool {
+// callsFunction reports whether a direct call to the function that callee is in ends at addr.
+func (f *file) callsFunction(addr, callee uint64) bool {
 	start, _, ok := f.Image.UnwindRange(callee)
 	if !ok || f.Image.Machine != elf.EM_X86_64 && f.Image.Machine != elf.EM_386 {
 		return false
@@ -578,10 +579,10 @@ func (f *file) calls(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// check locates the epoch at a bias, unless it finds that too few callers follow a call: then the
-// file is not the one that ran. Code that a signal interrupted follows no call, which may be unknown
-// until the object of the handler's trampoline is located; until then the file is doubted.
-func (e *epoch) check(f *file, bias uint64, by string) {
+// checkBias locates the epoch at a bias, unless it finds that too few callers follow a call: then
+// the file is not the one that ran. Code that a signal interrupted follows no call, which may be
+// unknown until the object of the handler's trampoline is located; until then the file is doubted.
+func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {
 		fact := &e.ips[i]
@@ -591,7 +592,7 @@ func (e *epoch) check(f *file, bias uint64, by string) {
 		end := fact.ip - bias + 1
 		switch is, known := f.Image.CallEndsAt(end); {
 		case !known:
-		case is || f.asks(end):
+		case is || f.endsRequest(end):
 			calls++
 		case f.endsHandler(end) || e.isInterrupted(fact, f, bias):
 		case fact.innerOf != nil && fact.innerOf != e.of && fact.innerOf.file.Err == nil && fact.innerOf.epochAt(fact.inner) == nil:

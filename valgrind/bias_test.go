@@ -19,8 +19,7 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// reportWith returns a report with one stack: of addresses in /lib/prog.so, or
-// as given.
+// reportWith returns a report with one stack of addresses in /lib/prog.so.
 func reportWith(ips ...uint64) []byte {
 	var b bytes.Buffer
 	b.WriteString("<?xml version=\"1.0\"?>\n<valgrindoutput>\n<tool>memcheck</tool>\n<args><vargv><exe>valgrind</exe></vargv><argv><exe>/bin/a</exe></argv></args>\n<error>\n<what>x</what>\n<stack>\n")
@@ -33,8 +32,8 @@ func reportWith(ips ...uint64) []byte {
 
 var bias = regexp.MustCompile(`"bias":"(0x[0-9a-f]+)","by":"(\w+)"`)
 
-// In prog.so, outer is at 0x1370, its calls end at 0x1376 and 0x1384, and local
-// is at 0x13b0.
+// In prog.so the function outer is at 0x1370, its calls end at 0x1376 and 0x1384, and the function
+// local is at 0x13b0.
 func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	mustRead := func(text string) []Map {
 		m, err := ReadMap(strings.NewReader(text))
@@ -48,10 +47,10 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 		name string
 		ips  []uint64
 		maps []Map
-		want string // the bias and how it is known, or what is said
+		want string // the bias and how it is known, or the diagnostic
 	}{
 		{"one page of code", []uint64{at + 0x13b6}, nil, "0x4852000 segments"},
-		{"a caller behind a call", []uint64{at + 0x13b6, at + 0x1375}, nil, "0x4852000 segments"},
+		{"a caller after a call", []uint64{at + 0x13b6, at + 0x1375}, nil, "0x4852000 segments"},
 		{"callers that follow no call", []uint64{at + 0x13b6, at + 0x1377, at + 0x1379, at + 0x137b}, nil, "/lib/prog.so: not the file that ran: its code does not fit the addresses in the report"},
 		{"an address where the file has no code", []uint64{at + 0x136f}, nil, "/lib/prog.so: not the file that ran: its code does not fit the addresses in the report"},
 		{"given", []uint64{at + 0x13b6}, []Map{Bias("/lib/prog.so", at)}, "0x4852000 map"},
@@ -62,10 +61,10 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 		{"/proc/PID/maps", []uint64{at + 0x13b6}, mustRead("04852000-04853000 r--p 00000000 08:01 17   /lib/prog.so\n04853000-04854000 r-xp 00000000 08:01 17   /lib/prog.so\n"), "0x4852000 map"},
 	}
 	for _, tt := range tests {
-		var said []string
-		o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}, Maps: tt.maps}
+		var diagnostics []string
+		o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}, Maps: tt.maps}
 		out := reportOf(t, reportWith(tt.ips...), o)
-		got := strings.Join(said, "\n")
+		got := strings.Join(diagnostics, "\n")
 		for _, m := range o.PrefixMap {
 			got = strings.ReplaceAll(got, m.New, m.Old)
 		}
@@ -86,7 +85,7 @@ func TestReadMapRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// Runs of one address are inlined calls or recursion by what repeats.
+// Successive frames at one address are inlined calls, or recursion if they repeat.
 func TestPeriodOfRepeatedFrames(t *testing.T) {
 	for text, want := range map[string]int{"a": 1, "aa": 1, "aaaa": 1, "ab": 2, "abab": 2, "abc": 3, "abcabc": 3, "aab": 3, "aabaab": 3, "abababa": 7} {
 		var frames []Frame
@@ -99,8 +98,7 @@ func TestPeriodOfRepeatedFrames(t *testing.T) {
 	}
 }
 
-// However many frames are at one address, each is in a site, and so are those
-// behind them.
+// However many frames are at one address, each is in a site, and so are the frames after them.
 func TestEveryFrameIsInASite(t *testing.T) {
 	tr := newTracker(&Options{})
 	for _, n := range []int{1, maxInline, maxInline + 1, 2*maxInline - 1, 3 * maxInline} {
@@ -110,7 +108,7 @@ func TestEveryFrameIsInASite(t *testing.T) {
 		}
 		frames = append(frames, slices.Repeat([]Frame{{IP: 2}}, n)...)
 		var got []Frame
-		for _, s := range tr.sites(nil, frames) {
+		for _, s := range tr.appendSites(nil, frames) {
 			got = append(got, s.frames...)
 		}
 		if diff := cmp.Diff(frames, got); diff != "" {
@@ -119,7 +117,7 @@ func TestEveryFrameIsInASite(t *testing.T) {
 	}
 }
 
-// The names of replacements are decoded as pub_tool_redir.h encodes them.
+// The names of replacements are decoded according to pub_tool_redir.h.
 func TestReplacementsHaveTheNameOfWhatTheyReplace(t *testing.T) {
 	for name, want := range map[string]string{
 		"_vgr10010ZU_libcZdsoZa_malloc":                     "malloc",
@@ -130,7 +128,7 @@ func TestReplacementsHaveTheNameOfWhatTheyReplace(t *testing.T) {
 		"malloc":                                            "",
 		"_vgr1Z":                                            "",
 	} {
-		if got, ok := replaced(name); got != want || ok != (want != "") {
+		if got, ok := replacedName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: got %q, %v; want %q", name, got, ok, want)
 		}
 	}
@@ -157,7 +155,7 @@ func TestIdentifierOfAFunction(t *testing.T) {
 func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	fs := files{objects: report.NewObjects(&report.Options{PrefixMap: fixtures(t)}, maxOpen, true)}
 	defer fs.close()
-	f := fs.of("/lib/prog.so")
+	f := fs.named("/lib/prog.so")
 	if f.Err != nil {
 		t.Fatal(f.Err)
 	}
@@ -170,8 +168,7 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	}
 }
 
-// writeLarge writes an ELF file with so many bytes of code, all zero, that is a
-// hole.
+// writeLarge writes an ELF file with size bytes of code, all zero, in a hole of the file.
 func writeLarge(t *testing.T, size uint64) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "large.so")
@@ -191,8 +188,8 @@ func writeLarge(t *testing.T, size uint64) string {
 	return name
 }
 
-// What it takes to look for places grows as the report does, whatever files it
-// names: each process may begin anew with a hundred thousand candidates.
+// The work of looking for places grows with the length of the report, whatever files it names: each
+// process may have a hundred thousand candidates of its own.
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeLarge(t, 256<<20)
 	const processes = 500
@@ -200,7 +197,7 @@ func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	tr := newTracker(&o)
 	tr.solver.allowed = maxWork >> 4
 	r := NewReader(func(rec *Record) error {
-		if tr.turn(rec) == same && !tr.cur.header(rec) {
+		if tr.changeProcess(rec) == same && !tr.cur.learnHeader(rec) {
 			tr.learn(rec)
 		}
 		return nil

@@ -45,7 +45,7 @@ type rawItem struct {
 type rawFrame struct {
 	ip, line           uint64
 	hasIP              bool
-	raw                span // what the frame has in place of a number; not set if ip is one
+	raw                span // the text of <ip> if it is not a number
 	obj, fn, dir, file span
 }
 
@@ -189,13 +189,13 @@ func (b *builder) addToFrame(name string, s span, text []byte) bool {
 	f := &b.frames[len(b.frames)-1]
 	switch name {
 	case "ip":
-		n, ok := number(text)
+		n, ok := parseNumber(text)
 		f.ip, f.hasIP = n, true
 		if !ok {
 			f.raw = s
 		}
 	case "line":
-		n, ok := number(text)
+		n, ok := parseNumber(text)
 		f.line = n
 		return ok
 	case "obj":

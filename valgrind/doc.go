@@ -1,16 +1,16 @@
 // Package valgrind reads the XML reports of Valgrind's tools and gives the frames of stripped
 // programs their names back.
 //
-// A [Reader] turns bytes into records: an error, a message, the start of a process. It is not an XML
-// parser, since a quarter of real reports are not well-formed: forked children write to one file, a
-// process is killed, a thread's name is not escaped. It loses nothing of these. [NewMarkup] renders
-// records as symbolizer markup, text that reads like Valgrind's own report, and [NewReport] as JSON
-// Lines (report.schema.json).
+// A [Reader] turns bytes into records: an error, a message, the start of a process. It is not an
+// XML parser, since a quarter of real reports are not well-formed: forked children write to one
+// file, a process is killed, a thread's name is not escaped. It loses nothing of these. [NewMarkup]
+// renders records as symbolizer markup, text that reads like Valgrind's own report, and [NewReport]
+// as JSON Lines (report.schema.json).
 //
 // A report has the file and the address of each frame, but not where the file was loaded. This load
-// bias is taken from a map, or inferred: of all biases for which every address of the file is in its
-// code, the package chooses the one that the facts of the report and of the file agree with. If they
-// agree with several, the frames of the file stay unresolved; [Options] has the remedies.
+// bias is taken from a map, or inferred: of all biases for which every address of the file is in
+// its code, the package chooses the one that the facts of the report and of the file agree with. If
+// they agree with several, the frames of the file stay unresolved; [Options] has the remedies.
 //
 // The formats are protocols 1 to 4 as Valgrind's documentation has them (xml-output.txt,
 // xml-output-protocol4.txt), and protocols 5 and 6 as Valgrind 3.23 to 3.26 write them.

@@ -67,7 +67,7 @@ func appendEntity(dst []byte, name string) []byte {
 	if name[1] == 'x' {
 		n, ok = report.Hex([]byte(name[2:]))
 	} else {
-		n, ok = number([]byte(name[1:]))
+		n, ok = parseNumber([]byte(name[1:]))
 	}
 	if !ok || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
 		return dst

@@ -19,8 +19,8 @@ type files struct {
 	kept    int // bytes of the facts about all of them
 }
 
-// keep counts the bytes of another fact, and reports whether they are within the limit.
-func (fs *files) keep(size int) bool {
+// keepBytes counts the bytes of another fact, and reports whether they are within the limit.
+func (fs *files) keepBytes(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false
 	}
@@ -39,12 +39,12 @@ type file struct {
 	variables map[string][]object.Symbol // the variables looked for so far
 }
 
-// of returns the file of an object by its name in the report.
-func (fs *files) of(name string) *file {
+// named returns the file of an object by its name in the report.
+func (fs *files) named(name string) *file {
 	if f := fs.byName[name]; f != nil {
 		return f
 	}
-	f := &file{Object: fs.objects.Named(name), ours: strings.HasPrefix(base(name), "vgpreload_")}
+	f := &file{Object: fs.objects.Named(name), ours: strings.HasPrefix(baseName(name), "vgpreload_")}
 	if f.Err == report.ErrTooMany {
 		return f
 	}
@@ -100,9 +100,9 @@ func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// find returns the symbols that Valgrind shows as fn: that is their name, with or without a version,
-// demangled or not, or the name of the function that they replace.
-func (f *file) find(fn string, demangle func(string) string) (all []object.Symbol) {
+// findSymbols returns the symbols that Valgrind shows as fn: that is their name, with or without a
+// version, demangled or not, or the name of the function that they replace.
+func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
 		same = report.IsBelowMain
@@ -113,7 +113,7 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 	for s := range f.Image.AllSymbols() {
 		name := s.Name[:min(len(s.Name), maxPath)]
 		if bytes.HasPrefix(name, []byte("_vg")) {
-			if n, ok := replaced(string(name)); ok {
+			if n, ok := replacedName(string(name)); ok {
 				name = []byte(n)
 			}
 		}
@@ -136,8 +136,8 @@ func (f *file) find(fn string, demangle func(string) string) (all []object.Symbo
 	return all
 }
 
-// identifier returns the last identifier in a function's name, which is in its mangled form, too; ""
-// if there is none, as in operators.
+// identifier returns the last identifier in a function's name, which is in its mangled form, too;
+// "" if there is none, as in operators.
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""
@@ -165,9 +165,9 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replaced returns the name of the function that a symbol of Valgrind replaces: malloc for
+// replacedName returns the name of the function that a symbol of Valgrind replaces: malloc for
 // _vgr10010ZU_libcZdsoZa_malloc.
-func replaced(name string) (string, bool) {
+func replacedName(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false
 	}

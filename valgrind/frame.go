@@ -2,9 +2,9 @@ package valgrind
 
 import "bytes"
 
-// wholeFrame reads the frame at the current position if all of it is in the view, written as Valgrind
-// writes frames. Frames are most of a report, and reading them tag by tag takes three times as long.
-// It reads nothing otherwise.
+// wholeFrame reads the frame at the current position if all of it is in the view, written as
+// Valgrind writes frames. Frames are most of a report, and reading them tag by tag takes three
+// times as long. It reads nothing otherwise.
 func (r *Reader) wholeFrame() bool {
 	const startTag, endTag = "<frame>", "</frame>"
 	b := r.in.view
@@ -60,7 +60,7 @@ func (r *Reader) wholeFrame() bool {
 		case s != nil:
 			*s = r.rec.span(from, text)
 		default:
-			v, ok := number(text)
+			v, ok := parseNumber(text)
 			if !ok {
 				return false
 			}

@@ -16,14 +16,13 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// marked is a whole error that must not be lost.
+// marked returns a whole error, which must not be lost.
 func marked(number string) string {
 	return "\n<error>\n  <unique>" + number + "</unique>\n  <kind>Marked</kind>\n  <what>marked " + number + "</what>\n  <stack>\n    <frame>\n      <ip>0x5" + number[2:] + "</ip>\n    </frame>\n  </stack>\n</error>\n"
 }
 
-// Whatever stands between two errors, it makes nothing panic, hang or take
-// memory, does not come out as an element, and neither error is lost; nor does
-// it matter how it is cut into blocks.
+// No text between two errors makes a reader panic, hang or take memory. It does not come out as an
+// element, and neither error is lost. Blocks of any size give the same records.
 func FuzzValgrind(f *testing.F) {
 	for _, dir := range []string{"records", "markup"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -81,7 +80,7 @@ func FuzzValgrind(f *testing.F) {
 			}
 			for _, it := range rec.Items {
 				if it.Name == "stack" && !it.Leaf {
-					frames += len(tracker.sites(nil, rec.Frames[it.First:it.Last]))
+					frames += len(tracker.appendSites(nil, rec.Frames[it.First:it.Last]))
 				}
 			}
 			return nil
@@ -97,11 +96,10 @@ func FuzzValgrind(f *testing.F) {
 	})
 }
 
-// frameLine is a function in a stack, which calls may have been inlined into.
+// frameLine matches the line of a function in a stack, not those of calls inlined into it.
 var frameLine = regexp.MustCompile(`(?m)^ *#\d+    |\{\{\{bt:\d+:0x`)
 
-// opens reports whether data may begin something that what follows is a part
-// of.
+// opens reports whether data may begin an element that the text after data is a part of.
 func opens(data []byte) bool {
 	for _, s := range []string{"<!", "<?", "usercomment", "rawtext", "threadname", "<"} {
 		if i := bytes.LastIndex(data, []byte(s)); i >= 0 && (s != "<" || !bytes.Contains(data[i:], []byte(">"))) {
@@ -111,7 +109,7 @@ func opens(data []byte) bool {
 	return false
 }
 
-// resets counts the elements that begin a process; others come before maps.
+// resets counts the resets that begin a process. Other resets come before maps.
 func resets(text string) (n int) {
 	var s markup.Scanner
 	text = strings.ReplaceAll(text, "{{{reset}}}\n{{{module", "{{{module")

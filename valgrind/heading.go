@@ -2,8 +2,8 @@ package valgrind
 
 import "slices"
 
-// head writes the line that names the current process, once.
-func (r *renderer) head() {
+// writeHead writes the line that names the current process, once.
+func (r *renderer) writeHead() {
 	p := r.t.cur
 	if r.headed {
 		return
@@ -22,11 +22,11 @@ func (r *renderer) head() {
 		b = append(b, ':')
 	}
 	r.line = b
-	r.call()
+	r.writeCommandLine()
 }
 
-// call ends a line with the command line of the program.
-func (r *renderer) call() {
+// writeCommandLine ends a line with the command line of the program.
+func (r *renderer) writeCommandLine() {
 	p := r.t.cur
 	b := r.line
 	if p.exe != "" {
@@ -38,9 +38,9 @@ func (r *renderer) call() {
 	r.line = append(b, '\n')
 }
 
-// valgrindOptions renders the options of Valgrind, and everything else in the record but the command
+// renderOptions renders the options of Valgrind, and everything else in the record but the command
 // line of the program, which is in the head.
-func (r *renderer) valgrindOptions(rec *Record) {
+func (r *renderer) renderOptions(rec *Record) {
 	in, options := "", 0
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
@@ -48,11 +48,11 @@ func (r *renderer) valgrindOptions(rec *Record) {
 		case it.Depth == 0 && (it.Name == "vargv" || it.Name == "argv"):
 			in = it.Name
 			if it.Leaf {
-				r.lines(" ", it.Text)
+				r.renderLines(" ", it.Text)
 			}
 		case it.Depth == 0:
 			in = ""
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 			continue
 		case in == "vargv" && it.Name == "exe", in == "argv" && (it.Name == "exe" || it.Name == "arg"):
 		case in == "vargv" && it.Name == "arg":
@@ -64,16 +64,16 @@ func (r *renderer) valgrindOptions(rec *Record) {
 				r.line = append(r.line, '\n')
 			}
 		default:
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 			continue
 		}
 		i++
 	}
 }
 
-// heading renders the first line of an error, and returns the name of the item that this line
+// renderHeading renders the first line of an error, and returns the name of the item that this line
 // replaces; "" if there is none.
-func (r *renderer) heading(rec *Record) (took string) {
+func (r *renderer) renderHeading(rec *Record) (took string) {
 	if rec.Continued {
 		return ""
 	}
@@ -88,23 +88,23 @@ func (r *renderer) heading(rec *Record) (took string) {
 		took = it.Name
 		text := it.Text
 		if !it.Leaf {
-			text = child(rec, i, "text")
+			text = childText(rec, i, "text")
 		}
-		r.prose(text)
+		r.renderProse(text)
 		break
 	}
 	if took == "" {
 		r.line = append(r.line, "Error"...)
 	}
-	r.tags(rec, string(rec.Get("kind")))
+	r.renderTags(rec, string(rec.Get("kind")))
 	r.line = append(r.line, '\n')
 	return took
 }
 
-// tags renders the kind of an error, its number and its thread:
+// renderTags renders the kind of an error, its number and its thread:
 //
 //	[InvalidRead 0x2, thread 1 "worker"]
-func (r *renderer) tags(rec *Record, kind string) {
+func (r *renderer) renderTags(rec *Record, kind string) {
 	b := append(r.line, " ["...)
 	start := len(b)
 	b = appendClean(b, []byte(kind))
@@ -130,26 +130,26 @@ func (r *renderer) tags(rec *Record, kind string) {
 	r.line = append(b, ']')
 }
 
-// thread renders the record of a thread that errors refer to.
-func (r *renderer) thread(rec *Record) {
+// renderThread renders the record of a thread that errors refer to.
+func (r *renderer) renderThread(rec *Record) {
 	if rec.Continued {
-		r.items(rec)
+		r.renderItems(rec)
 		return
 	}
 	b := append(r.line, "Thread #"...)
 	b = appendClean(b, rec.Get("hthreadid"))
-	said := " was created"
+	role := " was created"
 	if slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Depth == 0 && it.Name == "isrootthread" }) {
-		said = " is the program's root thread"
+		role = " is the program's root thread"
 	}
-	r.line = append(append(b, said...), '\n')
-	r.items(rec, "hthreadid", "isrootthread")
+	r.line = append(append(b, role...), '\n')
+	r.renderItems(rec, "hthreadid", "isrootthread")
 }
 
-// signal renders the record of the signal that ended a process.
-func (r *renderer) signal(rec *Record) {
+// renderSignal renders the record of the signal that ended a process.
+func (r *renderer) renderSignal(rec *Record) {
 	if rec.Continued {
-		r.items(rec)
+		r.renderItems(rec)
 		return
 	}
 	b := append(r.line, "Process terminating with default action of signal "...)
@@ -161,20 +161,20 @@ func (r *renderer) signal(rec *Record) {
 		b = appendClean(append(b, ", code "...), code)
 	}
 	r.line = b
-	r.tags(rec, "")
+	r.renderTags(rec, "")
 	r.line = append(r.line, '\n')
 	event, addr := rec.Get("event"), rec.Get("siaddr")
 	if event != nil || addr != nil {
 		r.line = append(r.line, ' ')
-		r.prose(event)
+		r.renderProse(event)
 		if addr != nil {
 			if event != nil {
 				r.line = append(r.line, ' ')
 			}
 			r.line = append(r.line, "at address "...)
-			r.prose(addr)
+			r.renderProse(addr)
 		}
 		r.line = append(r.line, '\n')
 	}
-	r.items(rec, "tid", "threadname", "signo", "signame", "sicode", "event", "siaddr")
+	r.renderItems(rec, "tid", "threadname", "signo", "signame", "sicode", "event", "siaddr")
 }

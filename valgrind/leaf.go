@@ -2,23 +2,23 @@ package valgrind
 
 import "bytes"
 
-// A leafText says where the text of an element ends.
+// A leafText is the end of the text of an element.
 type leafText struct {
-	end, next int  // of the text, and of its end tag
+	end, next int  // the ends of the text and of the end tag
 	isLeaf    bool // nothing but text is in the element
 	isCut     bool // its end tag is missing
 }
 
-// leaf finds the end of the text that begins at from, in an element of this name and kind. The
+// leafAt finds the end of the text that begins at from, in an element of this name and kind. The
 // element is not a leaf if another element begins in it.
-func (l *lexer) leaf(name string, k kind, from int) (t leafText) {
+func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	switch name {
 	case "usercomment":
-		if t = l.userComment(from); t.isLeaf || l.short {
+		if t = l.userCommentAt(from); t.isLeaf || l.short {
 			return t
 		}
 	case "rawtext":
-		if t = l.sections(from); t.isLeaf || l.short {
+		if t = l.sectionsAt(from); t.isLeaf || l.short {
 			return t
 		}
 	case "threadname":
@@ -57,8 +57,8 @@ func (l *lexer) leaf(name string, k kind, from int) (t leafText) {
 	}
 }
 
-// cutLeaf returns the text of an element that the end of the view cuts off. The beginning of its end
-// tag does not belong to it; if two bytes of that are there, the text is whole.
+// cutLeaf returns the text of an element that the end of the view cuts off. The beginning of its
+// end tag does not belong to it; if two bytes of that are there, the text is whole.
 func (l *lexer) cutLeaf(name string, from int) leafText {
 	end := len(l.view)
 	for n := min(len(name)+2, end-from); n > 0; n-- {
@@ -111,13 +111,13 @@ func (l *lexer) isStructure(at int) bool {
 	case name[end] != '>':
 		return false
 	}
-	_, k := known(name[:end])
+	_, k := elementNamed(name[:end])
 	return k != unknown
 }
 
-// userComment finds the end of --xml-user-comment, which may hold anything: the end tag that a part
-// of the report follows, or else the first end tag.
-func (l *lexer) userComment(from int) (t leafText) {
+// userCommentAt finds the end of --xml-user-comment, which may hold anything: the end tag that a
+// part of the report follows, or else the first end tag.
+func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
 	for i := from; ; i++ {
 		l.none[userEndAndPart] = max(l.none[userEndAndPart], i)
@@ -161,12 +161,12 @@ func (l *lexer) isPart(i int) bool {
 	if !ok {
 		return false
 	}
-	_, k := known(name)
+	_, k := elementNamed(name)
 	return k == topLevel && (nameAt == 1 || string(name) == document)
 }
 
-// sections finds the end of a text that consists of CDATA sections.
-func (l *lexer) sections(from int) (t leafText) {
+// sectionsAt finds the end of a text that consists of CDATA sections.
+func (l *lexer) sectionsAt(from int) (t leafText) {
 	const tag = "</rawtext>"
 	for i := from; ; {
 		for i < len(l.view) && l.view[i] <= ' ' {

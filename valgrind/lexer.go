@@ -2,9 +2,9 @@ package valgrind
 
 import "bytes"
 
-// A lexer holds the bytes of a report that were not handed over yet, and finds the ends of what
-// begins at its position. If an answer depends on bytes that are yet to come, short is set, and the
-// answer means nothing.
+// A lexer holds the bytes of a report that were not handed over yet, and finds the end of the token
+// at its position. If an answer depends on bytes that are yet to come, the lexer sets short, and
+// the answer means nothing.
 type lexer struct {
 	buf  []byte
 	pos  int // in buf: the next token, or the blanks before it
@@ -15,14 +15,14 @@ type lexer struct {
 	final bool   // no more bytes of the view come
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]int // in buf: each mark is nowhere between the place of its last search and this
+	none [len(marks)]int // in buf: the last search for each mark found none before this place
 	next int             // in buf, plus 1: the first error after the place of the last search; 0 if not known
 
 	work int // bytes looked at, or moved; a test compares this with the bytes written
 }
 
-// add appends p. It drops what is before keep, which was handed over, if that is more than what
-// stays, and returns by how much positions became less.
+// add appends p. It drops the bytes before keep, which were handed over, if they are more than the
+// bytes that stay. moved is the number of bytes dropped, which is subtracted from all positions.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
@@ -43,8 +43,8 @@ func (l *lexer) add(p []byte, keep int) (moved int) {
 // advance moves the position to the next token.
 func (l *lexer) advance(to int) { l.pos, l.seek = to, to }
 
-// look sets the view to what a token at this place may reach.
-func (l *lexer) look(at int, final bool) {
+// lookAt sets the view to what a token at this place may reach.
+func (l *lexer) lookAt(at int, final bool) {
 	l.view = l.buf[:min(len(l.buf), at+maxLeaf)]
 	l.final = final && len(l.view) == len(l.buf) || len(l.view) == at+maxLeaf
 	l.short = false
@@ -119,8 +119,8 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 	return end
 }
 
-// isTag reports whether the '<' at this place begins a tag. At the end of the report, what may begin
-// a tag is one.
+// isTag reports whether the '<' at this place begins a tag. At the end of the report, what may
+// begin a tag is one.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()

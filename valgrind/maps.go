@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A Map holds where objects were loaded in a process. The zero value has no objects. Several readers
-// may use one Map at once.
+// A Map holds where objects were loaded in a process. The zero value has no objects. Several
+// readers may use one Map at once.
 type Map struct {
 	biases map[string]uint64 // by name
 	starts []start
@@ -89,7 +89,7 @@ func parseStart(line string) (s start, ok bool) {
 
 // bias returns the bias of an object; false if the map does not have it.
 func (m *Map) bias(name string, f *file) (uint64, bool) {
-	for _, n := range []string{name, base(name)} {
+	for _, n := range []string{name, baseName(name)} {
 		if b, ok := m.biases[n]; ok {
 			return b, true
 		}

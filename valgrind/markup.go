@@ -12,12 +12,12 @@ import (
 
 // NewMarkup returns a writer that renders the report written to it to dst: text that reads like
 // Valgrind's own report, with an element for each frame, and for each address of a variable. Each
-// process begins with a reset. A record is rendered when it is whole; Close renders the rest, and does
-// not close dst. Errors are those of dst. The writer is for one goroutine.
+// process begins with a reset. A record is rendered when it is whole; Close renders the rest, and
+// does not close dst. Errors are those of dst. The writer is for one goroutine.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
 	r.answers = r.t.answers
-	r.Reader = NewReader(r.record)
+	r.Reader = NewReader(r.renderRecord)
 	return r
 }
 
@@ -43,7 +43,7 @@ type renderer struct {
 func (r *renderer) Close() error {
 	err := r.Reader.Close()
 	r.flush()
-	r.t.end()
+	r.t.finish()
 	if err == nil {
 		err = r.err
 	}
@@ -57,35 +57,35 @@ func (r *renderer) flush() {
 	r.line = r.line[:0]
 }
 
-func (r *renderer) element(e markup.Element) {
+func (r *renderer) sendElement(e markup.Element) {
 	r.flush()
 	if r.err == nil {
 		r.err = r.dst.Element(e)
 	}
 }
 
-// record renders a record.
-func (r *renderer) record(rec *Record) error {
+// renderRecord renders a record.
+func (r *renderer) renderRecord(rec *Record) error {
 	r.answers.time = time.Time{}
-	switch r.t.turn(rec) {
+	switch r.t.changeProcess(rec) {
 	case begins, resumes:
 		r.headed, r.repeat = false, nil
 		r.reset()
 	case ends:
 		r.t.reportUnplaced(r.t.cur)
 	default:
-		if !r.t.cur.header(rec) {
+		if !r.t.cur.learnHeader(rec) {
 			r.t.learn(rec)
 		}
-		r.introduce(rec)
-		r.render(rec)
+		r.findSites(rec)
+		r.renderContent(rec)
 	}
 	r.flush()
 	return r.err
 }
 
-// introduce finds the sites of a record, and writes the modules that they need.
-func (r *renderer) introduce(rec *Record) {
+// findSites finds the sites of a record, and writes the modules that they need.
+func (r *renderer) findSites(rec *Record) {
 	r.sites, r.stacks = r.sites[:0], r.stacks[:0]
 	for i := range rec.Items {
 		it := &rec.Items[i]
@@ -93,15 +93,15 @@ func (r *renderer) introduce(rec *Record) {
 			continue
 		}
 		from := len(r.sites)
-		r.sites = r.t.sites(r.sites, rec.Frames[it.First:it.Last])
+		r.sites = r.t.appendSites(r.sites, rec.Frames[it.First:it.Last])
 		r.stacks = append(r.stacks, stackSites{it.First, from, len(r.sites)})
 	}
-	r.need(r.sites)
+	r.writeMapsFor(r.sites)
 }
 
-// need writes the maps that these sites need. If two objects were in the same place, one after the
-// other, it writes those of the first; the stack with the other object calls need again.
-func (r *renderer) need(sites []site) {
+// writeMapsFor writes the maps that these sites need. If two objects were in the same place, one
+// after the other, it writes those of the first; the stack with the other object writes its own.
+func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
 		return
@@ -114,8 +114,8 @@ func (r *renderer) need(sites []site) {
 		}
 		needed = append(needed, e)
 	}
-	r.head()
-	r.present(needed...)
+	r.writeHead()
+	r.writeMaps(needed...)
 }
 
 // A stackSites is the range of the sites of the stack that begins with this frame.
@@ -127,44 +127,44 @@ func (r *renderer) reset() {
 		e.shown = false
 	}
 	r.shown, r.modules = r.shown[:0], 0
-	r.element(markup.Reset{})
+	r.sendElement(markup.Reset{})
 	r.line = append(r.line, '\n')
 	r.flush()
 }
 
-// present writes the modules and the maps of objects that are not in the same place, unless dst has
-// them. If another object was in the place of one of them, a reset comes before: other filters ignore
-// a map that overlaps another.
-func (r *renderer) present(all ...*epoch) {
+// writeMaps writes the modules and the maps of objects that are not in the same place, unless dst
+// has them. If another object was in the place of one of them, a reset comes before: other filters
+// ignore a map that overlaps another.
+func (r *renderer) writeMaps(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
 	}
 	for _, e := range all {
 		if !e.shown {
-			r.module(e)
+			r.writeModule(e)
 		}
 	}
 }
 
-// module writes the module and the maps of an object.
-func (r *renderer) module(e *epoch) {
+// writeModule writes the module and the maps of an object.
+func (r *renderer) writeModule(e *epoch) {
 	f := e.of.file
 	r.shown = append(r.shown, e)
 	e.shown = true
 	e.number = r.modules
 	r.modules++
-	name := base(e.of.name)
+	name := baseName(e.of.name)
 	if f.ID.IsZero() {
 		name = f.Path
 	}
 	if r.o.Symbolizer != nil { // it may find the file by its path only
 		r.o.Symbolizer.Prefetch(f.ID, f.Path)
 	}
-	r.element(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
+	r.sendElement(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
 	r.line = append(r.line, '\n')
 	for i := range f.Loads {
 		s := &f.Loads[i]
-		r.element(markup.MMap{Addr: s.Addr + e.bias, Size: s.MemSize, Module: e.number, Mode: modeOf(uint32(s.Flags)), Rel: s.Addr})
+		r.sendElement(markup.MMap{Addr: s.Addr + e.bias, Size: s.MemSize, Module: e.number, Mode: modeOf(uint32(s.Flags)), Rel: s.Addr})
 		r.line = append(r.line, '\n')
 	}
 }
@@ -182,21 +182,21 @@ func modeOf(flags uint32) (m markup.Mode) {
 	return m
 }
 
-// stack renders the frames of a stack.
-func (r *renderer) stack(it *Item) {
+// renderStack renders the frames of a stack.
+func (r *renderer) renderStack(it *Item) {
 	if it.First == it.Last {
 		return
 	}
 	n, _ := slices.BinarySearchFunc(r.stacks, it.First, func(s stackSites, first int) int { return s.frame - first })
 	sites := r.sites[r.stacks[n].from:r.stacks[n].to]
-	r.need(sites)
+	r.writeMapsFor(sites)
 	for i := range sites {
 		s := &sites[i]
 		if s.at == nil || !s.at.shown || !r.isElement(s) {
 			r.frameText(s)
 			continue
 		}
-		r.element(markup.BT{Frame: s.number, Addr: s.addr, Kind: s.kind})
+		r.sendElement(markup.BT{Frame: s.number, Addr: s.addr, Kind: s.kind})
 		r.line = append(r.line, '\n')
 	}
 }
@@ -213,15 +213,16 @@ func (r *renderer) isElement(s *site) bool {
 	}
 	last := &s.frames[len(s.frames)-1]
 	if last.Fn == nil && last.File == nil {
-		return !r.answers.knowsNothing(s)
+		return !r.answers.hasNoSymbol(s)
 	}
-	return r.answers.ask(s).better(s)
+	return r.answers.answerFor(s).improvesOn(s)
 }
 
-// frameText renders a site with the functions and lines of the report, in the layout of package filter.
+// frameText renders a site with the functions and lines of the report, in the layout of package
+// filter.
 func (r *renderer) frameText(s *site) {
 	if last := &s.frames[len(s.frames)-1]; last.Fn == nil && last.File == nil {
-		r.t.miss(s, nil)
+		r.t.countUnresolved(s, nil)
 	}
 	for i := range s.frames {
 		f := &s.frames[i]
@@ -249,8 +250,8 @@ func (r *renderer) frameText(s *site) {
 			}
 		}
 		r.line = append(b, ' ')
-		r.function(f.Fn)
-		r.position(f)
+		r.renderFunction(f.Fn)
+		r.renderPosition(f)
 		if f.Obj != nil {
 			r.line = append(r.line, '(')
 			r.line = appendClean(r.line, f.Obj[lastSlash(f.Obj):])
@@ -271,13 +272,13 @@ func (r *renderer) frameText(s *site) {
 	}
 }
 
-// function renders the name of a function; a mangled name becomes an element.
-func (r *renderer) function(fn []byte) {
+// renderFunction renders the name of a function; a mangled name becomes an element.
+func (r *renderer) renderFunction(fn []byte) {
 	switch {
 	case len(fn) == 0:
 		return
 	case isMangled(fn):
-		r.element(markup.Symbol{Name: string(fn)})
+		r.sendElement(markup.Symbol{Name: string(fn)})
 	default:
 		r.line = appendClean(r.line, fn)
 	}
@@ -297,7 +298,7 @@ func isMangled(fn []byte) bool {
 	return true
 }
 
-func (r *renderer) position(f *Frame) {
+func (r *renderer) renderPosition(f *Frame) {
 	if len(f.File)+len(f.Dir) == 0 && f.Line == 0 {
 		return
 	}

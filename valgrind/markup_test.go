@@ -38,8 +38,7 @@ func fixtures(t testing.TB) []buildid.PrefixMap {
 	return maps
 }
 
-// markupOf returns the markup of a report that is written in blocks of this
-// size.
+// markupOf returns the markup of a report that is written in blocks of this size.
 func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -61,8 +60,8 @@ func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	return out.String()
 }
 
-// Each script is a report and its markup, and what is said of its objects: as
-// it comes, and if it differs, after looking ahead.
+// Each script is a report, its markup and its diagnostics: of the report as it comes, and if they
+// differ, after it was read ahead.
 func TestMarkupReadsLikeTheReport(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "markup", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -78,24 +77,24 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 			if a.Files[0].Name == "quoted.xml" {
 				input = unquoted(t, input)
 			}
-			var said []string
-			o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, s) }}}
+			var diagnostics []string
+			o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, s) }}}
 			answer := func() string {
 				text := markupOf(t, input, len(input), o)
-				for _, s := range said {
+				for _, s := range diagnostics {
 					for _, m := range o.PrefixMap {
 						s = strings.ReplaceAll(s, m.New, m.Old)
 					}
-					text += "said: " + s + "\n"
+					text += "diagnostic: " + s + "\n"
 				}
-				said = nil
+				diagnostics = nil
 				return text
 			}
 			got := []txtar.File{a.Files[0], {Name: "markup", Data: []byte(answer())}}
 			if in := markupOf(t, input, 5, o); !strings.HasPrefix(string(got[1].Data), in) {
 				t.Errorf("in blocks of 5 bytes (-whole +blocks):\n%s", cmp.Diff(string(got[1].Data), in))
 			}
-			said = nil
+			diagnostics = nil
 			if o.Ahead, err = ReadAhead(bytes.NewReader(input), o); err != nil {
 				t.Fatal(err)
 			}
@@ -116,8 +115,8 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 	}
 }
 
-// What is in a report is in its text, but for what another part of the text
-// holds: every address, and every line of every text.
+// The text has every address of a report, and every line of its texts, though some of them once
+// only.
 func TestTextLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, input []byte) {
 		text := markupOf(t, input, len(input), Options{})

@@ -14,13 +14,13 @@ var (
 	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 
-// placeless returns the file of a frame that has no place in it, nil if there is no file, and the
+// whyUnplaced returns the file of a frame that has no place in it, nil if there is no file, and the
 // reason.
-func (p *process) placeless(f *Frame) (*file, error) {
+func (p *process) whyUnplaced(f *Frame) (*file, error) {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil, errNoObject
 	}
-	o := p.known(f.Obj)
+	o := p.knownObject(f.Obj)
 	switch {
 	case o == nil:
 		return nil, errNoObject
@@ -32,8 +32,8 @@ func (p *process) placeless(f *Frame) (*file, error) {
 	return o.file, errNoPlace
 }
 
-// miss counts a site that gets no name; err is the symbolizer's error.
-func (t *tracker) miss(s *site, err error) {
+// countUnresolved counts a site that gets no name; err is the symbolizer's error.
+func (t *tracker) countUnresolved(s *site, err error) {
 	if t.o.Elements { // another program answers
 		return
 	}
@@ -41,7 +41,7 @@ func (t *tracker) miss(s *site, err error) {
 	if s.at != nil {
 		f = s.at.of.file
 	} else {
-		f, err = t.cur.placeless(&s.frames[len(s.frames)-1])
+		f, err = t.cur.whyUnplaced(&s.frames[len(s.frames)-1])
 	}
 	if f == nil {
 		t.missing.Add(report.Unresolved{Frames: 1, Err: err})

@@ -61,8 +61,8 @@ var byName = func() map[string]element {
 	return all
 }()
 
-// known returns the name of an element as a string, and its kind.
-func known(name []byte) (string, kind) {
+// elementNamed returns the name of an element as a string, and its kind.
+func elementNamed(name []byte) (string, kind) {
 	if e, ok := byName[string(name)]; ok {
 		return e.name, e.kind
 	}

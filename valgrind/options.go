@@ -3,8 +3,8 @@ package valgrind
 import "github.com/symfilter/symfilter/report"
 
 // Options are the options of all readers of reports, and where object files were loaded. With a
-// Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about it
-// than the symbolizer.
+// Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about
+// it than the symbolizer.
 type Options struct {
 	report.Options
 

@@ -53,7 +53,7 @@ type epoch struct {
 	number uint64 // of its module at the sink
 }
 
-// The facts of an epoch are what the report says of its object at that place.
+// The facts of an epoch are the facts of the report about its object at that place.
 type facts struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
@@ -76,8 +76,8 @@ type search struct {
 type window struct{ from, to uint64 }
 
 // An ipFact is an address of code in a stack. The address of a caller is one byte before a return
-// address. So are those of the trampoline that ends a signal handler and of the code that the signal
-// interrupted, but no call ends there: only the bytes of the trampoline tell them apart.
+// address. So are those of the trampoline that ends a signal handler and of the code that the
+// signal interrupted, but no call ends there: only the bytes of the trampoline tell them apart.
 type ipFact struct {
 	ip      uint64
 	caller  bool    // not the first frame of its stack
@@ -122,8 +122,8 @@ func newProcess(fs *files, number int) *process {
 	return &process{files: fs, number: number, objects: make(map[string]*loaded)}
 }
 
-// known returns the object of this name; nil if it has not appeared yet.
-func (p *process) known(name []byte) *loaded {
+// knownObject returns the object of this name; nil if it has not appeared yet.
+func (p *process) knownObject(name []byte) *loaded {
 	if p.last == nil || p.last.name != string(name) {
 		o := p.objects[string(name)]
 		if o == nil {
@@ -136,13 +136,13 @@ func (p *process) known(name []byte) *loaded {
 
 // object returns the object of this name; nil if there are too many objects.
 func (p *process) object(name []byte) *loaded {
-	if o := p.known(name); o != nil {
+	if o := p.knownObject(name); o != nil {
 		return o
 	}
-	if len(p.objects) >= maxObjects || len(name) > maxPath || !p.keep(4*factSize+len(name)) {
+	if len(p.objects) >= maxObjects || len(name) > maxPath || !p.keepBytes(4*factSize+len(name)) {
 		return nil
 	}
-	o := &loaded{name: string(name), file: p.files.of(string(name)), proc: p}
+	o := &loaded{name: string(name), file: p.files.named(string(name)), proc: p}
 	p.objects[o.name] = o
 	p.order = append(p.order, o)
 	return o
@@ -150,24 +150,24 @@ func (p *process) object(name []byte) *loaded {
 
 // isMain reports whether o is the program itself.
 func (p *process) isMain(o *loaded) bool {
-	return p.exe != "" && (o.name == p.exe || base(o.name) == base(p.exe))
+	return p.exe != "" && (o.name == p.exe || baseName(o.name) == baseName(p.exe))
 }
 
-func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// header takes the properties of the process from a record, and reports whether the record has nothing
-// else.
-func (p *process) header(r *Record) bool {
+// learnHeader takes the properties of the process from a record, and reports whether the record has
+// nothing else.
+func (p *process) learnHeader(r *Record) bool {
 	switch r.Name {
 	case "pid":
-		p.pid = p.text(r.Text)
+		p.pid = p.keepText(r.Text)
 	case "ppid":
-		p.ppid = p.text(r.Text)
+		p.ppid = p.keepText(r.Text)
 	case "tool":
-		p.tool = p.text(r.Text)
+		p.tool = p.keepText(r.Text)
 	case "protocoltool":
 		if p.tool == "" {
-			p.tool = p.text(r.Text)
+			p.tool = p.keepText(r.Text)
 		}
 	case "protocolversion":
 	case "args":
@@ -178,9 +178,9 @@ func (p *process) header(r *Record) bool {
 				in = it.Name
 			case in != "argv":
 			case it.Name == "exe":
-				p.exe, p.args = p.text(it.Text), nil
+				p.exe, p.args = p.keepText(it.Text), nil
 			case it.Name == "arg" && len(p.args) < maxNames:
-				p.args = append(p.args, p.text(it.Text))
+				p.args = append(p.args, p.keepText(it.Text))
 			}
 		}
 	default:
@@ -189,19 +189,19 @@ func (p *process) header(r *Record) bool {
 	return true
 }
 
-// keep counts the bytes of a fact of p, and reports whether they are within the limit.
-func (p *process) keep(size int) bool {
-	ok := p.files.keep(size)
+// keepBytes counts the bytes of a fact of p, and reports whether they are within the limit.
+func (p *process) keepBytes(size int) bool {
+	ok := p.files.keepBytes(size)
 	if ok {
 		p.kept += size
 	}
 	return ok
 }
 
-// text returns a copy of a text of the header; "" if there is no room for it.
-func (p *process) text(b []byte) string {
+// keepText returns a copy of a text of the header; "" if there is no room for it.
+func (p *process) keepText(b []byte) string {
 	b = b[:min(len(b), maxPath)]
-	if !p.keep(factSize + len(b)) {
+	if !p.keepBytes(factSize + len(b)) {
 		return ""
 	}
 	return string(b)
@@ -215,7 +215,7 @@ func (p *process) learn(r *Record) {
 		case it.Name == "stack" && !it.Leaf:
 			p.learnStack(r.Frames[it.First:it.Last])
 		case it.Leaf && (it.Name == "auxwhat" || it.Name == "what" || it.Name == "text"):
-			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames && p.keep(factSize+len(f.name)) {
+			if f, ok := parseData(it.Text); ok && len(p.data) < maxNames && p.keepBytes(factSize+len(f.name)) {
 				p.data = append(p.data, f)
 			}
 		}
@@ -225,7 +225,7 @@ func (p *process) learn(r *Record) {
 func (p *process) learnStack(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
-		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && together(&frames[i+1], f) {
+		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && haveSameAddress(&frames[i+1], f) {
 			continue // the last of several frames at one address is the function itself
 		}
 		o := p.object(f.Obj)
@@ -233,22 +233,22 @@ func (p *process) learnStack(frames []Frame) {
 			continue
 		}
 		first := i
-		for first > 0 && together(&frames[first-1], f) {
+		for first > 0 && haveSameAddress(&frames[first-1], f) {
 			first--
 		}
 		fact := ipFact{ip: f.IP, caller: first > 0}
 		if inner := &frames[max(0, first-1)]; fact.caller && inner.RawIP == nil && inner.Obj != nil {
-			fact.inner, fact.innerOf = inner.IP, p.known(inner.Obj)
+			fact.inner, fact.innerOf = inner.IP, p.knownObject(inner.Obj)
 		}
-		if e := o.epoch(fact); e != nil && f.Fn != nil {
+		if e := o.addFact(fact); e != nil && f.Fn != nil {
 			e.learnName(f)
 		}
 	}
 }
 
-// epoch returns the epoch of a fact, and adds the fact to it; nil if the object has no file, or the
-// fact is about data.
-func (o *loaded) epoch(fact ipFact) *epoch {
+// addFact returns the epoch of a fact, and adds the fact to it; nil if the object has no file, or
+// the fact is about data.
+func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
 		return nil
@@ -264,24 +264,24 @@ func (o *loaded) epoch(fact ipFact) *epoch {
 			}
 			continue
 		}
-		if e.add(fact, f) {
+		if e.addFact(fact, f) {
 			return e
 		}
 	}
 	if f.Image.Type == elf.ET_EXEC && !report.Covers(f.Code, fact.ip) && report.Covers(f.Loads, fact.ip) {
 		return nil // data
 	}
-	if len(o.epochs) >= maxEpochs || !o.proc.keep(epochSize) {
+	if len(o.epochs) >= maxEpochs || !o.proc.keepBytes(epochSize) {
 		return nil
 	}
 	e := &epoch{of: o, facts: facts{seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}}
 	o.epochs = append(o.epochs, e)
-	e.stale = !e.add(fact, f) // with no bias, this address is in its code
+	e.stale = !e.addFact(fact, f) // with no bias, this address is in its code
 	return e
 }
 
-// add adds a fact. It reports false, and adds nothing, if no bias agrees with all facts.
-func (e *epoch) add(fact ipFact, f *file) bool {
+// addFact adds a fact. It reports false, and adds nothing, if no bias agrees with all facts.
+func (e *epoch) addFact(fact ipFact, f *file) bool {
 	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]
 	if *slot == key {
@@ -299,7 +299,7 @@ func (e *epoch) add(fact ipFact, f *file) bool {
 		return false
 	}
 	e.windows = windows
-	if len(e.ips) < maxAddresses && e.keep(factSize) {
+	if len(e.ips) < maxAddresses && e.keepBytes(factSize) {
 		e.ips = append(e.ips, fact)
 		e.seen[key] = struct{}{}
 	}
@@ -313,14 +313,14 @@ func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
 
-// mayBeData reports whether the addresses of an epoch may be in data: if the object is where Valgrind
-// usually loads it, or in an epoch that has more callers.
+// mayBeData reports whether the addresses of an epoch may be in data: if the object is where
+// Valgrind usually loads it, or in an epoch that has more callers.
 func (e *epoch) mayBeData(f *file) bool {
-	if usual := e.of.usual(); usual%page == 0 && !inAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
+	if usual := e.of.usualBias(); usual%page == 0 && !isInAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
 		return true
 	}
 	for _, other := range e.of.epochs {
-		if other == e || other.located || other.callers() <= e.callers() {
+		if other == e || other.located || other.countCallers() <= e.countCallers() {
 			continue
 		}
 		windows := other.windows
@@ -339,7 +339,7 @@ func (e *epoch) loadedAt(f *file, bias uint64) bool {
 	return len(e.ips) > 0 && !slices.ContainsFunc(e.ips, func(fact ipFact) bool { return !report.Covers(f.Loads, fact.ip-bias) })
 }
 
-func (e *epoch) callers() (n int) {
+func (e *epoch) countCallers() (n int) {
 	for i := range e.ips {
 		if e.ips[i].caller {
 			n++
@@ -355,7 +355,7 @@ func (e *epoch) learnName(f *Frame) {
 	if _, ok := e.named[nameKey{f.IP, string(f.Fn)}]; ok {
 		return
 	}
-	if len(f.Fn)+len(f.File) > maxPath || !e.keep(factSize+len(f.Fn)+len(f.File)) {
+	if len(f.Fn)+len(f.File) > maxPath || !e.keepBytes(factSize+len(f.Fn)+len(f.File)) {
 		return
 	}
 	n := nameFact{f.IP, string(f.Fn), string(f.File[lastSlash(f.File):]), f.Line}
@@ -420,7 +420,7 @@ func parseData(text []byte) (f dataFact, ok bool) {
 	}
 	var okAddr, okOffset bool
 	f.addr, okAddr = report.Hex(addr)
-	f.offset, okOffset = number(offset)
+	f.offset, okOffset = parseNumber(offset)
 	f.name = string(name[:end])
 	return f, okAddr && okOffset
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A Reader finds the records of a report in the bytes that are written to it. It hands a record over
-// as soon as the record's end has been written. No bytes make it fail: it returns only the errors of
-// the function that takes the records.
+// A Reader finds the records of a report in the bytes that are written to it. It hands a record
+// over as soon as the record's end has been written. No bytes make it fail: it returns only the
+// errors of the function that takes the records. A Reader is for one goroutine.
 //
 // A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
 // the lexer needs a byte beyond its end for that, nothing has changed, and the token is read again
@@ -75,7 +75,7 @@ func (r *Reader) parse(final bool) {
 			}
 			return
 		}
-		in.look(at, final)
+		in.lookAt(at, final)
 		switch {
 		case in.buf[at] == 0 && !r.rec.active:
 			r.zeros(at)
@@ -94,8 +94,8 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros passes over zeros between records: one process truncated the file while another continued to
-// write at its old position. They are handed over once, as a record without a name.
+// zeros passes over zeros between records: one process truncated the file while another continued
+// to write at its old position. They are handed over once, as a record without a name.
 func (r *Reader) zeros(from int) {
 	end := r.in.endOfZeros(from)
 	r.in.advance(end)
@@ -245,7 +245,7 @@ func (r *Reader) endTag(name []byte) {
 // element that holds nothing but text as a whole.
 func (r *Reader) startTag(tag []byte, size int) {
 	in := &r.in
-	name, kind := known(tag)
+	name, kind := elementNamed(tag)
 	if kind == topLevel || name == "usercomment" {
 		r.cutOff()
 	}
@@ -266,7 +266,7 @@ func (r *Reader) startTag(tag []byte, size int) {
 		r.rec.begin(name, at)
 		r.rec.push(name)
 	default:
-		text := in.leaf(name, kind, after)
+		text := in.leafAt(name, kind, after)
 		if in.short {
 			return
 		}

@@ -12,8 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// show prints a record as the scripts have it: a line for each item, frames
-// behind their stack.
+// show prints a record in the form of the scripts: a line for each item, frames after their stack.
 func show(b *strings.Builder, r *Record) {
 	fmt.Fprintf(b, "%s", r.Name)
 	if r.Text != nil {
@@ -58,8 +57,7 @@ func show(b *strings.Builder, r *Record) {
 	}
 }
 
-// records returns what a Reader finds in a report that is written to it in
-// blocks of this size.
+// records returns the records of a report that is written in blocks of this size.
 func records(report []byte, block int) string {
 	var b strings.Builder
 	r := NewReader(func(rec *Record) error { show(&b, rec); return nil })

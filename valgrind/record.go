@@ -54,9 +54,9 @@ func (r *Record) Get(name string) []byte {
 	return nil
 }
 
-// number reads a number as Valgrind writes numbers: decimal, with or without thousands separators,
-// or hex after 0x.
-func number(text []byte) (n uint64, ok bool) {
+// parseNumber reads a number as Valgrind writes numbers: decimal, with or without thousands
+// separators, or hex after 0x.
+func parseNumber(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		return report.Hex(text[2:])
 	}

@@ -49,8 +49,9 @@ var (
 	pid          = regexp.MustCompile(`"pid":\d+,`) // which the first records lack
 )
 
-// Each report is resolved as it comes, and after it was read ahead. Its objects are where Valgrind's
-// log has them: names and lines of the report, data, calls and signal handlers lead there.
+// Each report is resolved as it comes, and after it was read ahead. Its objects are where
+// Valgrind's log has them: names and lines of the report, data, calls and signal handlers lead
+// there.
 func TestRecordedReportsAreResolvedWithoutValgrind(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -64,11 +65,11 @@ func TestRecordedReportsAreResolvedWithoutValgrind(t *testing.T) {
 				text = strings.ReplaceAll(text, sysroot, "")
 				got.Files = append(got.Files, txtar.File{Name: name, Data: []byte(text)})
 			}
-			var said []string
-			o.Diagnose = func(s string) { said = append(said, s+"\n") }
+			var diagnostics []string
+			o.Diagnose = func(s string) { diagnostics = append(diagnostics, s+"\n") }
 			json := reportOf(t, input, o)
 			add("json", otherRecords.ReplaceAllString(json, ""))
-			add("said", strings.Join(said, ""))
+			add("diagnostics", strings.Join(diagnostics, ""))
 			o.Diagnose = nil
 			markup := markupOf(t, input, len(input), o)
 			add("markup", markup)
@@ -201,10 +202,10 @@ func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
 		fmt.Fprintf(&frames, "<frame>\n<ip>%#X</ip>\n<obj>/lib/other.so</obj>\n</frame>\n", 0x5000800) // other.so has no code in that part of a page
 		fmt.Fprintf(&frames, "<frame>\n<ip>%#X</ip>\n<obj>/lib/prog.so</obj>\n</frame>\n", at+rel)
 	}
-	var said []string
-	o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { said = append(said, path.Base(s)) }}}
+	var diagnostics []string
+	o := Options{Options: report.Options{PrefixMap: fixtures(t), Diagnose: func(s string) { diagnostics = append(diagnostics, path.Base(s)) }}}
 	reportOf(t, []byte("<valgrindoutput>\n<error>\n<stack>\n"+frames.String()+"</stack>\n</error>\n</valgrindoutput>\n"), o)
-	if want := "x86_64.elf: " + errOtherFile.Error(); !slices.Contains(said, want) {
-		t.Errorf("got %q, want %q", said, want)
+	if want := "x86_64.elf: " + errOtherFile.Error(); !slices.Contains(diagnostics, want) {
+		t.Errorf("got %q, want %q", diagnostics, want)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewReport returns a writer that prints the report written to it to w as JSON Lines, whose schema is
-// report.schema.json: an object for each record, with all its content in order, its frames resolved by
-// the symbolizer of o. A record is printed when it is whole; Close prints the rest, and does not close
-// w. Errors are those of w. The writer is for one goroutine.
+// NewReport returns a writer that prints the report written to it to w as JSON Lines, whose schema
+// is report.schema.json: an object for each record, with all its content in order, its frames
+// resolved by the symbolizer of o. A record is printed when it is whole; Close prints the rest, and
+// does not close w. Errors are those of w. The writer is for one goroutine.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers
-	r.Reader = NewReader(r.record)
+	r.Reader = NewReader(r.printRecord)
 	return r
 }
 
@@ -49,7 +49,7 @@ func (r *reporter) Write(p []byte) (int, error) {
 // Close prints the record that the end of the report cuts off.
 func (r *reporter) Close() error {
 	err := r.Reader.Close()
-	r.t.end()
+	r.t.finish()
 	if e := r.send(); err == nil {
 		err = e
 	}
@@ -68,11 +68,11 @@ func (r *reporter) send() error {
 // sendSize is how many bytes of objects are collected during one Write.
 const sendSize = 256 << 10
 
-// record prints a record.
-func (r *reporter) record(rec *Record) error {
+// printRecord prints a record.
+func (r *reporter) printRecord(rec *Record) error {
 	r.answers.time = time.Time{}
 	p := r.t.cur
-	switch r.t.turn(rec) {
+	switch r.t.changeProcess(rec) {
 	case begins, resumes:
 		p = r.t.cur
 		for _, e := range r.known {
@@ -82,16 +82,16 @@ func (r *reporter) record(rec *Record) error {
 	case ends:
 		r.t.reportUnplaced(p)
 	default:
-		if !p.header(rec) {
+		if !p.learnHeader(rec) {
 			r.t.learn(rec)
 		}
-		r.introduce(rec)
+		r.printObjects(rec)
 	}
-	r.begin(p, rec.Name)
+	r.beginObject(p, rec.Name)
 	if rec.Text != nil {
 		r.out.Text(rec.Text)
 	}
-	r.members(rec)
+	r.printMembers(rec)
 	if rec.Continued {
 		r.out.Bool("continued", true)
 	}
@@ -105,28 +105,28 @@ func (r *reporter) record(rec *Record) error {
 	return nil
 }
 
-// begin begins an object of a process.
-func (r *reporter) begin(p *process, record string) {
+// beginObject begins an object of a process.
+func (r *reporter) beginObject(p *process, record string) {
 	r.out.Line()
 	r.out.Members(r.o.Members)
 	r.out.Int("process", int64(p.number))
-	if pid, ok := number([]byte(p.pid)); ok {
+	if pid, ok := parseNumber([]byte(p.pid)); ok {
 		r.out.Uint("pid", pid)
 	}
 	r.out.String("record", record)
 }
 
-// introduce prints an object for each file of a record that was located since the last record.
-func (r *reporter) introduce(rec *Record) {
+// printObjects prints an object for each file of a record that was located since the last record.
+func (r *reporter) printObjects(rec *Record) {
 	for i := range rec.Frames {
-		e := r.t.place(&rec.Frames[i])
+		e := r.t.epochOf(&rec.Frames[i])
 		if e == nil || e.shown {
 			continue
 		}
 		e.shown = true
 		r.known = append(r.known, e)
 		f := e.of.file
-		r.begin(r.t.cur, "object")
+		r.beginObject(r.t.cur, "object")
 		r.out.String("object", e.of.name)
 		r.out.String("path", f.Path)
 		r.out.BuildID(f.ID)
@@ -136,9 +136,9 @@ func (r *reporter) introduce(rec *Record) {
 	}
 }
 
-// members prints the content of a record: the items that isMember selects as members, the others as
-// items.
-func (r *reporter) members(rec *Record) {
+// printMembers prints the content of a record: the items that isMember selects as members, the
+// others as items.
+func (r *reporter) printMembers(rec *Record) {
 	r.named = r.named[:0]
 	rest := 0
 	for i := range rec.Items {
@@ -148,7 +148,7 @@ func (r *reporter) members(rec *Record) {
 			continue
 		}
 		r.named = append(r.named, it.Name)
-		if n, ok := number(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
+		if n, ok := parseNumber(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
 		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil { // negative for signals that programs send
 			r.out.Int(it.Name, code)
@@ -161,7 +161,7 @@ func (r *reporter) members(rec *Record) {
 	if rest == 0 {
 		return
 	}
-	r.items(rec, 0, len(rec.Items), true)
+	r.printItems(rec, 0, len(rec.Items), true)
 }
 
 // isMember reports whether the first item of this name is a member of its record's object.
@@ -173,8 +173,8 @@ func isMember(name string) bool {
 	return false
 }
 
-// items prints the items from i to end.
-func (r *reporter) items(rec *Record, i, end int, top bool) {
+// printItems prints the items from i to end.
+func (r *reporter) printItems(rec *Record, i, end int, top bool) {
 	r.out.Array("items")
 	for i < end {
 		it := &rec.Items[i]
@@ -192,17 +192,17 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 		switch {
 		case it.Leaf:
 			r.out.Text(it.Text)
-			if n, ok := number(it.Text); ok && n < 1<<53 && it.Text[len(it.Text)-1] <= '9' && (len(it.Text) < 2 || it.Text[1] != 'x') {
+			if n, ok := parseNumber(it.Text); ok && n < 1<<53 && it.Text[len(it.Text)-1] <= '9' && (len(it.Text) < 2 || it.Text[1] != 'x') {
 				r.out.Uint("number", n)
 			}
-			r.variables(it.Text)
+			r.printVariables(it.Text)
 		case it.Name == "stack":
-			r.frames(rec.Frames[it.First:it.Last])
+			r.printFrames(rec.Frames[it.First:it.Last])
 			if next > i+1 {
-				r.items(rec, i+1, next, false)
+				r.printItems(rec, i+1, next, false)
 			}
 		default:
-			r.items(rec, i+1, next, false)
+			r.printItems(rec, i+1, next, false)
 		}
 		r.out.EndObject()
 		i = next
@@ -210,17 +210,17 @@ func (r *reporter) items(rec *Record, i, end int, top bool) {
 	r.out.EndArray()
 }
 
-// frames prints the physical frames of a stack.
-func (r *reporter) frames(frames []Frame) {
-	r.sites = r.t.sites(r.sites[:0], frames)
+// printFrames prints the physical frames of a stack.
+func (r *reporter) printFrames(frames []Frame) {
+	r.sites = r.t.appendSites(r.sites[:0], frames)
 	r.out.Array("frames")
 	for i := range r.sites {
-		r.frame(&r.sites[i])
+		r.printFrame(&r.sites[i])
 	}
 	r.out.EndArray()
 }
 
-func (r *reporter) frame(s *site) {
+func (r *reporter) printFrame(s *site) {
 	last := &s.frames[len(s.frames)-1]
 	r.out.Item()
 	r.out.Uint("frame", s.number)
@@ -237,13 +237,13 @@ func (r *reporter) frame(s *site) {
 	if s.at != nil {
 		r.out.BuildID(s.at.of.file.ID)
 		r.out.Hex("offset", s.rel)
-		got = r.answers.ask(s)
+		got = r.answers.answerFor(s)
 		why = got.err
 	} else {
-		_, why = r.t.cur.placeless(last)
+		_, why = r.t.cur.whyUnplaced(last)
 	}
 	switch {
-	case got != nil && got.better(s):
+	case got != nil && got.improvesOn(s):
 		if got.json == nil {
 			for i := range got.frames {
 				shown := r.o.Shown(&got.frames[i])
@@ -258,26 +258,26 @@ func (r *reporter) frame(s *site) {
 		r.out.String("source", "report")
 		r.out.Array("frames")
 		for i := range s.frames {
-			r.reportFrame(&s.frames[i], i < len(s.frames)-1, got.linkage(&s.frames[i]))
+			r.printReportFrame(&s.frames[i], i < len(s.frames)-1, got.linkageFor(&s.frames[i]))
 		}
 		r.out.EndArray()
 	default:
-		r.t.miss(s, why)
+		r.t.countUnresolved(s, why)
 		r.out.Reason(why)
 	}
 	if last.Fn != nil || last.File != nil || last.Dir != nil || last.Line != 0 {
 		r.out.Array("reported")
 		for i := range s.frames {
-			r.reported(&s.frames[i])
+			r.printReported(&s.frames[i])
 		}
 		r.out.EndArray()
 	}
 	r.out.EndObject()
 }
 
-// linkage returns the linkage name of a function that the report names, if the answer has the same
-// function; "" otherwise.
-func (a *answer) linkage(f *Frame) string {
+// linkageFor returns the linkage name of a function that the report names, if the answer has the
+// same function; "" otherwise.
+func (a *answer) linkageFor(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
 	}
@@ -287,8 +287,8 @@ func (a *answer) linkage(f *Frame) string {
 	return ""
 }
 
-// reportFrame prints the functions and lines of the report in the form of an answer's frame.
-func (r *reporter) reportFrame(f *Frame, inlined bool, linkage string) {
+// printReportFrame prints the functions and lines of the report in the form of an answer's frame.
+func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {
 		linkage = name
@@ -306,8 +306,8 @@ func (r *reporter) reportFrame(f *Frame, inlined bool, linkage string) {
 	r.out.EndObject()
 }
 
-// reported prints the fields of a frame in the report.
-func (r *reporter) reported(f *Frame) {
+// printReported prints the fields of a frame in the report.
+func (r *reporter) printReported(f *Frame) {
 	r.out.Item()
 	for _, m := range []struct {
 		name string
@@ -323,10 +323,10 @@ func (r *reporter) reported(f *Frame) {
 	r.out.EndObject()
 }
 
-// variables prints the variables whose addresses a text has.
-func (r *reporter) variables(text []byte) {
+// printVariables prints the variables whose addresses a text has.
+func (r *reporter) printVariables(text []byte) {
 	first := true
-	addresses(text, func(_ int, addr uint64) {
+	eachAddress(text, func(_ int, addr uint64) {
 		v, ok := r.answers.variable(r.t, addr)
 		if !ok {
 			return
@@ -347,7 +347,7 @@ func (r *reporter) variables(text []byte) {
 
 // variable returns the variable at addr in the current process.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
-	e := t.covering(addr)
+	e := t.epochCovering(addr)
 	if e == nil {
 		return v, false
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// reportOf returns the JSON of a report, each line of which must be as the
-// schema says.
+// reportOf returns the JSON of a report. Each line of it must follow the schema.
 func reportOf(t *testing.T, report []byte, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,7 +64,7 @@ func scripts(t *testing.T, visit func(t *testing.T, report []byte)) {
 	}
 }
 
-// What is in a report is in its JSON: every text, and every address.
+// The JSON has every text and every address of a report.
 func TestReportLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, report []byte) {
 		out := reportOf(t, report, Options{})

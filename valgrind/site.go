@@ -22,21 +22,21 @@ type site struct {
 	ended  bool   // this is the trampoline that ends a signal handler
 }
 
-// sites appends the physical frames of a stack. Successive frames at one address are one function with
-// its inlined calls. If their names and lines repeat, each repetition is a call of the function by
-// itself.
-func (t *tracker) sites(dst []site, frames []Frame) []site {
+// appendSites appends the physical frames of a stack. Successive frames at one address are one
+// function with its inlined calls. If their names and lines repeat, each repetition is a call of
+// the function by itself.
+func (t *tracker) appendSites(dst []site, frames []Frame) []site {
 	number := uint64(0)
 	for i := 0; i < len(frames); {
 		n := 1
-		for i+n < len(frames) && together(&frames[i], &frames[i+n]) && n < maxItems {
+		for i+n < len(frames) && haveSameAddress(&frames[i], &frames[i+n]) && n < maxItems {
 			n++
 		}
 		end := i + n
 		p := min(period(frames[i:end]), maxInline)
 		for ; i < end; i = min(end, i+p) {
 			s := site{number: number, frames: frames[i:min(end, i+p)]}
-			t.locate(&s, dst, number)
+			t.locateSite(&s, dst, number)
 			dst = append(dst, s)
 			number++
 		}
@@ -44,8 +44,8 @@ func (t *tracker) sites(dst []site, frames []Frame) []site {
 	return dst
 }
 
-// together reports whether two successive frames are at one address.
-func together(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil && b.RawIP == nil }
+// haveSameAddress reports whether two successive frames are at one address.
+func haveSameAddress(a, b *Frame) bool { return a.IP == b.IP && a.RawIP == nil && b.RawIP == nil }
 
 // period returns the length of the shortest sequence whose repetition frames are.
 func period(frames []Frame) int {
@@ -56,7 +56,7 @@ next:
 			continue
 		}
 		for i := p; i < n; i++ {
-			if !equal(&frames[i], &frames[i-p]) {
+			if !areEqual(&frames[i], &frames[i-p]) {
 				continue next
 			}
 		}
@@ -65,16 +65,16 @@ next:
 	return n
 }
 
-func equal(a, b *Frame) bool {
+func areEqual(a, b *Frame) bool {
 	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
 }
 
-// locate sets the place of s. The address of the first frame is exact. The addresses of callers are
-// one byte before the return address. The address of code that a signal interrupted is one byte
+// locateSite sets the place of s. The address of the first frame is exact. The addresses of callers
+// are one byte before the return address. The address of code that a signal interrupted is one byte
 // before the exact one.
-func (t *tracker) locate(s *site, before []site, number uint64) {
+func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	f := &s.frames[len(s.frames)-1]
-	s.at = t.place(f)
+	s.at = t.epochOf(f)
 	s.addr, s.kind = f.IP, markup.Precise
 	if number > 0 {
 		s.addr++
@@ -95,8 +95,8 @@ func (t *tracker) locate(s *site, before []site, number uint64) {
 	}
 }
 
-// isTrampoline sets ended, and returns it. The address of a trampoline is exact: the handler returns
-// to its beginning.
+// isTrampoline sets ended, and returns it. The address of a trampoline is exact: the handler
+// returns to its beginning.
 func (t *tracker) isTrampoline(s *site) bool {
 	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
 	if slot.addr == s.addr {
@@ -147,30 +147,30 @@ func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), known: make(map[placeKey]*answer), variables: make(map[placeKey]symbolize.Variable)}
 }
 
-// ask returns the frames of a site that has a place.
-func (a *answerer) ask(s *site) *answer {
-	if known := a.remembered(s); known != nil {
+// answerFor returns the frames of a site that has a place.
+func (a *answerer) answerFor(s *site) *answer {
+	if known := a.keptAnswer(s); known != nil {
 		return known
 	}
-	return a.remember(s, a.Frames(nil, s.at.of.file.Object, s.rel))
+	return a.keepAnswer(s, a.Frames(nil, s.at.of.file.Object, s.rel))
 }
 
-// knowsNothing reports whether no symbol covers a site that has a place. It does not wait, and reports
-// false if the answer is not known yet.
-func (a *answerer) knowsNothing(s *site) bool {
-	known := a.remembered(s)
+// hasNoSymbol reports whether no symbol covers a site that has a place. It does not wait, and
+// reports false if the answer is not known yet.
+func (a *answerer) hasNoSymbol(s *site) bool {
+	known := a.keptAnswer(s)
 	if known == nil {
 		got := a.AtOnce(nil, s.at.of.file.Object, s.rel)
 		if got.Err != nil {
 			return false
 		}
-		known = a.remember(s, got)
+		known = a.keepAnswer(s, got)
 	}
 	return len(known.frames) == 0
 }
 
-// remembered returns the answer for a site that was kept and still holds; nil if there is none.
-func (a *answerer) remembered(s *site) *answer {
+// keptAnswer returns the answer for a site that was kept and still holds; nil if there is none.
+func (a *answerer) keptAnswer(s *site) *answer {
 	known := a.known[placeKey{s.at, s.rel}]
 	if known != nil && !known.until.IsZero() && a.now().After(known.until) {
 		return nil
@@ -178,9 +178,9 @@ func (a *answerer) remembered(s *site) *answer {
 	return known
 }
 
-// remember keeps an answer that may be kept. The answer that no symbol covers a site holds for a
+// keepAnswer keeps an answer that may be kept. The answer that no symbol covers a site holds for a
 // while, since a debug file may come.
-func (a *answerer) remember(s *site, from report.Answer) *answer {
+func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
 	if !from.Kept {
 		return got
@@ -203,23 +203,23 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// better reports whether an answer has more about a site than the report. A report with lines was made
-// where the debug files are: an answer is better only if it agrees with the report, since it also has
-// columns and whole names.
-func (a *answer) better(s *site) bool {
+// improvesOn reports whether an answer has more about a site than the report. A report with lines
+// was made where the debug files are: an answer is better only if it agrees with the report, since
+// it also has columns and whole names.
+func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false
 	}
 	last := &s.frames[len(s.frames)-1]
-	if len(s.frames) == 1 && a.depth == 1 && equal(last, &a.compared) {
+	if len(s.frames) == 1 && a.depth == 1 && areEqual(last, &a.compared) {
 		return a.wasBetter
 	}
-	a.depth, a.wasBetter = len(s.frames), a.isBetter(s, last)
+	a.depth, a.wasBetter = len(s.frames), a.hasMore(s, last)
 	a.compared = Frame{Fn: bytes.Clone(last.Fn), Dir: bytes.Clone(last.Dir), File: bytes.Clone(last.File), Line: last.Line}
 	return a.wasBetter
 }
 
-func (a *answer) isBetter(s *site, last *Frame) bool {
+func (a *answer) hasMore(s *site, last *Frame) bool {
 	if last.Line != 0 {
 		return a.agrees(s)
 	}
@@ -231,7 +231,7 @@ func (a *answer) isBetter(s *site, last *Frame) bool {
 	if last.Fn == nil {
 		return line || named
 	}
-	if _, is := replaced(outer.Linkage); is { // the report has the name of the function that was replaced
+	if _, is := replacedName(outer.Linkage); is { // the report has the name of the function that was replaced
 		return false
 	}
 	return line
@@ -244,7 +244,7 @@ func (a *answer) agrees(s *site) bool {
 	}
 	for i := range a.frames {
 		got, f := &a.frames[i], &s.frames[i]
-		if uint64(got.Line) != f.Line || base(got.File) != string(f.File[lastSlash(f.File):]) {
+		if uint64(got.Line) != f.Line || baseName(got.File) != string(f.File[lastSlash(f.File):]) {
 			return false
 		}
 		fn := string(f.Fn)

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An error is at the sink when its end tag has been written, whoever holds the
-// other end of the pipe.
+// An error is at the sink when its end tag has been written, even if the writer of the report
+// pauses.
 func TestErrorsAreOutAtOnce(t *testing.T) {
 	var got strings.Builder
 	sink := markup.NewWriter(&got)
@@ -32,8 +32,7 @@ func TestErrorsAreOutAtOnce(t *testing.T) {
 	}
 }
 
-// No stack and no error is lost where elements are so long that they come in
-// parts.
+// Elements that are so long that they come in parts lose no stack and no error.
 func TestLongErrorsComeInParts(t *testing.T) {
 	const frames, errors = 150_000, 3
 	var b bytes.Buffer
@@ -42,9 +41,9 @@ func TestLongErrorsComeInParts(t *testing.T) {
 		for i := range frames {
 			fmt.Fprintf(&b, "    <frame>\n      <ip>%#X</ip>\n    </frame>\n", i+1)
 		}
-		b.WriteString("  </stack>\n  <auxwhat>behind</auxwhat>\n</error>\n")
+		b.WriteString("  </stack>\n  <auxwhat>after</auxwhat>\n</error>\n")
 	}
-	var gotErrors, gotFrames, gotBehind int
+	var gotErrors, gotFrames, gotAfter int
 	next := uint64(1)
 	r := NewReader(func(rec *Record) error {
 		if rec.Name != "error" {
@@ -56,7 +55,7 @@ func TestLongErrorsComeInParts(t *testing.T) {
 		}
 		for _, it := range rec.Items {
 			if it.Name == "auxwhat" {
-				gotBehind++
+				gotAfter++
 			}
 			if it.Name != "stack" {
 				continue
@@ -77,12 +76,12 @@ func TestLongErrorsComeInParts(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if gotErrors != errors || gotFrames != errors*frames || gotBehind != errors {
-		t.Errorf("got %d errors, %d frames and %d texts behind them, want %d, %d and %[4]d", gotErrors, gotFrames, gotBehind, errors, errors*frames)
+	if gotErrors != errors || gotFrames != errors*frames || gotAfter != errors {
+		t.Errorf("got %d errors, %d frames and %d texts after them, want %d, %d and %[4]d", gotErrors, gotFrames, gotAfter, errors, errors*frames)
 	}
 }
 
-// What a report costs does not depend on its length.
+// The memory of a reader does not depend on the length of the report.
 func TestMemoryIsConstant(t *testing.T) {
 	report := largeReport(1 << 20)
 	end := bytes.LastIndex(report, []byte("</valgrindoutput>"))
@@ -114,8 +113,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// Each byte of a report is looked at a few times, whatever the report holds and
-// however small the blocks are in which it comes.
+// Each byte of a report is looked at a few times, for any report and any size of blocks.
 func TestWorkGrowsAsTheReport(t *testing.T) {
 	const size, times = maxLeaf + maxLeaf/4, 6
 	tests := []struct{ name, begin, piece string }{

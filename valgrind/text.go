@@ -10,15 +10,15 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// render renders a record in the way that Valgrind prints it without --xml, if it does.
-func (r *renderer) render(rec *Record) {
+// renderContent renders a record in the way that Valgrind prints it without --xml, if it does.
+func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return
 	}
 	if raw := rec.Get("rawtext"); rec.Name == "suppression" && raw != nil && bytes.Equal(raw, r.repeat) {
 		return // Valgrind 3.19 writes it twice
 	}
-	r.head()
+	r.writeHead()
 	if r.t.closed {
 		r.t.closed = false
 		r.line = append(r.line, "--- the report continues: a process was forked\n"...)
@@ -34,39 +34,39 @@ func (r *renderer) render(rec *Record) {
 			r.line = appendClean(append(r.line, ' '), time)
 		}
 		r.line = append(r.line, '\n')
-		r.items(rec, "state", "time")
+		r.renderItems(rec, "state", "time")
 	case "error":
-		r.items(rec, "unique", "tid", "threadname", "kind", r.heading(rec))
+		r.renderItems(rec, "unique", "tid", "threadname", "kind", r.renderHeading(rec))
 	case "announcethread":
-		r.thread(rec)
+		r.renderThread(rec)
 	case "clientmsg":
 		r.line = append(r.line, "Message of the program"...)
-		r.tags(rec, "")
+		r.renderTags(rec, "")
 		r.line = append(r.line, '\n')
-		r.items(rec, "tid", "threadname")
+		r.renderItems(rec, "tid", "threadname")
 	case "fatal_signal":
-		r.signal(rec)
+		r.renderSignal(rec)
 	case "errorcounts":
-		r.pairs(rec, "Errors, by their number:", "unique")
+		r.renderPairs(rec, "Errors, by their number:", "unique")
 	case "suppcounts":
-		r.pairs(rec, "Suppressions that were used:", "name")
+		r.renderPairs(rec, "Suppressions that were used:", "name")
 	case "suppression":
-		r.suppression(rec, 0, len(rec.Items))
+		r.renderSuppression(rec, 0, len(rec.Items))
 	case "trace", "stack", "frame":
-		r.items(rec)
+		r.renderItems(rec)
 	default:
 		switch {
 		case rec.Text != nil && len(rec.Items) == 0:
-			r.field(rec.Name, rec.Text, "")
+			r.renderField(rec.Name, rec.Text, "")
 		case rec.Continued:
-			r.items(rec)
+			r.renderItems(rec)
 		default:
 			r.line = append(r.line, title(rec.Name)...)
 			if len(rec.Items) > 0 {
 				r.line = append(r.line, ':')
 			}
 			r.line = append(r.line, '\n')
-			r.items(rec)
+			r.renderItems(rec)
 		}
 	}
 	if rec.Cut {
@@ -74,34 +74,34 @@ func (r *renderer) render(rec *Record) {
 	}
 }
 
-// aboutProcess renders a record about the process, or a text that is in no element. It reports false
-// for other records.
+// aboutProcess renders a record about the process, or a text that is in no element. It reports
+// false for other records.
 func (r *renderer) aboutProcess(rec *Record) bool {
 	switch rec.Name {
 	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
 	case "args":
 		if r.headed {
 			r.line = append(r.line, "==="...)
-			r.call()
+			r.writeCommandLine()
 		}
-		r.head()
-		r.valgrindOptions(rec)
+		r.writeHead()
+		r.renderOptions(rec)
 	case "usercomment":
-		r.lines("", textOf(rec))
+		r.renderLines("", textOf(rec))
 	case "logfilequalifier":
 		r.line = append(r.line, "Log file qualifier:\n"...)
-		r.items(rec)
+		r.renderItems(rec)
 	case "preamble":
 		for i := 0; i < len(rec.Items); {
 			if it := &rec.Items[i]; it.Leaf && it.Name == "line" {
-				r.lines("", it.Text)
+				r.renderLines("", it.Text)
 				i++
 			} else {
-				i = r.item(rec, i)
+				i = r.renderItem(rec, i)
 			}
 		}
 	case "":
-		r.lines("", textOf(rec))
+		r.renderLines("", textOf(rec))
 		if rec.Text == nil && rec.Cut {
 			r.line = append(r.line, "--- zeros: text was lost here when several processes wrote to the same file\n"...)
 		}
@@ -119,8 +119,8 @@ func textOf(rec *Record) []byte {
 	return rec.Items[0].Text
 }
 
-// child returns the text of the first child of this name that the item at i has.
-func child(rec *Record, i int, name string) []byte {
+// childText returns the text of the first child of this name that the item at i has.
+func childText(rec *Record, i int, name string) []byte {
 	depth := rec.Items[i].Depth + 1
 	for _, it := range rec.Items[i+1:] {
 		if it.Depth < depth {
@@ -133,44 +133,44 @@ func child(rec *Record, i int, name string) []byte {
 	return nil
 }
 
-// items renders the content of a record without the items that are in its heading: the first item of
-// each of these names.
-func (r *renderer) items(rec *Record, inHeading ...string) {
+// renderItems renders the content of a record without the items that are in its heading: the first
+// item of each of these names.
+func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
 		j := slices.Index(inHeading, it.Name)
 		if it.Depth > 0 || j < 0 || it.Name == "" {
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 			continue
 		}
 		inHeading[j] = "" // later items of this name are rendered
 		i++
 		if !it.Leaf {
-			i = r.fields(rec, i-1)
+			i = r.renderFields(rec, i-1)
 		}
 	}
 }
 
-// item renders the item at i, with its children unless these can be rendered as items of their own. It
-// returns the index of the next item to render.
-func (r *renderer) item(rec *Record, i int) int {
+// renderItem renders the item at i, with its children unless these can be rendered as items of
+// their own. It returns the index of the next item to render.
+func (r *renderer) renderItem(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)
 	switch it.Name {
 	case "what", "auxwhat", "text", "":
 		if it.Leaf {
-			r.lines(indent, it.Text)
+			r.renderLines(indent, it.Text)
 			return i + 1
 		}
 	case "stack":
 		if !it.Leaf {
-			r.stack(it)
+			r.renderStack(it)
 			return i + 1
 		}
 	case "xwhat", "xauxwhat":
 		if !it.Leaf {
-			r.lines(indent, child(rec, i, "text"))
-			return r.fields(rec, i)
+			r.renderLines(indent, childText(rec, i, "text"))
+			return r.renderFields(rec, i)
 		}
 	case "origin":
 		if !it.Leaf {
@@ -182,37 +182,37 @@ func (r *renderer) item(rec *Record, i int) int {
 			for end < len(rec.Items) && rec.Items[end].Depth > it.Depth {
 				end++
 			}
-			return r.suppression(rec, i+1, end)
+			return r.renderSuppression(rec, i+1, end)
 		}
 	case "first_observed_at":
 		if rest := rec.Items[i+1:]; len(rest) > 1 && rest[0].Name == "what" && rest[1].Name == "address" && rest[0].Leaf && rest[1].Leaf {
 			r.line = append(r.line, indent...)
-			r.prose(rest[0].Text)
+			r.renderProse(rest[0].Text)
 			r.line = append(r.line, ' ')
-			r.prose(rest[1].Text)
+			r.renderProse(rest[1].Text)
 			r.line = append(r.line, " was first observed at:\n"...)
 			return i + 3
 		}
 	}
 	switch {
 	case !it.Leaf:
-		return r.group(rec, i, indent)
-	case it.Depth == 0 && r.holds(rec, it):
+		return r.renderGroup(rec, i, indent)
+	case it.Depth == 0 && r.isInHeading(rec, it):
 	default:
-		r.field(it.Name, it.Text, indent)
+		r.renderField(it.Name, it.Text, indent)
 	}
 	return i + 1
 }
 
-// holds reports whether an item repeats the number of bytes or blocks that the heading of an error has,
-// as in protocols 1 to 3.
-func (r *renderer) holds(rec *Record, it *Item) bool {
-	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && contains(rec.Get("what"), it.Text)
+// isInHeading reports whether an item repeats the number of bytes or blocks that the heading of an
+// error has, as in protocols 1 to 3.
+func (r *renderer) isInHeading(rec *Record, it *Item) bool {
+	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
 
-// contains reports whether text contains the value of a field, with or without thousands separators,
-// and not only as a part of another number or name.
-func contains(text, value []byte) bool {
+// containsValue reports whether text contains the value of a field, with or without thousands
+// separators, and not only as a part of another number or name.
+func containsValue(text, value []byte) bool {
 	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
 
@@ -224,16 +224,16 @@ func hasWord(text, word []byte) bool {
 			return false
 		}
 		from += i
-		if !goesOn(text, from-1, -1, word[0]) && !goesOn(text, from+len(word), 1, word[len(word)-1]) {
+		if !wordContinues(text, from-1, -1, word[0]) && !wordContinues(text, from+len(word), 1, word[len(word)-1]) {
 			return true
 		}
 	}
 	return false
 }
 
-// goesOn reports whether the word or number that has c at its end continues at i, in the direction of
-// step.
-func goesOn(text []byte, i, step int, c byte) bool {
+// wordContinues reports whether the word or number that has c at its end continues at i, in the
+// direction of step.
+func wordContinues(text []byte, i, step int, c byte) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
 			return ' '
@@ -249,29 +249,29 @@ func goesOn(text []byte, i, step int, c byte) bool {
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// fields renders the children of the xwhat at i without its text and the values that the text contains.
-// It returns the index of the next item to render.
-func (r *renderer) fields(rec *Record, i int) int {
+// renderFields renders the children of the xwhat at i without its text and the values that the text
+// contains. It returns the index of the next item to render.
+func (r *renderer) renderFields(rec *Record, i int) int {
 	depth := rec.Items[i].Depth
-	text := child(rec, i, "text")
+	text := childText(rec, i, "text")
 	first := true
 	for i++; i < len(rec.Items) && rec.Items[i].Depth > depth; {
 		switch it := &rec.Items[i]; {
 		case it.Leaf && it.Name == "text" && first:
 			first = false
 			i++
-		case it.Leaf && it.Name != "" && contains(text, it.Text):
+		case it.Leaf && it.Name != "" && containsValue(text, it.Text):
 			i++
 		default:
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 		}
 	}
 	return i
 }
 
-// group renders an element that holds others, on one line if these are few and short: "definitely
-// lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
-func (r *renderer) group(rec *Record, i int, indent string) int {
+// renderGroup renders an element that holds others, on one line if these are few and short:
+// "definitely lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
+func (r *renderer) renderGroup(rec *Record, i int, indent string) int {
 	depth := rec.Items[i].Depth
 	r.line = append(append(r.line, indent...), title(rec.Items[i].Name)...)
 	r.line = append(r.line, ':')
@@ -292,11 +292,11 @@ func (r *renderer) group(rec *Record, i int, indent string) int {
 		default:
 			r.line = append(r.line, ", "...)
 		}
-		if _, ok := number(it.Text); ok {
+		if _, ok := parseNumber(it.Text); ok {
 			r.line = append(appendClean(r.line, it.Text), ' ')
-			r.line = append(r.line, plain(it.Name)...)
+			r.line = append(r.line, words(it.Name)...)
 		} else {
-			r.line = append(append(r.line, plain(it.Name)...), ' ')
+			r.line = append(append(r.line, words(it.Name)...), ' ')
 			r.line = appendClean(r.line, it.Text)
 		}
 	}
@@ -304,30 +304,30 @@ func (r *renderer) group(rec *Record, i int, indent string) int {
 	return end
 }
 
-// field renders an element that holds text.
-func (r *renderer) field(name string, text []byte, indent string) {
+// renderField renders an element that holds text.
+func (r *renderer) renderField(name string, text []byte, indent string) {
 	r.line = append(append(r.line, indent...), title(name)...)
 	if text = bytes.TrimSpace(text); len(text) > 0 {
 		r.line = append(r.line, ": "...)
-		r.prose(text)
+		r.renderProse(text)
 	}
 	r.line = append(r.line, '\n')
 }
 
 // title returns the name of an element as the beginning of a line.
 func title(name string) string {
-	s := []byte(plain(name))
+	s := []byte(words(name))
 	if len(s) > 0 && 'a' <= s[0] && s[0] <= 'z' {
 		s[0] -= 'a' - 'A'
 	}
 	return string(s)
 }
 
-// plain returns the name of an element as words.
-func plain(name string) string { return strings.ReplaceAll(name, "_", " ") }
+// words returns the name of an element as words.
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// pairs renders pairs of a count and an item of the name what, a pair a line.
-func (r *renderer) pairs(rec *Record, heading, what string) {
+// renderPairs renders pairs of a count and an item of the name what, a pair a line.
+func (r *renderer) renderPairs(rec *Record, heading, what string) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
 		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // there are no pairs
 	} else if !rec.Continued {
@@ -347,19 +347,19 @@ func (r *renderer) pairs(rec *Record, heading, what string) {
 			r.line = append(appendClean(r.line, it.Text), '\n')
 			count = nil
 		default:
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 			continue
 		}
 		i++
 	}
 	if count != nil {
-		r.field("count", count, "  ")
+		r.renderField("count", count, "  ")
 	}
 }
 
-// suppression renders the suppression of an error, which users copy: the items from i to end. It
-// returns end.
-func (r *renderer) suppression(rec *Record, i, end int) int {
+// renderSuppression renders the suppression of an error, which users copy: the items from i to end.
+// It returns end.
+func (r *renderer) renderSuppression(rec *Record, i, end int) int {
 	raw := i
 	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {
 		raw++
@@ -375,41 +375,41 @@ func (r *renderer) suppression(rec *Record, i, end int) int {
 		if raw < end && (i == raw || it.Name == "sframe" || it.Leaf && bytes.Contains(r.repeat, it.Text)) {
 			i++
 		} else {
-			i = r.item(rec, i)
+			i = r.renderItem(rec, i)
 		}
 	}
 	return end
 }
 
-// lines renders text of one or several lines.
-func (r *renderer) lines(indent string, text []byte) {
+// renderLines renders text of one or several lines.
+func (r *renderer) renderLines(indent string, text []byte) {
 	text = bytes.TrimRight(text, " \t\r\n")
 	for len(text) > 0 {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		r.line = append(r.line, indent...)
-		r.prose(line)
+		r.renderProse(line)
 		r.line = append(r.line, '\n')
 		text = rest
 	}
 }
 
-// prose renders text. The address of a variable in it is followed by an element.
-func (r *renderer) prose(text []byte) {
+// renderProse renders text. The address of a variable in it is followed by an element.
+func (r *renderer) renderProse(text []byte) {
 	from := 0
-	addresses(text, func(end int, addr uint64) {
+	eachAddress(text, func(end int, addr uint64) {
 		if !r.isVariable(addr) {
 			return
 		}
 		r.line = append(appendClean(r.line, text[from:end]), " ("...)
-		r.element(markup.Data{Addr: addr})
+		r.sendElement(markup.Data{Addr: addr})
 		r.line = append(r.line, ')')
 		from = end
 	})
 	r.line = appendClean(r.line, text[from:])
 }
 
-// addresses calls visit for each hex number in text, with the index after it.
-func addresses(text []byte, visit func(end int, addr uint64)) {
+// eachAddress calls visit for each hex number in text, with the index after it.
+func eachAddress(text []byte, visit func(end int, addr uint64)) {
 	for i := 0; ; {
 		j := bytes.Index(text[i:], []byte("0x"))
 		if j < 0 {
@@ -429,9 +429,9 @@ func addresses(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// covering returns the epoch of the object at addr; nil if that is not known, or if several objects
-// were there.
-func (t *tracker) covering(addr uint64) (at *epoch) {
+// epochCovering returns the epoch of the object at addr; nil if that is not known, or if several
+// objects were there.
+func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file
 		if addr-e.bias-f.from >= f.to-f.from || f.Err != nil || !report.Covers(f.Loads, addr-e.bias) {
@@ -445,9 +445,10 @@ func (t *tracker) covering(addr uint64) (at *epoch) {
 	return at
 }
 
-// isVariable reports whether addr becomes an element. If so, it writes the maps of the object at addr.
+// isVariable reports whether addr becomes an element. If so, it writes the maps of the object at
+// addr.
 func (r *renderer) isVariable(addr uint64) bool {
-	e := r.t.covering(addr)
+	e := r.t.epochCovering(addr)
 	if e == nil {
 		return false
 	}
@@ -459,17 +460,17 @@ func (r *renderer) isVariable(addr uint64) bool {
 		return false
 	}
 	if !e.shown { // the lines of its module come before the current one
-		r.presentBefore(e)
+		r.writeMapsBefore(e)
 	}
 	return true
 }
 
-// presentBefore writes the module and the maps of an object before the current line.
-func (r *renderer) presentBefore(e *epoch) {
+// writeMapsBefore writes the module and the maps of an object before the current line.
+func (r *renderer) writeMapsBefore(e *epoch) {
 	i := bytes.LastIndexByte(r.line, '\n') + 1
 	part := bytes.Clone(r.line[i:])
 	r.line = r.line[:i]
-	r.present(e)
+	r.writeMaps(e)
 	r.line = append(r.line, part...)
 }
 

@@ -38,12 +38,12 @@ func newTracker(o *Options) *tracker {
 		t.solver.answers = t.answers
 		t.solver.demangle = o.Symbolizer.Demangle
 	}
-	t.cur = t.process()
+	t.cur = t.nextProcess()
 	return t
 }
 
-// process returns the process of the next document.
-func (t *tracker) process() *process {
+// nextProcess returns the process of the next document.
+func (t *tracker) nextProcess() *process {
 	p := newProcess(t.files, t.begun)
 	if t.begun < len(t.ahead) {
 		p, t.ahead[t.begun] = t.ahead[t.begun], nil
@@ -63,8 +63,8 @@ const (
 	ends                // the document of the current process ends
 )
 
-// turn changes the current process if a document begins or ends.
-func (t *tracker) turn(r *Record) turn {
+// changeProcess changes the current process if a document begins or ends.
+func (t *tracker) changeProcess(r *Record) turn {
 	if r.Name == "" {
 		t.hasText = true
 	} else {
@@ -75,7 +75,7 @@ func (t *tracker) turn(r *Record) turn {
 		if n := len(t.open); n == 0 || t.open[n-1] != t.cur {
 			t.forget(t.cur)
 		}
-		t.cur, t.closed = t.process(), false
+		t.cur, t.closed = t.nextProcess(), false
 		if len(t.open) < maxNesting {
 			t.open = append(t.open, t.cur)
 		}
@@ -104,37 +104,37 @@ func (t *tracker) forget(p *process) {
 // learn takes the facts from a record, and looks for the places of objects.
 func (t *tracker) learn(r *Record) {
 	t.solver.allowed += len(r.Frames) * frameWork
-	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.unplaced(r) {
+	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.hasUnplaced(r) {
 		return // the facts are known
 	}
 	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
 }
 
-// unplaced reports whether a record has a frame in an object whose place is not known. After reading
-// ahead there may be some, if the report has grown since.
-func (t *tracker) unplaced(r *Record) bool {
+// hasUnplaced reports whether a record has a frame in an object whose place is not known. After
+// reading ahead there may be some, if the report has grown since.
+func (t *tracker) hasUnplaced(r *Record) bool {
 	for i := range r.Frames {
-		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.place(f) == nil {
+		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.epochOf(f) == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// place returns the epoch of a frame's object; nil if that is not known.
-func (t *tracker) place(f *Frame) *epoch {
+// epochOf returns the epoch of a frame's object; nil if that is not known.
+func (t *tracker) epochOf(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
 	}
-	if o := t.cur.known(f.Obj); o != nil && o.file.Err == nil {
+	if o := t.cur.knownObject(f.Obj); o != nil && o.file.Err == nil {
 		return o.epochAt(f.IP)
 	}
 	return nil
 }
 
-// epochAt returns the located epoch in which ip is an address of the object, preferably of its code;
-// nil if there is none.
+// epochAt returns the located epoch in which ip is an address of the object, preferably of its
+// code; nil if there is none.
 func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]
@@ -157,27 +157,27 @@ func (t *tracker) reportUnplaced(p *process) {
 			switch {
 			case e.located || f.Err != nil || e.isData(f):
 			case e.stale:
-				t.report(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
+				t.reportOnce(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
 			case e.mayBeData(f):
-				t.report(fmt.Sprintf("%s: where this was loaded is not known; use --bias %s=0x… or --map", f.Path, base(o.name)))
+				t.reportOnce(fmt.Sprintf("%s: where this was loaded is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
 			default:
-				t.report(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), base(o.name)))
+				t.reportOnce(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
 			}
 		}
 		if f.Err != nil {
-			t.report(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
+			t.reportOnce(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
 		}
 	}
 }
 
-// end reports what stayed unresolved in the whole report, and closes the files.
-func (t *tracker) end() {
+// finish reports what stayed unresolved in the whole report, and closes the files.
+func (t *tracker) finish() {
 	for _, p := range t.open {
 		t.reportUnplaced(p)
 	}
 	t.reportUnplaced(t.cur)
 	if t.hasText && !t.hasElements {
-		t.report("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
+		t.reportOnce("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
 	if t.o.Unresolved != nil {
 		t.o.Unresolved(t.missing.List())
@@ -185,8 +185,8 @@ func (t *tracker) end() {
 	t.files.close()
 }
 
-// report reports a message once.
-func (t *tracker) report(message string) {
+// reportOnce reports a message once.
+func (t *tracker) reportOnce(message string) {
 	if !t.told[message] && len(t.told) < maxNames {
 		t.told[message] = true
 		t.o.Report(message)
@@ -201,23 +201,23 @@ type Ahead struct {
 	answers   *answerer // with the patience that reading ahead and the reader share
 }
 
-// ReadAhead reads a report for the facts about where its objects were loaded, so that its first frame
-// can be resolved by what its last one shows. o are the options of the NewMarkup or NewReport that
-// the Ahead is for: one of these must use it, once, and its Close closes the files. An error is that
-// of r.
+// ReadAhead reads a report for the facts about where its objects were loaded, so that its first
+// frame can be resolved by what its last one shows. o are the options of the NewMarkup or NewReport
+// that the Ahead is for: one of these must use it, once, and its Close closes the files. An error
+// is that of r.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)
 	t.reads = true
 	a := &Ahead{processes: []*process{t.cur}, files: t.files, answers: t.answers}
 	reader := NewReader(func(r *Record) error {
-		switch t.turn(r) {
+		switch t.changeProcess(r) {
 		case begins:
 			if len(a.processes) < maxProcesses {
 				a.processes = append(a.processes, t.cur)
 			}
 		case same:
-			if !t.cur.header(r) && t.begun <= maxProcesses {
+			if !t.cur.learnHeader(r) && t.begun <= maxProcesses {
 				t.cur.learn(r)
 			}
 		}
