@@ -44,6 +44,7 @@ func New(w io.Writer, o Options) *Filter {
 		f.part, f.noted, f.between = maxObject, new(noted), newline
 	}
 	f.onAnswer = o.Resolved
+	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.typed = f.noted != nil || f.onAnswer != nil
 	cache := o.Cache
 	if cache == nil {

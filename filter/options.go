@@ -84,6 +84,12 @@ type Options struct {
 	// function ProcessKey.
 	ProcessKey *regexp.Regexp
 
+	// Limits bound the processes of ProcessKey. Evicted is called with the key of each process that is
+	// dropped because of them, and the limit, EvictedForNumber or EvictedForSize. It is called from the
+	// goroutine that uses the Filter, which it must not call. Nil: not called.
+	Limits  Limits
+	Evicted func(key, reason string)
+
 	// DumpFile is called for each dumpfile element, with the context that is needed to read the dump,
 	// until it returns false. Nil: not called.
 	DumpFile func(Dump) (more bool)

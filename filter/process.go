@@ -22,6 +22,8 @@ type processes struct {
 	began     int                 // weight of the current process when it became the current one
 	grown     int                 // weight that all have gained since the last call of evict
 	openDicts int                 // number of processes with an open hexdict
+	limits    Limits
+	evicted   func(key, reason string) // Options.Evicted
 }
 
 // setProcess makes p the current process.
@@ -33,10 +35,39 @@ func (f *lineFilter) setProcess(p *process) {
 
 // Limits of the processes of one stream. The markup format requires a context for each process.
 const (
-	maxProcesses = 1024    // contexts; beyond it, those idle longest are dropped
-	maxHeld      = 1 << 20 // weight of all contexts but the current one, up to a quarter more
-	maxKey       = 256     // bytes of a key; the rest is ignored
+	maxProcesses = 1024     // contexts; beyond it, those idle longest are dropped
+	maxHeld      = 64 << 20 // bytes of all contexts but the current one, up to a quarter more
+	weightBytes  = 64       // bytes of a unit of weight
+	maxKey       = 256      // bytes of a key; the rest is ignored
 )
+
+// Limits bound what a stream of several processes holds. The processes idle longest are dropped if
+// they are exceeded, down to three quarters; their later frames are in no module, until the log names
+// the modules again.
+type Limits struct {
+	Processes    int   // contexts, with that of lines without a process; 0: 1,024
+	ContextBytes int64 // bytes of all contexts but the current one, about; 0: 64 MiB
+}
+
+// Why Options.Evicted is called.
+const (
+	EvictedForNumber = "processes" // there are more than Limits.Processes
+	EvictedForSize   = "bytes"     // they take more than Limits.ContextBytes
+)
+
+// orDefault returns l with its zero fields set.
+func (l Limits) orDefault() Limits {
+	if l.Processes <= 0 {
+		l.Processes = maxProcesses
+	}
+	if l.ContextBytes <= 0 {
+		l.ContextBytes = maxHeld
+	}
+	return l
+}
+
+// weight returns ContextBytes in units of weight.
+func (l Limits) weight() int { return int(l.ContextBytes / weightBytes) }
 
 // processKeys are the presets of [ProcessKey].
 var processKeys = map[string]string{
@@ -101,7 +132,7 @@ func (f *lineFilter) changeProcess(key string) {
 	f.grown += max(0, f.process.space.weight()-f.began)
 	f.setProcess(p)
 	f.began = p.space.weight()
-	if len(f.all) > maxProcesses || f.grown > maxHeld/4 {
+	if len(f.all) > f.limits.Processes || f.grown > f.limits.weight()/4 {
 		f.grown = 0
 		f.evict()
 	}
@@ -118,18 +149,27 @@ func (f *processes) evict() {
 			held += p.space.weight()
 		}
 	}
-	if len(idle) < maxProcesses && held <= maxHeld {
+	most := f.limits.weight()
+	if len(idle) < f.limits.Processes && held <= most {
 		return
 	}
+	tooLarge := held > most
 	slices.SortFunc(idle, func(a, b *process) int { return cmp.Compare(a.used, b.used) })
 	for _, p := range idle {
-		if len(f.all) <= maxProcesses/4*3 && held <= maxHeld/4*3 {
+		if len(f.all) <= f.limits.Processes*3/4 && held <= most/4*3 {
 			return
+		}
+		reason := EvictedForNumber
+		if tooLarge && held > most/4*3 {
+			reason = EvictedForSize
 		}
 		if p.hex != nil {
 			f.openDicts--
 		}
 		held -= p.space.weight()
 		delete(f.all, p.key)
+		if f.evicted != nil {
+			f.evicted(p.key, reason)
+		}
 	}
 }

@@ -67,6 +67,50 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
+// The limits of processes are options, and what they drop is reported, the idle ones first.
+func TestProcessesThatAreDroppedAreReported(t *testing.T) {
+	re, _ := ProcessKey(`^(\w+) `)
+	module := func(process string, maps int) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s {{{module:0:a:elf:aa}}}\n", process)
+		for i := range maps {
+			fmt.Fprintf(&b, "%s {{{mmap:%#x:0x10:load:0:r:0x0}}}\n", process, 0x1000+i*0x20)
+		}
+		return b.String()
+	}
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		log    string
+		want   []string
+	}{
+		{"few", Limits{}, module("a", 1) + module("b", 1) + module("c", 1), nil},
+		{
+			"too many", Limits{Processes: 4}, // with that of lines without a process
+			module("a", 1) + module("b", 1) + module("a", 1) + module("c", 1) + module("d", 1) + module("e", 1),
+			[]string{" processes", "b processes"},
+		},
+		{
+			"too large", Limits{ContextBytes: 100 * weightBytes},
+			module("a", 30) + module("b", 30) + module("c", 30) + module("d", 30) + module("e", 1) + module("f", 1),
+			[]string{" bytes", "a bytes", "b bytes"},
+		},
+		{"one at a time", Limits{Processes: 1}, module("a", 1) + module("b", 1), []string{" processes", "a processes"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			f := New(io.Discard, Options{ProcessKey: re, Limits: test.limits, Evicted: func(key, reason string) { got = append(got, key+" "+reason) }})
+			io.WriteString(f, test.log)
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			if n := len(f.all); n > f.limits.Processes {
+				t.Errorf("%d processes are held", n)
+			}
+		})
+	}
+}
+
 func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	re, _ := ProcessKey(`^(\d+) `)
@@ -84,8 +128,8 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	for _, p := range f.all {
 		held += p.space.n
 	}
-	if held > maxHeld/4*5+maxMaps {
-		t.Errorf("%d maps held, want at most %d", held, maxHeld/4*5+maxMaps)
+	if held > maxHeld/weightBytes/4*5+maxMaps {
+		t.Errorf("%d maps held, want at most %d", held, maxHeld/weightBytes/4*5+maxMaps)
 	}
 }
 

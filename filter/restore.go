@@ -167,7 +167,7 @@ func (f *Filter) restore(context []byte) error {
 	if err := checkpoint.Decode(context, &s); err != nil {
 		return err
 	}
-	processes, err := s.processes()
+	processes, err := s.processes(max(f.limits.Processes, maxProcesses))
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,8 @@ func (f *Filter) restore(context []byte) error {
 			return checkpoint.Damaged("the held line %d comes after line %d", open.line, s.Line)
 		}
 	}
-	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, 2*maxHeld) || !between(s.Began, 2*maxHeld) {
+	maxWeight := 2 * max(f.limits.weight(), maxHeld/weightBytes)
+	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, maxWeight) || !between(s.Began, maxWeight) {
 		return checkpoint.Damaged("its counters are out of range")
 	}
 	if l := s.Long; l != nil {
@@ -213,8 +214,8 @@ func (f *Filter) restore(context []byte) error {
 // between reports whether n is at least 0 and at most most.
 func between(n, most int) bool { return n >= 0 && n <= most }
 
-// processes returns the processes of s, the current one first.
-func (s *savedFilter) processes() ([]*process, error) {
+// processes returns the processes of s, most at most, the current one first.
+func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process
 	size := 0
@@ -228,7 +229,7 @@ func (s *savedFilter) processes() ([]*process, error) {
 			}
 		}
 		p := &process{key: string(from.Key), used: from.Used}
-		if i >= maxProcesses || size > maxIdleContext || len(p.key) > maxKey || keys[p.key] {
+		if i >= most || size > maxIdleContext || len(p.key) > maxKey || keys[p.key] {
 			return nil, checkpoint.Damaged("process %d of %d, %.20q, is repeated or exceeds a limit", i+1, 1+len(s.Idle), p.key)
 		}
 		keys[p.key] = true
@@ -294,9 +295,7 @@ func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 		}
 		p.space.each(func(m *module) {
 			m.awaited = f.patience.Name(m.buildID, now)
-			if s := f.o.Symbolizer; s != nil {
-				s.Prefetch(m.buildID, m.name)
-			}
+			f.prefetch(m)
 		})
 	}
 }
