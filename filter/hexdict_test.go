@@ -41,7 +41,7 @@ func FuzzHexDict(f *testing.F) {
 		}
 		notes, ok := strings.CutSuffix(rest, "end\n")
 		if !ok {
-			t.Fatalf("behind the dict: %.500q", rest)
+			t.Fatalf("after the hexdict: %.500q", rest)
 		}
 		n := 0
 		for note := range strings.Lines(notes) {

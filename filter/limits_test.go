@@ -23,7 +23,7 @@ func TestLimitsOfOneLine(t *testing.T) {
 			prefix + fmt.Sprintf(frame, ".1", "ns::inner(int)", "9:64") + "!\n" +
 			fmt.Sprintf(frame, ".2", "ns::middle(int)", "10:63") + "!\n" +
 			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + "!\n"},
-		{"text behind inlined calls", head + "{{{bt:0:0x50017a:pc}}}" + prefix + "\n", shown +
+		{"text after inlined calls", head + "{{{bt:0:0x50017a:pc}}}" + prefix + "\n", shown +
 			fmt.Sprintf(frame, ".1", "ns::inner(int)", "9:64") + "\n" +
 			fmt.Sprintf(frame, ".2", "ns::middle(int)", "10:63") + "\n" +
 			fmt.Sprintf(frame, "  ", "int ns::Foo::run<int>(int)", "12:66") + prefix + "\n"},

@@ -47,7 +47,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 					var got Outcome
 					out, got = all[g.IntN(2)].Append(out, c, []byte(rest[:n]))
 					if now, _ := json.Marshal(c); string(now) != string(saved) && !got.Changed {
-						t.Fatalf("seed %d: %q is said not to change\n%s, which becomes\n%s", seed, rest[:n], saved, now)
+						t.Fatalf("seed %d: after %q Changed is false, but the context\n%s\nis now\n%s", seed, rest[:n], saved, now)
 					} else if g.IntN(3) == 0 {
 						c = new(Context)
 						if err := json.Unmarshal(now, c); err != nil {

@@ -114,7 +114,7 @@ func TestAPrinterGetsLongLinesInParts(t *testing.T) {
 		most, bytes, got = max(most, len(l.Text)), bytes+len(l.Text), got+len(l.Elements)
 		for _, e := range l.Elements {
 			if string(l.Text[e.Start:e.End]) != "[[[pc:0x1:pc]]]" {
-				t.Fatalf("an element stands at %d to %d of %q", e.Start, e.End, l.Text)
+				t.Fatalf("an element is at %d to %d of %q", e.Start, e.End, l.Text)
 			}
 		}
 	})

@@ -30,7 +30,7 @@ func TestSpaceFindsAddressesAtTheEdges(t *testing.T) {
 		{"before", []load{{0x1000, 0x1000, 0, 1}}, 0xfff, "-"},
 		{"first byte", []load{{0x1000, 0x1000, 0x40, 1}}, 0x1000, "1+0x40"},
 		{"last byte", []load{{0x1000, 0x1000, 0x40, 1}}, 0x1fff, "1+0x103f"},
-		{"behind", []load{{0x1000, 0x1000, 0, 1}}, 0x2000, "-"},
+		{"after", []load{{0x1000, 0x1000, 0, 1}}, 0x2000, "-"},
 		{"size 1", []load{{5, 1, 9, 1}}, 5, "1+0x9"},
 		{"size 0", []load{{5, 0, 9, 1}}, 5, "-"},
 		{"to 2^64", []load{{top - 0xfff, 0x1000, 0, 1}}, top, "1+0xfff"},
@@ -41,7 +41,7 @@ func TestSpaceFindsAddressesAtTheEdges(t *testing.T) {
 		{"module-relative address wraps", []load{{0x1000, 0x1000, top, 1}}, 0x1001, "1+0x0"},
 		{"later wins", []load{{0x1000, 0x1000, 0, 1}, {0x1800, 0x1000, 0, 2}}, 0x1800, "2+0x0"},
 		{"rest of the older stays before", []load{{0x1000, 0x1000, 0, 1}, {0x1800, 0x1000, 0, 2}}, 0x17ff, "1+0x7ff"},
-		{"rest of the older stays behind", []load{{0x1000, 0x3000, 0, 1}, {0x1800, 0x10, 0, 2}}, 0x1810, "1+0x810"},
+		{"the older map stays after the newer one", []load{{0x1000, 0x3000, 0, 1}, {0x1800, 0x10, 0, 2}}, 0x1810, "1+0x810"},
 		{"older covered whole", []load{{0x1800, 0x10, 0, 1}, {0x1000, 0x3000, 0, 2}}, 0x1808, "2+0x808"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
