@@ -24,15 +24,18 @@ type abbrev struct {
 
 type abbrevFlags uint8
 
+// Entries at which an entryWalk stops, and entries whose children it may pass over, because they
+// have a DW_AT_sibling.
 const (
-	// leap: a search for functions may skip the entry's children, by DW_AT_sibling.
-	leap abbrevFlags = 1 << iota
-	// leapCalls: a search for inlined calls may do likewise.
-	leapCalls
-	// isFunction: a subprogram with code.
-	isFunction
-	// isCall: an inlined call or a function, which may be nested in another function.
-	isCall
+	isFunction abbrevFlags = 1 << iota // a subprogram with code
+	isCall                             // an inlined call, or a function, which may be nested in another one
+	isVariable
+	isScope // a namespace, a class, or a function whose children cannot be passed over
+
+	leapFunctions // no functions are below it, but perhaps lambdas: see functionAt
+	leapCalls     // no inlined calls are below it
+	leapVariables // no variables with an address are below it
+	leapTypes     // no types are below it that other units can name; any entry but a unit
 )
 
 // An attrSpec is an attribute of a declaration.
@@ -246,25 +249,37 @@ func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) i
 }
 
 func (a *abbrev) classify(hasPC bool) {
-	canLeap := a.children && a.sibForm != 0
+	var leaps abbrevFlags
 	switch a.tag {
 	case tagSubprogram:
+		leaps = leapTypes
 		if hasPC {
-			a.flags |= isFunction | isCall
-		} else if canLeap {
-			a.flags |= leap | leapCalls
+			a.flags = isFunction | isCall
+		} else {
+			leaps |= leapFunctions | leapCalls
+		}
+		if a.children && a.sibForm == 0 {
+			a.flags |= isScope
 		}
 	case tagInlinedSubroutine:
-		a.flags |= isCall
-	case tagCompileUnit, tagPartialUnit, tagSkeletonUnit, tagNamespace, tagModule:
-		if canLeap {
-			a.flags |= leapCalls
-		}
+		a.flags, leaps = isCall, leapTypes
+	case tagCompileUnit, tagPartialUnit, tagSkeletonUnit:
+		leaps = leapCalls
+	case tagNamespace, tagModule:
+		a.flags, leaps = isScope, leapCalls|leapTypes
 	case tagLexicalBlock:
+		leaps = leapTypes
+	case tagVariable:
+		a.flags, leaps = isVariable, leapFunctions|leapCalls|leapTypes
+	case tagClassType, tagStructureType, tagUnionType, tagInterfaceType:
+		a.flags, leaps = isScope, leapFunctions|leapCalls|leapVariables|leapTypes
+	case tagEnumerationType, tagArrayType, tagSubroutineType:
+		leaps = leapFunctions | leapCalls | leapVariables | leapTypes
 	default:
-		if canLeap {
-			a.flags |= leap | leapCalls
-		}
+		leaps = leapFunctions | leapCalls | leapTypes
+	}
+	if a.children && a.sibForm != 0 {
+		a.flags |= leaps
 	}
 }
 

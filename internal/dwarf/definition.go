@@ -93,82 +93,39 @@ func (d *Data) findDefinitions() []definition {
 }
 
 // walkScopes calls visit for the named classes, structs and unions of a unit that are not in
-// functions, until it returns false. It returns the number of entries read.
-func (d *Data) walkScopes(u *unit, budget int, visit func(entry uint32, scope uint64, declaration bool) bool) (n int) {
-	t, b := u.abbrevs, u.data
-	w := typeWalk{left: budget}
+// functions, until it returns false. It returns the number of entries read, of at most limit.
+func (d *Data) walkScopes(u *unit, limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
 	const none = 0 // a scope whose types have no name outside of it
-	var scopes [maxDepth]uint64
-	scope := uint64(14695981039346656037)
-	depth, p := 0, int(u.root)
-	for n < budget && p < len(b) {
-		n++
-		entry := p
-		var code uint64
-		if code, p = operand(b, p); p < 0 {
+	const global = 14695981039346656037
+	types := typeWalk{left: limit}
+	w := d.walkFrom(u, u.root, isScope, leapTypes, limit)
+	open := make(openEntries, 0, 16)
+	for w.next() && w.depth < maxDepth {
+		at := typeAt{d, u, uint32(w.entry)}
+		var e typeEntry
+		if !types.read(at, &e) {
 			break
 		}
-		if code == 0 {
-			if depth--; depth <= 0 {
-				break
+		w.pos = e.next
+		var scope uint64
+		open, scope = open.around(&w, global)
+		inner := uint64(none)
+		isNamespace := e.tag == tagNamespace
+		switch name := types.text(at, e.name); {
+		case e.tag == tagSubprogram:
+		case len(name) > 0 && scope != none:
+			inner = hashName(scope, name)
+			if !isNamespace && e.tag != tagModule && !visit(at.entry, inner, e.declaration) {
+				return limit - w.left
 			}
-			scope = scopes[depth]
-			continue
+		case isNamespace: // anonymous: its types belong to this unit
+			inner = hashName(scope^u.off, nil)
 		}
-		a := t.get(code)
-		if a == nil {
-			break
-		}
-		inner := scope
-		switch a.tag {
-		case tagCompileUnit, tagPartialUnit, tagSkeletonUnit:
-			p = t.skip(b, p, a, d.big)
-		case tagNamespace, tagModule, tagClassType, tagStructureType, tagUnionType, tagInterfaceType:
-			var e typeEntry
-			at := typeAt{d, u, uint32(entry)}
-			if !w.read(at, &e) {
-				return n
-			}
-			p = e.next
-			name := w.text(at, e.name)
-			switch {
-			case len(name) > 0 && scope != none:
-				inner = hashName(scope, name)
-				if a.tag != tagNamespace && a.tag != tagModule && !visit(uint32(entry), inner, e.declaration) {
-					return n
-				}
-			case a.tag == tagNamespace: // anonymous: its types belong to this unit
-				inner = hashName(scope^u.off, nil)
-			default:
-				inner = none
-			}
-		case tagSubprogram:
-			inner = none
-			fallthrough
-		default:
-			if a.children && a.sibForm != 0 {
-				if p = t.sibling(b, p, a, d.big); p < 0 {
-					return n
-				}
-				continue
-			}
-			p = t.skip(b, p, a, d.big)
-		}
-		if p < 0 {
-			break
-		}
-		if a.children {
-			if depth == maxDepth {
-				break
-			}
-			scopes[depth] = scope
-			depth++
-			scope = inner
-		} else if depth == 0 {
-			break
+		if e.children {
+			open = append(open, openEntry{w.depth, inner})
 		}
 	}
-	return n
+	return limit - w.left
 }
 
 // hashName adds a name to a hash (FNV-1a).

@@ -232,7 +232,7 @@ func TestLineOpcodes(t *testing.T) {
 					t.Errorf("address %d: got %+v when nothing was kept, %+v from rows", addr, once, kept)
 				}
 			}
-			d.runLines(u, keepStops, 0, nil)
+			d.keepStops(u)
 			l.huge = true
 			for addr, want := range fromRows {
 				if got := d.lineAt(u, uint64(addr)); got != want && !l.lost {

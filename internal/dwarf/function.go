@@ -132,91 +132,39 @@ func (d *Data) functionAt(u *unit, addr uint64) int {
 // adds only functions that are not in the list yet.
 func (d *Data) scanFunctions(u *unit, full bool) []span {
 	f := &u.funcs
-	t, b, big := u.abbrevs, u.data, d.big
 	known := f.list
 	spans := d.spans[:0]
-	leaps := leap
+	leap := leapFunctions
 	if full {
-		leaps = 0
+		leap = 0
 	}
-	depth, n := 0, 0
-	budget := min(maxDIEs, d.work)
-	what := ""
-	p := int(u.root)
-	entry := p
-walk:
-	for p < len(b) {
-		entry = p
-		if n++; n > budget {
-			what = "too many entries"
+	limit := min(maxDIEs, d.work)
+	w := d.walkFrom(u, u.root, isFunction, leap, limit)
+	for w.next() {
+		c := w.attributes()
+		e := d.readEntry(&c, u, w.decl)
+		if c.bad {
+			w.fault = "function"
 			break
 		}
-		code := uint64(b[p])
-		p++
-		if code >= 0x80 {
-			if code, p = uleb(b, entry); p < 0 {
-				what = "abbreviation code"
-				break
+		w.pos = c.pos
+		if !full || !hasFunction(known, uint32(w.entry)) {
+			before := len(spans)
+			spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
+			if len(spans) > before {
+				f.list = append(f.list, function{entry: uint32(w.entry)})
 			}
 		}
-		if code == 0 {
-			if depth--; depth <= 0 {
-				break
-			}
-			continue
-		}
-		a := t.get(code)
-		if a == nil {
-			what = "abbreviation code"
-			break
-		}
-		switch {
-		case a.flags&isFunction != 0:
-			c := cursor{buf: b, pos: p, big: big}
-			e := d.readEntry(&c, u, a)
-			if c.bad {
-				what = "function"
-				break walk
-			}
-			p = c.pos
-			if !full || !hasFunction(known, uint32(entry)) {
-				before := len(spans)
-				spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
-				if len(spans) > before {
-					f.list = append(f.list, function{entry: uint32(entry)})
-				}
-			}
-			if a.children && !full && e.sibling > uint64(p) && e.sibling <= uint64(len(b)) {
-				f.leapt = true
-				p = int(e.sibling)
-				continue
-			}
-		case a.flags&leaps != 0:
-			f.leapt = true
-			if p = t.sibling(b, p, a, big); p < 0 {
-				what = "sibling"
-				break walk
-			}
-			continue
-		case a.fixed >= 0:
-			p += int(a.fixed)
-		default:
-			if p = t.runSteps(b, p, t.steps[a.steps:a.steps+uint32(a.numSteps)], big); p < 0 {
-				what = "attributes"
-				break walk
-			}
-		}
-		if a.children {
-			depth++
-		} else if depth == 0 {
-			break
+		if w.decl.children && !full && e.sibling > uint64(w.pos) && e.sibling <= uint64(len(u.data)) {
+			w.leapTo(int(e.sibling))
 		}
 	}
-	if what != "" {
-		u.damaged("entry at %#x: %s", entry, what)
+	if w.fault != "" && w.fault != endsEarly {
+		u.damaged("entry at %#x: %s", w.entry, w.fault)
 	}
-	d.spend(n)
-	d.read += int64(len(b))
+	f.leapt = f.leapt || w.leapt
+	d.spend(limit - w.left)
+	d.read += int64(len(u.data))
 	f.list = slices.Clip(f.list)
 	d.spans = spans
 	return slices.Clone(spans)

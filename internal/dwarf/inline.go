@@ -101,93 +101,41 @@ func (d *Data) parseCalls(u *unit, f *function) {
 // readCalls reads the calls that were inlined into a function, and returns their ranges in the
 // order of their entries, valid until its next call.
 func (d *Data) readCalls(u *unit, f *function) []span {
-	t, b, big := u.abbrevs, u.data, d.big
 	table := &u.funcs
 	first := len(table.calls)
 	spans := d.spans[:0]
-	var parents [maxDepth]uint32
-	depth, n := 0, 0
-	parent := uint32(noParent)
-	budget := min(maxDIEs, d.work)
-	what := ""
-	p := int(f.entry)
-walk:
-	for {
-		if p >= len(b) {
-			what = "end"
-			break
-		}
-		if n++; n > budget {
-			what = "too many entries"
-			break
-		}
-		entry := p
-		code := uint64(b[p])
-		p++
-		if code >= 0x80 {
-			if code, p = uleb(b, entry); p < 0 {
-				what = "abbreviation code"
-				break
-			}
-		}
-		if code == 0 {
-			if depth--; depth <= 0 {
-				break
-			}
-			parent = parents[depth]
-			continue
-		}
-		a := t.get(code)
-		if a == nil {
-			what = "abbreviation code"
-			break
-		}
-		inner := parent // of this entry's children
+	limit := min(maxDIEs, d.work)
+	w := d.walkFrom(u, f.entry, isCall, leapCalls, limit)
+	open := make(openEntries, 0, 16)
+	for w.next() {
+		c := w.attributes()
+		e := d.readEntry(&c, u, w.decl)
 		switch {
-		case a.flags&isCall != 0:
-			c := cursor{buf: b, pos: p, big: big}
-			e := d.readEntry(&c, u, a)
-			if c.bad {
-				what = "inlined call"
-				break walk
-			}
-			p = c.pos
-			if len(table.calls) >= maxCalls && depth > 0 {
-				what = "too many inlined calls"
-				break walk
-			}
-			inner = uint32(len(table.calls) - first)
-			spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, inner)
-			table.calls = append(table.calls, call{entry: uint32(entry), parent: parent, file: e.callFile, line: e.callLine,
-				column: e.callColumn, function: a.flags&isFunction != 0})
-		case a.flags&leapCalls != 0:
-			if p = t.sibling(b, p, a, big); p < 0 {
-				what = "sibling"
-				break walk
-			}
-			continue
-		default:
-			if p = t.skip(b, p, a, big); p < 0 {
-				what = "attributes"
-				break walk
-			}
+		case c.bad:
+			w.fault = "inlined call"
+		case len(table.calls) >= maxCalls && w.depth > 0:
+			w.fault = "too many inlined calls"
+		case w.depth > maxDepth:
+			w.fault = "nesting"
 		}
-		if a.children {
-			if depth == maxDepth {
-				what = "nesting"
-				break
-			}
-			parents[depth] = parent
-			depth++
-			parent = inner
-		} else if depth == 0 {
+		if w.fault != "" {
 			break
 		}
+		w.pos = c.pos
+		id := uint32(len(table.calls) - first)
+		var parent uint64
+		open, parent = open.around(&w, uint64(noParent))
+		if w.decl.children {
+			open = append(open, openEntry{w.depth, uint64(id)})
+		}
+		spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, id)
+		table.calls = append(table.calls, call{entry: uint32(w.entry), parent: uint32(parent), file: e.callFile, line: e.callLine,
+			column: e.callColumn, function: w.decl.flags&isFunction != 0})
 	}
-	if what != "" {
-		u.damaged("%s in function at %#x", what, f.entry)
+	if w.fault != "" {
+		u.damaged("%s in function at %#x", w.fault, f.entry)
 	}
-	d.spend(n)
+	d.spend(limit - w.left)
 	d.read += callBytes
 	d.spans = spans
 	f.calls, f.numCalls = uint32(first), uint32(len(table.calls)-first)

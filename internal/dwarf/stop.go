@@ -1,6 +1,9 @@
 package dwarf
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // A lineStop is a place in the line program of a huge table, after a row, from which the program
 // can be resumed.
@@ -12,34 +15,63 @@ type lineStop struct {
 // A stopper chooses the stops of a table whose rows are too many to keep: the first row of each
 // sequence, and every stopRows-th.
 type stopper struct {
-	list []lineStop
-	rows int // since the last stop
-	at   int // position of the last stop in the program
+	list  []lineStop
+	first int    // index of the first stop of the current sequence
+	last  uint64 // address of the last row, relative to the start of the sequence
+	rows  int    // since the last stop
+	at    int    // position of the last stop in the program
 	// a sequence is not in the order of addresses, or there are too many stops, or they are too far
 	// apart
 	lost bool
 }
 
-// row is called for each row: rel is its address in the sequence, p the position after it.
-func (s *stopper) row(r *registers, seq *sequenceState, rel uint32, p int) {
-	s.lost = s.lost || rel < seq.last
-	seq.last = rel
-	if len(s.list) == seq.first {
-		s.at = p // instructions before the sequence are not run again
+// row is called for each row: rel is its address in the sequence.
+func (s *stopper) row(m *lineRun, rel uint64) {
+	first := len(s.list) == s.first
+	s.lost = s.lost || rel < s.last && !first
+	s.last = rel
+	if first {
+		s.at = m.pos // instructions before the sequence are not run again
 	}
-	if s.rows++; len(s.list) == seq.first || s.rows >= stopRows {
-		s.add(*r, p)
+	if s.rows++; first || s.rows >= stopRows {
+		s.add(m.registers, m.pos)
 	}
 }
 
 // add makes a stop.
-func (s *stopper) add(r registers, p int) bool {
-	if s.lost = s.lost || p-s.at > maxStopBytes || len(s.list) >= maxStops; s.lost {
-		return false
+func (s *stopper) add(r registers, p int) {
+	if s.lost = s.lost || p-s.at > maxStopBytes || len(s.list) >= maxStops; !s.lost {
+		s.list = append(s.list, lineStop{r, uint64(p)})
+		s.rows, s.at = 0, p
 	}
-	s.list = append(s.list, lineStop{r, uint64(p)})
-	s.rows, s.at = 0, p
-	return true
+}
+
+// keepStops stores the stops and sequences of a huge table, or sets lost.
+func (d *Data) keepStops(u *unit) {
+	t := &u.lines
+	var m lineRun
+	m.begin(d, u)
+	stops := stopper{at: m.pos}
+	var seqs []sequence
+	for m.running() && !stops.lost {
+		for !stops.lost && m.next() {
+			if rel := m.pc - m.low; rel <= maxSequence { // else it is before the sequence's start or after its end
+				stops.row(&m, rel)
+			}
+		}
+		if m.lo < m.hi {
+			n := len(stops.list) - stops.first
+			seqs = append(seqs, sequence{m.lo, m.hi, uint32(stops.first), uint32(n)})
+			stops.add(registers{}, m.pos)
+			stops.first = len(stops.list)
+		}
+		stops.list = stops.list[:stops.first]
+	}
+	m.finish()
+	if t.lost = stops.lost; !t.lost {
+		t.stops = slices.Clip(stops.list)
+		t.keepSequences(seqs)
+	}
 }
 
 // lineFromStop returns the row of addr, which a sequence covers; its stops are in the order of
@@ -49,5 +81,10 @@ func (d *Data) lineFromStop(u *unit, stops []lineStop, addr uint64) lineHit {
 	if i == 0 || !d.spend(int(stops[i].pos-stops[i-1].pos)/4) {
 		return lineHit{}
 	}
-	return d.runLines(u, findRow, addr, stops[i-1:i+1])
+	var m lineRun
+	m.begin(d, u)
+	m.resume(&stops[i-1], stops[i].pos)
+	near := m.nearest(addr)
+	m.finish()
+	return near
 }

@@ -223,41 +223,19 @@ func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 	if !e.children {
 		return e.next
 	}
-	b, table := t.u.data, t.u.abbrevs
-	if to := e.sibling; to.ok() && to.u > uint64(e.next) && to.u <= uint64(len(b)) {
+	if to := e.sibling; to.ok() && to.u > uint64(e.next) && to.u <= uint64(len(t.u.data)) {
 		switch to.form {
 		case formRef1, formRef2, formRef4, formRef8, formRefUdata:
 			return int(to.u)
 		}
 	}
-	p := e.next
-	for depth := 1; depth > 0; {
-		var code uint64
-		if code, p = operand(b, p); p < 0 || !w.spend(1) {
-			return -1
-		}
-		if code == 0 {
-			depth--
-			continue
-		}
-		a := table.get(code)
-		if a == nil {
-			return -1
-		}
-		switch {
-		case a.children && a.sibForm != 0:
-			p = table.sibling(b, p, a, t.d.big)
-		default:
-			p = table.skip(b, p, a, t.d.big)
-			if a.children {
-				depth++
-			}
-		}
-		if p < 0 {
-			return -1
-		}
+	below := t.d.walkFrom(t.u, uint32(e.next), 0, leapTypes, w.left)
+	below.depth = 1
+	below.next()
+	if !w.spend(w.left-below.left) || below.fault != "" {
+		return -1
 	}
-	return p
+	return below.pos
 }
 
 // text returns the string that an attribute of an entry in t's unit holds.

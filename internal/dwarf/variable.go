@@ -392,66 +392,21 @@ func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
 // scanVariables walks over the unit's entries and returns the variables with a fixed address. It
 // includes those inside of functions.
 func (d *Data) scanVariables(u *unit) []variableEntry {
-	t, b := u.abbrevs, u.data
 	var list []variableEntry
-	depth, n, p := 0, 0, int(u.root)
-	for p < len(b) && len(list) < maxUnitVariables {
-		if n++; n > maxDIEs || n > d.work {
+	limit := min(maxDIEs, d.work)
+	w := d.walkFrom(u, u.root, isVariable, leapVariables, limit)
+	for len(list) < maxUnitVariables && w.next() {
+		c := w.attributes()
+		addr, ok := d.variableAddr(&c, u, w.decl)
+		if c.bad {
 			break
 		}
-		entry := p
-		var code uint64
-		if code, p = operand(b, p); p < 0 {
-			break
-		}
-		if code == 0 {
-			if depth--; depth <= 0 {
-				break
-			}
-			continue
-		}
-		a := t.get(code)
-		if a == nil {
-			break
-		}
-		switch {
-		case a.tag == tagVariable:
-			c := cursor{buf: b, pos: p, big: d.big}
-			addr, ok := d.variableAddr(&c, u, a)
-			if c.bad {
-				return list
-			}
-			if p = c.pos; ok {
-				list = append(list, variableEntry{addr, uint32(entry)})
-			}
-		case a.children && a.sibForm != 0 && isType(a.tag):
-			if p = t.sibling(b, p, a, d.big); p < 0 {
-				return list
-			}
-			continue
-		default:
-			if p = t.skip(b, p, a, d.big); p < 0 {
-				return list
-			}
-		}
-		if a.children {
-			depth++
-		} else if depth == 0 {
-			break
+		if w.pos = c.pos; ok {
+			list = append(list, variableEntry{addr, uint32(w.entry)})
 		}
 	}
-	d.spend(n)
+	d.spend(limit - w.left)
 	return list
-}
-
-// isType reports whether a tag is of a type: the entries of its static variables with an address
-// are outside of it.
-func isType(tag uint16) bool {
-	switch tag {
-	case tagClassType, tagStructureType, tagUnionType, tagInterfaceType, tagEnumerationType, tagArrayType, tagSubroutineType:
-		return true
-	}
-	return false
 }
 
 // variableAddr reads the attributes of a variable and returns its address, if that is fixed.

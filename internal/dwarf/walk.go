@@ -1,0 +1,130 @@
+package dwarf
+
+// An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all entries
+// below it. It stops at entries of the kinds in stop, and passes over all others. The reader of an
+// entry at which it stops sets pos to the position after the attributes, or calls leapTo.
+type entryWalk struct {
+	data  []byte // of the unit
+	table *abbrevTable
+	big   bool
+	stop  abbrevFlags
+	leap  abbrevFlags // kinds of entries whose children are passed over, by DW_AT_sibling
+
+	entry int     // position of the current entry
+	pos   int     // position after what was read of it
+	decl  *abbrev // declaration of the current entry; nil: pos is at the next entry
+	depth int     // entries around the current one, up to the first
+	low   int     // lowest depth since the last stop: entries at it, or deeper, have ended
+	left  int     // entries that may still be read; -1 if there were more
+	leapt bool    // children were passed over
+	fault string  // what ended the walk early; "" for nothing
+}
+
+// endsEarly is the fault of a unit that ends within the walk.
+const endsEarly = "end"
+
+// walkFrom returns a walk from an entry of u, over at most limit entries.
+func (d *Data) walkFrom(u *unit, entry uint32, stop, leap abbrevFlags, limit int) entryWalk {
+	return entryWalk{data: u.data, table: u.abbrevs, big: d.big, stop: stop, leap: leap, pos: int(entry), left: limit}
+}
+
+// attributes returns a cursor at the attributes of the current entry.
+func (w *entryWalk) attributes() cursor { return cursor{buf: w.data, pos: w.pos, big: w.big} }
+
+// leapTo continues the walk at a sibling of the current entry.
+func (w *entryWalk) leapTo(sibling int) { w.pos, w.decl, w.leapt = sibling, nil, true }
+
+// next moves to the next entry of a kind in w.stop. It returns false if there is none.
+func (w *entryWalk) next() bool {
+	b, t := w.data, w.table
+	p, depth, left := w.pos, w.depth, w.left
+	stop, either := w.stop, w.stop|w.leap
+	entry, a := w.entry, w.decl
+	low := depth
+	if a != nil && a.children {
+		low++
+	}
+	for {
+		if a != nil {
+			if a.children {
+				depth++
+			} else if depth == 0 {
+				break
+			}
+		}
+		if uint(p) >= uint(len(b)) {
+			w.fault = endsEarly
+			break
+		}
+		if left--; left < 0 {
+			w.fault = "too many entries"
+			break
+		}
+		entry = p
+		code := uint64(b[p])
+		p++
+		if code >= 0x80 {
+			if code, p = uleb(b, entry); p < 0 {
+				w.fault = "abbreviation code"
+				break
+			}
+		}
+		if code == 0 {
+			if depth--; depth <= 0 {
+				break
+			}
+			low = min(low, depth)
+			a = nil
+			continue
+		}
+		if a = t.get(code); a == nil {
+			w.fault = "abbreviation code"
+			break
+		}
+		switch {
+		case a.flags&either == 0:
+			if a.fixed >= 0 {
+				p += int(a.fixed)
+				continue
+			}
+			if p = t.runSteps(b, p, t.steps[a.steps:a.steps+uint32(a.numSteps)], w.big); p < 0 {
+				w.fault = "attributes"
+			}
+		case a.flags&stop != 0:
+			w.entry, w.pos, w.decl, w.depth, w.low, w.left = entry, p, a, depth, low, left
+			return true
+		default:
+			w.leapt = true
+			if p = t.sibling(b, p, a, w.big); p < 0 {
+				w.fault = "sibling"
+			}
+			a = nil
+		}
+		if p < 0 {
+			break
+		}
+	}
+	w.entry, w.pos, w.decl, w.depth, w.low, w.left = entry, p, a, depth, low, left
+	return false
+}
+
+// openEntries are the entries around the current one of a walk, outermost first, that have a value
+// for the entries below them.
+type openEntries []openEntry
+
+type openEntry struct {
+	depth int
+	value uint64
+}
+
+// around returns the entries that are around the current one of w, and the value of the innermost;
+// outer if there is none.
+func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
+	for len(o) > 0 && o[len(o)-1].depth >= w.low {
+		o = o[:len(o)-1]
+	}
+	if len(o) == 0 {
+		return o, outer
+	}
+	return o, o[len(o)-1].value
+}
