@@ -133,7 +133,7 @@ type sniffer struct {
 	seen   int
 	kind   string // if not a log: an ELF file, a core file
 	markup bool   // an element was seen
-	frames bool   // a frame of another program's backtrace was seen
+	frames string // what to do about a backtrace of another kind that was seen
 }
 
 // look examines the next bytes of the input.
@@ -148,7 +148,9 @@ func (s *sniffer) look(b []byte) {
 		return
 	}
 	s.markup = bytes.Contains(b, []byte("{{{"))
-	s.frames = s.frames || hasPlainFrame(b)
+	if s.frames == "" {
+		s.frames = plainFrame(b)
+	}
 }
 
 // hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
@@ -164,25 +166,34 @@ func (s *sniffer) hint(name, format string) string {
 			name = "FILE"
 		}
 		return "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path " + name
-	case s.frames && !s.markup && s.seen <= maxSniffed:
-		return "has a backtrace, but no symbolizer markup, so nothing was resolved; sanitizers print markup with enable_symbolizer_markup=1 (in ASAN_OPTIONS), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1"
+	case s.frames != "" && !s.markup && s.seen <= maxSniffed:
+		return "has a backtrace, but no symbolizer markup, so nothing was resolved; " + s.frames
 	}
 	return ""
 }
 
+// What to do about a backtrace without symbolizer markup. The option of clang's sanitizers came with
+// LLVM's change 73193, at the end of 2023; LLVM 18 is the first release that has it.
+const (
+	hintSanitizer = "clang's sanitizers print markup from clang 18 on, with enable_symbolizer_markup=1 in ASAN_OPTIONS (UBSAN_OPTIONS, ...), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1; GCC's sanitizers have no such option (as of GCC 12): use asan_symbolize.py for their reports"
+	hintGDB       = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
+	hintAndroid   = "use ndk-stack"
+	hintGlibc     = "use addr2line -e PROGRAM with the offsets after +"
+)
+
 // plainFrames are the frames of backtraces without functions: how they begin, what their lines
-// contain, and what they do not contain.
-var plainFrames = []struct{ begins, has, hasNot string }{
-	{"#0 0x", "+0x", " in "},  // sanitizers
-	{"#1 0x", "+0x", " in "},  // the first may be an interceptor's, which has a name
-	{"#0  0x", " in ?? ", ""}, // gdb
-	{"#1  0x", " in ?? ", ""}, // gdb
-	{"#00 pc ", "", "+"},      // Android
-	{"(+0x", "[0x", ""},       // backtrace_symbols of glibc
+// contain, what they do not contain, and what to do about them.
+var plainFrames = []struct{ begins, has, hasNot, hint string }{
+	{"#0 0x", "+0x", " in ", hintSanitizer},
+	{"#1 0x", "+0x", " in ", hintSanitizer}, // the first may be an interceptor's, which has a name
+	{"#0  0x", " in ?? ", "", hintGDB},
+	{"#1  0x", " in ?? ", "", hintGDB},
+	{"#00 pc ", "", "+", hintAndroid},
+	{"(+0x", "[0x", "", hintGlibc}, // of backtrace_symbols
 }
 
-// hasPlainFrame reports whether a line of b is such a frame.
-func hasPlainFrame(b []byte) bool {
+// plainFrame returns what to do about the first kind of such frames in b; "" if there are none.
+func plainFrame(b []byte) string {
 	for _, frame := range plainFrames {
 		for rest := b; ; {
 			i := bytes.Index(rest, []byte(frame.begins))
@@ -191,10 +202,10 @@ func hasPlainFrame(b []byte) bool {
 			}
 			line, more, _ := bytes.Cut(rest[i:], []byte("\n"))
 			if bytes.Contains(line, []byte(frame.has)) && (frame.hasNot == "" || !bytes.Contains(line, []byte(frame.hasNot))) {
-				return true
+				return frame.hint
 			}
 			rest = more
 		}
 	}
-	return false
+	return ""
 }
