@@ -37,7 +37,7 @@ import (
 	"time"
 )
 
-// Bounds of what one input may cost.
+// Bounds of the cost of one input.
 const (
 	work = slowdown * 2 * time.Second // processor time, so that a busy machine fails no test
 	// wall-clock time: an input that waits for ever uses no processor time
@@ -45,10 +45,10 @@ const (
 	growth = 256 << 20 // bytes of heap
 )
 
-// Watch checks the work on input until the returned function is called. If that takes more than two
-// seconds of processor time, or ten times as much under the race detector, or more than 256 MiB of
-// heap, Watch ends the process with the input on standard error, so that the fuzzer records it as a
-// crash.
+// Watch checks the work on input until the returned function is called. If the work takes more than
+// two seconds of processor time (ten times as much under the race detector), or more than 256 MiB
+// of heap, Watch ends the process and prints the input to standard error, so that the fuzzer
+// records it as a crash.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
 	before, worked := heap(), processorTime()

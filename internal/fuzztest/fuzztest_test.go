@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A recorder notes the errors of a test.
+// A recorder records the errors of a test.
 type recorder struct {
 	testing.TB
 	failed bool
@@ -19,13 +19,13 @@ type recorder struct {
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-// TestGrowthTellsQuadraticFromLinear: by a clock that counts the work, so that nothing depends on
-// the machine.
+// Growth distinguishes quadratic from linear work. The clock counts the work, so that the result
+// does not depend on the machine.
 func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	runs := 0
 	for _, test := range []struct {
 		name string
-		cost func(n, run int) time.Duration // of n KiB
+		cost func(n, run int) time.Duration // cost of an input of n KiB
 		want bool
 	}{
 		{"nothing", func(n, _ int) time.Duration { return 0 }, false},
@@ -57,7 +57,7 @@ func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	}
 }
 
-// TestGrowthRepeatsLinesAndOneLine: what run is given.
+// Growth repeats an input as lines and as one line.
 func TestGrowthRepeatsLinesAndOneLine(t *testing.T) {
 	var lines, lengths []int
 	Growth(t, []byte("ab\ncd"), func(b []byte) {

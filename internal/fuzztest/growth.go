@@ -18,15 +18,15 @@ const (
 	oneOf   = 64            // while fuzzing, one of this many inputs is measured
 )
 
-// Ratios of the work at one size to that at the next smaller one. Linear work grows four times,
-// quadratic work sixteen times.
+// The largest allowed ratios of the work at one size to that at the next smaller one. Linear work
+// grows four times, quadratic work sixteen times.
 const (
 	suspicious = 6
 	alarming   = 8
-	attempts   = 3 // measurements that all must be alarming
+	attempts   = 3 // measurements that must all exceed the ratios
 
 	noise = slowdown * 5 * time.Millisecond   // at the middle size: less work cannot be measured
-	floor = slowdown * 200 * time.Millisecond // at the large size: less work does no harm
+	floor = slowdown * 200 * time.Millisecond // at the large size: less work is harmless
 )
 
 // Growth reports an error if the work of run on a repeated input grows faster than the number of

@@ -2,7 +2,7 @@
 
 package fuzztest
 
-// Race reports whether the race detector watches.
+// Race reports whether the race detector is on.
 const Race = false
 
 const slowdown = 1

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// open opens a file for the length of the test.
+// open opens a file until the end of the test.
 func open(t testing.TB, path string) *object.File {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -36,7 +36,7 @@ func openBytes(t testing.TB, b []byte) *object.File {
 	return f
 }
 
-// withoutSections returns the file as sstrip leaves it: with segments alone.
+// withoutSections returns the file without section headers, as after sstrip.
 func withoutSections(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -58,7 +58,7 @@ func withoutSections(t testing.TB, path string) []byte {
 	return b
 }
 
-// goCommand returns the go command to build with: SYMFILTER_TEST_GO names one of another version.
+// goCommand returns the go command for builds: SYMFILTER_TEST_GO may name one of another version.
 func goCommand() string {
 	if name := os.Getenv("SYMFILTER_TEST_GO"); name != "" {
 		return name
@@ -66,7 +66,7 @@ func goCommand() string {
 	return "go"
 }
 
-// build builds testdata/prog in the way of the arguments and returns where the file is.
+// build builds testdata/prog with the given arguments and returns the path of the file.
 func build(t *testing.T, name, goarch string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -92,7 +92,7 @@ func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 	for _, goarch := range []string{"amd64", "arm64", "386", "s390x"} {
 		for _, mode := range []string{"exe", "pie"} {
 			if mode == "pie" && (goarch == "386" || goarch == "s390x") {
-				continue // need a C compiler
+				continue // these need a C compiler
 			}
 			t.Run(goarch+" "+mode, func(t *testing.T) {
 				full := build(t, "full", goarch, "-buildmode="+mode)
@@ -104,7 +104,7 @@ func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 	}
 }
 
-// The C compiler's linker puts the table among other data, and C functions before Go's.
+// The C compiler's linker places the table among other data, and C functions before those of Go.
 func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -167,7 +167,8 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 				inlined++
 			}
 		}
-		if len(got) > 0 && (len(frames) == 0 || frames[len(frames)-1].File == "") { // generated: debug information says little
+		// a generated function: debug information has little about it
+		if len(got) > 0 && (len(frames) == 0 || frames[len(frames)-1].File == "") {
 			have = frameText(string(got[len(got)-1].Name), "", 0, false)
 			want = frameText(string(sym.Name), "", 0, false)
 		}
@@ -180,7 +181,8 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 	t.Logf("%d addresses, %d known, %d with inlined calls, %d differ", addresses, known, inlined, wrong)
 	tolerated := 0
 	if goCommand() != "go" {
-		tolerated = addresses / 500 // Go 1.19 has no debug information for what is inlined in generated methods
+		// Go 1.19 has no debug information for calls inlined into generated methods
+		tolerated = addresses / 500
 	}
 	if known < addresses/2 || inlined < addresses/20 || wrong > tolerated {
 		t.Errorf("%d addresses, %d known, %d with inlined calls, %d differ", addresses, known, inlined, wrong)
@@ -188,11 +190,11 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 }
 
 func frameText(name, file string, line uint32, inlined bool) string {
-	// Instances of generic functions are told apart by their symbols alone.
+	// Only symbols distinguish the instances of generic functions.
 	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); i >= 0 && j > i {
 		name = name[:i] + "[...]" + name[j+1:]
 	}
 	name = strings.ReplaceAll(name, "·", ".")
-	name = strings.TrimSuffix(name, ".abi0") // as are the two entries of a function in assembly
+	name = strings.TrimSuffix(name, ".abi0") // and the two entries of a function in assembly
 	return fmt.Sprintf("  %s %s:%d %v\n", name, file, line, inlined)
 }

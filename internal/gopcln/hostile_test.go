@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// layouts are tables of all versions in all orders and widths.
+// layouts returns tables of all versions, in both byte orders and word sizes.
 func layouts() []image {
 	var all []image
 	for _, v := range []version{go12, go116, go118, go120} {
@@ -30,7 +30,7 @@ func layouts() []image {
 	return all
 }
 
-// visit looks addresses up in whatever b is.
+// visit looks up addresses in the file b.
 func visit(b []byte) {
 	f, err := object.Open(bytes.NewReader(b), int64(len(b)), nil)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestEveryByteMayBeAnything(t *testing.T) {
 		whole := m.bytes()
 		for i := range whole {
 			if i >= 0x100 && i < dataOff {
-				continue // code that nobody reads
+				continue // bytes of code, which are not read
 			}
 			for _, v := range []byte{0, 1, 0x7f, 0x80, 0xff} {
 				b := bytes.Clone(whole)
@@ -94,7 +94,7 @@ func TestFilesWithoutATable(t *testing.T) {
 	}
 }
 
-// The table of Go 1.15 that debug/gosym is tested with gives what debug/gosym reads of it.
+// For the table of Go 1.15 in debug/gosym's tests, the results equal those of debug/gosym.
 func TestGo12TableIsThatOfGosym(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -113,7 +113,8 @@ func TestGo12TableIsThatOfGosym(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const text = 0x1001000 // of a program for macOS; gosym does not use it for this version
+	// start of the text of a program for macOS; gosym does not use it for this version
+	const text = 0x1001000
 	gosymTable, err := gosym.NewTable(nil, gosym.NewLineTable(data, text))
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +149,8 @@ func TestGo12TableIsThatOfGosym(t *testing.T) {
 	}
 }
 
-// withSegments returns an ELF file with this header, code at text and data somewhere.
+// withSegments returns an ELF file with the given header of a table, a segment of code at text and
+// a segment of data.
 func withSegments(header, data []byte, text uint64) []byte {
 	w := image{}.writer()
 	w.Write(header)

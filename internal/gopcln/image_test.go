@@ -11,14 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An image is a table of one version and what belongs to it, put together for a test: an ELF file
-// without sections of one segment of code and one of data, in which lie the table, the trees and
-// the module data.
+// An image describes an ELF file made for a test: a file without sections, with a segment of code
+// and a segment of data, which holds a table of one version, the trees and the module data.
 type image struct {
 	version version
 	big     bool
 	is32    bool
-	pie     bool // addresses in the table are in relocations
+	pie     bool // the addresses in the table are relocated
 }
 
 const (
@@ -72,7 +71,8 @@ func (m image) writer() *writer {
 	return w
 }
 
-// steps prints a table of values: pairs of a value and how many bytes of code have it.
+// steps returns an encoded table of values, for pairs of a value and the number of bytes of code
+// with that value.
 func steps(pairs ...int) string {
 	var b []byte
 	last := -1
@@ -100,7 +100,7 @@ func (m image) bytes() []byte {
 	fileB, lineB := put(steps(1, 28)), put(steps(20, 16, 21, 4, 22, 8))
 	treeOf := put(steps(-1, 16, 0, 4, 1, 8))
 	if m.version == go12 {
-		// Numbers of files are from 1.
+		// Files are numbered from 1.
 		fileA, fileB = put(steps(1, 32)), put(steps(2, 28))
 	}
 
@@ -125,7 +125,7 @@ func (m image) bytes() []byte {
 	table.word(functions)
 	ptr := uint64(table.ptr)
 
-	// Where the trees will be: behind the table, whose size is the same whatever their address.
+	// The trees are placed after the table, whose size does not depend on their address.
 	build := func(tableAddr, treesAddr uint64) ([]byte, [5]uint64, []uint64) {
 		w := m.writer()
 		w.Write(table.Bytes())
@@ -186,7 +186,8 @@ func (m image) bytes() []byte {
 			address(textAddr + 0x40)
 			filesAt := second + ptr + 32
 			w.u32(uint32(filesAt))
-			// Names and values are offsets from the beginning: they come behind the files.
+			// The offsets of names and values count from the beginning of the table: they are
+			// placed after the files.
 			for uint64(w.Len()) < first {
 				w.WriteByte(0)
 			}
@@ -377,7 +378,7 @@ func TestEachVersionIsRead(t *testing.T) {
 	}
 }
 
-// lookups looks some addresses in the text up.
+// lookups looks up some addresses in the text.
 func lookups(t *Table) map[uint64]string {
 	got := make(map[uint64]string)
 	for _, off := range []uint64{0, 0x10, 0x1f, 0x20, 0x30, 0x34, 0x3b, 0x3c, 0x40, ^uint64(0)} {

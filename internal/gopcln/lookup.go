@@ -5,8 +5,8 @@ import "bytes"
 // A Frame is a function at an address. The bytes of Name are the file's, valid until it is closed.
 type Frame struct {
 	Name    []byte
-	File    string // as the compiler recorded it; empty: not in the table
-	Line    uint32 // 1-based; 0: not in the table
+	File    string // path recorded by the compiler; empty if the table has none
+	Line    uint32 // from 1; 0 if the table has none
 	Start   uint64 // address of the function that holds the address, also for inlined calls
 	Inlined bool
 }
@@ -31,7 +31,7 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 	line, ok := t.valueAt(fn, fn.line, addr)
 	if !ok && (fn.line != 0 || isMark(t.name(fn.name))) {
-		return dst // in the padding, or in no function
+		return dst // in padding, or outside of all functions
 	}
 	begin := len(dst)
 	for at := addr; ; {

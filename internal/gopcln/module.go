@@ -139,9 +139,8 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	return false
 }
 
-// findTrees finds the address that offsets of trees of inlined calls count from, and the layout of
-// their entries: those with which some trees make sense. Without them Lookup returns no inlined
-// calls.
+// findTrees finds the base address of the trees of inlined calls, and the layout of their entries:
+// those with which a sample of trees is consistent. Without them Lookup returns no inlined calls.
 func (t *Table) findTrees(m module, found bool) {
 	samples := t.sampleTrees()
 	if len(samples) == 0 {
@@ -156,7 +155,8 @@ func (t *Table) findTrees(m module, found bool) {
 		if t.version == go118 {
 			bases = append(bases[:0], m.words[moduleTrees])
 		}
-		bases = append(bases, m.words[moduleText+10:]...) // in case a later version has moved it
+		// in case a later version has moved the address
+		bases = append(bases, m.words[moduleText+10:]...)
 	}
 	layouts := []treeLayout{
 		{size: 16, name: 4, parentPC: 8},   // since Go 1.20 or 1.21
@@ -191,8 +191,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense reports whether all entries of these functions' trees have names and lie in their
-// function.
+// treesMakeSense reports whether all entries of these functions' trees have names and are inside of
+// their function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)

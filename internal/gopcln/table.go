@@ -30,10 +30,10 @@ type Table struct {
 	quantum uint64 // bytes of the smallest instruction
 	version version
 
-	functions uint64    // entries of index but for the last, which is the end of the last function
-	index     []byte    // of functions, by address
+	functions uint64    // entries of index, without the last one, which is the end of the last function
+	index     []byte    // index of functions, sorted by address
 	funcs     []byte    // base of the offsets in index
-	offsets   [5]uint64 // of names, units, files, values and funcs in the table, since Go 1.16
+	offsets   [5]uint64 // offsets of names, units, files, values and funcs in the table, since Go 1.16
 	names     []byte
 	units     []byte // numbers of files of a compilation unit to offsets in files; nil in Go 1.2
 	files     []byte
@@ -152,7 +152,7 @@ func (t *Table) header(b []byte) version {
 	return 0
 }
 
-// open takes data, loaded at addr, as the table, if it is one.
+// open uses data, loaded at addr, as the table, and reports whether it is one.
 func (t *Table) open(data []byte, addr uint64) bool {
 	t.version = t.header(data)
 	if t.version == 0 {
@@ -241,7 +241,7 @@ func (t *Table) parts(data []byte) bool {
 	return true
 }
 
-// indexWord is the size in bytes of a number in the index.
+// indexWord returns the size in bytes of a number in the index.
 func (t *Table) indexWord() uint64 {
 	if t.version >= go118 {
 		return 4
@@ -265,8 +265,8 @@ func (t *Table) entry(i uint64) (uint64, bool) {
 	return t.text + v, ok
 }
 
-// relocated returns the table with its addresses, which are in relocations in position-independent
-// files of these versions; a copy, if there are relocations.
+// relocated returns the table with its addresses. In position-independent files of these versions
+// they are in relocations; the result is then a copy.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
@@ -297,7 +297,7 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 	return data
 }
 
-// Footprint returns the bytes of heap that the table holds beside its file's.
+// Footprint returns the bytes of heap that the table holds, without those of its file.
 func (t *Table) Footprint() int64 {
 	n := int64(512)
 	for _, name := range t.fileNames {

@@ -11,7 +11,7 @@ func (d *decoder) block() error {
 	for {
 		if pos > len(in)-inputRoom {
 			d.pos = pos
-			if err := d.fill2(); err != nil {
+			if err := d.fillOrFail(); err != nil {
 				return err
 			}
 			in, pos = d.in, d.pos
@@ -24,7 +24,7 @@ func (d *decoder) block() error {
 		n |= 56
 		e := literals[bits&literalMask]
 		if e&literalFlag != 0 {
-			// Two more symbols fit the bits that were taken, and the Slack of out.
+			// The bits suffice for two more symbols, and so does the Slack of out.
 			bits >>= e & 63
 			n -= uint(e & 63)
 			out[done] = byte(e >> 16)
@@ -108,8 +108,8 @@ func (d *decoder) block() error {
 			for i := range 8 {
 				dst[i] = src[i]
 			}
-			// The pattern repeats at each multiple of the distance: the first of at least eight
-			// bytes.
+			// The pattern repeats at each multiple of the distance: use the first multiple of at
+			// least eight bytes.
 			far := distance * ((7 + distance) / distance)
 			src = out[max(done-far, 0):]
 			skip := max(far-done, 0)

@@ -3,7 +3,8 @@
 //
 // It does what compress/flate does (RFC 1950, RFC 1951) in half the time of the fastest library,
 // because its output serves as the window, and it decodes from 64 bits at a time, with tables that
-// hold everything about a symbol in one entry. Another goroutine computes the checksum meanwhile.
+// hold everything about a symbol in one entry. Another goroutine computes the checksum at the same
+// time.
 //
 // Every byte of the input may be hostile: damage is reported as [ErrCorrupt] or
 // [io.ErrUnexpectedEOF], never by a panic, and nothing is written after the size asked for and

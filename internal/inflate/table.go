@@ -14,11 +14,11 @@ import "math/bits"
 const (
 	literalFlag = 1 << 31
 	specialFlag = 1 << 30 // in the table of literals: neither a literal nor a length
-	// special: another table follows; bits 0-7: the bits used so far, bits 8-11: the width of that
-	// table
+	// special: refers to another table; bits 0-7 are the number of bits used so far, bits 8-11 the
+	// width of that table
 	furtherFlag  = 1 << 29
 	endFlag      = 1 << 15 // special: the end of the block
-	farFlag      = 1 << 31 // in the table of distances: another table follows
+	farFlag      = 1 << 31 // in the table of distances: refers to another table
 	literalBits  = 11      // bits that index the first table of literals and lengths
 	distanceBits = 9
 	maxCode      = 15 // most bits of a symbol (RFC 1951, 3.2.7)
@@ -46,7 +46,7 @@ func literalEntry(symbol int) uint32 {
 	return uint32((4+n%4)<<extra+3)<<16 | uint32(extra)
 }
 
-// distanceEntry is literalEntry for distances.
+// distanceEntry returns the entry of a distance, 0 for a symbol that must not occur.
 func distanceEntry(symbol int) uint32 {
 	if symbol > 29 {
 		return 0
@@ -58,7 +58,7 @@ func distanceEntry(symbol int) uint32 {
 	return uint32((2+symbol%2)<<extra+1)<<16 | uint32(extra)
 }
 
-// codeEntry is literalEntry for the lengths of codes.
+// codeEntry returns the entry of the length of a code.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
 // build fills table for symbols with codes of these lengths, whose first width bits index it. table

@@ -9,12 +9,11 @@ import (
 	"runtime/debug"
 )
 
-// ErrCorrupt is returned, wrapped with what is wrong, for bytes that are not a zlib stream of the
-// size asked for.
+// ErrCorrupt is wrapped by the errors for bytes that are not a zlib stream of the given size.
 var ErrCorrupt = errors.New("corrupt zlib stream")
 
-// Slack is the number of bytes that Zlib needs in its buffer after those asked for. It may
-// overwrite them.
+// Slack is the number of bytes that Zlib needs in its buffer after the output. It may overwrite
+// them.
 const Slack = 3 + maxMatch + 16
 
 const (
@@ -112,7 +111,7 @@ type decoder struct {
 	distances [1 << 12]uint32
 }
 
-// fill reads more input, after what is not used yet.
+// fill reads more input, after the bytes that are not used yet.
 func (d *decoder) fill() error {
 	if d.eof {
 		if d.pos > d.end+8 {
@@ -179,13 +178,13 @@ func (d *decoder) stream(progress chan<- int) error {
 // need ensures that in has enough input for a round of the decoder.
 func (d *decoder) need() error {
 	if d.pos > len(d.in)-inputRoom {
-		return d.fill2()
+		return d.fillOrFail()
 	}
 	return nil
 }
 
-// fill2 is fill, but fails if more than all input was used.
-func (d *decoder) fill2() error {
+// fillOrFail does the same as fill, but fails if more bytes were used than the input has.
+func (d *decoder) fillOrFail() error {
 	if err := d.fill(); err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func FuzzZlib(f *testing.F) {
 	f.Add(deflate(f, samples(f)["a program"][:5000], 9), uint16(5000))
 	f.Fuzz(func(t *testing.T, packed []byte, size uint16) {
 		t.Cleanup(fuzztest.Watch(t, packed))
-		// The checksum would hide everything: it is made right.
+		// Set a matching checksum: without it, all inputs would fail by the checksum.
 		z, err := zlib.NewReader(bytes.NewReader(packed))
 		if err != nil {
 			if _, err := inflate(packed, int(size)); err == nil {
@@ -165,7 +165,7 @@ func FuzzZlib(f *testing.F) {
 		n, err := io.ReadFull(z, want)
 		got, gotErr := inflate(packed, int(size))
 		if (err == io.ErrUnexpectedEOF || err == io.EOF) && n == int(size) && z.Close() == nil {
-			// All of it was read, but whether it ended well is what the last error says.
+			// All output was read; only the last error shows whether the stream ended correctly.
 			if _, err := io.Copy(io.Discard, z); err == nil && gotErr != nil {
 				t.Errorf("%v; the standard library reads %d bytes", gotErr, n)
 			}

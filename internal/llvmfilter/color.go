@@ -9,14 +9,14 @@ const (
 	cyan  = '6'
 )
 
-// A style is the state that the log's SGR sequences have led to.
+// A style is the state after the log's SGR sequences so far.
 type style struct {
-	color byte // the last digit of 30 to 37; 0: none
+	color byte // the last digit of 30 to 37; 0 without a colour
 	bold  bool
 }
 
-// text prints b, which holds no element: its SGR sequences change the style,
-// everything else is as it was.
+// text prints b, which has no element. SGR sequences in it change the style; all other bytes are
+// unchanged.
 func (f *Filter) text(b []byte) {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], '\x1b')
@@ -36,9 +36,9 @@ func (f *Filter) text(b []byte) {
 	}
 }
 
-// sgr returns the SGR sequence at the front of b, which begins with ESC: the
-// last digit of a colour, 'n' for normal or 'b' for bold. It knows the ten that
-// the specification has; for all others size is 0.
+// sgr parses the SGR sequence at the beginning of b, which starts with ESC. It returns the last
+// digit of a colour, 'n' for normal or 'b' for bold, and the size of the sequence. For sequences
+// other than the ten of the specification, size is 0.
 func sgr(b []byte) (code byte, size int) {
 	switch {
 	case len(b) < 4 || b[1] != '[':
@@ -52,8 +52,8 @@ func sgr(b []byte) (code byte, size int) {
 	return 0, 0
 }
 
-// change follows an SGR sequence of the log. A colour ends bold on the
-// terminal, but not in the style: LLVM prints it as one that is not bold.
+// change applies an SGR sequence of the log to the style. LLVM prints a colour that ends bold on
+// the terminal, but does not record that in the style.
 func (f *Filter) change(code byte) {
 	switch code {
 	case 'n':
@@ -71,8 +71,7 @@ func (f *Filter) change(code byte) {
 	}
 }
 
-// resetColor ends the style, if there is any: a reset that changes nothing is
-// dropped.
+// resetColor resets the style. A reset without an effect is not printed.
 func (f *Filter) resetColor() {
 	if f.style == (style{}) {
 		return
@@ -83,7 +82,7 @@ func (f *Filter) resetColor() {
 	}
 }
 
-// restoreColor goes back to the style behind what replaces an element.
+// restoreColor restores the style after the text that replaces an element.
 func (f *Filter) restoreColor() {
 	switch {
 	case !f.o.Color:
@@ -97,8 +96,8 @@ func (f *Filter) restoreColor() {
 	}
 }
 
-// highlight begins what replaces an element, in a colour that the text around
-// it has not.
+// highlight begins the text that replaces an element, in a colour that differs from that of the
+// surrounding text.
 func (f *Filter) highlight() {
 	if !f.o.Color {
 		return
@@ -119,8 +118,7 @@ func (f *Filter) setColor(c byte, bold bool) {
 	f.out = append(f.out, c, 'm')
 }
 
-// beginValue and highlight stand around the values in what replaces an
-// element.
+// beginValue and highlight enclose the values in the text that replaces an element.
 func (f *Filter) beginValue() {
 	if f.o.Color {
 		f.setColor(green, f.bold)
@@ -134,7 +132,7 @@ func (f *Filter) value(b []byte) {
 	f.highlight()
 }
 
-// valueString is value for a string.
+// valueString prints a value given as a string.
 func (f *Filter) valueString(s string) {
 	f.beginValue()
 	f.out = append(f.out, s...)

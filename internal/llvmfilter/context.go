@@ -9,16 +9,16 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A moduleLine is a line about a module that is printed up to its maps; those
-// that follow immediately are added to it.
+// A moduleLine is the line of a module, printed up to its maps. Maps that follow immediately are
+// added to it.
 type moduleLine struct {
 	module *module
 	maps   []*mapping
 }
 
-// context follows the contextual element that makes the line at work a
-// contextual one. What stands before it is printed if the element makes a line
-// of the output begin, and else dropped; a bad element's line is lost.
+// context processes the contextual element of the current line. The text before the element is
+// printed if the element begins a line of the output, and otherwise dropped. The line of a
+// malformed element is lost.
 func (f *Filter) context(e *element) {
 	switch string(e.tag) {
 	case "module":
@@ -48,9 +48,9 @@ func (f *Filter) module(e *element) {
 	}
 	m := &module{id: id, name: string(name)}
 	if len(build) <= maxIDBytes {
-		m.build, _ = buildid.FromBytes(build) // of 1 to 64 bytes
+		m.build, _ = buildid.FromBytes(build) // fails unless it has 1 to 64 bytes
 	}
-	f.add(m)
+	f.addModule(m)
 	if f.o.Symbolizer != nil && !m.build.IsZero() {
 		f.o.Symbolizer.Prefetch(m.build, m.name)
 	}
@@ -78,7 +78,7 @@ func (f *Filter) mmap(e *element) {
 		f.complain("too many mmaps", e.field(0).at)
 		return
 	}
-	m = f.maps.insert(m) // of two that begin at one address, of which the first is empty, the first stays
+	m = f.maps.insert(m) // if an empty map begins at the same address, it remains
 	if f.open == nil || f.open.module != m.module {
 		f.endModule()
 		f.parts(f.line[:e.start])
@@ -88,7 +88,7 @@ func (f *Filter) mmap(e *element) {
 	f.open.maps = append(f.open.maps, m)
 }
 
-// parseMap reads the fields of an mmap element.
+// parseMap parses the fields of an mmap element.
 func (f *Filter) parseMap(e *element) (m *mapping, ok bool) {
 	r := f.fields(e)
 	r.atLeast(3)
@@ -130,8 +130,8 @@ func (f *Filter) beginModule(m *module) {
 	f.open = &moduleLine{module: m}
 }
 
-// endModule ends the line about a module that is being printed, if there is
-// one: with its maps by address, and with the line end of the line at work.
+// endModule ends the open module line, if there is one: it prints its maps by address, and the line
+// end of the current line.
 func (f *Filter) endModule() {
 	if f.open == nil {
 		return
@@ -141,7 +141,7 @@ func (f *Filter) endModule() {
 	slices.SortStableFunc(maps, func(a, b *mapping) int { return cmp.Compare(a.addr, b.addr) })
 	for _, m := range maps {
 		separator := byte(',')
-		if m == maps[0] { // one that repeats the first has a space, too
+		if m == maps[0] { // a repetition of the first map is preceded by a space, too
 			separator = ' '
 		}
 		f.out = append(f.out, separator, '[')

@@ -1,18 +1,17 @@
 package llvmfilter
 
-// complain reports an error in the line at work: the message, the line, and a
-// caret below byte at.
+// complain reports an error in the current line: the message, the line, and a caret below byte at.
 func (f *Filter) complain(message string, at int) {
 	f.report("error: ", message, false, at)
 }
 
-// warn reports something that does not keep the element from being used.
+// warn reports a defect of an element that is used nevertheless.
 func (f *Filter) warn(message string, at int) {
 	f.report("warning: ", message, false, at)
 }
 
-// report reports at most maxEcho bytes about a line, and maxRepeat times its length. Colour is for the
-// severity or, where whole is set, for all of the message with its line end.
+// report reports at most maxEcho bytes about a line, and maxRepeat times its length. The severity
+// is coloured; if whole is set, so is the message with its line end.
 func (f *Filter) report(severity, message string, whole bool, at int) {
 	size := len(severity) + len(message) + len(f.line) + at + 32
 	most := maxEcho + maxRepeat*len(f.line)
@@ -20,31 +19,31 @@ func (f *Filter) report(severity, message string, whole bool, at int) {
 		return
 	}
 	if f.echoed += size; f.echoed > most && f.echoed != size {
-		f.tell("too many errors in one line; the rest of them are not shown")
+		f.complainWithoutLine("too many errors in one line; the rest of them are not shown")
 		return
 	}
-	f.say(severity, message, whole)
-	f.sayLong(f.line)
+	f.appendMessage(severity, message, whole)
+	f.appendLong(f.line)
 	for ; at > 0; at -= min(at, len(spaces)) {
-		f.sayLong([]byte(spaces[:min(at, len(spaces))]))
+		f.appendLong([]byte(spaces[:min(at, len(spaces))]))
 	}
 	if f.o.DiagColor {
-		f.said = append(f.said, "\x1b[0;32m^\x1b[0m\n"...)
+		f.diagnostics = append(f.diagnostics, "\x1b[0;32m^\x1b[0m\n"...)
 	} else {
-		f.said = append(f.said, "^\n"...)
+		f.diagnostics = append(f.diagnostics, "^\n"...)
 	}
-	f.inPlace()
+	f.flushInPlace()
 }
 
-// tell reports an error of which no line is shown.
-func (f *Filter) tell(message string) {
-	f.say("error: ", message, false)
-	f.inPlace()
+// complainWithoutLine reports an error without showing a line.
+func (f *Filter) complainWithoutLine(message string) {
+	f.appendMessage("error: ", message, false)
+	f.flushInPlace()
 }
 
-// inPlace writes what is printed and what is said, if diagnostics have their
-// places in the output. It comes before each and behind it.
-func (f *Filter) inPlace() {
+// flushInPlace writes the output and the diagnostics if Options.InPlace is set. It is called before
+// and after each diagnostic.
+func (f *Filter) flushInPlace() {
 	if f.o.InPlace {
 		f.send()
 	}
@@ -52,35 +51,35 @@ func (f *Filter) inPlace() {
 
 const spaces = "                                                                                                "
 
-// sayLong appends b to what is said; what is long goes out at once.
-func (f *Filter) sayLong(b []byte) {
-	if len(f.said)+len(b) >= chunk {
+// appendLong appends b to the diagnostics, and writes them at once if they are long.
+func (f *Filter) appendLong(b []byte) {
+	if len(f.diagnostics)+len(b) >= chunk {
 		f.send()
 	}
 	if len(b) >= chunk {
 		f.diag.Write(b)
 		return
 	}
-	f.said = append(f.said, b...)
+	f.diagnostics = append(f.diagnostics, b...)
 }
 
-// say appends the first line of a diagnostic.
-func (f *Filter) say(severity, message string, whole bool) {
-	f.inPlace()
+// appendMessage appends the first line of a diagnostic.
+func (f *Filter) appendMessage(severity, message string, whole bool) {
+	f.flushInPlace()
 	color := "\x1b[0;1;31m"
 	if severity != "error: " {
 		color = "\x1b[0;1;35m"
 	}
 	if f.o.DiagColor {
-		f.said = append(f.said, color...)
+		f.diagnostics = append(f.diagnostics, color...)
 	}
-	f.said = append(f.said, severity...)
+	f.diagnostics = append(f.diagnostics, severity...)
 	if f.o.DiagColor && !whole {
-		f.said = append(f.said, "\x1b[0m"...)
+		f.diagnostics = append(f.diagnostics, "\x1b[0m"...)
 	}
-	f.said = append(f.said, message...)
-	f.said = append(f.said, '\n')
+	f.diagnostics = append(f.diagnostics, message...)
+	f.diagnostics = append(f.diagnostics, '\n')
 	if f.o.DiagColor && whole {
-		f.said = append(f.said, "\x1b[0m"...)
+		f.diagnostics = append(f.diagnostics, "\x1b[0m"...)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// TestKnownDifferences: what SPEC.md says of the inputs for which LLVM 19 answers otherwise. LLVM's answers are not recorded: they
-// are a crash, memory that nobody wrote, or names that another demangler makes.
+// The outputs for inputs on which LLVM 19 differs, as SPEC.md lists them. LLVM's outputs are not
+// recorded: they are a crash, uninitialised memory, or names of another demangler.
 func TestKnownDifferences(t *testing.T) {
 	long := strings.Repeat("ab", 65)
 	for _, test := range []struct{ name, in, out, said string }{
@@ -60,7 +60,7 @@ func TestDamagedFilesAreToldInOneSentence(t *testing.T) {
 	}
 }
 
-// TestKnownDifferencesInFiles: files that LLVM 19 takes for what they are not, or knows more of.
+// The outputs for files that LLVM 19 misreads, or about which it has more information.
 func TestKnownDifferencesInFiles(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19", "ld.lld-19")
 	const code = "struct S { int a; } s; int n;\n__attribute__((noinline)) int f(int x) { return x * n; }\nint g(int x) { return f(x) + n; }\nint dead(int x) { return g(x) * 7; }\n" +
@@ -106,7 +106,7 @@ func TestKnownDifferencesInFiles(t *testing.T) {
 	}
 }
 
-// through returns what becomes of a log.
+// through filters a log, and returns both outputs.
 func through(sym *symbolize.Symbolizer, log string) (out, said string) {
 	var o, s strings.Builder
 	f := New(&o, &s, Options{Symbolizer: sym})

@@ -1,51 +1,52 @@
-// Package llvmfilter is llvm-symbolizer --filter-markup again, faults
-// included: the same bytes on both outputs as those of LLVM 19.
+// Package llvmfilter reproduces llvm-symbolizer --filter-markup, faults included: both outputs have
+// the same bytes as those of LLVM 19.
 //
-// It is for those who have LLVM's filter in a pipeline, and a test or a person
-// behind it that knows its output by heart. What LLVM's filter gets wrong
-// (text that it deletes, frames that it loses) is wrong here too; package
-// filter is the one that gets them right. The two share the symbolizer and
-// nothing else: a rule that is mended there must not change anything here.
+// It replaces LLVM's filter in a pipeline whose tests or users depend on its exact output. Faults
+// of LLVM's filter (deleted text, lost frames) are reproduced; package filter does not have them.
+// The two packages share only the symbolizer and internal/lines: a rule that is corrected there
+// must not change the output here.
 //
 // # A line
 //
-// A line is split into elements, "{{{tag:field:field}}}", the ten SGR
-// sequences of the specification, and text. The first module, mmap or reset on
-// a line makes it a contextual line: what stands before that element is
-// printed or dropped with it, what follows is dropped. All other lines are
-// ordinary: each part is printed, replaced or deleted by itself.
+// A line is split into elements, "{{{tag:field:field}}}", the ten SGR sequences of the
+// specification, and text. The first module, mmap or reset on a line makes it a contextual line:
+// the text before that element is printed or dropped with it, and the rest of the line is dropped.
+// In all other lines each part is printed, replaced or deleted by itself.
 //
 // # Differences
 //
-// Where LLVM's filter has no bound, or no defined behaviour, this one has the
-// limits below. A line longer than maxLine is passed on as it is. Modules and
-// maps beyond their limits are errors, reported like a duplicate ID. Module ID
-// 2^64-1 is LLVM's own mark of an unused slot: it can be defined only before
-// any other, as there, but nothing that LLVM reads from uninitialised memory
-// is imitated: a map of that module where it was not defined is one of an
-// unknown module, here.
+// If LLVM's filter has no bound, or no defined behaviour, the limits below apply. A line longer
+// than maxLine is printed unchanged. Modules and maps beyond their limits are errors, reported like
+// a duplicate ID. LLVM marks unused slots with the module ID 2^64-1: as in LLVM, that ID can be
+// defined only before any other. Reads of uninitialised memory are not imitated: a map of that
+// module, if it is not defined, belongs to an unknown module.
 //
-// Debug files are the symbolizer's affair, and some of its rules are not
-// LLVM's. A file of another build, which LLVM would use without looking, is
-// not found. What is wrong with a damaged ELF file is told in other words. The
-// demanglers differ in some names of C++, half a percent of those of a large
-// library, and D's and Microsoft's are shown as they are. Code that the linker
-// threw away, of which debug information says that it is at address 0, is not
-// found there. Functions of 64-bit PowerPC in big-endian order have the
-// addresses of their descriptors. SPEC.md has the whole list, and the tests.
+// The symbolizer finds and reads debug files, and some of its rules differ from LLVM's. It does not
+// use a file of another build, which LLVM uses without a check. It describes damaged ELF files in
+// other words. The demanglers differ in some names of C++, half a percent of those of a large
+// library; names of D and of Microsoft's compilers are shown mangled. Code that the linker removed,
+// which debug information places at address 0, is not found there. Functions of 64-bit big-endian
+// PowerPC have the addresses of their descriptors. SPEC.md has the whole list, with the tests.
 package llvmfilter
 
-// Limits, one a line, with unit and reason.
+// Limits, with units and reasons.
 const (
-	maxLine    = 64 << 20  // bytes of a line, without its end; LLVM takes 1.5 times its length in memory, whatever it is
-	maxEcho    = 64 << 10  // bytes of diagnostics about one line, beside those of maxRepeat
-	maxRepeat  = 16        // times that diagnostics repeat a line: each error does, so their sum would be its length squared
-	maxModules = 65536     // modules known at once: those of a process with every library of a large distribution
-	maxMaps    = 262144    // maps known at once: four for each module; and maps in one module line, where one of size 0 repeats without being new
-	maxContext = 64 << 20  // bytes of module names known at once
+	// bytes of a line without its line end; LLVM takes 1.5 times its length in memory, without a
+	// limit
+	maxLine = 64 << 20
+	maxEcho = 64 << 10 // bytes of diagnostics about one line, in addition to those of maxRepeat
+	// times that diagnostics repeat a line: each error does, so their size would grow with the
+	// square of its length
+	maxRepeat = 16
+	// modules at a time: those of a process with every library of a large distribution
+	maxModules = 65536
+	// maps at a time: four for each module; also maps in one module line, in which maps of size 0
+	// can be repeated
+	maxMaps    = 262144
+	maxContext = 64 << 20  // bytes of module names at a time
 	maxBroken  = 4096      // unusable debug files remembered as reported
 	maxKept    = 8 << 20   // bytes of frames kept by address: those of a few hundred stacks
-	maxIDBytes = 64        // bytes of a build ID that can be looked for
+	maxIDBytes = 64        // bytes of a build ID that can be searched for
 	readBlock  = 256 << 10 // bytes read at a time; larger blocks leave the processor's caches
-	chunk      = 64 << 10  // bytes printed before they are written
+	chunk      = 64 << 10  // bytes of output that are collected before they are written
 )

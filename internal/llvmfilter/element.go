@@ -2,17 +2,16 @@ package llvmfilter
 
 import "bytes"
 
-// An element is "{{{tag:field:field}}}" in a line.
+// An element is an element "{{{tag:field:field}}}" of a line.
 type element struct {
-	start, end int // in the line
+	start, end int // offsets in the line
 	tag        []byte
-	rest       []byte // the fields, behind the tag's ':'
-	fields     int    // how many there are; an element that ends in ':' has an empty one
+	rest       []byte // the fields, after the tag's ':'
+	fields     int    // number of fields; an element that ends with ':' has an empty one
 }
 
-// nextElement returns the first element of line at or behind at. It begins
-// with the first "{{{" and ends with the first "}}}" behind that, whatever is
-// between; without a tag it is text.
+// nextElement returns the first element of line at or after the offset at. It begins with the first
+// "{{{" and ends with the next "}}}", whatever is between them. Without a tag it is text.
 func nextElement(line []byte, at int) (e element, ok bool) {
 	for {
 		start := bytes.Index(line[at:], opening)
@@ -40,17 +39,17 @@ func nextElement(line []byte, at int) (e element, ok bool) {
 
 var colon = []byte{':'}
 
-// tagEnd returns where in the line the tag ends: diagnostics about the number
-// of fields point there.
+// tagEnd returns the offset in the line at which the tag ends, to which diagnostics about the
+// number of fields point.
 func (e *element) tagEnd() int { return e.start + len(opening) + len(e.tag) }
 
-// A field is one of an element's, and where in the line it starts.
+// A field is a field of an element, with its offset in the line.
 type field struct {
 	text []byte
 	at   int
 }
 
-// field returns field i, which there must be.
+// field returns field i, which must exist.
 func (e *element) field(i int) field {
 	f := field{e.rest, e.tagEnd() + 1}
 	for {
@@ -67,7 +66,7 @@ func (e *element) field(i int) field {
 	}
 }
 
-// wellNamed reports whether the tag is one that an element may have.
+// wellNamed reports whether the tag is valid.
 func (e *element) wellNamed() bool {
 	for _, c := range e.tag {
 		if c < 'a' || c > 'z' {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// fields reads the fields of an element. It reports the first that is wrong; from then on ok is
-// false, and nothing more is read or reported.
+// fields parses the fields of an element. It reports the first invalid one; after that ok is false,
+// and no further field is parsed or reported.
 type fields struct {
 	f  *Filter
 	e  *element
@@ -18,7 +18,7 @@ type fields struct {
 
 func (f *Filter) fields(e *element) *fields { return &fields{f, e, true} }
 
-// read parses field i, which should be what.
+// read parses field i. what names the expected contents, for the diagnostic.
 func read[T any](r *fields, i int, what string, parse func(text []byte) (T, bool)) (v T) {
 	if !r.ok {
 		return v
@@ -30,7 +30,7 @@ func read[T any](r *fields, i int, what string, parse func(text []byte) (T, bool
 	return v
 }
 
-// require reports message, at field i, unless it is satisfied.
+// require reports message, at field i, unless satisfied is true.
 func (r *fields) require(satisfied bool, i int, message string) {
 	if r.ok && !satisfied {
 		r.f.complain(message, r.e.field(i).at)
@@ -45,7 +45,7 @@ func (r *fields) literal(i int, text, message string) {
 	}
 }
 
-// exactly requires n fields. More are worth a warning only.
+// exactly requires n fields. If there are more, it only warns.
 func (r *fields) exactly(n int) {
 	if !r.ok || r.e.fields == n {
 		return
@@ -92,8 +92,8 @@ func address(text []byte) (uint64, bool) {
 // integer parses a module ID or a size.
 func integer(text []byte) (uint64, bool) { return number(radix(text)) }
 
-// radix returns the digits of an integer and their radix, which a prefix
-// tells: 0x, 0b, 0o, or 0 before another digit.
+// radix returns the digits of an integer and their radix, which is given by a prefix: 0x, 0b, 0o,
+// or 0 before another digit.
 func radix(b []byte) (digits []byte, base int) {
 	if len(b) < 2 || b[0] != '0' {
 		return b, 10
@@ -120,8 +120,8 @@ func number(digits []byte, base int) (v uint64, ok bool) {
 // frameNumber parses the number of a frame: decimal digits.
 func frameNumber(text []byte) (uint64, bool) { return number(text, 10) }
 
-// buildID parses the bytes of a build ID; an odd digit stands for a byte of its
-// own, at the front.
+// buildID parses the bytes of a build ID. If the number of digits is odd, the first digit is the
+// first byte.
 func buildID(digits []byte) ([]byte, bool) {
 	if len(digits)%2 != 0 {
 		digits = append([]byte{'0'}, digits...)
@@ -140,10 +140,11 @@ func mode(text []byte) (string, bool) {
 
 var modes = []string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
 
-// kind parses the kind of a code address: how many bytes before it the code is that is meant.
+// kind parses the kind of a code address, and returns the number of bytes by which the code
+// precedes the address.
 func kind(text []byte) (before uint64, ok bool) {
 	switch string(text) {
-	case "ra": // a call returns to it
+	case "ra": // a return address
 		return 1, true
 	case "pc":
 		return 0, true

@@ -13,23 +13,23 @@ import (
 // A Filter prints the log that is written to it as LLVM's filter does. One
 // goroutine at a time may use it.
 type Filter struct {
-	w    io.Writer
-	diag io.Writer
-	o    Options
-	out  []byte // printed, not yet at w
-	said []byte // diagnostics, not yet at diag
-	err  error  // w's first; nothing is written behind it
+	w           io.Writer
+	diag        io.Writer
+	o           Options
+	out         []byte // output that is not written to w yet
+	diagnostics []byte // diagnostics that are not written to diag yet
+	err         error  // the first error of w; nothing is written after it
 
 	cut lines.Cutter
 
-	line   []byte // at work, with its line end
-	crlf   bool   // it ends in CR LF
-	echoed int    // bytes of diagnostics about it
+	line   []byte // the current line, with its line end
+	crlf   bool   // the current line ends with CR LF
+	echoed int    // bytes of diagnostics about the current line
 	style
 	space
 
 	open   *moduleLine     // the module line that still collects its maps
-	now    context.Context // done: asks for what is at hand
+	now    context.Context // a context that has ended: lookups with it do not wait
 	frames []symbolize.Frame
 	kept   map[place][]symbolize.Frame
 	broken map[buildid.ID]struct{} // files that were reported as unusable
@@ -37,9 +37,9 @@ type Filter struct {
 	keptSize int // bytes
 }
 
-// New returns a Filter that prints the log to out, and what is wrong with its
-// markup to diag: LLVM's standard output and standard error. Errors of diag
-// are ignored; a nil diag is not written to. It closes neither.
+// New returns a Filter that prints the log to out, and diagnostics about its markup to diag: LLVM's
+// standard output and standard error. Errors of diag are ignored; a nil diag is not written to. It
+// closes neither.
 func New(out, diag io.Writer, o Options) *Filter {
 	if diag == nil {
 		diag = io.Discard
@@ -49,9 +49,9 @@ func New(out, diag io.Writer, o Options) *Filter {
 	return &Filter{w: out, diag: diag, o: o, now: now, cut: lines.Cutter{Max: maxLine}}
 }
 
-// Write filters p. When it returns, every complete line in p is at the writer,
-// and a module line that is still collecting its maps is there up to them. The
-// error is the writer's; what a log holds never is one.
+// Write filters p. When it returns, every complete line in p has been written; a module line that
+// still collects its maps has been written up to them. It returns only errors of the writer, never
+// of the log's contents.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte
@@ -70,8 +70,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom filters r to its end, in large blocks; its buffer belongs to it. It
-// does not finish an unfinished last line: Close does.
+// ReadFrom filters r to its end, in large blocks. It does not finish an unfinished last line; Close
+// does.
 func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	return io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, readBlock))
 }
@@ -93,8 +93,8 @@ func (f *Filter) Close() error {
 	return f.err
 }
 
-// block filters b, which ends with a line end. Lines without a mark, "{{{" or
-// ESC, are never looked at one by one.
+// block filters b, which ends with a line end. Lines without a mark, "{{{" or ESC, are not examined
+// one by one.
 func (f *Filter) block(b []byte) {
 	braces, esc := nextMark(b, 0, opening), nextMark(b, 0, escape)
 	for at := 0; at < len(b); {
@@ -129,8 +129,7 @@ var (
 	escape  = []byte{'\x1b'}
 )
 
-// nextMark returns where mark stands in b at or behind at; len(b) when it does
-// not.
+// nextMark returns the offset of mark in b at or after at, or len(b) without a mark.
 func nextMark(b []byte, at int, mark []byte) int {
 	if i := bytes.Index(b[at:], mark); i >= 0 {
 		return at + i
@@ -138,7 +137,7 @@ func nextMark(b []byte, at int, mark []byte) int {
 	return len(b)
 }
 
-// plain passes b on as it is: whole lines, or parts of a very long one.
+// plain prints b unchanged: whole lines, or parts of a very long one.
 func (f *Filter) plain(b []byte) {
 	f.resetColor()
 	if f.open != nil {
@@ -154,7 +153,7 @@ func (f *Filter) plain(b []byte) {
 	f.write(b)
 }
 
-// print appends b to what is printed.
+// print appends b to the output.
 func (f *Filter) print(b []byte) {
 	f.out = append(f.out, b...)
 	if len(f.out) >= chunk {
@@ -162,18 +161,18 @@ func (f *Filter) print(b []byte) {
 	}
 }
 
-// send writes what is printed, then what is said about it.
+// send writes the output, then the diagnostics.
 func (f *Filter) send() {
 	f.write(f.out)
 	f.out = f.out[:0]
 	if cap(f.out) > 4*chunk {
 		f.out = nil
 	}
-	if len(f.said) > 0 {
-		f.diag.Write(f.said) // as LLVM, which does not look whether anybody listens
-		f.said = f.said[:0]
-		if cap(f.said) > 4*chunk {
-			f.said = nil
+	if len(f.diagnostics) > 0 {
+		f.diag.Write(f.diagnostics) // like LLVM, without a check for errors
+		f.diagnostics = f.diagnostics[:0]
+		if cap(f.diagnostics) > 4*chunk {
+			f.diagnostics = nil
 		}
 	}
 }

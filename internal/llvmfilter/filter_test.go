@@ -48,8 +48,8 @@ func TestEveryLineIsOutWhenItIsWritten(t *testing.T) {
 	}
 }
 
-// The colours of diagnostics are recorded from a terminal: the message of a
-// wrong number of fields is coloured, of others only the severity.
+// The colours of diagnostics are recorded from a terminal: the message about a wrong number of
+// fields is coloured; in others only the severity is.
 func TestDiagnosticsInColor(t *testing.T) {
 	const in = "{{{A}}}\n{{{symbol}}}\n{{{symbol:a:b}}}\n{{{pc}}}\n{{{data:0:a}}}\n{{{pc:0:pc:x}}}\n{{{module:0:m:elf:aa}}}\n{{{mmap:0:1:load:0:r:0}}}\n{{{pc:0}}}\n"
 	const want = "\x1b[0;1;31merror: \x1b[0mtags must be all lowercase characters\n{{{A}}}\n   \x1b[0;32m^\x1b[0m\n" +
@@ -120,7 +120,7 @@ func TestTheWritersErrorIsKept(t *testing.T) {
 	}
 }
 
-// finderFunc is a finder.
+// finderFunc is a function as a finder.
 type finderFunc func(context.Context) (*buildid.File, error)
 
 func (f finderFunc) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -187,7 +187,7 @@ func TestLinesBeyondTheLimitPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// Each error repeats its line: a million of them in one would be terabytes.
+// Each error repeats its line: a million errors in one line would print terabytes.
 func TestErrorsOfOneLineAreLimited(t *testing.T) {
 	in := strings.Repeat("{{{B}}}", 1<<16)
 	var said bytes.Buffer
@@ -214,7 +214,7 @@ func TestModulesAndMapsAreLimited(t *testing.T) {
 	for i := range maxModules + 1 {
 		fmt.Fprintf(&in, "{{{module:%d:m:elf:aa}}}\n", i)
 	}
-	for i := range maxMaps + 1 { // from the top: the worst order for a sorted list
+	for i := range maxMaps + 1 { // in descending order: the worst for a sorted list
 		fmt.Fprintf(&in, "{{{mmap:%#x:1:load:1:r:0}}}\n", 2*(maxMaps+1-i))
 	}
 	fmt.Fprintf(&in, "{{{reset}}}\n{{{module:0:m:elf:aa}}}\n{{{mmap:0:1:load:0:r:0}}}\n")

@@ -15,10 +15,10 @@ import (
 type binary struct {
 	id      string
 	symbols []elf.Symbol
-	end     uint64 // of its last symbol
+	end     uint64 // end of its last symbol
 }
 
-// readBinary reads what logs need of an ELF file with a build ID.
+// readBinary reads the facts about an ELF file that generated logs need.
 func readBinary(t testing.TB, path string) binary {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -45,21 +45,21 @@ func readBinary(t testing.TB, path string) binary {
 			b.end = max(b.end, s.Value+s.Size)
 		}
 	}
-	if len(b.symbols) == 0 { // a stripped one
+	if len(b.symbols) == 0 { // a stripped file
 		b.symbols = append(b.symbols, elf.Symbol{Value: 0x401000, Size: 0x100})
 	}
 	return b
 }
 
-// generator makes logs: of well-formed ones by a process that loads binaries,
-// everything that may be wrong with them.
+// generator makes logs of a process that loads binaries, and damages some of their elements in
+// every possible way.
 type generator struct {
 	*rand.Rand
 	binaries []binary
 	symbols  []string // mangled names and others
-	broken   int      // of 100 elements, how many are damaged
+	broken   int      // damaged elements among 100
 
-	loaded []loaded // in the log at work
+	loaded []loaded // modules in the current log
 }
 
 type loaded struct {
@@ -72,10 +72,10 @@ type loaded struct {
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// often reports true percent times of 100.
+// often returns true with a probability of percent percent.
 func (g *generator) often(percent int) bool { return g.IntN(100) < percent }
 
-// log returns whole lines.
+// log returns a log of whole lines.
 func (g *generator) log() string {
 	g.loaded = nil
 	g.broken = pick(g, 0, 0, 5, 30)
@@ -167,7 +167,7 @@ func (g *generator) hex(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// address returns one in or near what is loaded, or anywhere.
+// address returns an address in or near a loaded module, or a random one.
 func (g *generator) address() uint64 {
 	if len(g.loaded) == 0 || g.often(10) {
 		return pick(g, 0, 1, g.Uint64N(1<<20), g.Uint64(), 1<<64-1)
@@ -177,7 +177,7 @@ func (g *generator) address() uint64 {
 		return l.base + pick(g, 0, 1, l.size, l.size+1, l.size-1, g.Uint64N(l.size+1))
 	}
 	s := l.symbols[g.IntN(len(l.symbols))]
-	for range 20 { // one that is in the map
+	for range 20 { // an address in the map
 		if s.Value-l.rel < l.size {
 			break
 		}
@@ -207,7 +207,7 @@ func (g *generator) damage(e string) string {
 	}
 	b := []byte(e)
 	at := g.IntN(len(b))
-	if strings.HasPrefix(e, "{{{symbol:_Z") { // demanglers differ in what they make of half a name
+	if strings.HasPrefix(e, "{{{symbol:_Z") { // demanglers differ for incomplete names
 		at = g.IntN(len("{{{symbol:"))
 	}
 	switch g.IntN(6) {

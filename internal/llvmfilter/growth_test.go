@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// worstElements are elements of each kind, in their shortest forms, and what looks like one.
+// worstElements are elements of each kind, in their shortest forms, and text that looks like one.
 var worstElements = []string{
 	"x ", "\x1b[1m", "\x1b[3", "{{{reset}}}", "{{{module:1:a:elf:aa}}}", "{{{mmap:0:1:load:0:r:0}}}", "{{{bt:0:0}}}", "{{{bt:0:0x500100}}}",
 	"{{{pc:0}}}", "{{{data:0}}}", "{{{symbol:a}}}", "{{{hexdict:}}}", "{{{hexdict:", "}}}", "{{{dumpfile:a:b}}}", "{{{u}}}", "{{{U}}}",
@@ -19,12 +19,13 @@ type counter int
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// TestTheWorkOnALineGrowsWithItsLength: whichever two elements alternate to fill a line. LLVM's
-// filter repeats the line for each error in it; this one as often as its limit allows.
+// The work on a line grows with its length, whichever two elements alternate in it. LLVM's filter
+// repeats the line for each error in it; this filter does so up to its limit.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 8 << 10
-	const most = 3 * maxRepeat // bytes of output and diagnostics for each of the line, beside maxEcho
+	// bytes of output and diagnostics for each byte of the line, in addition to maxEcho
+	const most = 3 * maxRepeat
 	context := "{{{module:0:a:elf:aa}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0}}}\n"
 	for _, o := range []Options{{}, {Color: true, DiagColor: true}} {
 		for i, a := range worstElements {

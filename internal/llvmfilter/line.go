@@ -14,7 +14,7 @@ func (f *Filter) lineOf(line []byte) {
 		f.parts(line)
 	}
 	f.line = nil
-	if len(f.out) >= chunk || len(f.said) >= chunk {
+	if len(f.out) >= chunk || len(f.diagnostics) >= chunk {
 		f.send()
 	}
 }
@@ -28,8 +28,8 @@ func firstContextual(line []byte) (e element, ok bool) {
 	}
 }
 
-// parts prints the parts of b, the line at work or the head of it: text,
-// colours, and elements that are not contextual.
+// parts prints the parts of b, the current line or its beginning: text, colours, and elements that
+// are not contextual.
 func (f *Filter) parts(b []byte) {
 	for at := 0; at < len(b); {
 		e, ok := nextElement(b, at)
@@ -43,7 +43,7 @@ func (f *Filter) parts(b []byte) {
 	}
 }
 
-// element prints what an element of the line is shown as.
+// element prints the text that replaces an element of the line.
 func (f *Filter) element(line []byte, e *element) {
 	if !e.wellNamed() {
 		f.complain("tags must be all lowercase characters", e.start+len(opening))
@@ -63,8 +63,7 @@ func (f *Filter) element(line []byte, e *element) {
 	}
 }
 
-// raw prints an element that cannot be resolved, its braces turned into
-// brackets.
+// raw prints an element that cannot be resolved, with brackets in place of its braces.
 func (f *Filter) raw(e *element) {
 	f.highlight()
 	f.out = append(f.out, "[[["...)
@@ -83,8 +82,7 @@ func (f *Filter) raw(e *element) {
 	f.restoreColor()
 }
 
-// endLine ends a line that is not the log's own, in the way of the one at
-// work.
+// endLine ends an added line with the line end of the current line.
 func (f *Filter) endLine() {
 	if f.crlf {
 		f.out = append(f.out, '\r')

@@ -19,7 +19,7 @@ var (
 
 func tree(dir string) string { return "--debug-file-directory=" + dir }
 
-// compare filters in by both filters.
+// compare filters in with both filters, and fails the test if their outputs differ.
 func compare(t *testing.T, in string, flags ...string) {
 	t.Helper()
 	wantOut, wantSaid := byLLVM(t, in, flags)
@@ -80,8 +80,9 @@ func TestAddressSanitizerReports(t *testing.T) {
 	}
 }
 
-// A file that was not linked, and has no build ID, answers as one that was. Where it has several sections with code, which all begin at
-// address 0, the first that is long enough answers.
+// An object file that was not linked, and has no build ID, is resolved like a linked one. If it has
+// several sections with code, which all begin at address 0, the first one that is long enough is
+// used.
 func TestObjectFiles(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19", "gcc", "g++")
 	dir := t.TempDir()
@@ -124,8 +125,8 @@ func TestObjectFiles(t *testing.T) {
 	}
 }
 
-// Symbol elements show the names of a real library as LLVM's filter does, but
-// for at most one in a hundred.
+// For the names of a real library, symbol elements are printed as by LLVM's filter, except at most
+// one in a hundred.
 func TestNamesOfARealLibrary(t *testing.T) {
 	need(t, llvmSymbolizer)
 	libraries, err := filepath.Glob("/usr/lib/*/libLLVM*19*")
@@ -174,7 +175,7 @@ func TestNamesOfARealLibrary(t *testing.T) {
 	}
 }
 
-// flagSets are what generated logs are filtered with.
+// flagSets are the flags with which generated logs are filtered.
 var flagSets = [][]string{
 	{},
 	{"--color"},
@@ -184,14 +185,14 @@ var flagSets = [][]string{
 	{"--color=always", "--functions=linkage", "--relativenames"},
 }
 
-// names are for symbol elements.
+// names are the names in generated symbol elements.
 var names = []string{
 	"_ZN2ns5innerEi", "main", "i", "", "_Z1fv", "__Z1fv", "___Z1fv", "____Z1fv", "_RNvC6_123foo3bar", " _Z1fv", "_Z1fv.cold", ".\x00", "_Z",
 	"_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZZ1fvENKUlvE_clEv", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "_Z1f\x00v", "a b", "?",
 }
 
-// Generated logs come out as LLVM's filter prints them. It starts slowly: many
-// logs are filtered in one run, with marks between them in both outputs.
+// The output for generated logs equals that of LLVM's filter. It starts slowly: many logs are
+// filtered in one run, with marks between them in both outputs.
 func TestGeneratedLogs(t *testing.T) {
 	need(t, llvmSymbolizer)
 	batch, batches := 50, 20

@@ -15,11 +15,11 @@ type verdict string
 
 func (v verdict) Error() string { return string(v) }
 
-// What cannot be answered.
+// The errors that LLVM reports for an address.
 const (
 	errNotFound verdict = "could not find build ID"
 	errNoObject verdict = "The file was not recognized as a valid object file"
-	errBroken   verdict = "" // was said before
+	errBroken   verdict = "" // reported before
 )
 
 // code returns the frames at a place, innermost first. They are valid until
@@ -43,8 +43,7 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	return f.frames, nil
 }
 
-// keep remembers the frames at a place; when they are too many, all older ones
-// are forgotten.
+// keep caches the frames at a place. If there are too many, all older ones are dropped.
 func (f *Filter) keep(at place, frames []symbolize.Frame) {
 	size := int(unsafe.Sizeof(at))
 	for i := range frames {
@@ -72,8 +71,8 @@ func (m *module) location(at place) symbolize.Location {
 	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
 }
 
-// ask asks the symbolizer something about a module. The error is what LLVM
-// says; errBroken when it says nothing because it has said it before.
+// ask calls question, a lookup in a module. The error has LLVM's message; it is errBroken if LLVM
+// reports nothing because it has reported the file before.
 func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound
@@ -101,8 +100,8 @@ func (f *Filter) ask(m *module, question func(context.Context) (answered bool, e
 	return err
 }
 
-// within asks, and waits for the module's file: the first time at most. A file
-// that answers by its symbols is good enough then.
+// within calls question. At the first call for a module it waits for the module's file; a file with
+// symbols is good enough.
 func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context
 	if ctx == nil {

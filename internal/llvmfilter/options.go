@@ -7,47 +7,46 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are what llvm-symbolizer's flags change about --filter-markup, but
-// for those that are about the symbolizer. The zero value finds nothing.
+// Options are the settings of llvm-symbolizer's flags for --filter-markup, except those of the
+// symbolizer. The zero value resolves no address.
 type Options struct {
-	// Symbolizer answers the addresses and demangles names; nil knows no
-	// file, and shows names as they are. LLVM's answers are those of one with
-	// symbolize.Options.Reaching, and without NoDemangle and NoInlines;
-	// --functions is its Names.
+	// Symbolizer resolves addresses and demangles names. If it is nil, no file is found and names
+	// are not demangled. To match LLVM it needs symbolize.Options.Reaching, without NoDemangle and
+	// NoInlines; --functions corresponds to its option Names.
 	Symbolizer *symbolize.Symbolizer
 
-	// Context ends all waiting for debug files; nil never does.
+	// Context ends all waiting for debug files. It may be nil.
 	Context context.Context
 
-	// Wait is how long an element waits for a debug file that is being
-	// looked for; then it is one that was not found. 0: as long as it takes.
+	// Wait is how long an element waits for the search for a debug file; after that, the file
+	// counts as missing. 0 is no limit.
 	Wait time.Duration
 
-	// NoDemangle leaves the names of bt, pc and data as the linker knows
-	// them. LLVM demangles those of symbol all the same.
+	// NoDemangle shows linkage names for bt, pc and data elements. LLVM demangles the names of
+	// symbol elements nevertheless.
 	NoDemangle bool
 
-	// Paths says what is shown of the paths of source files.
+	// Paths selects the form of source paths.
 	Paths Paths
 
-	// Color highlights what replaces elements, and keeps the colours of the
-	// log; without it they are removed.
+	// Color highlights the text that replaces elements, and keeps the colours of the log. Without
+	// it, colours are removed.
 	Color bool
 
-	// DiagColor colours what is said on the second writer: LLVM does if that
-	// is a terminal, whatever --color says.
+	// DiagColor colours the diagnostics. LLVM does so if standard error is a terminal, whatever
+	// --color is.
 	DiagColor bool
 
-	// InPlace writes what is printed before each diagnostic, so that both
-	// writers being one terminal, it stands where it does in LLVM's output:
-	// within the line. Else it comes behind the line, or a few.
+	// InPlace writes the output before each diagnostic. If both writers are one terminal, the
+	// diagnostic is then in the same place as in LLVM's output: within the line. Without it, a
+	// diagnostic follows the line or some later lines.
 	InPlace bool
 }
 
-// Paths says how much of a source file's path is shown.
+// Paths is a form of source paths.
 type Paths uint8
 
-// The flags of llvm-symbolizer.
+// The forms of source paths, with the flags of llvm-symbolizer.
 const (
 	AbsolutePaths Paths = iota // as recorded, joined with the compilation directory
 	RelativePaths              // without the compilation directory: --relativenames

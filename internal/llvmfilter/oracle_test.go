@@ -18,13 +18,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long reports whether the full sizes are asked for.
+// long reports whether tests run with their full sizes.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 const llvmSymbolizer = "llvm-symbolizer-19"
 
-// need skips the test when a program that it drives is missing, or fails it
-// where nothing may be missing.
+// need skips the test if a program that it runs is missing. With CI=true it fails the test.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -38,7 +37,7 @@ func need(t testing.TB, programs ...string) {
 	}
 }
 
-// command runs a program to its end and returns what it printed.
+// command runs a program to its end and returns its output.
 func command(t testing.TB, stdin, name string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -57,15 +56,15 @@ func command(t testing.TB, stdin, name string, args ...string) (stdout, stderr s
 	return out.String(), said.String()
 }
 
-// byLLVM filters in by LLVM's filter.
+// byLLVM filters in with LLVM's filter.
 func byLLVM(t testing.TB, in string, flags []string) (out, said string) {
 	t.Helper()
 	need(t, llvmSymbolizer)
 	return command(t, in, llvmSymbolizer, append([]string{"--filter-markup"}, flags...)...)
 }
 
-// byUs filters in by ours with the options that LLVM's flags stand for; in one
-// piece, or in pieces cut by r.
+// byUs filters in with package llvmfilter, with the options for LLVM's flags, in one piece or in
+// pieces cut by r.
 func byUs(t testing.TB, in string, flags []string, r *rand.Rand) (out, said string) {
 	t.Helper()
 	so, o := options(t, flags)
@@ -94,7 +93,7 @@ func byUs(t testing.TB, in string, flags []string, r *rand.Rand) (out, said stri
 	return w.String(), d.String()
 }
 
-// options returns what LLVM's flags stand for.
+// options returns the options for LLVM's flags.
 func options(t testing.TB, flags []string) (so symbolize.Options, o Options) {
 	t.Helper()
 	so.Reaching = true
@@ -125,7 +124,7 @@ func options(t testing.TB, flags []string) (so symbolize.Options, o Options) {
 	return so, o
 }
 
-// firstDifference shows where two outputs part.
+// firstDifference returns the place of the first difference between two outputs.
 func firstDifference(got, want string) string {
 	g, w := strings.SplitAfter(got, "\n"), strings.SplitAfter(want, "\n")
 	for i := range max(len(g), len(w)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// unknown stands for a name or a file that nobody knows.
+// unknown is LLVM's text for an unknown name or file.
 const unknown = "<invalid>"
 
 func (f *Filter) symbol(e *element) {
@@ -20,7 +20,7 @@ func (f *Filter) symbol(e *element) {
 	name := string(e.field(0).text)
 	if f.o.Symbolizer != nil {
 		if shown := f.o.Symbolizer.Demangle(name); shown != name {
-			name, _, _ = strings.Cut(shown, "\x00") // a C string, in LLVM
+			name, _, _ = strings.Cut(shown, "\x00") // in LLVM the name is a C string
 		}
 	}
 	f.highlight()
@@ -34,9 +34,8 @@ type place struct {
 	addr uint64
 }
 
-// locate returns the map that the address of an element is in and the place
-// that it stands for there. Without one it says so, at the first field, and
-// prints the element raw.
+// locate returns the map that contains the address of an element, and the place in the module's
+// file. Without such a map it reports that at the first field, and prints the element raw.
 func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
 	m := f.containing(addr)
 	if m == nil {
@@ -52,7 +51,7 @@ func (f *Filter) pc(e *element) {
 	r.atLeast(1)
 	r.atMost(2)
 	addr := read(r, 0, "address", address)
-	if e.fields == 2 { // with more, LLVM overlooks the kind
+	if e.fields == 2 { // with more fields, LLVM ignores the kind
 		addr -= read(r, 1, "PC type", kind)
 	}
 	if !r.ok {
@@ -68,7 +67,7 @@ func (f *Filter) pc(e *element) {
 		return
 	}
 	if err != nil {
-		f.tell(err.Error())
+		f.complainWithoutLine(err.Error())
 		f.raw(e)
 		return
 	}
@@ -95,8 +94,8 @@ func (f *Filter) bt(e *element) {
 	r.atMost(3)
 	n := read(r, 0, "frame number", frameNumber)
 	addr := read(r, 1, "address", address)
-	before := uint64(1) // as for a return address
-	if e.fields == 3 {  // with more, LLVM overlooks the kind
+	before := uint64(1) // the default: a return address
+	if e.fields == 3 {  // with more fields, LLVM ignores the kind
 		before = read(r, 2, "PC type", kind)
 	}
 	if !r.ok {
@@ -114,7 +113,7 @@ func (f *Filter) bt(e *element) {
 		return
 	}
 	if err != nil {
-		f.tell(err.Error())
+		f.complainWithoutLine(err.Error())
 		f.raw(e)
 		return
 	}
@@ -138,8 +137,8 @@ func (f *Filter) bt(e *element) {
 	f.restoreColor()
 }
 
-// frame prints one frame. inline counts the calls that were inlined, from the
-// innermost, 1; the function that they are in is 0.
+// frame prints one frame. inline numbers the inlined calls, from 1 for the innermost; it is 0 for
+// the function that contains them.
 func (f *Filter) frame(n uint64, inline int, addr uint64, fr *symbolize.Frame, m *mapping, at place) {
 	var digits [20]byte
 	number := strconv.AppendUint(digits[:0], n, 10)
@@ -196,7 +195,7 @@ func (f *Filter) data(e *element) {
 	}
 	name, err := f.variable(m.module, at)
 	if err != nil && err != errBroken {
-		f.tell(err.Error())
+		f.complainWithoutLine(err.Error())
 		f.raw(e)
 		return
 	}
@@ -219,7 +218,7 @@ func (f *Filter) number(v uint64) {
 	f.highlight()
 }
 
-// function returns the name of a frame's function as it is shown.
+// function returns the name of a frame's function for the output.
 func (f *Filter) function(fr *symbolize.Frame) string { return f.name(fr.Func, fr.Linkage) }
 
 func (f *Filter) name(shown, linkage string) string {
@@ -229,15 +228,15 @@ func (f *Filter) name(shown, linkage string) string {
 	case f.o.NoDemangle:
 		return linkage
 	case strings.HasPrefix(linkage, "__Z") || strings.HasPrefix(linkage, "____Z"):
-		return linkage // LLVM demangles these in symbol elements only
+		return linkage // LLVM demangles such names in symbol elements only
 	case shown != linkage:
-		shown, _, _ = strings.Cut(shown, "\x00") // a C string, in LLVM
+		shown, _, _ = strings.Cut(shown, "\x00") // in LLVM the name is a C string
 	}
 	return shown
 }
 
-// file prints the path of a frame's source file; where debug information has
-// none, that of the symbol.
+// file prints the path of a frame's source file, or that of the symbol if debug information has
+// none.
 func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	path := fr.File
 	switch {
@@ -251,8 +250,7 @@ func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	f.valueString(path)
 }
 
-// basename returns the last component of the name of a file, which is kept
-// whole when it is absolute.
+// basename returns the last component of the name of a file. An absolute name is not changed.
 func basename(name string) string {
 	if absolute(name) {
 		return name

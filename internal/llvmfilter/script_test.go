@@ -18,11 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "record what LLVM's filter prints in the scripts")
 
-// TestScripts runs testdata/script/*.txtar: each is one behaviour. The file
-// "in" is filtered with the flags that the comment's "flags:" line names;
-// "out" and "err" are what LLVM's filter printed. Escapes \e, \r, \0, \xff and
-// \\, and \ at a line's end (no line end), stand for themselves in all three.
-// Other files are put where $FILES in the flags says.
+// TestScripts runs testdata/script/*.txtar: each shows one behaviour. The file "in" is filtered
+// with the flags that the comment's "flags:" line names; "out" and "err" are what LLVM's filter
+// printed. All three may contain the escapes \e, \r, \0, \xff and \\; a \ at the end of a line
+// means that it has no line end. Other files are written to the folder $FILES of the flags.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -95,7 +94,7 @@ func runScript(t *testing.T, file string) {
 	}
 }
 
-// escaped makes bytes readable, one to one.
+// escaped returns s with unprintable bytes escaped.
 func escaped(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

@@ -7,41 +7,40 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A space is what contextual elements have said of the process: its modules,
-// and where in memory they are.
+// A space holds the modules and maps of the process, from contextual elements.
 type space struct {
 	modules map[uint64]*module
 	maps    mapList
 	size    int  // bytes of names
-	used    bool // a module was defined, ever: LLVM's table has its slots
+	used    bool // a module was defined at some time: LLVM's table has slots
 }
 
 // A module is a file that the process has loaded.
 type module struct {
 	id    uint64
 	name  string
-	build buildid.ID // zero for one that is too long to be looked for
+	build buildid.ID // zero if the ID is too long for a search
 
-	waited bool // for its file
+	waited bool // the module's file was waited for
 }
 
 // A mapping is a range of addresses that belongs to a module.
 type mapping struct {
 	addr, size uint64
 	rel        uint64 // module-relative address of addr
-	mode       string // some of r, w and x
+	mode       string // a subset of r, w and x
 	module     *module
 }
 
-// contains reports whether addr is in the range. One that ends at 2^64
-// contains nothing: LLVM's end of it is 0.
+// contains reports whether addr is in the range. A range that ends at 2^64 contains nothing, as in
+// LLVM, where its end is 0.
 func (m *mapping) contains(addr uint64) bool { return m.addr <= addr && addr < m.addr+m.size }
 
-// end returns the last address, for printing.
+// end returns the last address of the range, for the output.
 func (m *mapping) end() uint64 { return m.addr + m.size - 1 }
 
-// unusedID is the module ID that marks unused slots in LLVM's table: once the
-// table has slots, defining it finds one and calls it a duplicate.
+// unusedID is the module ID that marks unused slots in LLVM's table. Once the table has slots, a
+// definition of this ID finds such a slot and is reported as a duplicate.
 const unusedID = 1<<64 - 1
 
 // defined reports whether LLVM takes the ID of a new module for a duplicate.
@@ -49,8 +48,8 @@ func (s *space) defined(id uint64) bool {
 	return s.modules[id] != nil || id == unusedID && s.used
 }
 
-// add defines a module.
-func (s *space) add(m *module) {
+// addModule defines a module.
+func (s *space) addModule(m *module) {
 	if s.modules == nil {
 		s.modules = make(map[uint64]*module)
 	}
@@ -59,7 +58,7 @@ func (s *space) add(m *module) {
 	s.used = true
 }
 
-// empty reports whether nothing is known.
+// empty reports whether there are neither modules nor maps.
 func (s *space) empty() bool { return len(s.modules) == 0 && s.maps.count == 0 }
 
 // forget drops all modules and maps.
@@ -67,8 +66,8 @@ func (s *space) forget() {
 	s.modules, s.maps, s.size = nil, mapList{}, 0
 }
 
-// containing returns the map that an address is in, or nil. Only the last that
-// begins at or below it counts: what LLVM lets overlap hides what it overlaps.
+// containing returns the map that contains an address, or nil. Only the last map that begins at or
+// below the address is checked: as in LLVM, it hides the maps that it overlaps.
 func (s *space) containing(addr uint64) *mapping {
 	if below, _ := s.maps.around(addr); below != nil && below.contains(addr) {
 		return below
@@ -88,10 +87,9 @@ func (s *space) overlapping(m *mapping) *mapping {
 	return nil
 }
 
-// A mapList is maps in the order of their addresses, in short runs, so that
-// adding one anywhere moves few.
+// A mapList holds maps sorted by address, in short runs, so that an insertion moves few maps.
 type mapList struct {
-	runs  [][]*mapping // none is empty
+	runs  [][]*mapping // no run is empty
 	count int
 }
 
@@ -115,7 +113,8 @@ func (l *mapList) around(addr uint64) (below, above *mapping) {
 	return run[i-1], above
 }
 
-// insert adds m and returns it, or the map that begins at its address already.
+// insert adds m and returns it. If a map already begins at the address of m, it returns that map
+// instead.
 func (l *mapList) insert(m *mapping) *mapping {
 	r := sort.Search(len(l.runs), func(i int) bool { return l.runs[i][0].addr > m.addr })
 	if r > 0 {

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asPrisoner in the environment makes the test binary a process that confines
-// itself and prints what it can do afterwards.
+// asPrisoner is the environment variable that turns the test binary into a prisoner: a process that
+// confines itself and prints what it can still do.
 const asPrisoner = "TEST_SANDBOX_POLICY"
 
 func TestMain(m *testing.M) {
@@ -38,24 +38,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An order is what a prisoner reads from the environment.
+// An order is the task of a prisoner, from the environment.
 type order struct {
 	Policy
-	In, Out string // a writable folder, and one that is not
-	Parent  int    // another process
-	Address string // where it listens
+	In, Out string // a writable folder, and a folder that is not writable
+	Parent  int    // the ID of another process
+	Address string // the address at which that process listens
 	Old     bool   // the kernel has neither seccomp nor Landlock
 }
 
-// A confession is what a prisoner prints.
+// A confession is the output of a prisoner.
 type confession struct {
 	State    State
-	Threads  []string // the lines of each thread's status that tell of restrictions
+	Threads  []string // the lines on restrictions in each thread's status
 	Attempts map[string]string
 }
 
-// prison confines this process, and tries things in a thread from before, in one
-// from after, and in the one that was confined.
+// prison confines this process, and makes the attempts in the thread that called Apply, in a thread
+// started before, and in one started after.
 func prison(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -73,7 +73,7 @@ func prison(text string) error {
 	c.Attempts = make(map[string]string)
 	for _, a := range attempts {
 		if o.Old {
-			break // they would succeed: this process would become another program
+			break // without a filter the attempts would succeed, and execve would replace this process
 		}
 		results := make(map[string]string)
 		for name, do := range workers {
@@ -96,18 +96,18 @@ func prison(text string) error {
 		if err != nil {
 			return err
 		}
-		var said []string
+		var restrictions []string
 		for line := range strings.Lines(string(data)) {
 			if name, value, _ := strings.Cut(line, ":"); name == "NoNewPrivs" || name == "Seccomp" {
-				said = append(said, name+" "+strings.TrimSpace(value))
+				restrictions = append(restrictions, name+" "+strings.TrimSpace(value))
 			}
 		}
-		c.Threads = append(c.Threads, strings.Join(said, ", "))
+		c.Threads = append(c.Threads, strings.Join(restrictions, ", "))
 	}
 	return json.NewEncoder(os.Stdout).Encode(c)
 }
 
-// age makes the kernel look as one that has neither seccomp nor Landlock.
+// age makes the kernel behave like one that has neither seccomp nor Landlock.
 func age() error {
 	filter := []unix.SockFilter{load(offsetCall),
 		jump(unix.BPF_JEQ, unix.SYS_SECCOMP, 0, 1), end(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
@@ -116,7 +116,8 @@ func age() error {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if os.Geteuid() != 0 { // root needs not give up what Apply is to give up
+	// root may install a filter without no_new_privs, which is then left to Apply
+	if os.Geteuid() != 0 {
 		if err := raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func age() error {
 	return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 }
 
-// A worker calls functions in a thread of its own.
+// A worker calls functions in one thread.
 type worker func(func())
 
 func newWorker() worker {
@@ -139,7 +140,7 @@ func newWorker() worker {
 	return func(f func()) { work <- f; <-done }
 }
 
-// errorName returns the system's name of err: EPERM; "ok" if there is none.
+// errorName returns the system's name of err, such as EPERM, or "ok" if err is nil.
 func errorName(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -151,7 +152,7 @@ func errorName(err error) string {
 	return err.Error()
 }
 
-// raw makes a system call of numbers.
+// raw makes a system call by its number.
 func raw(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -159,14 +160,14 @@ func raw(number uintptr, args ...uintptr) error {
 	if errno != 0 {
 		return errno
 	}
-	if number == unix.SYS_CLONE && r == 0 { // a child, which must not be
+	if number == unix.SYS_CLONE && r == 0 { // a child process, which must not exist
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 	}
 	return nil
 }
 
-// attempts are what a prisoner tries, and what comes of it: without a network
-// and with one. Those with an ABI are denied by Landlock from that version on.
+// attempts are the attempts of a prisoner and their results, without a network and with one. Those
+// with an ABI are denied by Landlock from that version on.
 var attempts = []struct {
 	name            string
 	abi             int
@@ -354,7 +355,7 @@ var attempts = []struct {
 
 const at = ^uintptr(99) // AT_FDCWD
 
-// text returns the address of s as C has it.
+// text returns the address of s as a C string.
 func text(s string) uintptr {
 	b, err := unix.BytePtrFromString(s)
 	if err != nil {
@@ -364,7 +365,7 @@ func text(s string) uintptr {
 	return uintptr(unsafe.Pointer(b))
 }
 
-var kept []*byte // what system calls were given
+var kept []*byte // arguments of system calls, kept alive
 
 func makeSocket(domain, kind, protocol int) error {
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, protocol)
@@ -401,7 +402,7 @@ func write(path string, flags int) error {
 	return f.Close()
 }
 
-// cacheFile does in dir what caches do.
+// cacheFile writes, renames and removes files in dir as the caches do.
 func cacheFile(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "ab"), 0o700); err != nil {
 		return err
@@ -418,7 +419,7 @@ func cacheFile(dir string) error {
 		write(filepath.Join(dir, "empty"), os.O_CREATE|os.O_TRUNC), os.RemoveAll(dir))
 }
 
-// nameless makes a file in dir and gives it a name when it is whole.
+// nameless creates a file without a name in dir and names it when it is complete.
 func nameless(dir, name string) error {
 	f, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
@@ -437,8 +438,8 @@ func kernelLandlock() int {
 	return int(version)
 }
 
-// hidesThreads reports whether this test was built with cgo, as for the race
-// detector.
+// hidesThreads reports whether this test was built with cgo, as the race detector requires: the
+// syscall package then cannot make calls in all threads.
 func hidesThreads() bool {
 	info, _ := debug.ReadBuildInfo()
 	for _, s := range info.Settings {
@@ -449,7 +450,7 @@ func hidesThreads() bool {
 	return false
 }
 
-// confess runs a prisoner.
+// confess runs a prisoner and returns its output.
 func confess(t *testing.T, o order) (c confession) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -470,7 +471,7 @@ func confess(t *testing.T, o order) (c confession) {
 	return c
 }
 
-// newOrder returns an order with folders, and a process that listens.
+// newOrder returns an order with folders and a listening process.
 func newOrder(t *testing.T, p Policy) order {
 	t.Helper()
 	o := order{Policy: p, In: t.TempDir(), Out: t.TempDir(), Parent: os.Getpid()}
@@ -515,7 +516,7 @@ func TestAllThreadsGiveUpWhatThePolicyDoesNotKeep(t *testing.T) {
 					want = a.online
 				}
 				if a.abi > abi && want != "EPERM" {
-					continue // Landlock alone would deny it
+					continue // only Landlock would deny it
 				}
 				if got := c.Attempts[a.name]; !strings.Contains(" "+want+" ", " "+got+" ") {
 					t.Errorf("%s: %s, want %s", a.name, got, want)
@@ -537,7 +538,8 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	}
 }
 
-// Where the kernel offers less, the rest is given up, and what is missing is told.
+// If the kernel lacks a part of the sandbox, the other parts are in force, and the missing one is
+// reported.
 func TestOldKernels(t *testing.T) {
 	o := newOrder(t, Policy{})
 	o.Old = true

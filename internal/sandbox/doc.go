@@ -1,9 +1,8 @@
 // Package sandbox gives up the rights that the process will not need.
 //
-// It is a second wall. The readers of logs and debug files are bounded and memory
-// safe; if one of them is taken over nevertheless, the process still starts no
-// program, opens no connection unless the operator named a server, and changes
-// no file outside of a few folders.
+// It is a second line of defence. The readers of logs and debug files are bounded and memory safe;
+// if one of them is taken over nevertheless, the process still cannot start a program, open a
+// connection unless the operator named a server, or change a file outside of a few folders.
 package sandbox
 
 import (
@@ -11,12 +10,12 @@ import (
 	"strings"
 )
 
-// A Policy lists what the process keeps. The zero value reads files and writes
-// to what is open.
+// A Policy lists the rights that the process keeps. The zero value allows reading files, and
+// writing to open ones.
 type Policy struct {
-	// Write lists folders in which the process makes, writes, renames and removes
-	// files and folders, at any depth. A folder that does not exist is left out,
-	// and stays unwritable if it is made later.
+	// Write lists folders in which the process may create, write, rename and remove files and
+	// folders, at any depth. A folder that does not exist is left out, and remains unwritable if it
+	// is created later.
 	Write []string
 
 	// Network keeps connections over TCP and UDP. No port is bound or listened on in any case.

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call is what the kernel shows a filter.
+// A call is a system call as the kernel presents it to a filter.
 type call struct {
 	number, arch uint32
 	args         [3]uint32 // their low halves
 }
 
-// judge is the kernel's interpreter, as far as the filter needs it. It fails the test if the filter does what a kernel would
-// not load.
+// judge interprets the filter as the kernel does. It fails the test for instructions that the
+// kernel would not load.
 func judge(t *testing.T, filter []unix.SockFilter, c call) (action uint32) {
 	t.Helper()
 	memory := map[uint32]uint32{offsetCall: c.number, offsetArch: c.arch, offsetArg0: c.args[0], offsetArg1: c.args[1], offsetArg2: c.args[2]}
@@ -190,7 +190,7 @@ func TestFilter(t *testing.T) {
 				t.Errorf("network %t: %s: %#x, want %#x", network, tt.name, got, want)
 			}
 		}
-		// read of another architecture has the number of something else here.
+		// The number of read on another architecture is that of another call on this one.
 		if got := judge(t, filter, call{unix.SYS_READ, unix.AUDIT_ARCH_I386, [3]uint32{}}); got != refused {
 			t.Errorf("network %t: a call of 32 bits: %#x, want %#x", network, got, refused)
 		}

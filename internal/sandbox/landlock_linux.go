@@ -30,7 +30,7 @@ const (
 	rights3 = unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rights5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// writing are the rights in the folders of the policy.
+	// writing are the rights that are kept in the folders of the policy.
 	writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -40,7 +40,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-// Versions of Landlock that know more than files, and all threads at once.
+// The first versions of Landlock that restrict more than files, and all threads at once.
 const (
 	abiNetwork = 4
 	abiScopes  = 6
@@ -53,8 +53,8 @@ const ruleNetPort = 2
 
 type netPort struct{ access, port uint64 }
 
-// restrictFiles puts all threads under Landlock and returns the version of the
-// kernel's interface. Each thread must have given up new privileges.
+// restrictFiles restricts all threads by Landlock and returns the version of the kernel's
+// interface. Each thread must have set no_new_privs.
 func restrictFiles(p Policy) (abi int, err error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -115,8 +115,8 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	return attr
 }
 
-// allowWriting adds a rule for dir. A folder that cannot be opened is left out:
-// writing to it fails later, and is reported then.
+// allowWriting adds a rule for dir. A folder that cannot be opened is left out: a later write to it
+// fails and is reported.
 func allowWriting(ruleset uintptr, dir string, rights uint64) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -127,8 +127,8 @@ func allowWriting(ruleset uintptr, dir string, rights uint64) {
 	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }
 
-// inAllThreads explains an error of a call for all threads. In a build with cgo it
-// always fails; other is what would do instead.
+// inAllThreads returns the error of a system call for all threads, with an explanation. In a build
+// with cgo such a call always fails; other names the alternative.
 func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
 		return fmt.Errorf("a build with cgo needs %s for it; a static one does not", other)

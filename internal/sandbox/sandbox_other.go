@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Apply does nothing: the restrictions are those of Linux.
+// Apply does nothing: only Linux has these restrictions.
 func Apply(Policy) (s State) {
 	s.off("sandbox", errors.New("not on "+runtime.GOOS))
 	return s

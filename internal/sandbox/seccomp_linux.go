@@ -35,10 +35,9 @@ const (
 // to translate the filter when the process starts.
 type calls struct{ first, last uint16 }
 
-// denied and the architecture's deniedHere list calls that no part of this process
-// needs. A list of the allowed calls would be safer and break: the Go runtime, the
-// C library and the race detector make other calls in other versions, some of
-// them weeks after the start.
+// denied and the architecture's deniedHere list calls that no part of this process needs. A list of
+// allowed calls would be safer, but would break: the calls of the Go runtime, the C library and the
+// race detector change with their versions, and some are made weeks after the start.
 var denied = [...]calls{
 	{unix.SYS_BIND, unix.SYS_LISTEN},
 	{unix.SYS_ACCEPT, unix.SYS_ACCEPT},
@@ -58,12 +57,12 @@ var offline = [...]calls{
 	{unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME},
 }
 
-// unknown is a range of calls that fail as on an older kernel, so that callers fall
-// back: clone3, because its flags are in memory where a filter cannot look;
-// io_uring, because its operations pass no filter; pidfds; and mounting.
+// unknown is a range of calls that fail as on an older kernel, so that callers fall back: clone3,
+// since its flags are in memory, which a filter cannot read; io_uring, since its operations pass no
+// filter; pidfds; and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that the filter may allow. Later ones fail as unknown.
+// lastCall is the last call that the filter may allow. Later ones fail as unknown calls.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict
@@ -76,7 +75,7 @@ func (all *verdicts) set(v verdict, ranges ...calls) {
 	}
 }
 
-// decide fills in the verdict of each call.
+// decide sets the verdict of each call.
 func (all *verdicts) decide(network bool) {
 	all.set(deny, denied[:]...)
 	all.set(deny, deniedHere[:]...)
@@ -92,9 +91,8 @@ func (all *verdicts) decide(network bool) {
 	}
 }
 
-// Offsets in struct seccomp_data of linux/seccomp.h. The low halves of arguments
-// are enough, and first on these architectures: the kernel reads no more of
-// those looked at here.
+// Offsets in struct seccomp_data of linux/seccomp.h. The low halves of arguments, which are first
+// on these architectures, are enough: of the arguments checked here the kernel reads only these.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -103,7 +101,7 @@ const (
 	offsetArg2 = 32
 )
 
-// namespaces are the flags of clone that make one.
+// namespaces are the flags of clone that create a namespace.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
@@ -111,7 +109,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump continues yes or no instructions after the next one.
+// jump skips yes instructions if the test is true, and no instructions otherwise.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
@@ -159,7 +157,7 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 			jump(unix.BPF_JEQ, unix.SOCK_STREAM, 1, 0),
 			jump(unix.BPF_JEQ, unix.SOCK_DGRAM, 0, 5),
 			load(offsetArg2),
-			jump(unix.BPF_JEQ, unix.IPPROTO_IP, 2, 0), // the type's own
+			jump(unix.BPF_JEQ, unix.IPPROTO_IP, 2, 0), // the default protocol of the type
 			jump(unix.BPF_JEQ, unix.IPPROTO_TCP, 1, 0),
 			jump(unix.BPF_JEQ, unix.IPPROTO_UDP, 0, 1), pass, refuse)
 	}
@@ -179,14 +177,13 @@ type span struct {
 	verdict
 }
 
-// maxFilter is more instructions than the filter has, and fewer than a jump may
-// leave out.
+// maxFilter bounds the instructions of the filter; it is below the distance of a jump.
 const maxFilter = 256
 
 var errFar = errors.New("the filter is too long")
 
-// program returns the filter: a search for the span of a call by halves, and
-// after it the instructions of each verdict.
+// program returns the filter: a binary search for the span of a call, followed by the instructions
+// of each verdict.
 func program(network bool) ([]unix.SockFilter, error) {
 	var all verdicts
 	all.decide(network)
@@ -196,7 +193,8 @@ func program(network bool) ([]unix.SockFilter, error) {
 			spans = append(spans, span{uint32(call), v})
 		}
 	}
-	spans = append(spans, span{lastCall + 1, absent}) // with those of amd64's x32, which have a high bit
+	// including the calls of amd64's x32, whose numbers have a high bit
+	spans = append(spans, span{lastCall + 1, absent})
 	const head = 3
 	p := plan{filter: make([]unix.SockFilter, head, maxFilter), tails: make([]unix.SockFilter, 0, maxFilter/4)}
 	tail := head + len(spans) - 1 // a search among n spans takes n-1 steps
@@ -214,11 +212,11 @@ func program(network bool) ([]unix.SockFilter, error) {
 	return append(p.filter, p.tails...), nil
 }
 
-// A plan is a filter that is being made.
+// A plan is a filter that is being built.
 type plan struct {
 	filter []unix.SockFilter
 	tails  []unix.SockFilter // the instructions of the verdicts
-	blocks [verdictCount]int // where each begins
+	blocks [verdictCount]int // the start of each verdict in tails
 }
 
 // search appends the steps that find one of spans, at least two.
@@ -239,17 +237,16 @@ func (p *plan) search(spans []span) {
 	}
 }
 
-// filterCalls gives up new privileges and puts the filter on all threads. The
-// kernel gives the filter to the other threads, and takes their right to new
-// privileges along, in one call.
+// filterCalls sets no_new_privs and installs the filter in all threads. In one call the kernel
+// applies both to the other threads.
 func filterCalls(network bool) error {
 	filter, err := program(network)
 	if err != nil {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// The two steps have to be of one thread. It is almost certain that they are,
-	// and locking the goroutine to it would start another thread, for 50 µs.
+	// Both steps must run in one thread. That is almost always so, and to lock the goroutine to its
+	// thread would start another one, which takes 50 µs.
 	before := unix.Gettid()
 	err = install(&prog)
 	if unix.Gettid() != before {
@@ -265,8 +262,8 @@ func install(prog *unix.SockFprog) error {
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return errno
 	}
-	// Without SPEC_ALLOW, kernels before 5.16 slow down all of the process, as if
-	// it ran code of strangers. Kernels before 4.17 do not know the flag.
+	// Without SPEC_ALLOW, kernels before 5.16 slow down the whole process by mitigations for
+	// untrusted code. Kernels before 4.17 do not support the flag.
 	var errno syscall.Errno
 	for _, flags := range [...]uintptr{unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, unix.SECCOMP_FILTER_FLAG_TSYNC} {
 		var thread uintptr

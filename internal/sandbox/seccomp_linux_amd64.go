@@ -2,15 +2,14 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// architecture is the kernel's name of this one; calls of 32-bit programs come
-// with another.
+// architecture is the kernel's number of this architecture; calls of 32-bit programs have another.
 const architecture = unix.AUDIT_ARCH_X86_64
 
 var deniedHere = [...]calls{
 	{unix.SYS_FORK, unix.SYS_EXECVE},
 	{unix.SYS_PTRACE, unix.SYS_PTRACE},
 	{unix.SYS_SETUID, unix.SYS_SETGID},
-	{unix.SYS_SETPGID, unix.SYS_CAPSET}, // and all of setresuid and the like
+	{unix.SYS_SETPGID, unix.SYS_CAPSET}, // and all calls between, such as setresuid
 	{unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_SIGQUEUEINFO},
 	{unix.SYS_MKNOD, unix.SYS_PERSONALITY},
 	{unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER},

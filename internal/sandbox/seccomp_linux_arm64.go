@@ -2,8 +2,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// architecture is the kernel's name of this one; calls of 32-bit programs come
-// with another.
+// architecture is the kernel's number of this architecture; calls of 32-bit programs have another.
 const architecture = unix.AUDIT_ARCH_AARCH64
 
 var deniedHere = [...]calls{
@@ -18,7 +17,7 @@ var deniedHere = [...]calls{
 	{unix.SYS_SYSLOG, unix.SYS_SCHED_SETSCHEDULER}, // ptrace
 	{unix.SYS_TKILL, unix.SYS_TKILL},
 	{unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_SIGQUEUEINFO},
-	{unix.SYS_REBOOT, unix.SYS_SETGROUPS}, // all of setuid and the like
+	{unix.SYS_REBOOT, unix.SYS_SETGROUPS}, // and all calls between, such as setuid
 	{unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME},
 	{unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX},
 	{unix.SYS_ADD_KEY, unix.SYS_KEYCTL},

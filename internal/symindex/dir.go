@@ -18,14 +18,15 @@ import (
 // several processes: a new index replaces the old one when it is complete.
 type Dir struct {
 	Path string
-	// bytes of all indexes; beyond it the least recently used are removed. 0: DefaultBudget
+	// bytes of all indexes; if they exceed it, the least recently used are removed. 0 is
+	// DefaultBudget
 	Budget int64
 }
 
 const (
 	suffix     = ".symindex"
 	newPrefix  = "new-"
-	usedAgain  = time.Hour      // an index in use is marked as used if the last mark is older
+	usedAgain  = time.Hour      // the time of an index in use is renewed if it is older than this
 	leftBehind = 24 * time.Hour // age at which temporary files of killed processes are removed
 )
 
@@ -45,7 +46,7 @@ func (d Dir) Open(s Source) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !x.Is(s) {
+	if !x.IsOf(s) {
 		x.Close()
 		return nil, fmt.Errorf("%s: %w", path, ErrStale)
 	}
@@ -79,7 +80,7 @@ func open(path string) (*Index, error) {
 	}
 	x.mapped = mapped
 	if now := time.Now(); now.Sub(info.ModTime()) > usedAgain {
-		os.Chtimes(path, now, now) // if that fails, the order of removal is that of creation
+		os.Chtimes(path, now, now) // if that fails, indexes are removed in the order of their creation
 	}
 	return x, nil
 }
@@ -125,7 +126,7 @@ func (d Dir) Create(s Source) (*Pending, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	d.Trim() // also here, for processes that all end before their Commit
+	d.Trim() // also here, in case all processes end before their Commit
 	root, err := os.OpenRoot(d.Path)
 	if err != nil {
 		return nil, err

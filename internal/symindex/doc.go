@@ -24,12 +24,12 @@ package symindex
 
 // Limits, with unit and reason.
 const (
-	// of the format, the meaning of the records, and the output of the demangler; an index with
-	// another version is made again
+	// version of the format, of the meaning of records, and of the demangler's output; an index of
+	// another version is rebuilt
 	version = 2
 
 	headerSize   = 512      // bytes
-	blockSize    = 64 << 10 // bytes with one checksum: as many as the kernel maps at a page fault
+	blockSize    = 64 << 10 // bytes with one checksum: as the kernel maps at a page fault
 	rowsInBlock  = 8        // most rows that a lookup decodes; about 6 bytes each
 	spansInBlock = 16       // most spans that a lookup decodes
 	maxRowBytes  = 48       // longest row in bytes

@@ -4,6 +4,6 @@ package symindex
 
 import "io/fs"
 
-// checkOwn checks nothing: access lists decide here, which the user's cache directory inherits from
-// its parent.
+// checkOwn checks nothing: on this system access control lists apply, which the user's cache
+// directory inherits from its parent.
 func checkOwn(fs.FileInfo) error { return nil }

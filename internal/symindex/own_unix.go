@@ -16,7 +16,7 @@ func checkOwn(info fs.FileInfo) error {
 		return errors.New("the directory belongs to another user")
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("others than its owner can write to the directory (chmod go-w)")
+		return errors.New("the directory is writable by others than its owner (chmod go-w)")
 	}
 	return nil
 }

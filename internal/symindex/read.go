@@ -49,8 +49,8 @@ func New(data []byte) (*Index, error) {
 // Source returns the file that the index was made from.
 func (x *Index) Source() Source { return x.head.source }
 
-// Is reports whether the index was made from s.
-func (x *Index) Is(s Source) bool {
+// IsOf reports whether the index was made from s.
+func (x *Index) IsOf(s Source) bool {
 	o := &x.head.source
 	return bytes.Equal(o.ID, s.ID) && o.Size == s.Size && o.ModTime == s.ModTime
 }
@@ -64,9 +64,9 @@ func (x *Index) Footprint() int64 {
 	return n
 }
 
-// take returns the n bytes at off of the body after a check of their blocks. It returns nil if they
-// are damaged or out of range, or if n is 0.
-func (x *Index) take(off, n uint64) []byte {
+// bytesAt returns the n bytes at off of the body, after a check of their blocks. It returns nil if
+// they are damaged or out of range, or if n is 0.
+func (x *Index) bytesAt(off, n uint64) []byte {
 	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
 		return nil
 	}
@@ -91,13 +91,13 @@ func (x *Index) check(b uint64) bool {
 	return true
 }
 
-// record returns the i-th record of a section, of n bytes, or nil.
-func (x *Index) record(id sectionID, i, n uint64) []byte {
+// recordAt returns the i-th record of a section, of n bytes, or nil.
+func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	s := &x.head.sections[id]
 	if i >= s.size/n {
 		return nil
 	}
-	return x.take(s.off+i*n, n)
+	return x.bytesAt(s.off+i*n, n)
 }
 
 // rest returns at most n bytes of a section, beginning at off, or nil.
@@ -106,7 +106,7 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	if off >= s.size {
 		return nil
 	}
-	return x.take(s.off+off, min(n, s.size-off))
+	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
 // search returns the last directory entry whose address is not above addr, among n entries that
@@ -115,7 +115,7 @@ func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found b
 	lo, hi := uint64(0), n
 	for lo < hi {
 		m := (lo + hi) / 2
-		b := x.record(id, first+m, dirEntrySize)
+		b := x.recordAt(id, first+m, dirEntrySize)
 		if b == nil {
 			return e, false, damaged("directory")
 		}
@@ -140,7 +140,7 @@ type unitRecord struct {
 }
 
 func (x *Index) unit(i uint64) (u unitRecord, err error) {
-	b := x.record(secUnits, i, unitRecordSize)
+	b := x.recordAt(secUnits, i, unitRecordSize)
 	if b == nil {
 		return u, damaged("units")
 	}
@@ -188,8 +188,8 @@ type Frame struct {
 	Inlined      bool // the call is inlined into the next frame
 }
 
-// Lookup appends the frames at addr to dst, innermost first; none if nothing is known of addr. An
-// error wraps ErrDamaged.
+// Lookup appends the frames at addr to dst, innermost first. It appends none if the index does not
+// cover addr. An error wraps ErrDamaged.
 func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	u, ok, err := x.span(addr)
 	if !ok || err != nil {
@@ -203,7 +203,7 @@ func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	if uint64(e.off) >= u.rows || u.data > data.size || u.rows+u.calls > data.size-u.data {
 		return dst, damaged("unit")
 	}
-	rows := x.take(data.off+u.data+uint64(e.off), min(rowsInBlock*maxRowBytes, u.rows-uint64(e.off)))
+	rows := x.bytesAt(data.off+u.data+uint64(e.off), min(rowsInBlock*maxRowBytes, u.rows-uint64(e.off)))
 	if rows == nil {
 		return dst, damaged("rows")
 	}
@@ -241,7 +241,7 @@ func (x *Index) frames(dst []Frame, u *unitRecord, r row) ([]Frame, error) {
 		if at == 0 || at > u.calls || len(dst)-start == maxFrames {
 			return dst[:start], damaged("call")
 		}
-		v := varints{b: x.take(calls+at-1, min(maxCallBytes, u.calls-(at-1)))}
+		v := varints{b: x.bytesAt(calls+at-1, min(maxCallBytes, u.calls-(at-1)))}
 		name, usual, back := v.unsigned(), v.unsigned(), v.unsigned()
 		if len(dst) == start && r.usual {
 			file = usual
@@ -278,7 +278,7 @@ func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) 
 	if n > count {
 		return 0, damaged("reference")
 	}
-	b := x.record(id, first+n-1, 4)
+	b := x.recordAt(id, first+n-1, 4)
 	if b == nil || binary.LittleEndian.Uint32(b) == 1<<32-1 {
 		return 0, damaged("reference")
 	}
@@ -287,7 +287,7 @@ func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) 
 
 // entry returns the i-th string of a section, using its directory.
 func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
-	a, b := x.record(dir, uint64(i), 4), x.record(dir, uint64(i)+1, 4)
+	a, b := x.recordAt(dir, uint64(i), 4), x.recordAt(dir, uint64(i)+1, 4)
 	if a == nil || b == nil {
 		return nil, damaged("directory of strings")
 	}
@@ -302,7 +302,7 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns the i-th name as the linker knows it, and as it is shown. Both alias the index.
+// Name returns the linkage name and the demangled name number i. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {
@@ -348,7 +348,7 @@ func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	lo, hi := uint64(0), x.head.sections[secSymbols].size/symbolSize
 	for lo < hi {
 		m := (lo + hi) / 2
-		b := x.record(secSymbols, m, symbolSize)
+		b := x.recordAt(secSymbols, m, symbolSize)
 		if b == nil {
 			return s, false, damaged("symbols")
 		}
@@ -361,7 +361,7 @@ func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	if lo == 0 {
 		return s, false, nil
 	}
-	b := x.record(secSymbols, lo-1, symbolSize)
+	b := x.recordAt(secSymbols, lo-1, symbolSize)
 	if b == nil {
 		return s, false, damaged("symbols")
 	}

@@ -33,8 +33,8 @@ type modelSpan struct {
 
 type modelUnit struct {
 	names, files []uint32
-	calls        []Call // Parent is an index here, and 1
-	rows         []Row  // so is Call
+	calls        []Call // Parent is an index in calls, plus 1
+	rows         []Row  // Call likewise
 }
 
 // random returns a model of some units whose spans interleave.
@@ -140,7 +140,7 @@ func (m *model) writeTo(w *Writer) {
 	}
 }
 
-// lookup is Lookup in the model.
+// lookup returns the frames that Lookup must return.
 func (m *model) lookup(addr uint64) (frames []Frame) {
 	i := slices.IndexFunc(m.spans, func(s modelSpan) bool { return s.lo <= addr && addr < s.hi })
 	if i < 0 {
@@ -242,7 +242,7 @@ func TestIndexSaysWhatWasWritten(t *testing.T) {
 	}
 }
 
-// exercise asks an index all there is to ask. It returns the first error.
+// exercise calls all lookups of an index, and returns the first error.
 func exercise(x *Index, addrs []uint64) error {
 	var frames []Frame
 	for _, addr := range addrs {
@@ -384,7 +384,7 @@ func TestDirKeepsWhatFits(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The least recently used goes first.
+	// The least recently used index is removed first.
 	old := time.Now().Add(-48 * time.Hour)
 	for i := range byte(4) {
 		s := Source{ID: []byte{i}}
@@ -393,7 +393,7 @@ func TestDirKeepsWhatFits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if x, err := dir.Open(Source{ID: []byte{0}}); err != nil { // is used now
+	if x, err := dir.Open(Source{ID: []byte{0}}); err != nil { // this marks the index as used
 		t.Fatal(err)
 	} else {
 		x.Close()
@@ -450,7 +450,7 @@ func resum(b []byte) []byte {
 	return out
 }
 
-// fixed returns b with the header's checksum as it should be.
+// fixed returns b with a matching checksum of the header.
 func fixed(b []byte) []byte {
 	b = slices.Clone(b)
 	copy(b, magic)
@@ -462,8 +462,7 @@ func fixed(b []byte) []byte {
 	return b
 }
 
-// FuzzIndex reads whatever bytes as an index: as they are, and with checksums
-// that fit.
+// FuzzIndex reads any bytes as an index: unchanged, and with matching checksums.
 func FuzzIndex(f *testing.F) {
 	for seed := range uint64(4) {
 		f.Add(random(rand.New(rand.NewPCG(seed, 9)), 1+int(seed), 5).write(f, Source{ID: []byte{1, 2}}), uint64(5))
@@ -476,7 +475,7 @@ func FuzzIndex(f *testing.F) {
 				continue
 			}
 			addrs := []uint64{addr, 0, 1<<64 - 1}
-			if s := x.record(secSpanDir, 0, dirEntrySize); s != nil {
+			if s := x.recordAt(secSpanDir, 0, dirEntrySize); s != nil {
 				for i := range uint64(64) {
 					addrs = append(addrs, leUint64(s)+i*3)
 				}
@@ -503,8 +502,8 @@ func leUint64(b []byte) (v uint64) {
 	return v
 }
 
-// A lookup reads as many blocks of an index of twice the units, but for a step of each binary
-// search.
+// A lookup in an index with twice as many units reads as many blocks, except for one more step of
+// each binary search.
 func TestCostDoesNotGrowWithTheIndex(t *testing.T) {
 	var blocks [2]int
 	for i, units := range []int{40, 80} {

@@ -2,9 +2,9 @@ package symindex
 
 import "encoding/binary"
 
-// A Unit collects the rows and calls of one unit. Names and files are numbers that begin at 1,
-// positions in the lists that [Writer.AddUnit] gets; 0 means none. A Unit is not safe for
-// concurrent use, but several Units may be filled at the same time.
+// A Unit collects the rows and calls of one unit. Names and files are positions, from 1, in the
+// lists that are passed to [Writer.AddUnit]; 0 means none. A Unit is not safe for concurrent use,
+// but several Units may be filled at the same time.
 type Unit struct {
 	rows, calls []byte
 	dir         []dirEntry
@@ -44,7 +44,7 @@ type Row struct {
 	Line, Column uint32
 }
 
-// Reset removes all rows and calls from u, and keeps the memory for reuse.
+// Reset removes all rows and calls from u. It keeps the memory for reuse.
 func (u *Unit) Reset() { *u = Unit{rows: u.rows[:0], calls: u.calls[:0], dir: u.dir[:0]} }
 
 // Rows returns the number of rows in u.

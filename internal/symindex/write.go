@@ -13,7 +13,7 @@ import (
 // A Symbol is an entry of the symbol table. No two in an index have the same address.
 type Symbol struct {
 	Addr uint64
-	Size uint64 // bytes; 0 if the symbol table has none
+	Size uint64 // size in bytes; 0 if the symbol table has none
 	Name uint32 // number, from 0
 }
 
@@ -147,7 +147,7 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd, w.spanUnit = hi, uint64(unit)
 }
 
-// AddName adds the next name: as the linker knows it, and as it is shown. The first has number 0.
+// AddName adds the next name: its linkage name and its demangled name. The first has number 0.
 func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
