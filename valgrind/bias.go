@@ -1,6 +1,7 @@
 package valgrind
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
@@ -513,19 +514,21 @@ func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 // endsHandler reports whether the code at addr is the trampoline that ends a signal handler: the
 // system call sigreturn. Nothing calls it: the kernel, or Valgrind, makes a handler return to it.
 func (f *file) endsHandler(addr uint64) bool {
-	code := ""
 	switch f.Image.Machine {
 	case elf.EM_X86_64:
-		code = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05" // mov $15, %rax; syscall
+		return f.hasCode(addr, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05") // mov $15, %rax; syscall
 	case elf.EM_386:
-		code = "\xb8\xad\x00\x00\x00\xcd\x80" // mov $173, %eax; int $0x80
+		return f.hasCode(addr, "\xb8\xad\x00\x00\x00\xcd\x80") || // mov $173, %eax; int $0x80
+			f.hasCode(addr, "\x58\xb8\x77\x00\x00\x00\xcd\x80") // without SA_SIGINFO: pop %eax; mov $119, %eax; int $0x80
 	case elf.EM_AARCH64:
-		code = "\x68\x11\x80\xd2\x01\x00\x00\xd4" // mov x8, #139; svc #0
-	default:
-		return false
+		return f.hasCode(addr, "\x68\x11\x80\xd2\x01\x00\x00\xd4") // mov x8, #139; svc #0
 	}
-	b := f.Image.Loaded(addr)
-	return len(b) >= len(code) && string(b[:len(code)]) == code
+	return false
+}
+
+// hasCode reports whether these bytes are at addr.
+func (f *file) hasCode(addr uint64, code string) bool {
+	return bytes.HasPrefix(f.Image.Loaded(addr), []byte(code))
 }
 
 // scoreGaps returns the score of addresses that are not in a function.
@@ -541,9 +544,6 @@ func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 // endsRequest reports whether the code that ends at addr is a request to Valgrind (valgrind.h) in
 // Valgrind's own library, whose functions replace malloc and others.
 func (f *file) endsRequest(addr uint64) bool {
-	if !f.ours {
-		return false
-	}
 	code := ""
 	switch f.Image.Machine {
 	case elf.EM_X86_64:
@@ -552,11 +552,8 @@ func (f *file) endsRequest(addr uint64) bool {
 		code = "\xc1\xc7\x13\x87\xdb" // roll $19, %edi; xchgl %ebx, %ebx
 	case elf.EM_AARCH64:
 		code = "\x4a\x01\x0a\xaa" // orr x10, x10, x10
-	default:
-		return false
 	}
-	b := f.Image.Loaded(addr - uint64(len(code)))
-	return len(b) >= len(code) && string(b[:len(code)]) == code
+	return f.ours && code != "" && f.hasCode(addr-uint64(len(code)), code)
 }
 
 // hasUnwindInfo reports whether the file has unwind information, and so the bounds of its

@@ -168,18 +168,19 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	}
 }
 
-// writeLarge writes an ELF file with size bytes of code, all zero, in a hole of the file.
-func writeLarge(t *testing.T, size uint64) string {
+// writeELF writes an ELF file that begins with a header and this code, followed by zeros in a hole
+// of the file, and is executable as a whole. The code is at address 120.
+func writeELF(t *testing.T, name string, machine elf.Machine, code string, size uint64) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "large.so")
+	name = filepath.Join(t.TempDir(), name)
 	var b bytes.Buffer
 	err := errors.Join(
 		binary.Write(&b, binary.LittleEndian, elf.Header64{
 			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-			Type:  uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+			Type:  uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
 		}),
 		binary.Write(&b, binary.LittleEndian, elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: 5, Filesz: size, Memsz: size, Align: page}),
-		os.WriteFile(name, b.Bytes(), 0o644),
+		os.WriteFile(name, append(b.Bytes(), code...), 0o644),
 		os.Truncate(name, int64(size)),
 	)
 	if err != nil {
@@ -188,10 +189,44 @@ func writeLarge(t *testing.T, size uint64) string {
 	return name
 }
 
+// The ends of signal handlers and of requests to Valgrind are found by their code: that of
+// sigreturn in glibc's sigaction and in the kernel's vDSO, and that in valgrind.h.
+func TestSpecialCodeIsKnown(t *testing.T) {
+	const at = 120
+	for _, tt := range []struct {
+		machine          elf.Machine
+		file             string
+		code             string
+		handler, request bool
+	}{
+		{elf.EM_X86_64, "libc.so.6", "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", true, false},
+		{elf.EM_X86_64, "libc.so.6", "\x48\xc7\xc0\x0f\x00\x00\x00\x90\x90", false, false},
+		{elf.EM_386, "libc.so.6", "\xb8\xad\x00\x00\x00\xcd\x80", true, false},
+		{elf.EM_386, "libc.so.6", "\x58\xb8\x77\x00\x00\x00\xcd\x80", true, false},
+		{elf.EM_AARCH64, "libc.so.6", "\x68\x11\x80\xd2\x01\x00\x00\xd4", true, false},
+		{elf.EM_X86_64, "vgpreload_memcheck.so", "\x48\xc1\xc7\x33\x48\x87\xdb", false, true},
+		{elf.EM_X86_64, "libc.so.6", "\x48\xc1\xc7\x33\x48\x87\xdb", false, false},
+		{elf.EM_386, "vgpreload_memcheck.so", "\xc1\xc7\x13\x87\xdb", false, true},
+		{elf.EM_AARCH64, "vgpreload_memcheck.so", "\x4a\x01\x0a\xaa", false, true},
+		{elf.EM_RISCV, "vgpreload_memcheck.so", "\x00\x00\x00\x00", false, false},
+	} {
+		fs := files{objects: report.NewObjects(&report.Options{}, maxOpen, true)}
+		f := fs.named(writeELF(t, tt.file, tt.machine, tt.code, page))
+		if f.Err != nil {
+			t.Fatal(f.Err)
+		}
+		handler, request := f.endsHandler(at), f.endsRequest(at+uint64(len(tt.code)))
+		if handler != tt.handler || request != tt.request {
+			t.Errorf("%v, %s, % x: got handler %v, request %v", tt.machine, tt.file, tt.code, handler, request)
+		}
+		fs.close()
+	}
+}
+
 // The work of looking for places grows with the length of the report, whatever files it names: each
 // process may have a hundred thousand candidates of its own.
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
-	large := writeLarge(t, 256<<20)
+	large := writeELF(t, "large.so", elf.EM_X86_64, "", 256<<20)
 	const processes = 500
 	o := Options{Options: report.Options{PrefixMap: []buildid.PrefixMap{{Old: "/lib/prog.so", New: large}}}}
 	tr := newTracker(&o)
