@@ -26,7 +26,7 @@ type moduleLine struct {
 	adds   bool  // the module's own line is printed already
 	maps   []interval
 	shown  map[interval]bool // the set of maps; nil until the log repeats one
-	at     int               // offset of the brackets in layout.buf, while the line is the current one and while it is printed
+	at     int               // offset of the brackets in layout.buf, while the line is there
 	end    int               // offset after the brackets, once they are printed
 	raw    []byte            // text of the log before the first element of the line
 	merges bool              // later lines may merge into it

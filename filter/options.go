@@ -58,8 +58,8 @@ type Options struct {
 	// Symbolizer finds the answers. If it is nil, frames show only module and offset.
 	Symbolizer *symbolize.Symbolizer
 
-	// Cache holds rendered answers. Filters with equal Paths may share one. If it is nil, the Filter
-	// makes its own.
+	// Cache holds rendered answers. Filters with equal Paths may share one. If it is nil, the
+	// Filter makes its own.
 	Cache *Cache
 
 	// Output is the form of the output, unless Printer is set.
@@ -68,11 +68,11 @@ type Options struct {
 	// Printer prints the lines in another form. It belongs to this Filter alone.
 	Printer Printer
 
-	// Resolved is called with the answer for each address of the log, in the order of the log, before
-	// its line is printed: for each backtrace, code and data element, and for each value of a hexdict
-	// that a module covers. It is called from the goroutine that uses the Filter, and must not call
-	// the Filter. r and the memory that it refers to are valid until Resolved returns, and must not be
-	// modified. Nil: not called.
+	// Resolved is called with the answer for each address of the log, in the order of the log,
+	// before its line is printed: for each backtrace, code and data element, and for each value of
+	// a hexdict that a module covers. It is called from the goroutine that uses the Filter, and
+	// must not call the Filter. r and the memory that it refers to are valid until Resolved
+	// returns, and must not be modified. Nil: not called.
 	Resolved func(r *Resolved)
 
 	// Terminal escapes control characters of the log's text, other than TAB and colours, for a
@@ -84,14 +84,14 @@ type Options struct {
 	// function ProcessKey.
 	ProcessKey *regexp.Regexp
 
-	// Limits bound the processes of ProcessKey. Evicted is called with the key of each process that is
-	// dropped because of them, and the limit, EvictedForNumber or EvictedForSize. It is called from the
-	// goroutine that uses the Filter, which it must not call. Nil: not called.
+	// Limits bound the processes of the stream. Evicted is called with the key of each process that
+	// is dropped because of a limit; reason is EvictedForNumber or EvictedForSize. It is called
+	// from the goroutine that uses the Filter, and must not call the Filter. Nil: not called.
 	Limits  Limits
 	Evicted func(key, reason string)
 
-	// DumpFile is called for each dumpfile element, with the context that is needed to read the dump,
-	// until it returns false. Nil: not called.
+	// DumpFile is called for each dumpfile element, with the context that is needed to read the
+	// dump, until it returns false. Nil: not called.
 	DumpFile func(Dump) (more bool)
 
 	// Context ends all waiting for debug files when it is done. If it is nil, nothing does.
@@ -110,36 +110,38 @@ type Options struct {
 	// Paths sets the form of the paths of source files.
 	Paths Paths
 
-	// Emit receives the output with the number of its line; for a block of lines that are printed as
-	// they are, the number of the first. The output of a line may come in several calls. out is valid
-	// until Emit returns. An error ends the output, and Write returns it. If Emit is nil, the output is
-	// written to the Filter's writer.
+	// Emit receives the output with the number of its line; for a block of lines that are printed
+	// as they are, the number of the first. The output of a line may come in several calls. out is
+	// valid until Emit returns. An error ends the output, and Write returns it. If Emit is nil, the
+	// output is written to the Filter's writer.
 	Emit func(line int64, out []byte) error
 
 	// Members appends members to the JSON object of a line, each with a comma before it. Nil: none.
 	Members func(dst []byte, line int64) []byte
 
-	// Diagnose is called for each malformed or contradictory element, from the goroutine that uses the
-	// Filter. The Filter does not limit the number of calls. Nil: not called.
+	// Diagnose is called for each malformed or contradictory element, from the goroutine that uses
+	// the Filter. The Filter does not limit the number of calls. Nil: not called.
 	Diagnose func(Diagnostic)
 }
 
-// Patience is how long the lines of a stream may wait for debug files. The time for a file counts from
-// the first line that names its build ID, so that N missing modules cost one wait. After a wait without
-// success, lines do not wait for servers until one of the files is found, or known not to exist.
+// Patience is how long the lines of a stream may wait for debug files. The time for a file counts
+// from the first line that names its build ID, so that N missing modules cost one wait. After a
+// wait without success, lines do not wait for servers until one of the files is found, or known not
+// to exist.
 type Patience struct {
 	// Local is the time for files on this machine: for searching and inflating them. Servers is the
-	// time for the whole search. If Servers is shorter than Local, a line waits that long for servers,
-	// and is printed when this machine has been searched.
+	// time for the whole search. If Servers is shorter than Local, a line waits that long for
+	// servers, and is printed when this machine has been searched.
 	Local, Servers time.Duration
 
-	// PerMinute bounds the waiting of the stream in any minute. If it is set, the lines of one Write,
-	// which came together, wait at most for the longer of Local and Servers together. 0 means no bound.
+	// PerMinute bounds the waiting of the stream in any minute. If it is set, the lines of one
+	// Write, which came together, wait at most for the longer of Local and Servers together. 0
+	// means no bound.
 	PerMinute time.Duration
 
-	// Never lets the goroutine that uses the Filter open, inflate and parse nothing. An address that
-	// needs it stays unresolved; the answer is searched in the background, for later lines. The other
-	// fields are ignored. See [symbolize.Symbolizer.AtOnce].
+	// Never lets the goroutine that uses the Filter open, inflate and parse nothing. An address
+	// that needs it stays unresolved; the answer is searched in the background, for later lines.
+	// The other fields are ignored. See [symbolize.Symbolizer.AtOnce].
 	Never bool
 }
 

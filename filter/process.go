@@ -41,15 +41,15 @@ const (
 	maxKey       = 256      // bytes of a key; the rest is ignored
 )
 
-// Limits bound what a stream of several processes holds. The processes idle longest are dropped if
-// they are exceeded, down to three quarters; their later frames are in no module, until the log names
-// the modules again.
+// Limits bound the contexts of a stream with several processes. If one is exceeded, the processes
+// idle longest are dropped, down to three quarters of the limit. Later frames of a dropped process
+// have no module until the log defines its modules again.
 type Limits struct {
-	Processes    int   // contexts, with that of lines without a process; 0: 1,024
+	Processes    int   // number of contexts, including the one of lines without a key; 0: 1,024
 	ContextBytes int64 // bytes of all contexts but the current one, about; 0: 64 MiB
 }
 
-// Why Options.Evicted is called.
+// Reasons of calls of Options.Evicted.
 const (
 	EvictedForNumber = "processes" // there are more than Limits.Processes
 	EvictedForSize   = "bytes"     // they take more than Limits.ContextBytes

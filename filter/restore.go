@@ -214,7 +214,7 @@ func (f *Filter) restore(context []byte) error {
 // between reports whether n is at least 0 and at most most.
 func between(n, most int) bool { return n >= 0 && n <= most }
 
-// processes returns the processes of s, most at most, the current one first.
+// processes returns at most most processes of s, the current one first.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process
