@@ -10,14 +10,21 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// lastWordsEnv sets the time that an interrupt leaves the producer of the log.
+const lastWordsEnv = "TEST_LAST_WORDS"
 
 // asCommand in the environment makes the test binary be symfilter.
 const asCommand = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	if words, err := time.ParseDuration(os.Getenv(lastWordsEnv)); err == nil {
+		lastWords = words
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}

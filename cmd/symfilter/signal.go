@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
+var lastWords = time.Second // that Ctrl-C leaves the producer of the log to finish
+
 const (
-	lastWords = time.Second // that Ctrl-C leaves the producer of the log to finish
-	patience  = time.Second // for output that blocks after reading has ended
+	patience = time.Second // for output that blocks after reading has ended
 
 	lastPatience = 2 * time.Second // for a checkpoint after that
 
