@@ -167,7 +167,7 @@ func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *prog
 		}
 		file, notes, f := c.receive(a, k, t)
 		a.close()
-		a.c.s.outcome(f)
+		c.answered(a, f)
 		if f == nil {
 			return file, notes
 		}

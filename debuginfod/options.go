@@ -39,6 +39,9 @@ type Options struct {
 	Progress     func(Progress)
 	FirstContact func(server string)
 
+	// Observe is called at the end of each request to a server, by any goroutine. It must return soon.
+	Observe func(Request)
+
 	// Limited is called once, by any goroutine, when more than burst new build IDs were requested
 	// at once. From then on the servers are asked for at most perSecond new ones in each second. It
 	// must return soon. [Client.Unasked] counts the others.
@@ -60,6 +63,24 @@ type Progress struct {
 	Done   bool   // set in the last call for this file
 	Err    error  // set with Done: the reason why there is no file; nil if there is one
 }
+
+// A Request describes a request to a server that has ended.
+type Request struct {
+	Server  string
+	Outcome Outcome
+	Bytes   int64         // received of the answer's body, as sent
+	Took    time.Duration // until the body was received, or the request failed
+}
+
+// An Outcome is the outcome of a request.
+type Outcome string
+
+const (
+	Found    Outcome = "found"
+	NotThere Outcome = "not_there" // the server answered that it has no such file
+	Failed   Outcome = "failed"
+	Canceled Outcome = "canceled" // another server was first, or no caller waits any more
+)
 
 // OptionsFromEnv returns the Options that the DEBUGINFOD_ variables define. The error lists the
 // variables with unusable values; for these the Options have the defaults, so that they can be used

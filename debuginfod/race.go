@@ -120,7 +120,7 @@ func (c *Client) race(ctx context.Context, all []*contender, path, magic string)
 		case a == nil:
 		case won != nil:
 			a.close()
-			a.c.s.outcome(&failure{canceled: true})
+			c.answered(a, &failure{canceled: true})
 		default:
 			won = a
 			for e, cancel := range cancels {
@@ -152,12 +152,15 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 			e.fail(&failure{reason: said})
 			return nil
 		}
+		began := time.Now()
 		a, f := c.once(ctx, e, path, magic)
 		e.tries++
 		if a != nil {
-			return a // the caller reports the outcome to the breaker after it has read the body
+			return a // the caller reports the outcome after it has read the body
 		}
-		if e.s.outcome(f); f == nil || f.canceled {
+		e.s.outcome(f)
+		c.observe(e.s, NotThere, f, 0, began)
+		if f == nil || f.canceled {
 			return nil
 		}
 		if !c.mayRetry(e, f) {
@@ -166,6 +169,27 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 		}
 		e.fault = f
 	}
+}
+
+// answered reports the outcome of the answer a, which is closed, to the breaker of its server and to
+// Options.Observe.
+func (c *Client) answered(a *answer, f *failure) {
+	a.c.s.outcome(f)
+	c.observe(a.c.s, Found, f, a.watch.bytes.Load(), a.began)
+}
+
+// observe passes a request that has ended to Options.Observe. good is its outcome without a failure.
+func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began time.Time) {
+	if c.o.Observe == nil {
+		return
+	}
+	switch {
+	case f != nil && f.canceled:
+		good = Canceled
+	case f != nil:
+		good = Failed
+	}
+	c.o.Observe(Request{s.name, good, bytes, time.Since(began)})
 }
 
 // mayRetry reports whether the server of e may be asked again after the failure f.

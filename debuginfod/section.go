@@ -95,7 +95,7 @@ func (c *Client) rawSection(ctx context.Context, s *server, id buildid.ID, name 
 		var b bytes.Buffer
 		_, f := c.copyBody(&b, a, most, func(int64) {})
 		a.close()
-		s.outcome(f)
+		c.answered(a, f)
 		if f == nil {
 			return b.Bytes(), nil
 		}

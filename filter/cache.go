@@ -20,6 +20,9 @@ type Cache struct {
 	mu         sync.Mutex // held for so short a time that an RWMutex would be slower
 	young, old generation // an answer used in old is copied to young
 	size       int64      // bytes of young
+	oldSize    int64      // bytes of old
+	hits       int64      // questions with an answer
+	misses     int64      // questions without one
 	numbers    uint32     // the last number given to a module; each is given once
 
 	// turns counts changes of generation. A reference to an answer of an older generation keeps large
@@ -178,11 +181,15 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.hits++
 	if i, ok := c.young.frames[k]; ok {
 		return c.young.answer(i), true
 	}
 	i, ok := c.old.frames[k]
-	if ok {
+	if !ok {
+		c.hits--
+		c.misses++
+	} else {
 		r = c.keep(k, c.old.draft(i))
 	}
 	return r, ok
@@ -227,6 +234,7 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 // drops the old one and begins another.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
+		c.oldSize = c.size - n
 		c.old, c.young, c.size = c.young, newGeneration(len(c.young.frames)), n
 		c.turns.Add(1)
 	}

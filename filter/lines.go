@@ -11,6 +11,7 @@ type Lines struct {
 	dst     []byte
 	process process  // of the current record
 	last    *Context // of the last record
+	stats   Stats
 }
 
 // An Outcome is the result of filtering one record.
@@ -65,6 +66,12 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 		Contextual: len(l.dst) == len(dst) && len(record) > 0,
 		InDict:     f.openDicts > 0,
 	}
+	s := &l.stats
+	s.Lines += f.line
+	s.Elements += int64(got.Elements)
+	s.Resolved += int64(got.Resolved)
+	s.Unresolved += int64(got.Unresolved)
+	s.Pending += int64(got.Pending)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil
 	return dst, got

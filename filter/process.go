@@ -23,6 +23,7 @@ type processes struct {
 	grown     int                 // weight that all have gained since the last call of evict
 	openDicts int                 // number of processes with an open hexdict
 	limits    Limits
+	evictions int64                    // processes dropped by evict
 	evicted   func(key, reason string) // Options.Evicted
 }
 
@@ -168,6 +169,7 @@ func (f *processes) evict() {
 		}
 		held -= p.space.weight()
 		delete(f.all, p.key)
+		f.evictions++
 		if f.evicted != nil {
 			f.evicted(p.key, reason)
 		}

@@ -18,6 +18,8 @@ type cache struct {
 
 	clock  atomic.Uint64 // questions so far: the time of the least-recently-used order
 	memory memory
+
+	counts counts
 }
 
 // key names a module: by its ID, or by its name if it has none.
@@ -112,6 +114,7 @@ func (c *cache) suspend(e *entry) {
 	if e.module == nil {
 		return
 	}
+	c.counts.closed.Add(1)
 	provisional := e.isProvisional() // then the search continues, and finds the file again
 	c.shut(e)
 	if !provisional {

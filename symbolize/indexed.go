@@ -222,6 +222,7 @@ func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame
 	}
 	if dst, ok = x.code(dst, addr); ok {
 		e.used.Store(s.cache.clock.Add(1))
+		s.cache.counts.byIndex.Add(1)
 	}
 	if x.grown.Load() && x.grown.CompareAndSwap(true, false) {
 		if e.mu.TryLock() {

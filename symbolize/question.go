@@ -93,7 +93,7 @@ func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool)
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-		if s.hasFile(e) || reopens && s.reopened(e, t) {
+		if e.hasFile() || reopens && s.reopened(e, t) {
 			return nil
 		}
 		return ErrPending
@@ -103,7 +103,7 @@ func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool)
 }
 
 // hasFile reports whether e has a file to answer from.
-func (s *Symbolizer) hasFile(e *entry) bool {
+func (e *entry) hasFile() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state == answering
@@ -149,6 +149,7 @@ func (q *question) judge() {
 		e.strikes, e.owes = max(e.strikes, maxStrikes-1), 0
 	}
 	aside := e.strike()
+	q.s.cache.counts.faults.Add(1)
 	// a reader that panicked may be in any state
 	if e.strikes < maxStrikes && !errors.Is(err, errPanic) {
 		return
@@ -212,6 +213,7 @@ func (q *question) broke(err error) error {
 	fault := &FaultError{Path: q.m.path, Err: err}
 	e.fault = fault.Error()
 	e.retry = time.Now().Add(e.strike())
+	q.s.cache.counts.faults.Add(1)
 	q.s.cache.shut(e)
 	e.lacks(setAside, fault)
 	return fault

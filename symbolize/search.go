@@ -32,6 +32,7 @@ func (s *Symbolizer) find(e *entry) error {
 		t.purpose = betterFile
 	}
 	e.task = t
+	s.cache.counts.searches.Add(1)
 	local := sync.OnceFunc(func() { close(t.local) })
 	free := sync.OnceFunc(func() { <-s.slots })
 	x := &search{s: s, e: e, names: slices.Clone(e.names), avoid: e.broken, servers: sync.OnceFunc(func() {
@@ -271,6 +272,7 @@ func (x *search) publishMiss() {
 		fault := &FaultError{Path: x.path, Err: x.fault}
 		e.fault = fault.Error()
 		e.retry = time.Now().Add(e.strike())
+		x.s.cache.counts.faults.Add(1)
 		e.lacks(setAside, fault)
 	default:
 		e.again(x.miss != nil)

@@ -106,6 +106,7 @@ func (s *Symbolizer) AtOnce(dst []Frame, l Location) ([]Frame, error) {
 			}
 			if ok {
 				e.used.Store(s.cache.clock.Add(1))
+				s.cache.counts.byIndex.Add(1)
 				return frames, nil
 			}
 		}

@@ -1,0 +1,64 @@
+package symbolize
+
+import "sync/atomic"
+
+// counts are the counters of a Symbolizer, from its beginning.
+type counts struct {
+	byIndex  atomic.Int64
+	searches atomic.Int64
+	faults   atomic.Int64
+	closed   atomic.Int64
+}
+
+// Stats describe a Symbolizer: what it has now, and what it has counted from its beginning.
+type Stats struct {
+	// Modules asked for, by state. Busy ones are answering a question.
+	Answering, Searching, Missing, SetAside, Idle, Busy int64
+
+	Warming int64 // questions that wait for the background: see Warm
+
+	OpenFiles   int64 // files mapped
+	HeapBytes   int64 // parsed units, names, answers
+	MappedBytes int64 // inflated sections, outside of the Go heap if the system allows it
+	WorkBytes   int64 // lent to indexes being made, and by Take
+	Budget      int64 // of all bytes: Options.MaxMemory, less what indexes in memory may take
+
+	Questions int64 // asked of modules, those that wait included
+	IndexHits int64 // of Questions: answered by an index alone
+	Searches  int64 // for files
+	Faults    int64 // times that a file broke its reader, could not be used, or cost too much
+	Closed    int64 // files closed to save memory
+}
+
+// Stats returns the state of s. It never waits, and many goroutines may call it. The numbers are not
+// all of the same moment.
+func (s *Symbolizer) Stats() (to Stats) {
+	m, n := &s.cache.memory, &s.cache.counts
+	to = Stats{
+		OpenFiles: m.mapped.Load(), HeapBytes: m.heap.Load() + m.names.Load(), MappedBytes: m.sections.Load(), WorkBytes: m.work.Load(), Budget: m.budget,
+		Questions: int64(s.cache.clock.Load()), IndexHits: n.byIndex.Load(), Searches: n.searches.Load(), Faults: n.faults.Load(), Closed: n.closed.Load(),
+	}
+	s.warmer.mu.RLock()
+	to.Warming = int64(len(s.warmer.queue))
+	s.warmer.mu.RUnlock()
+	for _, e := range s.cache.all() {
+		if !e.mu.TryLock() {
+			to.Busy++
+			continue
+		}
+		switch {
+		case e.state == answering:
+			to.Answering++
+		case e.task != nil:
+			to.Searching++
+		case e.state == missing:
+			to.Missing++
+		case e.state == setAside:
+			to.SetAside++
+		default:
+			to.Idle++
+		}
+		e.mu.Unlock()
+	}
+	return to
+}
