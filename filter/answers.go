@@ -12,8 +12,8 @@ import (
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
 func (l *layout) frame(number uint64, a *answer, i int) {
-	inlined := a.knows && i < len(a.text.cuts)-1
-	if l.color != ColorAlways && a.knows && number <= 9999 {
+	inlined := a.hasText && i < len(a.text.cuts)-1
+	if l.color != ColorAlways && a.hasText && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
@@ -40,7 +40,7 @@ func (l *layout) frame(number uint64, a *answer, i int) {
 	switch {
 	case a.mod == nil:
 		l.mark("(no module)")
-	case !a.knows:
+	case !a.hasText:
 		l.mark("(")
 		l.place(a)
 		l.mark(")")
@@ -91,7 +91,7 @@ func (l *layout) buildID(m *module) {
 //
 //	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
 func (l *layout) frameInSentence(a *answer) {
-	if !a.knows {
+	if !a.hasText {
 		l.value("0x" + strconv.FormatUint(a.addr, 16))
 		if a.mod == nil {
 			l.mark(" (no module)")
@@ -120,7 +120,7 @@ func (l *layout) frameInSentence(a *answer) {
 //
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
 func (l *layout) codeLocation(a *answer) {
-	if !a.knows {
+	if !a.hasText {
 		l.place(a)
 		l.buildID(a.mod)
 		return
@@ -146,7 +146,7 @@ func (l *layout) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:
 		l.bracketedElement(p)
-	case !a.knows:
+	case !a.hasText:
 		l.place(a)
 		l.buildID(a.mod)
 	default:

@@ -69,7 +69,7 @@ func (f *Filter) plain(b []byte, lines int) {
 	first := f.line + 1
 	f.printOf(first)
 	f.line += int64(lines)
-	if f.noted != nil || f.terminal {
+	if f.records != nil || f.terminal {
 		f.plainLines(b, first)
 		return
 	}

@@ -61,7 +61,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 // forgetCurrent drops the output and the state of the current line.
 func (f *Filter) forgetCurrent() {
 	f.layout.drop()
-	f.noted.reset()
+	f.records.reset()
 	f.current = currentLine{}
 	f.pieces, f.footnotes = nil, nil
 	f.scan = markup.Scanner{}

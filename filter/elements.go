@@ -12,7 +12,7 @@ func (f *lineFilter) presentation(p *piece) {
 		if e, err := p.bt(); err == nil {
 			a := f.codeAnswer(e.Addr, lookupOfFrame(e))
 			f.frameInSentence(a)
-			f.noteAnswer(start, p.Tag, e.Frame, e.Addr, a)
+			f.recordAnswer(start, p.Tag, e.Frame, e.Addr, a)
 			return
 		}
 	case markup.TagPC:
@@ -23,21 +23,21 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.noteAnswer(start, p.Tag, 0, e.Addr, a)
+			f.recordAnswer(start, p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.variable(a, p)
-			f.noteAnswer(start, p.Tag, 0, e.Addr, a)
+			f.recordAnswer(start, p.Tag, 0, e.Addr, a)
 			return
 		}
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
 			f.mark(shown)
-			f.note(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
+			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}
 	case markup.TagHexDict:
@@ -49,14 +49,14 @@ func (f *lineFilter) presentation(p *piece) {
 			}
 			f.collectFootnotes(&d)
 			f.rawElement(p)
-			f.noted.endLast(len(f.buf))
+			f.records.endLastRecord(len(f.buf))
 			return
 		}
 	case markup.TagDumpFile:
 		if e, err := p.dump(); err == nil {
 			f.dump(e)
 			f.rawElement(p)
-			f.note(start, Element{Tag: p.Tag, Name: e.Name, Type: e.Type})
+			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Type: e.Type})
 			return
 		}
 	}
@@ -87,10 +87,10 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 		return
 	}
 	a := f.codeAnswer(e.Addr, lookupOfFrame(e))
-	f.noteAnswer(len(f.buf), bt.Tag, e.Frame, e.Addr, a)
-	if !a.knows || len(a.text.cuts) == 1 {
+	f.recordAnswer(len(f.buf), bt.Tag, e.Frame, e.Addr, a)
+	if !a.hasText || len(a.text.cuts) == 1 {
 		f.frame(e.Frame, a, 0)
-		f.noted.endLast(len(f.buf))
+		f.records.endLastRecord(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
@@ -126,7 +126,7 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, after int, eol []byt
 		}
 		f.frame(number, a, i)
 		if i == last {
-			f.noted.endLast(len(f.buf))
+			f.records.endLastRecord(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 			f.endLine(eol)
 			return

@@ -41,11 +41,11 @@ func New(w io.Writer, o Options) *Filter {
 		f.printer = textPrinter{}
 	}
 	if f.printer != (textPrinter{}) {
-		f.part, f.noted, f.between = maxObject, new(noted), newline
+		f.part, f.records, f.between = maxObject, new(elementRecords), newline
 	}
 	f.onAnswer = o.Resolved
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
-	f.typed = f.noted != nil || f.onAnswer != nil
+	f.typed = f.records != nil || f.onAnswer != nil
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
@@ -138,7 +138,7 @@ func (f *Filter) Unfinished() bool {
 // maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	tail, _ := f.cut.Unfinished()
-	if len(tail) == f.flushed.text || f.err != nil || f.noted != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
+	if len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
 		return f.err
 	}
 	f.tokens(tail)

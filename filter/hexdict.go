@@ -114,19 +114,19 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	for p := range (markup.HexDict{Body: string(withoutColor(d.body))}).Pairs() {
 		v := DictValue{Key: p.Key, Value: p.Value}
 		if f.looked++; f.looked <= maxNotes {
-			a, known := f.valueAnswer(p.Value)
-			if known && a.knows {
+			a, mapped := f.valueAnswer(p.Value)
+			if mapped && a.hasText {
 				f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, *a})
 			}
-			if known && f.typed {
-				v.Answer = f.noteValue(p.Value, a)
+			if mapped && f.typed {
+				v.Answer = f.recordValue(p.Value, a)
 			}
 		}
-		if f.noted != nil {
+		if f.records != nil {
 			values = append(values, v)
 		}
 	}
-	f.note(len(f.buf), Element{Tag: markup.TagHexDict, Values: values})
+	f.recordElement(len(f.buf), Element{Tag: markup.TagHexDict, Values: values})
 }
 
 // valueAnswer resolves a value that may be an address: a code address if it is in an executable

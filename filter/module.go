@@ -67,7 +67,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 			if f.process.space.hasModules() {
 				start := len(f.buf)
 				f.bracketedElement(p)
-				f.note(start, Element{Tag: markup.TagReset})
+				f.recordElement(start, Element{Tag: markup.TagReset})
 				shown = true
 			}
 			f.process.space.reset()
@@ -206,7 +206,7 @@ func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 // dropLine removes the current line, which has nothing to show, from the output.
 func (f *lineFilter) dropLine() {
 	f.layout.drop()
-	f.noted.reset()
+	f.records.reset()
 }
 
 // mergeLine adds the maps of the current line to the open module line, if the line merges into it.
@@ -300,7 +300,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.pen(f.state)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.state, at: len(f.buf)}
 	f.open = m
-	f.noted.addModule(m)
+	f.records.addModule(m)
 }
 
 // settleModule lays out the brackets of the open module of the current line, because an element
@@ -317,7 +317,7 @@ func (f *lineFilter) settleModule() {
 	f.buf = f.buf[:m.at]
 	f.printModule(m)
 	f.buf = append(f.buf, since...)
-	f.noted.grow(m.recordSize())
+	f.records.grow(m.recordSize())
 	f.printLarge()
 }
 
@@ -326,7 +326,7 @@ func (f *lineFilter) holdModule(m *moduleLine, eol []byte) {
 	f.steps += int64(len(f.buf))
 	m.before, m.after, m.eol = bytes.Clone(f.buf[:m.at]), bytes.Clone(f.buf[m.at:]), bytes.Clone(eol)
 	f.buf = f.buf[:0]
-	m.process, m.records = f.process.key, f.noted.takeRecords()
+	m.process, m.records = f.process.key, f.records.takeRecords()
 	for i := range f.pieces {
 		if f.pieces[i].Kind == markup.Elem || len(m.raw) > maxRepeat {
 			break
@@ -369,8 +369,8 @@ func (f *lineFilter) closeModule() {
 	f.printModule(m)
 	f.buf = append(f.buf, m.after...)
 	l := Line{Number: m.line, Process: m.process, Text: f.buf, EOL: m.eol}
-	if f.noted != nil {
-		l.Elements = f.noted.elements(f.printer, m.records, len(f.buf))
+	if f.records != nil {
+		l.Elements = f.records.elements(f.printer, m.records, len(f.buf))
 	}
 	f.printLine(&l)
 	f.buf = f.buf[:0]

@@ -103,14 +103,14 @@ func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 type printing struct {
 	layout
 	printer    Printer
-	noted      *noted // records of the line's elements; nil if the printer needs none
-	part       int    // bytes of text; a longer line is printed in parts
+	records    *elementRecords // records of the line's elements; nil if the printer needs none
+	part       int             // bytes of text; a longer line is printed in parts
 	flushed    flushed
 	processKey string // of the line's process
 	printed    Line
 	onAnswer   func(*Resolved) // Options.Resolved
 	typed      bool            // onAnswer or the printer needs answers with their sources
-	resolved   Resolved        // scratch of noteAnswer
+	resolved   Resolved        // scratch of recordAnswer
 	output
 }
 
@@ -122,23 +122,23 @@ type flushed struct {
 	laid int // bytes of output for them that the finished line still has to leave out
 }
 
-// note adds a record of an element of the current line, whose text begins at start and has been
-// laid out.
-func (p *printing) note(start int, e Element) {
-	if p.noted != nil {
-		p.noted.add(p.printer, start, len(p.buf), &e)
+// recordElement adds a record of an element of the current line, whose text begins at start and has
+// been laid out.
+func (p *printing) recordElement(start int, e Element) {
+	if p.records != nil {
+		p.records.add(p.printer, start, len(p.buf), &e)
 	}
 }
 
-// noted are the records of the current line.
-type noted struct {
+// elementRecords are the records of the elements of the current line.
+type elementRecords struct {
 	records []record
 	size    int           // bytes, about
 	element Element       // the last one
 	line    []LineElement // of the line that is being printed
 }
 
-func (n *noted) add(p Printer, start, end int, e *Element) {
+func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	n.element = *e
 	r := record{made: p.AppendElement(nil, &n.element), start: start, end: end}
 	n.element = Element{}
@@ -147,28 +147,28 @@ func (n *noted) add(p Printer, start, end int, e *Element) {
 }
 
 // addModule adds a record for m, whose maps are not all known yet.
-func (n *noted) addModule(m *moduleLine) {
+func (n *elementRecords) addModule(m *moduleLine) {
 	if n != nil {
 		n.records = append(n.records, record{module: m})
 	}
 }
 
-// endLast sets the end of the text of the last element.
-func (n *noted) endLast(end int) {
+// endLastRecord sets the end of the text of the last element.
+func (n *elementRecords) endLastRecord(end int) {
 	if n != nil && len(n.records) > 0 {
 		n.records[len(n.records)-1].end = end
 	}
 }
 
 // reset removes all records.
-func (n *noted) reset() {
+func (n *elementRecords) reset() {
 	if n != nil {
 		n.records, n.size = n.records[:0], 0
 	}
 }
 
 // takeRecords removes the records and returns them; they belong to the caller.
-func (n *noted) takeRecords() (records []record) {
+func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
 		records, n.records, n.size = n.records, nil, 0
 	}
@@ -176,18 +176,18 @@ func (n *noted) takeRecords() (records []record) {
 }
 
 // grow adds to the size of the records.
-func (n *noted) grow(bytes int) {
+func (n *elementRecords) grow(bytes int) {
 	if n != nil {
 		n.size += bytes
 	}
 }
 
 // full reports whether the records have reached their limit and have to be printed.
-func (n *noted) full() bool { return n != nil && n.size >= maxElements }
+func (n *elementRecords) full() bool { return n != nil && n.size >= maxElements }
 
 // elements returns the elements of a line whose text has the length text. They are valid until the
 // next line.
-func (n *noted) elements(p Printer, records []record, text int) []LineElement {
+func (n *elementRecords) elements(p Printer, records []record, text int) []LineElement {
 	n.line = n.line[:0]
 	for _, r := range records {
 		if r.module != nil {
@@ -204,18 +204,18 @@ func (n *noted) elements(p Printer, records []record, text int) []LineElement {
 // print prints the text and records of the current line so far. If it continues, another part of
 // the line follows.
 func (p *printing) print(eol []byte, continues bool) {
-	if p.noted == nil && p.flushed.laid == 0 { // textPrinter, without the call
+	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
 		p.ready = append(append(p.ready, p.buf...), eol...)
 		p.buf = p.buf[:0]
 		return
 	}
 	l := &p.printed
 	*l = Line{Number: p.of, Process: p.processKey, Text: p.buf, EOL: eol, Continues: continues}
-	if p.noted != nil {
-		l.Elements = p.noted.elements(p.printer, p.noted.records, len(p.buf))
+	if p.records != nil {
+		l.Elements = p.records.elements(p.printer, p.records.records, len(p.buf))
 	}
 	p.printLine(l)
-	p.noted.reset()
+	p.records.reset()
 	if p.buf = p.buf[:0]; cap(p.buf) > 4*p.part {
 		p.buf = nil
 	}
@@ -232,7 +232,7 @@ func (p *printing) printLine(l *Line) {
 
 // printLarge prints a part of the current line if its text or its records have reached their limit.
 func (p *printing) printLarge() {
-	if len(p.buf) >= p.part || p.noted.full() {
+	if len(p.buf) >= p.part || p.records.full() {
 		p.print(nil, true)
 	}
 	p.sendLarge()

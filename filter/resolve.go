@@ -52,12 +52,12 @@ type answers struct {
 
 // An answer is the result of the lookup of one address.
 type answer struct {
-	mod   *module // nil: no map covers the address
-	addr  uint64  // as looked up
-	rel   uint64  // module-relative, of addr
-	text  rendered
-	knows bool  // text is set; otherwise only the module is known
-	err   error // the reason if text is not set; nil if no symbol covers the address
+	mod     *module // nil: no map covers the address
+	addr    uint64  // as looked up
+	rel     uint64  // module-relative, of addr
+	text    rendered
+	hasText bool  // text is set; otherwise only the module is known
+	err     error // the reason if text is not set; nil if no symbol covers the address
 }
 
 // recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
@@ -98,7 +98,7 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 		slot = r.recent.slot(addr, form)
 	}
 	r.last = r.newCodeAnswer(addr, form)
-	if r.last.knows {
+	if r.last.hasText {
 		*slot = recentSlot{r.recent.epoch, form, addr, r.last}
 	}
 	return &r.last
@@ -138,7 +138,7 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 		return a
 	}
 	r.completeAnswer(&a, form)
-	if form != exactAddress && (!a.knows || a.text.back) {
+	if form != exactAddress && (!a.hasText || a.text.back) {
 		a.addr, a.rel = a.addr-1, a.rel-1
 	}
 	return a
@@ -164,15 +164,15 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
 	if text, ok := r.ahead.answer(key); ok {
-		a.text, a.knows = text, true
+		a.text, a.hasText = text, true
 	} else if text, ok := r.cached.get(key); ok && r.stillBest(&text) && (!r.renderer.sources || text.none || text.sources != nil) {
-		a.text, a.knows = text, !text.none
+		a.text, a.hasText = text, !text.none
 	} else if text, ok, err := r.render(m, a.rel, form); ok {
-		a.text, a.knows = r.cached.put(key, text), true
+		a.text, a.hasText = r.cached.put(key, text), true
 	} else if a.err = err; err == nil {
 		r.cached.put(key, draft{renderedParts: renderedParts{none: true, until: r.unixNow() + int64(noneFor)}})
 	}
-	if a.knows {
+	if a.hasText {
 		r.named++
 	} else {
 		r.recordMiss(m, a.err)

@@ -44,36 +44,37 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 	}
 	r.Offset, r.Module, r.ID = a.rel, a.mod.name, a.mod.buildID
 	switch {
-	case !a.knows:
+	case !a.hasText:
 		r.Err = a.err
 	case a.text.sources != nil:
 		r.Frames, r.Variable = a.text.frames, a.text.variable
 	}
 }
 
-// noteAnswer calls Options.Resolved with the answer for an address of the current line, and adds a
-// record of its element, whose text begins at start and has been laid out.
-func (p *printing) noteAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+// recordAnswer calls Options.Resolved with the answer for an address of the current line, and adds
+// a record of its element, whose text begins at start and has been laid out.
+func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
 	if p.typed { // checked here because the call alone would take measurable time of a hot frame
-		p.noteTyped(start, tag, frame, addr, a)
+		p.recordTypedAnswer(start, tag, frame, addr, a)
 	}
 }
 
-func (p *printing) noteTyped(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
 	r := &p.resolved
 	r.set(p.of, tag, frame, addr, a)
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}
-	if p.noted != nil {
-		p.note(start, Element{Tag: tag, Answer: r})
+	if p.records != nil {
+		p.recordElement(start, Element{Tag: tag, Answer: r})
 	}
 }
 
-// noteValue is noteAnswer for a value of a hexdict. It adds no record: the element has all values.
-func (p *printing) noteValue(value uint64, a *answer) *Resolved {
+// recordValue is recordAnswer for a value of a hexdict. It adds no record: the element has all
+// values.
+func (p *printing) recordValue(value uint64, a *answer) *Resolved {
 	r := &p.resolved
-	if p.noted != nil {
+	if p.records != nil {
 		r = new(Resolved)
 	}
 	r.set(p.of, markup.TagHexDict, 0, value, a)

@@ -204,7 +204,7 @@ func (f *Filter) restore(context []byte) error {
 	if f.open = open; open != nil && !json {
 		open.records = nil
 	}
-	if open != nil && f.noted != nil && len(open.records) == 0 {
+	if open != nil && f.records != nil && len(open.records) == 0 {
 		open.records = []record{{module: open}}
 	}
 	f.restoreProcesses(processes, s.Grown, s.Began)
