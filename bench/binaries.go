@@ -117,7 +117,7 @@ llvm-objcopy-19 --decompress-debug-sections ../bins/rgw.z.debug ../bins/rgw.debu
 	return nil
 }
 
-// link puts a link to file, an absolute path, into a debug tree.
+// link adds a link to file, an absolute path, to a debug tree.
 func link(tree, file string) error {
 	id, err := buildID(file)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// annotate is the other reader of Callgrind profiles, for comparison.
+// annotate is callgrind_annotate, with which symfilter's reader of profiles is compared.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
 // profile writes a Callgrind profile of about size bytes. Each part is a copy of the profile of a

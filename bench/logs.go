@@ -47,7 +47,7 @@ func create(path string, f func(w *logWriter)) error {
 }
 
 // frames writes n frames at random addresses in functions of the binary. It draws from distinct
-// addresses; from all if that is 0.
+// addresses; if distinct is 0, from all.
 func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)

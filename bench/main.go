@@ -42,7 +42,7 @@ type workload struct {
 	// commands returns the commands to compare, which write to out; nil for the two filters.
 	commands func(b *binaries, command, out string) (other, mine []string)
 	other    []string // the command to compare with instead of the other filter
-	bar      string   // the goal: largest ratio or peak; empty for none
+	bar      string   // the goal, as the largest ratio or peak; empty without a goal
 	// served is set if the debug files come from a server and are not in a cache.
 	served bool
 	// free is set if symfilter is compared with itself without a sandbox.
@@ -97,7 +97,7 @@ func main() {
 	runs := flag.Int("n", 5, "measured runs of each command; one more warms up")
 	only := flag.String("only", "", "run the workloads whose name matches this regular `expression`")
 	list := flag.Bool("list", false, "list the workloads")
-	// for logOf: writes one workload's log in another process
+	// used by logOf: writes one workload's log in another process
 	generate := flag.String("generate", "", "")
 	base := flag.String("base", "", "compare with this `command`, another build of symfilter, in every row")
 	addresses := flag.Int("agree", 0, "compare the answers for `N` random addresses of each file")
@@ -135,7 +135,7 @@ func bench(runs int, only string, list bool, generate, base string, addresses in
 	}
 	command := filepath.Join(b.dir, "symfilter")
 	build := exec.Command("go", "build", "-o", command, "github.com/symfilter/symfilter/cmd/symfilter")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // like the shipped command
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -220,8 +220,8 @@ func bench(runs int, only string, list bool, generate, base string, addresses in
 	return out.Flush()
 }
 
-// asBase returns the command line mine for another build, which has a cache of its own, since
-// builds may differ in the format of indexes.
+// asBase returns the command line mine for another build. It has a separate cache, since builds may
+// differ in the format of indexes.
 func asBase(base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
 	env, argv := assignments(mine)
 	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)

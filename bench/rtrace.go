@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// countAddresses reads a report of sp-rtrace as its own scripts do: line by line, to count the
-// addresses.
+// countAddresses is a command that counts the addresses in a report of sp-rtrace line by line, as
+// its scripts do.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
 // trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed, with

@@ -61,9 +61,8 @@ func interleave(runs int, log string, measure func(argv []string, log string) (c
 	return nil
 }
 
-// start starts a process without a network, and with an empty cache of its own, so that it finds no
-// index of an earlier run.
-// A nil stdout is the null device.
+// start starts a process without a network, and with a new empty cache, so that it finds no index
+// of an earlier run. A nil stdout is the null device.
 func start(argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {

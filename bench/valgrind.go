@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// elementTree reads a report of Valgrind as scripts do that process it.
+// elementTree is a command that reads a report of Valgrind as scripts usually do.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
 // reported is the object of a report's frames: large, and with dynamic symbols only.

@@ -56,14 +56,14 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 	}
 }
 
-// sanitizerRuntime returns the path of clang's address sanitizer, which is in a package of its own.
+// sanitizerRuntime returns the path of clang's address sanitizer, which is in a separate package.
 func sanitizerRuntime(t *testing.T) string {
 	t.Helper()
 	pattern := filepath.Join(strings.TrimSpace(run(t, nil, "clang-19", "-print-resource-dir")), "lib", "*", "libclang_rt.asan*.a")
 	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
 		return found[0]
 	}
-	return pattern // need will say that it is not there
+	return pattern // need then reports that it is missing
 }
 
 // place is a frame without its address, which differs between the two runs.
@@ -83,12 +83,12 @@ func stacksOf(frames []frame) [][]place {
 		}
 		last = f.Number
 		if f.Inline == 0 && f.Number == 0 {
-			last = 1 // the next #0 begins a stack of its own
+			last = 1 // the next #0 begins another stack
 		}
 		name, _, _ := strings.Cut(f.Func, "+0x")
 		name, _, _ = strings.Cut(name, "@") // a symbol's version
 		if i := strings.Index(name, "_interceptor_"); i >= 0 && strings.Trim(name[:i], "_") == "" {
-			// the sanitizer does not show that it stands before free
+			// the sanitizer does not show that it intercepts free
 			name = name[i+len("_interceptor_"):]
 		}
 		all[len(all)-1] = append(all[len(all)-1], place{name, f.File, f.Line})
@@ -121,8 +121,7 @@ func onlineStacks(report string) [][]place {
 }
 
 // keepNamedByBoth blanks the frames outside of the program's own source that only one of the two
-// could name: which debug files of libc exist depends on the machine, and the two search in
-// different places.
+// has named: the debug files of libc depend on the machine, and the two search in different places.
 func keepNamedByBoth(a, b [][]place) {
 	for i := range min(len(a), len(b)) {
 		for j := range min(len(a[i]), len(b[i])) {

@@ -29,10 +29,10 @@ type profiled struct {
 	tool   []string // flags of Callgrind
 	// the profile has no addresses: functions are known by where they are entered
 	lines     bool
-	tails     bool // there are calls that are jumps
-	misplaced bool // Valgrind takes lines of some functions for those of the file before
-	callers   bool // functions are told apart by their callers
-	racy      bool // how much the program waits differs from run to run
+	tails     bool // some calls are jumps
+	misplaced bool // Valgrind assigns lines of some functions to the preceding file
+	callers   bool // functions are distinguished by their callers
+	racy      bool // the time that the program waits differs from run to run
 	long      bool // for TEST_LONG only
 	minimum   int  // functions that are compared
 }
@@ -130,7 +130,7 @@ func (p *profiled) run(t *testing.T) {
 		checkParts(t, name, readProfile(t, run(t, nil, command, "--output=json", name)))
 	}
 
-	// nothing is found
+	// a cache without files
 	raw := readProfile(t, run(t, nil, command, "--output=json", "--sysroot="+tree, want))
 	if len(raw.parts) == 1 {
 		compareAnnotated(t, raw, want)
@@ -312,7 +312,7 @@ func closedName(fn string) string {
 // key names a function of an object. It joins all levels of recursion if a jump hides the level.
 func (p *profiled) key(f *profileRecord) string {
 	fn := closedName(f.name())
-	// Valgrind takes a destructor of two for recursion
+	// Valgrind mistakes one of two destructors for recursion
 	if p.tails || strings.HasSuffix(p.source, ".cpp") {
 		fn = regexp.MustCompile(`'\d+$`).ReplaceAllString(fn, "")
 	}
@@ -371,12 +371,12 @@ func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 	}
 }
 
-// annotated returns the table that callgrind_annotate prints of a profile: the costs of each
+// annotated returns the table that callgrind_annotate prints for a profile: the costs of each
 // file:function, and the totals as "PROGRAM TOTALS".
 func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	t.Helper()
 	cmd := exec.Command("callgrind_annotate", append(flags, "--threshold=100", "--auto=no", "--show-percs=no", name)...)
-	cmd.Dir = t.TempDir() // whose name it cuts from those of files
+	cmd.Dir = t.TempDir() // it removes the name of this folder from file names
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("callgrind_annotate: %v\n%s", err, out)
@@ -528,7 +528,7 @@ func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 			t.Errorf("callgrind_annotate %v of a profile as it is (-before, +after):\n%s", flags, d)
 		}
 		if p.lines || flags != nil && (p.tails || p.racy) {
-			continue // what is not in the profile
+			continue // not in the profile
 		}
 		got := annotated(t, again(bare, "-s", full), flags...)
 		ours := func(all map[string][]int64) map[string][]int64 {
@@ -599,7 +599,7 @@ func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 		}
 		fn, ok := got[place{path.Base(l.Object), l.Address}]
 		want := l.Frames[len(l.Frames)-1]
-		if !ok || want.File == "" { // of libraries that llvm-symbolizer has no debug files of
+		if !ok || want.File == "" { // in libraries for which llvm-symbolizer has no debug files
 			continue
 		}
 		compared++

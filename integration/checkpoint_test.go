@@ -47,7 +47,7 @@ func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	for len(data) > 0 {
 		_, rest, _ := bytes.Cut(data, []byte{'\n'})
 		body, rest, whole := bytes.Cut(rest, []byte{'\n'})
-		if !whole { // it was killed in the midst of it
+		if !whole { // killed while it wrote the record
 			break
 		}
 		var r checkpoint
@@ -92,7 +92,7 @@ type numbered struct {
 	f     *os.File
 	n     int
 	first map[uint64]int // line of each file, by inode
-	end   map[uint64]int // of those that were rotated
+	end   map[uint64]int // last line of each rotated file, by inode
 }
 
 func (w *numbered) inode() uint64 {
@@ -242,13 +242,13 @@ func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	for lines.Scan() {
 		line := lines.Text()
 		want := fmt.Sprintf("line %0*d", numberedSize-6, at)
-		if first && line == "" { // ends the line that the run before was killed in
+		if first && line == "" { // ends the line in which the previous run was killed
 			first = false
 			continue
 		}
 		first = false
 		if line != want {
-			if strings.HasPrefix(want, line) && !lines.Scan() { // killed in the midst of it
+			if strings.HasPrefix(want, line) && !lines.Scan() { // killed within the line
 				break
 			}
 			t.Fatalf("got %q, want %q", line, want)
@@ -301,7 +301,7 @@ func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
 			appendTo(t, log, profile)
 			for run := range kills + 3 {
 				if run == kills {
-					appendTo(t, log, "\n") // so that the checkpoint waited for is this run's
+					appendTo(t, log, "\n") // so that this run writes a checkpoint
 				}
 				p := startFollowing(t, out, nil, "-F", log, "--state="+state)
 				until(t, "its checkpoint", func() bool { return saved(t, state, log) })

@@ -308,7 +308,7 @@ func TestManyAsksForOneFileAreOneRequest(t *testing.T) {
 	for _, id = range debugIDs(t, files) {
 		break
 	}
-	// Two clients with one cache are as two processes: locks are the descriptors'.
+	// Two clients with one cache behave like two processes, since locks belong to descriptors.
 	clients := []*debuginfod.Client{newFetcher(t, s.url, cache), newFetcher(t, s.url, cache)}
 	errs := make(chan error, 1000)
 	for i := range cap(errs) {

@@ -18,7 +18,7 @@ import (
 // functions and lines of their sources, inlined calls included: from the debug information at the
 // module's own path, and after the program was moved, in --symbol-path.
 func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
-	// a function, and what only the line holds on which it was
+	// a function, and text that only its line contains
 	type call struct{ Func, Text string }
 	tests := []struct {
 		compiler, source, program string
@@ -52,7 +52,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.compiler, func(t *testing.T) {
 			t.Parallel()
-			// It may be there and not work: rustup's rustc without a toolchain.
+			// The compiler may exist and not work, such as rustup's rustc without a toolchain.
 			if tt.optional {
 				if out, err := exec.Command(tt.compiler, "--version").CombinedOutput(); err != nil {
 					t.Skipf("%s --version: %v\n%s", tt.compiler, err, out)
@@ -71,8 +71,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 				want = append(want, place{c.Func, filepath.Base(tt.source), lineOf(t, source, c.Text)})
 			}
 
-			// README's command, in a folder of its own. A build that the go command keeps from
-			// before is as good.
+			// README's command, in a new folder. The go command may use its build cache.
 			line := regexp.MustCompile(`(?m)^` + tt.compiler + ` .*$`).FindString(string(readme))
 			dir := t.TempDir()
 			build := exec.Command("sh", "-c", strings.ReplaceAll(line, "/tmp/", dir+"/"))

@@ -176,7 +176,7 @@ func TestContainerLogsAreFollowed(t *testing.T) {
 			written := 0
 			for i, cut := range append(slices.Clone(cuts), len(lines)) {
 				p := startFollowing(t, filepath.Join(dir, "printed"), nil, args...)
-				for half := range 2 { // the second behind a rotation
+				for half := range 2 { // the second after a rotation
 					to := written + (cut-written)/(2-half)
 					appendTo(t, file, strings.Join(lines[written:to], ""))
 					if written = to; half == 0 {
@@ -210,7 +210,8 @@ func (p *following) waitState(t *testing.T, state string) {
 	})
 }
 
-// A part without end, and a line of any length, take no memory, and none of their bytes is lost.
+// Endless parts of a line, and lines of any length, take no memory, and none of their bytes is
+// lost.
 func TestEndlessContainerLines(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const crashLines = 36 // of testdata/crash.log: the last is in the midst of a backtrace
+const crashLines = 36 // of testdata/crash.log: the last one is inside a backtrace
 
 // fixture returns the log that the examples follow, and the expected output.
 func fixture(t *testing.T) (log, golden string) {
@@ -255,7 +255,7 @@ func (p *following) stop(t *testing.T) int {
 	err := <-p.ended
 	var exit *exec.ExitError
 	for line := range strings.Lines(p.stderr.String()) {
-		if !strings.Contains(line, "waiting for it") { // between two files of that name
+		if !strings.Contains(line, "waiting for it") { // no file has the name at the moment
 			t.Errorf("it says %s", line)
 		}
 	}

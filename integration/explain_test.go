@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// --explain shows a newcomer what was tried for each module, with which result, and what to do
+// --explain shows for each module which places were searched, with which result, and what to do
 // next.
 func TestExplainSaysWhatToDoNext(t *testing.T) {
 	need(t, "gcc", "strip")

@@ -49,7 +49,7 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 // A signal ends the process within a second, even if a server does not answer, or the output is not
 // read. The checkpoint holds what was printed.
 func TestSignalsEndFollowersSoon(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSignalsEndFollowersSoon(t *testing.T) {
 				case "silent server":
 					appendTo(t, log, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7a8a9}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1010}}}\n")
 					appendTo(t, other, "three\n")
-					readLines(t, p.out, 1) // the other does not wait
+					readLines(t, p.out, 1) // the other file does not wait
 				case "blocked output":
 					appendTo(t, log, strings.Repeat("a line that nobody reads\n", 200000))
 					until(t, "the pipe is full", func() bool { return unread(t, p.out) > 1<<19 })
@@ -282,7 +282,7 @@ func TestAThousandFiles(t *testing.T) {
 	}
 	until(t, "the last checkpoint", func() bool { return saved(t, filepath.Join(dir, "state"), filepath.Join(dir, "31", "931.log")) })
 	before := processorTime(t, p.cmd.Process.Pid)
-	time.Sleep(idle) // nothing happens: that is what is measured
+	time.Sleep(idle) // the idle time is measured
 	if used := processorTime(t, p.cmd.Process.Pid) - before; used > idle/100+20*time.Millisecond {
 		t.Errorf("used %v of the processor in %v of nothing", used, idle)
 	} else {
@@ -407,7 +407,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 		return ""
 	}
 	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	// cut in the midst of it: the one run sees its beginning, the next its end
+	// cut inside the error: one run reads its beginning, the next one its end
 	for i, part := range errors {
 		for _, half := range []string{part[:len(part)/2], part[len(part)/2:]} {
 			appendTo(t, name, half)

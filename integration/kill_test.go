@@ -56,7 +56,7 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		kills, longKills int
 		from, to         time.Duration // after the first output
-		most             int           // percent that may come twice
+		most             int           // percent of the lines that may be printed twice
 	}{
 		"short":  {6, 100, 150 * time.Millisecond, 450 * time.Millisecond, 50},
 		"longer": {2, 40, 200 * time.Millisecond, time.Second, 25},
@@ -70,7 +70,7 @@ func TestShortRunsMakeProgress(t *testing.T) {
 			log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
 			appendTo(t, log, "")
 			appendTo(t, out, "")
-			var n int // lines written, for whoever has waited for the writer
+			var n int // number of lines written; read after the writer has ended
 			stop := make(chan struct{})
 			var writer sync.WaitGroup
 			writer.Go(func() {
@@ -150,7 +150,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		open func() (r, w *os.File, err error)
-		both bool // are killed
+		both bool // both are killed
 	}{"pipe": {pipe, false}, "pipe, both killed": {pipe, true}, "socket": {socket, false}} {
 		t.Run(name, func(t *testing.T) {
 			// lines of 40 bytes: each of the runs leaves much
@@ -190,7 +190,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if test.both && kill < kills {
 					cmd.Process.Kill()
 				}
-				r.Close() // as the system does for a reader that is killed
+				r.Close() // like the system for a killed reader
 				cmd.Wait()
 				if stderr.Len() > 0 {
 					t.Errorf("run %d: %s", kill, stderr.Bytes())
@@ -206,8 +206,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if from > next {
 					t.Fatalf("run %d begins at line %d, but line %d was never read", kill, from, next)
 				}
-				// of a socket whose reader is gone it is known only up to the last checkpoint what
-				// was read
+				// if the reader of a socket is gone, the last checkpoint has the last known number
+				// of bytes read
 				if from <= begun && name == "pipe" {
 					t.Errorf("run %d begins at line %d, as the one before: no progress", kill, from)
 				}
@@ -235,13 +235,13 @@ func TestAFullDiskEndsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer full.Close()
-		cmd, stderr := exec.Command(command, "-F", log, "--state="+state), new(told)
+		cmd, stderr := exec.Command(command, "-F", log, "--state="+state), new(messages)
 		cmd.Stdout, cmd.Stderr = full, stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		defer cmd.Process.Kill()
-		until(t, "it is told", func() bool {
+		until(t, "it is messages", func() bool {
 			return stderr.String() == "symfilter: write standard output: no space left on device; retrying until there is space\n"
 		})
 		cmd.Process.Signal(syscall.SIGTERM)
@@ -269,13 +269,13 @@ func TestAFullDiskEndsNothing(t *testing.T) {
 		appendTo(t, log, want)
 		script := `mount -t tmpfs -o size=1m tmpfs "$1" && head -c 950000 /dev/zero >"$1/ballast" && exec "$2" -F "$3" --state="$4" >"$1/printed"`
 		cmd := exec.Command("unshare", "-rm", "sh", "-c", script, "sh", disk, command, log, state)
-		stderr := new(told)
+		stderr := new(messages)
 		cmd.Stderr = stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { cmd.Process.Kill(); cmd.Wait() }()
-		until(t, "it is told", func() bool { return strings.Contains(stderr.String(), "retrying until there is space") })
+		until(t, "it is messages", func() bool { return strings.Contains(stderr.String(), "retrying until there is space") })
 		inside := fmt.Sprintf("/proc/%d/root%s/", cmd.Process.Pid, disk)
 		if err := os.Remove(inside + "ballast"); err != nil {
 			t.Fatal(err)
@@ -288,19 +288,19 @@ func TestAFullDiskEndsNothing(t *testing.T) {
 	})
 }
 
-// told returns the messages of a process so far.
-type told struct {
+// messages collects the diagnostics of a process.
+type messages struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (w *told) Write(p []byte) (int, error) {
+func (w *messages) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.Write(p)
 }
 
-func (w *told) String() string {
+func (w *messages) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.b.String()

@@ -82,7 +82,7 @@ func TestKilledWhileAFileComes(t *testing.T) {
 		time.Sleep(rand.N(50 * time.Millisecond))
 		cmd.Process.Kill()
 		cmd.Wait()
-		// one that came whole: the next is to fetch it again
+		// a file that was received whole: the next run must fetch it again
 		os.RemoveAll(filepath.Join(dir, "fetched", id.String(), "debuginfo"))
 	}
 	server.CloseClientConnections()

@@ -65,9 +65,9 @@ func readMaps(t *testing.T, log string) crashMaps {
 	return c
 }
 
-// at returns the module and the module-relative address of the code at addr; of overlapping maps
+// codeAt returns the module and the module-relative address of the code at addr; of overlapping maps
 // the later one is valid.
-func (c crashMaps) at(addr uint64) (name string, rel uint64, ok bool) {
+func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	for _, m := range slices.Backward(c.maps) {
 		if addr >= m.addr && addr-m.addr < m.size {
 			return c.names[m.module], addr - m.addr + m.rel, true
@@ -87,7 +87,7 @@ func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 		byNumber[f.Number] = append(byNumber[f.Number], f)
 	}
 	for i, addr := range c.bts {
-		name, rel, ok := c.at(addr - 1)
+		name, rel, ok := c.codeAt(addr - 1)
 		frames := byNumber[i]
 		switch {
 		case !ok && !regexp.MustCompile(fmt.Sprintf(`(?m)^\s*#%d\s+0x[0-9a-f]+ \(no module\)$`, i)).MatchString(out):
@@ -120,7 +120,7 @@ func TestClangCrashShowsEveryFrame(t *testing.T) {
 	symbols := map[string][]dynamicSymbol{}
 	named := 0
 	for i, addr := range c.bts {
-		name, rel, _ := c.at(addr - 1)
+		name, rel, _ := c.codeAt(addr - 1)
 		if _, err := os.Stat(name); err != nil {
 			continue
 		}
@@ -132,7 +132,7 @@ func TestClangCrashShowsEveryFrame(t *testing.T) {
 			continue
 		}
 		named++
-		f := shown[i][len(shown[i])-1] // the function itself, behind its inlined calls
+		f := shown[i][len(shown[i])-1] // the physical function, after its inlined calls
 		got, _, _ := strings.Cut(f.Func, "+0x")
 		if f.File == "" && !slices.Contains(want, got) || got == "" {
 			t.Errorf("frame %d, %s+%#x: got %q, want one of %q", i, name, rel, f.Func, want)
@@ -163,7 +163,7 @@ func dynamicSymbols(t *testing.T, path string) []dynamicSymbol {
 			all = append(all, s)
 		}
 	}
-	return append(all, dynamicSymbol{}) // one more, so that it is not nil
+	return append(all, dynamicSymbol{}) // a zero symbol, so that the slice is not nil
 }
 
 // covering returns the demangled names of the symbols that cover rel.

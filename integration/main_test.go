@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		// What the developer's environment asks for must not reach the tests: no network, no
-		// colours, no foreign options.
+		// The developer's environment must not affect the tests: no network, no colours, no
+		// options.
 		for _, v := range os.Environ() {
 			name, _, _ := strings.Cut(v, "=")
 			for _, prefix := range []string{"SYMFILTER_", "DEBUGINFOD_", "LLVM_", "ASAN_", "NO_COLOR", "CLICOLOR"} {
@@ -45,17 +45,18 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
-		if signal.Ignored(os.Interrupt) { // a shell starts its background jobs so, and the commands would inherit it
+		// a shell ignores the signal in background jobs, and the commands would inherit that
+		if signal.Ignored(os.Interrupt) {
 			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 		}
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", command, "../cmd/symfilter")
-		// as it is shipped: the race detector of the tests is not in it
+		// like the shipped command, without the race detector of the tests
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build ../cmd/symfilter: %v\n%s", err, out)
 			return 1
 		}
-		// The command's cache is the test's; the go command's, where a test runs it, stays.
+		// The command uses a cache of the test. The go command keeps its cache.
 		cache, err := exec.Command("go", "env", "GOCACHE").Output()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "go env GOCACHE:", err)
@@ -67,7 +68,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// long reports whether TEST_LONG asks for the full sizes.
+// long reports whether TEST_LONG requests the full sizes.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // need skips the test if a program or file that it uses is missing, or fails it if CI allows no

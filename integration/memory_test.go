@@ -94,7 +94,7 @@ func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 		flags, addr           uint64
 		link, info, entrySize uint64
 		data                  string
-		size                  uint64 // where there are no data
+		size                  uint64 // zeros: the rest of the section
 	}
 	le := binary.LittleEndian
 	note := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 4), uint32(len(id))), 3)
@@ -176,7 +176,7 @@ type memoryRun struct {
 	cmd    *exec.Cmd
 	stderr lockedBuffer // read while the command writes to it
 	lines  chan string
-	group  string // of control; empty: none
+	group  string // path of the control group; empty without one
 }
 
 // A lockedBuffer may be read while it is written to.

@@ -137,7 +137,7 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 				case "follow":
 					p = start(t, "--follow", path)
 				}
-				p.out.SetReadDeadline(time.Now().Add(time.Minute)) // for what hangs
+				p.out.SetReadDeadline(time.Now().Add(time.Minute)) // in case the command hangs
 				out := bufio.NewReaderSize(p.out, 1<<20)
 				if _, err := out.Peek(1); err != nil {
 					t.Fatalf("nothing comes out of %d bytes: %v\n%s", len(begin), err, p.stderr.Bytes())
@@ -190,7 +190,7 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 			for i, s := range []string{begin, middle, end} {
 				appendTo(t, path, s)
 				p := start(t, "--follow", "--state", state, path)
-				p.out.SetReadDeadline(time.Now().Add(time.Minute)) // for what hangs
+				p.out.SetReadDeadline(time.Now().Add(time.Minute)) // in case the command hangs
 				b := make([]byte, len(s))
 				n, err := io.ReadFull(p.out, b)
 				if got += string(b[:n]); err != nil {
@@ -230,7 +230,7 @@ func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 		t.Errorf("by pipe: %s", firstDifference([]byte(got), []byte(log)))
 	}
 	p := start(t, "--follow", path)
-	p.out.SetReadDeadline(time.Now().Add(time.Minute)) // for what hangs
+	p.out.SetReadDeadline(time.Now().Add(time.Minute)) // in case the command hangs
 	got := make([]byte, len(log))
 	if n, err := io.ReadFull(p.out, got); err != nil || string(got) != log {
 		t.Errorf("followed: %v, %s", err, firstDifference(got[:n], []byte(log)))

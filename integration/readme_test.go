@@ -35,7 +35,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 		t.Errorf("%s (-), printed (+):\n%s", golden, diff)
 	}
 
-	// What README shows, before and after, are pieces of the log and of the golden file.
+	// The excerpts before and after in README are parts of the log and of the golden file.
 	log, err := os.ReadFile(filepath.Join("..", "testdata", "crash.log"))
 	if err != nil {
 		t.Fatal(err)

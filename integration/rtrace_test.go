@@ -24,7 +24,7 @@ type tracer struct {
 	build  []string
 	plugin bool
 	long   bool
-	leaks  []string // what --leaks says at the end
+	leaks  []string // the last lines of --leaks
 }
 
 var (
@@ -189,7 +189,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 		file = m.path
 		if path.Base(path.Dir(file)) == "bare" {
 			file = filepath.Join(full, path.Base(file))
-		} else if id := s.BuildID; len(id) > 2 { // of a library of the system
+		} else if id := s.BuildID; len(id) > 2 { // in a library of the system
 			if debug := "/usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug"; exists(debug) {
 				file = debug
 			}
@@ -240,7 +240,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 			if version > 0 {
 				w.FunctionName = w.FunctionName[:version]
 			}
-			if w.Line == 0 && g.File == "" { // of a local symbol it says the object file
+			if w.Line == 0 && g.File == "" { // for a local symbol it prints the object file
 				w.FileName = ""
 			}
 			if plainName(g.Function) != plainName(w.FunctionName) || g.Line != w.Line || path.Clean(g.File) != path.Clean(w.FileName) || g.Inlined != (i < len(symbols)-1) {
@@ -350,7 +350,7 @@ func compareTraceReport(t *testing.T, records []traceRecord, report, resolved st
 	last := ""
 	frame := regexp.MustCompile(`^\t(0x[0-9a-f]+) (.*?)(?: at (.*):(\d+)| from /.*)$`)
 	sites := traceSites(records)
-	left := 0 // lines of the frame at work
+	left := 0 // remaining lines of the current frame
 	for line := range strings.Lines(resolved) {
 		m := frame.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {

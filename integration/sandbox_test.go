@@ -55,8 +55,8 @@ func converse(t *testing.T, env []string, args ...string) *conversation {
 	return c
 }
 
-// say writes a line and returns the line printed for it.
-func (c *conversation) say(line string) string {
+// ask writes a line and returns the line printed for it.
+func (c *conversation) ask(line string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c.stdin, line+"\n"); err != nil {
 		c.t.Fatal(err)
@@ -135,7 +135,7 @@ func TestEveryThreadIsConfined(t *testing.T) {
 				if line, err := c.stdout.ReadString('\n'); line != "line\n" {
 					t.Fatalf("%q, %v\n%s", line, err, c.stderr.String())
 				}
-			} else if got := c.say("line"); got != "line" {
+			} else if got := c.ask("line"); got != "line" {
 				t.Fatalf("got %q", got)
 			}
 			for _, said := range threads(t, c.cmd.Process.Pid) {
@@ -157,7 +157,7 @@ func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-		want string // of the list in the other folder
+		want string // expected list of the other folder
 		said string
 	}{
 		{"confined", nil, "", "permission denied"},
@@ -170,7 +170,7 @@ func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := converse(t, nil, append(tt.args, "--dumpfile-output="+list)...)
-			c.say(dumpfile(0))
+			c.ask(dumpfile(0))
 			wait(t, list, "0.profraw")
 			if err := os.Rename(dir, dir+".old"); err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			c.say(dumpfile(1))
+			c.ask(dumpfile(1))
 			c.stdin.Close()
 			io.Copy(io.Discard, c.stdout)
 			err := c.cmd.Wait()
@@ -250,7 +250,7 @@ func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 		t.Errorf("indexes: %q", all)
 	}
 	c := converse(t, []string{"XDG_CACHE_HOME=" + filepath.Join(home, "other")}, "-v")
-	c.say("line")
+	c.ask("line")
 	if said := c.end(); !strings.Contains(said, "symfilter: sandbox: no new privileges") {
 		t.Errorf("said %q", said)
 	}
@@ -259,8 +259,8 @@ func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	}
 }
 
-// The tests of the package usually run with the race detector, and so with cgo: then Landlock
-// cannot reach all threads. This test builds them as the command is built.
+// The tests of the package usually run with the race detector, and so with cgo: Landlock then
+// cannot restrict all threads. This test builds them as the command is built.
 func TestTheStaticBuildHasLandlock(t *testing.T) {
 	landlocked(t)
 	binary := filepath.Join(t.TempDir(), "sandbox.test")

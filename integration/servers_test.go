@@ -22,13 +22,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const libraries = 12 // of the program that logs
+const libraries = 12 // libraries of the program that logs
 
 // chain is a program whose functions, each in a library of its own, call each other, with its log.
 type chain struct {
 	log string // markup of one backtrace through all libraries
-	// the folder with its stripped files and, apart, their debug files: nothing in the log leads
-	// there
+	// the folder with its stripped files and, separately, their debug files: no path in the log
+	// leads there
 	files string
 }
 
@@ -158,7 +158,7 @@ func TestServerInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A module that no server has costs two requests, one for each kind of file, whatever the log.
+// A module that no server has costs two requests, one for each kind of file, for any log.
 func TestModuleThatNobodyHas(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

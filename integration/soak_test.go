@@ -98,7 +98,7 @@ const (
 	soakKeep    = 10
 	soakMarkup  = 5                      // % of the lines
 	soakHostile = 1                      // %
-	soakSample  = 250 * time.Millisecond // between two looks at memory and descriptors
+	soakSample  = 250 * time.Millisecond // between two checks of memory and descriptors
 )
 
 // kind is the kind of a line in a soaked file.
@@ -108,7 +108,7 @@ const (
 	ordinary kind = iota
 	hostile
 	frames  // a backtrace element
-	modules // what it is resolved with
+	modules // the modules and maps for the frames
 )
 
 // A soaked file is written and rotated, and its lines are searched in the output.
@@ -145,7 +145,7 @@ func (s *soaked) line(n int) (kind, string) {
 			text = strings.Repeat("{{{pc:0x1", 150_000)
 		}
 		if s.runtime != nil {
-			text = strings.ToValidUTF8(text, "?") // else JSON cannot say it
+			text = strings.ToValidUTF8(text, "?") // JSON cannot represent other text
 		}
 		return hostile, head + text + "."
 	default:
@@ -205,7 +205,7 @@ func (s *soaked) rotate() error {
 type tally struct {
 	lines, more, markup, hostile int64
 	lost, again, changed         int64
-	first                        string // of what is wrong
+	first                        string // the first fault
 	file, before, behind         int    // the first gap: in which file, and between which lines
 }
 
@@ -215,8 +215,8 @@ func (c *tally) wrong(of *int64, n int64, line string) {
 	}
 }
 
-// take examines a line of the output of s.
-func (c *tally) take(s *soaked, line string) {
+// examine checks a line of the output of s.
+func (c *tally) examine(s *soaked, line string) {
 	if s.runtime != nil {
 		text, whole, ok := s.runtime.open(line)
 		if !ok {
@@ -239,7 +239,7 @@ func (c *tally) take(s *soaked, line string) {
 	k, want := s.line(n)
 	switch {
 	case n == seen && k == frames && strings.Contains(line, "    #"):
-		c.more++ // another call that was inlined
+		c.more++ // a further inlined call
 		return
 	case n <= seen:
 		c.wrong(&c.again, 1, line)
@@ -288,7 +288,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		case 3:
 			s.runtime = runtimes()["docker"]
 		}
-		if i%2 == 1 { // the others are not there yet
+		if i%2 == 1 { // the other debug files do not exist yet
 			if err := s.write(1); err != nil {
 				t.Fatal(err)
 			}
@@ -298,7 +298,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 	}
 	p := start(t, "--follow", "--with-filename", "--state="+filepath.Join(dir, "state"), "--debug-file-directory="+tree, filepath.Join(dir, "*.log"))
 	done := make(chan tally, 1)
-	go func() { done <- takeAll(files, p.out) }()
+	go func() { done <- examineAll(files, p.out) }()
 	usage := watchUsage(p.cmd.Process.Pid)
 
 	// Each file has its own times, so that not all are rotated at once.
@@ -325,7 +325,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		}
 	}
 
-	// All that was written comes, and what is written from now on is resolved after a while.
+	// All written lines are printed, and lines written from now on are resolved after a while.
 	patience := time.Now().Add(2 * time.Minute)
 	waiting := all
 	for {
@@ -409,8 +409,8 @@ to 1.3 MiB. Half of the files did not exist at the start. The debug files were a
 At the end, frames in each file were resolved with the debug files that were added late.
 `
 
-// takeAll examines the whole output.
-func takeAll(files map[string]*soaked, out io.Reader) (c tally) {
+// examineAll checks the whole output.
+func examineAll(files map[string]*soaked, out io.Reader) (c tally) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
 		line, err := r.ReadString('\n')
@@ -423,7 +423,7 @@ func takeAll(files map[string]*soaked, out io.Reader) (c tally) {
 			c.wrong(&c.changed, 1, path)
 			continue
 		}
-		c.take(s, line)
+		c.examine(s, line)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 		run(t, nil, "cp", lib, other)
 		run(t, nil, "dwz", "-m", filepath.Join(filepath.Dir(lib), "shop.alt"), "-h", lib, other)
 		same(t, log, dir, "price(int)")
-		// In our own style what only the supplementary file names has a name.
+		// In the default style, functions that only the supplementary file names have a name.
 		if out := run(t, log, command, "--obj="+lib); !strings.Contains(out, "inner") {
 			t.Errorf("inner is missing:\n%.2000s", out)
 		}

@@ -61,7 +61,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	t.Run("is built the same elsewhere", func(t *testing.T) {
 		clone := filepath.Join(t.TempDir(), "another", "place")
 		git(t, tree, "clone", "--quiet", tree, clone)
-		if long() { // all of the standard library anew: 20 s
+		if long() { // rebuilds the standard library: 20 s
 			cache := t.TempDir()
 			t.Setenv("GOCACHE", cache)
 		}
@@ -96,7 +96,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 		if os.Getuid() == 0 {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		} else { // root of a user namespace, for as long as it takes to change the root
+		} else { // root in a user namespace, to change the root folder
 			cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
 			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}}
 			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}

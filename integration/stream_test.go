@@ -114,8 +114,8 @@ func roundTrip(t *testing.T, p *pipeline, s, want string) time.Duration {
 	return time.Since(begin)
 }
 
-// oddities returns about n bytes that logs may hold and markup does not: every byte value, broken
-// UTF-8, all line ends, colours, braces, malformed elements. It has no final line end.
+// oddities returns about n bytes that logs may contain and that are not markup: every byte value,
+// broken UTF-8, all line ends, colours, braces, malformed elements. It has no final line end.
 func oddities(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{
@@ -181,7 +181,7 @@ func TestLogWithoutMarkupComesOutAsItIs(t *testing.T) {
 	}
 }
 
-// pieces gives its bytes in reads of random sizes.
+// pieces is a reader that returns its bytes in reads of random sizes.
 type pieces struct {
 	rest  []byte
 	sizes *rand.Rand
@@ -205,7 +205,7 @@ func firstDifference(got, want []byte) string {
 	return fmt.Sprintf("got %d bytes, want %d; first difference at %d:\ngot  %q\nwant %q", len(got), len(want), i, around(got), around(want))
 }
 
-// A line without end, made of the beginnings of elements, takes no memory. 64 MiB; 2 GiB with
+// An endless line, made of the beginnings of elements, takes no memory. It has 64 MiB; 2 GiB with
 // TEST_LONG=1.
 func TestEndlessLineTakesNoMemory(t *testing.T) {
 	// bytes resident, the Go runtime with its stacks and the buffers of both pipes included

@@ -69,7 +69,7 @@ func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 					}
 					expect := want[codePlace{path.Base(s.Object), s.IP - report.biases[s.Object]}]
 					if len(expect) == 0 {
-						continue // Valgrind shows what is below main only in stripped programs
+						continue // Valgrind shows frames below main only in stripped programs
 					}
 					named++
 					fn := expect[len(expect)-1].Fn

@@ -107,11 +107,11 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 // score counts how the sites of a report were answered.
 type score struct {
 	frames, right, lines, inlined int // compared; as their twin; with lines; of several functions
-	// not as their twin, but as another reader of the debug information has them
+	// unlike their twin, but as in another reader of the debug information
 	explained            int
-	alone                int // where the twin was not
-	pairs, known, wrong  int // biases of objects in processes
-	bareKnown, bareWrong int // where the report has no names
+	alone                int // resolved sites whose twin was not resolved
+	pairs, known, wrong  int // biases of objects in processes: all, found, wrong
+	bareKnown, bareWrong int // biases if the report has no names
 }
 
 func (s *score) add(o score) {
@@ -185,11 +185,11 @@ func (tw *twin) run(t *testing.T) (s score) {
 		switch {
 		case ok && expect[0].Fn == "": // Valgrind has no name for it
 			continue
-		case !ok && site.isBelowMain(): // Valgrind shows it only where it has no name for main
+		case !ok && site.isBelowMain(): // Valgrind shows it only if it has no name for main
 			continue
 		case !ok:
 			t.Logf("%s+%#x is not in the twin's report: %+v", key.object, key.rel, site.Frames)
-			if tw.source != "race.cpp" { // threads may have raced elsewhere
+			if tw.source != "race.cpp" { // in other files, threads may race at other places
 				s.alone++
 			}
 			continue

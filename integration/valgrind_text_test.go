@@ -95,7 +95,7 @@ func reportOf(text string) []byte {
 `, "@", text))
 }
 
-// Text that a program controls changes nothing of a report except where that text is shown.
+// Text that a program controls changes a report only in the places that show that text.
 func TestHostileTextStaysWhereItIs(t *testing.T) {
 	const harmless = "HARMLESS"
 	for _, args := range [][]string{{"--output=text"}, {"--output=json"}, {"--output=markup"}, {"--color=always"}, {"--color=never"}} {
@@ -124,8 +124,8 @@ func TestHostileTextStaysTextForLLVM(t *testing.T) {
 	}
 }
 
-// An error is printed when its end is in the pipe, even without a line end after it, while the
-// program continues.
+// An error is printed as soon as its end is in the pipe, even without a line end after it, while
+// the program continues.
 func TestErrorsOfARunningProgramAreOutAtOnce(t *testing.T) {
 	for _, output := range []string{"text", "json", "markup"} {
 		t.Run(output, func(t *testing.T) {

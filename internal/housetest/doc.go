@@ -1,3 +1,4 @@
-// Package housetest holds the rules of the house: who imports whom, how packages are named and described, what may be
-// committed, and that the documents speak of tests that exist. It has tests only.
+// Package housetest holds the rules of this module as tests: which package imports which, how
+// packages are named and described, which files may be committed, and that the documents name tests
+// that exist.
 package housetest

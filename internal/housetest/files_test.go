@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	maxGoLines     = 700       // lines of a Go file; one topic fits
-	maxBinary      = 100 << 10 // bytes of a committed binary: every clone pays for it for ever
+	maxGoLines     = 700       // lines of a Go file: enough for one topic
+	maxBinary      = 100 << 10 // bytes of a committed binary: it remains in every clone
 	maxReadmeLines = 150
-	maxProse       = 140 // columns of a line of a document that is neither of a table nor of code
+	maxProse       = 140 // columns of a line of a document, outside of tables and code
 )
 
-// root is the folder of go.mod.
+// root returns the folder of go.mod.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -37,8 +37,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// committed returns the files of the repository by slash-separated path: what git knows or would add, or all files
-// where there is no git (a release archive).
+// committed returns the files of the repository by slash-separated path: those that git tracks or
+// would add, or all files if there is no repository (a release archive).
 func committed(t *testing.T) []string {
 	t.Helper()
 	dir := root(t)
@@ -47,7 +47,8 @@ func committed(t *testing.T) []string {
 	var all []string
 	if out, err := cmd.Output(); err == nil {
 		for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil { // not one that was just deleted
+			// not a file that was just deleted
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 				all = append(all, name)
 			}
 		}
@@ -81,7 +82,7 @@ func TestGoFilesAreOfOneTopic(t *testing.T) {
 		}
 		code := read(t, name)
 		if bytes.HasPrefix(code, []byte("// Code generated ")) {
-			continue // its generator is what people read
+			continue // generated: people read its generator
 		}
 		if n := bytes.Count(code, []byte("\n")); n > maxGoLines {
 			t.Errorf("%s has %d lines, at most %d", name, n, maxGoLines)
@@ -89,7 +90,8 @@ func TestGoFilesAreOfOneTopic(t *testing.T) {
 	}
 }
 
-// machinePaths match what only a developer's machine has. They are put together here so as not to match themselves.
+// machinePaths match paths that exist only on a developer's machine. They are assembled here so
+// that they do not match this file.
 func machinePaths(t *testing.T) []*regexp.Regexp {
 	t.Helper()
 	all := []*regexp.Regexp{
@@ -123,8 +125,8 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// A binary may be committed in a testdata folder only, small, and with the script that builds it in the same folder or
-// one around it.
+// A binary may be committed only in a testdata folder, if it is small, and if the script that
+// builds it is in the same folder or one above it.
 func TestBinariesHaveTheirSourceBeside(t *testing.T) {
 	all := committed(t)
 	for _, name := range all {
@@ -141,7 +143,8 @@ func TestBinariesHaveTheirSourceBeside(t *testing.T) {
 	}
 }
 
-// builtBeside reports whether a shell script or a Go program stands in the folder of name or one around it, up to testdata.
+// builtBeside reports whether a shell script or a Go program is in the folder of name or one above
+// it, up to testdata.
 func builtBeside(name string, all []string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if slices.ContainsFunc(all, func(s string) bool {
@@ -200,8 +203,8 @@ func TestNoFileHasAnInit(t *testing.T) {
 	})
 }
 
-// An interface is what its consumer needs of another: so it is small. One that is spelled as a
-// struct of functions, to get around this, is not better.
+// An interface lists what its consumer needs, so it is small. A struct of functions in its place is
+// not allowed either.
 func TestInterfacesAreSmall(t *testing.T) {
 	const most = 3 // methods
 	parseGo(t, func(name string, f *ast.File) {
@@ -217,7 +220,7 @@ func TestInterfacesAreSmall(t *testing.T) {
 	})
 }
 
-// The readers of the standard library are not made for hostile files; its constants are welcome.
+// The standard library's readers are not made for hostile files; its constants may be used.
 func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
 	forbidden := map[string][]string{"debug/elf": {"NewFile", "Open"}, "debug/dwarf": {"New"}}
 	parseGo(t, func(name string, f *ast.File) {
@@ -254,7 +257,7 @@ var (
 	mdLink   = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 )
 
-// What a document names exists: tests by their name, test scripts and linked files by their path.
+// The tests, test scripts and linked files that a document names exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	all := committed(t)
 	functions := map[string]bool{}
@@ -322,8 +325,8 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Each decision of SPEC.md, a row of a table, names in its last column what holds it: a test or a script. Only of differences
-// from another program may it say that nothing does.
+// Each decision of SPEC.md, a row of a table, names in its last column a test or a script that
+// checks it. Only a difference from another program may have none.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
 	differences, rows := false, 0
 	all := strings.Split(string(read(t, "SPEC.md")), "\n")
@@ -347,7 +350,7 @@ func TestEveryDecisionNamesItsTest(t *testing.T) {
 	}
 }
 
-// A type that does many things is split into owners of one thing each.
+// A type with many tasks is split into types with one task each.
 func TestTypesAreSmall(t *testing.T) {
 	const maxMethods, maxFields = 35, 20
 	for _, room := range []string{"filter", "symbolize", "valgrind"} {

@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/symfilter/symfilter"
 
-// direction says what each package may import of this module: the table of ARCHITECTURE.md. The command and the
-// programs of the house itself may import everything.
+// direction lists the packages of this module that each package may import: the table of
+// ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines"},
@@ -43,10 +43,11 @@ var direction = map[string][]string{
 	"internal/newfile":    {},
 	"internal/checkpoint": {},
 	"internal/escape":     {},
-	"internal/sandbox":    {}, // of the command: a library must not confine whose process it is in
-	"internal/demangle":   {},
-	"internal/fuzztest":   {}, // nobody may import it but tests
-	"follow":              {},
+	// for the command only: a library must not confine the process of its caller
+	"internal/sandbox":  {},
+	"internal/demangle": {},
+	"internal/fuzztest": {}, // only tests may import it
+	"follow":            {},
 }
 
 var free = []string{"cmd/symfilter", "bench", "scripts/gotest", "integration", "internal/housetest", "examples/emit/go"}
@@ -73,18 +74,18 @@ var (
 	}
 )
 
-// only lists the imports that are not for everybody: outside of tests nobody else may have them.
+// only lists, by import, the only packages that may import it outside of tests.
 var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"follow"},
 
-	// Nothing is fetched unasked, and no other program is started.
+	// No package but these uses the network or starts a program.
 	"net":      {"debuginfod", "bench"},
 	"net/http": {"debuginfod", "bench"},
 	"os/exec":  {"bench", "scripts/gotest"},
 }
 
-// never lists what is imported by nobody, tests included: delve's line writes to standard output, op and frame end the
-// process on hostile bytes.
+// never lists packages that no package may import, not even a test: delve's line writes to standard
+// output, op and frame end the process on hostile bytes.
 var never = []string{
 	"github.com/go-delve/delve/pkg/dwarf/line",
 	"github.com/go-delve/delve/pkg/dwarf/op",
@@ -102,7 +103,7 @@ func (p listed) path() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 }
 
-// list returns the packages of the module as the go command sees them on one operating system.
+// list returns the packages of the module as the go command lists them for an operating system.
 func list(t *testing.T, goos string) []listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Doc,Imports,TestImports,XTestImports", module+"/...")
@@ -139,7 +140,7 @@ func TestImportsFollowTheDirection(t *testing.T) {
 	}
 }
 
-// faults says what is wrong with the imports of a package, sorted by import.
+// faults returns the violations in the imports of a package, sorted by import.
 func faults(p listed) []string {
 	var all []string
 	fault := func(format string, args ...any) {
@@ -244,7 +245,7 @@ func TestArchitectureHasTheTableOfImports(t *testing.T) {
 	}
 }
 
-// The table itself has no circle.
+// The table has no cycle.
 func TestDirectionHasNoCircle(t *testing.T) {
 	var visit func(pkg string, above []string)
 	visit = func(pkg string, above []string) {
@@ -278,7 +279,7 @@ func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
 			base := path.Base(p.path())
 			want = strings.ToUpper(base[:1]) + base[1:] + " "
 		}
-		// go list gives the first sentence only.
+		// go list prints only the first sentence.
 		if !strings.HasPrefix(p.Doc, want) || !strings.HasSuffix(p.Doc, ".") || len(p.Doc) < len(want)+20 {
 			t.Errorf("%s: the doc of the package has to begin with a sentence %q…; got %q", p.path(), want, p.Doc)
 		}

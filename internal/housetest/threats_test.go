@@ -41,12 +41,12 @@ func TestEveryThreatNamesItsTest(t *testing.T) {
 	}
 }
 
-// What symfilter cannot prevent is stated for those who rely on it.
+// SECURITY.md states the threats that symfilter cannot prevent.
 func TestSecurityStatesWhatRemains(t *testing.T) {
 	_, remains, _ := strings.Cut(string(read(t, "SECURITY.md")), "\n## What remains\n")
 	remains, _, _ = strings.Cut(remains, "\n## ")
 	for _, want := range []string{
-		"A build ID is a name, not a proof", // who serves a file can forge what is shown of it
+		"A build ID is a name, not a proof", // whoever serves a file can forge its symbols
 		"Servers learn which build IDs a log names",
 		"A log can mislead",
 	} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// maxEqualLines is how many lines in a row two packages may have in common, but for lines without
-// code. What is longer has one idea, and so one place.
+// maxEqualLines is the number of equal lines in a row that two packages may have, without lines
+// that have no code. A longer run belongs into one place.
 const maxEqualLines = 11
 
 func TestNoCodeStandsInTwoPackages(t *testing.T) {
@@ -36,13 +36,14 @@ type place struct {
 	code string
 }
 
-// equalRun is a number of equal lines, from a and from b on.
+// equalRun is a run of equal lines, which begin at a and at b.
 type equalRun struct {
 	a, b  place
 	lines int
 }
 
-// noCode matches lines that do not count: empty ones, comments, imports, and punctuation alone.
+// noCode matches lines that are not compared: empty lines, comments, imports, and punctuation
+// alone.
 var noCode = regexp.MustCompile(`^(//.*|import \(|(import )?([\w.]+ )?"[^"]*"|[][(){},;]*)$`)
 
 // equalRuns returns the runs of at least n equal lines that files of two packages have.
@@ -50,7 +51,7 @@ func equalRuns(files map[string]string, n int) (all []equalRun) {
 	code := map[string][]place{}
 	windows := map[string][]int{} // indices in starts by the text of n lines
 	var starts []place            // the first line of each window
-	var index []int               // of that line in its file
+	var index []int               // index of that line in its file
 	names := make([]string, 0, len(files))
 	for name := range files {
 		names = append(names, name)
@@ -72,7 +73,7 @@ func equalRuns(files map[string]string, n int) (all []equalRun) {
 				from, at := starts[w], index[w]
 				other := code[from.file]
 				if path.Dir(from.file) == path.Dir(name) || i > 0 && at > 0 && lines[i-1].code == other[at-1].code {
-					continue // of one package, or part of a run that was found
+					continue // in one package, or part of a known run
 				}
 				length := n
 				for i+length < len(lines) && at+length < len(other) && lines[i+length].code == other[at+length].code {

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestALineGoesDownThroughTheFiles holds what ARCHITECTURE.md draws of a line's way through filter: the
-// functions are in those files, and no file calls one that calls it back, also by others between them.
+// The way of a line through filter is as ARCHITECTURE.md draws it: the functions are in those
+// files, and no file calls another that calls it back, directly or through others.
 func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	dir := filepath.Join(root(t), "filter")
 	declared, calls := callsBetweenFiles(t, dir)
@@ -47,8 +47,8 @@ func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	}
 }
 
-// callsBetweenFiles returns the functions that each file of a package declares, and the other files
-// of which each names functions.
+// callsBetweenFiles returns, for each file of a package, the functions that it declares, and the
+// other files whose functions it names.
 func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map[string]bool) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -58,7 +58,8 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 	var files []*ast.File
 	declared, calls = make(map[string]map[string]bool), make(map[string]map[string]bool)
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_other.go") { // one of two that declare the same
+		// a file for other systems, with the same declarations
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_other.go") {
 			continue
 		}
 		f, err := parser.ParseFile(fset, name, nil, 0)
@@ -75,7 +76,8 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 		declared[filepath.Base(name)], calls[filepath.Base(name)] = functions, make(map[string]bool)
 	}
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	config := types.Config{Importer: emptyImports{}, Error: func(error) {}} // of names of other packages
+	// errors about names of other packages
+	config := types.Config{Importer: emptyImports{}, Error: func(error) {}}
 	pkg, _ := config.Check(filepath.Base(dir), fset, files, info)
 	for use, object := range info.Uses {
 		if f, ok := object.(*types.Func); ok && f.Pkg() == pkg {
@@ -88,7 +90,7 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 	return declared, calls
 }
 
-// wayBack returns a way of calls from one file to another, nil if there is none.
+// wayBack returns a path of calls from one file to another, or nil if there is none.
 func wayBack(calls map[string]map[string]bool, from, to string, seen map[string]bool) []string {
 	for _, next := range slices.Sorted(maps.Keys(calls[from])) {
 		if next == to {
@@ -104,7 +106,7 @@ func wayBack(calls map[string]map[string]bool, from, to string, seen map[string]
 	return nil
 }
 
-// emptyImports imports packages without any names: the package's own functions are found without.
+// emptyImports imports packages as empty: the names of other packages are not needed.
 type emptyImports struct{}
 
 func (emptyImports) Import(name string) (*types.Package, error) {

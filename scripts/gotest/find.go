@@ -30,7 +30,7 @@ func findTests(packages []string) ([]testPackage, error) {
 		fields := strings.Split(strings.TrimRight(line, "\t\n"), "\t")
 		p := testPackage{path: fields[0], dir: fields[1]}
 		for _, name := range fields[2:] {
-			if err := p.add(filepath.Join(p.dir, name), nil); err != nil {
+			if err := p.addFile(filepath.Join(p.dir, name), nil); err != nil {
 				return nil, err
 			}
 		}
@@ -39,8 +39,8 @@ func findTests(packages []string) ([]testPackage, error) {
 	return all, nil
 }
 
-// add adds the tests of a file; src is its text, or nil to read it.
-func (p *testPackage) add(name string, src any) error {
+// addFile adds the tests of a file; src is its text, or nil to read it.
+func (p *testPackage) addFile(name string, src any) error {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *testPackage) add(name string, src any) error {
 	return nil
 }
 
-// withoutRace returns the place of a call of fuzztest.WithoutRace in body.
+// withoutRace returns the position of a call of fuzztest.WithoutRace in body.
 func withoutRace(body ast.Node) token.Pos {
 	at := token.NoPos
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -78,7 +78,7 @@ func withoutRace(body ast.Node) token.Pos {
 	return at
 }
 
-// workArgs returns the arguments of go test that run what is skipped under the race detector.
+// workArgs returns the arguments of go test for the tests that are skipped under the race detector.
 func workArgs(flags []string, packages []testPackage) []string {
 	var names, paths []string
 	for _, p := range packages {

@@ -17,7 +17,7 @@ func FuzzA(f *testing.F) {}
 func TestWork(t *testing.T) { fuzztest.WithoutRace(t) }
 func (s suite) TestMethod(t *testing.T) {}
 `
-	if err := p.add("p_test.go", src); err != nil || !slices.Equal(p.fuzz, []string{"FuzzA"}) || !slices.Equal(p.work, []string{"TestWork"}) {
+	if err := p.addFile("p_test.go", src); err != nil || !slices.Equal(p.fuzz, []string{"FuzzA"}) || !slices.Equal(p.work, []string{"TestWork"}) {
 		t.Errorf("fuzz %q, work %q, %v", p.fuzz, p.work, err)
 	}
 	p.path = "m/p"
@@ -27,7 +27,7 @@ func (s suite) TestMethod(t *testing.T) {}
 		t.Errorf("got %s, want %s", got, want)
 	}
 	const hidden = "package p\nfunc helper(t *testing.T) { fuzztest.WithoutRace(t) }"
-	if err := p.add("h_test.go", hidden); err == nil || !strings.HasPrefix(err.Error(), "h_test.go:2:29: WithoutRace is called by helper") {
+	if err := p.addFile("h_test.go", hidden); err == nil || !strings.HasPrefix(err.Error(), "h_test.go:2:29: WithoutRace is called by helper") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func fuzz(binary, dir, corpus, target, each string) (string, error) {
 }
 
 // endedBadly reports whether the fuzzer failed at the end of its time without an input: it
-// sometimes takes its own deadline for an error of the target (go.dev/issue/75804).
+// sometimes reports its own deadline as an error of the target (go.dev/issue/75804).
 func endedBadly(out string) bool {
 	return strings.Contains(out, "\n    context deadline exceeded\n") && !strings.Contains(out, "Failing input")
 }

@@ -152,7 +152,7 @@ func report(r io.Reader, w io.Writer) counts {
 					}
 					io.WriteString(w, text)
 					if n.failed == 0 {
-						n.failed++ // it did not build, or died outside of any test
+						n.failed++ // the package did not build, or its process died outside of a test
 					}
 				}
 				if *n != (counts{}) {
@@ -166,7 +166,7 @@ func report(r io.Reader, w io.Writer) counts {
 			break
 		}
 	}
-	// A package without an end: the go command was killed.
+	// A package without an end event: the go command was killed.
 	for pkg, n := range perPackage {
 		fmt.Fprintf(w, "fail %s: no end\n", pkg)
 		c.passed, c.failed, c.skipped = c.passed+n.passed, c.failed+n.failed+1, c.skipped+n.skipped

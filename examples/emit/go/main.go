@@ -1,6 +1,6 @@
 //go:build linux
 
-// Go prints the modules, maps and a backtrace of the process it is, as symbolizer markup.
+// Go prints the modules, maps and a backtrace of its own process as symbolizer markup.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// printModules prints each ELF file that is mapped, with those of its segments that are.
+// printModules prints each mapped ELF file, with its mapped segments.
 func printModules() {
 	maps, _ := os.ReadFile("/proc/self/maps")
 	last, id, file := "", -1, (*elf.File)(nil)
@@ -28,7 +28,7 @@ func printModules() {
 			}
 		}
 		mode = strings.NewReplacer("-", "", "p", "", "s", "").Replace(mode)
-		if file == nil || mode == "" { // memory of no file, or a gap
+		if file == nil || mode == "" { // memory without a file, or a gap
 			continue
 		}
 		var segment *elf.Prog // the last that begins at or before the map: two may share a page
@@ -46,14 +46,15 @@ func printModules() {
 func buildID(file *elf.File) []byte {
 	if s := file.Section(".note.gnu.build-id"); s != nil {
 		if note, err := s.Data(); err == nil && len(note) > 16 {
-			return note[16:] // behind the header and GNU
+			return note[16:] // after the header and the name GNU
 		}
 	}
 	return nil
 }
 
-// printBacktrace prints where it was called. runtime.Callers counts inlined calls as callers, and gives an address for
-// each; symbolizers find the inlined calls themselves: only the first address of those that share a frame is printed.
+// printBacktrace prints the backtrace of its caller. runtime.Callers returns an address for each
+// inlined call, too. Symbolizers find inlined calls themselves, so only the first address of each
+// physical frame is printed.
 func printBacktrace() {
 	fmt.Println("{{{reset}}}")
 	printModules()
