@@ -143,7 +143,13 @@ func (tw *twin) run(t *testing.T) (s score) {
 		}
 	}
 	build := func(name, from string, argv []string) {
-		run(t, nil, argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(full, name), filepath.Join(source, from))...)
+		compile := exec.Command(argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(full, name), filepath.Join(source, from))...)
+		// clang takes from a source's path what it has in common with the folder of the compilation,
+		// and Valgrind shows only the rest
+		compile.Dir = "/"
+		if out, err := compile.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", compile, err, out)
+		}
 		run(t, nil, "strip", "-o", filepath.Join(bare, name), filepath.Join(full, name))
 		id := strings.TrimSpace(regexp.MustCompile(`Build ID: (\w+)`).FindStringSubmatch(run(t, nil, "readelf", "-n", filepath.Join(full, name)))[1])
 		link := filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug")

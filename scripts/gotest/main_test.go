@@ -83,3 +83,14 @@ func TestOnlyTheFuzzersOwnDeadlineIsTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestExecutions(t *testing.T) {
+	for out, want := range map[string]string{
+		"fuzz: elapsed: 2s, gathering baseline coverage: 243/957 completed\nPASS\n":                             "",
+		"fuzz: elapsed: 1s, execs: 9 (9/sec), new\nfuzz: elapsed: 2s, execs: 222 (0/sec), new interesting: 0\n": "execs: 222",
+	} {
+		if got := executions(out); got != want {
+			t.Errorf("got %q, want %q for:\n%s", got, want, out)
+		}
+	}
+}
