@@ -1,6 +1,7 @@
 package callgrind
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -100,9 +101,7 @@ func (r *Report) endForeign() error {
 func (r *Report) Close() error {
 	defer r.share.Release()
 	err := r.Reader.Close()
-	if e := r.endForeign(); err == nil {
-		err = e
-	}
+	err = cmp.Or(err, r.endForeign())
 	if r.m.sums.begun {
 		r.endPart()
 	}

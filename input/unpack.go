@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,9 +30,7 @@ func unpack(w *Writer) *unpacker {
 	u.out, u.in = io.Pipe()
 	go func() {
 		err := u.unpack()
-		if e := u.with((*Writer).Close); err == nil {
-			err = e
-		}
+		err = cmp.Or(err, u.with((*Writer).Close))
 		u.mu.Lock()
 		u.used = math.MaxInt64 // nothing more will be unpacked
 		u.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -195,19 +196,24 @@ func (c *config) check() error {
 	if c.output != outputMarkup {
 		return nil
 	}
-	for _, flag := range []struct {
-		name string
-		set  bool
-	}{
-		{"--dumpfile-output", c.dumps != ""},
-		{"--strict", c.strict},
-		{"--process-key", c.process.Regexp != nil},
-		{"--omit-module-lines", c.noModules},
-		{"--module-lines", c.moduleLines != ""},
-	} {
-		if flag.set {
-			return usageError{fmt.Errorf("%s has no effect with --output=markup: remove one of them", flag.name)}
-		}
+	return refuse("has no effect with --output=markup: remove one of them",
+		usedFlag{"--dumpfile-output", c.dumps != ""},
+		usedFlag{"--strict", c.strict},
+		usedFlag{"--process-key", c.process.Regexp != nil},
+		usedFlag{"--omit-module-lines", c.noModules},
+		usedFlag{"--module-lines", c.moduleLines != ""})
+}
+
+// A usedFlag is a flag and whether it was given.
+type usedFlag struct {
+	name string
+	used bool
+}
+
+// refuse returns a usage error with the problem of the first flag that was given, or nil if none was.
+func refuse(problem string, flags ...usedFlag) error {
+	if i := slices.IndexFunc(flags, func(f usedFlag) bool { return f.used }); i >= 0 {
+		return usageError{fmt.Errorf("%s %s", flags[i].name, problem)}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,23 +32,15 @@ type followFlags struct {
 // check returns what is wrong with the flags and the files together.
 func (f *followFlags) check(c *config, files []string) error {
 	if !f.on {
-		for _, flag := range []struct {
-			name string
-			set  bool
-		}{{"--state", f.state != ""}, {"--start-at", f.start.set}, {"--poll", f.poll}, {"--rotate-wait", f.wait.set}, {"--with-filename", f.withName}} {
-			if flag.set {
-				return usageError{fmt.Errorf("%s needs --follow: add it", flag.name)}
-			}
-		}
-		return nil
+		return refuse("needs --follow: add it",
+			usedFlag{"--state", f.state != ""}, usedFlag{"--start-at", f.start.set}, usedFlag{"--poll", f.poll},
+			usedFlag{"--rotate-wait", f.wait.set}, usedFlag{"--with-filename", f.withName})
 	}
 	if len(files) == 0 {
 		return usageError{errors.New("--follow: no FILE is given; standard input needs no --follow")}
 	}
-	for _, name := range files {
-		if name == "-" {
-			return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
-		}
+	if slices.Contains(files, "-") {
+		return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 	}
 	if c.ownFormat() {
 		return usageError{fmt.Errorf("--output=%s needs whole files: remove --follow", c.output)}
