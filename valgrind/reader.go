@@ -260,7 +260,7 @@ func (r *Reader) startTag(tag []byte, size int) {
 	case in.buf[after-2] == '/': // <name/>
 		in.advance(after)
 		r.rec.begin(name, at)
-		r.addLeaf(name, span{}, nil)
+		r.addLeaf(name, span{}, nil, false)
 	case kind == container || kind == topLevel:
 		in.advance(after)
 		r.rec.begin(name, at)
@@ -277,26 +277,17 @@ func (r *Reader) startTag(tag []byte, size int) {
 			return
 		}
 		in.advance(text.next)
-		s := r.rec.span(after, in.buf[after:text.end])
-		if text.isCut { // half an address is not an address
-			r.rec.addLeaf(name, s)
-			r.emitLeaf()
-			return
-		}
-		r.addLeaf(name, s, in.buf[after:text.end])
+		leaf := in.buf[after:text.end]
+		r.addLeaf(name, r.rec.span(after, leaf), leaf, text.isCut)
 	}
 }
 
-// addLeaf adds an element that holds nothing but text.
-func (r *Reader) addLeaf(name string, s span, text []byte) {
-	if !r.rec.addToFrame(name, s, text) {
+// addLeaf adds an element that holds nothing but text, and hands the record over if that is all of
+// it. A cut text is never a part of a frame: half an address is not an address.
+func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
+	if isCut || !r.rec.addToFrame(name, s, text) {
 		r.rec.addLeaf(name, s)
 	}
-	r.emitLeaf()
-}
-
-// emitLeaf hands the record over if it is a single element that holds nothing but text.
-func (r *Reader) emitLeaf() {
 	if len(r.rec.open) == 0 {
 		r.emit(false)
 	}
