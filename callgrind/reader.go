@@ -101,7 +101,7 @@ func (r *Reader) newPart() {
 	r.jumpFile, r.jumpFn = 0, 0
 }
 
-// newDocument begins a profile with tables of names of its own.
+// newDocument begins a profile, and empties the tables of names.
 func (r *Reader) newDocument() error {
 	r.newPart()
 	r.positions, r.addrIndex, r.lineIndex = 1, -1, 0

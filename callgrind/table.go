@@ -465,8 +465,8 @@ func (t *listing) number(c *column, n int64, s style) {
 	t.put(s, part)
 }
 
-// name prints the rest of a line: the number of calls and the name. Text that does not fit goes to
-// a line of its own.
+// name prints the rest of a line: the number of calls and the name. Text that does not fit is
+// printed on a separate line.
 func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
 	g := t.g
 	indent := len(mark)

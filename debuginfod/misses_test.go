@@ -64,7 +64,7 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "cache")
 	files := []string{"debuginfo", "executable", "source##a.c"}
-	for i, name := range files { // real files beside the oldest misses
+	for i, name := range files { // real files in the directories of the oldest misses
 		put(t, dir, testID(i).String()+"/"+name, elfFile(testID(i), 1000), 0o400)
 	}
 	one, other := NewCache(dir), NewCache(dir) // as in two processes

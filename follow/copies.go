@@ -47,7 +47,7 @@ func (g *generation) copies(old *generation) bool {
 	return false
 }
 
-// isCopy reports whether g is a copy of before, or of one of the rotated files that are still open.
+// isCopy reports whether g is a copy of the file before, or of a rotated file that is still open.
 func (s *source) isCopy(g, before *generation) bool {
 	return before != nil && g.copies(before) || slices.ContainsFunc(s.old, g.copies)
 }

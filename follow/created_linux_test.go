@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Only files that are new under the name are counted as created: those that may hold lines which
-// nobody has read.
+// Only files that are new under the name are counted as created: those that may hold unread lines.
 func TestNewFilesOfANameAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps []func(path string) error // each is seen before the next

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is the longest time that a condition may take on a busy machine.
 const patience = time.Minute
 
-// A log records what was written to sinks.
+// A log records the output of sinks.
 type log struct {
 	mu     sync.Mutex
 	out    map[string]*bytes.Buffer // by name

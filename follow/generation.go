@@ -247,7 +247,7 @@ func (g *generation) remember(b []byte) {
 	}
 }
 
-// emitLines calls emit with whole lines that begin at off, first with those that are quiet.
+// emitLines calls emit with the whole lines that begin at off, the quiet ones first.
 func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))

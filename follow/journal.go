@@ -117,7 +117,7 @@ var (
 type journal struct {
 	checkpoint                            // the first record, with the Time of the last
 	files      map[string]json.RawMessage // by path
-	beside     map[string]json.RawMessage // Beside of these
+	beside     map[string]json.RawMessage // the Beside of each file, by path
 	size       int64                      // bytes of the file
 	first      int64                      // bytes of its first record
 	// further records may be appended: the machine was not restarted since
@@ -340,8 +340,8 @@ var (
 	errPlanted = errors.New("another user's file, in a folder in which everyone may write: use your own folder")
 )
 
-// refused reports whether err means that the file may belong to someone else and must be left as it
-// is.
+// refused reports whether err means that the file may belong to someone else and must not be
+// changed.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{errIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
 }

@@ -334,7 +334,8 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := parseJournal(data, boot{time: 1}) // after a power cut: only what was printed before the sync
+	// after a power cut: only the lines printed before the sync
+	j, err := parseJournal(data, boot{time: 1})
 	if err != nil || !bytes.Contains(j.files["a"], fmt.Appendf(nil, `"off":%d,`, n)) {
 		t.Errorf("after a power cut %s, %v; want %d", j.files["a"], err, n)
 	}

@@ -55,7 +55,7 @@ func (p *pacer) due() (time.Time, bool) {
 	return at, true
 }
 
-// begin records the start of a checkpoint, which may leave out what is printed from now on.
+// begin records the start of a checkpoint, which may leave out lines printed from now on.
 func (p *pacer) begin() { p.first, p.bytes = time.Time{}, 0 }
 
 // end records that a checkpoint ended, its cost, and whether it failed.

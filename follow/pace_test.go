@@ -93,7 +93,7 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 		var printed atomic.Int64
 		o.Open = func(name string) (*Sink, error) {
 			return &Sink{WriteCloser: writerFunc(func(p []byte) (int, error) {
-				synctest.Wait() // for what is being saved
+				synctest.Wait() // until the checkpoint is written
 				late = max(late, printed.Load()-offsets(t, state, now)[path])
 				printed.Add(int64(len(p)))
 				return len(p), nil
@@ -133,7 +133,7 @@ func TestLastCheckpointsDoNotWaitForBlockedSinks(t *testing.T) {
 	l, g := newLog(), newGate()
 	f := unstarted(t, Options{Names: names, State: filepath.Join(dir, "state"), Open: func(name string) (*Sink, error) {
 		sink, err := l.open(name)
-		if name == names[files/2] { // it is printing by itself, to an output that nobody reads
+		if name == names[files/2] { // its sink prints to an output without a reader
 			sink.Context = func([]byte) ([]byte, bool) { <-g.opened; return nil, true }
 		}
 		return sink, err

@@ -168,8 +168,8 @@ type named struct {
 	away fileID // of the last file that was renamed to another name
 }
 
-// event records an event of the name. It counts the file that the event has made in created, if that
-// is a new one that may hold lines.
+// event records an event of the name. If the event has created a new file that may hold lines, it
+// increments created.
 func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 	switch {
 	case e.Has(fsnotify.Create):

@@ -303,8 +303,8 @@ func FuzzRecognise(f *testing.F) {
 	})
 }
 
-// recorded writes in to a Writer in blocks, with a pause behind a byte of it if that is not 0, and
-// returns the format.
+// recorded writes in to a Writer in blocks, with a pause after the first pause bytes if pause is
+// not 0, and returns the format.
 func recorded(t *testing.T, in []byte, pause int, next func(at, n int) int) Format {
 	t.Helper()
 	var out bytes.Buffer

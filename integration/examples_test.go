@@ -233,7 +233,7 @@ func (p *following) printed(t *testing.T) string {
 	return string(b)
 }
 
-// wait waits until the output satisfies enough.
+// wait waits until enough returns true for the output.
 func (p *following) wait(t *testing.T, enough func(printed string) bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !enough(p.printed(t)); time.Sleep(10 * time.Millisecond) {

@@ -395,7 +395,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	if len(errors) < 2 {
 		t.Fatalf("only %d errors in %s", len(errors), report)
 	}
-	// block returns what is printed of an error.
+	// block returns the output for an error.
 	block := func(i int) string {
 		for b := range strings.SplitSeq(want, "\n\n") {
 			if strings.Contains(b, fmt.Sprintf(" 0x%x, thread", i)) {

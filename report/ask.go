@@ -15,7 +15,7 @@ type Asker struct {
 	expired  context.Context // already ended: for lookups that must not wait
 }
 
-// An Answer is what the symbolizer knows of an address.
+// An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames  []symbolize.Frame // innermost first; none if no symbol covers the address
 	Err     error             // why there are no frames; nil if the file has none for the address

@@ -26,7 +26,7 @@ func LinkName(f *symbolize.Frame) string {
 	return plain
 }
 
-// FuncName returns the function of f as it is shown, without a symbol's version.
+// FuncName returns the name of f's function for display, without a symbol's version.
 func FuncName(s *symbolize.Symbolizer, f *symbolize.Frame) string {
 	if plain, versioned := Unversioned(f.Linkage); versioned && f.FromSymbol && s != nil {
 		return s.Demangle(plain)

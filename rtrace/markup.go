@@ -135,7 +135,7 @@ func (r *renderer) mapped(rec *Record) error {
 	return r.line(markup.MMap{Addr: m.from, Size: m.to - m.from, Module: f.number, Mode: markup.Read | markup.Exec, Rel: m.rel})
 }
 
-// line renders an element on a line of its own.
+// line renders an element on a separate line.
 func (r *renderer) line(e markup.Element) error {
 	if err := r.dst.Element(e); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 		return fn, false
 	}
 	b := t.funcs[off:]
-	at := t.ptr // after the address
+	at := t.ptr // offset after the address
 	if t.version >= go118 {
 		at = 4
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A model holds what is written into an index, and computes the answer that Lookup must give.
+// A model holds the contents of an index, and computes the frames that Lookup must return.
 type model struct {
 	units   []modelUnit
 	spans   []modelSpan

@@ -78,7 +78,7 @@ func (w *Writer) write(p []byte) {
 	for len(p) > 0 {
 		n := min(uint64(len(p)), blockSize-w.off%blockSize)
 		first := p[:n]
-		if w.off < headerSize { // the header has a checksum of its own
+		if w.off < headerSize { // the header has a separate checksum
 			first = first[:0]
 		}
 		w.crc = update(w.crc, first)
