@@ -18,7 +18,7 @@ type Kind uint8
 const (
 	Debug      Kind = iota // debug information, or at least a full symbol table
 	Executable             // the code itself
-	Alt // the supplementary file made by dwz, which has another ID
+	Alt                    // the supplementary file made by dwz, which has another ID
 )
 
 // A Query describes the file that a finder looks for.

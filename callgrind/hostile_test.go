@@ -21,8 +21,8 @@ func many(n int) int {
 	return n / 100
 }
 
-// Profiles made to be expensive stay within their budget, which is as small as the profiles are, and
-// within the bounds. They lose no costs, and a diagnostic names the reason.
+// Profiles made to be expensive stay within their budget, which is as small as the profiles are,
+// and within the bounds. They lose no costs, and a diagnostic names the reason.
 func TestHostileProfilesAreBounded(t *testing.T) {
 	tests := []struct {
 		name       string

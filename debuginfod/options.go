@@ -39,7 +39,8 @@ type Options struct {
 	Progress     func(Progress)
 	FirstContact func(server string)
 
-	// Observe is called at the end of each request to a server, by any goroutine. It must return soon.
+	// Observe is called at the end of each request to a server, by any goroutine. It must return
+	// soon.
 	Observe func(Request)
 
 	// Limited is called once, by any goroutine, when more than burst new build IDs were requested

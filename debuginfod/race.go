@@ -171,14 +171,15 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 	}
 }
 
-// answered reports the outcome of the answer a, which is closed, to the breaker of its server and to
-// Options.Observe.
+// answered reports the outcome of the answer a, which is closed, to the breaker of its server and
+// to Options.Observe.
 func (c *Client) answered(a *answer, f *failure) {
 	a.c.s.outcome(f)
 	c.observe(a.c.s, Found, f, a.watch.bytes.Load(), a.began)
 }
 
-// observe passes a request that has ended to Options.Observe. good is its outcome without a failure.
+// observe passes a request that has ended to Options.Observe. good is its outcome without a
+// failure.
 func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began time.Time) {
 	if c.o.Observe == nil {
 		return

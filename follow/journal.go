@@ -217,9 +217,9 @@ type boot struct {
 func (c *checkpoint) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
 // isSince reports whether the record was written after the start now. The clocks decide only if the
-// kernel's ID of the start is not known to both runs. Then, if a clock was set in between, one start
-// looks like two, and lines are printed twice; and a machine without a clock of its own may show two
-// starts as one, so that a power cut may lose lines that were printed but not synced.
+// kernel's ID of the start is not known to both runs. Then, if a clock was set in between, one
+// start looks like two, and lines are printed twice; and a machine without a clock of its own may
+// show two starts as one, so that a power cut may lose lines that were printed but not synced.
 func (c *checkpoint) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id

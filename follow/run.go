@@ -30,7 +30,7 @@ type run struct {
 	work       chan *source
 	results    chan result
 	ticks      int
-	nextSafety int // the tick of the next check of all files
+	nextSafety int   // the tick of the next check of all files
 	err        error // the first error of a sink, or errInUse
 
 	saving

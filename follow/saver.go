@@ -420,8 +420,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of the given paths that are still followed, with their siblings if paths
-// has true for them; w.mu is held.
+// entries returns the entries of the given paths that are still followed, with their siblings if
+// paths has true for them; w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {

@@ -146,8 +146,8 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 	}
 }
 
-// The siblings of a file, of which there may be hundreds, are in a record only if they have changed.
-// The next run knows them nevertheless.
+// The siblings of a file, of which there may be hundreds, are in a record only if they have
+// changed. The next run knows them nevertheless.
 func TestSiblingsAreRecordedWhenTheyChange(t *testing.T) {
 	read := func(path string) string {
 		w, err := newSaver(path, nil, Options{})

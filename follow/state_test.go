@@ -359,7 +359,8 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 // lastBoot returns the last start of this machine.
 func lastBoot() boot { return boot{bootTime(), bootID()} }
 
-// readState reads a state file. starts is the last start of the machine, if that is not the real one.
+// readState reads a state file. starts is the last start of the machine, if that is not the real
+// one.
 func readState(path string, starts ...boot) (journal, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -258,8 +258,8 @@ func (g *generator) sealed(stream, text string, whole bool) string {
 	return at + " " + stream + " " + tag + " " + text + "\n"
 }
 
-// log returns the log of a container that prints lines to its streams, some of
-// them in parts, and its lines in the order in which they end.
+// log returns the log of a container that prints lines to its streams, some of them in parts, and
+// its lines in the order in which they end.
 func (g *generator) log(lines []string, streams []string, parts bool) (log string, ended []string) {
 	var b strings.Builder
 	rest := make(map[string]string)

@@ -76,8 +76,8 @@ type Writer struct {
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
 func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
 
-// Write translates p, or keeps it while the format is not known. An input that is packed is unpacked
-// in a goroutine that Close waits for.
+// Write translates p, or keeps it while the format is not known. An input that is packed is
+// unpacked in a goroutine that Close waits for.
 func (w *Writer) Write(p []byte) (int, error) {
 	if !w.settled() {
 		head := p[:min(len(p), headSize-len(w.head))]

@@ -65,8 +65,8 @@ func readMaps(t *testing.T, log string) crashMaps {
 	return c
 }
 
-// codeAt returns the module and the module-relative address of the code at addr; of overlapping maps
-// the later one is valid.
+// codeAt returns the module and the module-relative address of the code at addr; of overlapping
+// maps the later one is valid.
 func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	for _, m := range slices.Backward(c.maps) {
 		if addr >= m.addr && addr-m.addr < m.size {

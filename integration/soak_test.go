@@ -206,7 +206,7 @@ type tally struct {
 	lines, more, markup, hostile int64
 	lost, again, changed         int64
 	first                        string // the first fault
-	file, before, behind         int // the first gap: its file, and the lines before and after it
+	file, before, behind         int    // the first gap: its file, and the lines before and after it
 }
 
 func (c *tally) wrong(of *int64, n int64, line string) {

@@ -30,8 +30,8 @@ type Patience struct {
 	// for one build ID, from the first line that names it: Local for the search on this machine and
 	// the inflation of the file, Servers for all of it
 	Local, Servers time.Duration
-	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for the longer of
-	// Local and Servers at most
+	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for the longer
+	// of Local and Servers at most
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
 
@@ -144,8 +144,8 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 }
 
 // awaitLocal calls ask when the file of l has been looked for on this machine, and once more when a
-// file that was found there has been inflated. Either wait ends with ctx. ask waits for servers until
-// a time, which may be over.
+// file that was found there has been inflated. Either wait ends with ctx. ask waits for servers
+// until a time, which may be over.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

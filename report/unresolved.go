@@ -10,8 +10,8 @@ import (
 // Unresolved counts the frames of one object that have no name.
 type Unresolved struct {
 	ID buildid.ID // of the object file; zero if the file is missing or has none
-	// path of the file on this machine, or the name of a log's module as logged; empty if the report
-	// names no object for the addresses
+	// path of the file on this machine, or the name of a log's module as logged; empty if the
+	// report names no object for the addresses
 	Name   string
 	Frames int64 // frames, functions of a profile, or elements of a log
 	Err    error // why they have no name; nil if no symbol covers the addresses

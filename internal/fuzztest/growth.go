@@ -25,7 +25,7 @@ const (
 	alarming   = 8
 	attempts   = 3 // measurements that must all exceed the ratios
 
-	noise = slowdown * 5 * time.Millisecond // at the middle size: less work cannot be measured reliably
+	noise = slowdown * 5 * time.Millisecond   // at the middle size: less work cannot be measured reliably
 	floor = slowdown * 200 * time.Millisecond // at the large size: less work is harmless
 )
 

@@ -76,8 +76,8 @@ func (r *fields) count(expected string, want int) string {
 	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(r.e.fields)
 }
 
-// address parses a memory address: zeros, or "0x" and hexadecimal digits that
-// fit 64 bits, however many.
+// address parses a memory address: zeros, or "0x" and hexadecimal digits that fit 64 bits, however
+// many.
 func address(text []byte) (uint64, bool) {
 	if len(text) > 0 && len(bytes.Trim(text, "0")) == 0 {
 		return 0, true
@@ -131,8 +131,8 @@ func buildID(digits []byte) ([]byte, bool) {
 	return id, err == nil && len(id) > 0
 }
 
-// mode parses the mode of a map: some of r, w and x, in this order and either
-// case. It returns them in lower case.
+// mode parses the mode of a map: some of r, w and x, in this order and either case. It returns them
+// in lower case.
 func mode(text []byte) (string, bool) {
 	m := strings.ToLower(string(text))
 	return m, slices.Contains(modes, m)

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Filter prints the log that is written to it as LLVM's filter does. One
-// goroutine at a time may use it.
+// A Filter prints the log that is written to it as LLVM's filter does. One goroutine at a time may
+// use it.
 type Filter struct {
 	w           io.Writer
 	diag        io.Writer
@@ -76,8 +76,8 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	return io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, readBlock))
 }
 
-// Close finishes the last line, with the line end that it may lack, and the
-// module line. It returns the writer's first error.
+// Close finishes the last line, with the line end that it may lack, and the module line. It returns
+// the writer's first error.
 func (f *Filter) Close() error {
 	line, long := f.cut.Finish()
 	if len(line) > 0 {

@@ -22,8 +22,7 @@ const (
 	errBroken   verdict = "" // reported before
 )
 
-// code returns the frames at a place, innermost first. They are valid until
-// the next call.
+// code returns the frames at a place, innermost first. They are valid until the next call.
 func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	if frames, ok := f.kept[at]; ok {
 		return frames, nil

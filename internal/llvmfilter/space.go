@@ -95,8 +95,7 @@ type mapList struct {
 
 const maxRun = 512 // maps in a run: the square root of maxMaps
 
-// around returns the last map that begins at or below addr and the first that
-// begins above it.
+// around returns the last map that begins at or below addr and the first that begins above it.
 func (l *mapList) around(addr uint64) (below, above *mapping) {
 	r := sort.Search(len(l.runs), func(i int) bool { return l.runs[i][0].addr > addr })
 	if r < len(l.runs) {

@@ -21,13 +21,12 @@ type Policy struct {
 	// Network keeps connections over TCP and UDP. No port is bound or listened on in any case.
 	Network bool
 
-	// OtherProcesses keeps access to the files of other processes, such as
-	// /proc/1234/root. Landlock, which would hide them, is left out.
+	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root.
+	// Landlock, which would hide them, is left out.
 	OtherProcesses bool
 }
 
-// A State reports the restrictions in force. The zero value is a process with all
-// of its rights.
+// A State reports the restrictions in force. The zero value is a process with all of its rights.
 type State struct {
 	NoNewPrivs bool     // setuid programs and file capabilities have no effect
 	Landlock   int      // version of the kernel's interface; 0 if Landlock is off

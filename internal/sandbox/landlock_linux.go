@@ -11,9 +11,9 @@ import (
 
 var errOtherProcesses = errors.New("files of other processes in /proc are named")
 
-// Rights to files that the process gives up outside of the policy's folders, by
-// the first version of Landlock that knows them. Reading is not among them:
-// modules, .dwo files, linked debug files and rotated logs may be anywhere.
+// Rights to files that the process gives up outside of the policy's folders, by the first version
+// of Landlock that knows them. Reading is not among them: modules, .dwo files, linked debug files
+// and rotated logs may be anywhere.
 const (
 	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -47,8 +47,8 @@ const (
 	abiThreads = 8
 )
 
-// ruleNetPort is LANDLOCK_RULE_NET_PORT of linux/landlock.h, and netPort its
-// struct landlock_net_port_attr.
+// ruleNetPort is LANDLOCK_RULE_NET_PORT of linux/landlock.h, and netPort its struct
+// landlock_net_port_attr.
 const ruleNetPort = 2
 
 type netPort struct{ access, port uint64 }
@@ -107,8 +107,8 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	if abi >= abiScopes {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	// Threads that were restricted one by one have separate domains: the kernel
-	// would deny the signals by which the Go runtime interrupts its threads.
+	// Threads that were restricted one by one have separate domains: the kernel would deny the
+	// signals by which the Go runtime interrupts its threads.
 	if abi >= abiThreads {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
 	}

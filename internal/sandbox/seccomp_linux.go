@@ -30,9 +30,9 @@ const (
 	verdictCount
 )
 
-// A calls is a range of system calls, both ends included. Ranges include calls in
-// between that are not needed either: with fewer ranges the kernel takes less time
-// to translate the filter when the process starts.
+// A calls is a range of system calls, both ends included. Ranges include calls in between that are
+// not needed either: with fewer ranges the kernel takes less time to translate the filter when the
+// process starts.
 type calls struct{ first, last uint16 }
 
 // denied and the architecture's deniedHere list calls that no part of this process needs. A list of
@@ -164,8 +164,7 @@ func (v verdict) code(dst []unix.SockFilter) []unix.SockFilter {
 	return append(dst, refuse)
 }
 
-// tioclinux is TIOCLINUX of asm-generic/ioctls.h: selection and paste on a
-// console.
+// tioclinux is TIOCLINUX of asm-generic/ioctls.h: selection and paste on a console.
 const tioclinux = 0x541c
 
 // fiosetown is FIOSETOWN of asm-generic/sockios.h.
