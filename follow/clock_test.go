@@ -28,7 +28,7 @@ var clocks = map[string]func(now time.Time, i int) time.Time{
 	"back, of one": func(now time.Time, _ int) time.Time { return now.Add(-time.Hour) },
 }
 
-// rotatedAs are the names of n rotated files, the oldest first.
+// rotatedAs returns, for each style, the name of the i-th of n rotated files, the oldest first.
 var rotatedAs = map[string]func(path string, i, n int) string{
 	"shifted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, n-i) },
 	"counted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, 9+i) },

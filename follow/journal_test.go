@@ -424,7 +424,7 @@ func TestPowerCutsLoseNothing(t *testing.T) {
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
 	o := Options{Names: []string{path}, State: state}
 	write(t, path, "one\n")
-	again(t, newLog(), o, path, "one\n") // its end is synced
+	again(t, newLog(), o, path, "one\n") // the end of a run is synced
 	write(t, path, "two\n")
 	r := begin(t, newLog(), o)
 	r.expect(path, "two\n")

@@ -111,7 +111,7 @@ const (
 	modules // the modules and maps for the frames
 )
 
-// A soaked file is written and rotated, and its lines are searched in the output.
+// A soaked is a file that is written and rotated, while the test looks for its lines in the output.
 type soaked struct {
 	number  int
 	path    string

@@ -144,8 +144,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 	}
 	build := func(name, from string, argv []string) {
 		compile := exec.Command(argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(full, name), filepath.Join(source, from))...)
-		// clang takes from a source's path what it has in common with the folder of the
-		// compilation, and Valgrind shows only the rest
+		// clang removes the prefix that a source's path shares with the compilation's folder, and
+		// Valgrind shows only the rest
 		compile.Dir = "/"
 		if out, err := compile.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", compile, err, out)
