@@ -125,20 +125,7 @@ func (l *layout) codeLocation(a *answer) {
 		l.buildID(a.mod)
 		return
 	}
-	for i := range a.text.cuts {
-		t := a.text.frame(i)
-		if i > 0 {
-			l.mark(" inlined into ")
-		}
-		l.value(t.name)
-		if t.file != "" {
-			l.mark("[")
-			l.value(t.file)
-			l.mark(":")
-			l.value(t.line)
-			l.mark("]")
-		}
-	}
+	l.functionsAndLines(a, "[", "]")
 }
 
 // variable lays out the answer for a data address: table[3].refs, name+0x18.
@@ -189,6 +176,12 @@ func (l *layout) footnoteTarget(a *answer) {
 		l.value(a.text.data())
 		return
 	}
+	l.functionsAndLines(a, " ", "")
+}
+
+// functionsAndLines lays out the function of each frame of an answer, with its file and line between
+// before and after.
+func (l *layout) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)
 		if i > 0 {
@@ -196,10 +189,13 @@ func (l *layout) footnoteTarget(a *answer) {
 		}
 		l.value(t.name)
 		if t.file != "" {
-			l.mark(" ")
+			l.mark(before)
 			l.value(t.file)
 			l.mark(":")
 			l.value(t.line)
+			if after != "" {
+				l.mark(after)
+			}
 		}
 	}
 }

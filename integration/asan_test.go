@@ -25,7 +25,7 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 				t.Parallel()
 				program := filepath.Join(dir, source+level)
 				run(t, nil, "clang-19", "-x", "c++", "-g", level, "-fsanitize=address",
-					filepath.Join("testdata", source+".cc"), "-lstdc++", "-o", program)
+					filepath.Join(checkout, "integration", "testdata", source+".cc"), "-lstdc++", "-o", program)
 
 				// The markup is printed where the frames of the format would be.
 				offline := crash(t, dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, program)

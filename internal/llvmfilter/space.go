@@ -91,6 +91,7 @@ func (s *space) overlapping(m *mapping) *mapping {
 type mapList struct {
 	runs  [][]*mapping // no run is empty
 	count int
+	moved int // maps that insertions have moved within their runs
 }
 
 const maxRun = 512 // maps in a run: the square root of maxMaps
@@ -127,6 +128,7 @@ func (l *mapList) insert(m *mapping) *mapping {
 	if i > 0 && run[i-1].addr == m.addr {
 		return run[i-1]
 	}
+	l.moved += len(run) - i
 	run = slices.Insert(run, i, m)
 	l.runs[r] = run
 	l.count++
