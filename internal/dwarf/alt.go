@@ -19,7 +19,7 @@ func (d *Data) altName(off uint64, name strRef) (strRef, bool) {
 	found, linkage := strRef{}, false
 	if u := alt.unitOf(off); u != nil && off-u.off >= uint64(u.root) {
 		u.used = d.tick
-		found, linkage = alt.entryName(u, uint32(off-u.off))
+		found, linkage = u.entryName(uint32(off - u.off))
 	}
 	d.work = alt.work
 	d.links.held += alt.Footprint() - before

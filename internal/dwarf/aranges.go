@@ -224,7 +224,7 @@ func (d *Data) readRoots() []unitRange {
 		if _, found := slices.BinarySearch(mentioned, off); found || !d.spend(1) {
 			continue
 		}
-		if _, ok := parseHeader(&u, info, off, d.big); !ok || !u.isCompile() {
+		if _, ok := parseHeader(d, &u, info, off); !ok || !u.isCompile() {
 			continue
 		}
 		root := cursorAt(u.data, uint64(u.root), d.big)
@@ -238,10 +238,10 @@ func (d *Data) readRoots() []unitRange {
 			d.table.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)
 			d.spend(d.table.tried)
 		}
-		if !d.parseRoot(&u, &d.table) {
+		if !u.parseRoot(&d.table) {
 			continue
 		}
-		spans = d.appendPC(spans[:0], &u, u.lowPC, u.highPC, u.ranges, 0)
+		spans = u.appendPC(spans[:0], u.lowPC, u.highPC, u.ranges, 0)
 		for _, s := range spans {
 			all = append(all, unitRange{s.lo, s.hi, off})
 		}

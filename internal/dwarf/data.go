@@ -130,34 +130,29 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	if u != nil {
 		u.used = d.tick
 		d.work = maxWork // the steps for tables of the whole file do not count for the unit
-		h, hu := d, u
-		if u.dwoName.ok() && d.links != nil {
-			h, hu = d.enterSplit(u)
-		}
-		dst = d.lookupIn(u, h, hu, dst, addr)
+		hu := d.enterSplit(u)
+		dst = u.lookup(hu, dst, addr)
 		d.count(u)
-		if h != d {
-			d.leaveSplit(u.half.file, hu)
-		}
+		d.leaveSplit(u, hu)
 	}
 	d.trim()
 	return dst, d.firstErr(u)
 }
 
-// lookupIn is Lookup in u, the unit that describes addr. Its functions are in hu, a unit of h,
-// which is u itself unless u is split.
-func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []Frame {
+// lookup is Lookup in u, the unit that describes addr. Its functions are in hu, which is u itself
+// unless u is split.
+func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
-	if row := d.lineAt(u, addr); row.ok {
-		if frame = inFile(d.path(u, uint32(row.file))); frame.File != "" {
+	if row := u.lineAt(addr); row.ok {
+		if frame = inFile(u.path(uint32(row.file))); frame.File != "" {
 			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
 	at, calls := -1, []call(nil)
-	if d.sec.overlaps() {
-		at, calls = h.callAmong(hu, addr)
-	} else if fn := h.functionAt(hu, addr); fn >= 0 {
-		at, calls = h.callAt(hu, fn, addr)
+	if u.d.sec.overlaps() {
+		at, calls = hu.callAmong(addr)
+	} else if fn := hu.functionAt(addr); fn >= 0 {
+		at, calls = hu.callAt(fn, addr)
 	}
 	if at < 0 {
 		if frame.File != "" {
@@ -167,18 +162,18 @@ func (d *Data) lookupIn(u *unit, h *Data, hu *unit, dst []Frame, addr uint64) []
 	}
 	for n := 1; ; n++ {
 		c := &calls[at]
-		name := h.nameCall(hu, c)
-		if d.lazyNames && h == d {
+		name := hu.nameCall(c)
+		if u.d.lazyNames && hu == u {
 			frame.Ref = name.number()
 		} else {
-			frame.Name = h.text(name)
+			frame.Name = hu.d.text(name)
 		}
 		frame.HasLinkage, frame.Inlined = c.state == linkageName, !c.function
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
 			return dst
 		}
-		frame = inFile(d.path(u, c.file))
+		frame = inFile(u.path(c.file))
 		frame.Line, frame.Column = c.line, c.column
 		at = int(c.parent)
 		if n == maxFrames-1 {

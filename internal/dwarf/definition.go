@@ -19,7 +19,7 @@ type definition struct {
 
 // complete returns the definition of the type that t declares; the zero typeAt if there is none.
 func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
-	d, v := t.d, &t.d.vars
+	d, v := t.u.d, &t.u.d.vars
 	if !v.defined {
 		v.defined = true
 		v.definitions = d.findDefinitions()
@@ -30,7 +30,7 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	}
 	var scope uint64
 	found := false
-	n := d.walkScopes(t.u, min(16*w.left, maxDIEs), func(entry uint32, hash uint64, _ bool) bool {
+	n := t.u.walkScopes(min(16*w.left, maxDIEs), func(entry uint32, hash uint64, _ bool) bool {
 		if entry == t.entry {
 			scope, found = hash, true
 		}
@@ -48,7 +48,7 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 		return typeAt{}
 	}
 	u.used = d.tick
-	def := typeAt{d, u, v.definitions[i].entry}
+	def := typeAt{u, v.definitions[i].entry}
 	var de typeEntry
 	// different names may have equal hashes
 	if !w.read(def, &de) || !bytes.Equal(w.text(def, de.name), name) {
@@ -68,15 +68,15 @@ func (d *Data) findDefinitions() []definition {
 	var all []definition
 	var u unit
 	for _, off := range d.unitOffsets() {
-		if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); !ok {
+		if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok {
 			continue
 		}
 		d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
 		u.abbrevs = &d.table
-		if !d.spend(d.table.tried) || !d.parseRoot(&u, &d.table) {
+		if !d.spend(d.table.tried) || !u.parseRoot(&d.table) {
 			continue
 		}
-		n := d.walkScopes(&u, min(d.work, maxDIEs), func(entry uint32, hash uint64, declaration bool) bool {
+		n := u.walkScopes(min(d.work, maxDIEs), func(entry uint32, hash uint64, declaration bool) bool {
 			if !declaration {
 				all = append(all, definition{hash, off, entry})
 			}
@@ -94,14 +94,14 @@ func (d *Data) findDefinitions() []definition {
 
 // walkScopes calls visit for the named classes, structs and unions of a unit that are not in
 // functions, until it returns false. It returns the number of entries read, of at most limit.
-func (d *Data) walkScopes(u *unit, limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
+func (u *unit) walkScopes(limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
 	const none = 0 // a scope whose types have no name outside of it
 	const global = 14695981039346656037
 	types := typeWalk{left: limit}
-	w := d.walkFrom(u, u.root, isScope, leapTypes, limit)
+	w := u.walkFrom(u.root, isScope, leapTypes, limit)
 	open := make(openEntries, 0, 16)
 	for w.next() && w.depth < maxDepth {
-		at := typeAt{d, u, uint32(w.entry)}
+		at := typeAt{u, uint32(w.entry)}
 		var e typeEntry
 		if !types.read(at, &e) {
 			break

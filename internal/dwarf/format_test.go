@@ -148,9 +148,9 @@ func TestRangeLists(t *testing.T) {
 			}
 			d := dataOf(sec)
 			d.work = maxWork
-			u := &unit{enc: encoding{tt.version, 8, 4}, base: base, addrBase: 8}
+			u := &unit{d: d, enc: encoding{tt.version, 8, 4}, base: base, addrBase: 8}
 			var got [][2]uint64
-			for _, s := range d.appendPC(nil, u, value{}, value{}, v, 0) {
+			for _, s := range u.appendPC(nil, value{}, value{}, v, 0) {
 				got = append(got, [2]uint64{s.lo, s.hi})
 			}
 			if diff := cmp.Diff(got, tt.want, cmpopts.EquateEmpty()); diff != "" {
@@ -199,7 +199,9 @@ func TestLineOpcodes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			u := &unit{lines: tt.table}
+			d := newData(sections{})
+			d.work = maxWork
+			u := &unit{d: d, lines: tt.table}
 			l := &u.lines
 			l.opened, l.present, l.enc = true, true, encoding{5, 8, 4}
 			l.minInst, l.maxOps, l.lineRange, l.lineBase = max(1, l.minInst), max(1, l.maxOps), 14, -5
@@ -209,9 +211,7 @@ func TestLineOpcodes(t *testing.T) {
 			for _, p := range tt.program {
 				l.program.buf = append(l.program.buf, p...)
 			}
-			d := newData(sections{})
-			d.work = maxWork
-			d.keepLines(u)
+			u.keepLines()
 			if u.err != nil {
 				t.Fatal(u.err)
 			}
@@ -226,16 +226,16 @@ func TestLineOpcodes(t *testing.T) {
 			}
 			var fromRows []lineHit
 			for addr := range uint64(400) {
-				kept := d.lineAt(u, addr)
+				kept := u.lineAt(addr)
 				fromRows = append(fromRows, kept)
-				if once := d.coldLine(u, addr); once != kept {
+				if once := u.coldLine(addr); once != kept {
 					t.Errorf("address %d: got %+v when nothing was kept, %+v from rows", addr, once, kept)
 				}
 			}
-			d.keepStops(u)
+			u.keepStops()
 			l.huge = true
 			for addr, want := range fromRows {
-				if got := d.lineAt(u, uint64(addr)); got != want && !l.lost {
+				if got := u.lineAt(uint64(addr)); got != want && !l.lost {
 					t.Errorf("address %d: got %+v from a stop, %+v from rows", addr, got, want)
 				}
 			}
@@ -285,13 +285,13 @@ func TestPaths(t *testing.T) {
 			if tt.version < 5 {
 				number = 1
 			}
-			d := dataOf(sec)
+			u.d = dataOf(sec)
 			u.funcs.scanned, u.lines.decoded = true, true
 			u.lines.seqs = []sequence{{0, 3, 0, 3}}
 			u.lines.rows = []lineRow{{0, 1, uint16(number) - 1, 0}, {1, 1, uint16(number), 0}, {2, 1, uint16(number) + 1, 0}}
 			for addr, want := range []string{"", tt.want, ""} { // of the file before, this one, and the one behind
 				got := ""
-				for _, f := range d.lookupIn(u, d, u, nil, uint64(addr)) {
+				for _, f := range u.lookup(u, nil, uint64(addr)) {
 					got += f.File
 				}
 				if got != want {

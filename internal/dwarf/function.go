@@ -110,11 +110,11 @@ func (s *functionSet) sort() {
 }
 
 // functionAt returns the index in u.funcs.list of the function that covers addr, or -1.
-func (d *Data) functionAt(u *unit, addr uint64) int {
+func (u *unit) functionAt(addr uint64) int {
 	f := &u.funcs
 	if !f.scanned {
 		f.scanned = true
-		f.main.spans = d.scanFunctions(u, false)
+		f.main.spans = u.scanFunctions(false)
 	}
 	if i := f.main.find(addr); i >= 0 {
 		return i
@@ -122,7 +122,7 @@ func (d *Data) functionAt(u *unit, addr uint64) int {
 	// GCC puts the entry of a lambda below the function around it, so that DW_AT_sibling skips it.
 	if f.leapt && !f.rescan {
 		f.rescan = true
-		f.rest.spans = d.scanFunctions(u, true)
+		f.rest.spans = u.scanFunctions(true)
 	}
 	return f.rest.find(addr)
 }
@@ -130,7 +130,8 @@ func (d *Data) functionAt(u *unit, addr uint64) int {
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
 // their ranges. Unless full is set it skips the children of everything but namespaces; with full it
 // adds only functions that are not in the list yet.
-func (d *Data) scanFunctions(u *unit, full bool) []span {
+func (u *unit) scanFunctions(full bool) []span {
+	d := u.d
 	f := &u.funcs
 	known := f.list
 	spans := d.spans[:0]
@@ -139,10 +140,10 @@ func (d *Data) scanFunctions(u *unit, full bool) []span {
 		leap = 0
 	}
 	limit := min(maxDIEs, d.work)
-	w := d.walkFrom(u, u.root, isFunction, leap, limit)
+	w := u.walkFrom(u.root, isFunction, leap, limit)
 	for w.next() {
 		c := w.attributes()
-		e := d.readEntry(&c, u, w.decl)
+		e := u.readEntry(&c, w.decl)
 		if c.bad {
 			w.fault = "function"
 			break
@@ -150,7 +151,7 @@ func (d *Data) scanFunctions(u *unit, full bool) []span {
 		w.pos = c.pos
 		if !full || !hasFunction(known, uint32(w.entry)) {
 			before := len(spans)
-			spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
+			spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
 			if len(spans) > before {
 				f.list = append(f.list, function{entry: uint32(w.entry)})
 			}
@@ -184,11 +185,11 @@ type entryData struct {
 }
 
 // readEntry reads the attributes of the entry with abbrev a.
-func (d *Data) readEntry(c *cursor, u *unit, a *abbrev) entryData {
+func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	var e entryData
 	t := u.abbrevs
 	specs := t.attrs(a)
-	if !d.spend(len(specs)) {
+	if !u.d.spend(len(specs)) {
 		c.fail()
 	}
 	for _, s := range specs {

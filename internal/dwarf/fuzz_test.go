@@ -34,14 +34,14 @@ func FuzzLine(f *testing.F) {
 	f.Add(append(slices.Clone(program), program...), uint8(1), uint8(1), int8(-5), uint8(14), uint8(20), false, uint64(0x1001))
 	f.Fuzz(func(t *testing.T, program []byte, minInst, maxOps uint8, lineBase int8, lineRange, opBase uint8, big bool, addr uint64) {
 		defer fuzztest.Watch(t, program)()
-		u := &unit{lines: lineTable{
+		d := newData(sections{big: big})
+		d.work = maxWork
+		u := &unit{d: d, lines: lineTable{
 			opened: true, present: true, enc: encoding{5, 8, 4}, minInst: minInst, maxOps: max(1, maxOps), lineBase: lineBase,
 			lineRange: lineRange, opBase: opBase, opLens: bytes.Repeat([]byte{1}, int(max(1, opBase)-1)), program: cursor{buf: program, big: big},
 		}}
-		d := newData(sections{big: big})
-		d.work = maxWork
-		once := d.lineAt(u, addr)
-		kept := d.lineAt(u, addr)
+		once := u.lineAt(addr)
+		kept := u.lineAt(addr)
 		if !u.lines.decoded {
 			t.Fatal("the rows are not kept")
 		}

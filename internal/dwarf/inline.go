@@ -47,12 +47,12 @@ type callStart struct {
 
 // callAt returns the innermost call of a function that covers addr: an index in the function's
 // calls, the first of which is the function itself.
-func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
+func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	t := &u.funcs
 	f := &t.list[fn]
 	if !f.parsed {
 		f.parsed = true
-		d.parseCalls(u, f)
+		u.parseCalls(f)
 	}
 	if f.numCalls == 0 {
 		return -1, nil
@@ -81,9 +81,9 @@ func (d *Data) callAt(u *unit, fn int, addr uint64) (int, []call) {
 }
 
 // parseCalls reads the calls inlined into a function, and prepares them for searching.
-func (d *Data) parseCalls(u *unit, f *function) {
+func (u *unit) parseCalls(f *function) {
 	table := &u.funcs
-	spans := d.readCalls(u, f)
+	spans := u.readCalls(f)
 	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
 		u.damaged("more than %d ranges of inlined calls", maxRanges)
 		return
@@ -100,16 +100,17 @@ func (d *Data) parseCalls(u *unit, f *function) {
 
 // readCalls reads the calls that were inlined into a function, and returns their ranges in the
 // order of their entries, valid until its next call.
-func (d *Data) readCalls(u *unit, f *function) []span {
+func (u *unit) readCalls(f *function) []span {
+	d := u.d
 	table := &u.funcs
 	first := len(table.calls)
 	spans := d.spans[:0]
 	limit := min(maxDIEs, d.work)
-	w := d.walkFrom(u, f.entry, isCall, leapCalls, limit)
+	w := u.walkFrom(f.entry, isCall, leapCalls, limit)
 	open := make(openEntries, 0, 16)
 	for w.next() {
 		c := w.attributes()
-		e := d.readEntry(&c, u, w.decl)
+		e := u.readEntry(&c, w.decl)
 		switch {
 		case c.bad:
 			w.fault = "inlined call"
@@ -128,7 +129,7 @@ func (d *Data) readCalls(u *unit, f *function) []span {
 		if w.decl.children {
 			open = append(open, openEntry{w.depth, uint64(id)})
 		}
-		spans = d.appendPC(spans, u, e.lowPC, e.highPC, e.ranges, id)
+		spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, id)
 		table.calls = append(table.calls, call{entry: uint32(w.entry), parent: uint32(parent), file: e.callFile, line: e.callLine,
 			column: e.callColumn, function: w.decl.flags&isFunction != 0})
 	}

@@ -49,13 +49,13 @@ func (t *lineTable) footprint() int64 {
 }
 
 // openLines reads the header of the unit's line table.
-func (d *Data) openLines(u *unit) *lineTable {
+func (u *unit) openLines() *lineTable {
 	t := &u.lines
 	if t.opened || !u.stmtList.ok() {
 		return t
 	}
 	t.opened = true
-	if t.present = t.parseHeader(cursorAt(d.sec.get(secLine), u.stmtList.u, d.big), u.enc); !t.present {
+	if t.present = t.parseHeader(cursorAt(u.d.sec.get(secLine), u.stmtList.u, u.d.big), u.enc); !t.present {
 		u.damaged("line table at %#x: header", u.stmtList.u)
 	}
 	return t
@@ -105,20 +105,20 @@ type lineHit struct {
 //
 // LLVM takes the sequence with the lowest end above the address. If that does not cover the address
 // there is no row; else it is the last row with an address not above it.
-func (d *Data) lineAt(u *unit, addr uint64) lineHit {
-	t := d.openLines(u)
+func (u *unit) lineAt(addr uint64) lineHit {
+	t := u.openLines()
 	if !t.present || t.lost {
 		return lineHit{}
 	}
 	if !t.decoded {
 		size := len(t.program.buf) - t.program.pos
-		again := d.tick > warmLookups && size >= bigProgram
+		again := u.d.tick > warmLookups && size >= bigProgram
 		if t.runs < coldLineLookups && !again && size <= maxRows { // a longer one may be huge
 			t.runs++
-			return d.coldLine(u, addr)
+			return u.coldLine(addr)
 		}
-		if d.keepLines(u); t.crowded {
-			return d.coldLine(u, addr)
+		if u.keepLines(); t.crowded {
+			return u.coldLine(addr)
 		}
 		if !t.decoded {
 			return lineHit{}
@@ -137,7 +137,7 @@ func (d *Data) lineAt(u *unit, addr uint64) lineHit {
 	}
 	s := &t.seqs[i]
 	if t.huge {
-		return d.lineFromStop(u, t.stops[s.first:s.first+s.n+1], addr)
+		return u.lineFromStop(t.stops[s.first:s.first+s.n+1], addr)
 	}
 	rel := uint32(addr - s.lo)
 	rows := t.rows[s.first : s.first+s.n]

@@ -35,7 +35,7 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 			info.typ = w.follow(t, e.typ)
 		}
 		if info.addr == 0 && e.location != nil {
-			info.addr, _ = t.d.fixedAddr(t.u, e.location)
+			info.addr, _ = t.u.fixedAddr(e.location)
 		}
 		next := e.specified
 		if !next.ok() {
@@ -50,9 +50,9 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 }
 
 // Languages that write paths in another way (DWARF 5, 7.12, and later additions).
-func (w *typeWalk) language(d *Data, u *unit) {
+func (w *typeWalk) language(u *unit) {
 	var e typeEntry
-	if !w.read(typeAt{d, u, u.root}, &e) {
+	if !w.read(typeAt{u, u.root}, &e) {
 		return
 	}
 	switch e.language.u {
@@ -479,7 +479,7 @@ func bitField(t typeAt, e *typeEntry, w *typeWalk) (first, last uint64, ok bool)
 	case e.dataBitOffset.isConst():
 		start = e.dataBitOffset.u
 	case e.bitOffset.isConst(): // before DWARF 4: from the most significant bit of the storage
-		if t.d.big {
+		if t.u.d.big {
 			start += e.bitOffset.u
 			break
 		}

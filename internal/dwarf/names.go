@@ -44,10 +44,10 @@ func (s strRef) number() uint64 {
 }
 
 // nameCall reads the name of a call, if it was not read before, and returns its place.
-func (d *Data) nameCall(u *unit, c *call) strRef {
+func (u *unit) nameCall(c *call) strRef {
 	if c.state == unread {
-		name, linkage := d.entryName(u, c.entry)
-		d.read += nameBytes
+		name, linkage := u.entryName(c.entry)
+		u.d.read += nameBytes
 		c.name, c.section, c.state = name.off, name.sec, nameless
 		switch {
 		case name.ok && linkage:
@@ -61,7 +61,8 @@ func (d *Data) nameCall(u *unit, c *call) strRef {
 
 // entryName returns the linkage name of the entry or of those it refers to, else the first plain
 // name; with short names, always that.
-func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
+func (u *unit) entryName(entry uint32) (name strRef, linkage bool) {
+	d := u.d
 	for range maxChain {
 		c := cursorAt(u.data, uint64(entry), d.big)
 		code := c.uleb()
@@ -69,14 +70,14 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 		if c.bad || code == 0 || a == nil {
 			break
 		}
-		e := d.readEntry(&c, u, a)
+		e := u.readEntry(&c, a)
 		if e.linkage.ok() && !d.short {
-			if s := d.stringOf(u, e.linkage, secInfo); s.ok {
+			if s := u.stringOf(e.linkage, secInfo); s.ok {
 				return s, true
 			}
 		}
 		if !name.ok && e.name.ok() {
-			name = d.stringOf(u, e.name, secInfo)
+			name = u.stringOf(e.name, secInfo)
 		}
 		if name.ok && d.short {
 			break
@@ -88,7 +89,7 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 		if next.isAlt() {
 			return d.altName(next.u, name)
 		}
-		if u, entry = d.follow(u, next); u == nil {
+		if u, entry = u.follow(next); u == nil {
 			break
 		}
 	}
@@ -96,16 +97,16 @@ func (d *Data) entryName(u *unit, entry uint32) (name strRef, linkage bool) {
 }
 
 // follow returns the entry that a reference names, or nil if it is in a type unit or another file.
-func (d *Data) follow(u *unit, ref value) (*unit, uint32) {
+func (u *unit) follow(ref value) (*unit, uint32) {
 	off := ref.u
 	switch ref.form {
 	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
 	case formRefAddr:
 		if off < u.off || off-u.off >= uint64(len(u.data)) {
-			if u = d.unitOf(off); u == nil {
+			if u = u.d.unitOf(off); u == nil {
 				return nil, 0
 			}
-			u.used = d.tick
+			u.used = u.d.tick
 		}
 		off -= u.off
 	default:

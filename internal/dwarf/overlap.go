@@ -21,11 +21,11 @@ type reach struct {
 }
 
 // callAmong is callAt among all functions of a unit.
-func (d *Data) callAmong(u *unit, addr uint64) (int, []call) {
+func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	if !t.gathered {
 		t.gathered = true
-		d.gather(u)
+		u.gather()
 	}
 	i := above(t.all, addr) - 1
 	if i < 0 || addr >= t.all[i].hi {
@@ -37,11 +37,11 @@ func (d *Data) callAmong(u *unit, addr uint64) (int, []call) {
 }
 
 // gather fills functionTable.all.
-func (d *Data) gather(u *unit) {
+func (u *unit) gather() {
 	t := &u.funcs
-	d.scanFunctions(u, false)
+	u.scanFunctions(false)
 	if t.leapt {
-		d.scanFunctions(u, true)
+		u.scanFunctions(true)
 	}
 	byEntry := make([]int, len(t.list))
 	for i := range byEntry {
@@ -50,8 +50,8 @@ func (d *Data) gather(u *unit) {
 	slices.SortFunc(byEntry, func(a, b int) int { return cmp.Compare(t.list[a].entry, t.list[b].entry) })
 	for _, i := range byEntry {
 		f := &t.list[i]
-		for _, s := range d.readCalls(u, f) {
-			if !d.spend(1 + len(t.all)/reachesPerStep) {
+		for _, s := range u.readCalls(f) {
+			if !u.d.spend(1 + len(t.all)/reachesPerStep) {
 				return
 			}
 			t.all = give(t.all, reach{s.lo, s.hi, uint32(i), s.id})

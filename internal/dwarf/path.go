@@ -38,7 +38,7 @@ func (f *fileTable) footprint() int64 {
 }
 
 // readFiles reads the tables in the header.
-func (d *Data) readFiles(u *unit) {
+func (u *unit) readFiles() {
 	t := &u.lines
 	f := &t.files
 	if f.read || !t.present {
@@ -47,11 +47,11 @@ func (d *Data) readFiles(u *unit) {
 	f.read = true
 	c := t.header
 	if t.enc.version >= 5 {
-		dirs := d.readEntries(u, &c, nil)
+		dirs := u.readEntries(&c, nil)
 		for _, e := range dirs {
 			f.dirs = append(f.dirs, e.name)
 		}
-		f.files = d.readEntries(u, &c, nil)
+		f.files = u.readEntries(&c, nil)
 	} else {
 		for c.left() > 0 && c.buf[c.pos] != 0 && len(f.dirs) < maxFiles {
 			f.dirs = append(f.dirs, strRef{uint64(c.pos), secLine, true})
@@ -62,7 +62,7 @@ func (d *Data) readFiles(u *unit) {
 			f.files = append(f.files, readFile(&c, 0))
 		}
 	}
-	d.spend(len(f.dirs) + len(f.files))
+	u.d.spend(len(f.dirs) + len(f.files))
 	if c.bad {
 		u.damaged("line table at %#x: file table", u.stmtList.u)
 	}
@@ -80,7 +80,7 @@ func readFile(c *cursor, base uint64) fileEntry {
 }
 
 // readEntries reads a table of version 5, whose entries are described by formats ahead of it.
-func (d *Data) readEntries(u *unit, c *cursor, dst []fileEntry) []fileEntry {
+func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 	type format struct{ content, form uint64 }
 	var buf [maxFormats]format
 	n := int(c.u8())
@@ -104,7 +104,7 @@ func (d *Data) readEntries(u *unit, c *cursor, dst []fileEntry) []fileEntry {
 			v := c.value(uint16(min(f.form, 0xffff)), 0, u.lines.enc)
 			switch f.content {
 			case lnctPath:
-				e.name = d.stringOf(u, v, secLine)
+				e.name = u.stringOf(v, secLine)
 			case lnctDirectoryIndex:
 				e.dir = clamp(v.u)
 			}
@@ -119,12 +119,12 @@ func (d *Data) readEntries(u *unit, c *cursor, dst []fileEntry) []fileEntry {
 }
 
 // defineFile adds the file of a DW_LNE_define_file, once. base is where arg starts in .debug_line.
-func (d *Data) defineFile(u *unit, arg cursor, base uint64) {
+func (u *unit) defineFile(arg cursor, base uint64) {
 	f := &u.lines.files
 	if f.defined || u.lines.enc.version >= 5 {
 		return
 	}
-	d.readFiles(u)
+	u.readFiles()
 	if e := readFile(&arg, base); !arg.bad && len(f.files) < maxFiles {
 		f.files = append(f.files, e)
 	}
@@ -132,12 +132,12 @@ func (d *Data) defineFile(u *unit, arg cursor, base uint64) {
 
 // path returns the path of file i, joined as in LLVM from the compilation directory, the directory
 // and the name, neither cleaned nor shortened. It is empty if there is no such file.
-func (d *Data) path(u *unit, i uint32) path {
-	t := d.openLines(u)
+func (u *unit) path(i uint32) path {
+	t := u.openLines()
 	if !t.present {
 		return path{}
 	}
-	d.readFiles(u)
+	u.readFiles()
 	f := &t.files
 	if t.enc.version < 5 {
 		i-- // 0 becomes too large
@@ -149,7 +149,7 @@ func (d *Data) path(u *unit, i uint32) path {
 		f.numbers = append(f.numbers, make([]uint32, len(f.files)-len(f.numbers))...)
 	}
 	if f.numbers[i] == 0 {
-		p := d.buildPath(u, f.files[i])
+		p := u.buildPath(f.files[i])
 		p.plain = isPlain(p.text)
 		f.heap += int64(len(p.text))
 		f.paths = append(f.paths, p)
@@ -158,7 +158,8 @@ func (d *Data) path(u *unit, i uint32) path {
 	return f.paths[f.numbers[i]-1]
 }
 
-func (d *Data) buildPath(u *unit, e fileEntry) path {
+func (u *unit) buildPath(e fileEntry) path {
+	d := u.d
 	name := d.text(e.name)
 	if len(name) > maxPathBytes {
 		return path{}

@@ -247,7 +247,7 @@ func (m *lineRun) extended(p int) (next int, ended bool) {
 		m.dead = arg.bad || m.pc >= m.t.enc.maxAddr()-1 || m.pc == 0 && !m.d.sec.zeroCode
 		m.live = m.opened && !m.dead
 	case lneDefineFile:
-		m.d.defineFile(m.u, arg, uint64(p))
+		m.u.defineFile(arg, uint64(p))
 	case lneEndSequence:
 		if lo, hi := max(m.low, m.own.Lo), min(m.pc, m.own.Hi); m.opened && lo < hi && m.pc-m.low <= maxSequence {
 			m.lo, m.hi = lo, hi

@@ -25,31 +25,32 @@ func (d *Data) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []sp
 
 // appendPC appends the ranges of an entry: DW_AT_low_pc to DW_AT_high_pc if it has both, else its
 // DW_AT_ranges.
-func (d *Data) appendPC(dst []span, u *unit, low, high, ranges value, id uint32) []span {
-	if lo, ok := d.addrOf(u, low); ok && lo != u.enc.maxAddr() {
-		if hi, ok := d.addrOf(u, high); ok {
-			return d.appendSpan(dst, u.enc, lo, hi, id)
+func (u *unit) appendPC(dst []span, low, high, ranges value, id uint32) []span {
+	if lo, ok := u.addrOf(low); ok && lo != u.enc.maxAddr() {
+		if hi, ok := u.addrOf(high); ok {
+			return u.d.appendSpan(dst, u.enc, lo, hi, id)
 		}
 		if high.isConst() {
 			hi := lo + high.u
 			if hi < lo || hi > u.enc.maxAddr() {
 				hi = u.enc.maxAddr()
 			}
-			return d.appendSpan(dst, u.enc, lo, hi, id)
+			return u.d.appendSpan(dst, u.enc, lo, hi, id)
 		}
 	}
 	switch {
 	case !ranges.ok() || len(dst) >= maxRanges:
 	case u.enc.version >= 5:
-		dst = d.appendRnglist(dst, u, ranges, id)
+		dst = u.appendRnglist(dst, ranges, id)
 	default:
-		dst = d.appendRanges(dst, u, u.listBase+ranges.u, id)
+		dst = u.appendRanges(dst, u.listBase+ranges.u, id)
 	}
 	return dst
 }
 
 // appendRanges appends a list of .debug_ranges (DWARF 4, 2.17.3).
-func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
+func (u *unit) appendRanges(dst []span, off uint64, id uint32) []span {
+	d := u.d
 	c := cursorAt(d.sec.get(secRanges), off, d.big)
 	base, top := u.base, u.enc.maxAddr()
 	for d.spend(8) {
@@ -70,7 +71,8 @@ func (d *Data) appendRanges(dst []span, u *unit, off uint64, id uint32) []span {
 }
 
 // appendRnglist appends a list of .debug_rnglists (DWARF 5, 7.25).
-func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
+func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
+	d := u.d
 	b := d.sec.get(secRnglists)
 	off := v.u + u.listBase
 	if v.form == formRnglistx {
@@ -99,7 +101,7 @@ func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 			}
 			return dst
 		case rleBaseAddressx:
-			if base, known = d.indexedAddr(u, c.uleb()); !known {
+			if base, known = u.indexedAddr(c.uleb()); !known {
 				base = top
 			}
 			continue
@@ -108,11 +110,11 @@ func (d *Data) appendRnglist(dst []span, u *unit, v value, id uint32) []span {
 			continue
 		case rleStartxEndx:
 			var known2 bool
-			lo, known = d.indexedAddr(u, c.uleb())
-			hi, known2 = d.indexedAddr(u, c.uleb())
+			lo, known = u.indexedAddr(c.uleb())
+			hi, known2 = u.indexedAddr(c.uleb())
 			known = known && known2
 		case rleStartxLength:
-			lo, known = d.indexedAddr(u, c.uleb())
+			lo, known = u.indexedAddr(c.uleb())
 			hi = lo + c.uleb()
 		case rleOffsetPair:
 			lo, hi = c.uleb(), c.uleb()

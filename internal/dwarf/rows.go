@@ -18,7 +18,8 @@ func (d *Data) spendProgram(t *lineTable) bool {
 }
 
 // coldLine returns the row of addr. It keeps nothing, which is much cheaper for one lookup.
-func (d *Data) coldLine(u *unit, addr uint64) lineHit {
+func (u *unit) coldLine(addr uint64) lineHit {
+	d := u.d
 	if !d.spendProgram(&u.lines) {
 		return lineHit{}
 	}
@@ -56,7 +57,8 @@ func (m *lineRun) nearest(addr uint64) (near lineHit) {
 }
 
 // keepLines runs the line program and stores its result in the table.
-func (d *Data) keepLines(u *unit) {
+func (u *unit) keepLines() {
+	d := u.d
 	t := &u.lines
 	if !d.spendProgram(t) {
 		return
@@ -64,8 +66,8 @@ func (d *Data) keepLines(u *unit) {
 	if t.crowded = !d.affordRows(t); t.crowded {
 		return
 	}
-	if d.keepRows(u); t.huge {
-		d.keepStops(u)
+	if u.keepRows(); t.huge {
+		u.keepStops()
 	}
 	if t.lost {
 		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
@@ -82,7 +84,8 @@ func (d *Data) affordRows(t *lineTable) bool {
 
 // keepRows stores the rows and sequences of the table. If there are too many rows it stores nothing
 // and sets huge.
-func (d *Data) keepRows(u *unit) {
+func (u *unit) keepRows() {
+	d := u.d
 	t := &u.lines
 	var m lineRun
 	m.begin(d, u)

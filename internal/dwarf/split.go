@@ -169,16 +169,19 @@ func (l *links) count(f *splitFile) {
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of the skeleton u and the Data that it
-// is in: u itself, if the file cannot be opened.
-func (d *Data) enterSplit(u *unit) (*Data, *unit) {
+// enterSplit returns the unit that describes the functions of u: its split unit, if it is a
+// skeleton whose file can be opened, else u itself. leaveSplit must follow.
+func (d *Data) enterSplit(u *unit) *unit {
+	if !u.dwoName.ok() || d.links == nil {
+		return u
+	}
 	h := u.half
 	if h == nil || h.file != nil && h.file.data == nil {
 		h = d.findHalf(u)
 		u.half = h
 	}
 	if h.file == nil {
-		return d, u
+		return u
 	}
 	c := h.file.data
 	c.tick, c.work, c.err = d.tick, d.work, nil
@@ -187,24 +190,26 @@ func (d *Data) enterSplit(u *unit) (*Data, *unit) {
 	if hu == nil || hu.enc.addrSize != u.enc.addrSize || hu.dwoID != u.dwoID {
 		u.damaged("its split unit at %#x", h.off)
 		u.half = &half{}
-		return d, u
+		return u
 	}
 	hu.used = d.tick
 	hu.addrBase, hu.base = u.addrBase, u.base
 	if hu.enc.version < 5 {
 		hu.listBase = u.rangesBase
 	}
-	return c, hu
+	return hu
 }
 
-// leaveSplit ends a lookup in a unit of f.
-func (d *Data) leaveSplit(f *splitFile, u *unit) {
-	c := f.data
-	c.count(u)
-	c.trim()
-	d.links.count(f)
+// leaveSplit ends a lookup in hu, which enterSplit returned for u.
+func (d *Data) leaveSplit(u, hu *unit) {
+	if hu == u {
+		return
+	}
+	hu.d.count(hu)
+	hu.d.trim()
+	d.links.count(u.half.file)
 	if d.err == nil {
-		d.err = c.firstErr(u)
+		d.err = hu.d.firstErr(hu)
 	}
 }
 
@@ -228,7 +233,7 @@ func (d *Data) findHalf(u *unit) *half {
 			return &half{f, off, p}
 		}
 	}
-	name := string(d.text(d.stringOf(u, u.dwoName, secInfo)))
+	name := string(d.text(u.stringOf(u.dwoName, secInfo)))
 	dir := string(d.text(u.compDir))
 	if l.Split == nil || name == "" || len(name)+len(dir) > maxPathBytes {
 		return &half{}
@@ -299,7 +304,7 @@ func (d *Data) chooseInfo(o *object.File) {
 		}
 		data, err := o.DataOf(i)
 		var u unit
-		if _, ok := parseHeader(&u, data, 0, d.big); ok && err == nil && u.isCompile() {
+		if _, ok := parseHeader(d, &u, data, 0); ok && err == nil && u.isCompile() {
 			d.sec.data[secInfo], d.sec.loaded[secInfo] = data, true
 			return
 		}
@@ -376,7 +381,7 @@ func (d *Data) unitWithID(id uint64) (off uint64, ok bool) {
 // idOf returns the ID of the split unit at off, if there is one.
 func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
 	var u unit
-	if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); !ok || !u.isCompile() || !d.spend(1) {
+	if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); !ok || !u.isCompile() || !d.spend(1) {
 		return 0, false
 	}
 	if u.enc.version >= 5 {
@@ -388,7 +393,7 @@ func (d *Data) idOf(off uint64, p part) (id uint64, ok bool) {
 		return 0, false
 	}
 	d.table.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff+p.abbrev, d.big), u.enc, code)
-	return u.dwoID, d.spend(d.table.tried) && d.parseRoot(&u, &d.table) && u.dwoID != 0
+	return u.dwoID, d.spend(d.table.tried) && u.parseRoot(&d.table) && u.dwoID != 0
 }
 
 // A unitIndex finds the units of a package by their IDs (DWARF 5, 7.3.5), in place.

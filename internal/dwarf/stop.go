@@ -47,7 +47,8 @@ func (s *stopper) add(r registers, p int) {
 }
 
 // keepStops stores the stops and sequences of a huge table, or sets lost.
-func (d *Data) keepStops(u *unit) {
+func (u *unit) keepStops() {
+	d := u.d
 	t := &u.lines
 	var m lineRun
 	m.begin(d, u)
@@ -76,7 +77,8 @@ func (d *Data) keepStops(u *unit) {
 
 // lineFromStop returns the row of addr, which a sequence covers; its stops are in the order of
 // their addresses, except for the last, which ends it.
-func (d *Data) lineFromStop(u *unit, stops []lineStop, addr uint64) lineHit {
+func (u *unit) lineFromStop(stops []lineStop, addr uint64) lineHit {
+	d := u.d
 	i := sort.Search(len(stops)-1, func(i int) bool { return stops[i].pc > addr })
 	if i == 0 || !d.spend(int(stops[i].pos-stops[i-1].pos)/4) {
 		return lineHit{}

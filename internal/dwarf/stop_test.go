@@ -63,12 +63,12 @@ func TestHugeLineTable(t *testing.T) {
 		}
 		whole.work = maxWork
 		u := whole.unitAt(0)
-		whole.openLines(u)
-		row := whole.coldLine(u, addr)
+		u.openLines()
+		row := u.coldLine(addr)
 		var want []Frame
 		if row.ok {
 			lines++
-			want = []Frame{{File: whole.path(u, uint32(row.file)).text, Line: row.line, Column: uint32(row.column)}}
+			want = []Frame{{File: u.path(uint32(row.file)).text, Line: row.line, Column: uint32(row.column)}}
 		}
 		if diff := cmp.Diff(got, want, cmp.Comparer(equalFrames)); diff != "" {
 			t.Errorf("%#x (-got +want):\n%s", addr, diff)

@@ -64,7 +64,6 @@ const (
 
 // A typeAt is the place of the entry of a type, or of a part of one. The zero value is no entry.
 type typeAt struct {
-	d     *Data
 	u     *unit
 	entry uint32
 }
@@ -125,7 +124,7 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 	if t.u == nil {
 		return false
 	}
-	c := cursorAt(t.u.data, uint64(t.entry), t.d.big)
+	c := cursorAt(t.u.data, uint64(t.entry), t.u.d.big)
 	code := c.uleb()
 	a := t.u.abbrevs.get(code)
 	if c.bad || code == 0 || a == nil {
@@ -204,7 +203,7 @@ func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typ
 	if !e.children {
 		return
 	}
-	child := typeAt{t.d, t.u, uint32(e.next)}
+	child := typeAt{t.u, uint32(e.next)}
 	for {
 		var ce typeEntry
 		if !w.read(child, &ce) || !do(child, &ce) {
@@ -229,7 +228,7 @@ func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 			return int(to.u)
 		}
 	}
-	below := t.d.walkFrom(t.u, uint32(e.next), 0, leapTypes, w.left)
+	below := t.u.walkFrom(uint32(e.next), 0, leapTypes, w.left)
 	below.depth = 1
 	below.next()
 	if !w.spend(w.left-below.left) || below.fault != "" {
@@ -251,7 +250,7 @@ func (w *typeWalk) text(t typeAt, v value) []byte {
 		}
 		return nil
 	}
-	return t.d.text(t.d.stringOf(t.u, v, secInfo))
+	return t.u.d.text(t.u.stringOf(v, secInfo))
 }
 
 // follow returns the entry that an attribute of one in t's unit refers to.
@@ -260,7 +259,7 @@ func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	case !v.ok() || !w.spend(4):
 		return typeAt{}
 	case v.form == formRefSig8:
-		return w.signedType(t.d, v.u)
+		return w.signedType(t.u.d, v.u)
 	case v.isAlt():
 		if w.alt == nil {
 			return typeAt{}
@@ -270,13 +269,13 @@ func (w *typeWalk) follow(t typeAt, v value) typeAt {
 			return typeAt{}
 		}
 		u.used = w.alt.tick
-		return typeAt{w.alt, u, uint32(v.u - u.off)}
+		return typeAt{u, uint32(v.u - u.off)}
 	}
-	u, entry := t.d.follow(t.u, v)
+	u, entry := t.u.follow(v)
 	if u == nil {
 		return typeAt{}
 	}
-	return typeAt{t.d, u, entry}
+	return typeAt{u, entry}
 }
 
 // A signature identifies a type unit.
@@ -288,7 +287,7 @@ type signature struct {
 // signedType returns the type of a type unit.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
-		return typeIn(d, d.packagedTypeUnit(sig))
+		return typeIn(d.packagedTypeUnit(sig))
 	}
 	v := &d.vars
 	if !v.signedOK {
@@ -301,24 +300,24 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	}
 	at := v.signed[i]
 	if at.own {
-		return typeIn(d, d.ownTypeUnit(at.off, part{}))
+		return typeIn(d.ownTypeUnit(at.off, part{}))
 	}
-	return typeIn(d, d.unitAt(at.off))
+	return typeIn(d.unitAt(at.off))
 }
 
 // typeIn returns the type of a type unit; the zero typeAt if there is none.
-func typeIn(d *Data, u *unit) typeAt {
+func typeIn(u *unit) typeAt {
 	if u == nil || u.isCompile() {
 		return typeAt{}
 	}
-	u.used = d.tick
+	u.used = u.d.tick
 	// The signature and the offset of the type are the last of the header.
-	c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize), d.big)
+	c := cursorAt(u.data, uint64(u.root)-uint64(u.enc.offSize), u.d.big)
 	entry := c.word(u.enc.offSize)
 	if c.bad || entry < uint64(u.root) || entry >= uint64(len(u.data)) {
 		return typeAt{}
 	}
-	return typeAt{d, u, uint32(entry)}
+	return typeAt{u, uint32(entry)}
 }
 
 // packagedTypeUnit returns the type unit that the index of a package has for a signature, or nil.
@@ -372,13 +371,13 @@ func (d *Data) typeUnitList() []signature {
 	var u unit
 	if !d.packaged {
 		for _, off := range d.unitOffsets() {
-			if _, ok := parseHeader(&u, d.sec.get(secInfo), off, d.big); ok && !u.isCompile() && d.spend(1) {
+			if _, ok := parseHeader(d, &u, d.sec.get(secInfo), off); ok && !u.isCompile() && d.spend(1) {
 				add(&u, off, false)
 			}
 		}
 		types := d.typesSection()
 		for off := uint64(0); off < uint64(len(types)) && d.spend(1); {
-			end, ok := parseTypeHeader(&u, types, off, d.big)
+			end, ok := parseTypeHeader(d, &u, types, off)
 			if ok {
 				add(&u, off, true)
 			}
@@ -413,7 +412,7 @@ func (d *Data) typesSection() []byte {
 			continue
 		}
 		var u unit
-		if _, ok := parseTypeHeader(&u, data, 0, d.big); ok && (s.Name == types || u.enc.version >= 5) {
+		if _, ok := parseTypeHeader(d, &u, data, 0); ok && (s.Name == types || u.enc.version >= 5) {
 			v.types = append(v.types, data...)
 		}
 	}
@@ -421,12 +420,12 @@ func (d *Data) typesSection() []byte {
 }
 
 // parseTypeHeader is parseHeader for a unit of .debug_types (DWARF 4, 7.5.1.2).
-func parseTypeHeader(u *unit, types []byte, off uint64, big bool) (end uint64, ok bool) {
-	end, ok = parseHeader(u, types, off, big)
+func parseTypeHeader(d *Data, u *unit, types []byte, off uint64) (end uint64, ok bool) {
+	end, ok = parseHeader(d, u, types, off)
 	if !ok || u.enc.version != 4 {
 		return end, ok && !u.isCompile()
 	}
-	c := cursorAt(u.data, uint64(u.root), big)
+	c := cursorAt(u.data, uint64(u.root), d.big)
 	c.take(8 + uint64(u.enc.offSize))
 	u.kind, u.root = unitType, uint32(c.pos)
 	return end, !c.bad
@@ -439,12 +438,12 @@ func (d *Data) ownTypeUnit(off uint64, p part) *unit {
 		return u
 	}
 	u := new(unit)
-	if _, ok := parseTypeHeader(u, d.typesSection(), off, d.big); !ok {
+	if _, ok := parseTypeHeader(d, u, d.typesSection(), off); !ok {
 		return nil
 	}
 	u.abbrevOff += p.abbrev
 	u.abbrevs = d.abbrevsOf(u)
-	if !d.parseRoot(u, u.abbrevs) {
+	if !u.parseRoot(u.abbrevs) {
 		return nil
 	}
 	if d.sec.skeletons != nil {

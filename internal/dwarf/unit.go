@@ -8,6 +8,7 @@ import (
 // A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries
 // are relative to data.
 type unit struct {
+	d    *Data  // that has the unit
 	data []byte // from the unit's first byte to its last
 	off  uint64 // of data in .debug_info
 	root uint32 // the first entry
@@ -59,15 +60,15 @@ func (u *unit) footprint() int64 {
 
 // parseHeader reads the unit header at off (DWARF 5, 7.5.1). It returns false if there is no usable
 // one; end is then the offset at which the next may be, or 0.
-func parseHeader(u *unit, info []byte, off uint64, big bool) (end uint64, ok bool) {
-	c := cursorAt(info, off, big)
+func parseHeader(d *Data, u *unit, info []byte, off uint64) (end uint64, ok bool) {
+	c := cursorAt(info, off, d.big)
 	n, offSize := c.length()
 	if c.bad || uint64(n) > maxUnitBytes-12 {
 		return 0, false
 	}
 	c.buf = c.buf[:c.pos+n]
 	end = uint64(len(c.buf))
-	*u = unit{off: off, data: c.buf[off:]}
+	*u = unit{d: d, off: off, data: c.buf[off:]}
 	u.enc.offSize = offSize
 	u.enc.version = c.u16()
 	switch v := u.enc.version; {
@@ -99,8 +100,8 @@ func (u *unit) isCompile() bool { return u.kind != unitType && u.kind != unitSpl
 
 // parseRoot reads the attributes of the root entry, with abbreviations that include the entry's
 // own.
-func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
-	c := cursorAt(u.data, uint64(u.root), d.big)
+func (u *unit) parseRoot(t *abbrevTable) bool {
+	c := cursorAt(u.data, uint64(u.root), u.d.big)
 	a := t.get(c.uleb())
 	if c.bad || a == nil {
 		return false
@@ -108,7 +109,7 @@ func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 	u.strOffBase, u.addrBase, u.rngBase = defaultBases(u.enc)
 	var compDir, entryPC value
 	specs := t.attrs(a)
-	if !d.spend(len(specs)) {
+	if !u.d.spend(len(specs)) {
 		return false
 	}
 	for _, s := range specs {
@@ -143,10 +144,10 @@ func (d *Data) parseRoot(u *unit, t *abbrevTable) bool {
 		}
 	}
 	// Indexed forms can be resolved only now, after the bases are read.
-	u.compDir = d.stringOf(u, compDir, secInfo)
-	if addr, ok := d.addrOf(u, u.lowPC); ok {
+	u.compDir = u.stringOf(compDir, secInfo)
+	if addr, ok := u.addrOf(u.lowPC); ok {
 		u.base = addr
-	} else if addr, ok := d.addrOf(u, entryPC); ok {
+	} else if addr, ok := u.addrOf(entryPC); ok {
 		u.base = addr
 	}
 	return !c.bad
@@ -180,7 +181,7 @@ func (d *Data) unitIn(off uint64, p part) *unit {
 		return u
 	}
 	u := new(unit)
-	_, ok := parseHeader(u, d.sec.get(secInfo), off, d.big)
+	_, ok := parseHeader(d, u, d.sec.get(secInfo), off)
 	if !ok {
 		d.damaged("unit at %#x: header", off)
 		return nil
@@ -190,7 +191,7 @@ func (d *Data) unitIn(off uint64, p part) *unit {
 	if u.abbrevs.broken {
 		u.damaged("abbreviations at %#x", u.abbrevOff)
 	}
-	if !d.parseRoot(u, u.abbrevs) {
+	if !u.parseRoot(u.abbrevs) {
 		u.damaged("root entry")
 	}
 	if d.sec.skeletons != nil {
@@ -266,7 +267,7 @@ func (d *Data) unitOffsets() []uint64 {
 	info := d.sec.get(secInfo)
 	for off := uint64(0); off < uint64(len(info)) && d.spend(1); {
 		var u unit
-		end, _ := parseHeader(&u, info, off, d.big)
+		end, _ := parseHeader(d, &u, info, off)
 		if end == 0 {
 			d.damaged("unit at %#x: header", off)
 			break
@@ -282,32 +283,33 @@ func (d *Data) unitOffsets() []uint64 {
 }
 
 // addrOf returns the address that an attribute of an address form holds.
-func (d *Data) addrOf(u *unit, v value) (uint64, bool) {
+func (u *unit) addrOf(v value) (uint64, bool) {
 	switch {
 	case v.form == formAddr:
 		return v.u, true
 	case v.form == formLLVMAddrx:
-		addr, ok := d.indexedAddr(u, v.u&(1<<32-1))
+		addr, ok := u.indexedAddr(v.u & (1<<32 - 1))
 		return addr + v.u>>32, ok
 	case v.isAddr():
-		return d.indexedAddr(u, v.u)
+		return u.indexedAddr(v.u)
 	}
 	return 0, false
 }
 
 // indexedAddr returns entry i of the unit's part of .debug_addr.
-func (d *Data) indexedAddr(u *unit, i uint64) (uint64, bool) {
-	b := d.sec.get(secAddr)
+func (u *unit) indexedAddr(i uint64) (uint64, bool) {
+	b := u.d.sec.get(secAddr)
 	if i >= uint64(len(b)) || u.addrBase > uint64(len(b)) {
 		return 0, false
 	}
-	c := cursorAt(b, u.addrBase+i*uint64(u.enc.addrSize), d.big)
+	c := cursorAt(b, u.addrBase+i*uint64(u.enc.addrSize), u.d.big)
 	addr := c.word(u.enc.addrSize)
 	return addr, !c.bad
 }
 
 // stringOf returns the string that an attribute holds; home is the section that it was read from.
-func (d *Data) stringOf(u *unit, v value, home section) strRef {
+func (u *unit) stringOf(v value, home section) strRef {
+	d := u.d
 	switch v.form {
 	case formString:
 		return strRef{v.u + homeBase(u, home), home, true}

@@ -118,8 +118,8 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	}
 	d.work = min(d.work, maxVariableWork)
 	if best := d.bestVariable(addr, sym); best.unit != nil {
-		d.inVariableUnit(best.unit, func(h *Data, hu *unit) {
-			v, ok = h.describe(hu, best.entry, addr, sym)
+		d.inVariableUnit(best.unit, func(hu *unit) {
+			v, ok = hu.describe(best.entry, addr, sym)
 		})
 	}
 	if alt != nil {
@@ -145,17 +145,12 @@ func (d *Data) altData() *Data {
 
 // inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
 // itself.
-func (d *Data) inVariableUnit(u *unit, do func(h *Data, hu *unit)) {
+func (d *Data) inVariableUnit(u *unit, do func(hu *unit)) {
 	u.used = d.tick
-	h, hu := d, u
-	if u.dwoName.ok() && d.links != nil {
-		h, hu = d.enterSplit(u)
-	}
-	do(h, hu)
+	hu := d.enterSplit(u)
+	do(hu)
 	d.count(u)
-	if h != d {
-		d.leaveSplit(u.half.file, hu)
-	}
+	d.leaveSplit(u, hu)
 }
 
 // A variableChoice is the entry of a variable, and its agreement with the symbol.
@@ -186,8 +181,8 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 		if u == nil || d.work == 0 {
 			continue
 		}
-		d.inVariableUnit(u, func(h *Data, hu *unit) {
-			list := d.variablesOf(u, h, hu)
+		d.inVariableUnit(u, func(hu *unit) {
+			list := u.variables(hu)
 			at := sort.Search(len(list), func(i int) bool { return list[i].addr >= start })
 			for _, v := range list[at:] {
 				if tried++; v.addr != start || tried > maxAliases {
@@ -195,7 +190,7 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 				}
 				score := 1
 				if len(sym.Name) > 0 {
-					score = h.agree(hu, v.entry, sym)
+					score = hu.agree(v.entry, sym)
 				}
 				if score > best.score {
 					best = variableChoice{u, v.entry, score}
@@ -211,10 +206,11 @@ func (d *Data) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 
 // agree returns the agreement of an entry with a symbol at its address: 0 none, 1 size, 2 name, 3
 // both.
-func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
+func (u *unit) agree(entry uint32, sym Extent) (score int) {
+	d := u.d
 	w := d.newTypeWalk()
 	defer w.charge(d)
-	info := w.variable(typeAt{d, u, entry})
+	info := w.variable(typeAt{u, entry})
 	if size, ok := w.size(info.typ, 0); ok && size == sym.Size {
 		score++
 	}
@@ -236,10 +232,11 @@ func (d *Data) agree(u *unit, entry uint32, sym Extent) (score int) {
 }
 
 // describe returns the variable at addr from its entry.
-func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
+func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
+	d := u.d
 	w := d.newTypeWalk()
 	defer w.charge(d)
-	info := w.variable(typeAt{d, u, entry})
+	info := w.variable(typeAt{u, entry})
 	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
 	if len(info.linkage) > 0 && !d.short {
 		v.Name, v.HasLinkage = info.linkage, true
@@ -254,7 +251,7 @@ func (d *Data) describe(u *unit, entry uint32, addr uint64, sym Extent) (v Varia
 	if limit == 0 {
 		limit, _ = w.size(info.typ, 0)
 	}
-	w.language(d, u)
+	w.language(u)
 	v.Member = w.member(info.typ, addr-v.Addr, limit)
 	return v, true
 }
@@ -269,7 +266,7 @@ func (d *Data) findStatics() []static {
 		return nil
 	}
 	var head unit
-	if _, ok := parseHeader(&head, info, 0, d.big); !ok {
+	if _, ok := parseHeader(d, &head, info, 0); !ok {
 		return nil
 	}
 	size := int(head.enc.addrSize)
@@ -339,7 +336,7 @@ func (d *Data) addrBases() []static {
 	var last abbrevKey
 	var lastCode uint64
 	for _, off := range d.unitOffsets() {
-		if _, ok := parseHeader(&u, info, off, d.big); !ok || !u.isCompile() || !d.spend(1) {
+		if _, ok := parseHeader(d, &u, info, off); !ok || !u.isCompile() || !d.spend(1) {
 			continue
 		}
 		root := cursorAt(u.data, uint64(u.root), d.big)
@@ -354,7 +351,7 @@ func (d *Data) addrBases() []static {
 				break
 			}
 		}
-		if d.parseRoot(&u, &d.table) {
+		if u.parseRoot(&d.table) {
 			bases = append(bases, static{u.addrBase, off})
 		}
 	}
@@ -374,12 +371,13 @@ func loadAddr(b []byte, size int, big bool) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b))
 }
 
-// variablesOf returns the variables of u, whose entries are in hu, a unit of h.
-func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
+// variables returns the variables of u, whose entries are in hu.
+func (u *unit) variables(hu *unit) []variableEntry {
+	d := u.d
 	if list, ok := d.vars.units[u.off]; ok {
 		return list
 	}
-	list := slices.Clip(h.scanVariables(hu))
+	list := slices.Clip(hu.scanVariables())
 	slices.SortStableFunc(list, func(a, b variableEntry) int { return cmp.Compare(a.addr, b.addr) })
 	if d.vars.units == nil {
 		d.vars.units = make(map[uint64][]variableEntry)
@@ -391,13 +389,13 @@ func (d *Data) variablesOf(u *unit, h *Data, hu *unit) []variableEntry {
 
 // scanVariables walks over the unit's entries and returns the variables with a fixed address. It
 // includes those inside of functions.
-func (d *Data) scanVariables(u *unit) []variableEntry {
+func (u *unit) scanVariables() []variableEntry {
 	var list []variableEntry
-	limit := min(maxDIEs, d.work)
-	w := d.walkFrom(u, u.root, isVariable, leapVariables, limit)
+	limit := min(maxDIEs, u.d.work)
+	w := u.walkFrom(u.root, isVariable, leapVariables, limit)
 	for len(list) < maxUnitVariables && w.next() {
 		c := w.attributes()
-		addr, ok := d.variableAddr(&c, u, w.decl)
+		addr, ok := u.variableAddr(&c, w.decl)
 		if c.bad {
 			break
 		}
@@ -405,15 +403,15 @@ func (d *Data) scanVariables(u *unit) []variableEntry {
 			list = append(list, variableEntry{addr, uint32(w.entry)})
 		}
 	}
-	d.spend(limit - w.left)
+	u.d.spend(limit - w.left)
 	return list
 }
 
 // variableAddr reads the attributes of a variable and returns its address, if that is fixed.
-func (d *Data) variableAddr(c *cursor, u *unit, a *abbrev) (addr uint64, ok bool) {
+func (u *unit) variableAddr(c *cursor, a *abbrev) (addr uint64, ok bool) {
 	t := u.abbrevs
 	specs := t.attrs(a)
-	if !d.spend(len(specs)) {
+	if !u.d.spend(len(specs)) {
 		c.fail()
 	}
 	for _, s := range specs {
@@ -422,7 +420,7 @@ func (d *Data) variableAddr(c *cursor, u *unit, a *abbrev) (addr uint64, ok bool
 			continue
 		}
 		if block, isBlock := c.block(s.form); isBlock {
-			addr, ok = d.fixedAddr(u, block)
+			addr, ok = u.fixedAddr(block)
 		} else {
 			c.value(s.form, t.implicitOf(s), u.enc)
 		}
@@ -431,13 +429,13 @@ func (d *Data) variableAddr(c *cursor, u *unit, a *abbrev) (addr uint64, ok bool
 }
 
 // fixedAddr returns the address that an expression gives, if it is constant.
-func (d *Data) fixedAddr(u *unit, expr []byte) (addr uint64, ok bool) {
-	c := cursor{buf: expr, big: d.big}
+func (u *unit) fixedAddr(expr []byte) (addr uint64, ok bool) {
+	c := cursor{buf: expr, big: u.d.big}
 	switch c.u8() {
 	case opAddr:
 		addr, ok = c.word(u.enc.addrSize), true
 	case opAddrx, opGNUAddrIndex:
-		addr, ok = d.indexedAddr(u, c.uleb())
+		addr, ok = u.indexedAddr(c.uleb())
 	}
 	if ok && c.left() > 0 {
 		if c.u8() != opPlusUconst {

@@ -24,8 +24,8 @@ type entryWalk struct {
 const endsEarly = "end"
 
 // walkFrom returns a walk from an entry of u, over at most limit entries.
-func (d *Data) walkFrom(u *unit, entry uint32, stop, leap abbrevFlags, limit int) entryWalk {
-	return entryWalk{data: u.data, table: u.abbrevs, big: d.big, stop: stop, leap: leap, pos: int(entry), left: limit}
+func (u *unit) walkFrom(entry uint32, stop, leap abbrevFlags, limit int) entryWalk {
+	return entryWalk{data: u.data, table: u.abbrevs, big: u.d.big, stop: stop, leap: leap, pos: int(entry), left: limit}
 }
 
 // attributes returns a cursor at the attributes of the current entry.

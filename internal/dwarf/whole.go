@@ -124,7 +124,7 @@ type Call struct {
 // Call returns call i, from a Piece or from another call's Parent.
 func (w *Unit) Call(i int) Call {
 	c := &w.u.funcs.calls[i]
-	out := Call{Name: w.d.nameCall(w.u, c).number(), Parent: -1, File: c.file, Line: c.line, Column: c.column}
+	out := Call{Name: w.u.nameCall(c).number(), Parent: -1, File: c.file, Line: c.line, Column: c.column}
 	if !c.function && c.parent != noParent {
 		out.Parent = w.u.funcs.base(i) + int(c.parent)
 	}
@@ -136,7 +136,7 @@ func (w *Unit) Calls() int { return len(w.u.funcs.calls) }
 
 // File returns the path of a file, or "" if there is none, and the ends of its parts as in [Frame].
 func (w *Unit) File(i uint32) (path string, compDir, dir int) {
-	p := w.d.path(w.u, i)
+	p := w.u.path(i)
 	return p.text, int(p.comp), int(p.dir)
 }
 
@@ -165,17 +165,17 @@ func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*
 	if u.dwoName.ok() {
 		return nil, fmt.Errorf("unit at %#x is split: %w", off, ErrNotWhole)
 	}
-	if t := d.openLines(u); t.present {
-		if d.keepLines(u); !t.decoded || t.huge || t.lost {
+	if t := u.openLines(); t.present {
+		if u.keepLines(); !t.decoded || t.huge || t.lost {
 			return nil, cmp.Or(d.firstErr(u), fmt.Errorf("unit at %#x: line table of more than %d rows: %w", off, maxRows, ErrNotWhole))
 		}
 	}
 	f := &u.funcs
 	f.scanned = true
-	f.main.spans = d.scanFunctions(u, false)
+	f.main.spans = u.scanFunctions(false)
 	if f.leapt {
 		f.rescan = true
-		f.rest.spans = d.scanFunctions(u, true)
+		f.rest.spans = u.scanFunctions(true)
 	}
 	for _, set := range []*functionSet{&f.main, &f.rest} {
 		if !set.sorted {
@@ -270,7 +270,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	if !f.parsed {
 		f.parsed = true
 		t.bases = append(t.bases, uint32(len(t.calls)))
-		d.parseCalls(u, f)
+		u.parseCalls(f)
 		if f.numCalls == 0 {
 			t.bases = t.bases[:len(t.bases)-1]
 		}
