@@ -83,7 +83,7 @@ func (l *layout) place(a *answer) {
 // buildID lays out the build ID of a module, by which another tool can find its debug file.
 func (l *layout) buildID(m *module) {
 	l.mark(" (BuildId: ")
-	l.value(m.buildID.String())
+	l.value(m.buildID().String())
 	l.mark(")")
 }
 

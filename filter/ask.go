@@ -35,7 +35,7 @@ func expired() context.Context {
 func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	n := m.cached.Load()
 	if n == 0 {
-		n = r.cached.module(m.buildID, m.name)
+		n = r.cached.module(m.buildID(), m.name())
 		m.cached.Store(n)
 	}
 	return cacheKey{rel, n, form}
@@ -47,7 +47,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
 	}
-	l := symbolize.Location{ID: m.buildID, Name: m.name, Addr: rel}
+	l := symbolize.Location{ID: m.buildID(), Name: m.name(), Addr: rel}
 	if form == dataAddress {
 		v, err := r.askVariable(m, l)
 		if err != nil || v.Name == "" {
@@ -171,16 +171,16 @@ func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
 	case r.never():
-		s.WarmFile(m.buildID, m.name)
+		s.WarmFile(m.buildID(), m.name())
 	default:
-		s.Prefetch(m.buildID, m.name)
+		s.Prefetch(m.buildID(), m.name())
 	}
 }
 
 // awaitFile begins the patience for the debug file of m, unless it has begun.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
-		m.awaited = r.patience.Name(m.buildID, time.Now())
+		m.awaited = r.patience.Name(m.buildID(), time.Now())
 	}
 }
 

@@ -23,10 +23,12 @@ type Context struct {
 const (
 	contextBytes = 400
 	mapBytes     = 60
-	moduleBytes  = 140
+	moduleBytes  = 100 // without its binary
 )
 
-// Size returns about how many bytes of memory c takes.
+// Size returns about how many bytes of memory c takes. Contexts share the names and build IDs of the
+// binaries that they have in common; each counts the names, and none the some 200 bytes of a binary's
+// entry in the shared table.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {
@@ -105,7 +107,7 @@ func (c *Context) saved() (to savedContext) {
 	index := make(map[*module]int, len(s.modules))
 	add := func(m *module, replaced bool) {
 		index[m] = len(to.Modules)
-		to.Modules = append(to.Modules, savedModule{m.id, checkpoint.Text(m.name), m.buildID.String(), replaced})
+		to.Modules = append(to.Modules, savedModule{m.id, checkpoint.Text(m.name()), m.buildID().String(), replaced})
 	}
 	for _, id := range s.ids() {
 		add(s.modules[id], false)
@@ -129,18 +131,19 @@ func (c *savedContext) context() (to Context, err error) {
 	modules := make([]*module, len(c.Modules))
 	replaced := 0
 	for i, from := range c.Modules {
-		m := &module{id: from.ID, name: string(from.Name)}
-		if len(m.name) > maxName+len("…") {
-			return to, checkpoint.Damaged("the name of module %d has %d bytes", m.id, len(m.name))
+		if len(from.Name) > maxName+len("…") {
+			return to, checkpoint.Damaged("the name of module %d has %d bytes", from.ID, len(from.Name))
 		}
+		var id buildid.ID
 		if from.BuildID != "" {
-			if m.buildID, err = buildid.Parse([]byte(from.BuildID)); err != nil {
-				return to, checkpoint.Damaged("module %d: %v", m.id, err)
+			if id, err = buildid.Parse([]byte(from.BuildID)); err != nil {
+				return to, checkpoint.Damaged("module %d: %v", from.ID, err)
 			}
 		}
+		m := newModule(from.ID, id, string(from.Name))
 		if modules[i] = m; from.Replaced {
 			replaced++
-			to.space.names += len(m.name)
+			to.space.names += len(m.name())
 			continue
 		}
 		if to.space.modules[m.id] != nil {

@@ -156,7 +156,7 @@ func TestContextIsPlainJSON(t *testing.T) {
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
 		"\xff {{{module:7:\x1b[31m ü:elf:bb}}}\n\xff {{{hexdict: A: 0x1\n"+
 		"p1 {{{module:1:lib b.so:elf:cc}}}\np1 {{{mmap:0x2000:0x1000:load:1:rw:0x10}}} \np1 unfin")
-	want := strings.Join([]string{`{"v":2,"line":6,"turn":6,"grown":3,"began":2,`,
+	want := strings.Join([]string{`{"v":2,"line":6,"turn":6,"grown":9,"began":5,`,
 		`"process":{"key":"p1","used":6,"modules":[{"id":0,"name":"a","build_id":"aa"},{"id":1,"name":"lib b.so","build_id":"cc"}],`,
 		`"maps":[{"module":0,"start":4096,"end":8191,"mode":5},{"module":1,"start":8192,"end":12287,"offset":16,"mode":6}]},`,
 		`"idle":[{"key":{"base64":"/w=="},"used":4,"modules":[{"id":7,"name":"\u001b[31m ü","build_id":"bb"}],`,

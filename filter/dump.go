@@ -37,7 +37,7 @@ func (f *lineFilter) dump(e markup.DumpFile) {
 	s := &f.process.space
 	for _, id := range s.ids() {
 		m := s.modules[id]
-		d.Modules = append(d.Modules, DumpModule{Name: m.name, Build: m.buildID.String(), ID: id})
+		d.Modules = append(d.Modules, DumpModule{Name: m.name(), Build: m.buildID().String(), ID: id})
 	}
 	for _, run := range s.runs {
 		for _, v := range run {

@@ -125,7 +125,7 @@ func appendModule(b *jsonout.Buffer, m *ElementModule) {
 
 // element returns m as an element with its maps so far.
 func (m *moduleLine) element() *Element {
-	e := &Element{Tag: markup.TagModule, Module: &ElementModule{Number: m.mod.id, Name: m.mod.name, ID: m.mod.buildID}}
+	e := &Element{Tag: markup.TagModule, Module: &ElementModule{Number: m.mod.id, Name: m.mod.name(), ID: m.mod.buildID()}}
 	if m.adds {
 		e.Tag = markup.TagMMap
 	}

@@ -136,8 +136,8 @@ func TestContextsAreSmall(t *testing.T) {
 		max  int
 	}{
 		"idle":         {func(c *Context) { l.Append(nil, c, []byte("a line")) }, 512},
-		"with modules": {func(c *Context) { l.Append(out[:0], c, []byte(record.String())) }, 512 + 60*maps + (140+16)*modules},
-		"restored":     {func(c *Context) { json.Unmarshal(data, c) }, 512 + 60*maps + (140+16)*modules},
+		"with modules": {func(c *Context) { l.Append(out[:0], c, []byte(record.String())) }, 512 + 60*maps + (100+16)*modules},
+		"restored":     {func(c *Context) { json.Unmarshal(data, c) }, 512 + 60*maps + (100+16)*modules},
 	} {
 		all := make([]*Context, count)
 		before := heap()

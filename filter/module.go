@@ -167,7 +167,7 @@ func (m *moduleLine) heldBytes() int {
 }
 
 // recordSize returns about how many bytes m takes as JSON.
-func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name) + 96*len(m.maps) }
+func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name()) + 96*len(m.maps) }
 
 // showsText reports whether the current line shows something if its modules are left out: another
 // element, or text after its first element. A log prefix alone is not worth a line.
@@ -387,7 +387,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	if f.hidesModule(markup.TagModule) || m.adds && f.hidesModule(markup.TagMMap) {
 		return
 	}
-	name, maps := m.mod.name, m.maps
+	name, maps := m.mod.name(), m.maps
 	if f.o.ModuleLines == ModuleLinesShort {
 		name, maps = cmp.Or(name[strings.LastIndexByte(name, '/')+1:], name), nil
 	}
@@ -401,7 +401,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 		f.mark(`"; adds`)
 	} else {
 		f.mark(`"; BuildID=`)
-		f.value(m.mod.buildID.String())
+		f.value(m.mod.buildID().String())
 	}
 	for i, v := range maps {
 		if i == 0 {
@@ -473,7 +473,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x of %#x bytes reaches beyond 2^64 and is cut there", e.Addr, e.Size))
 	}
 	if over != nil {
-		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one wins", v.start, v.end, mod.id, mod.name, over.id, over.name))
+		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one wins", v.start, v.end, mod.id, mod.name(), over.id, over.name()))
 	}
 	return v, false, true
 }

@@ -180,10 +180,10 @@ func unixNano(t time.Time) int64 {
 
 // label returns the name of a module in frames, its build ID if it has no name.
 func (m *module) label() string {
-	if m.name == "" {
-		return m.buildID.String()
+	if m.name() == "" {
+		return m.buildID().String()
 	}
-	return clean(m.name)
+	return clean(m.name())
 }
 
 // appendPlace appends module+0xrel.

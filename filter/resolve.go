@@ -185,7 +185,7 @@ func (r *resolver) recordMiss(m *module, err error) {
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++
 	}
-	k := cacheModule{m.buildID, m.name}
+	k := cacheModule{m.buildID(), m.name()}
 	u := r.missing[k]
 	if u == nil {
 		if len(r.missing) >= maxUnresolved {
@@ -194,7 +194,7 @@ func (r *resolver) recordMiss(m *module, err error) {
 		if r.missing == nil {
 			r.missing = make(map[cacheModule]*Unresolved)
 		}
-		u = &Unresolved{ID: m.buildID, Name: m.name}
+		u = &Unresolved{ID: m.buildID(), Name: m.name()}
 		r.missing[k] = u
 	}
 	u.Frames++

@@ -42,7 +42,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 		r.Err = ErrNoModule
 		return
 	}
-	r.Offset, r.Module, r.ID = a.rel, a.mod.name, a.mod.buildID
+	r.Offset, r.Module, r.ID = a.rel, a.mod.name(), a.mod.buildID()
 	switch {
 	case !a.hasText:
 		r.Err = a.err

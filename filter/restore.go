@@ -294,7 +294,7 @@ func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
 			f.openDicts++
 		}
 		p.space.each(func(m *module) {
-			m.awaited = f.patience.Name(m.buildID, now)
+			m.awaited = f.patience.Name(m.buildID(), now)
 			f.prefetch(m)
 		})
 	}
