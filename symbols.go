@@ -28,6 +28,9 @@ import (
 // DebugDir is the system's folder of debug files.
 const DebugDir = "/usr/lib/debug"
 
+// systemDebugDir is DebugDir, or a test's folder in its place.
+var systemDebugDir = DebugDir
+
 // cacheShare is the part of MaxMemory that rendered frames may take: 1/16, the filter's own default
 // at 512 MiB.
 const cacheShare = 16
@@ -36,12 +39,14 @@ const cacheShare = 16
 // path, keeps indexes in the user's cache, and asks no server.
 type Symbols struct {
 	// SymbolPaths are files, folders and zip files that are searched for build IDs. IDsFiles are
-	// ids.txt files, BuildIDDirs trees of .build-id, and DebugDirs trees of GDB's layout; nil
-	// DebugDirs are the system's [DebugDir]. They are asked in this order.
+	// ids.txt files, BuildIDDirs trees of .build-id, and DebugDirs trees of GDB's layout. They are
+	// asked in this order, and the system's [DebugDir] after them unless NoDefaultDebugDirs is set.
 	SymbolPaths []string
 	IDsFiles    []string
 	BuildIDDirs []string
 	DebugDirs   []string
+
+	NoDefaultDebugDirs bool
 
 	// NoPaths opens no file because a log or report names it.
 	NoPaths bool
@@ -95,8 +100,8 @@ func (s Symbols) Open() (*Opened, error) {
 	if s.MaxMemory == 0 {
 		s.MaxMemory = symbolize.DefaultMaxMemory
 	}
-	if s.DebugDirs == nil {
-		s.DebugDirs = []string{DebugDir}
+	if !s.NoDefaultDebugDirs && !slices.Contains(s.DebugDirs, systemDebugDir) {
+		s.DebugDirs = append(slices.Clip(s.DebugDirs), systemDebugDir)
 	}
 	if s.CacheDir == "" {
 		s.CacheDir = UserCacheDir()

@@ -21,6 +21,7 @@ type failure struct {
 	verdict    bool          // final: the same request would get the same answer
 	canceled   bool          // canceled because no caller waits any more; the server's state is unknown
 	blameless  bool          // not a fault of the server
+	unreached  bool          // no connection was made
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -68,18 +69,18 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &record):
 		return failuref("does not speak TLS")
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return failuref("its name cannot be resolved: %v", dns.Name)
+		return &failure{reason: "its name cannot be resolved: " + dns.Name, unreached: true}
 	case errors.As(err, &dns):
-		return &failure{reason: "its host name could not be resolved: " + dns.Err, retry: !dns.IsTimeout}
+		return &failure{reason: "its host name could not be resolved: " + dns.Err, retry: !dns.IsTimeout, unreached: true}
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return &failure{reason: "ended the connection in the middle of its answer", retry: true}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &failure{reason: "refuses connections", retry: true}
+		return &failure{reason: "refuses connections", retry: true, unreached: true}
 	case errors.As(err, &network) && network.Timeout():
 		return failuref("cannot be reached within %v", time.Since(began).Round(time.Second))
 	}
 	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return &failure{reason: "cannot be reached: " + lastError(err).Error(), retry: true}
+		return &failure{reason: "cannot be reached: " + lastError(err).Error(), retry: true, unreached: true}
 	}
 	return &failure{reason: fmt.Sprintf("its answer is malformed: %.200s", lastError(err)), retry: true}
 }

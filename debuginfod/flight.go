@@ -175,6 +175,7 @@ func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *prog
 			return nil, nil
 		}
 		if a.c.fault = f; !c.mayRetry(a.c, f) {
+			c.reportFailure(a.c.s, f)
 			a.c.fail(f)
 		}
 	}

@@ -35,9 +35,12 @@ type Options struct {
 
 	// Progress is called before a file is requested, at most ten times a second while it is
 	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
-	// once for each server, before the first request to it. Both must return soon.
+	// once for each server, before the first request to it. FirstFailure is called once for each
+	// server that cannot be reached, at once, or whose request failed and is not retried; servers
+	// that are never asked are in [Client.Servers]. All must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
+	FirstFailure func(server, reason string)
 
 	// Observe is called at the end of each request to a server, by any goroutine. It must return
 	// soon.

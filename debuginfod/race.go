@@ -163,7 +163,11 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 		if f == nil || f.canceled {
 			return nil
 		}
-		if !c.mayRetry(e, f) {
+		again := c.mayRetry(e, f)
+		if !again || f.unreached {
+			c.reportFailure(e.s, f)
+		}
+		if !again {
 			e.fail(f)
 			return nil
 		}
@@ -191,6 +195,13 @@ func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began
 		good = Failed
 	}
 	c.o.Observe(Request{s.name, good, bytes, time.Since(began)})
+}
+
+// reportFailure calls Options.FirstFailure, once for each server.
+func (c *Client) reportFailure(s *server, f *failure) {
+	if c.o.FirstFailure != nil && !f.blameless {
+		s.trouble.Do(func() { c.o.FirstFailure(s.name, f.reason) })
+	}
 }
 
 // mayRetry reports whether the server of e may be asked again after the failure f.

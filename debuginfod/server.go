@@ -16,6 +16,7 @@ type server struct {
 	refused string // reason why it is never asked; empty if it may be asked
 
 	contact sync.Once // guards the call of FirstContact
+	trouble sync.Once // guards the call of FirstFailure
 
 	mu       sync.Mutex
 	breaker  breaker

@@ -270,7 +270,7 @@ func TestFramesAfterARestartAreResolved(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			name, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-			args := []string{"-F", name, "--state=" + state, "--debug-file-directory=../testdata/debug"}
+			args := []string{"-F", name, "--state=" + state, "--no-default-debug-directories", "--debug-file-directory=../testdata/debug"}
 			appendTo(t, name, strings.Join(lines[:frame], ""))
 			p := startFollowing(t, out, nil, args...)
 			until(t, "a checkpoint", func() bool { return saved(t, state, name) })

@@ -114,7 +114,7 @@ func TestContainerLogs(t *testing.T) {
 	for name, r := range runtimes() {
 		t.Run(name, func(t *testing.T) {
 			in := strings.Join(r.lines(log, 3), "")
-			out := run(t, []byte(in), command, "--debug-file-directory=../testdata/debug")
+			out := run(t, []byte(in), command, "--no-default-debug-directories", "--debug-file-directory=../testdata/debug")
 			if d := cmp.Diff(r.text(t, out), golden); d != "" {
 				t.Errorf("(-got +want)\n%s", d)
 			}
@@ -123,7 +123,7 @@ func TestContainerLogs(t *testing.T) {
 					t.Errorf("a line without markup has changed: %s", line)
 				}
 			}
-			same := run(t, []byte(in), command, "--input="+name, "--debug-file-directory=../testdata/debug")
+			same := run(t, []byte(in), command, "--input="+name, "--no-default-debug-directories", "--debug-file-directory=../testdata/debug")
 			if same != out {
 				t.Error("--input changes what comes out")
 			}
@@ -133,7 +133,7 @@ func TestContainerLogs(t *testing.T) {
 
 			// Objects have the lines' text, with its time and stream.
 			var text strings.Builder
-			for line := range strings.Lines(run(t, []byte(in), command, "--output=json", "--debug-file-directory=../testdata/debug")) {
+			for line := range strings.Lines(run(t, []byte(in), command, "--output=json", "--no-default-debug-directories", "--debug-file-directory=../testdata/debug")) {
 				var o struct{ Time, Stream, Text string }
 				if err := json.Unmarshal([]byte(line), &o); err != nil || o.Stream != "stderr" {
 					t.Fatalf("%v in %s", err, line)
@@ -172,7 +172,7 @@ func TestContainerLogsAreFollowed(t *testing.T) {
 			}
 			lines := r.lines(log, 3)
 			cuts := []int{len(lines) / 7, len(lines) / 3, len(lines) - 9, len(lines) - 8, len(lines) - 5}
-			args := []string{"--follow", "--state=" + filepath.Join(dir, "state"), "--start-at=1h", "--debug-file-directory=../testdata/debug", link}
+			args := []string{"--follow", "--state=" + filepath.Join(dir, "state"), "--start-at=1h", "--no-default-debug-directories", "--debug-file-directory=../testdata/debug", link}
 			written := 0
 			for i, cut := range append(slices.Clone(cuts), len(lines)) {
 				p := startFollowing(t, filepath.Join(dir, "printed"), nil, args...)

@@ -66,7 +66,7 @@ func TestExplainSaysWhatToDoNext(t *testing.T) {
 	for i := range 5 {
 		fmt.Fprintf(&log, "{{{bt:%d:0x%x%s:pc}}}\n", i, i+1, price[len(price)-4:])
 	}
-	cmd := exec.Command(command, "--explain", "--debug-file-directory", filepath.Join(dir, "tree"))
+	cmd := exec.Command(command, "--explain", "--no-default-debug-directories", "--debug-file-directory", filepath.Join(dir, "tree"))
 	os.Mkdir(filepath.Join(dir, "tree"), 0o777)
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+server.URL, "DEBUGINFOD_RETRY_LIMIT=0", "DEBUGINFOD_CACHE_PATH="+filepath.Join(dir, "cache"))
 	cmd.Stdin = strings.NewReader(log.String())

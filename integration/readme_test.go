@@ -14,24 +14,41 @@ import (
 )
 
 // The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
-// output that README shows.
+// output that README shows. Frames of libc have names if its debug package is installed.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	block := readmeBlock(t, "sh")
-	cmd := exec.Command("sh", "-e", "-c", block)
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	got, err := cmd.Output()
-	if err != nil || stderr.Len() > 0 {
-		t.Fatalf("%s: %v\n%s", block, err, stderr.Bytes())
+	print := func(env ...string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-e", "-c", block)
+		cmd.Dir = ".."
+		cmd.Env = append(append(os.Environ(), "GOFLAGS=-buildvcs=false"), env...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		got, err := cmd.Output()
+		if err != nil || stderr.Len() > 0 {
+			t.Fatalf("%s: %v\n%s", block, err, stderr.Bytes())
+		}
+		return string(got)
 	}
 	golden := filepath.Join("..", "testdata", "crash.golden")
-	want, err := os.ReadFile(golden)
+	data, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+	want := string(data)
+	if diff := cmp.Diff(want, print("SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES=true")); diff != "" {
+		t.Errorf("without the system's debug files: %s (-), printed (+):\n%s", golden, diff)
+	}
+	got := print()
+	const libc = "/usr/lib/debug/.build-id/93/ac61ec5a8eb1396f9fbd350e3169a558528a40.debug"
+	if _, err := os.Stat(libc); err == nil {
+		const bare, named = "(libc.so.6+0x27249) (BuildId: 93ac61ec5a8eb1396f9fbd350e3169a558528a40)", "__libc_start_call_main "
+		if strings.Contains(got, bare) || strings.Count(got, named) != strings.Count(want, bare) {
+			t.Errorf("%s is not used:\n%s", libc, got)
+		}
+		want, got = withoutLibc(want), withoutLibc(got)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-), printed (+):\n%s", golden, diff)
 	}
 
@@ -44,7 +61,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	for _, rest, found := strings.Cut(readme(t), "```text\n"); found; shown++ {
 		var block string
 		block, rest, _ = strings.Cut(rest, "```")
-		if all := []string{string(log), string(want)}[min(shown, 1)]; !strings.Contains(stripColours(all), block) {
+		if all := []string{string(log), string(data)}[min(shown, 1)]; !strings.Contains(stripColours(all), block) {
 			t.Errorf("README.md shows what is not there:\n%s", block)
 		}
 		_, rest, found = strings.Cut(rest, "```text\n")
@@ -52,6 +69,17 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	if shown != 2 {
 		t.Errorf("README.md shows %d pieces of output, want what was before and after", shown)
 	}
+}
+
+// withoutLibc returns the lines of out that are not frames of libc.
+func withoutLibc(out string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, "(libc.so.6+") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 func readme(t *testing.T) string {

@@ -35,8 +35,8 @@ type config struct {
 type debugFlags struct {
 	symbolPaths, objects, trees, idsFiles, debugDirs []string
 
-	noPaths bool
-	dwp     fileName
+	noPaths, noDefaultDirs bool
+	dwp                    fileName
 }
 
 // serverFlags name the servers of debug files.
@@ -82,10 +82,7 @@ type runFlags struct {
 
 // newConfig returns the flags with their default values.
 func newConfig() *config {
-	return &config{
-		debugFlags: debugFlags{debugDirs: []string{defaultDebugDir}},
-		runFlags:   runFlags{maxMemory: symbolize.DefaultMaxMemory},
-	}
+	return &config{runFlags: runFlags{maxMemory: symbolize.DefaultMaxMemory}}
 }
 
 // run is the program; it returns the exit code.

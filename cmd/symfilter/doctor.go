@@ -87,7 +87,7 @@ func (x *examination) folders(c *config) {
 		switch {
 		case err == nil:
 			x.good("%s (%s)", place.path, place.flag)
-		case errors.Is(err, fs.ErrNotExist) && place.path == defaultDebugDir:
+		case errors.Is(err, fs.ErrNotExist) && place.flag == systemPlace:
 			x.none("%s: no debug packages are installed", place.path)
 		default:
 			x.wrong("%s (%s): %v", place.path, place.flag, bare(err))

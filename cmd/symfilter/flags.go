@@ -15,9 +15,6 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// defaultDebugDir is where distributions install separate debug files.
-const defaultDebugDir = "/usr/lib/debug"
-
 // The values of --style.
 const (
 	styleOurs = "symfilter"

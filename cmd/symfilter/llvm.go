@@ -120,7 +120,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 			Reaching:      true,
 			OldRustAsLLVM: true,
 			DWP:           o.dwp,
-			LinkDirs:      []string{cmp.Or(o.fallback, defaultDebugDir)},
+			LinkDirs:      []string{cmp.Or(o.fallback, symfilter.DebugDir)},
 			NoAlt:         true,
 		},
 	}.Open()
@@ -179,7 +179,11 @@ func (c *config) llvmFinders() []symbolize.Finder {
 		c.closers = append(c.closers, p)
 		finders = append(finders, p)
 	}
-	for _, dir := range slices.Concat(c.trees, c.debugDirs) {
+	debugDirs := c.debugDirs
+	if debugDirs == nil {
+		debugDirs = []string{symfilter.DebugDir}
+	}
+	for _, dir := range slices.Concat(c.trees, debugDirs) {
 		finders = append(finders, buildid.NewTree(dir))
 	}
 	return finders

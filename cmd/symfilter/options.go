@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/input"
 )
 
@@ -76,7 +77,8 @@ var options = [...]group{
 			{name: "obj", metavar: "FILE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
 			{name: "build-id-dir", metavar: "DIR", in: ofMost | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
 			{name: "ids-txt", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
-			{name: "debug-file-directory", metavar: "DIR", preset: defaultDebugDir, in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id"},
+			{name: "debug-file-directory", metavar: "DIR", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id", more: "searched before " + symfilter.DebugDir},
+			{name: "no-default-debug-directories", in: ofMost, field: func(c *config) any { return &c.noDefaultDirs }, text: "do not search " + symfilter.DebugDir},
 			{name: "no-paths", in: ofMost, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
 			{name: "dwp", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
 		}},
@@ -242,13 +244,9 @@ func (o *option) valueIn(c *config) value {
 			return nil
 		}}
 	case *[]string:
-		first := true // which replaces the default
 		return value{kind: repeated, set: func(s string) error {
 			if s == "" {
 				return errEmpty
-			}
-			if first {
-				*p, first = nil, false
 			}
 			*p = append(*p, s)
 			return nil

@@ -53,12 +53,18 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
 	o.Progress = r.progress
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
+	o.FirstFailure = func(server, reason string) { diag.printf("server %s: %s", server, reason) }
 	o.Limited = func(burst, perSecond int) {
 		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for %d new ones per second; the others stay unresolved", burst, perSecond)
 	}
 	client, err := debuginfod.New(o)
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range client.Servers() {
+		if s.Refused != "" {
+			diag.printf("server %s: %s", s.URL, s.Refused)
+		}
 	}
 	if err := client.Cache().Check(); err != nil {
 		diag.printf("the cache %s is not used: %v", o.CacheDir, err)

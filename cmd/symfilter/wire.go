@@ -213,18 +213,24 @@ func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 		SymbolPaths: slices.Concat(c.symbolPaths, c.objects),
 		IDsFiles:    c.idsFiles,
 		BuildIDDirs: c.trees,
-		DebugDirs:   append([]string{}, c.debugDirs...), // not nil, which would be the system's
+		DebugDirs:   c.debugDirs,
 		NoPaths:     c.noPaths,
 		Client:      servers,
-		NoIndex:     c.noIndex,
-		MaxMemory:   int64(c.maxMemory),
-		Symbolizer:  symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines},
+
+		NoDefaultDebugDirs: c.noDefaultDirs,
+
+		NoIndex:    c.noIndex,
+		MaxMemory:  int64(c.maxMemory),
+		Symbolizer: symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines},
 	}
 }
 
-// A place is a path that a flag names.
+// A place is a path that a flag names, or the system's folder of debug files.
 type place struct{ flag, path string }
 
+const systemPlace = "the system's"
+
+// places returns the places in which debug files are searched.
 func (c *config) places() (places []place) {
 	for _, flag := range []struct {
 		name  string
@@ -242,6 +248,9 @@ func (c *config) places() (places []place) {
 			places = append(places, place{flag.name, path})
 		}
 	}
+	if !c.noDefaultDirs {
+		places = append(places, place{systemPlace, symfilter.DebugDir})
+	}
 	return places
 }
 
@@ -256,7 +265,7 @@ func given(path string) []string {
 // warnOfMissing reports the places that the user named and that do not exist.
 func (c *config) warnOfMissing(diag *diagnostics) {
 	for _, p := range c.places() {
-		if p.path == defaultDebugDir {
+		if p.flag == systemPlace {
 			continue
 		}
 		if _, err := os.Stat(p.path); err != nil {

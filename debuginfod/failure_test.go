@@ -1,0 +1,69 @@
+package debuginfod
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each server that cannot be used is reported once, those that cannot be reached before they are
+// asked again. A server that has no such file, or that a retry reaches, is not reported.
+func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
+	t.Parallel()
+	gone := serve(t, status(404))
+	gone.stop()
+	var busy atomic.Int64
+	servers := map[string]string{
+		"refuses": gone.URL,
+		"unknown": "http://unknown.test",
+		"failing": serve(t, status(500)).URL,
+		"a miss":  serve(t, status(404)).URL,
+		"recovers": serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if busy.Add(1) == 1 {
+				w.WriteHeader(503)
+				return
+			}
+			w.WriteHeader(404)
+		}).URL,
+	}
+	var mu sync.Mutex
+	var got []string
+	var urls []string
+	for _, url := range servers {
+		urls = append(urls, url)
+	}
+	c := newClient(t, Options{RetryLimit: 1, FirstFailure: func(server, reason string) {
+		mu.Lock()
+		defer mu.Unlock()
+		for name, url := range servers {
+			server = strings.Replace(server, url, name, 1)
+		}
+		got = append(got, server+": "+reason)
+	}}, urls...)
+	dial := c.direct.DialContext
+	c.direct.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if host, _, _ := net.SplitHostPort(addr); host == "unknown.test" {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		return dial(ctx, network, addr)
+	}
+	for n := range 3 {
+		find(t, c, query(n+1))
+	}
+	slices.Sort(got)
+	want := []string{
+		"failing: 500: cannot answer now",
+		"refuses: refuses connections",
+		"unknown: its name cannot be resolved: unknown.test",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
