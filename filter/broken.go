@@ -60,6 +60,7 @@ func (f *Filter) survive(do func(), all int) (end int) {
 
 // forgetCurrent drops the output and the state of the current line.
 func (f *Filter) forgetCurrent() {
+	f.leavePlace()
 	f.layout.drop()
 	f.records.reset()
 	f.current = currentLine{}

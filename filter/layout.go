@@ -42,7 +42,16 @@ func (l *layout) nextLine(eol []byte) {
 // pen changes the colour of the output to to. If colours are not followed, it does nothing; only
 // logToken and the fast path of frame depend on that too.
 func (l *layout) pen(to sgr.State) {
-	if l.color == ColorAlways && l.cur != to {
+	if l.color == ColorAlways {
+		l.penTo(to)
+	}
+}
+
+// penTo is pen if colours are followed. It is not inlined, so that pen is.
+//
+//go:noinline
+func (l *layout) penTo(to sgr.State) {
+	if l.cur != to {
 		l.buf = sgr.AppendTransition(l.buf, l.cur, to)
 		l.cur = to
 	}

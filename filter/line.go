@@ -28,7 +28,9 @@ func (f *lineFilter) lineOf(b []byte) {
 	f.printOf(f.line)
 	f.current.text = b
 	text, eol := splitLine(b)
-	f.enterProcess(text)
+	if f.o.ProcessKey != nil {
+		f.enterProcess(text)
+	}
 	switch {
 	case f.process.hex != nil:
 		f.dictLine(text)
@@ -76,6 +78,7 @@ func (f *lineFilter) linePieces(eol []byte) {
 	}
 	f.closeModule()
 	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
+		f.layOutInPlace()
 		f.backtraceLine(last, eol)
 		return
 	}

@@ -23,7 +23,9 @@ func (o *output) printOf(line int64) {
 	o.of = line
 }
 
-// send writes the collected output.
+// send writes the collected output. It is not inlined, so that the methods that call it are.
+//
+//go:noinline
 func (o *output) send() {
 	o.write(o.ready)
 	o.ready = o.ready[:0]

@@ -106,6 +106,8 @@ type printing struct {
 	records    *elementRecords // records of the line's elements; nil if the printer needs none
 	part       int             // bytes of text; a longer line is printed in parts
 	flushed    flushed
+	inPlace    bool   // buf is the space after ready
+	spare      []byte // buf, while inPlace is set
 	processKey string // of the line's process
 	printed    Line
 	onAnswer   func(*Resolved) // Options.Resolved
@@ -205,8 +207,13 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 // the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without the call
-		p.ready = append(append(p.ready, p.buf...), eol...)
-		p.buf = p.buf[:0]
+		if p.inPlace {
+			p.takePlace()
+		} else {
+			p.ready = append(p.ready, p.buf...)
+			p.buf = p.buf[:0]
+		}
+		p.ready = append(p.ready, eol...)
 		return
 	}
 	l := &p.printed
@@ -221,6 +228,34 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 }
 
+// layOutInPlace lets the current line be laid out in the free space after the output that is ready,
+// so that print copies nothing. Nothing else may add to that output before print. If the printer
+// needs more than the text, it does nothing.
+func (p *printing) layOutInPlace() {
+	n := len(p.ready)
+	if p.records == nil && p.flushed.laid == 0 && len(p.buf) == 0 && cap(p.ready) > n {
+		p.spare, p.buf, p.inPlace = p.buf, p.ready[n:n], true
+	}
+}
+
+// leavePlace takes the current line, which is dropped, out of the place that layOutInPlace gave it.
+func (p *printing) leavePlace() {
+	if p.inPlace {
+		p.spare, p.buf, p.inPlace = nil, p.spare, false
+	}
+}
+
+// takePlace adds the current line, which layOutInPlace has placed, to the output.
+func (p *printing) takePlace() {
+	n := len(p.ready)
+	if cap(p.buf) == cap(p.ready)-n {
+		p.ready = p.ready[:n+len(p.buf)]
+	} else { // it was too long for the space, and has moved
+		p.ready = append(p.ready, p.buf...)
+	}
+	p.spare, p.buf, p.inPlace = nil, p.spare, false
+}
+
 // printLine prints a line, except for the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {
@@ -233,7 +268,14 @@ func (p *printing) printLine(l *Line) {
 // printLarge prints a part of the current line if its text or its records have reached their limit.
 func (p *printing) printLarge() {
 	if len(p.buf) >= p.part || p.records.full() {
-		p.print(nil, true)
+		p.printPart()
 	}
+}
+
+// printPart is not inlined, so that printLarge is.
+//
+//go:noinline
+func (p *printing) printPart() {
+	p.print(nil, true)
 	p.sendLarge()
 }

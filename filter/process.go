@@ -97,11 +97,8 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// enterProcess makes the process of a line the current one.
+// enterProcess makes the process of a line the current one. Options.ProcessKey is set.
 func (f *lineFilter) enterProcess(text []byte) {
-	if f.o.ProcessKey == nil {
-		return
-	}
 	var key []byte
 	if m := f.o.ProcessKey.FindSubmatchIndex(text); m != nil {
 		for i := 2; i+1 < len(m); i += 2 { // the first group that matched
