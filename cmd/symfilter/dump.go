@@ -149,7 +149,9 @@ var errNotRegular = errors.New("not a regular file")
 func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		os.WriteFile(path, nil, 0o666) // if this fails, so does the next call
+		if err = os.WriteFile(path, nil, 0o666); err != nil {
+			return err
+		}
 		old, err = os.Stat(path)
 	}
 	if err != nil {
