@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -147,10 +148,19 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	return d
 }
 
-// isLog reports whether args, which begin with help, are the names of logs.
+// isLog reports whether args, which begin with help, are the names of logs: there is a file called
+// help, and the next word is not a page, or a file, too.
 func isLog(args []string) bool {
-	_, err := os.Lstat(args[0])
-	return err == nil || len(args) > 2
+	if !exists(args[0]) {
+		return false
+	}
+	return len(args) != 2 || !slices.Contains(pages(), args[1]) || exists(args[1])
+}
+
+// exists reports whether there is a file at path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // run parses the flags and runs the command.

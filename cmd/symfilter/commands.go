@@ -45,7 +45,7 @@ func commands() []*command {
 		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},
 		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells, about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},
 		{name: "man", in: ofText, words: noWords, about: "print the manual page", text: manText, run: runMan},
-		{name: "help", in: ofText, args: "[COMMAND|flags]", most: 1, words: pages, about: "help for a command, or for all flags", text: helpText, run: runHelp},
+		{name: "help", in: ofText, args: "[COMMAND|TOPIC]", most: 1, words: pages, about: "help for a command or a topic", text: helpText, run: runHelp},
 	}
 }
 
@@ -100,17 +100,19 @@ func pages() (names []string) {
 			names = append(names, cmd.name)
 		}
 	}
-	return append(names, allFlags)
+	return append(names, topicNames()...)
 }
 
 // runHelp prints a help page.
 func runHelp(_ *config, args []string, std standard) (int, error) {
 	name := append(args, "")[0]
-	page := flagsPage
-	if name != allFlags {
-		page = func() string { return helpPage(commandNamed(name)) }
+	page := ""
+	if t := topicNamed(name); t != nil {
+		page = t.page()
+	} else {
+		page = helpPage(commandNamed(name))
 	}
-	_, err := io.WriteString(std.text, page())
+	_, err := io.WriteString(std.text, page)
 	return exitOK, err
 }
 

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"io"
 	"os"
-	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -29,27 +30,84 @@ func completer(cmd *command) *cobra.Command {
 	return root
 }
 
-// completeArgument offers words for an argument. The first word of a command line is usually the
-// name of a log: commands are offered only if no file's name begins with the word.
+// completeArgument offers words for an argument: for the first word of a command line the commands
+// that it may become, and then the files. Other files are left to the shell.
 func completeArgument(cmd *command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.words != nil && len(args) == 0:
 		return cmd.words(), cobra.ShellCompDirectiveNoFileComp
 	case cmd.words != nil:
 		return nil, cobra.ShellCompDirectiveNoFileComp
-	case cmd.name != "" || len(args) > 0 || word == "":
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	if files, _ := os.ReadDir("."); slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), word) }) {
+	case cmd.name != "" || len(args) > 0:
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	for _, other := range commands() {
 		if other.name != "" && strings.HasPrefix(other.name, word) {
-			offered, how = append(offered, other.name), cobra.ShellCompDirectiveNoFileComp
+			offered = append(offered, other.name+"\t"+other.about)
 		}
 	}
-	return offered, how
+	if offered == nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return append(offered, filesHere(word)...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
+
+// filesHere returns the names of the files and folders in the current folder that begin with word,
+// as shells complete them: hidden ones only if word begins with a dot. Names with control characters,
+// which would end a line or a column of the answer, are left out.
+func filesHere(word string) (names []string) {
+	files, _ := os.ReadDir(".")
+	for _, f := range files {
+		name := f.Name()
+		switch {
+		case !strings.HasPrefix(name, word), word == "" && name[0] == '.', strings.ContainsFunc(name, unicode.IsControl):
+			continue
+		case isFolder(name):
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// isFolder reports whether path is a folder, or a link to one.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// bashWords replaces the function by which the script for bash gets the words of the line if the
+// bash-completion package is not loaded: the library's own calls a function of that package.
+// Readline separates words at = and : too; words that belong together are joined.
+const bashWords = `
+__symfilter_init_completion()
+{
+    local i word blanks last="" line=${COMP_LINE:0:COMP_POINT}
+    COMPREPLY=()
+    words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        blanks=${line%%[![:blank:]]*}
+        line=${line#"$blanks"}
+        if [[ $line != "$word"* ]]; then
+            word=$line # the cursor is within the word
+        fi
+        line=${line#"$word"}
+        if ((i > 0)) && [[ -z $blanks && ( $word =~ ^[=:]+$ || $last =~ ^[=:]+$ || -z $word ) ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+        last=$word
+    done
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=""
+    if ((cword > 0)); then
+        prev=${words[cword-1]}
+    fi
+}
+`
 
 // complete answers a shell that asks how the command line d goes on.
 func (d dispatched) complete(std standard) error {
@@ -66,7 +124,9 @@ func runCompletion(_ *config, args []string, std standard) (int, error) {
 	var err error
 	switch args[0] {
 	case "bash":
-		err = root.GenBashCompletionV2(std.text, true)
+		if err = root.GenBashCompletionV2(std.text, true); err == nil {
+			_, err = io.WriteString(std.text, bashWords)
+		}
 	case "zsh":
 		err = root.GenZshCompletion(std.text)
 	case "fish":

@@ -21,6 +21,15 @@ func TestHelpFitsAScreen(t *testing.T) {
 	for _, cmd := range commands() {
 		all = append(all, helpPage(cmd))
 	}
+	for _, page := range topics() {
+		if n := strings.Count(page.page(), "\n"); n > 2*44 && page.name != allFlags {
+			t.Errorf("topic %s: %d lines, want at most two screens", page.name, n)
+		}
+		if page.about == "" || !strings.Contains(helpText, "\n  "+page.name+" ") || !strings.Contains(helpText, " "+page.about+"\n") {
+			t.Errorf("topic %s: symfilter help help does not list it", page.name)
+		}
+		all = append(all, page.page())
+	}
 	for _, page := range all {
 		for line := range strings.Lines(page) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
@@ -110,7 +119,7 @@ func TestDispatch(t *testing.T) {
 		{"./man", "", ":./man"},
 		{"help", "", "help:"},
 		{"help doctor", "", "help:doctor"},
-		{"help a b", "", ":help a b"},
+		{"help a b", "", "help:a b"},
 		{"-s x --style=llvm", "", "llvm :-s x --style=llvm"},
 		{"--style llvm --style symfilter", "", ":--style llvm --style symfilter"},
 		{"--filter-markup", "", "llvm :--filter-markup"},
@@ -130,8 +139,10 @@ func TestDispatch(t *testing.T) {
 	if err := os.WriteFile("help", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := dispatches("help", ""); got != ":help" {
-		t.Errorf("symfilter help, with a log of that name: got %q", got)
+	for line, want := range map[string]string{"help": ":help", "help a b": ":help a b", "help x": ":help x", "help doctor": "help:doctor"} {
+		if got := dispatches(line, ""); got != want {
+			t.Errorf("symfilter %s, with a log called help: got %q, want %q", line, got, want)
+		}
 	}
 }
 

@@ -29,10 +29,10 @@ func helpPage(cmd *command) string {
 		b.WriteString(cmd.usage() + "\n")
 	}
 	b.WriteString("\n" + cmd.text)
-	listFlags(&b, func(o *option) bool { return o.in == cmd.in }, false)
-	listFlags(&b, func(o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
+	listFlags(&b, func(_ *group, o *option) bool { return o.in == cmd.in }, false)
+	listFlags(&b, func(_ *group, o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
 	if cmd.name == "" {
-		return b.String() + "\nAll flags: symfilter help flags. The manual page: symfilter man | man -l -\n"
+		return b.String() + "\nTopics of symfilter help: " + strings.Join(topicNames(), ", ") + "\n"
 	}
 	b.WriteString("\n")
 	if cmd.in&ofMost != 0 {
@@ -45,7 +45,7 @@ func helpPage(cmd *command) string {
 func flagsPage() string {
 	var b strings.Builder
 	b.WriteString("The flags of symfilter\n")
-	listFlags(&b, func(*option) bool { return true }, false)
+	listFlags(&b, func(*group, *option) bool { return true }, false)
 	b.WriteString("\n" + wrap(environmentOfFlags, 0) + "\n")
 	return b.String()
 }
@@ -54,12 +54,12 @@ func flagsPage() string {
 const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH. The command line takes precedence."
 
 // listFlags writes the flags to list, group by group. If brief is set, it leaves out option.more.
-func listFlags(b *strings.Builder, list func(*option) bool, brief bool) {
-	for _, g := range options {
+func listFlags(b *strings.Builder, list func(*group, *option) bool, brief bool) {
+	for _, g := range &options {
 		head := "\n" + g.title + ":\n"
 		for i := range g.flags {
 			o := &g.flags[i]
-			if !list(o) {
+			if !list(&g, o) {
 				continue
 			}
 			b.WriteString(head)

@@ -99,6 +99,9 @@ func exchanged(a, b string) bool {
 
 // openError returns why name could not be opened, and what may have been meant.
 func openError(name string, err error) string {
+	if name == "" {
+		return "the name of a FILE is empty; write a name, or - for standard input"
+	}
 	msg := "open " + name + ": " + bare(err).Error()
 	if !errors.Is(err, fs.ErrNotExist) {
 		return msg
@@ -120,6 +123,9 @@ func openError(name string, err error) string {
 func readError(name string, err error) string {
 	msg := "read " + name + ": " + bare(err).Error()
 	if errors.Is(err, syscall.EISDIR) {
+		if name == standardName {
+			return "standard input is a folder: write the names of the logs in it, as in symfilter FOLDER/*.log; if it holds debug files, write --symbol-path FOLDER"
+		}
 		msg += "; name the logs in it, or write --symbol-path " + name + " if it holds debug files"
 	}
 	return msg

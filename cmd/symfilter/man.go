@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The sections of the manual page after the flags.
+// The sections of the manual page after the flags and the topics.
 var manSections = [...]struct{ title, text string }{
 	{"ENVIRONMENT", environmentOfFlags + `
 
@@ -31,7 +31,6 @@ A file that is removed or truncated before symfilter has seen it is lost. The lo
 If a log was copied and truncated, the part that was not read is read from the copy.
 
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.`},
-	{"EXIT STATUS", `0: the log was passed on, even if addresses stayed unresolved. 1: an input or output error. 2: wrong usage. 3: with --strict, an address stayed unresolved. 128 plus the number of the signal that ended it. If the reader closes standard output, symfilter exits with 0 and prints no error.`},
 	{"SIGNALS", `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination or hang-up signal it prints what is complete, and ends. A second signal ends it at once.`},
 }
 
@@ -56,6 +55,11 @@ func manPage(version, date string) string {
 		}
 		if g.note != "" {
 			b.WriteString(".P\n" + troff(g.note) + "\n")
+		}
+	}
+	for _, t := range topics() {
+		if t.section != "" {
+			b.WriteString(".SH " + t.section + "\n" + troffText(t.text))
 		}
 	}
 	for _, section := range manSections {

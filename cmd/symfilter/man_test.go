@@ -27,7 +27,10 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 		".SS How it runs\n",
 		".SH FILES\n",
 		".SH ROTATION\n",
-		".SH EXIT STATUS\n",
+		".SH EXIT STATUS\n.nf\n0    the log",
+		".SH FINDING DEBUG FILES\nA debug file",
+		".SH ELEMENTS\n",
+		".SH FOLLOWING FILES\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("not in the page: %q", want)

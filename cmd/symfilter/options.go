@@ -51,6 +51,7 @@ const (
 // A group is a group of flags under one heading of the help.
 type group struct {
 	title string
+	topic string // the topic whose page lists the flags
 	note  string // below the flags
 	flags []option
 }
@@ -71,7 +72,7 @@ func allOptions() iter.Seq[*option] {
 // options is the table: groups of flags, in the order of the help. It is data, so that it costs nothing
 // at the start of the program.
 var options = [...]group{
-	{title: "Where debug files are, by build ID, in the order of the search",
+	{title: "Where debug files are, by build ID, in the order of the search", topic: "finding",
 		note: "Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names.", flags: []option{
 			{name: "symbol-path", short: "s", metavar: "PATH", in: ofMost | ofLLVM, on: ofRuns, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
 			{name: "obj", metavar: "FILE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
@@ -82,7 +83,7 @@ var options = [...]group{
 			{name: "no-paths", in: ofMost, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
 			{name: "dwp", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
 		}},
-	{title: "Servers of debug files", flags: []option{
+	{title: "Servers of debug files", topic: "finding", flags: []option{
 		{name: "debuginfod-urls", metavar: "URLS", in: ofMost | ofLLVM, field: func(c *config) any { return &c.serverWords },
 			text: "servers, separated by blanks; system: those that /etc/debuginfod names"},
 		{name: "debuginfod", in: ofMost, field: func(c *config) any { return &c.servers }, text: "ask the system's servers if no others are named"},
@@ -120,11 +121,11 @@ var options = [...]group{
 		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), or llvm with its own flags", more: "llvm prints what llvm-symbolizer --filter-markup prints"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists its flags"},
 	}},
-	{title: "Files that are still being written", flags: []option{
+	{title: "Files that are still being written", topic: "follow", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },
 			text: "keep reading FILEs as they grow, across rotation",
 			more: "files are followed by name: across rename, removal and truncation; a quoted pattern also finds new files"},
-		{name: "state", metavar: "FILE", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.state },
+		{name: "state", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.follow.state },
 			text: "with -F: checkpoint from which the next run continues",
 			more: "no line is lost and few are printed twice, even if symfilter or the reader of its output is killed"},
 		{name: "start-at", metavar: "WHEN", in: ofMost, field: func(c *config) any { return &c.follow.start },

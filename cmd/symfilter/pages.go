@@ -59,7 +59,8 @@ unused for longest are removed first. Files that have an index are skipped.
 symfilter also makes such indexes by itself if they save time; --no-index
 disables that.
 `
-	completionText = `Prints a script with which a shell completes the flags of symfilter:
+	completionText = `Prints a script with which a shell completes commands, flags and their values.
+The one for bash needs no other package.
 
   bash        source <(symfilter completion bash)
   zsh         symfilter completion zsh >"${fpath[1]}/_symfilter"
@@ -71,6 +72,12 @@ or the date of the commit that symfilter was built from.
 
   symfilter man | man -l -
 `
-	helpText = `Prints the first help page, the page of a COMMAND, or the page of all flags.
+	helpText = `Prints the first help page, the page of a COMMAND, or the page of a TOPIC:
+
+  elements     what is read in a log, and what is printed for it
+  finding      how debug files are found
+  follow       files that are still being written
+  exit-status  what the exit status means
+  flags        all flags
 `
 )

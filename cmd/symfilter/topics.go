@@ -1,0 +1,153 @@
+package main
+
+import (
+	"strings"
+)
+
+// A topic is a page of help that no command prints: a row of the table of topics.
+type topic struct {
+	name    string
+	about   string // for completion, and for the list of topics
+	section string // the title in the manual page; empty: the manual page has its content elsewhere
+	text    string // lines of at most helpWidth; those that begin with blanks are examples and lists
+}
+
+// topics is the table of topics, in the order of their lists. Below its text, a page has the groups
+// of flags that name the topic.
+func topics() []topic {
+	return []topic{
+		{name: "elements", about: "what is read in a log, and what is printed for it", section: "ELEMENTS", text: elementsText},
+		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
+		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
+		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
+		{name: allFlags, about: "all flags"},
+	}
+}
+
+// page returns what symfilter help prints for the topic.
+func (t *topic) page() string {
+	if t.name == allFlags {
+		return flagsPage()
+	}
+	var b strings.Builder
+	b.WriteString(t.text)
+	listFlags(&b, func(g *group, _ *option) bool { return g.topic == t.name }, false)
+	return b.String()
+}
+
+// topicNamed returns the topic called name, or nil.
+func topicNamed(name string) *topic {
+	for _, t := range topics() {
+		if t.name == name {
+			return &t
+		}
+	}
+	return nil
+}
+
+// topicNames returns the names of all topics.
+func topicNames() (names []string) {
+	for _, t := range topics() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+const (
+	elementsText = `A log with symbolizer markup describes a process, and names its addresses, in
+elements between {{{ and }}}.
+
+These describe the process, and are printed as one line for each module:
+
+  {{{reset}}}                     a process begins: forget modules and maps
+  {{{module:0:app:elf:c0ffee00}}} module 0, named app, has this build ID
+  {{{mmap:0x1000:0x2000:load:0:rx:0x0}}}
+                                  0x2000 bytes of module 0 from its address 0x0
+                                  on are mapped at 0x1000
+
+These are printed as what they name:
+
+  {{{bt:1:0x1234:ra}}}            a frame of a backtrace: number and address
+  {{{pc:0x1234}}}                 an address of code
+  {{{data:0x5678}}}               an address of data: a variable and its member
+  {{{symbol:_Z3addii}}}           a name, demangled
+  {{{hexdict:RIP: 0x1234 }}}      registers: kept, with footnotes for addresses
+  {{{dumpfile:TYPE:NAME}}}        kept: see --dumpfile-output
+
+After the address of a bt or pc, :ra means a return address, which is looked up
+one byte before, and :pc means the exact address. Without either, frame 0 of a
+backtrace is exact, and other frames and pc elements are return addresses; if
+only the other address has a line, that one is used.
+
+Text around elements is kept, and so are elements that are not understood. An
+address without a name is printed with its module, offset and build ID; outside
+of all maps it is printed as (no module) or in [[[ and ]]].
+
+The format: https://llvm.org/docs/SymbolizerMarkupFormat.html
+`
+	findingText = `A debug file is found by its build ID, which a log or report gives for each
+module. Each build of a program has its own (readelf -n PROGRAM prints it; gcc
+and clang write it with -Wl,--build-id). A file with another build ID is never
+used in its place.
+
+The first file with debug information ends the search. Until then, the best of
+the other files answers: one with a full symbol table before one with dynamic
+symbols only. If a stripped file names its debug file in .gnu_debuglink, that
+file is looked for as gdb does: beside it, in .debug beside it, and below the
+folders of debug files.
+
+  symfilter -s out/symbols crash.log        files, folders and .zip files
+  symfilter -s app.debug -s lib.debug crash.log
+  DEBUGINFOD_URLS=https://debuginfod.elfutils.org symfilter crash.log
+
+A file that a server sends is kept in debuginfod's cache, for the next run.
+Lines wait for a debug file as long as --wait allows, and are then printed with
+what is known.
+
+If names are missing:
+
+  symfilter --explain crash.log   where each file was looked for, what to do
+  symfilter doctor crash.log      which modules have debug files
+  symfilter doctor BUILD-ID       the same for one build ID
+`
+	followText = `symfilter --follow prints what FILEs hold, and then what is written to them,
+until a signal ends it.
+
+  symfilter --follow app.log
+  symfilter --follow --state app.state '/var/log/app/*.log'
+  symfilter --follow -H --start-at=end server.log worker.log
+
+A file is followed by its name. If it is renamed, as log rotation does, it is
+read to its end, and then the new file of that name is read; if it is truncated,
+it is read from its beginning. Lines that were removed or truncated before
+symfilter could read them are reported. A quoted pattern, such as '*.log', also
+finds files that appear later.
+
+With --state, the next run continues where this one ended, or was killed: no
+line is lost, and few are printed twice. One process at a time can use a state
+file. A line counts as printed once the reader of a pipe has read it.
+
+Reports and profiles are printed when following ends, or their file is replaced.
+If the disk of the output is full, symfilter waits for space.
+`
+	exitText = `  0    the log was printed, even if addresses stayed unresolved
+  1    a file or standard input could not be read, or the output not be written
+  2    wrong usage
+  3    with --strict, and nothing else went wrong: an address stayed unresolved
+  128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM
+
+If one of several FILEs cannot be read, the others are printed all the same, and
+the exit status is 1. If the reader of the output closes it, as head does,
+symfilter exits with 0 and prints no error.
+
+symfilter doctor exits with 1 if a place for debug files is out of order, or a
+debug file was not found. symfilter index exits with 1 if a file could not be
+indexed.
+
+In a pipe, a shell looks at the last command only; with set -o pipefail it looks
+at all of them:
+
+  set -o pipefail
+  ./server 2>&1 | symfilter --strict >server.log
+`
+)
