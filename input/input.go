@@ -1,8 +1,8 @@
 // Package input recognises the format of an input, and passes the input to the translator for that
 // format.
 //
-// A format is recognised by its first lines; in doubt, it is markup. An input packed with gzip is
-// unpacked.
+// A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip, zstd,
+// xz, bzip2) is unpacked.
 package input
 
 import (
@@ -11,8 +11,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // A Format is the format of an input.
@@ -36,20 +34,22 @@ func Names() []string {
 
 func (f Format) String() string { return Names()[f] }
 
-// gzipMagic is the beginning of each gzip file (RFC 1952).
-const gzipMagic = "\x1f\x8b\x08"
-
-// Plain returns a reader of the contents of r, unpacked if r is packed with gzip.
-func Plain(r io.Reader) (io.Reader, error) {
+// Plain returns a reader of the contents of r, unpacked if r is compressed. Damage is an error of the
+// reader. The memory for unpacking is taken from memory until done is called.
+func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
-	if head, _ := b.Peek(len(gzipMagic)); string(head) != gzipMagic {
-		return b, nil
+	head, _ := b.Peek(headSize)
+	c, _ := codecOf(head)
+	if c == nil {
+		return b, func() {}, nil
 	}
-	z, err := gzip.NewReader(b)
+	l := &lease{of: memory}
+	z, err := c.unpacked(b, l)
 	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
+		l.end()
+		return nil, nil, fmt.Errorf("unpack: %w", err)
 	}
-	return z, nil
+	return z, l.end, nil
 }
 
 // Translators make the writer that takes an input of each format.
@@ -59,6 +59,8 @@ type Translators struct {
 	Valgrind  func() io.WriteCloser
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
+
+	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
 }
 
 // A Writer passes its input to the translator for its format. Until the format is known it keeps
@@ -108,12 +110,13 @@ func (w *Writer) settle(head []byte, until extent) bool {
 		until = full
 	}
 	if !w.begun {
-		if until == more && len(head) < len(gzipMagic) && gzipMagic[:len(head)] == string(head) {
+		c, undecided := codecOf(head)
+		if undecided && until == more {
 			return false
 		}
 		w.begun = true
-		if bytes.HasPrefix(head, []byte(gzipMagic)) {
-			w.packed = unpack(&Writer{t: w.t, format: w.format, begun: true})
+		if c != nil {
+			w.packed = unpack(c, &Writer{t: w.t, format: w.format, begun: true})
 			return true
 		}
 	}

@@ -272,7 +272,7 @@ func FuzzRecognise(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, in []byte, pause uint16, seed uint64) {
-		if len(in) > 32<<10 || bytes.HasPrefix(in, []byte(gzipMagic)) {
+		if c, _ := codecOf(in); len(in) > 32<<10 || c != nil {
 			return
 		}
 		defer fuzztest.Watch(t, in)()
@@ -309,7 +309,7 @@ func recorded(t *testing.T, in []byte, pause int, next func(at, n int) int) Form
 	t.Helper()
 	var out bytes.Buffer
 	asIs := func() io.WriteCloser { return plain{&out} }
-	w := New(Auto, Translators{asIs, func(Format) io.WriteCloser { return asIs() }, asIs, asIs, asIs})
+	w := New(Auto, Translators{Markup: asIs, Container: func(Format) io.WriteCloser { return asIs() }, Valgrind: asIs, Callgrind: asIs, RTrace: asIs})
 	for at := 0; at < len(in); {
 		n := min(next(at, len(in)-at), len(in)-at)
 		if at < pause && at+n > pause {

@@ -8,14 +8,16 @@ import (
 	"math"
 	"sync"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 )
 
 // An unpacker unpacks its input in a goroutine, and passes it to a Writer.
 type unpacker struct {
-	in   *io.PipeWriter
-	out  *io.PipeReader
-	done chan error
+	codec  *codec
+	memory *Memory
+	in     *io.PipeWriter
+	out    *io.PipeReader
+	done   chan error
 
 	mu      sync.Mutex
 	w       *Writer
@@ -25,8 +27,11 @@ type unpacker struct {
 }
 
 // unpack starts the goroutine, which writes to w. Close waits for it.
-func unpack(w *Writer) *unpacker {
-	u := &unpacker{w: w, done: make(chan error, 1)}
+func unpack(c *codec, w *Writer) *unpacker {
+	u := &unpacker{codec: c, memory: w.t.Memory, w: w, done: make(chan error, 1)}
+	if u.memory == nil {
+		u.memory = NewMemory(DefaultMemory)
+	}
 	u.out, u.in = io.Pipe()
 	go func() {
 		err := u.unpack()
@@ -41,18 +46,20 @@ func unpack(w *Writer) *unpacker {
 }
 
 // unpack passes the unpacked bytes to the Writer, to the end of the packed ones. An input that only
-// begins like gzip is passed unchanged: three bytes at the head of a log must not prevent it from
-// being read. The error is one of the Writer, or an UnpackError.
+// begins like a packed one is passed unchanged: a few bytes at the head of a log must not prevent it
+// from being read. The error is one of the Writer, or an UnpackError.
 func (u *unpacker) unpack() error {
+	memory := &lease{of: u.memory}
+	defer memory.end()
 	packed := &recorder{r: (*packedBytes)(u)}
 	first := make([]byte, 4<<10)
 	n := 0
-	z, err := gzip.NewReader(packed)
+	z, err := u.codec.unpacked(packed, memory)
 	if err == nil {
 		n, err = io.ReadAtLeast(z, first, 1)
 	}
-	head := packed.stop()
-	if n == 0 && err != nil && !(z != nil && isEnd(err)) {
+	head, all := packed.stop()
+	if all && n == 0 && err != nil && !errors.Is(err, errNoMemory) && !(z != nil && isEnd(err)) {
 		if _, err := (*unpackedBytes)(u).Write(head); err != nil {
 			return err
 		}
@@ -62,57 +69,71 @@ func (u *unpacker) unpack() error {
 	if _, err := (*unpackedBytes)(u).Write(first[:n]); err != nil {
 		return err
 	}
-	w := &sink{w: (*unpackedBytes)(u)}
-	if _, err = io.Copy(w, z); err == nil || w.err != nil {
-		return err
+	if err == nil {
+		w := &sink{w: (*unpackedBytes)(u)}
+		if _, err = io.Copy(w, z); err == nil || w.err != nil {
+			return err
+		}
+	} else if err == io.EOF {
+		return nil // an empty file
 	}
-	rest, _ := io.Copy(io.Discard, packed)
-	return &UnpackError{Rest: rest, Err: err}
+	io.Copy(io.Discard, packed) // the side that writes must not wait
+	return &UnpackError{Format: u.codec.name, Err: err}
 }
 
 // isEnd reports whether a decoder's error is due to missing bytes.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// An UnpackError reports an input that begins like a gzip file and is damaged, incomplete, or
-// followed by other data. The bytes unpacked before have been printed.
+// An UnpackError reports an input that begins like a compressed file and is damaged, incomplete,
+// followed by other data, or needs more memory than there is. The bytes unpacked before have been
+// printed.
 type UnpackError struct {
-	Rest int64 // packed bytes after the damage, which are left out
-	Err  error // error of the decoder
+	Format string // of the file: gzip, zstd, xz or bzip2
+	Err    error  // error of the decoder
 }
 
 func (e *UnpackError) Error() string {
 	switch {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
-		return "the gzip file is cut off; what it holds up to there is printed"
-	case e.Rest > 0:
-		return fmt.Sprintf("not a valid gzip file: %v; %d bytes after that are left out", e.Err, e.Rest)
+		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
+	case errors.Is(e.Err, errNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):
+		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
 	}
-	return fmt.Sprintf("not a valid gzip file: %v", e.Err)
+	return fmt.Sprintf("not a valid %s file: %v; what comes after that is left out", e.Format, e.Err)
 }
 
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A recorder reads from r, and keeps the bytes read until it is stopped.
+// A recorder reads from r, and keeps the bytes read until it is stopped or has maxRecorded of them.
 type recorder struct {
 	r       io.Reader
 	head    []byte
 	stopped bool
+	lost    bool // more than maxRecorded bytes were read before it was stopped
 }
+
+// maxRecorded is the number of bytes that may decide whether an input is packed. Before the first
+// unpacked byte, gzip has a header of 64 KiB, and bzip2 a block of some 900 KB.
+const maxRecorded = 2 << 20
 
 func (r *recorder) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b)
-	if !r.stopped {
+	switch {
+	case r.stopped:
+	case len(r.head)+n > maxRecorded:
+		r.head, r.stopped, r.lost = nil, true, true
+	default:
 		r.head = append(r.head, b[:n]...)
 	}
 	return n, err
 }
 
-// stop returns the kept bytes, and keeps no further ones. A gzip header has at most 64 KiB.
-func (r *recorder) stop() []byte {
-	head := r.head
+// stop returns the bytes read so far, and whether these are all. It keeps no further ones.
+func (r *recorder) stop() (head []byte, all bool) {
+	head = r.head
 	r.head, r.stopped = nil, true
-	return head
+	return head, !r.lost
 }
 
 // A sink keeps the error of its writer, to distinguish it from an error of a reader.

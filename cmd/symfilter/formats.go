@@ -51,6 +51,7 @@ type reports struct {
 	ctx      context.Context // ends all waiting
 	prefixes []filter.PrefixMap
 	profiles *report.Budget // the memory of all reports and profiles together
+	packed   *input.Memory  // the memory for all compressed inputs together
 	c        *config
 
 	maps []valgrind.Map // of Valgrind's reports
@@ -59,6 +60,7 @@ type reports struct {
 func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
 	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, maps: maps, c: c}
 	r.profiles = report.NewBudget(int64(c.maxMemory)/2, sym)
+	r.packed = input.NewMemory(int64(c.maxMemory) / 2)
 	return r
 }
 
@@ -123,6 +125,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Valgrind:  func() io.WriteCloser { return r.valgrind(at) },
 		Callgrind: func() io.WriteCloser { return r.callgrind(at) },
 		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
+		Memory:    r.packed,
 	})
 	return engine{
 		WriteCloser: w,

@@ -50,7 +50,7 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 // valgrind returns the translator of a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{Options: r.options(at), Maps: r.maps}
-	o.Ahead = lookAhead(at.in, o)
+	o.Ahead = lookAhead(at.in, r.packed, o)
 	if r.output == outputJSON {
 		return valgrind.NewReport(at.batch.w, o)
 	}
@@ -59,15 +59,16 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 
 // lookAhead reads what a report contains about its objects, if the report is a regular file. It
 // returns nil if not, or if reading fails: the translator then reports the error itself.
-func lookAhead(in *os.File, o valgrind.Options) *valgrind.Ahead {
+func lookAhead(in *os.File, memory *input.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	plain, err := input.Plain(io.NewSectionReader(in, 0, info.Size()))
+	plain, done, err := input.Plain(io.NewSectionReader(in, 0, info.Size()), memory)
 	if err != nil {
 		return nil
 	}
+	defer done()
 	ahead, err := valgrind.ReadAhead(plain, o)
 	if err != nil {
 		return nil

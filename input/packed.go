@@ -1,0 +1,181 @@
+package input
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A codec is one format of compressed inputs.
+type codec struct {
+	name   string
+	magics []string // beginnings of its files
+
+	// open returns a reader of the unpacked bytes, and takes its memory from the lease. An error
+	// means that the input only begins like the format, or wraps errNoMemory.
+	open func(packed io.Reader, memory *lease) (io.Reader, error)
+}
+
+// gzipMagic is the beginning of each gzip file (RFC 1952).
+const gzipMagic = "\x1f\x8b\x08"
+
+// codecs are the formats that are unpacked. The beginnings are of RFC 1952, RFC 8878 (a file may
+// begin with a skippable frame, as those of pzstd do), "The .xz File Format" 1.2.1, and bzip2's
+// source.
+var codecs = []*codec{
+	{"gzip", []string{gzipMagic}, openGzip},
+	{"zstd", zstdMagics(), openZstd},
+	{"xz", []string{"\xfd7zXZ\x00"}, openXZ},
+	{"bzip2", bzip2Magics(), openBzip2},
+}
+
+func zstdMagics() []string {
+	magics := []string{"\x28\xb5\x2f\xfd"}
+	for c := byte(0x50); c <= 0x5f; c++ {
+		magics = append(magics, string([]byte{c})+"\x2a\x4d\x18")
+	}
+	return magics
+}
+
+// bzip2Magics returns the beginnings of files with each size of blocks: before a block, and before
+// the end of a file without one. The three bytes "BZh" may begin a line of text.
+func bzip2Magics() (magics []string) {
+	for c := byte('1'); c <= '9'; c++ {
+		magics = append(magics, "BZh"+string([]byte{c})+"1AY&SY", "BZh"+string([]byte{c})+"\x17\x72\x45\x38\x50\x90")
+	}
+	return magics
+}
+
+// codecOf returns the codec of an input that begins with head, or nil. If head is too short to tell,
+// undecided is true.
+func codecOf(head []byte) (c *codec, undecided bool) {
+	for _, c := range codecs {
+		for _, magic := range c.magics {
+			if len(head) >= len(magic) && string(head[:len(magic)]) == magic {
+				return c, false
+			}
+			undecided = undecided || begins(magic, head)
+		}
+	}
+	return nil, undecided
+}
+
+func openGzip(packed io.Reader, _ *lease) (io.Reader, error) { return gzip.NewReader(packed) }
+
+// The window is that of the first frame, or of the largest that zstd makes without --ultra and
+// --long: so much is reserved for later frames.
+const zstdWindow = 8 << 20 // bytes
+
+func openZstd(packed io.Reader, memory *lease) (io.Reader, error) {
+	b := bufio.NewReader(packed)
+	var first zstd.Header
+	err := io.ErrUnexpectedEOF
+	for n := 5; n <= zstd.HeaderMaxSize && errors.Is(err, io.ErrUnexpectedEOF); n++ {
+		head, tooShort := b.Peek(n) // does not wait for more than the header
+		err = first.Decode(head)
+		if tooShort != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	window := max(zstdWindow, first.WindowSize)
+	if first.SingleSegment {
+		window = max(zstdWindow, first.FrameContentSize)
+	}
+	if err := memory.take(window); err != nil {
+		return nil, err
+	}
+	return zstd.NewReader(b,
+		zstd.WithDecoderConcurrency(1), // starts no goroutine
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(window),
+	)
+}
+
+const bzip2Block = 900_000 * 4 // bytes that the decoder takes for the largest block
+
+func openBzip2(packed io.Reader, memory *lease) (io.Reader, error) {
+	if err := memory.take(bzip2Block); err != nil {
+		return nil, err
+	}
+	return bzip2.NewReader(bufio.NewReader(packed)), nil
+}
+
+// Memory bounds the bytes that the decoders of all compressed inputs together may take for their
+// windows. Its methods are safe for concurrent use.
+type Memory struct {
+	mu          sync.Mutex
+	total, left uint64
+}
+
+// DefaultMemory is the number of bytes for the windows of an input, if [Translators] have no Memory.
+const DefaultMemory = 256 << 20
+
+// NewMemory returns a Memory of n bytes.
+func NewMemory(n int64) *Memory { return &Memory{total: uint64(max(n, 0)), left: uint64(max(n, 0))} }
+
+// errNoMemory is wrapped by the error for an input whose windows the Memory cannot hold.
+var errNoMemory = errors.New("not enough memory for compressed inputs")
+
+// A lease is what one input has of a Memory.
+type lease struct {
+	of *Memory
+	n  uint64
+}
+
+// take makes the lease n bytes large, if it is smaller.
+func (l *lease) take(n uint64) error {
+	if n <= l.n {
+		return nil
+	}
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	if n-l.n > l.of.left {
+		return fmt.Errorf("%w: it needs %d MiB, of which %d of %d are left", errNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
+	}
+	l.of.left -= n - l.n
+	l.n = n
+	return nil
+}
+
+// end returns the bytes.
+func (l *lease) end() {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	l.of.left += l.n
+	l.n = 0
+}
+
+// A guarded reader makes a panic of a decoder an error.
+type guarded struct{ r io.Reader }
+
+func (g guarded) Read(b []byte) (n int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			n, err = 0, fmt.Errorf("the decoder failed: %v", p)
+		}
+	}()
+	return g.r.Read(b)
+}
+
+// unpacked returns a reader of the unpacked bytes.
+func (c *codec) unpacked(packed io.Reader, memory *lease) (r io.Reader, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("the decoder failed: %v", p)
+		}
+	}()
+	r, err = c.open(packed, memory)
+	if err != nil {
+		return nil, err
+	}
+	return guarded{r}, nil
+}

@@ -1,0 +1,350 @@
+package input
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// Made by bzip2 1.0.8 of bzip2Text: the standard library has no writer.
+const (
+	bzip2Text = "a line of a log\nand another\n"
+	bzip2Data = "QlpoOTFBWSZTWWD+q0sAAAPRgAAQQAAn5ZQAIAAxAAAGp6hmpo2paUyFKJ8KsNwOM50qXxdyRThQkGD+q0s="
+	bzip2None = "QlpoORdyRThQkAAAAAA=" // of nothing
+)
+
+func unbase64(s string) string {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// packers are writers of the formats that are unpacked. A flush makes what was written readable.
+var packers = map[string]func(io.Writer) interface {
+	io.WriteCloser
+	Flush() error
+}{
+	"gzip": func(w io.Writer) interface {
+		io.WriteCloser
+		Flush() error
+	} {
+		return gzip.NewWriter(w)
+	},
+	"zstd": func(w io.Writer) interface {
+		io.WriteCloser
+		Flush() error
+	} {
+		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			panic(err)
+		}
+		return z
+	},
+	"xz": func(w io.Writer) interface {
+		io.WriteCloser
+		Flush() error
+	} {
+		z, err := xz.NewWriter(w)
+		if err != nil {
+			panic(err)
+		}
+		return unflushed{z}
+	},
+}
+
+// unflushed is a writer that cannot flush.
+type unflushed struct{ io.WriteCloser }
+
+func (unflushed) Flush() error { return nil }
+
+func packedBy(t testing.TB, name, text string) string {
+	t.Helper()
+	if name == "bzip2" {
+		if text != bzip2Text {
+			t.Fatal("only bzip2Text is packed")
+		}
+		return unbase64(bzip2Data)
+	}
+	var b bytes.Buffer
+	z := packers[name](&b)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// unpackedIn writes in to a new Writer in blocks, and returns what comes out of it.
+func unpackedIn(t *testing.T, in string, block int, memory *Memory) (string, error) {
+	t.Helper()
+	var out taken
+	w := New(Auto, Translators{Markup: func() io.WriteCloser { return &out }, Memory: memory})
+	for i := 0; i < len(in); i += block {
+		if _, err := w.Write([]byte(in[i:min(i+block, len(in))])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := w.Close()
+	if out.closed != 1 {
+		t.Errorf("closed %d times", out.closed)
+	}
+	if _, ok := errors.AsType[*UnpackError](err); err != nil && !ok {
+		t.Errorf("%T is not an UnpackError", err)
+	}
+	return out.String(), err
+}
+
+// Each format is unpacked, alone and several times after each other; damage is reported, and the
+// text before it printed. What only begins like the format is printed unchanged.
+func TestCompressedInputsAreUnpacked(t *testing.T) {
+	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
+		text := bzip2Text
+		whole := packedBy(t, name, text)
+		c, _ := codecOf([]byte(whole))
+		if c == nil || c.name != name {
+			t.Fatalf("%s is not recognised", name)
+		}
+		magic := c.magics[0]
+		damage := "not a valid " + name + " file"
+		if name == "bzip2" { // it claims more than there is
+			damage = "the bzip2 file is cut off"
+		}
+		sum := whole[:len(whole)/2] + string(whole[len(whole)/2]^0x55) + whole[len(whole)/2+1:]
+		for _, test := range []struct{ name, in, out, err string }{
+			{"whole", whole, text, "<nil>"},
+			{"three", whole + whole + whole, text + text + text, "<nil>"},
+			{"a line that begins like it", magic + " is not packed\nmore\n", magic + " is not packed\nmore\n", "<nil>"},
+			{"a part of its beginning", magic[:2], magic[:2], "<nil>"},
+			{"cut", whole[:len(whole)-3], "", "the " + name + " file is cut off"},
+			{"damaged", sum, "", damage},
+			{"garbage after it", whole + "garbage that is not packed\n", text, "not a valid " + name + " file"},
+		} {
+			if name == "bzip2" && strings.HasPrefix(test.name, "a line that") {
+				test.in = "BZh9 is not packed\n"
+				test.out = test.in
+			}
+			first, firstErr := unpackedIn(t, test.in, 1<<20, nil)
+			for _, block := range []int{1, 7, 1 << 20} {
+				got, err := unpackedIn(t, test.in, block, nil)
+				if got != first || fmt.Sprint(err) != fmt.Sprint(firstErr) {
+					t.Errorf("%s, %s, in blocks of %d: got %q, %v; in one %q, %v", name, test.name, block, got, err, first, firstErr)
+				}
+			}
+			if !strings.HasPrefix(fmt.Sprint(firstErr), test.err) && !(test.name == "damaged" && first == test.in) {
+				t.Errorf("%s, %s: got error %v, want %s", name, test.name, firstErr, test.err)
+			}
+			if test.out != "" && first != test.out {
+				t.Errorf("%s, %s: got %q, want %q", name, test.name, first, test.out)
+			}
+		}
+		memory := NewMemory(DefaultMemory)
+		r, done, err := Plain(strings.NewReader(whole), memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+		if memory.left != DefaultMemory {
+			t.Errorf("%s: Plain keeps %d bytes", name, DefaultMemory-memory.left)
+		}
+		if got, err := io.ReadAll(r); string(got) != text || err != nil {
+			t.Errorf("%s: Plain returns %q, %v", name, got, err)
+		}
+	}
+}
+
+// Files without contents, and with a skippable frame at the beginning (as pzstd writes it).
+func TestOddCompressedInputs(t *testing.T) {
+	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04"
+	for name, test := range map[string]struct{ in, want string }{
+		"nothing, zstd":     {packedBy(t, "zstd", ""), ""},
+		"nothing, xz":       {packedBy(t, "xz", ""), ""},
+		"nothing, bzip2":    {unbase64(bzip2None), ""},
+		"a skippable frame": {skippable + packedBy(t, "zstd", "text\n"), "text\n"},
+		"padding, xz":       {packedBy(t, "xz", "text\n") + "\x00\x00\x00\x00" + packedBy(t, "xz", "more\n"), "text\nmore\n"},
+	} {
+		if got, err := unpackedIn(t, test.in, 5, nil); got != test.want || err != nil {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
+// Lines come out of a compressed pipe once their block is whole, not when a buffer is full.
+func TestCompressedLinesComeOutAtOnce(t *testing.T) {
+	for _, name := range []string{"gzip", "zstd"} {
+		synctest.Test(t, func(t *testing.T) {
+			var in, out bytes.Buffer
+			z := packers[name](&in)
+			w := newRecorder(&out)
+			for _, line := range []string{"one\n", "two\n", "three\n"} {
+				out.Reset()
+				io.WriteString(z, line)
+				z.Flush()
+				w.Write(in.Bytes())
+				in.Reset()
+				synctest.Wait() // it is unpacked
+				if out.String() != line {
+					t.Errorf("%s: %q is out, want %q", name, out.String(), line)
+				}
+			}
+			z.Close()
+			w.Write(in.Bytes())
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The same holds for the chunks of xz and the blocks of bzip2, which end with a file's: a second
+// file has not come yet.
+func TestCompressedFilesComeOutAtTheirEnd(t *testing.T) {
+	for _, name := range []string{"xz", "bzip2"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			w := newRecorder(&out)
+			for range 3 {
+				out.Reset()
+				io.WriteString(w, packedBy(t, name, bzip2Text))
+				synctest.Wait()
+				if out.String() != bzip2Text {
+					t.Errorf("%s: %q is out, want %q", name, out.String(), bzip2Text)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// xzOf returns a stream of xz with blocks of one chunk each that ask for a dictionary.
+func xzDictionary(t *testing.T, text string, bits byte) string {
+	t.Helper()
+	b := []byte(packedBy(t, "xz", text))
+	i := bytes.Index(b, []byte{0x21, 0x01}) // the filter and the size of its properties
+	b[i+2] = bits
+	header := b[12 : 12+(int(b[12])+1)*4]
+	copy(header[len(header)-4:], crc32Of(header[:len(header)-4]))
+	return string(b)
+}
+
+// A decoder gets no more memory than is left, whatever the headers ask for, and gives it back.
+func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	const mib = 1 << 20
+	large := "\x28\xb5\x2f\xfd\x00\xa0" + "\x09\x00\x00a" // a window of 1 GiB: exponent 20
+	for _, test := range []struct {
+		name, in, out, err string
+		memory             int64
+	}{
+		{"xz, a dictionary of 4 GiB", xzDictionary(t, "text\n", 40), "", "unpack the xz file: not enough memory for compressed inputs: it needs 4096 MiB, of which 64 of 64 are left", 64 * mib},
+		{"xz, one of 64 MiB", xzDictionary(t, "text\n", 28), "text\n", "<nil>", 64 * mib},
+		{"xz, one of 64 MiB, with less", xzDictionary(t, "text\n", 28), "", "unpack the xz file: not enough memory for compressed inputs: it needs 64 MiB, of which 63 of 63 are left", 63 * mib},
+		{"zstd, a window of 1 GiB", large, "", "unpack the zstd file: not enough memory for compressed inputs: it needs 1024 MiB, of which 64 of 64 are left", 64 * mib},
+		{"zstd, one after a small one", packedBy(t, "zstd", "text\n") + large, "text\n", "unpack the zstd file: window size exceeded", 64 * mib},
+		{"bzip2, with less than a block", unbase64(bzip2Data), "", "unpack the bzip2 file: not enough memory for compressed inputs: it needs 4 MiB, of which 1 of 1 are left", mib},
+	} {
+		memory := NewMemory(test.memory)
+		for range 2 { // the second finds what the first gave back
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, err := unpackedIn(t, test.in, 1<<20, memory)
+			runtime.ReadMemStats(&after)
+			if got != test.out || !strings.HasPrefix(fmt.Sprint(err), test.err) {
+				t.Errorf("%s: got %q, %v", test.name, got, err)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > uint64(2*test.memory+8*mib) {
+				t.Errorf("%s: %d MiB are allocated", test.name, n/mib)
+			}
+		}
+		if memory.left != uint64(test.memory) {
+			t.Errorf("%s: %d bytes are not given back", test.name, uint64(test.memory)-memory.left)
+		}
+	}
+}
+
+// A file of many blocks that each ask for a large dictionary costs no more time than its bytes.
+func TestDictionariesOfXZTogetherAreBounded(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	one := xzDictionary(t, "a", 28)
+	_, err := unpackedIn(t, strings.Repeat(one, 200), 1<<20, NewMemory(64<<20))
+	if err == nil || !strings.Contains(err.Error(), "ask for") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An input of which nothing can be unpacked for long is not kept.
+func TestLongSkippedFramesAreNotKept(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	frame := "\x50\x2a\x4d\x18\x00\x00\x10\x00" + strings.Repeat("x", 1<<20)
+	in := strings.Repeat(frame, 16) + "not a frame\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := unpackedIn(t, in, 64<<10, nil)
+	runtime.ReadMemStats(&after)
+	if got != "" || !strings.HasPrefix(fmt.Sprint(err), "not a valid zstd file: ") {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 40<<20 { // the input itself has 16 MiB
+		t.Errorf("%d MiB are allocated", n>>20)
+	}
+}
+
+// FuzzUnpack changes compressed inputs: everything ends, nothing panics, memory is bounded, and
+// the size of the blocks changes nothing.
+func FuzzUnpack(f *testing.F) {
+	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
+		whole := packedBy(f, name, bzip2Text)
+		f.Add([]byte(whole), uint16(7))
+		f.Add([]byte(whole+whole), uint16(1000))
+		f.Add([]byte(whole[:len(whole)-5]), uint16(1))
+	}
+	f.Add([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), uint16(3))
+	f.Fuzz(func(t *testing.T, in []byte, block uint16) {
+		if len(in) > 16<<10 {
+			return
+		}
+		memory := NewMemory(16 << 20)
+		got, err := unpackedCount(t, in, max(1, int(block)), memory)
+		again, againErr := unpackedCount(t, in, 1<<20, memory)
+		if got != again || fmt.Sprint(err) != fmt.Sprint(againErr) {
+			t.Fatalf("in blocks of %d: %d bytes, %v; in one: %d bytes, %v", block, got, err, again, againErr)
+		}
+		if memory.left != 16<<20 {
+			t.Fatalf("%d bytes are not given back", 16<<20-memory.left)
+		}
+	})
+}
+
+func unpackedCount(t *testing.T, in []byte, block int, memory *Memory) (count, error) {
+	var n count
+	asIs := func() io.WriteCloser { return plain{&n} }
+	w := New(Markup, Translators{Markup: asIs, Memory: memory})
+	for i := 0; i < len(in); i += block {
+		if _, err := w.Write(in[i:min(i+block, len(in))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n, w.Close()
+}
+
+// crc32Of returns the CRC-32 of b as a header of xz has it.
+func crc32Of(b []byte) []byte { return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(b)) }

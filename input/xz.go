@@ -1,0 +1,293 @@
+package input
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ulikunitz/xz"
+	"github.com/ulikunitz/xz/lzma"
+)
+
+// The decoder of xz takes as much memory as a block's header asks for, up to 4 GiB, and keeps a
+// record of each block until the end of its stream. It also reads on until the caller's buffer is
+// full. An xzGuard therefore follows the bytes that the decoder reads: it checks each header before
+// the decoder has all of it, and counts the bytes that the chunks so far unpack to.
+
+// Bounds of what a stream of xz may cost. Dictionaries are cleared when they are made: all together
+// may have 4 GiB (about a second), and 4,096 bytes for each unpacked one.
+const (
+	xzBlocks       = 1 << 18 // of a stream; 16 bytes are kept for each
+	xzDictionaries = 4 << 30 // bytes
+	xzPerByte      = 4096
+)
+
+func openXZ(packed io.Reader, memory *lease) (io.Reader, error) {
+	g := &xzGuard{r: bufio.NewReader(packed), memory: memory}
+	g.next(12, (*xzGuard).streamHeader)
+	// the decoder takes at least the smallest dictionary; the guard has checked what blocks ask for
+	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(g)
+	if err != nil {
+		return nil, err
+	}
+	return &xzReader{z: z, guard: g}, nil
+}
+
+// An xzReader reads what is unpacked, and waits for no chunk of which nothing has come.
+type xzReader struct {
+	z     io.Reader
+	guard *xzGuard
+	taken uint64 // bytes that were read
+}
+
+func (r *xzReader) Read(b []byte) (int, error) {
+	if n := max(1, r.guard.unpacked-r.taken); uint64(len(b)) > n {
+		b = b[:n] // 1: the decoder reads the next chunk's header
+	}
+	n, err := r.z.Read(b)
+	r.taken += uint64(n)
+	return n, err
+}
+
+// An xzGuard passes the bytes of a file of xz to its decoder, and follows its structure ("The .xz
+// File Format" 1.2.1, section 2). The decoder checks everything else.
+type xzGuard struct {
+	r      *bufio.Reader
+	memory *lease
+
+	field []byte                           // the current field so far
+	want  int                              // bytes of the current field
+	whole func(g *xzGuard, b []byte) error // is called with the field
+	skip  uint64                           // bytes to pass before the next field
+
+	check        int    // bytes of the check after each block
+	blocks       int    // of the current stream
+	packed       uint64 // bytes of the current block's chunks
+	records      uint64 // numbers of the index that follow
+	padding      int    // bytes of the index so far, modulo 4
+	unpacked     uint64 // bytes of the chunks so far
+	dictionaries uint64 // bytes of all dictionaries so far
+}
+
+// next sets the next field.
+func (g *xzGuard) next(n int, whole func(*xzGuard, []byte) error) {
+	g.field, g.want, g.whole = g.field[:0], n, whole
+}
+
+func (g *xzGuard) Read(b []byte) (int, error) {
+	n, err := g.r.Read(b)
+	if bad := g.follow(b[:n]); bad != nil {
+		return 0, bad
+	}
+	return n, err
+}
+
+// ReadByte saves the decoder from making a reader of single bytes.
+func (g *xzGuard) ReadByte() (byte, error) {
+	c, err := g.r.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	return c, g.follow([]byte{c})
+}
+
+// follow takes bytes that the decoder reads.
+func (g *xzGuard) follow(b []byte) error {
+	for len(b) > 0 {
+		if g.skip > 0 {
+			n := min(g.skip, uint64(len(b)))
+			g.skip -= n
+			b = b[n:]
+			continue
+		}
+		n := min(g.want-len(g.field), len(b))
+		g.field = append(g.field, b[:n]...)
+		b = b[n:]
+		if len(g.field) == g.want {
+			if err := g.whole(g, g.field); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var errXZ = errors.New("xz: not the structure of a file")
+
+func (g *xzGuard) streamHeader(b []byte) error {
+	switch b[7] {
+	case 0:
+		g.check = 0
+	case 1: // CRC-32
+		g.check = 4
+	case 4: // CRC-64
+		g.check = 8
+	case 10: // SHA-256
+		g.check = 32
+	default:
+		return fmt.Errorf("%w: unknown check %d", errXZ, b[7])
+	}
+	g.blocks = 0
+	g.next(1, (*xzGuard).blockOrIndex)
+	return nil
+}
+
+func (g *xzGuard) blockOrIndex(b []byte) error {
+	if b[0] == 0 {
+		g.padding = 1
+		g.next(1, (*xzGuard).indexCount)
+		return nil
+	}
+	if g.blocks++; g.blocks > xzBlocks {
+		return fmt.Errorf("%w: more than %d blocks", errXZ, xzBlocks)
+	}
+	g.next((int(b[0])+1)*4-1, (*xzGuard).blockHeader)
+	return nil
+}
+
+// blockHeader takes a header without its size.
+func (g *xzGuard) blockHeader(b []byte) error {
+	size, ok := blockDictionary(b[:len(b)-4])
+	if !ok {
+		return fmt.Errorf("%w: a block that is not LZMA2 alone", errXZ)
+	}
+	g.dictionaries += size
+	if g.dictionaries > xzDictionaries+xzPerByte*g.unpacked {
+		return fmt.Errorf("xz: blocks of %d bytes ask for %d bytes of memory", g.unpacked, g.dictionaries)
+	}
+	if err := g.memory.take(size); err != nil {
+		return err
+	}
+	g.packed = 0
+	g.next(1, (*xzGuard).chunk)
+	return nil
+}
+
+// blockDictionary returns the bytes of dictionary that a block header, without its size and its
+// CRC, asks for; ok is false if it names other filters than LZMA2.
+func blockDictionary(b []byte) (size uint64, ok bool) {
+	flags := b[0]
+	if flags&0x3f != 0 { // one filter, no unknown flag
+		return 0, false
+	}
+	b = b[1:]
+	for _, present := range []byte{0x40, 0x80} { // the block's sizes
+		if flags&present == 0 {
+			continue
+		}
+		n := 0
+		for n < len(b) && b[n] >= 0x80 {
+			n++
+		}
+		if n == len(b) {
+			return 0, false
+		}
+		b = b[n+1:]
+	}
+	const lzma2 = 0x21
+	if len(b) < 3 || b[0] != lzma2 || b[1] != 1 || b[2] > 40 {
+		return 0, false
+	}
+	if b[2] == 40 {
+		return 1<<32 - 1, true
+	}
+	return uint64(2|b[2]&1) << (b[2]/2 + 11), true
+}
+
+// chunk takes the first byte of a chunk.
+func (g *xzGuard) chunk(b []byte) error {
+	switch c := b[0]; {
+	case c == 0: // the block ends: padding, and the check
+		g.packed++
+		g.skip = (4-g.packed%4)%4 + uint64(g.check)
+		g.next(1, (*xzGuard).blockOrIndex)
+		return nil
+	case c <= 2:
+		g.want = 3
+		g.whole = (*xzGuard).storedChunk
+	case c < 0x80:
+		return fmt.Errorf("%w: an unknown chunk", errXZ)
+	case c < 0xc0:
+		g.want = 5
+		g.whole = (*xzGuard).packedChunk
+	default:
+		g.want = 6 // with properties
+		g.whole = (*xzGuard).packedChunk
+	}
+	return nil
+}
+
+func (g *xzGuard) storedChunk(b []byte) error {
+	n := uint64(b[1])<<8 + uint64(b[2]) + 1
+	g.unpacked += n
+	return g.endChunk(len(b), n)
+}
+
+func (g *xzGuard) packedChunk(b []byte) error {
+	g.unpacked += uint64(b[0]&0x1f)<<16 + uint64(b[1])<<8 + uint64(b[2]) + 1
+	return g.endChunk(len(b), uint64(b[3])<<8+uint64(b[4])+1)
+}
+
+func (g *xzGuard) endChunk(header int, n uint64) error {
+	g.packed += uint64(header) + n
+	g.skip = n
+	g.next(1, (*xzGuard).chunk)
+	return nil
+}
+
+// indexCount takes a byte of the number of records.
+func (g *xzGuard) indexCount(b []byte) error {
+	c := b[len(b)-1]
+	g.padding++
+	if c >= 0x80 {
+		if g.want++; g.want > 9 {
+			return fmt.Errorf("%w: a number that is too long", errXZ)
+		}
+		return nil
+	}
+	count := uint64(0)
+	for i, c := range b {
+		count |= uint64(c&0x7f) << (7 * i)
+	}
+	if count > xzBlocks {
+		return fmt.Errorf("%w: more than %d blocks", errXZ, xzBlocks)
+	}
+	g.records = 2 * count // each has two sizes
+	g.indexNext()
+	return nil
+}
+
+// indexNumber takes a byte of a record's size.
+func (g *xzGuard) indexNumber(b []byte) error {
+	g.padding++
+	if b[0] < 0x80 {
+		g.records--
+	}
+	g.indexNext()
+	return nil
+}
+
+func (g *xzGuard) indexNext() {
+	if g.records > 0 {
+		g.next(1, (*xzGuard).indexNumber)
+		return
+	}
+	g.skip = uint64(3 & -g.padding) // and the CRC and the footer
+	g.next(4+12, (*xzGuard).footer)
+}
+
+func (g *xzGuard) footer([]byte) error {
+	g.next(4, (*xzGuard).between)
+	return nil
+}
+
+// between takes four bytes after a stream: zeros, or the beginning of another stream.
+func (g *xzGuard) between(b []byte) error {
+	if string(b) == "\x00\x00\x00\x00" {
+		g.next(4, (*xzGuard).between)
+		return nil
+	}
+	g.want, g.whole = 12, (*xzGuard).streamHeader
+	return nil
+}
