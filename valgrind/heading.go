@@ -38,10 +38,10 @@ func (r *renderer) writeCommandLine() {
 	r.line = append(b, '\n')
 }
 
-// renderOptions renders the options of Valgrind, and everything else in the record but the command
+// renderOptions renders the command line of Valgrind, and everything else in the record but the command
 // line of the program, which is in the head.
 func (r *renderer) renderOptions(rec *Record) {
-	in, options := "", 0
+	in, begun := "", false
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
 		switch {
@@ -54,13 +54,13 @@ func (r *renderer) renderOptions(rec *Record) {
 			in = ""
 			i = r.renderItem(rec, i)
 			continue
-		case in == "vargv" && it.Name == "exe", in == "argv" && (it.Name == "exe" || it.Name == "arg"):
-		case in == "vargv" && it.Name == "arg":
-			if options++; options == 1 {
-				r.line = append(r.line, "=== Valgrind's options:"...)
+		case in == "argv" && (it.Name == "exe" || it.Name == "arg"):
+		case in == "vargv" && (it.Name == "exe" || it.Name == "arg"):
+			if !begun {
+				r.line = append(r.line, "=== run by:"...)
 			}
 			r.line = appendClean(append(r.line, ' '), it.Text)
-			if i+1 == len(rec.Items) || rec.Items[i+1].Name != "arg" {
+			if begun = i+1 < len(rec.Items) && rec.Items[i+1].Name == "arg" && rec.Items[i+1].Depth > 0; !begun {
 				r.line = append(r.line, '\n')
 			}
 		default:

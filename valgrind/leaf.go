@@ -9,6 +9,8 @@ type leafText struct {
 	isCut     bool // its end tag is missing
 }
 
+const versionTag = "<protocolversion>"
+
 // leafAt finds the end of the text that begins at from, in an element of this name and kind. The
 // element is not a leaf if another element begins in it.
 func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
@@ -45,6 +47,8 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 		switch {
 		case l.isEndTag(i, name):
 			return leafText{end: i, next: i + len(name) + 3, isLeaf: true}
+		case name == "protocolversion" && !l.short && l.has(i, versionTag): // instead of an end tag, as in the documentation
+			return leafText{end: i, next: i + len(versionTag), isLeaf: true}
 		case k == unknown && !l.short:
 			return t
 		case !l.short && l.isStructure(i): // its end tag is missing

@@ -67,6 +67,9 @@ func (r *renderer) sendElement(e markup.Element) {
 // renderRecord renders a record.
 func (r *renderer) renderRecord(rec *Record) error {
 	r.answers.time = time.Time{}
+	if rec.Name == "/"+document {
+		closing{r}.renderSummary()
+	}
 	switch r.t.changeProcess(rec) {
 	case begins, resumes:
 		r.headed, r.repeat = false, nil
@@ -77,6 +80,9 @@ func (r *renderer) renderRecord(rec *Record) error {
 		if !r.t.cur.learnHeader(rec) {
 			r.t.learn(rec)
 		}
+		r.t.checkVersion(rec)
+		r.t.cur.keepError(rec)
+		r.t.cur.learnSummary(rec)
 		r.findSites(rec)
 		r.renderContent(rec)
 	}
@@ -95,6 +101,9 @@ func (r *renderer) findSites(rec *Record) {
 		from := len(r.sites)
 		r.sites = r.t.appendSites(r.sites, rec.Frames[it.First:it.Last])
 		r.stacks = append(r.stacks, stackSites{it.First, from, len(r.sites)})
+	}
+	if rec.Name == "errorcounts" {
+		closing{r}.findCounted(rec)
 	}
 	r.writeMapsFor(r.sites)
 }
@@ -253,15 +262,7 @@ func (r *renderer) frameText(s *site) {
 		r.renderFunction(f.Fn)
 		r.renderPosition(f)
 		if f.Obj != nil {
-			r.line = append(r.line, '(')
-			r.line = appendClean(r.line, f.Obj[lastSlash(f.Obj):])
-			if s.at != nil {
-				r.line = strconv.AppendUint(append(r.line, "+0x"...), s.rel, 16)
-			}
-			r.line = append(r.line, ')')
-			if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.ID.IsZero() { // enough for another tool to resolve it
-				r.line = append(s.at.of.file.ID.AppendHex(append(r.line, " (BuildId: "...)), ')')
-			}
+			r.line = appendObject(r.line, s, f)
 		} else if f.Fn == nil {
 			r.line = append(r.line, "(no module)"...)
 		}
@@ -270,6 +271,20 @@ func (r *renderer) frameText(s *site) {
 		}
 		r.line = append(r.line, '\n')
 	}
+}
+
+// appendObject appends the object of a frame, with the offset in its file if that is known, and the
+// build ID if the frame has no name: enough for another tool to resolve it.
+func appendObject(b []byte, s *site, f *Frame) []byte {
+	b = appendClean(append(b, '('), f.Obj[lastSlash(f.Obj):])
+	if s.at != nil {
+		b = strconv.AppendUint(append(b, "+0x"...), s.rel, 16)
+	}
+	b = append(b, ')')
+	if s.at != nil && f.Fn == nil && f.File == nil && !s.at.of.file.ID.IsZero() {
+		b = append(s.at.of.file.ID.AppendHex(append(b, " (BuildId: "...)), ')')
+	}
+	return b
 }
 
 // renderFunction renders the name of a function; a mangled name becomes an element.

@@ -135,10 +135,8 @@ func TestTextLosesNothing(t *testing.T) {
 				return nil
 			}
 			needs(rec.Name, rec.Text)
-			for i, it := range rec.Items {
-				if it.Name != "exe" || rec.Items[max(0, i-1)].Name != "vargv" {
-					needs(rec.Name+" "+it.Name, it.Text)
-				}
+			for _, it := range rec.Items {
+				needs(rec.Name+" "+it.Name, it.Text)
 			}
 			for _, f := range rec.Frames {
 				if f.RawIP == nil {
@@ -153,4 +151,19 @@ func TestTextLosesNothing(t *testing.T) {
 		r.Write(input)
 		r.Close()
 	})
+}
+
+// The names of a function are not repeated for each count of an error, if they are long.
+func TestCountsOfErrorsDoNotRepeatLongNames(t *testing.T) {
+	const pair = "<errorcounts><pair><count>1</count><unique>0x1</unique></pair></errorcounts>"
+	for size, want := range map[int]string{maxPlace: "Race in ffff", maxPlace + 1: "Race 0x1\n"} {
+		input := "<valgrindoutput><error><unique>0x1</unique><kind>Race</kind><stack>"
+		for ; size > 0; size -= min(size, 1000) {
+			input += "<frame><ip>0x10</ip><fn>" + strings.Repeat("f", min(size, 1000)) + "</fn></frame>"
+		}
+		text := markupOf(t, []byte(input+"</stack></error>"+pair+"</valgrindoutput>"), 1<<20, Options{})
+		if !strings.Contains(text, "  1  "+want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
 }

@@ -24,6 +24,10 @@ type process struct {
 	data      []dataFact
 	kept      int      // bytes of facts
 	places    []*epoch // the epochs that are located
+
+	leakErrors string              // the kinds of --errors-for-leak-kinds, if it was given
+	summary    summary             // of the current document
+	errors     map[string]*errorAt // the errors that error counts may refer to, by number
 }
 
 // A loaded is an object in a process.
@@ -176,6 +180,8 @@ func (p *process) learnHeader(r *Record) bool {
 			switch {
 			case it.Depth == 0:
 				in = it.Name
+			case in == "vargv" && bytes.HasPrefix(it.Text, []byte(leakErrorsOption)):
+				p.leakErrors = p.keepText(it.Text[len(leakErrorsOption):])
 			case in != "argv":
 			case it.Name == "exe":
 				p.exe, p.args = p.keepText(it.Text), nil

@@ -72,6 +72,9 @@ const sendSize = 256 << 10
 func (r *reporter) printRecord(rec *Record) error {
 	r.answers.time = time.Time{}
 	p := r.t.cur
+	if rec.Name == "/"+document {
+		r.printSummary(p)
+	}
 	switch r.t.changeProcess(rec) {
 	case begins, resumes:
 		p = r.t.cur
@@ -85,6 +88,8 @@ func (r *reporter) printRecord(rec *Record) error {
 		if !p.learnHeader(rec) {
 			r.t.learn(rec)
 		}
+		r.t.checkVersion(rec)
+		p.learnSummary(rec)
 		r.printObjects(rec)
 	}
 	r.beginObject(p, rec.Name)
@@ -139,6 +144,9 @@ func (r *reporter) printObjects(rec *Record) {
 // printMembers prints the content of a record: the items that isMember selects as members, the
 // others as items.
 func (r *reporter) printMembers(rec *Record) {
+	if what, ok := whatOf(rec); ok && rec.Name == "error" {
+		r.out.Bytes("what", what)
+	}
 	r.named = r.named[:0]
 	rest := 0
 	for i := range rec.Items {
@@ -162,6 +170,24 @@ func (r *reporter) printMembers(rec *Record) {
 		return
 	}
 	r.printItems(rec, 0, len(rec.Items), true)
+}
+
+// whatOf returns the description of an error, in whichever form the report has it: a what, or the
+// text of an xwhat, which mean the same.
+func whatOf(rec *Record) (text []byte, ok bool) {
+	for i := range rec.Items {
+		switch it := &rec.Items[i]; {
+		case it.Depth > 0:
+		case it.Name == "stack" && !it.Leaf:
+			return nil, false
+		case it.Name == "what" && it.Leaf:
+			return it.Text, true
+		case it.Name == "xwhat" && !it.Leaf:
+			text = childText(rec, i, "text")
+			return text, text != nil
+		}
+	}
+	return nil, false
 }
 
 // isMember reports whether the first item of this name is a member of its record's object.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -97,4 +98,50 @@ func TestReportLosesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each error has its description in one place, whichever form the report has, and items have it as
+// before.
+func TestErrorsHaveTheirDescription(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"what", "<what>a &lt; b</what>", `"what":"a < b"`},
+		{"xwhat", "<xwhat><text>a</text><hthreadid>1</hthreadid></xwhat>", `"what":"a"`},
+		{"the first of two", "<xwhat><text>a</text></xwhat><what>b</what>", `"what":"a"`},
+		{"two lines of text", "<xwhat><hthreadid>1</hthreadid><text>a</text><text>b</text></xwhat>", `"what":"a"`},
+		{"empty", "<what></what>", `"what":""`},
+		{"of an origin", "<stack></stack><what>a</what>", ``},
+		{"nested", "<origin><what>a</what></origin>", ``},
+		{"none", "<kind>a</kind>", ``},
+	} {
+		out := reportOf(t, []byte("<valgrindoutput><error>"+tt.in+"</error></valgrindoutput>"), Options{})
+		if got := regexp.MustCompile(`"what":"[^"]*"`).FindString(out); got != tt.want {
+			t.Errorf("%s: got %s, want %s in\n%s", tt.name, got, tt.want, out)
+		}
+	}
+	if out := reportOf(t, []byte("<valgrindoutput><clientmsg><what>a</what></clientmsg></valgrindoutput>"), Options{}); strings.Contains(out, `"what":`) {
+		t.Errorf("a message of the program got a description:\n%s", out)
+	}
+}
+
+// The summary comes before the end of the document, with what the report has.
+func TestReportsHaveASummary(t *testing.T) {
+	const stated = "<leak_summary><definitely_lost><bytes>1,048</bytes><blocks>2</blocks></definitely_lost></leak_summary>"
+	for _, tt := range []struct{ name, in, want string }{
+		{"nothing", "<pid>1</pid>", ""},
+		{"no errors", "<errorcounts></errorcounts>", `{"errors":0,"contexts":0,"suppressed":0,"suppressions":0}`},
+		{"counts", "<errorcounts><pair><count>3</count><unique>0x1</unique></pair><pair><count>2</count><unique>0x2</unique></pair></errorcounts><suppcounts><pair><count>7</count><name>a</name></pair></suppcounts>",
+			`{"errors":5,"contexts":2,"suppressed":7,"suppressions":1}`},
+		{"leaks", "<error><kind>Leak_DefinitelyLost</kind><what>296 (96 direct, 200 indirect) bytes in 2 blocks</what><leakedbytes>296</leakedbytes><leakedblocks>2</leakedblocks></error>",
+			`{"leaks":{"definitely_lost":{"bytes":96,"blocks":2},"indirectly_lost":{"bytes":200}}}`},
+		{"protocol 6", stated + "<errorcounts></errorcounts><error_summary><errors>1</errors><error_contexts>1</error_contexts><suppressed>4</suppressed><suppressed_contexts>3</suppressed_contexts></error_summary>",
+			`{"errors":1,"contexts":1,"suppressed":4,"suppressed_contexts":3,"suppressions":0,"leaks":{"definitely_lost":{"bytes":1048,"blocks":2}}}`},
+		{"counts beyond 64 bits", "<errorcounts><pair><count>18446744073709551000</count></pair><pair><count>1000</count></pair></errorcounts>",
+			`{"errors":18446744073709551615,"contexts":2,"suppressed":0,"suppressions":0}`},
+	} {
+		out := reportOf(t, []byte("<valgrindoutput>"+tt.in+"</valgrindoutput>"), Options{})
+		m := regexp.MustCompile(`"record":"summary","summary":(.*)}\n.*"record":"/valgrindoutput"}\n$`).FindStringSubmatch(out)
+		if got := strings.Join(m[min(1, len(m)):], ""); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
 }

@@ -47,9 +47,13 @@ func (r *renderer) renderContent(rec *Record) {
 	case "fatal_signal":
 		r.renderSignal(rec)
 	case "errorcounts":
-		r.renderPairs(rec, "Errors, by their number:", "unique")
+		closing{r}.renderCounts(rec)
 	case "suppcounts":
-		r.renderPairs(rec, "Suppressions that were used:", "name")
+		r.renderPairs(rec, "Suppressions that were used:", "name", func(name []byte) { r.line = appendClean(r.line, name) })
+	case "leak_summary":
+		closing{r}.renderLosses(rec)
+	case "error_summary":
+		closing{r}.renderErrorSummary(rec)
 	case "suppression":
 		r.renderSuppression(rec, 0, len(rec.Items))
 	case "trace", "stack", "frame":
@@ -326,8 +330,9 @@ func title(name string) string {
 // words returns the name of an element as words.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders pairs of a count and an item of the name what, a pair a line.
-func (r *renderer) renderPairs(rec *Record, heading, what string) {
+// renderPairs renders pairs of a count and an item of the name what, a pair a line. render renders
+// the text of that item.
+func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
 		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // there are no pairs
 	} else if !rec.Continued {
@@ -344,7 +349,8 @@ func (r *renderer) renderPairs(rec *Record, heading, what string) {
 				r.line = append(r.line, ' ')
 			}
 			r.line = append(appendClean(r.line, count), "  "...)
-			r.line = append(appendClean(r.line, it.Text), '\n')
+			render(it.Text)
+			r.line = append(r.line, '\n')
 			count = nil
 		default:
 			i = r.renderItem(rec, i)

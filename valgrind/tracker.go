@@ -1,6 +1,7 @@
 package valgrind
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -98,6 +99,20 @@ func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept
 		p.kept = 0
+	}
+}
+
+// newestProtocol is the newest version of the format that Valgrind writes, as of 3.26.
+const newestProtocol = 6
+
+// checkVersion reports a version of the format that is not known.
+func (t *tracker) checkVersion(r *Record) {
+	if r.Name != "protocolversion" || r.Continued {
+		return
+	}
+	version := bytes.TrimSpace(r.Text)
+	if n, ok := parseNumber(version); !ok || n > newestProtocol {
+		t.reportOnce(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as that", version, newestProtocol))
 	}
 }
 

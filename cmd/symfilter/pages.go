@@ -12,9 +12,11 @@ given, or for "-".
   symfilter --color --explain crash.log | less -R
 `
 	valgrindText = `Prints XML reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others)
-as Valgrind prints them without --xml, with the functions, files and lines that
-Valgrind would have printed with the debug files. The program may still be
-running.
+as text, with the functions, files and lines that Valgrind would have printed
+with the debug files. The order and the words are those of Valgrind without
+--xml; frames are printed as in logs, and the first line of an error ends in its
+kind, number and thread. ERROR SUMMARY and LEAK SUMMARY come last. The program
+may still be running.
 
   symfilter -s out/symbols report.xml | less -R
   symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml

@@ -1,0 +1,290 @@
+package valgrind
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// An errorAt is an error that error counts refer to: its kind, and the function in which it
+// occurred, with the calls that were inlined there.
+type errorAt struct {
+	kind   string
+	frames []Frame // with text of their own; empty if the error has no stack, or long names
+}
+
+// maxErrors is how many errors of a process are kept for its error counts. Valgrind stops after
+// 1,000 different ones, unless --error-limit=no is given. maxPlace is how many bytes the names of the
+// functions of one have: each of its counts, of some 60 bytes, repeats them.
+const (
+	maxErrors = 1 << 14
+	maxPlace  = 2 << 10
+)
+
+// keepError keeps the kind and the place of an error.
+func (p *process) keepError(rec *Record) {
+	number := rec.Get("unique")
+	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
+		return
+	}
+	kind := rec.Get("kind")
+	frames := firstSite(rec)
+	place := 0
+	for i := range frames {
+		f := &frames[i]
+		place += len(f.RawIP) + len(f.Obj) + len(f.Fn) + len(f.Dir) + len(f.File)
+	}
+	if place > maxPlace {
+		frames, place = nil, 0
+	}
+	if len(kind) > maxName || !p.keepBytes(factSize*(1+len(frames))+len(number)+len(kind)+place) {
+		return
+	}
+	e := &errorAt{kind: string(kind), frames: make([]Frame, len(frames))}
+	for i, f := range frames {
+		f.RawIP, f.Obj, f.Fn, f.Dir, f.File = bytes.Clone(f.RawIP), bytes.Clone(f.Obj), bytes.Clone(f.Fn), bytes.Clone(f.Dir), bytes.Clone(f.File)
+		e.frames[i] = f
+	}
+	if p.errors == nil {
+		p.errors = make(map[string]*errorAt)
+	}
+	p.errors[string(number)] = e
+}
+
+// firstSite returns the innermost physical frame of the first stack of an error.
+func firstSite(rec *Record) []Frame {
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if it.Name != "stack" || it.Leaf || it.First == it.Last {
+			continue
+		}
+		frames := rec.Frames[it.First:it.Last]
+		n := 1
+		for n < len(frames) && n < maxInline && haveSameAddress(&frames[0], &frames[n]) {
+			n++
+		}
+		return frames[:period(frames[:n])]
+	}
+	return nil
+}
+
+// closing renders what is at the end of a report: the counts of errors, and summaries.
+type closing struct{ *renderer }
+
+// findCounted finds the sites of the errors that error counts refer to.
+func (r closing) findCounted(rec *Record) {
+	for i := range rec.Items {
+		if it := &rec.Items[i]; it.Leaf && it.Name == "unique" {
+			if e := r.t.cur.errors[string(it.Text)]; e != nil {
+				r.sites = r.t.appendSites(r.sites, e.frames)
+			}
+		}
+	}
+}
+
+// renderCounts renders how often each error occurred: its kind and its first function. The number
+// of an error is rendered if its place is not known.
+func (r closing) renderCounts(rec *Record) {
+	r.renderPairs(rec, "Errors by kind and place:", "unique", func(number []byte) {
+		e := r.t.cur.errors[string(number)]
+		if e == nil {
+			r.line = appendClean(r.line, number)
+			return
+		}
+		r.line = appendClean(r.line, []byte(e.kind))
+		if len(e.frames) == 0 {
+			r.line = appendClean(append(r.line, ' '), number)
+		}
+		for _, s := range r.t.appendSites(nil, e.frames) {
+			r.line = append(r.line, " in "...)
+			r.renderPlace(&s)
+		}
+	})
+}
+
+// renderPlace renders a site within a line, as an element or in the layout that package filter has
+// for one.
+func (r closing) renderPlace(s *site) {
+	if s.at != nil && s.at.shown && r.isElement(s) {
+		r.sendElement(markup.PC{Addr: s.addr, Kind: s.kind})
+		return
+	}
+	last := &s.frames[len(s.frames)-1]
+	if last.Fn == nil && last.File == nil {
+		if last.RawIP != nil {
+			r.line = appendClean(r.line, last.RawIP)
+		} else {
+			r.line = strconv.AppendUint(append(r.line, "0x"...), last.IP, 16)
+		}
+		if last.Obj != nil {
+			r.line = appendObject(append(r.line, ' '), s, last)
+		}
+		return
+	}
+	for i := range s.frames {
+		f := &s.frames[i]
+		if i > 0 {
+			r.line = append(r.line, " inlined into "...)
+		}
+		r.renderFunction(f.Fn)
+		r.line = bytes.TrimSuffix(r.line, []byte(" "))
+		if len(f.File)+len(f.Dir) > 0 {
+			r.line = append(r.line, '[')
+			r.renderPosition(f)
+			r.line = append(bytes.TrimSuffix(r.line, []byte(" ")), ']')
+		}
+	}
+}
+
+// renderLosses renders a leak_summary in Valgrind's layout.
+func (r closing) renderLosses(rec *Record) {
+	if !rec.Continued {
+		r.line = append(r.line, "LEAK SUMMARY:\n"...)
+	}
+	for i := 0; i < len(rec.Items); {
+		it := &rec.Items[i]
+		if it.Depth > 0 || it.Leaf || !isLoss(it.Name) {
+			i = r.renderItem(rec, i)
+			continue
+		}
+		r.line = appendLoss(r.line, it.Name, childText(rec, i, "bytes"), childText(rec, i, "blocks"))
+		took := map[string]bool{}
+		for i++; i < len(rec.Items) && rec.Items[i].Depth > 0; {
+			if it := &rec.Items[i]; it.Depth == 1 && it.Leaf && (it.Name == "bytes" || it.Name == "blocks") && !took[it.Name] {
+				took[it.Name] = true
+				i++
+			} else {
+				i = r.renderItem(rec, i)
+			}
+		}
+	}
+}
+
+// appendLoss appends a line of a leak summary; the kinds of leaks end in one column. blocks is nil if
+// their number is not known.
+func appendLoss(b []byte, element string, size, blocks []byte) []byte {
+	const column = len("   definitely lost")
+	name := words(element)
+	for n := len(name); n < column; n++ {
+		b = append(b, ' ')
+	}
+	b = append(append(b, name...), ": "...)
+	b = append(appendClean(b, size), " bytes"...)
+	if blocks != nil {
+		b = append(appendClean(append(b, " in "...), blocks), " blocks"...)
+	}
+	return append(b, '\n')
+}
+
+// renderErrorSummary renders an error_summary in Valgrind's layout.
+func (r closing) renderErrorSummary(rec *Record) {
+	if rec.Continued || rec.Get("errors") == nil || rec.Get("error_contexts") == nil {
+		r.line = append(append(r.line, title(rec.Name)...), ":\n"...)
+		r.renderItems(rec)
+		return
+	}
+	r.line = r.t.cur.summary.appendErrors(r.line)
+	r.renderItems(rec, "errors", "error_contexts", "suppressed", "suppressed_contexts")
+}
+
+// appendErrors appends Valgrind's line about all errors. That has the number of suppressed contexts,
+// too: "(suppressed: 4 from 2)". If the report does not have that number, the line has the number
+// of suppressions that were used instead.
+func (s *summary) appendErrors(b []byte) []byte {
+	b = append(b, "ERROR SUMMARY: "...)
+	all, contexts := s.errors()
+	b = append(strconv.AppendUint(b, all, 10), " errors from "...)
+	b = append(strconv.AppendUint(b, contexts, 10), " contexts (suppressed: "...)
+	b = strconv.AppendUint(b, s.suppressed, 10)
+	switch {
+	case s.statedContexts:
+		return append(strconv.AppendUint(append(b, " from "...), s.suppressedContexts, 10), ")\n"...)
+	case s.suppressed == s.suppressions: // each of them suppressed one error
+		return append(strconv.AppendUint(append(b, " from "...), s.suppressions, 10), ")\n"...)
+	}
+	b = append(strconv.AppendUint(append(b, " by "...), s.suppressions, 10), " suppression"...)
+	if s.suppressions != 1 {
+		b = append(b, 's')
+	}
+	return append(b, ")\n"...)
+}
+
+// renderSummary renders the summaries that the document which ends does not have itself: protocols
+// before 6 have none.
+func (r closing) renderSummary() {
+	s := &r.t.cur.summary
+	if s.hasLosses() && !s.statedLeaks {
+		r.writeHead()
+		r.line = append(r.line, "\nLEAK SUMMARY (of the leaks above):\n"...)
+		for i, l := range s.leaked() {
+			if !l.known {
+				continue
+			}
+			var blocks []byte
+			if !l.noBlocks {
+				blocks = appendCommas(nil, l.blocks)
+			}
+			r.line = appendLoss(r.line, lossKinds[i].element, appendCommas(nil, l.bytes), blocks)
+		}
+	}
+	if s.counted && !s.statedErrors {
+		r.writeHead()
+		r.line = s.appendErrors(append(r.line, '\n'))
+	}
+	*s = summary{}
+}
+
+// appendCommas appends a number with commas between its thousands, as Valgrind writes it.
+func appendCommas(b []byte, n uint64) []byte {
+	digits := strconv.FormatUint(n, 10)
+	for i, c := range []byte(digits) {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b = append(b, ',')
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+// printSummary prints the errors and leaks of the document which ends.
+func (r *reporter) printSummary(p *process) {
+	s := &p.summary
+	if s.counted || s.hasLosses() {
+		r.beginObject(p, "summary")
+		s.print(&r.out)
+		r.out.EndLine()
+	}
+	*s = summary{}
+}
+
+func (s *summary) print(out *jsonout.Buffer) {
+	out.Object("summary")
+	if s.counted {
+		all, contexts := s.errors()
+		out.Uint("errors", all)
+		out.Uint("contexts", contexts)
+		out.Uint("suppressed", s.suppressed)
+		if s.statedContexts {
+			out.Uint("suppressed_contexts", s.suppressedContexts)
+		}
+		out.Uint("suppressions", s.suppressions)
+	}
+	if s.hasLosses() {
+		out.Object("leaks")
+		for i, l := range s.leaked() {
+			if !l.known {
+				continue
+			}
+			out.Object(lossKinds[i].element)
+			out.Uint("bytes", l.bytes)
+			if !l.noBlocks {
+				out.Uint("blocks", l.blocks)
+			}
+			out.EndObject()
+		}
+		out.EndObject()
+	}
+	out.EndObject()
+}

@@ -1,0 +1,236 @@
+package valgrind
+
+import (
+	"bytes"
+	"math"
+	"strings"
+)
+
+// The kinds of leaked blocks, in the order of Valgrind's leak summary.
+var lossKinds = [...]struct {
+	kind    string // of an error; "" if no error lists such blocks
+	option  string // of --errors-for-leak-kinds
+	element string // of a leak_summary
+}{
+	{"Leak_DefinitelyLost", "definite", "definitely_lost"},
+	{"Leak_IndirectlyLost", "indirect", "indirectly_lost"},
+	{"Leak_PossiblyLost", "possible", "possibly_lost"},
+	{"Leak_StillReachable", "reachable", "still_reachable"},
+	{"", "", "suppressed"},
+}
+
+// indirectlyLost is the index of indirectly lost blocks in lossKinds.
+const indirectlyLost = 1
+
+// A loss is an amount of leaked memory.
+type loss struct {
+	bytes, blocks uint64
+	known         bool
+	noBlocks      bool // the number of blocks is not known
+}
+
+// A summary adds up the errors and leaks of a document, as Valgrind's ERROR SUMMARY and LEAK
+// SUMMARY do. Protocols before 6 have neither; in protocol 6, the report's own summaries count.
+type summary struct {
+	counted          bool   // the document has error counts; without them the errors are not known
+	counts, contexts uint64 // of the last errorcounts: errors, and different ones
+	leaks            uint64 // leaks that count as errors
+	suppressed       uint64 // suppressed errors
+	suppressions     uint64 // suppressions that were used
+
+	suppressedContexts uint64 // different suppressed errors
+	statedContexts     bool   // an error_summary has their number
+
+	statedErrors bool // by an error_summary
+	statedLeaks  bool // by a leak_summary
+	losses       [len(lossKinds)]loss
+	nested       uint64 // bytes of indirectly lost blocks in the texts of other leaks
+	number, of   uint64 // of the last loss record, which restart from 1 in each leak check
+	finished     bool   // the next leak belongs to the leak check at the end
+}
+
+// leakErrorsOption is the option that sets which kinds of leaks are errors.
+const leakErrorsOption = "--errors-for-leak-kinds="
+
+// learnSummary adds a record to the summary of its document.
+func (p *process) learnSummary(rec *Record) {
+	s := &p.summary
+	switch rec.Name {
+	case "error":
+		if rec.Continued {
+			return
+		}
+		kind := string(rec.Get("kind"))
+		for i := range lossKinds {
+			if k := &lossKinds[i]; k.kind != "" && k.kind == kind {
+				s.addLeak(rec, i)
+				if p.countsAsError(k.option) {
+					s.leaks++
+				}
+				return
+			}
+		}
+	case "errorcounts":
+		if !rec.Continued { // these are all errors so far
+			s.counts, s.contexts = 0, 0
+		}
+		s.counted = true
+		s.counts, s.contexts = addCounts(rec, s.counts, s.contexts)
+	case "suppcounts":
+		if !rec.Continued {
+			s.suppressed, s.suppressions = 0, 0
+		}
+		s.suppressed, s.suppressions = addCounts(rec, s.suppressed, s.suppressions)
+	case "status":
+		s.finished = s.finished || string(bytes.TrimSpace(rec.Get("state"))) == "FINISHED"
+	case "leak_summary":
+		s.takeLosses(rec)
+	case "error_summary":
+		s.takeErrors(rec)
+	}
+}
+
+// addCounts adds the counts of pairs.
+func addCounts(rec *Record, sum, pairs uint64) (uint64, uint64) {
+	for i := range rec.Items {
+		if it := &rec.Items[i]; it.Leaf && it.Name == "count" {
+			n, _ := parseNumber(it.Text)
+			sum = plus(sum, n)
+			pairs++
+		}
+	}
+	return sum, pairs
+}
+
+// plus adds without overflow.
+func plus(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// countsAsError reports whether Valgrind counts a leak of this kind as an error. Unless
+// --errors-for-leak-kinds is given, definite and possible leaks are errors.
+func (p *process) countsAsError(kind string) bool {
+	switch set := p.leakErrors; set {
+	case "":
+		return kind == "definite" || kind == "possible"
+	case "all":
+		return true
+	default:
+		for one := range strings.SplitSeq(set, ",") {
+			if one == kind {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// addLeak adds a loss record, which begins the leaks of another leak check if its number is not
+// after that of the last one.
+func (s *summary) addLeak(rec *Record, kind int) {
+	if s.statedLeaks {
+		return
+	}
+	var text []byte
+	l := loss{known: true}
+	for i := range rec.Items {
+		it := &rec.Items[i]
+		if !it.Leaf {
+			continue
+		}
+		switch it.Name {
+		case "leakedbytes":
+			l.bytes, _ = parseNumber(it.Text)
+		case "leakedblocks":
+			l.blocks, _ = parseNumber(it.Text)
+		case "what", "text":
+			if text == nil {
+				text = it.Text
+			}
+		}
+	}
+	number, of := lossNumber(text)
+	if s.finished || number <= s.number || of != s.of {
+		s.losses, s.nested, s.finished = [len(lossKinds)]loss{}, 0, false
+	}
+	s.number, s.of = number, of
+	if _, sizes, ok := bytes.Cut(text, []byte("(")); ok { // "296 (96 direct, 200 indirect) bytes in 2 blocks"
+		sizes, _, _ = bytes.Cut(sizes, []byte(" indirect)"))
+		if own, others, ok := bytes.Cut(sizes, []byte(" direct, ")); ok {
+			if n, ok := parseNumber(own); ok {
+				l.bytes = n
+			}
+			n, _ := parseNumber(others)
+			s.nested = plus(s.nested, n)
+		}
+	}
+	sum := &s.losses[kind]
+	*sum = loss{bytes: plus(sum.bytes, l.bytes), blocks: plus(sum.blocks, l.blocks), known: true}
+}
+
+// lossNumber returns the numbers of "… in loss record 2 of 4".
+func lossNumber(text []byte) (number, of uint64) {
+	_, rest, _ := bytes.Cut(text, []byte(" in loss record "))
+	first, last, _ := bytes.Cut(rest, []byte(" of "))
+	number, _ = parseNumber(first)
+	of, _ = parseNumber(last)
+	return number, of
+}
+
+// takeLosses takes the leaks from a leak_summary.
+func (s *summary) takeLosses(rec *Record) {
+	if !rec.Continued {
+		s.losses, s.nested = [len(lossKinds)]loss{}, 0
+	}
+	s.statedLeaks = true
+	for i := range rec.Items {
+		for k := range lossKinds {
+			if it := &rec.Items[i]; it.Depth == 0 && !it.Leaf && it.Name == lossKinds[k].element {
+				l := &s.losses[k]
+				l.known = true
+				l.bytes, _ = parseNumber(childText(rec, i, "bytes"))
+				l.blocks, _ = parseNumber(childText(rec, i, "blocks"))
+			}
+		}
+	}
+}
+
+// takeErrors takes the numbers of an error_summary.
+func (s *summary) takeErrors(rec *Record) {
+	s.statedErrors, s.counted = true, true
+	s.counts, _ = parseNumber(rec.Get("errors"))
+	s.contexts, _ = parseNumber(rec.Get("error_contexts"))
+	s.leaks = 0 // they are in both
+	if n, ok := parseNumber(rec.Get("suppressed")); ok {
+		s.suppressed = n
+	}
+	s.suppressedContexts, s.statedContexts = parseNumber(rec.Get("suppressed_contexts"))
+}
+
+// errors returns how many errors there were, and how many different ones.
+func (s *summary) errors() (all, contexts uint64) {
+	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
+}
+
+// leaked returns the leaks by kind. If indirectly lost blocks are not listed by themselves, their
+// bytes are known from the texts about the blocks that refer to them.
+func (s *summary) leaked() [len(lossKinds)]loss {
+	all := s.losses
+	if l := &all[indirectlyLost]; !l.known && s.nested > 0 {
+		*l = loss{bytes: s.nested, known: true, noBlocks: true}
+	}
+	return all
+}
+
+// hasLosses reports whether the document lists leaks.
+func (s *summary) hasLosses() bool {
+	for _, l := range s.losses {
+		if l.known {
+			return true
+		}
+	}
+	return false
+}
