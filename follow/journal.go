@@ -118,7 +118,7 @@ type journal struct {
 	checkpoint                            // the first record, with the Time of the last
 	files      map[string]json.RawMessage // by path
 	beside     map[string]json.RawMessage // the Beside of each file, by path
-	size       int64                      // bytes of the file
+	size       int64                      // bytes of its valid records
 	first      int64                      // bytes of its first record
 	// further records may be appended: the machine was not restarted since
 	continues bool

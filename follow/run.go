@@ -35,11 +35,12 @@ type run struct {
 
 	saving
 
-	hurried  map[*source]bool // sources whose files come quickly, without events
+	hurried  map[*source]bool // sources whose new files appear quickly, without events
 	turns    int              // number of turns started
 	unopened []*source        // sources that wait for their first turn, which opens their files
 	opening  int              // number of sources whose first turn has not ended
-	// results of other turns, held back until a checkpoint records where these sources begin
+	// results of first turns that have ended; these sources read no line until a checkpoint records
+	// where they begin
 	held    []result
 	flushed time.Time     // time of the last such checkpoint
 	pause   time.Duration // pause before the next such checkpoint, which is larger
@@ -206,7 +207,7 @@ func (r *run) ready(s *source) {
 	}
 }
 
-// finished records the result of a turn.
+// finished records the result of a turn. That of a source's first turn is held back until flush.
 func (r *run) finished(d result) {
 	r.busy--
 	if d.s.opening {
@@ -244,7 +245,7 @@ func (r *run) flush() {
 	}
 }
 
-// ended records the result of a turn after the first.
+// ended lets the source of a result have further turns.
 func (r *run) ended(d result) {
 	s := d.s
 	s.running = false

@@ -56,15 +56,17 @@ type source struct {
 	allowance time.Duration // time left for snapshots that were not requested
 	allowed   time.Time     // time at which allowance was computed
 
-	// The fields below are used by the goroutine of Run.
-	queued, running, again bool
-	opening                bool      // its first turn has not ended
-	dirty                  bool      // something is not in the last snapshot
-	matched                bool      // the name comes from a pattern
-	whole                  bool      // existing rotated files are read too
-	lost                   time.Time // when a file that matched a pattern was first missing
-	attention              bool      // the source needs a turn even without an event
-	silentFS               bool      // no events arrive from its folder
+	dirty     bool // something is not in the last snapshot
+	whole     bool // existing rotated files are read too
+	attention bool // the source needs a turn even without an event
+	silentFS  bool // no events arrive from its folder
+
+	// The fields below are used by the goroutine of Run only, also during a turn.
+	queued, running bool
+	again           bool      // another turn is needed after the running one
+	opening         bool      // its first turn has not ended
+	matched         bool      // the name comes from a pattern
+	lost            time.Time // when a file that matched a pattern was first missing
 }
 
 // emit returns the function that writes lines of g to its sink.

@@ -101,7 +101,7 @@ func (w *saver) syncOutput() error {
 	return w.sync()
 }
 
-// append appends a record to the file. It sets w.anew if the file must be replaced instead;
+// append appends a record to the file. It sets w.rewrite if the file must be replaced instead;
 // w.writing is held.
 func (w *saver) append(c checkpoint) error {
 	b, err := appendRecord(nil, c)
