@@ -41,6 +41,7 @@ func commands() []*command {
 		{name: "valgrind", in: ofValgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only XML reports of Valgrind", text: valgrindText, run: filterAll},
 		{name: "callgrind", in: ofCallgrind, args: "[flags] [FILE...]", most: anyNumber, about: "read only profiles of Callgrind", text: callgrindText, run: filterAll},
 		{name: "rtrace", in: ofRTrace, args: "[flags] [FILE...]", most: anyNumber, about: "read only reports of sp-rtrace", text: rtraceText, run: filterAll},
+		{name: "addr", in: ofAddr, args: "[flags] FILE|BUILD-ID ADDRESS...", least: 2, most: anyNumber, about: "resolve single addresses", text: addrText, run: runAddr},
 		{name: "doctor", in: ofDoctor, args: "[flags] [BUILD-ID]", most: 1, words: noWords, about: "check folders, cache and servers", text: doctorText, run: runDoctor},
 		{name: "index", in: ofIndex, args: "[flags] PATH...", least: 1, most: anyNumber, about: "index debug files in advance", text: indexText, run: runIndex},
 		{name: "completion", in: ofText, args: "SHELL", least: 1, most: 1, words: shells, about: "for bash, zsh, fish or powershell", text: completionText, run: runCompletion},

@@ -29,10 +29,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 	modules, outside := s.missing()
 	for _, u := range modules {
-		name := u.Name
-		if !u.ID.IsZero() {
-			name += " (BuildID=" + u.ID.String() + ")"
-		}
+		name := nameOf(u)
 		r := sym.Report(u.ID, u.Name)
 		s.diag.line("unresolved: %s, %s: %s", name, count(u.Frames, "address", "addresses"), because(u, r))
 		for _, a := range r.Attempts {
@@ -45,6 +42,17 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	if outside > 0 {
 		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
 	}
+}
+
+// nameOf returns how a module is called in reports.
+func nameOf(u filter.Unresolved) string {
+	switch {
+	case u.ID.IsZero():
+		return u.Name
+	case u.Name == "":
+		return "BuildID=" + u.ID.String()
+	}
+	return u.Name + " (BuildID=" + u.ID.String() + ")"
 }
 
 // because returns why a module stayed unresolved.

@@ -17,7 +17,7 @@ import (
 func habit(name string) string {
 	switch name {
 	case "e", "exe":
-		return "a log names its programs itself; write --symbol-path FILE to add one, or use addr2line for single addresses"
+		return "for single addresses, write symfilter addr FILE ADDRESS...; a log names its programs itself, and --symbol-path FILE adds one"
 	case "f", "functions":
 		return "functions are always printed"
 	case "C", "demangle":
@@ -114,7 +114,7 @@ func openError(name string, err error) string {
 	case commandNamed(name) != nil:
 		return msg + "; as a command, " + name + " must be the first word"
 	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // as addr2line takes them
-		return msg + "; arguments are logs: for a single address, use addr2line or llvm-symbolizer"
+		return msg + "; arguments are logs: for a single address, write symfilter addr FILE " + name
 	}
 	return msg
 }
@@ -144,10 +144,12 @@ type sniffer struct {
 
 // look examines the next bytes of the input.
 func (s *sniffer) look(b []byte) {
-	if s.seen == 0 && len(b) > 18 && string(b[:4]) == "\x7fELF" {
-		s.kind = "an ELF file"
-		if b[16] == 4 || b[17] == 4 { // ET_CORE, of either byte order
+	if s.seen == 0 {
+		switch elf, core := elfKind(b); {
+		case core:
 			s.kind = "a core file"
+		case elf:
+			s.kind = "an ELF file"
 		}
 	}
 	if s.seen += len(b); s.markup || s.kind != "" || s.seen > maxSniffed {
@@ -157,6 +159,13 @@ func (s *sniffer) look(b []byte) {
 	if s.frames == "" {
 		s.frames = plainFrame(b)
 	}
+}
+
+// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core file.
+func elfKind(b []byte) (elf, core bool) {
+	const etCore = 4 // of either byte order
+	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"
+	return elf, elf && (b[16] == etCore || b[17] == etCore)
 }
 
 // hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
@@ -184,7 +193,7 @@ const (
 	hintSanitizer = "clang's sanitizers print markup from clang 18 on, with enable_symbolizer_markup=1 in ASAN_OPTIONS (UBSAN_OPTIONS, ...), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1; GCC's sanitizers have no such option (as of GCC 12): use asan_symbolize.py for their reports"
 	hintGDB       = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
 	hintAndroid   = "use ndk-stack"
-	hintGlibc     = "use addr2line -e PROGRAM with the offsets after +"
+	hintGlibc     = "write symfilter addr PROGRAM with the offsets after +"
 )
 
 // plainFrames are the frames of backtraces without functions: how they begin, what their lines

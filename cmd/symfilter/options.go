@@ -38,6 +38,7 @@ const (
 	ofCallgrind
 	ofRTrace
 	ofDoctor
+	ofAddr
 	ofIndex
 	ofText // the commands that print a text of the program's own
 	ofLLVM // the style of llvm-symbolizer
@@ -45,7 +46,8 @@ const (
 	ofReports = ofValgrind | ofCallgrind | ofRTrace
 	ofRuns    = ofFilter | ofReports
 	ofMost    = ofRuns | ofDoctor
-	ofAll     = ofMost | ofIndex
+	ofAsking  = ofMost | ofAddr // the commands that look for debug files
+	ofAll     = ofAsking | ofIndex
 )
 
 // A group is a group of flags under one heading of the help.
@@ -74,22 +76,22 @@ func allOptions() iter.Seq[*option] {
 var options = [...]group{
 	{title: "Where debug files are, by build ID, in the order of the search", topic: "finding",
 		note: "Then the module's own path, if the file there has that build ID; then the cache of debuginfod, and the servers that DEBUGINFOD_URLS names.", flags: []option{
-			{name: "symbol-path", short: "s", metavar: "PATH", in: ofMost | ofLLVM, on: ofRuns, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
-			{name: "obj", metavar: "FILE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
-			{name: "build-id-dir", metavar: "DIR", in: ofMost | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
-			{name: "ids-txt", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
-			{name: "debug-file-directory", metavar: "DIR", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id", more: "searched before " + symfilter.DebugDir},
-			{name: "no-default-debug-directories", in: ofMost, field: func(c *config) any { return &c.noDefaultDirs }, text: "do not search " + symfilter.DebugDir},
+			{name: "symbol-path", short: "s", metavar: "PATH", in: ofAsking | ofLLVM, on: ofRuns | ofAddr, field: func(c *config) any { return &c.symbolPaths }, text: "ELF file, .zip file or folder tree"},
+			{name: "obj", metavar: "FILE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.objects }, text: "one ELF file"},
+			{name: "build-id-dir", metavar: "DIR", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.trees }, text: "folder with files named like ab/cdef.debug"},
+			{name: "ids-txt", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.idsFiles }, text: "file with a build ID and a path on each line"},
+			{name: "debug-file-directory", metavar: "DIR", in: ofAsking | ofLLVM, on: ofFilter | ofAddr, field: func(c *config) any { return &c.debugDirs }, text: "holds .build-id", more: "searched before " + symfilter.DebugDir},
+			{name: "no-default-debug-directories", in: ofAsking, field: func(c *config) any { return &c.noDefaultDirs }, text: "do not search " + symfilter.DebugDir},
 			{name: "no-paths", in: ofMost, field: func(c *config) any { return &c.noPaths }, text: "open no program or library at a path that a log or report names"},
-			{name: "dwp", metavar: "FILE", in: ofMost, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
+			{name: "dwp", metavar: "FILE", in: ofAsking, field: func(c *config) any { return &c.dwp }, text: "package of split debug information (.dwp), if it is not beside its file"},
 		}},
 	{title: "Servers of debug files", topic: "finding", flags: []option{
-		{name: "debuginfod-urls", metavar: "URLS", in: ofMost | ofLLVM, field: func(c *config) any { return &c.serverWords },
+		{name: "debuginfod-urls", metavar: "URLS", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.serverWords },
 			text: "servers, separated by blanks; system: those that /etc/debuginfod names"},
-		{name: "debuginfod", in: ofMost, field: func(c *config) any { return &c.servers }, text: "ask the system's servers if no others are named"},
-		{name: "no-debuginfod", in: ofMost, field: func(c *config) any { return &c.noServers }, text: "ask no server; the cache is still read"},
-		{name: "offline", in: ofMost | ofLLVM, field: func(c *config) any { return &c.offline }, text: "use no network"},
-		{name: "cache-max", metavar: "SIZE", in: ofMost | ofLLVM, field: func(c *config) any { return &c.cacheMax }, text: "limit of the cache of debuginfod; the files unread for longest are removed first"},
+		{name: "debuginfod", in: ofAsking, field: func(c *config) any { return &c.servers }, text: "ask the system's servers if no others are named"},
+		{name: "no-debuginfod", in: ofAsking, field: func(c *config) any { return &c.noServers }, text: "ask no server; the cache is still read"},
+		{name: "offline", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.offline }, text: "use no network"},
+		{name: "cache-max", metavar: "SIZE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.cacheMax }, text: "limit of the cache of debuginfod; the files unread for longest are removed first"},
 	}},
 	{title: "What is read, plain or compressed (gzip, zstd, xz, bzip2)", flags: []option{
 		{name: "input", metavar: "FORMAT", in: ofMost, words: input.Names, field: func(c *config) any { return &c.input },
@@ -107,10 +109,10 @@ var options = [...]group{
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
-		{name: "no-demangle", in: ofMost | ofLLVM, field: func(c *config) any { return &c.noDemangle }, text: "print names mangled, as the linker has them"},
-		{name: "no-inlines", in: ofMost, field: func(c *config) any { return &c.noInlines }, text: "print one frame for each address, without inlined calls"},
-		{name: "basenames", in: ofMost | ofLLVM, field: func(c *config) any { return &c.basenames }, text: "print source files without their folders"},
-		{name: "prefix-map", metavar: "OLD=NEW", in: ofMost, on: ofReports, field: func(c *config) any { return &c.prefixes },
+		{name: "no-demangle", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noDemangle }, text: "print names mangled, as the linker has them"},
+		{name: "no-inlines", in: ofAsking, field: func(c *config) any { return &c.noInlines }, text: "print one frame for each address, without inlined calls"},
+		{name: "basenames", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.basenames }, text: "print source files without their folders"},
+		{name: "prefix-map", metavar: "OLD=NEW", in: ofAsking, on: ofReports, field: func(c *config) any { return &c.prefixes },
 			text: "print NEW for OLD at the start of source paths",
 			more: "also in the paths at which the files of a report or profile are looked for"},
 		{name: "module-lines", metavar: "FORM", in: ofMost, words: moduleLines, field: func(c *config) any { return &c.moduleLines },
@@ -144,16 +146,16 @@ var options = [...]group{
 	{title: "How it runs", flags: []option{
 		{name: "process-key", metavar: "KEY", in: ofMost, words: processKeys, field: func(c *config) any { return &c.process },
 			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},
-		{name: "wait", metavar: "DURATION", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
-		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofMost | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
-		{name: "no-index", in: ofMost | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},
+		{name: "wait", metavar: "DURATION", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.wait }, text: "longest wait for a debug file (2s; 90s for FILEs)"},
+		{name: "max-memory", metavar: "SIZE", preset: "512M", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.maxMemory }, text: "limit of memory in bytes, such as 512M or 2G"},
+		{name: "no-index", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.noIndex }, text: "keep no index of debug files for the next run"},
 		{name: "no-sandbox", in: ofAll | ofLLVM, on: ofIndex, field: func(c *config) any { return &c.noSandbox },
 			text: "do not confine the process on Linux",
 			more: "confined, it cannot start other programs, use sockets if no server is named, or write outside of the folders that flags name and the caches"},
-		{name: "strict", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
+		{name: "strict", in: ofAsking, on: ofFilter | ofAddr, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
 		{name: "explain", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.explain }, text: "at the end: what stayed unresolved, why, what to do"},
-		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
-		{name: "verbose", short: "v", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
+		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex | ofAddr, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
+		{name: "verbose", short: "v", in: ofAsking, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
 		{name: "version", in: ofAll, on: ofFilter, field: func(c *config) any { return &c.version }, text: "print the version"},
 		{name: "help", short: "h", in: ofAll | ofText, on: ofFilter, field: func(c *config) any { return &c.help }, text: "print this help"},
 	}},
@@ -183,6 +185,9 @@ var options = [...]group{
 		{name: "sort", metavar: "ORDER", preset: "size-asc", in: ofRTrace, words: orders, field: func(c *config) any { return &c.rtrace.sort },
 			text: "order of these entries: size, size-asc, count or count-asc"},
 	}},
+	{title: "Flags of symfilter addr alone", flags: []option{
+		{name: "output", metavar: "FORM", in: ofAddr, words: answers, field: func(c *config) any { return &c.output }, text: "text (default), or json: an object for each address"},
+	}},
 	{title: "Flags of symfilter index alone", flags: []option{
 		{name: "again", in: ofIndex, field: func(c *config) any { return &c.again }, text: "replace indexes that exist"},
 	}},
@@ -192,6 +197,7 @@ var options = [...]group{
 func outputs() []string {
 	return []string{outputText, outputJSON, outputMarkup, outputCallgrind, outputRTrace}
 }
+func answers() []string     { return []string{outputText, outputJSON} }
 func colors() []string      { return []string{"auto", "always", "never"} }
 func moduleLines() []string { return []string{"full", "short", "none", "raw"} }
 func styles() []string      { return []string{styleOurs, styleLLVM} }

@@ -45,6 +45,26 @@ and freed, with every address replaced by function, file and line.
   symfilter rtrace --leaks --compress --sort=size report.rtrace | less
   symfilter rtrace --leaks --output=json report.rtrace | jq .calls
 `
+	addrText = `Prints the functions, files and lines at addresses of one program, library or
+debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
+with or without 0x, and are those of the file: what nm and objdump print, and
+what a log prints after the + of (app+0x1a25). Of a return address, subtract 1.
+
+  symfilter addr -s out/symbols libledger.so 0x1a25 0x1917
+  symfilter addr eecd138796b4297ca7ee7bb08854e1173fee4bff 1a25
+  symfilter addr --output=json app 0x1df8 | jq .frames
+
+The debug file is looked for as for a log. An answer looks as that of
+addr2line -a -i -f -p; for an address of data it is the variable:
+
+  0x1a25: Pool::destroy(Pool*) at /src/pool.h:18:5
+   (inlined by) Book::close() at /src/ledger.cc:31:3
+  0x4158: inventory::shelves[2].refs
+  0x9999: ?? (no symbol covers the address)
+
+The exit status is 0 even if an address stayed unresolved; with --strict it is
+then 3. What to do about it is printed on standard error, unless -q is given.
+`
 	doctorText = `Reports whether the places where debug files are looked for are in order: the
 folders that flags name, the cache of debuginfod, and its servers, each of which
 is asked once. With a BUILD-ID, it also looks for the debug file, and prints

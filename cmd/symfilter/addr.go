@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/jsonout"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// runAddr prints the functions and lines at addresses of one file.
+func runAddr(c *config, args []string, std standard) (int, error) {
+	prefixes, err := c.prefixMaps()
+	if err != nil {
+		return exitUsage, err
+	}
+	var addrs []uint64
+	for _, word := range args[1:] {
+		addr, err := parseAddress(word)
+		if err != nil {
+			return exitUsage, err
+		}
+		addrs = append(addrs, addr)
+	}
+	of, err := subjectOf(args[0])
+	switch {
+	case err != nil:
+		return exitIO, err
+	case of.path != "" && (!of.elf || of.core):
+		return exitIO, fmt.Errorf("%s is not a program, library or debug file in ELF; to filter a log, write symfilter %s", of.word, of.word)
+	}
+	asker, err := c.asker(std, []string{of.path})
+	if err != nil {
+		return exitIO, err
+	}
+	defer asker.close(c)
+	ctx, cancel := context.WithTimeout(context.Background(), c.wait.of(true).Local)
+	defer cancel()
+
+	a := addresses{
+		asker: asker, ctx: ctx, of: of,
+		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
+		json:  c.output == outputJSON,
+	}
+	s := &stream{diag: asker.diag}
+	for _, addr := range addrs {
+		out, found, err := a.answer(addr)
+		if !found {
+			s.add([]report.Unresolved{of.unresolved(1, err)}, 1)
+		}
+		if _, err := std.text.Write(out); err != nil {
+			return exitIO, nil // which run reports
+		}
+	}
+	asker.status.set("")
+	c.explain = !c.quiet
+	s.report(c, asker.Symbolizer)
+	if c.strict && s.elements > 0 {
+		return exitStrict, nil
+	}
+	return exitOK, nil
+}
+
+// parseAddress parses hex digits, with or without 0x.
+func parseAddress(word string) (uint64, error) {
+	digits := word
+	if len(word) > 2 && (word[:2] == "0x" || word[:2] == "0X") {
+		digits = word[2:]
+	}
+	addr, err := strconv.ParseUint(digits, 16, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, usageError{fmt.Errorf("the address %s has more than 64 bits", word)}
+	}
+	if err != nil {
+		return 0, usageError{fmt.Errorf("%q is not an address: write hex digits, such as 0x1a25", word)}
+	}
+	return addr, nil
+}
+
+// An asker asks for addresses as a run of the filter does: with the same finders, servers and caches.
+type asker struct {
+	*symfilter.Opened
+	diag   *diagnostics
+	status *statusLine
+}
+
+// asker returns an asker for a command whose arguments name files. The process is confined when it
+// returns.
+func (c *config) asker(std standard, files []string) (*asker, error) {
+	a := &asker{status: &statusLine{}}
+	if isTerminal(std.err) && !c.quiet {
+		a.status.w = std.err
+	}
+	a.diag = &diagnostics{w: besideStatus{std.err, a.status}, quiet: c.quiet, verbose: c.verbose}
+	servers, err := c.client(os.Getenv, a.diag, a.status)
+	if err != nil {
+		return nil, err
+	}
+	c.confine(a.diag, files, true)
+	offHeap := limitHeap(c.maxMemory)
+	tuneGarbage()
+	c.warnOfMissing(a.diag)
+	symbols := c.symbols(servers)
+	symbols.Symbolizer.OffHeap = offHeap
+	if a.Opened, err = symbols.Open(); err != nil {
+		c.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// close closes the symbols and the finders.
+func (a *asker) close(c *config) {
+	closeSoon(a.Opened)
+	c.close()
+}
+
+// addresses prints the answers for addresses of one subject.
+type addresses struct {
+	*asker
+	ctx   context.Context
+	of    subject
+	shown report.Options
+	json  bool
+}
+
+// answer returns what is printed for the module-relative address addr, and whether a name was found.
+// The error is the reason why not; nil if no symbol covers the address.
+func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
+	frames, err := a.Symbolizer.Code(a.ctx, nil, a.of.location(addr))
+	frames = slices.Clone(frames)
+	for i := range frames {
+		frames[i].File = a.shown.ShownFile(frames[i].File)
+	}
+	v := a.variable(addr, frames, err)
+	if v != nil {
+		frames = nil
+	}
+	found = len(frames) > 0 || v != nil
+	if found {
+		err = nil
+	}
+	if a.json {
+		return a.object(addr, frames, v, err), found, err
+	}
+	return text(addr, frames, v, err), found, err
+}
+
+// variable returns the variable at addr, nil if the frames there are a better answer: symbols alone,
+// which may be those of variables, name no member.
+func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
+	if err != nil || len(frames) > 0 && frames[0].File != "" {
+		return nil
+	}
+	v, err := a.Symbolizer.Data(a.ctx, a.of.location(addr))
+	if err != nil || len(frames) > 0 && v.Member == "" {
+		return nil
+	}
+	return &v
+}
+
+// text returns an answer as addr2line -a -i -f -p prints it.
+func text(addr uint64, frames []symbolize.Frame, v *symbolize.Variable, err error) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "0x%x: ", addr)
+	switch {
+	case v != nil:
+		b.WriteString(variableText(v))
+	case len(frames) == 0:
+		b.WriteString("?? (" + reason(err) + ")")
+	}
+	for i := range frames {
+		if i > 0 {
+			b.WriteString("\n (inlined by) ")
+		}
+		b.WriteString(frameText(&frames[i]))
+	}
+	return append(escape.AppendText(nil, b.String(), "\n"), '\n')
+}
+
+// reason returns why an address has no name.
+func reason(err error) string {
+	_, missing := errors.AsType[*symbolize.NotFoundError](err)
+	switch {
+	case err == nil:
+		return "no symbol covers the address"
+	case missing:
+		return "no debug file"
+	}
+	return err.Error()
+}
+
+// frameText returns a function and its line, or its offset if the line is not known.
+func frameText(f *symbolize.Frame) string {
+	text := f.Func
+	if text == "" {
+		text = "??"
+	}
+	switch {
+	case f.File == "" && f.Offset != 0:
+		text += fmt.Sprintf("+0x%x", f.Offset)
+	case f.File != "":
+		text += fmt.Sprintf(" at %s:%d", f.File, f.Line)
+		if f.Column != 0 {
+			text += fmt.Sprintf(":%d", f.Column)
+		}
+	}
+	return text
+}
+
+// variableText returns the name of a variable with its member, or the offset in it.
+func variableText(v *symbolize.Variable) string {
+	switch {
+	case v.Member != "":
+		return v.Name + v.Member
+	case v.Offset != 0:
+		return fmt.Sprintf("%s+0x%x", v.Name, v.Offset)
+	}
+	return v.Name
+}
+
+// object returns an answer as a JSON object, by addr.schema.json.
+func (a *addresses) object(addr uint64, frames []symbolize.Frame, v *symbolize.Variable, err error) []byte {
+	var b jsonout.Buffer
+	b.Line()
+	if a.of.path != "" {
+		b.String("module", a.of.word)
+	}
+	b.BuildID(a.of.id)
+	b.Hex("offset", addr)
+	switch {
+	case v != nil:
+		b.Object("variable")
+		b.Variable(v)
+		b.EndObject()
+	case len(frames) > 0:
+		b.Frames(frames)
+	default:
+		b.Reason(err)
+	}
+	b.EndLine()
+	return b
+}
