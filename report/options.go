@@ -31,8 +31,10 @@ type Options struct {
 	// NoPaths opens no file by a name in the report: frames without a name there remain so.
 	NoPaths bool
 
-	// Wait is how long the whole report may wait for debug files, however many are missing: see
-	// [Patience]. Context ends all waiting; nil never does.
+	// Wait is how long frames may wait for one debug file, from the first lookup or Prefetch of its
+	// object. Files that a server hangs on, or that are all searched for at once, share one wait;
+	// waits for answers that come one after the other add up: see [Patience]. The filter that takes
+	// the elements of NewMarkup has a Patience of its own. Context ends all waiting; nil never does.
 	Wait    time.Duration
 	Context context.Context
 

@@ -79,11 +79,13 @@ func (p *Patience) Settle(a *Awaited) {
 	}
 }
 
-// Block begins a new block: lines that arrived together, after those before. None of them is
-// delayed by more than Wait.
+// Block begins a new block: lines that arrived together. If PerMinute is set, they wait together
+// for at most the longer of Local and Servers, and after that at most atHand at a time for files
+// on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
-// left returns how long a line may wait now for the file of a, of this wait for one build ID.
+// left returns how long a line may still wait for the file of a. wait is the whole time for one
+// build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
