@@ -41,9 +41,10 @@ type entry struct {
 //
 //	unsought ──search──► answering, missing, setAside
 //	suspended ─search──► answering, missing, setAside, unsought
-//	answering ──budget──► suspended; ──broken──► setAside; ──better file──► answering
+//	answering ──budget──► suspended, or unsought during a search; ──broken──► setAside
+//	answering ──better file──► answering
 //	missing, setAside ──search after retry──► answering, missing, setAside; ──new name──► unsought
-//	unsought, suspended, missing, setAside ──too many entries──► forgotten
+//	unsought, suspended, missing, setAside ──too many entries, budget──► forgotten
 type state uint8
 
 const (
