@@ -223,9 +223,11 @@ func (f *followed) drop() {
 	}
 }
 
-// suspend prints complete lines. A line that is held back is printed by the run that continues. A
-// profile is printed as far as it was written: most are complete, and no later line would print it.
-// If it grows, the next run prints it again, as a whole.
+// suspend ends the lines of this run. Of a log of markup it prints the module line that is
+// collecting its maps; maps that the next run reads get a line of their own. What an Envelope
+// holds back is in its context, and printed by the next run. A profile, or a report of sp-rtrace, is
+// printed as far as it was written: most are complete, and no later line would print it. If it
+// grows, the next run prints it again, as a whole.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
