@@ -77,23 +77,28 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 	return a.text
 }
 
-// line returns a frame in the form of a report:
+// line returns what follows the address of a frame in a report; nothing is written in place of a
+// function that is not known:
 //
-//	main() at a.c:12
-//	memcpy() from /lib/libc.so.6
-func (o *Options) line(f *symbolize.Frame, module string) []byte {
-	name := report.FuncName(o.Symbolizer, f)
-	b := escape.AppendText(nil, name, "")
-	switch {
-	case name == "":
-		b = append(b, "??"...)
-	case !hasParameters(name):
-		b = append(b, "()"...)
+//	in main() at a.c:12
+//	in memcpy() from /lib/libc.so.6
+//	at a.c:12
+func (o *Options) line(f *symbolize.Frame, module string) (b []byte) {
+	if name := report.FuncName(o.Symbolizer, f); name != "" {
+		b = escape.AppendText(append(b, " in "...), name, "")
+		if !hasParameters(name) {
+			b = append(b, "()"...)
+		}
 	}
 	if f.File != "" {
 		b = escape.AppendText(append(b, " at "...), o.ShownFile(f.File), "")
 		return strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
 	}
+	return fromModule(b, module)
+}
+
+// fromModule appends the module of a frame.
+func fromModule(b []byte, module string) []byte {
 	return escape.AppendText(append(b, " from "...), module, "")
 }
 

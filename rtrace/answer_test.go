@@ -33,3 +33,15 @@ func TestParametersAreAppendedOnce(t *testing.T) {
 		}
 	}
 }
+
+// The names in a report have parentheses after them, as the names of symbols have not.
+func TestNamesOfReportsAreSpeltAsThoseOfSymbols(t *testing.T) {
+	for name, want := range map[string]string{
+		"main()": "main", "main": "main", "ns::f(int)": "ns::f(int)", "A::operator()": "A::operator()", "A::operator()()": "A::operator()",
+		"my_operator()": "my_operator", "": "", "()": "",
+	} {
+		if got := string(withoutCall([]byte(name))); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func ExampleNewReport() {
 	// <1> : memory (memory in heap)
 	// : /lib/prog.so => 0x7f0000001000-0x7f0000002000
 	// 2. malloc<memory>(20) = 0x20
-	// 	0x7f0000001380 outer() at /src/prog.c:24
+	// 	0x7f0000001380 in outer() at /src/prog.c:24
 	//
 	// # Resource - memory (memory in heap):
 	// # 1 block(s) leaked with total size of 20 bytes

@@ -26,6 +26,8 @@ type jsonPrinter struct {
 	blocks    int64
 	size      int64
 	continued bool // a first part of the object has been printed
+
+	resource []byte // the resource that the last comment names
 }
 
 // Close prints the last object. It does not close the writer.
@@ -97,6 +99,7 @@ func (j *jsonPrinter) other(rec *Record) {
 		j.begin("comment")
 		j.out.Text(bare(rec.Raw))
 		j.out.EndLine()
+		j.leaks(bare(rec.Raw))
 		return
 	case Header:
 		j.finish(false)
@@ -138,6 +141,29 @@ func (j *jsonPrinter) other(rec *Record) {
 	default:
 		named(&j.out, rec, "path", rec.Path)
 	}
+	j.out.EndLine()
+}
+
+// leaks prints the sum of the leaks that a comment has. The name of the resource is in the comment
+// before it.
+func (j *jsonPrinter) leaks(comment []byte) {
+	resource := j.resource
+	j.resource = j.resource[:0]
+	if name, ok := cutPrefix(comment, "# Resource - "); ok {
+		name, _, _ = bytes.Cut(bytes.TrimSuffix(name, []byte(":")), []byte(" ("))
+		j.resource = append(j.resource, name...)
+		return
+	}
+	blocks, size, ok := parseTotal(comment, "# ", "block(s) leaked with total size of ", " bytes")
+	if !ok {
+		return
+	}
+	j.begin("summary")
+	if len(resource) > 0 {
+		j.out.Bytes("resource", resource)
+	}
+	j.out.Int("blocks", blocks)
+	j.out.Int("size", size)
 	j.out.EndLine()
 }
 
@@ -300,7 +326,7 @@ func reported(b *jsonout.Buffer, rec *Record) (named bool) {
 		s := parseSymbol(text)
 		named = named || s.function != nil || s.file != nil
 		b.Item()
-		b.Bytes("function", s.function)
+		b.Bytes("function", withoutCall(s.function))
 		if s.file != nil {
 			b.Bytes("file", s.file)
 			b.Uint("line", s.line)
@@ -315,6 +341,15 @@ func reported(b *jsonout.Buffer, rec *Record) (named bool) {
 	return named
 }
 
+// withoutCall returns the name of a function without the parentheses that reports write after it.
+func withoutCall(name []byte) []byte {
+	short, _ := bytes.CutSuffix(name, []byte("()"))
+	if bytes.HasSuffix(short, []byte("operator")) && isWordAt(string(short), len(short)-len("operator"), len(short)) {
+		return name // the operator ()
+	}
+	return short
+}
+
 // hasField reports whether fields has this key.
 func hasField(fields []Field, key []byte) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return bytes.Equal(f.Key, key) })
@@ -322,13 +357,20 @@ func hasField(fields []Field, key []byte) bool {
 
 // parseSummary parses the text that follows grouped calls.
 func parseSummary(line []byte) (blocks, size int64, ok bool) {
-	rest, ok := cutPrefix(line, "# allocation summary: ")
+	return parseTotal(line, "# allocation summary: ", "block(s) with total size ", "")
+}
+
+// parseTotal parses a number of blocks and their size, with these texts before, between and after
+// them.
+func parseTotal(line []byte, before, between, after string) (blocks, size int64, ok bool) {
+	rest, ok := cutPrefix(line, before)
 	if !ok {
 		return 0, 0, false
 	}
 	count, rest := cutWord(rest)
-	total, ok := cutPrefix(rest, "block(s) with total size ")
-	if !ok {
+	total, ok := cutPrefix(rest, between)
+	total, ended := bytes.CutSuffix(total, []byte(after))
+	if !ok || !ended {
 		return 0, 0, false
 	}
 	n, ok1 := signed(count)

@@ -13,9 +13,9 @@ import (
 // NewReport returns a writer that prints the report written to it to w, with its frames resolved by
 // the symbolizer of o.
 //
-// With [Text] it is the report again: a resolved frame has the function, and its line or file,
-// after the address, and a line for each inlined call. The header lists the step "resolve". All
-// else is unchanged. With [JSON] there is one object for each record: report.schema.json.
+// With [Text] it is the report again: a resolved frame has the function, and its line or module,
+// after the address, and a line for each inlined call. A frame of which only the module is known has
+// that. The header lists the step "resolve" if a frame was resolved. All else is unchanged. With [JSON] there is one object for each record: report.schema.json.
 //
 // Write prints whole lines, except for calls that o.Processing keeps, and for lines before the
 // first resolved frame: only then is the header known. Close prints the rest. One goroutine at a
@@ -132,12 +132,12 @@ func (r *reporter) frame(rec *Record) error {
 	s := r.space.site(rec)
 	if !s.usable() {
 		r.miss(rec, s, nil)
-		return r.appendBytes(rec.Raw)
+		return r.unresolved(rec, s)
 	}
 	a := r.answers.ask(s)
 	if !a.better(rec) {
 		r.miss(rec, s, a.Err)
-		return r.appendBytes(rec.Raw)
+		return r.unresolved(rec, s)
 	}
 	r.release(true)
 	if r.unmarked {
@@ -148,9 +148,19 @@ func (r *reporter) frame(rec *Record) error {
 		if i > 0 {
 			r.out = append(r.out, r.lineEnd(rec)...)
 		}
-		r.out = append(append(append(r.out, address...), ' '), line...)
+		r.out = append(append(r.out, address...), line...)
 	}
 	return r.appendBytes(rec.end())
+}
+
+// unresolved prints a frame that stays without a name: unchanged if the report has text after its
+// address, or if its module is not known.
+func (r *reporter) unresolved(rec *Record, s site) error {
+	if len(rec.Reported) > 0 || s.at == nil || r.o.Symbolizer == nil {
+		return r.appendBytes(rec.Raw)
+	}
+	line := fromModule(bytes.Clone(rec.Raw[:addressEnd(rec.Raw)]), s.at.path)
+	return r.appendBytes(append(line, rec.end()...))
 }
 
 // lineEnd returns the line end between the lines of a frame: that of the report.
