@@ -212,11 +212,11 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 
 	more = n == len(buf)
-	if begin > g.off || bytes.IndexByte(b[seen:], '\n') < 0 && more {
+	if begin > g.off || g.firstEnd(b[seen:]) == 0 && more {
 		return g.longLine(ctx, b[seen:], buf, emit)
 	}
 	g.look = begin + int64(n)
-	end := bytes.LastIndexByte(b, '\n') + 1
+	end := g.lastEnd(b)
 	start := int(g.off - begin)
 	if end <= seen {
 		end = start
@@ -251,7 +251,7 @@ func (g *generation) remember(b []byte) {
 func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))
-		n = bytes.LastIndexByte(lines[:n], '\n') + 1
+		n = g.lastEnd(lines[:n])
 		if n > 0 {
 			if err := emit(lines[:n], true); err != nil {
 				return err
@@ -271,13 +271,13 @@ func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quie
 // longLine searches b, which was read at g.look, for the end of a line that is too long to be read
 // again each time. If the end is found, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
+	i := g.firstEnd(b)
+	if i == 0 {
 		g.look += int64(len(b))
 		g.remember(b)
 		return true, nil
 	}
-	return true, g.inParts(ctx, g.look+int64(i)+1, buf, emit)
+	return true, g.inParts(ctx, g.look+int64(i), buf, emit)
 }
 
 // inParts emits the line that ends at end in parts. If it fails after the first part, it ends the
@@ -295,7 +295,7 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 		}
 		if err != nil {
 			if at > g.off {
-				emit([]byte{'\n'}, quiet)
+				emit(g.newline(), quiet)
 			}
 			return err
 		}
@@ -310,17 +310,24 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 // skip skips quiet lines if there are more than lookBack bytes of them.
 func (g *generation) skip() error {
 	g.skips = false
+	if g.wide() {
+		return nil
+	}
 	if from := g.silent - lookBack; from > g.off {
 		return g.seek(from) // in the middle of a line, which is quiet
 	}
 	return nil
 }
 
-// endLine emits the unfinished line, followed by end, when no more of it can come.
-func (g *generation) endLine(ctx context.Context, buf, end []byte, emit func(p []byte, quiet bool) error) error {
+// endLine emits the unfinished line when no more of it can come, with a line end if ended is set.
+func (g *generation) endLine(ctx context.Context, buf []byte, ended bool, emit func(p []byte, quiet bool) error) error {
 	n := g.look - g.off
 	if n == 0 {
 		return nil
+	}
+	var end []byte
+	if ended {
+		end = g.newline()
 	}
 	if n+int64(len(end)) > int64(len(buf)) {
 		if err := g.inParts(ctx, g.look, buf, emit); err != nil || len(end) == 0 {

@@ -167,6 +167,42 @@ func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	}
 }
 
+// Lines of UTF-16 are emitted with all bytes of their line end, when these have come; other
+// characters have its bytes too.
+func TestLinesOfUTF16AreWhole(t *testing.T) {
+	for _, parts := range [][]string{
+		{"\xff\xfea\x00\n\x00|", "\x0a\x4e\n", "\x00|", "c\x00\n\x00|", "d\x00"}, // U+4E0A
+		{"\xfe\xff\x00a\x00\n|", "\x0a\x4e\x00", "\n|", "\x00c\x00\n|", "\x00d"},
+		{"\xff\xfe\x00\x00\n|", "\x00\x00\x00"}, // UTF-32 has no lines of its own
+	} {
+		path := filepath.Join(t.TempDir(), "app.log")
+		write(t, path, "")
+		var got string
+		g, read := generationOf(t, path, &got)
+		all, whole := "", ""
+		for _, part := range parts {
+			bytes, ended := strings.CutSuffix(part, "|")
+			write(t, path, bytes)
+			if all += bytes; ended {
+				whole = all
+			}
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+			if got != whole {
+				t.Errorf("after %q: got %q, want %q", all, got, whole)
+			}
+		}
+		end := string(g.newline())
+		if err := g.endLine(t.Context(), make([]byte, readSize), true, func(p []byte, _ bool) error {
+			got += string(p)
+			return nil
+		}); err != nil || got != all+end {
+			t.Errorf("at the end: got %q, %v; want %q", got, err, all+end)
+		}
+	}
+}
+
 // FuzzLines writes a file in parts and reads it in between: all whole lines are printed unchanged,
 // and the rest at the end.
 func FuzzLines(f *testing.F) {
@@ -174,6 +210,8 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("x\x00\xff\n\n\n"), uint16(40000), uint16(9999))
 	f.Add([]byte(strings.Repeat("y", 1000)+"\n"), uint16(0), uint16(5))
 	f.Add(bytes.Repeat([]byte("z"), 70000), uint16(7), uint16(60001))
+	f.Add([]byte("\xff\xfea\x00\n\x00b\x00\n\x00\n"), uint16(3), uint16(3))
+	f.Add([]byte("\xfe\xff\x00a\x00\n\x00b\n\x00"), uint16(3), uint16(5))
 	f.Fuzz(func(t *testing.T, data []byte, times, step uint16) {
 		defer fuzztest.Watch(t, []any{data, times, step})()
 		all := data
@@ -192,11 +230,11 @@ func FuzzLines(f *testing.F) {
 				t.Fatal(err)
 			}
 			read := all[:len(all)-len(rest)]
-			if want := read[:bytes.LastIndexByte(read, '\n')+1]; got != string(want) {
+			if want := read[:g.lastEnd(read)]; got != string(want) {
 				t.Fatalf("after %d bytes: got %d, want %d", len(read), len(got), len(want))
 			}
 		}
-		if err := g.endLine(t.Context(), make([]byte, readSize), nil, func(p []byte, _ bool) error {
+		if err := g.endLine(t.Context(), make([]byte, readSize), false, func(p []byte, _ bool) error {
 			got += string(p)
 			return nil
 		}); err != nil || got != string(all) {

@@ -419,7 +419,7 @@ func (r *run) forget() {
 			r.files.drop(s)
 			r.saver.drop(s.path)
 			delete(r.dirty, s)
-			if err := s.finish(nil, false, nil); err != nil {
+			if err := s.finish(nil, false, false); err != nil {
 				r.err = err
 			}
 		}
@@ -455,10 +455,7 @@ func (r *run) settle() {
 // end finishes all sources and writes the last checkpoint.
 func (r *run) end() error {
 	resumes := r.o.State != ""
-	end := []byte{'\n'}
-	if len(r.sources) == 1 {
-		end = nil
-	}
+	end := len(r.sources) > 1 // another file's lines may follow
 	r.background.Wait()
 	buf := make([]byte, readSize)
 	all := slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) })

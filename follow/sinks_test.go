@@ -97,7 +97,7 @@ func TestEachSinkIsClosedOnce(t *testing.T) {
 				turns(t, f, path)
 			}
 			s := f.sources[path]
-			if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+			if err := s.finish(make([]byte, readSize), false, false); err != nil {
 				t.Fatal(err)
 			}
 			s.close()
@@ -134,7 +134,7 @@ func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	}
 	s.old[0].moved, s.old[0].looked = time.Now().Add(-linger), time.Time{}
 	turns(t, f, path)
-	if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+	if err := s.finish(make([]byte, readSize), false, false); err != nil {
 		t.Fatal(err)
 	}
 	s.close()
@@ -198,7 +198,7 @@ func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
 				s := turns(t, f, path)
 				s.snapshot()
 				if !killed {
-					if err := s.finish(nil, true, nil); err != nil {
+					if err := s.finish(nil, true, false); err != nil {
 						t.Fatal(err)
 					}
 					if h.printed != "one\n" {
@@ -214,7 +214,7 @@ func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
 				write(t, path, "three\n")
 				f = follower()
 				s = turns(t, f, path)
-				if err := s.finish(make([]byte, readSize), false, nil); err != nil {
+				if err := s.finish(make([]byte, readSize), false, false); err != nil {
 					t.Fatal(err)
 				}
 				s.close()

@@ -256,7 +256,7 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 			kept = append(kept, g)
 			continue
 		case err == nil:
-			if err = g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); isSinkError(err) {
+			if err = g.endLine(ctx, buf, true, s.emit(g)); isSinkError(err) {
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
@@ -293,7 +293,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 		if there || !g.gone || quiet < linger {
 			return false, nil // the current file is read until there is another one
 		}
-		err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g))
+		err := g.endLine(ctx, buf, true, s.emit(g))
 		s.retire(g) // no process writes to it any more: closing it frees its space
 		if isSinkError(err) {
 			return false, err
@@ -304,7 +304,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 		return false, nil
 	}
 	next := s.ahead[0]
-	if err := g.endLine(ctx, buf, []byte{'\n'}, s.emit(g)); err != nil {
+	if err := g.endLine(ctx, buf, true, s.emit(g)); err != nil {
 		return false, s.failed(ctx, g, err)
 	}
 	s.ahead = slices.Delete(s.ahead, 0, 1)
@@ -441,7 +441,7 @@ func (s *source) noFile(err error) {
 
 // finish ends the source. If suspend is set it only calls the sink's Suspend, since another run
 // will continue. Otherwise it prints unfinished lines, followed by end, and closes the sinks.
-func (s *source) finish(buf []byte, suspend bool, end []byte) error {
+func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (s *source) truncated() error {
 		line, lost = nil, 0
 	}
 	if len(line) > 0 {
-		if err := s.emit(g)(append(line[:len(line):len(line)], '\n'), false); err != nil {
+		if err := s.emit(g)(append(line[:len(line):len(line)], g.newline()...), false); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,17 @@ import (
 type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
+	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil if the input is not UTF-16
 	Head    checkpoint.Text `json:"head,omitempty"`    // the input so far, while its format is not known
 	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
+}
+
+// A utf16Context is the state of the decoder of UTF-16.
+type utf16Context struct {
+	Big     bool   `json:"big,omitempty"`     // the higher byte comes first
+	Half    []byte `json:"half,omitempty"`    // one byte, the first of a unit
+	High    rune   `json:"high,omitempty"`    // the first surrogate of a pair
+	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
 // A remembering translator has a context from which another one can continue.
@@ -32,6 +41,12 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 		return dst, false
 	}
 	s := writerContext{Version: checkpoint.Version, Input: w.format.String()}
+	if d := w.decoder; d != nil {
+		s.UTF16 = &utf16Context{Big: d.big, High: d.high, MidLine: d.midLine}
+		if d.isHalf {
+			s.UTF16.Half = []byte{d.half}
+		}
+	}
 	if w.dst == nil {
 		s.Head = w.head
 		return checkpoint.Append(dst, s), true
@@ -73,11 +88,22 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
-	case len(s.Context) == 0:
+	case s.UTF16 != nil && (len(s.UTF16.Half) > 1 || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
+		return nil, checkpoint.Damaged("the last character is not an unfinished one of UTF-16")
+	}
+	if u := s.UTF16; u != nil {
+		w.begun = true
+		w.decoder = &utf16Decoder{big: u.Big, isHalf: len(u.Half) == 1, high: u.High, midLine: u.MidLine}
+		if w.decoder.isHalf {
+			w.decoder.half = u.Half[0]
+		}
+	}
+	if len(s.Context) == 0 {
 		w.head = s.Head
 		return nil, nil
 	}
 	w.format, w.begun = format, true
+	w.zeros.n = watchedBytes // the beginning is past
 	w.open()
 	if _, ok := w.dst.(remembering); !ok {
 		return nil, checkpoint.Damaged("an input of format %v has no context", format)

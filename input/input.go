@@ -2,7 +2,7 @@
 // format.
 //
 // A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip, zstd,
-// xz, bzip2) is unpacked.
+// xz, bzip2) is unpacked, and text of UTF-16 with a byte order mark becomes UTF-8.
 package input
 
 import (
@@ -34,14 +34,14 @@ func Names() []string {
 
 func (f Format) String() string { return Names()[f] }
 
-// Plain returns a reader of the contents of r, unpacked if r is compressed. Damage is an error of the
+// Plain returns a reader of the contents of r: unpacked if r is compressed, in UTF-8 if it is UTF-16. Damage is an error of the
 // reader. The memory for unpacking is taken from memory until done is called.
 func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
 	c, _ := codecOf(head)
 	if c == nil {
-		return b, func() {}, nil
+		return recoded(b), func() {}, nil
 	}
 	l := &lease{of: memory}
 	z, err := c.unpacked(b, l)
@@ -49,7 +49,7 @@ func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error
 		l.end()
 		return nil, nil, fmt.Errorf("unpack: %w", err)
 	}
-	return z, l.end, nil
+	return recoded(bufio.NewReader(z)), l.end, nil
 }
 
 // Translators make the writer that takes an input of each format.
@@ -60,6 +60,10 @@ type Translators struct {
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
 
+	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine that
+	// unpacks. nil: nobody wants to know.
+	Encoded func(Encoding)
+
 	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
 }
 
@@ -67,58 +71,111 @@ type Translators struct {
 // less than 4 KiB: one whole line may decide the format, and 4 KiB, Decide and Close always do. One
 // goroutine at a time may use it.
 type Writer struct {
-	t      Translators
-	format Format
-	head   []byte         // the input so far, until the format is known; shorter than headSize
-	begun  bool           // the input is not packed, or the Writer gets the unpacked input
-	dst    io.WriteCloser // nil until the format is known
-	packed *unpacker      // nil if the input is not packed
+	t       Translators
+	format  Format
+	head    []byte         // the input so far, until the format is known; shorter than headSize
+	inside  bool           // the input was unpacked, and is not unpacked again
+	begun   bool           // it is known whether the input is packed, and how it is encoded
+	packed  *unpacker      // nil if the input is not packed
+	decoder *utf16Decoder  // nil if the input is not UTF-16
+	zeros   zeroWatch      // of the beginning of another input
+	dst     io.WriteCloser // nil until the format is known
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
 func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
 
-// Write translates p, or keeps it while the format is not known. An input that is packed is
-// unpacked in a goroutine that Close waits for.
+// Write translates p, or keeps it while the format is not known. An input that is packed is unpacked
+// in a goroutine that Close waits for.
 func (w *Writer) Write(p []byte) (int, error) {
-	if !w.settled() {
+	n := len(p)
+	if !w.begun {
+		if len(w.head) > 0 {
+			p = append(w.head, p...)
+		}
+		if !w.begin(p, more) {
+			w.head = append(w.head[:0], p...)
+			return n, nil
+		}
+		w.head = nil
+	}
+	if err := w.pass(p); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// begin finds out whether an input that begins with head is packed, and how it is encoded. It
+// returns false if more bytes are needed.
+func (w *Writer) begin(head []byte, until extent) bool {
+	var c *codec
+	undecided := false
+	if !w.inside {
+		c, undecided = codecOf(head)
+	}
+	e, doubt := encodingOf(head, until)
+	if until == more && (undecided || doubt) || until == silent && onlyMark(head) {
+		return false
+	}
+	w.begun = true
+	switch {
+	case c != nil:
+		w.packed = unpack(c, &Writer{t: w.t, format: w.format, inside: true})
+	case e != UTF8:
+		w.decoder = &utf16Decoder{big: e == UTF16BE}
+		w.tell(e)
+	}
+	return true
+}
+
+// tell reports the encoding.
+func (w *Writer) tell(e Encoding) {
+	if e != UTF8 && w.t.Encoded != nil {
+		w.t.Encoded(e)
+	}
+}
+
+// pass passes bytes of an input that has begun to the unpacker or the translator, or keeps them
+// while the format is not known.
+func (w *Writer) pass(p []byte) error {
+	switch {
+	case w.packed != nil:
+		_, err := w.packed.Write(p)
+		return err
+	case w.decoder != nil:
+		p = w.decoder.decode(p)
+	default:
+		w.tell(w.zeros.look(p))
+	}
+	return w.translate(p)
+}
+
+// translate passes text to the translator, or keeps it while the format is not known.
+func (w *Writer) translate(p []byte) error {
+	if w.dst == nil {
 		head := p[:min(len(p), headSize-len(w.head))]
 		if len(w.head) > 0 {
 			head = append(w.head, head...)
 		}
 		if !w.settle(head, more) {
 			w.head = append(w.head[:0], head...)
-			return len(p), nil
+			return nil
 		}
 		if err := w.release(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	if w.packed != nil {
-		return w.packed.Write(p)
-	}
-	return w.dst.Write(p)
+	_, err := w.dst.Write(p)
+	return err
 }
 
 // settled reports whether the translator or the unpacker of the input is known.
 func (w *Writer) settled() bool { return w.dst != nil || w.packed != nil }
 
-// settle selects the translator or the unpacker for an input that begins with head, and reports
-// whether it could.
+// settle selects the translator for a text that begins with head, and reports whether it could.
 func (w *Writer) settle(head []byte, until extent) bool {
 	if until == more && len(head) >= headSize {
 		until = full
-	}
-	if !w.begun {
-		c, undecided := codecOf(head)
-		if undecided && until == more {
-			return false
-		}
-		w.begun = true
-		if c != nil {
-			w.packed = unpack(c, &Writer{t: w.t, format: w.format, begun: true})
-			return true
-		}
 	}
 	recognised := w.format == Auto
 	if recognised {
@@ -134,18 +191,32 @@ func (w *Writer) settle(head []byte, until extent) bool {
 	return true
 }
 
-// release passes the head on.
+// release passes the head on to the translator.
 func (w *Writer) release() (err error) {
-	head := w.head
-	w.head = nil
-	switch {
-	case len(head) == 0:
-	case w.packed != nil:
-		_, err = w.packed.Write(head)
-	default:
-		_, err = w.dst.Write(head)
+	if len(w.head) > 0 {
+		_, err = w.dst.Write(w.head)
 	}
+	w.head = nil
 	return err
+}
+
+// decide selects the format by the bytes that are kept, and translates them.
+func (w *Writer) decide(until extent) error {
+	if !w.begun {
+		head := w.head
+		if !w.begin(head, until) {
+			return nil
+		}
+		w.head = nil
+		if err := w.pass(head); err != nil {
+			return err
+		}
+	}
+	if w.settled() {
+		return nil
+	}
+	w.settle(w.head, until)
+	return w.release()
 }
 
 // Undecided reports whether the Writer keeps bytes because their format is unknown, so that Decide
@@ -154,7 +225,7 @@ func (w *Writer) Undecided() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Undecided)
 	}
-	return !w.settled() && len(w.head) > 0
+	return !w.settled() && len(w.head) > 0 && (w.begun || !onlyMark(w.head))
 }
 
 // Decide selects the format by the bytes written so far, and translates them. It is for an input
@@ -167,8 +238,7 @@ func (w *Writer) Decide() error {
 	if !w.Undecided() {
 		return nil
 	}
-	w.settle(w.head, silent)
-	if err := w.release(); err != nil {
+	if err := w.decide(silent); err != nil {
 		return err
 	}
 	if e, ok := w.dst.(*Envelope); ok {
@@ -222,15 +292,19 @@ func (w *Writer) open() {
 
 // Close translates the kept bytes, and closes the translator.
 func (w *Writer) Close() error {
-	if !w.settled() {
-		w.settle(w.head, ended)
+	var err error
+	if w.decoder != nil {
+		err = w.translate(w.decoder.end())
 	}
-	err := w.release()
+	err = cmp.Or(err, w.decide(ended))
 	if w.packed != nil {
-		return w.packed.Close() // returns the error of unpacking, if there is one
+		return cmp.Or(w.packed.Close(), err) // the error of unpacking, if there is one
 	}
 	return cmp.Or(err, w.dst.Close())
 }
+
+// Recoded reports whether the translator gets other bytes than the Writer.
+func (w *Writer) Recoded() bool { return w.packed != nil || w.decoder != nil }
 
 // Format returns the format, or Auto while it is unknown. The format of a packed input is unknown
 // before Close.

@@ -53,7 +53,7 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	if f.err != nil {
 		return 0, f.err
 	}
-	if f.out.quiet && f.input.Format() == input.Markup {
+	if f.out.quiet && f.input.Format() == input.Markup && !f.input.Recoded() {
 		return f.takeIn(lines)
 	}
 	n, err = f.engine.Write(lines)

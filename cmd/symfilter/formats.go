@@ -96,7 +96,7 @@ type arrival struct {
 	in       *os.File
 	label    string
 	wait     time.Duration
-	diagnose func(string)
+	diagnose func(string)   // nil: nothing is reported
 	filter   *filter.Filter // of a log; of markup, it writes to batch
 	options  filter.Options // of filter
 	batch    *batch
@@ -125,6 +125,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Valgrind:  func() io.WriteCloser { return r.valgrind(at) },
 		Callgrind: func() io.WriteCloser { return r.callgrind(at) },
 		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
+		Encoded:   at.encoded,
 		Memory:    r.packed,
 	})
 	return engine{
@@ -132,6 +133,13 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		flush:       w.Flush,
 		unfinished:  w.Unfinished,
 		input:       w,
+	}
+}
+
+// encoded reports the encoding of an input.
+func (at *arrival) encoded(e input.Encoding) {
+	if at.diagnose != nil {
+		at.diagnose(encodingHint(e, at.label))
 	}
 }
 

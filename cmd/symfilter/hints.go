@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter/input"
 )
 
 // habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other names.
@@ -223,4 +225,17 @@ func plainFrame(b []byte) string {
 		}
 	}
 	return ""
+}
+
+// encodingHint returns how an input of another encoding than UTF-8 is read.
+func encodingHint(e input.Encoding, name string) string {
+	if e.Read() {
+		return "is " + e.String() + ", and is printed as UTF-8"
+	}
+	if name == standardName {
+		name = ""
+	} else {
+		name = " " + name
+	}
+	return "looks like " + e.String() + " without a byte order mark, and is printed unchanged; to have it read, write iconv -f " + e.String() + name + " | symfilter"
 }

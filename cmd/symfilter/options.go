@@ -93,7 +93,7 @@ var options = [...]group{
 		{name: "offline", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.offline }, text: "use no network"},
 		{name: "cache-max", metavar: "SIZE", in: ofAsking | ofLLVM, field: func(c *config) any { return &c.cacheMax }, text: "limit of the cache of debuginfod; the files unread for longest are removed first"},
 	}},
-	{title: "What is read, plain or compressed (gzip, zstd, xz, bzip2)", flags: []option{
+	{title: "What is read, plain or compressed (gzip, zstd, xz, bzip2), in UTF-8 or UTF-16", flags: []option{
 		{name: "input", metavar: "FORMAT", in: ofMost, words: input.Names, field: func(c *config) any { return &c.input },
 			text: "auto (default), markup, cri, docker, valgrind, callgrind or rtrace",
 			more: "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, and are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence"},

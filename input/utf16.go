@@ -1,0 +1,206 @@
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// An Encoding is how the text of an input is encoded, if that is not UTF-8.
+type Encoding uint8
+
+// The encodings. Those with a mark begin with a byte order mark.
+const (
+	UTF8 Encoding = iota
+	UTF16LE
+	UTF16BE
+	UnmarkedUTF16LE // is passed unchanged
+	UnmarkedUTF16BE // is passed unchanged
+)
+
+var encodingNames = [...]string{"UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16LE", "UTF-16BE"}
+
+func (e Encoding) String() string { return encodingNames[e] }
+
+// Read reports whether the Writer passes the text on as UTF-8.
+func (e Encoding) Read() bool { return e < UnmarkedUTF16LE }
+
+const (
+	markLE = "\xff\xfe"
+	markBE = "\xfe\xff"
+)
+
+// encodingOf returns the encoding of an input that begins with head. If more bytes are needed,
+// undecided is true. Two bytes are not enough: a character of Latin-1 must follow the mark within
+// the head, as in each text with blanks or line ends. A mark before 0 is one of UTF-32.
+func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
+	if len(head) >= headSize {
+		head, until = head[:headSize], full
+	}
+	switch {
+	case begins(markLE, head), begins(markBE, head):
+		return UTF8, until == more
+	case bytes.HasPrefix(head, []byte(markLE)):
+		e = UTF16LE
+	case bytes.HasPrefix(head, []byte(markBE)):
+		e = UTF16BE
+	default:
+		return UTF8, false
+	}
+	for i := 2; i+1 < len(head); i += 2 {
+		high, low := head[i], head[i+1]
+		if e == UTF16LE {
+			high, low = low, high
+		}
+		switch {
+		case i == 2 && high == 0 && low == 0:
+			return UTF8, false
+		case high == 0 && low != 0:
+			return e, false
+		}
+	}
+	return UTF8, until == more
+}
+
+// onlyMark reports whether an input has nothing but a byte order mark of UTF-16 yet: a program may
+// open its log long before it writes the first line.
+func onlyMark(head []byte) bool { return string(head) == markLE || string(head) == markBE }
+
+// An utf16Decoder makes UTF-8 of UTF-16. A surrogate without its pair and half a unit at the end
+// become U+FFFD. A byte order mark at the beginning of a line is left out, and may change the byte
+// order: it begins another file of a log that is rotated.
+type utf16Decoder struct {
+	big bool // the higher byte comes first
+
+	half    byte // the first byte of a unit, if isHalf is set
+	isHalf  bool
+	high    rune // the first surrogate of a pair; 0 without one
+	midLine bool // the last unit did not end a line
+
+	buf []byte
+}
+
+// decode returns the text of p, which the next call overwrites.
+func (d *utf16Decoder) decode(p []byte) []byte {
+	d.buf = d.buf[:0]
+	if d.isHalf && len(p) > 0 {
+		d.isHalf = false
+		d.unit(d.half, p[0])
+		p = p[1:]
+	}
+	for ; len(p) >= 2; p = p[2:] {
+		d.unit(p[0], p[1])
+	}
+	if len(p) == 1 {
+		d.half, d.isHalf = p[0], true
+	}
+	return d.buf
+}
+
+// unit appends the text of a unit, if it is a whole character.
+func (d *utf16Decoder) unit(first, second byte) {
+	c := rune(second)<<8 | rune(first)
+	if d.big {
+		c = rune(first)<<8 | rune(second)
+	}
+	if d.high != 0 {
+		high := d.high
+		d.high = 0
+		if r := utf16.DecodeRune(high, c); r != utf8.RuneError {
+			d.buf = utf8.AppendRune(d.buf, r)
+			return
+		}
+		d.buf = utf8.AppendRune(d.buf, utf8.RuneError)
+	}
+	switch {
+	case c < utf8.RuneSelf:
+		d.buf = append(d.buf, byte(c))
+	case c == 0xfeff && !d.midLine:
+		return
+	case c == 0xfffe && !d.midLine:
+		d.big = !d.big
+		return
+	case 0xd800 <= c && c < 0xdc00:
+		d.high = c
+	default:
+		d.buf = utf8.AppendRune(d.buf, c) // U+FFFD for a second surrogate
+	}
+	d.midLine = c != '\n'
+}
+
+// end returns the text of what is not a whole character at the end.
+func (d *utf16Decoder) end() []byte {
+	d.buf = d.buf[:0]
+	if d.isHalf || d.high != 0 {
+		d.buf = utf8.AppendRune(d.buf, utf8.RuneError)
+	}
+	d.isHalf, d.high = false, 0
+	return d.buf
+}
+
+// A utf16Reader reads r, whose encoding the decoder knows.
+type utf16Reader struct {
+	r       io.Reader
+	decoder utf16Decoder
+	text    []byte // decoded, and not read yet
+	err     error  // of r
+}
+
+func (r *utf16Reader) Read(p []byte) (int, error) {
+	for len(r.text) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		var block [16 << 10]byte
+		var n int
+		n, r.err = r.r.Read(block[:])
+		if r.text = r.decoder.decode(block[:n]); r.err == io.EOF && len(r.text) == 0 {
+			r.text = r.decoder.end()
+		}
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// recoded returns a reader of the text of r as UTF-8.
+func recoded(r *bufio.Reader) io.Reader {
+	head, _ := r.Peek(headSize)
+	switch e, _ := encodingOf(head, full); e {
+	case UTF16LE, UTF16BE:
+		return &utf16Reader{r: r, decoder: utf16Decoder{big: e == UTF16BE}}
+	}
+	return r
+}
+
+// A zeroWatch finds out whether every second byte at the beginning of an input is 0, as in text of
+// UTF-16. It has seen enough after 16 bytes.
+type zeroWatch struct {
+	n    int
+	zero [2]int // bytes that are 0 at even and odd places
+}
+
+const watchedBytes = 16
+
+// look takes the next bytes, and returns the encoding that they look like; UTF8 if it is not known.
+func (z *zeroWatch) look(p []byte) Encoding {
+	if z.n >= watchedBytes {
+		return UTF8
+	}
+	for _, c := range p[:min(len(p), watchedBytes-z.n)] {
+		if c == 0 {
+			z.zero[z.n%2]++
+		}
+		z.n++
+	}
+	switch half := watchedBytes / 2; {
+	case z.n < watchedBytes:
+	case z.zero == [2]int{half, 0}:
+		return UnmarkedUTF16BE
+	case z.zero == [2]int{0, half}:
+		return UnmarkedUTF16LE
+	}
+	return UTF8
+}
