@@ -129,9 +129,10 @@ func (s *Symbolizer) reopened(e *entry, t *task) bool {
 	return false
 }
 
-// until returns until when the answer, of a file without debug information, may be kept.
+// until returns until when an answer by symbols may be kept: not at all while a better file is
+// searched for, or while the file's debug information must be inflated.
 func (q *question) until() time.Time {
-	if q.e.task != nil {
+	if q.e.task != nil || q.e.awaitsUnpacking() {
 		return q.began
 	}
 	return q.e.retry

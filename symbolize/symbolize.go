@@ -145,7 +145,8 @@ type Frame struct {
 	PlainFile  bool // File is known to be printable ASCII
 
 	// Until is when the answer expires: the module's file has no debug information, and a better
-	// one will be looked for then. The zero time: never.
+	// one will be looked for then, or its debug information is still being inflated. The zero time:
+	// never.
 	Until time.Time
 }
 
@@ -344,7 +345,7 @@ func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames 
 	start := len(dst)
 	dst, err = q.code(dst, l.Addr)
 	q.judge()
-	if q.m.dw == nil {
+	if q.m.dw == nil || q.e.awaitsUnpacking() {
 		until = q.until()
 		for i := range dst[start:] {
 			dst[start+i].Until = until
@@ -397,7 +398,7 @@ func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, unti
 	}
 	v, err = q.data(l.Addr)
 	q.judge()
-	if q.m.dw == nil {
+	if q.m.dw == nil || q.e.unpacking() {
 		until = q.until()
 	}
 	if err == nil {

@@ -127,6 +127,41 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	}
 }
 
+// An answer by symbols that is given while sections are inflated is not for keeping.
+func TestAnswersWhileInflatingExpire(t *testing.T) {
+	f := large(t)
+	l := f.at(f.symbols(t)["entry"].Value)
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Finders: []Finder{oneFile{f, "here"}}})
+		defer s.Close()
+		s.cache.memory.inline = 0
+		expired, cancel := context.WithCancel(context.Background())
+		cancel()
+		ask := func(want string, pending bool) {
+			t.Helper()
+			frames, err := s.Code(expired, nil, l)
+			if got := text(frames); got != want || errors.Is(err, ErrPending) != pending {
+				t.Errorf("got %q, %v; want %q, pending %v", got, err, want, pending)
+			}
+			if len(frames) > 0 && frames[0].Until.IsZero() == pending {
+				t.Errorf("%q expires at %v, pending %v", want, frames[0].Until, pending)
+			}
+			synctest.Wait()
+		}
+		for range maxInflating { // nothing can be inflated
+			s.cache.memory.running <- struct{}{}
+		}
+		ask("", true)
+		ask(entrySymbol, true)
+		ask(entrySymbol, true)
+		for range maxInflating {
+			<-s.cache.memory.running
+		}
+		synctest.Wait()
+		ask(entryLine, false)
+	})
+}
+
 // Without memory a file answers by its symbols, says why, and is looked at again soon.
 func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	f := large(t)
