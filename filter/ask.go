@@ -146,7 +146,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil // frames from a file without debug information are the best answer for now
+		err = nil // frames by symbols are the best answer for now; they expire
 	}
 	return frames, err
 }
@@ -160,7 +160,7 @@ func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err 
 	if errors.Is(err, symbolize.ErrPending) {
 		r.opt.Symbolizer.Warm(l)
 		if len(frames) > 0 {
-			err = nil // frames from a file without debug information are the best answer for now
+			err = nil // frames by symbols are the best answer for now; they expire
 		}
 	}
 	return frames, err

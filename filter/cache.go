@@ -12,8 +12,10 @@ import (
 const DefaultCacheSize = 32 << 20
 
 // A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
-// is bounded in bytes. Many Filters with equal Options.Paths may use it at the same time. It keeps
-// no pending and no failed answers.
+// is bounded in bytes. Many Filters with equal Options.Paths may use it at the same time.
+//
+// An answer that may get better is kept until then, and for two seconds that no symbol covers an
+// address. Errors are not kept.
 type Cache struct {
 	budget int64 // bytes of both generations together
 
@@ -38,7 +40,7 @@ type generation struct {
 	answers []keptAnswer
 	text    arena[byte]
 	cuts    arena[frameCuts]
-	sources map[uint32]*sources // by index in answers; nil unless a printer prints elements
+	sources map[uint32]*sources // by index in answers; nil unless a Filter needs them
 }
 
 // A keptAnswer is an answer whose text and cuts are in the arenas of its generation.

@@ -45,12 +45,12 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.onAnswer = o.Resolved
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
-	f.typed = f.records != nil || f.onAnswer != nil
+	f.needsSources = f.records != nil || f.onAnswer != nil
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
 	}
-	f.resolver.init(&f.o, cache, f.typed)
+	f.resolver.init(&f.o, cache, f.needsSources)
 	f.setProcess(new(process))
 	return f
 }

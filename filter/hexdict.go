@@ -118,7 +118,7 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 			if mapped && a.hasText {
 				f.footnotes = append(f.footnotes, footnote{p.Key, p.Value, *a})
 			}
-			if mapped && f.typed {
+			if mapped && f.needsSources {
 				v.Answer = f.recordValue(p.Value, a)
 			}
 		}
@@ -136,13 +136,13 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	if v.mod == nil {
 		return a, false
 	}
-	failed, counted := r.failed, r.answers // a number like an address does not count as unresolved
+	failed, counted := r.failed, r.answerCounts // a number like an address does not count as unresolved
 	if v.mode&markup.Exec != 0 {
 		a = r.codeAnswer(value, exactAddress)
 	} else {
 		a = r.dataAnswer(value)
 	}
-	r.failed, r.answers = failed, counted
+	r.failed, r.answerCounts = failed, counted
 	return a, true
 }
 

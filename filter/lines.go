@@ -48,7 +48,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	l.enterContext(c)
 	l.dst = dst
 	f.now, f.line, f.of = 0, 0, 0
-	f.changed, f.elements, f.answers = false, 0, answers{}
+	f.changed, f.elements, f.answerCounts = false, 0, answerCounts{}
 	failed := f.failed
 	i := bytes.LastIndexByte(record, '\n') + 1
 	f.guardedBlock(record[:i])

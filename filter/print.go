@@ -102,17 +102,17 @@ func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 // printing makes the output for the current line.
 type printing struct {
 	layout
-	printer    Printer
-	records    *elementRecords // records of the line's elements; nil if the printer needs none
-	part       int             // bytes of text; a longer line is printed in parts
-	flushed    flushed
-	inPlace    bool   // buf is the space after ready
-	spare      []byte // buf, while inPlace is set
-	processKey string // of the line's process
-	printed    Line
-	onAnswer   func(*Resolved) // Options.Resolved
-	typed      bool            // onAnswer or the printer needs answers with their sources
-	resolved   Resolved        // scratch of recordAnswer
+	printer      Printer
+	records      *elementRecords // records of the line's elements; nil if the printer needs none
+	part         int             // bytes of text; a longer line is printed in parts
+	flushed      flushed
+	inPlace      bool   // buf is the space after ready
+	spare        []byte // buf, while inPlace is set
+	processKey   string // of the line's process
+	printed      Line
+	onAnswer     func(*Resolved) // Options.Resolved
+	needsSources bool            // onAnswer or the printer needs answers with their sources
+	resolved     Resolved        // scratch of recordAnswer
 	output
 }
 

@@ -17,8 +17,8 @@ type rendered struct {
 
 // A draft is an answer whose text and cuts are overwritten by the next one. A Cache keeps a copy.
 type draft struct {
-	// Of a code address, the frames without colour, innermost first, each as it follows the address
-	// in a backtrace line. Of a data address, a name such as name+0x18.
+	// text holds, for a code address, the frames without colour, innermost first, each as it follows
+	// the address in a backtrace line; for a data address, a name such as name+0x18.
 	text []byte
 	renderedParts
 }
@@ -28,10 +28,10 @@ type renderedParts struct {
 	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
 	none     bool        // no symbol covers the address: there is no text
 	back     bool        // of an unspecified lookup: one byte before was looked up
-	*sources             // nil unless the printer prints elements
+	*sources             // nil unless the Filter needs them
 }
 
-// sources are the symbolizer's answers, for printers of elements.
+// sources are the symbolizer's answers, for printers of elements and for Options.Resolved.
 type sources struct {
 	frames   []symbolize.Frame
 	variable *symbolize.Variable // set for data addresses, nil otherwise
@@ -93,7 +93,7 @@ func (r *draft) size() int64 {
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
-	sources bool // the printer prints elements
+	sources bool // drafts have their sources
 
 	// Scratch, valid until the next answer is rendered.
 	text  []byte

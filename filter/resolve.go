@@ -17,13 +17,13 @@ type resolver struct {
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
-	answers
+	answerCounts
 	changed bool // the context of the process has changed
 	recent  recent
 	last    answer
 }
 
-// init prepares r. With sources it keeps the symbolizer's answers, for printers of elements.
+// init prepares r. If sources is set, its answers have the symbolizer's frames or variable.
 func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.opt, r.cached, r.expired = o, c, expired()
 	r.renderer = renderer{paths: &o.Paths, sources: sources}
@@ -44,8 +44,8 @@ func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 	return modules, f.failed
 }
 
-// answers counts the answers of the current record.
-type answers struct {
+// answerCounts counts the answers for the log, or for the current record of Lines.
+type answerCounts struct {
 	named   int // addresses with a name
 	pending int // addresses without a name whose debug file is still being searched
 }

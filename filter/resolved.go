@@ -54,7 +54,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 // recordAnswer calls Options.Resolved with the answer for an address of the current line, and adds
 // a record of its element, whose text begins at start and has been laid out.
 func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
-	if p.typed { // checked here because the call alone would take measurable time of a hot frame
+	if p.needsSources { // checked here because the call alone would take measurable time of a hot frame
 		p.recordTypedAnswer(start, tag, frame, addr, a)
 	}
 }

@@ -31,7 +31,8 @@ func (f *Filter) Text(p []byte) error {
 	return f.err
 }
 
-// Element resolves and prints e. It is part of [markup.Sink]; see Text.
+// Element adds e to the current line. It is resolved and printed when the line is complete. Element
+// is part of [markup.Sink]; see Text.
 func (f *Filter) Element(e markup.Element) error {
 	if s, ok := e.(markup.Symbol); ok && s.Literal() {
 		f.sinkText([]byte(s.Name))

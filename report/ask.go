@@ -96,7 +96,7 @@ func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context)
 func newAnswer(frames []symbolize.Frame, err error) Answer {
 	got := Answer{Frames: frames, Err: err, Kept: err == nil, Pending: errors.Is(err, symbolize.ErrPending)}
 	if len(frames) > 0 && got.Pending {
-		got.Err = nil // these frames of a file without debug information are the best so far
+		got.Err = nil // these frames by symbols are the best so far
 	}
 	for i := range frames {
 		if t := frames[i].Until; !t.IsZero() && (got.Until.IsZero() || t.Before(got.Until)) {
