@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
 	"slices"
 
 	"github.com/symfilter/symfilter/internal/checkpoint"

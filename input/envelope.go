@@ -64,18 +64,20 @@ var (
 )
 
 // NewEnvelope returns an Envelope for logs of the format, CRI or Docker. It filters them with a
-// Filter with the options o, and writes to w. One goroutine at a time may use it.
+// Filter with the options o, and writes to w. Objects have the envelopes as members. A Printer in o
+// gets the text of the container's lines, and its output has no envelopes. One goroutine at a time
+// may use an Envelope.
 func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	e := &Envelope{cut: lines.Cutter{Max: maxLine}, c: cri, docker: format == Docker}
 	if e.docker {
 		e.c = docker
 	}
-	json := o.Output == filter.JSON
-	e.every = json || format == Docker && o.Color != filter.ColorKeep
-	e.pass = !json && o.Color == filter.ColorKeep && !o.Terminal
+	records := o.Output == filter.JSON || o.Printer != nil
+	e.every = records || format == Docker && o.Color != filter.ColorKeep
+	e.pass = !records && o.Color == filter.ColorKeep && !o.Terminal
 	e.ascii = o.Terminal
 	e.search = o.Color == filter.ColorKeep
-	e.out = sealer{w: w, c: e.c, json: json, term: o.Terminal}
+	e.out = sealer{w: w, c: e.c, records: records, term: o.Terminal}
 	o.Emit = e.out.emit
 	if members := o.Members; members != nil {
 		o.Members = func(dst []byte, line int64) []byte { return e.out.members(members(dst, line), line) }

@@ -560,3 +560,38 @@ func isLog(f Format, log string) bool {
 	}
 	return true
 }
+
+// A pagePrinter prints each line as a paragraph.
+type pagePrinter struct{}
+
+func (pagePrinter) AppendElement(dst []byte, e *filter.Element) []byte {
+	return append(dst, e.Tag.String()...)
+}
+
+func (pagePrinter) AppendLine(dst []byte, l *filter.Line) []byte {
+	return fmt.Appendf(dst, "<p id=%d>%q %d</p>\n", l.Number, l.Text, len(l.Elements))
+}
+
+// A Printer gets each line of the container once, whole and without its envelope, also if the line
+// has no markup.
+func TestPrintersGetTheTextOfContainers(t *testing.T) {
+	const (
+		stdout = "2026-11-22T07:00:00Z stdout "
+		stderr = "2026-11-22T07:00:00Z stderr "
+		in     = stdout + "F plain\n" + stdout + "F {{{module:0:a:elf:aa00}}}\n" + stdout + "F {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
+			stdout + "P {{{bt:0\n" + stderr + "F other\n" + stdout + "F :0x1100}}}\n" + stdout + "P pla\n" + stdout + "F in\n" + "bare\n"
+		want = `<p id=1>"plain" 0</p>
+<p id=2>"[[[ELF module #0x0 \"a\"; BuildID=aa00 [0x1000-0x1fff](rx)]]]" 1</p>
+<p id=4>"other" 0</p>
+<p id=5>"    #0    0x00000000000010ff (a+0xff) (BuildId: aa00)" 1</p>
+<p id=6>"plain" 0</p>
+<p id=7>"bare" 0</p>
+`
+	)
+	if diff := cmp.Diff(want, envelope(t, CRI, filter.Options{Printer: pagePrinter{}}, in, nil)); diff != "" {
+		t.Errorf("in one block (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, envelope(t, CRI, filter.Options{Printer: pagePrinter{}}, in, rand.New(rand.NewPCG(1, 2)))); diff != "" {
+		t.Errorf("in pieces (-want +got):\n%s", diff)
+	}
+}

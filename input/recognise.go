@@ -2,7 +2,6 @@ package input
 
 import (
 	"bytes"
-
 	"slices"
 
 	"github.com/symfilter/symfilter/rtrace"

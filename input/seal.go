@@ -27,9 +27,11 @@ const chunkSize = 16 << 10 // bytes
 type sealer struct {
 	w    io.Writer
 	c    container
-	json bool // the filter prints objects, of which the envelope is a part
 	term bool // the output is a terminal
 	err  error
+	// the filter prints objects, which have the envelope as members, or the output of a Printer,
+	// which has no envelope
+	records bool
 
 	cur  *seal  // the current line; nil if it has no envelope
 	held *seal  // the module line that the filter holds; nil if there is none, or it has no envelope
@@ -62,7 +64,7 @@ func (s *sealer) sealOf(line int64) *seal {
 func (s *sealer) emit(line int64, p []byte) error {
 	l := s.sealOf(line)
 	switch {
-	case l == nil || s.json:
+	case l == nil || s.records:
 		s.print(p)
 		if l != nil && l == s.held {
 			s.held = nil
@@ -149,7 +151,7 @@ func (s *sealer) end(held int64) {
 	}
 	n := len(l.text)
 	switch {
-	case held > 0, s.json, len(l.got) == 0 && len(l.out) == 0:
+	case held > 0, s.records, len(l.got) == 0 && len(l.out) == 0:
 	case !l.cut && len(l.got) == n+1 && l.got[n] == '\n' && bytes.HasPrefix(l.got, l.text):
 		s.print(l.raw)
 		s.bare = l.noEnd
