@@ -51,8 +51,8 @@ func narrowest(a, b scope) scope {
 	return private
 }
 
-// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, to which packets are
-// sent, and its offset in the 16 bytes.
+// embedded lists the ranges of IPv6 addresses that contain the IPv4 address to which packets are
+// sent; at is the offset of that address in the 16 bytes.
 var embedded = []struct {
 	prefix netip.Prefix
 	at     int

@@ -144,9 +144,10 @@ func (f *Filter) savedOpen(m *moduleLine) *savedLine {
 var errNotNew = errors.New("the filter is not new")
 
 // Restore sets the context of a new Filter, to which nothing was written yet, from the output of
-// [Filter.AppendContext]. The error reports whether that is torn, of another version of symfilter,
-// or damaged; then the Filter is unchanged. A context is not trusted: whatever it holds, the Filter
-// stays within its limits for logs. Restore begins the search for the debug files of the modules.
+// [Filter.AppendContext]. The error reports whether the context is torn, of another version of
+// symfilter, or damaged; then the Filter is unchanged. A context is not trusted: whatever it holds,
+// the Filter stays within its limits for logs. Restore begins the search for the debug files of the
+// modules.
 //
 // Without [Options.ProcessKey], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// A module is a module element of the process.
+// A module is a binary that a module element of the log has defined.
 type module struct {
 	id      uint64
 	binary  unique.Handle[cacheModule] // shared by the modules of all processes that are the same binary

@@ -251,8 +251,8 @@ func FuzzElement(f *testing.F) {
 	})
 }
 
-// FuzzMayBecome checks that what is called final is: more bytes do not change the tokens before
-// them.
+// FuzzMayBecome checks that more bytes do not change the tokens of a line for which
+// MayBecomeElement returns false.
 func FuzzMayBecome(f *testing.F) {
 	for i, s := range seeds {
 		f.Add([]byte(s), []byte(seeds[(i+7)%len(seeds)]))

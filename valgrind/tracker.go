@@ -217,9 +217,9 @@ type Ahead struct {
 }
 
 // ReadAhead reads a report for the facts about where its objects were loaded, so that its first
-// frame can be resolved by what its last one shows. o are the options of the NewMarkup or NewReport
-// that the Ahead is for: one of these must use it, once, and its Close closes the files. An error
-// is that of r.
+// frame can be resolved by what its last one shows. o are the Options of the NewMarkup or NewReport
+// that gets the Ahead. Exactly one of them must get it; the Close of its writer closes the files.
+// An error of r is returned.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

@@ -60,7 +60,7 @@ func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 
 func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 
-// listedUnit returns the unit of addr by .debug_aranges, or noUnit.
+// listedUnit returns the unit that .debug_aranges lists for addr, or noUnit.
 func (d *Data) listedUnit(addr uint64) uint64 {
 	if d.listed == nil {
 		unit, sure := noUnit, false

@@ -67,28 +67,28 @@ func (b *Buffer) StringItem(value []byte) { *b, _ = escape.AppendString(separate
 // IntItem appends a number to an array, or after Key.
 func (b *Buffer) IntItem(value int64) { *b = strconv.AppendInt(separated(*b), value, 10) }
 
-// String appends a string.
+// String appends a member that is a string.
 func (b *Buffer) String(name, value string) { *b, _ = escape.AppendString(named(*b, name), value) }
 
-// Optional appends a string that is not empty.
+// Optional appends the same as String, unless value is empty.
 func (b *Buffer) Optional(name, value string) {
 	if value != "" {
 		b.String(name, value)
 	}
 }
 
-// Bytes appends a string, given as bytes.
+// Bytes appends the same as String.
 func (b *Buffer) Bytes(name string, value []byte) {
 	*b, _ = escape.AppendString(named(*b, name), value)
 }
 
-// Uint appends a number.
+// Uint appends a member that is a number.
 func (b *Buffer) Uint(name string, value uint64) { *b = strconv.AppendUint(named(*b, name), value, 10) }
 
-// Int appends a number.
+// Int appends a member that is a number.
 func (b *Buffer) Int(name string, value int64) { *b = strconv.AppendInt(named(*b, name), value, 10) }
 
-// Bool appends true or false.
+// Bool appends a member that is true or false.
 func (b *Buffer) Bool(name string, value bool) { *b = strconv.AppendBool(named(*b, name), value) }
 
 // Hex appends an address, an offset or a mask as a string of hex digits: many JSON readers keep
