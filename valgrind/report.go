@@ -121,7 +121,8 @@ func (r *reporter) beginObject(p *process, record string) {
 	r.out.String("record", record)
 }
 
-// printObjects prints an object for each file of a record that was located since the last record.
+// printObjects prints an object for each file of a record that was located since the last record,
+// and starts the search for its debug file: servers are asked for the files of a record at once.
 func (r *reporter) printObjects(rec *Record) {
 	for i := range rec.Frames {
 		e := r.t.epochOf(&rec.Frames[i])
@@ -131,6 +132,7 @@ func (r *reporter) printObjects(rec *Record) {
 		e.shown = true
 		r.known = append(r.known, e)
 		f := e.of.file
+		r.answers.Prefetch(f.Object)
 		r.beginObject(r.t.cur, "object")
 		r.out.String("object", e.of.name)
 		r.out.String("path", f.Path)

@@ -49,9 +49,20 @@ func (t *tracker) nextProcess() *process {
 	if t.begun < len(t.ahead) {
 		p, t.ahead[t.begun] = t.ahead[t.begun], nil
 		t.solver.solveAll(p)
+		t.prefetch(p)
 	}
 	t.begun++
 	return p
+}
+
+// prefetch starts the search for the debug files of the objects of p whose places are known.
+func (t *tracker) prefetch(p *process) {
+	if t.o.Elements { // another program answers
+		return
+	}
+	for _, e := range p.places {
+		t.answers.Prefetch(e.of.file.Object)
+	}
 }
 
 // A turn is what a record means for the current process.
