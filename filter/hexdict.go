@@ -137,12 +137,13 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 		return a, false
 	}
 	failed, counted := r.failed, r.answerCounts // a number like an address does not count as unresolved
+	r.uncounted = true
+	defer func() { r.failed, r.answerCounts, r.uncounted = failed, counted, false }()
 	if v.mode&markup.Exec != 0 {
 		a = r.codeAnswer(value, exactAddress)
 	} else {
 		a = r.dataAnswer(value)
 	}
-	r.failed, r.answerCounts = failed, counted
 	return a, true
 }
 

@@ -79,3 +79,14 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 		t.Errorf("%d of 10000 lines came out", got)
 	}
 }
+
+// A value of a hexdict may be a number: one without a name is not counted, not for its module either.
+func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
+	f := New(io.Discard, Options{})
+	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")
+	f.Close()
+	modules, failed := f.Unresolved()
+	if len(modules) != 1 || modules[0].Frames != 1 || failed != 1 {
+		t.Errorf("%d unresolved, by module %+v; want the pc alone", failed, modules)
+	}
+}

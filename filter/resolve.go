@@ -18,6 +18,7 @@ type resolver struct {
 	missing map[cacheModule]*Unresolved
 	failed  int64 // elements that stayed unresolved
 	answerCounts
+	uncounted bool // misses are not counted for their module: the value of a hexdict may be a number
 	changed bool // the context of the process has changed
 	recent  recent
 	last    answer
@@ -184,6 +185,9 @@ func (r *resolver) recordMiss(m *module, err error) {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++
+	}
+	if r.uncounted {
+		return
 	}
 	k := cacheModule{m.buildID(), m.name()}
 	u := r.missing[k]

@@ -208,7 +208,7 @@ func TestFramesAgreeWithLLVM(t *testing.T) {
 	named := func(frames []frame) []frame {
 		return slices.DeleteFunc(frames, func(f frame) bool { return f.File == "" })
 	}
-	got := named(parseFrames(t, run(t, log, command, debug)))
+	got := named(parseFrames(t, run(t, log, command, debug, "--no-default-debug-directories")))
 	want := named(parseFrames(t, run(t, log, "llvm-symbolizer-19", "--filter-markup", "--no-debuginfod", debug)))
 	if len(want) < 10 {
 		t.Fatalf("llvm-symbolizer names %d frames", len(want))

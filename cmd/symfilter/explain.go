@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -12,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// report prints the faults of debug files; with --verbose the files in use; with --explain the
-// modules that stayed unresolved and the places that were searched for them.
+// report prints the faults of debug files; with --verbose the files in use; then what stayed
+// unresolved: in one line or, with --explain, with the places that were searched for each module.
 func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	for _, r := range sym.Reports() {
 		if r.Fault != "" {
@@ -25,9 +23,12 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 	s.diag.flush()
 	if !c.explain {
+		if !s.unread && !s.unwritten {
+			s.printUnresolved(c, sym, s.unresolved.all())
+		}
 		return
 	}
-	modules, outside := s.missing()
+	modules, outside := s.unresolved.all().sorted()
 	for _, u := range modules {
 		name := nameOf(u)
 		r := sym.Report(u.ID, u.Name)
@@ -53,6 +54,21 @@ func nameOf(u filter.Unresolved) string {
 		return "BuildID=" + u.ID.String()
 	}
 	return u.Name + " (BuildID=" + u.ID.String() + ")"
+}
+
+// printUnresolved prints the line about the addresses that stayed unresolved, if there are any, and
+// what would help.
+func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum counts) {
+	if sum.failed == 0 || c.quiet || c.output == outputMarkup {
+		return
+	}
+	r := remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs}
+	if c.noPaths || s.stop.signal() != 0 { // a signal ends the process within a second, whatever the disk
+		r.lists = ""
+	}
+	modules, _ := sum.sorted()
+	parts := append([]string{sum.String()}, r.remedies(modules)...)
+	s.diag.line("%s; symfilter --explain shows why", strings.Join(parts, "; "))
 }
 
 // because returns why a module stayed unresolved.
@@ -134,18 +150,4 @@ func count(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// missing returns the modules that stayed unresolved in all inputs, those with the most frames
-// first, and the number of addresses outside of all modules.
-func (s *stream) missing() (modules []filter.Unresolved, outside int64) {
-	modules = slices.Clone(s.modules)
-	slices.SortFunc(modules, func(a, b filter.Unresolved) int {
-		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
-	})
-	outside = s.elements
-	for _, u := range modules {
-		outside -= u.Frames
-	}
-	return modules, outside
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -68,8 +69,11 @@ type pursuit struct {
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 
-	one sync.Mutex // guards the parts of the stream that engines use at their end
-	out commonOutput
+	one  sync.Mutex             // guards live, and the moves of counts from it to the tally of the stream
+	live map[*followed]struct{} // whose counts are not in the tally yet
+	out  commonOutput
+
+	remindOf func(counts) // prints what stayed unresolved so far
 
 	halt func() // ends the following; nil before it begins
 }
@@ -139,7 +143,9 @@ func (p *pursuit) run(files []string) int {
 		stop()
 	}()
 	awaitClosed(p.stream.out, stop)
+	go p.remind(ctx)
 	err = f.Run(ctx)
+	p.unread = p.stop.signal() == 0
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
 		return exitOK // the reader of the output has enough
@@ -149,6 +155,42 @@ func (p *pursuit) run(files []string) int {
 	p.unwritten = true
 	p.diag.line("%s", followError(err))
 	return exitIO
+}
+
+// How often it is printed what stayed unresolved, while files are followed.
+const (
+	remindFirst = time.Minute // after the start, and then to look for unresolved addresses
+	remindEvery = time.Hour   // between two such lines
+)
+
+// remind prints what stayed unresolved so far, if there is more than in the last such line.
+func (p *pursuit) remind(ctx context.Context) {
+	printed := int64(0)
+	for wait := remindFirst; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = remindFirst
+		if sum := p.soFar(); sum.failed > printed {
+			p.remindOf(sum)
+			printed, wait = sum.failed, remindEvery
+		}
+	}
+}
+
+// soFar returns the counts of all files.
+func (p *pursuit) soFar() counts {
+	p.one.Lock()
+	sum := tally{}
+	sum.add(p.unresolved.all())
+	live := slices.Collect(maps.Keys(p.live))
+	p.one.Unlock()
+	for _, f := range live {
+		sum.add(f.countsSoFar())
+	}
+	return sum.all()
 }
 
 // several reports whether names may match more than one file.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,10 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/follow"
 	"github.com/symfilter/symfilter/input"
 )
 
@@ -215,4 +219,57 @@ type closing struct {
 func (c closing) Close() error {
 	*c.closed++
 	return c.WriteCloser.Close()
+}
+
+// While files are followed, what stayed unresolved is printed after a minute, and then at most once
+// an hour, if there is more.
+func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var out bytes.Buffer
+		var printed []string
+		p := &pursuit{stream: &stream{}, c: &config{}}
+		p.out = commonOutput{w: &out}
+		p.remindOf = func(sum counts) { printed = append(printed, time.Since(start).String()+": "+sum.String()) }
+		p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
+			f := filter.New(w, filter.Options{})
+			in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return f }})
+			e := engine{WriteCloser: in, input: in, counts: func() counts { return countsOf(f) }}
+			e.end = func() { p.unresolved.add(e.counts()) }
+			return e
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go p.remind(ctx)
+		var sinks []*follow.Sink
+		for range 2 {
+			sink, err := p.sink("log")
+			if err != nil {
+				t.Fatal(err)
+			}
+			sinks = append(sinks, sink)
+		}
+		write := func(i int, line string) { fmt.Fprintln(sinks[i], line) }
+
+		write(0, "nothing to resolve")
+		time.Sleep(10*time.Minute + time.Second)
+		write(0, "{{{module:0:a.so:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\nat {{{pc:0x1010:pc}}}")
+		time.Sleep(time.Minute)
+		write(1, "at {{{pc:0x9010:pc}}}") // not printed for an hour
+		sinks[0].Close()                  // its counts are kept
+		time.Sleep(time.Hour)
+		time.Sleep(5 * time.Hour) // no more: no line
+		write(1, "at {{{pc:0x9010:pc}}}")
+		time.Sleep(2 * time.Minute)
+		sinks[1].Close()
+		cancel()
+		synctest.Wait()
+		want := []string{
+			"11m0s: 1 of 1 address stayed unresolved: a.so (1)",
+			"1h11m0s: 2 of 2 addresses stayed unresolved: a.so (1), no module (1)",
+			"6h12m0s: 3 of 3 addresses stayed unresolved: no module (2), a.so (1)",
+		}
+		if diff := cmp.Diff(want, printed); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+	})
 }

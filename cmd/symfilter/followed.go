@@ -16,6 +16,12 @@ func (p *pursuit) sink(name string) (*follow.Sink, error) {
 	f := &followed{p: p, name: name}
 	f.out = p.out.of(name, p.c)
 	f.begin()
+	p.one.Lock()
+	defer p.one.Unlock()
+	if p.live == nil {
+		p.live = make(map[*followed]struct{})
+	}
+	p.live[f] = struct{}{}
 	return &follow.Sink{
 		WriteCloser: f,
 		Written:     f.written,
@@ -168,6 +174,17 @@ func (f *followed) finish() {
 	if f.end != nil {
 		f.end()
 	}
+	delete(f.p.live, f)
+}
+
+// countsSoFar returns the counts of the file; they are zero if it has no counts.
+func (f *followed) countsSoFar() counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.counts == nil {
+		return counts{}
+	}
+	return f.counts()
 }
 
 // rotated returns the sink for another file of the same name. A log continues in it; a format with

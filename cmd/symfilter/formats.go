@@ -86,7 +86,7 @@ func (r *reports) options(at *arrival) report.Options {
 					modules = append(modules, u)
 				}
 			}
-			at.add(modules, total)
+			at.add(counts{modules: modules, failed: total, reports: true})
 		},
 	}
 }
@@ -100,8 +100,8 @@ type arrival struct {
 	filter   *filter.Filter // of a log; of markup, it writes to batch
 	options  filter.Options // of filter
 	batch    *batch
-	members  []byte                                            // of each object of JSON
-	add      func(modules []filter.Unresolved, elements int64) // what stayed unresolved without the filter
+	members  []byte       // of each object of JSON
+	add      func(counts) // adds what stayed unresolved without the filter
 }
 
 // engine returns the engine that recognizes the format of one input by its first bytes, and filters

@@ -51,7 +51,7 @@ func (s *shared) reset() {
 func engineTo(out io.Writer) engine {
 	b := &batch{w: out}
 	r := &reports{output: outputText, c: &config{}}
-	return r.engine(input.Auto, &arrival{filter: filter.New(b, filter.Options{}), batch: b, add: func([]filter.Unresolved, int64) {}})
+	return r.engine(input.Auto, &arrival{filter: filter.New(b, filter.Options{}), batch: b, add: func(counts) {}})
 }
 
 // A pipe that is silent for 100 ms is read as what it is so far: not sooner, and not later.

@@ -4,20 +4,16 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 )
 
 const (
 	readBlock    = 256 << 10              // bytes; larger blocks leave the processor's caches
 	silence      = 100 * time.Millisecond // after it an unfinished line, such as a prompt, is passed on, and an unknown format is decided
-	maxRemember  = 4096                   // unresolved modules of all inputs kept for --explain
-	maxNameBytes = 1 << 20                // of the names of these modules, together: a log may give each several KiB
 	standardName = "standard input"
 )
 
@@ -30,20 +26,19 @@ type stream struct {
 	format string                                               // of all inputs, if a flag gives it
 	hints  bool                                                 // are printed for inputs of which nothing was resolved
 
-	modules  []filter.Unresolved // of the inputs so far
-	elements int64               // that stayed unresolved
-
-	nameBytes int // of modules
+	unresolved tally // of the inputs that have ended
 
 	unwritten bool // the output could not be written
+	unread    bool // the reader of the output is gone
 }
 
 // An engine is what filters one input.
 type engine struct {
 	io.WriteCloser
-	flush      func() error // decides the format, and passes an unfinished line on; nil: nothing to flush
-	unfinished func() bool  // reports whether there is something to flush
-	end        func()       // called after Close; may be nil
+	flush      func() error  // decides the format, and passes an unfinished line on; nil: nothing to flush
+	unfinished func() bool   // reports whether there is something to flush
+	end        func()        // called after Close; may be nil
+	counts     func() counts // of what was filtered so far; may be nil
 
 	input *input.Writer // recognises the format; nil in the llvm style
 }
@@ -79,6 +74,7 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		var packed *input.UnpackError
 		switch {
 		case errors.Is(writeErr, syscall.EPIPE):
+			s.unread = true
 			return exitOK // the reader of the output has enough
 		case errors.As(writeErr, &usage):
 			s.diag.line("%s: %v", label, usage)
@@ -137,20 +133,6 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 		s.diag.printf("%s: %s", label, said)
 	}
 	return p.readErr, p.writeErr
-}
-
-// add adds modules, and the number of elements, that stayed unresolved.
-func (s *stream) add(modules []filter.Unresolved, elements int64) {
-	s.elements += elements
-	for _, u := range modules {
-		if i := slices.IndexFunc(s.modules, func(v filter.Unresolved) bool { return v.ID == u.ID && v.Name == u.Name }); i >= 0 {
-			s.modules[i].Frames += u.Frames
-			s.modules[i].Err = u.Err
-		} else if n := len(u.Name); len(s.modules) < maxRemember && s.nameBytes+n <= maxNameBytes {
-			s.modules = append(s.modules, u)
-			s.nameBytes += n
-		}
-	}
 }
 
 // A pass filters one input. Three goroutines take turns at the filter under mu: the one that reads,

@@ -104,7 +104,9 @@ A file that a server sends is kept in debuginfod's cache, for the next run.
 Lines wait for a debug file as long as --wait allows, and are then printed with
 what is known.
 
-If names are missing:
+If names are missing, a line on standard error counts the addresses by module,
+and names what would help: at the end, and at most once an hour while files are
+followed. --quiet leaves it out. More is printed by:
 
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files

@@ -109,7 +109,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		at := &arrival{in: in, label: label, wait: o.Patience.Local, batch: &batch{w: out}, add: s.add,
+		at := &arrival{in: in, label: label, wait: o.Patience.Local, batch: &batch{w: out}, add: s.unresolved.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		}
 		if c.follow.on && c.output == outputJSON {
@@ -118,7 +118,8 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		}
 		at.options, at.filter = o, filter.New(at.batch, o)
 		e := reports.engine(c.inputFormat(), at)
-		e.end = func() { s.add(at.filter.Unresolved()) }
+		e.counts = func() counts { return countsOf(at.filter) }
+		e.end = func() { s.unresolved.add(e.counts()) }
 		if dumps != nil {
 			return dumps.behind(e)
 		}
@@ -135,7 +136,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	var code int
 	if c.follow.on {
-		code = (&pursuit{stream: s, c: c, w: out, dumps: dumps, engine: engineOf}).follow(files)
+		code = (&pursuit{stream: s, c: c, w: out, dumps: dumps, engine: engineOf, remindOf: func(sum counts) { s.printUnresolved(c, sym, sum) }}).follow(files)
 	} else {
 		code = s.files(files, stdin)
 	}
@@ -146,7 +147,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return code, nil
 	case dumps != nil && dumps.failed:
 		return exitIO, nil
-	case c.strict && s.elements > 0:
+	case c.strict && s.unresolved.all().failed > 0:
 		return exitStrict, nil
 	}
 	return exitOK, nil

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/debuginfod"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// dpkgLists is the folder of dpkg's lists: PACKAGE.list or PACKAGE:ARCHITECTURE.list has the path of
+// each file of a package on a line.
+const dpkgLists = "/var/lib/dpkg/info"
+
+const (
+	maxPackages  = 8192     // lists that are read: a full desktop has 5,000
+	maxListBytes = 64 << 20 // of all lists together: 10 KiB each are usual
+	maxRemedied  = 4        // modules for which a package is looked for
+	maxOpened    = 64       // files of a module's name that are opened: each package may have a README
+)
+
+// A remedier finds out what would help to resolve addresses. It opens files only.
+type remedier struct {
+	c      *config
+	module func(id buildid.ID, name string) symbolize.Report
+	lists  string // folder of dpkg's lists; empty: not read
+	urls   string // folder in which the distribution names its servers
+}
+
+// remedies returns what would help with the modules, which are sorted, as parts of a sentence.
+func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
+	c := r.c
+	for _, dir := range c.debugDirs {
+		if !isDebugTree(dir) {
+			all = append(all, "--debug-file-directory "+dir+" has no .build-id folder")
+		}
+	}
+	var packages []string
+	var without []filter.Unresolved // modules with a build ID, without debug information
+	pending, elsewhere := false, false
+	for _, u := range modules {
+		known := r.module(u.ID, u.Name)
+		pending = pending || errors.Is(u.Err, symbolize.ErrPending)
+		elsewhere = elsewhere || errors.Is(u.Err, report.ErrNoFile)
+		if known.Holds == symbolize.DebugInfo || u.ID.IsZero() {
+			continue
+		}
+		without = append(without, u)
+		if p := debugPackage(known.Package.Type, known.Package.Name); p != "" {
+			packages = append(packages, p)
+		}
+	}
+	if installed, err := installers(r.lists, without); err == nil {
+		packages = append(packages, installed...)
+	}
+	if len(packages) > 0 && !c.noDefaultDirs { // their files are in the system's folder
+		slices.Sort(packages)
+		packages = slices.Compact(packages)
+		all = append(all, "install "+strings.Join(packages[:min(len(packages), maxRemedied)], " "))
+	}
+	if pending {
+		all = append(all, "--wait "+longWait+" waits longer for debug files")
+	}
+	if elsewhere {
+		all = append(all, "--sysroot names the folder of files from another machine")
+	}
+	if len(without) > 0 && len(c.urls) == 0 && !c.offline && !c.noServers {
+		urls, err := debuginfod.SystemURLs(r.urls)
+		urls = slices.DeleteFunc(urls, func(word string) bool { return !strings.HasPrefix(word, "http") }) // ima: tags
+		if err == nil && len(urls) > 0 {
+			all = append(all, "--debuginfod asks "+strings.Join(urls[:min(len(urls), maxRemedied)], " "))
+		}
+	}
+	if len(all) == 0 && len(without) > 0 {
+		all = append(all, "--debug-file-directory and --symbol-path name folders of debug files")
+	}
+	return all
+}
+
+// longWait is the time that lines of files wait for debug files.
+const longWait = "90s"
+
+// isDebugTree reports whether dir, if it exists, may hold debug files by build ID, in one of the
+// layouts of buildid.Tree.
+func isDebugTree(dir string) bool {
+	if filepath.Base(dir) == ".build-id" {
+		return true
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return true // reported before
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			if name == ".build-id" || len(name) == 2 && strings.Trim(name, "0123456789abcdef") == "" {
+				return true
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// debugPackage returns the usual name of the package with the debug files of a distribution's
+// package; empty for distributions that are not known.
+func debugPackage(kind, name string) string {
+	switch {
+	case name == "":
+	case kind == "deb" && (name == "libc6" || strings.HasPrefix(name, "linux-image-")): // made before -dbgsym packages were
+		return name + "-dbg"
+	case kind == "deb":
+		return name + "-dbgsym"
+	case kind == "rpm":
+		return name + "-debuginfo"
+	}
+	return ""
+}
+
+// installers returns the packages with the debug files of Debian packages that are installed and
+// have files with the build IDs of the first modules. It reads dpkg's lists for files that are
+// called as these modules.
+func installers(lists string, modules []filter.Unresolved) (packages []string, err error) {
+	var wanted [][]byte
+	var ids []buildid.ID // zero: found
+	opened := 0
+	for _, u := range modules {
+		if name := filepath.Base(u.Name); u.Name != "" && !u.ID.IsZero() && len(wanted) < maxRemedied && !strings.Contains(name, "\n") {
+			wanted, ids = append(wanted, []byte("/"+name+"\n")), append(ids, u.ID)
+		}
+	}
+	if len(wanted) == 0 || lists == "" {
+		return nil, nil
+	}
+	dir, err := os.Open(lists)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(8 * maxPackages) // some eight files for each package
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".list") })
+	left := int64(maxListBytes)
+	for _, name := range names[:min(len(names), maxPackages)] {
+		text, err := readList(filepath.Join(lists, name), left)
+		if err != nil {
+			continue // one list that cannot be read is no reason to give up the others
+		}
+		left -= int64(len(text))
+		for i, base := range wanted {
+			for path := range pathsOf(text, base) {
+				if opened == maxOpened*len(wanted) || ids[i].IsZero() {
+					break
+				}
+				opened++
+				if f, err := buildid.Open(path, "", ids[i]); err == nil {
+					f.Close()
+					owner, _, _ := strings.Cut(strings.TrimSuffix(name, ".list"), ":")
+					packages = append(packages, debugPackage("deb", owner))
+					ids[i] = buildid.ID{}
+				}
+			}
+		}
+	}
+	return packages, nil
+}
+
+// readList returns the contents of a list, at most left bytes.
+func readList(path string, left int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, left))
+}
+
+// pathsOf returns the lines of text that end in base, which begins with a slash and ends with a line
+// end.
+func pathsOf(text, base []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			i := bytes.Index(text, base)
+			if i < 0 {
+				return
+			}
+			start, end := bytes.LastIndexByte(text[:i], '\n')+1, i+len(base)
+			if !yield(string(text[start : end-1])) {
+				return
+			}
+			text = text[end:]
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+)
+
+const (
+	maxRemember  = 4096    // unresolved modules of all inputs
+	maxNameBytes = 1 << 20 // of the names of these modules, together: a log may give each several KiB
+	maxListed    = 4       // modules that the closing line names
+	maxShownName = 64      // bytes of a name in the closing line
+)
+
+// counts are the addresses of one input.
+type counts struct {
+	modules []filter.Unresolved // in which addresses stayed unresolved
+	failed  int64               // addresses that stayed unresolved, with those in no module
+	asked   int64               // all addresses; reports do not count those that they resolve
+	reports bool                // failed comes from a report or profile
+}
+
+// countsOf returns the counts of a log.
+func countsOf(f *filter.Filter) counts {
+	modules, failed := f.Unresolved()
+	return counts{modules: modules, failed: failed, asked: failed + f.Stats().Resolved}
+}
+
+// A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for concurrent
+// use.
+type tally struct {
+	mu        sync.Mutex
+	modules   map[moduleName]*filter.Unresolved
+	nameBytes int // of modules
+	failed    int64
+	asked     int64
+	reports   bool // asked lacks addresses
+}
+
+type moduleName struct {
+	id   buildid.ID
+	name string
+}
+
+// add adds the counts of an input. The last reason given for a module is kept.
+func (t *tally) add(c counts) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed += c.failed
+	t.asked += c.asked
+	t.reports = t.reports || c.reports
+	for _, u := range c.modules {
+		key := moduleName{u.ID, u.Name}
+		known := t.modules[key]
+		if known == nil {
+			if len(t.modules) >= maxRemember || t.nameBytes+len(u.Name) > maxNameBytes {
+				continue
+			}
+			if t.modules == nil {
+				t.modules = make(map[moduleName]*filter.Unresolved)
+			}
+			known = &filter.Unresolved{ID: u.ID, Name: u.Name}
+			t.modules[key] = known
+			t.nameBytes += len(u.Name)
+		}
+		known.Frames += u.Frames
+		known.Err = u.Err
+	}
+}
+
+// all returns the sum of what was added.
+func (t *tally) all() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := counts{failed: t.failed, asked: t.asked, reports: t.reports}
+	for _, u := range t.modules {
+		sum.modules = append(sum.modules, *u)
+	}
+	return sum
+}
+
+// sorted returns the modules with unresolved addresses, those with the most first, and the number of
+// addresses in no module.
+func (c counts) sorted() (modules []filter.Unresolved, outside int64) {
+	modules = slices.SortedFunc(slices.Values(c.modules), func(a, b filter.Unresolved) int {
+		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
+	})
+	outside = c.failed
+	for _, u := range modules {
+		outside -= u.Frames
+	}
+	return modules, outside
+}
+
+// String returns what stayed unresolved: 14 of 22 addresses stayed unresolved: inventory (9),
+// libc.so.6 (5).
+func (c counts) String() string {
+	of := count(c.failed, "address", "addresses")
+	if !c.reports {
+		of = fmt.Sprintf("%d of %s", c.failed, count(c.asked, "address", "addresses"))
+	}
+	modules, outside := c.sorted()
+	frames := map[string]int64{}
+	for _, u := range modules {
+		frames[shortName(u)] += u.Frames
+	}
+	if outside > 0 {
+		frames["no module"] += outside
+	}
+	names := slices.SortedFunc(maps.Keys(frames), func(a, b string) int {
+		return cmp.Or(cmp.Compare(frames[b], frames[a]), strings.Compare(a, b))
+	})
+	var list []string
+	rest := int64(0)
+	for i, name := range names {
+		if i < maxListed {
+			list = append(list, fmt.Sprintf("%s (%d)", name, frames[name]))
+		} else {
+			rest += frames[name]
+		}
+	}
+	if rest > 0 {
+		list = append(list, fmt.Sprintf("%d more (%d)", len(names)-maxListed, rest))
+	}
+	return of + " stayed unresolved: " + strings.Join(list, ", ")
+}
+
+// shortName returns the name of a module without its folders, or its build ID if it has none.
+func shortName(u filter.Unresolved) string {
+	name := path.Base(u.Name)
+	if u.Name == "" {
+		name = u.ID.String()
+	}
+	if len(name) > maxShownName {
+		name = name[:maxShownName] + "…"
+	}
+	return name
+}
