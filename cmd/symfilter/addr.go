@@ -54,7 +54,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
-			s.add([]report.Unresolved{of.unresolved(1, err)}, 1)
+			s.unresolved.add(counts{modules: []report.Unresolved{of.unresolved(1, err)}, failed: 1})
 		}
 		if _, err := std.text.Write(out); err != nil {
 			return exitIO, nil // which run reports
@@ -63,7 +63,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	asker.status.set("")
 	c.explain = !c.quiet
 	s.report(c, asker.Symbolizer)
-	if c.strict && s.elements > 0 {
+	if c.strict && s.unresolved.all().failed > 0 {
 		return exitStrict, nil
 	}
 	return exitOK, nil
