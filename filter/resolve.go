@@ -19,9 +19,9 @@ type resolver struct {
 	failed  int64 // elements that stayed unresolved
 	answerCounts
 	uncounted bool // misses are not counted for their module: the value of a hexdict may be a number
-	changed bool // the context of the process has changed
-	recent  recent
-	last    answer
+	changed   bool // the context of the process has changed
+	recent    recent
+	last      answer
 }
 
 // init prepares r. If sources is set, its answers have the symbolizer's frames or variable.
