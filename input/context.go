@@ -14,8 +14,15 @@ type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
 	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil if the input is not UTF-16
-	Head    checkpoint.Text `json:"head,omitempty"`    // the input so far, while its format is not known
+	Watch   *watchContext   `json:"watch,omitempty"`   // nil after the beginning of a log
+	Head    checkpoint.Text `json:"head,omitempty"`    // the bytes that are kept while their format is not known
 	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
+}
+
+// A watchContext is the state of a reportWatch.
+type watchContext struct {
+	Seen    int  `json:"seen"`
+	MidLine bool `json:"midline,omitempty"`
 }
 
 // A utf16Context is the state of the decoder of UTF-16.
@@ -46,13 +53,16 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 			s.UTF16.Half = []byte{d.half}
 		}
 	}
+	s.Head = w.head
 	if w.dst == nil {
-		s.Head = w.head
 		return checkpoint.Append(dst, s), true
 	}
 	inner, ok := w.dst.(remembering)
 	if !ok {
 		return dst, false
+	}
+	if v := w.watch; v != nil {
+		s.Watch = &watchContext{v.seen, v.midLine}
 	}
 	s.Context = inner.AppendContext(nil)
 	return checkpoint.Append(dst, s), true
@@ -83,7 +93,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	switch {
 	case format.String() != s.Input:
 		return nil, checkpoint.Damaged("%.20q is not a format", s.Input)
-	case len(s.Head) > headSize, len(s.Context) > 0 && (format == Auto || len(s.Head) > 0):
+	case len(s.Head) > headSize, len(s.Context) > 0 && (format == Auto || len(s.Head) > 0 && s.Watch == nil):
 		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
@@ -103,6 +113,9 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	}
 	w.format, w.begun = format, true
 	w.zeros.n = watchedBytes // the beginning is past
+	if v := s.Watch; v != nil && format == Markup && v.Seen >= 0 {
+		w.watch, w.head = &reportWatch{v.Seen, v.MidLine}, s.Head
+	}
 	w.open()
 	if _, ok := w.dst.(remembering); !ok {
 		return nil, checkpoint.Damaged("an input of format %v has no context", format)

@@ -80,6 +80,7 @@ type Writer struct {
 	decoder *utf16Decoder  // nil if the input is not UTF-16
 	zeros   zeroWatch      // of the beginning of another input
 	dst     io.WriteCloser // nil until the format is known
+	watch   *reportWatch   // of a log whose format was recognised; nil after its beginning
 }
 
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
@@ -99,7 +100,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		}
 		w.head = nil
 	}
-	if err := w.pass(p); err != nil {
+	if err := w.take(p); err != nil {
 		return 0, err
 	}
 	return n, nil
@@ -135,9 +136,9 @@ func (w *Writer) tell(e Encoding) {
 	}
 }
 
-// pass passes bytes of an input that has begun to the unpacker or the translator, or keeps them
+// take passes bytes of an input that has begun to the unpacker or the translator, or keeps them
 // while the format is not known.
-func (w *Writer) pass(p []byte) error {
+func (w *Writer) take(p []byte) error {
 	switch {
 	case w.packed != nil:
 		_, err := w.packed.Write(p)
@@ -161,16 +162,13 @@ func (w *Writer) translate(p []byte) error {
 			w.head = append(w.head[:0], head...)
 			return nil
 		}
-		if err := w.release(); err != nil {
-			return err
+		if len(w.head) > 0 {
+			p = append(w.head, p...)
+			w.head = nil
 		}
 	}
-	_, err := w.dst.Write(p)
-	return err
+	return w.pass(p)
 }
-
-// settled reports whether the translator or the unpacker of the input is known.
-func (w *Writer) settled() bool { return w.dst != nil || w.packed != nil }
 
 // settle selects the translator for a text that begins with head, and reports whether it could.
 func (w *Writer) settle(head []byte, until extent) bool {
@@ -185,18 +183,26 @@ func (w *Writer) settle(head []byte, until extent) bool {
 		return false
 	}
 	w.open()
+	if recognised && w.format == Markup {
+		w.watch = &reportWatch{}
+	}
 	if e, ok := w.dst.(*Envelope); ok && w.format == Docker {
 		e.doubt = recognised && !bytes.Contains(head, []byte(wholeDocker))
 	}
 	return true
 }
 
-// release passes the head on to the translator.
+// release passes the head on to the translator: it is the beginning of no other format.
 func (w *Writer) release() (err error) {
-	if len(w.head) > 0 {
-		_, err = w.dst.Write(w.head)
-	}
+	head := w.head
 	w.head = nil
+	switch {
+	case len(head) == 0:
+	case w.watch != nil:
+		return w.passed(head)
+	default:
+		_, err = w.dst.Write(head)
+	}
 	return err
 }
 
@@ -208,14 +214,16 @@ func (w *Writer) decide(until extent) error {
 			return nil
 		}
 		w.head = nil
-		if err := w.pass(head); err != nil {
+		if err := w.take(head); err != nil {
 			return err
 		}
 	}
-	if w.settled() {
+	if w.packed != nil {
 		return nil
 	}
-	w.settle(w.head, until)
+	if w.dst == nil {
+		w.settle(w.head, until)
+	}
 	return w.release()
 }
 
@@ -225,7 +233,7 @@ func (w *Writer) Undecided() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Undecided)
 	}
-	return !w.settled() && len(w.head) > 0 && (w.begun || !onlyMark(w.head))
+	return len(w.head) > 0 && (w.begun || !onlyMark(w.head))
 }
 
 // Decide selects the format by the bytes written so far, and translates them. It is for an input
@@ -252,8 +260,8 @@ func (w *Writer) Unfinished() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Unfinished)
 	}
-	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && w.format == Markup {
-		return f.Unfinished()
+	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && w.format == Markup && f.Unfinished() {
+		return true
 	}
 	return w.Undecided()
 }
@@ -303,8 +311,9 @@ func (w *Writer) Close() error {
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Recoded reports whether the translator gets other bytes than the Writer.
-func (w *Writer) Recoded() bool { return w.packed != nil || w.decoder != nil }
+// Passes reports whether the translator is known for all that follows, and gets the bytes of the
+// Writer unchanged.
+func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
 
 // Format returns the format, or Auto while it is unknown. The format of a packed input is unknown
 // before Close.

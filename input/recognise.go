@@ -58,41 +58,6 @@ func recognise(head []byte, until extent) Format {
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// isValgrind returns Valgrind if b begins with its XML, Auto if more bytes are needed, and Markup
-// otherwise. An XML declaration ends on its line; comments may follow.
-func isValgrind(b []byte, _ extent) Format {
-	if xml := "<?xml"; bytes.HasPrefix(b, []byte(xml)) {
-		line, _, whole := bytes.Cut(b, newline)
-		end := bytes.Index(line, []byte("?>"))
-		switch {
-		case end < 0 && whole:
-			return Markup
-		case end < 0:
-			return Auto
-		}
-		b = bytes.TrimLeft(b[end+2:], " \t\r\n")
-		for bytes.HasPrefix(b, []byte("<!--")) {
-			if end = bytes.Index(b, []byte("-->")); end < 0 {
-				return Auto
-			}
-			b = bytes.TrimLeft(b[end+3:], " \t\r\n")
-		}
-		if begins("<!--", b) {
-			return Auto
-		}
-	} else if begins(xml, b) {
-		return Auto
-	}
-	const begin = "<valgrindoutput>"
-	switch {
-	case bytes.HasPrefix(b, []byte(begin)):
-		return Valgrind
-	case begins(begin, b):
-		return Auto
-	}
-	return Markup
-}
-
 // Words in profiles of Callgrind. The keys begin lines before the costs; the format requires
 // "events".
 var (

@@ -59,7 +59,7 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	if f.err != nil {
 		return 0, f.err
 	}
-	if f.out.quiet && f.input.Format() == input.Markup && !f.input.Recoded() {
+	if f.out.quiet && f.input.Format() == input.Markup && f.input.Passes() {
 		return f.takeIn(lines)
 	}
 	n, err = f.engine.Write(lines)
