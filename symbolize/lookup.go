@@ -27,9 +27,8 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 		}
 	}
 	if o.NoInlines && len(dst) > start+1 {
-		physical, innermost := dst[len(dst)-1], dst[start]
-		innermost.Func, innermost.Linkage, innermost.PlainFunc, innermost.Inlined = physical.Func, physical.Linkage, physical.PlainFunc, false
-		dst[start], dst = innermost, dst[:start+1]
+		dst[start] = dst[len(dst)-1]
+		dst = dst[:start+1]
 	}
 	if o.Names != LinkageNames {
 		return dst, nil

@@ -86,7 +86,7 @@ type Options struct {
 	OldRustAsLLVM bool
 
 	// NoInlines answers code with one frame: the function that was called,
-	// and the innermost file and line.
+	// and its own file and line, not those of a call that was inlined into it.
 	NoInlines bool
 
 	// Names selects the names of functions.
