@@ -107,7 +107,7 @@ func (a *ahead) run(b []byte) {
 			if at += n; at == hi {
 				break
 			}
-			e, n := markup.LeadingBT(b[at:])
+			e, _, n := markup.LeadingBT(b[at:])
 			at += max(n, len(markupOpen))
 			if n == 0 {
 				continue
@@ -115,7 +115,7 @@ func (a *ahead) run(b []byte) {
 			if a.stop.Load() || a.at.Load() >= int64(hi) || a.size > a.cached.budget/aheadShare {
 				return
 			}
-			a.resolve(e)
+			a.resolve(&frameFields{e.Frame, e.Addr, e.Kind})
 			asked++
 		}
 		if asked >= aheadVain && a.rendered == found {
@@ -125,14 +125,14 @@ func (a *ahead) run(b []byte) {
 	}
 }
 
-// resolve adds the answer for e to a.found, if the symbolizer has it at once.
-func (a *ahead) resolve(e markup.BT) {
+// resolve adds the answer for a frame to a.found, if the symbolizer has it at once.
+func (a *ahead) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
-	here, back := a.find(e.Addr), interval{}
-	if form != exactAddress && e.Addr > 0 {
-		back = a.find(e.Addr - 1)
+	here, back := a.find(e.addr), interval{}
+	if form != exactAddress && e.addr > 0 {
+		back = a.find(e.addr - 1)
 	}
-	at, form := chooseAddress(here, back, e.Addr, form)
+	at, form := chooseAddress(here, back, e.addr, form)
 	if at.mod == nil {
 		return
 	}

@@ -7,18 +7,19 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frame lays out the i-th frame of an answer as in a backtrace line:
+// frame lays out the i-th frame of the answer for e as in a backtrace line:
 //
 //	#0.1  0x… ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196)
 //	#0    0x… int ns::Foo::run<int>(int) /src/a.cpp:9:73 (a.out+0x1196)
-func (l *layout) frame(number uint64, a *answer, i int) {
+func (l *layout) frame(e *frameFields, a *answer, i int) {
+	number, addr := e.number, e.shownAddr(a)
 	inlined := a.hasText && i < len(a.text.cuts)-1
 	if l.color != ColorAlways && a.hasText && number <= 9999 {
 		depth := 0
 		if inlined {
 			depth = i + 1
 		}
-		l.buf = appendHead(l.buf, number, depth, a.addr)
+		l.buf = appendHead(l.buf, number, depth, addr)
 		l.buf = append(l.buf, a.text.tail(i)...)
 		return
 	}
@@ -36,7 +37,11 @@ func (l *layout) frame(number uint64, a *answer, i int) {
 	} else {
 		l.mark("   ")
 	}
-	l.address(a.addr)
+	if e.empty(a) {
+		l.mark(" " + noAddress)
+		return
+	}
+	l.address(addr)
 	switch {
 	case a.mod == nil:
 		l.mark("(no module)")
@@ -68,8 +73,10 @@ func (l *layout) functionAndLine(t frameText) {
 		l.value(t.file)
 		l.mark(":")
 		l.value(t.line)
-		l.mark(":")
-		l.value(t.col)
+		if t.col != "" {
+			l.mark(":")
+			l.value(t.col)
+		}
 	}
 }
 
@@ -87,12 +94,19 @@ func (l *layout) buildID(m *module) {
 	l.mark(")")
 }
 
-// frameInSentence lays out the answer for a backtrace element in a sentence:
+// frameInSentence lays out the answer for e, which is in a sentence:
 //
-//	ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
-func (l *layout) frameInSentence(a *answer) {
+//	#0 ns::inner(int) /src/a.cpp:7:65 (a.out+0x1196) inlined into …
+func (l *layout) frameInSentence(e *frameFields, a *answer) {
+	if e.empty(a) {
+		l.mark(noAddress)
+		return
+	}
+	l.mark("#")
+	l.value(strconv.FormatUint(e.number, 10))
+	l.mark(" ")
 	if !a.hasText {
-		l.value("0x" + strconv.FormatUint(a.addr, 16))
+		l.value("0x" + strconv.FormatUint(e.shownAddr(a), 16))
 		if a.mod == nil {
 			l.mark(" (no module)")
 			return
@@ -114,6 +128,21 @@ func (l *layout) frameInSentence(a *answer) {
 			l.mark(")")
 		}
 	}
+}
+
+// noAddress is the answer for an empty frame.
+const noAddress = "(no address)"
+
+// message lays out the message of a backtrace element after its frame.
+func (l *layout) message(message []byte) {
+	if len(message) > 0 { // checked apart so that the check is inlined: few frames have one
+		l.someMessage(message)
+	}
+}
+
+func (l *layout) someMessage(message []byte) {
+	l.mark(" ")
+	l.value(clean(string(message)))
 }
 
 // codeLocation lays out the answer for a pc element:

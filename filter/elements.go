@@ -9,10 +9,11 @@ func (f *lineFilter) presentation(p *piece) {
 	start := len(f.buf)
 	switch p.Tag {
 	case markup.TagBT:
-		if e, err := p.bt(); err == nil {
-			a := f.codeAnswer(e.Addr, lookupOfFrame(e))
-			f.frameInSentence(a)
-			f.recordAnswer(start, p.Tag, e.Frame, e.Addr, a)
+		if e, ok := p.bt(); ok {
+			a := f.codeAnswer(e.addr, lookupOfFrame(e))
+			f.frameInSentence(e, a)
+			f.message(p.Fields)
+			f.recordAnswer(start, p.Tag, e.number, e.addr, p.Fields, a)
 			return
 		}
 	case markup.TagPC:
@@ -23,14 +24,14 @@ func (f *lineFilter) presentation(p *piece) {
 			} else {
 				f.codeLocation(a)
 			}
-			f.recordAnswer(start, p.Tag, 0, e.Addr, a)
+			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagData:
 		if e, err := p.data(); err == nil {
 			a := f.dataAnswer(e.Addr)
 			f.variable(a, p)
-			f.recordAnswer(start, p.Tag, 0, e.Addr, a)
+			f.recordAnswer(start, p.Tag, 0, e.Addr, nil, a)
 			return
 		}
 	case markup.TagSymbol:
@@ -79,34 +80,36 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	after := at + 1
 	f.rawPieces(f.pieces[:at])
-	e, err := bt.bt()
-	if err != nil {
+	e, ok := bt.bt()
+	if !ok {
 		f.rawElement(bt)
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
 	}
-	a := f.codeAnswer(e.Addr, lookupOfFrame(e))
-	f.recordAnswer(len(f.buf), bt.Tag, e.Frame, e.Addr, a)
+	a := f.codeAnswer(e.addr, lookupOfFrame(e))
+	f.recordAnswer(len(f.buf), bt.Tag, e.number, e.addr, bt.Fields, a)
 	if !a.hasText || len(a.text.cuts) == 1 {
-		f.frame(e.Frame, a, 0)
+		f.frame(e, a, 0)
+		f.message(bt.Fields)
 		f.records.endLastRecord(len(f.buf))
 		f.rawPieces(f.pieces[after:])
 		f.endLine(eol)
 		return
 	}
-	f.inlinedLines(e.Frame, a, after, eol)
+	f.inlinedLines(bt, a, after, eol)
 }
 
 // inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
-// f.pieces[after:] follow the element. Text of more than maxRepeat bytes is not repeated.
-func (f *lineFilter) inlinedLines(number uint64, a *answer, after int, eol []byte) {
+// f.pieces[after:] follow the element. Text of more than maxRepeat bytes is not repeated; the
+// message is text after the frame.
+func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	var before []byte
 	if len(f.buf) <= maxRepeat {
 		before = append(f.before[:0], f.buf...)
 		f.before = before
 	}
-	afterBytes := 0
+	afterBytes := len(bt.Fields)
 	for i := after; i < len(f.pieces); i++ {
 		afterBytes += len(f.pieces[i].Raw)
 	}
@@ -124,14 +127,16 @@ func (f *lineFilter) inlinedLines(number uint64, a *answer, after int, eol []byt
 				f.cur = cur
 			}
 		}
-		f.frame(number, a, i)
+		f.frame(&bt.frame, a, i)
 		if i == last {
+			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.buf))
 			f.rawPieces(f.pieces[after:])
 			f.endLine(eol)
 			return
 		}
 		if afterBytes <= maxRepeat {
+			f.message(bt.Fields)
 			f.rawPieces(f.pieces[after:])
 		}
 		f.nextLine(between)

@@ -53,6 +53,7 @@ func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 		fallthrough
 	case markup.TagPC, markup.TagData:
 		b.Hex("address", e.Answer.Addr)
+		b.Optional("message", e.Answer.Message)
 		appendAnswer(&b, e.Answer)
 	case markup.TagSymbol:
 		b.String("name", e.Name)

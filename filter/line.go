@@ -84,6 +84,9 @@ func (f *lineFilter) linePieces(eol []byte) {
 	}
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
+			if p.Tag == markup.TagBT && i > 0 && f.pieces[i-1].Tag == markup.TagBT && f.pieces[i-1].Kind == markup.Elem {
+				f.mark(" ") // two frames without text between them
+			}
 			f.presentation(p)
 			f.printLarge()
 		} else {

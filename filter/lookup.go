@@ -30,8 +30,8 @@ func lookupOf(k markup.PCKind) lookup {
 // address, exact and one byte before have different answers only at the beginning of a line, an
 // inlined call or a function. At such an address, a first frame is the place of a fault: sanitizers
 // log that one exactly, and addresses within the call for all other frames.
-func lookupOfFrame(e markup.BT) lookup {
-	if l := lookupOf(e.Kind); l != unspecified || e.Frame > 0 {
+func lookupOfFrame(e *frameFields) lookup {
+	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l
 	}
 	return unspecifiedFirst

@@ -6,8 +6,30 @@ import "github.com/symfilter/symfilter/markup"
 type piece struct {
 	markup.Token
 	elem   markup.Element // typed; nil if the fields of the token are to be parsed
-	frame  markup.BT      // the parsed fields of a backtrace element, if parsed is true
+	frame  frameFields    // of a backtrace element, if parsed is true; Fields is its message then
 	parsed bool           // see frame
+}
+
+// frameFields are the fields of a backtrace element but its message. A piece with a markup.BT would
+// be longer than two cache lines.
+type frameFields struct {
+	number, addr uint64
+	kind         markup.PCKind
+}
+
+// shownAddr returns the address that the frame shows. For one without a kind it is the logged
+// address, since nothing in the log calls it a return address, whatever was looked up.
+func (f *frameFields) shownAddr(a *answer) uint64 {
+	if f.kind == markup.Ambiguous {
+		return f.addr
+	}
+	return a.addr
+}
+
+// empty reports whether the frame has no address: the sanitizers log 0, without a kind, if they do
+// not know where the program was.
+func (f *frameFields) empty(a *answer) bool {
+	return f.addr == 0 && f.kind == markup.Ambiguous && a.mod == nil
 }
 
 // appendRaw appends the element as markup.
@@ -35,11 +57,17 @@ func (p *piece) dict() (markup.HexDict, *markup.SyntaxError)  { return typed(p, 
 func (p *piece) dump() (markup.DumpFile, *markup.SyntaxError) { return typed(p, markup.ParseDumpFile) }
 func (p *piece) symbol() (markup.Symbol, *markup.SyntaxError) { return typed(p, markup.ParseSymbol) }
 
-func (p *piece) bt() (markup.BT, *markup.SyntaxError) {
-	if p.parsed {
-		return p.frame, nil
+// bt returns the fields of a backtrace element; p.Fields is its message from then on.
+func (p *piece) bt() (e *frameFields, ok bool) {
+	return &p.frame, p.parsed || p.parseBT()
+}
+
+func (p *piece) parseBT() bool {
+	e, err := typed(p, markup.ParseBT)
+	if err == nil {
+		p.frame, p.Fields, p.parsed = frameFields{e.Frame, e.Addr, e.Kind}, []byte(e.Message), true
 	}
-	return typed(p, markup.ParseBT)
+	return err == nil
 }
 
 // tagOf returns the tag of a typed element.

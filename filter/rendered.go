@@ -39,7 +39,8 @@ type sources struct {
 
 // frameCuts are the offsets at which the parts of a frame end in the text of its answer. There may
 // be a million, so they have no pointers. Each part but the first begins one byte after the end of
-// the part before. If the frame has no line, name, file, line and col are equal.
+// the part before. If the frame has no line, name, file, line and col are equal; if it has no
+// column, line and col are.
 type frameCuts struct {
 	start, name, file, line, col, end uint32
 }
@@ -49,7 +50,7 @@ type frameText struct {
 	name string // of the function, with +0x12 if it is from a symbol; "??" if unknown
 	file string // empty if the frame has no line
 	line string // decimal
-	col  string // decimal
+	col  string // decimal; empty if unknown
 }
 
 // frame returns the i-th frame.
@@ -57,7 +58,10 @@ func (r *rendered) frame(i int) frameText {
 	c := &r.cuts[i]
 	t := frameText{name: r.text[c.start:c.name]}
 	if c.file > c.name {
-		t.file, t.line, t.col = r.text[c.name+1:c.file], r.text[c.file+1:c.line], r.text[c.line+1:c.col]
+		t.file, t.line = r.text[c.name+1:c.file], r.text[c.file+1:c.line]
+		if c.col > c.line {
+			t.col = r.text[c.line+1 : c.col]
+		}
 	}
 	return t
 }
@@ -143,7 +147,9 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 			c.file = uint32(len(text))
 			text = strconv.AppendUint(append(text, ':'), uint64(s.Line), 10)
 			c.line = uint32(len(text))
-			text = strconv.AppendUint(append(text, ':'), uint64(s.Column), 10)
+			if s.Column != 0 {
+				text = strconv.AppendUint(append(text, ':'), uint64(s.Column), 10)
+			}
 			c.col = uint32(len(text))
 		}
 		text = append(append(text, ' '), w.place...)

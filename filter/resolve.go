@@ -133,13 +133,16 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	if form != exactAddress && addr > 0 {
 		back = space.find(addr - 1)
 	}
+	logged := form
 	a, form := chooseAddress(here, back, addr, form)
 	if a.mod == nil {
-		r.failed++
+		if addr != 0 || logged != unspecified && logged != unspecifiedFirst { // see frameFields.empty
+			r.failed++
+		}
 		return a
 	}
 	r.completeAnswer(&a, form)
-	if form != exactAddress && (!a.hasText || a.text.back) {
+	if a.hasText && a.text.back || !a.hasText && form == unspecified {
 		a.addr, a.rel = a.addr-1, a.rel-1
 	}
 	return a

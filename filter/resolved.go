@@ -18,6 +18,9 @@ type Resolved struct {
 	Frame uint64     // number of a backtrace's frame
 	Addr  uint64     // as logged
 
+	// Message is the rest of the fields of a backtrace element, such as "sp 0x3f54".
+	Message string
+
 	// Lookup is the address that was looked up, one byte before Addr for a return address. Offset
 	// is Lookup relative to the module. Module is the name of the module as logged. If Err is
 	// ErrNoModule, Offset, Module and ID are zero.
@@ -53,15 +56,16 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 
 // recordAnswer calls Options.Resolved with the answer for an address of the current line, and adds
 // a record of its element, whose text begins at start and has been laid out.
-func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	if p.needsSources { // checked here because the call alone would take measurable time of a hot frame
-		p.recordTypedAnswer(start, tag, frame, addr, a)
+		p.recordTypedAnswer(start, tag, frame, addr, message, a)
 	}
 }
 
-func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint64, a *answer) {
+func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	r := &p.resolved
 	r.set(p.of, tag, frame, addr, a)
+	r.Message = string(message)
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}

@@ -54,7 +54,7 @@ func (s *splitter) oneFrame(text []byte) bool {
 	if open < 0 || bytes.IndexByte(text[:open], esc) >= 0 {
 		return false
 	}
-	frame, n := markup.LeadingBT(text[open:])
+	frame, message, n := markup.LeadingBT(text[open:])
 	rest := text[open+n:]
 	if n == 0 || len(rest) > 0 && bytes.Contains(rest, markupOpen) {
 		return false
@@ -68,7 +68,8 @@ func (s *splitter) oneFrame(text []byte) bool {
 	p.Tag = markup.TagBT
 	p.Raw = text[open : open+n]
 	p.Off = open
-	p.frame = frame
+	p.Fields = message
+	p.frame = frameFields{frame.Frame, frame.Addr, frame.Kind}
 	p.parsed = true
 	if len(rest) > 0 {
 		p := s.addPiece()

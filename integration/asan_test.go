@@ -48,7 +48,7 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 				first := want[0][0]
 				summaries := regexp.MustCompile(`(?m)^SUMMARY: AddressSanitizer: .*$`).FindAllString(filtered, -1)
 				if file := fmt.Sprintf("%s:%d:", first.File, first.Line); len(summaries) != 1 ||
-					!strings.Contains(summaries[0], " "+first.Func+" ") || !strings.Contains(summaries[0], file) || strings.Contains(summaries[0], " #0") {
+					!strings.Contains(summaries[0], " "+first.Func+" ") || !strings.Contains(summaries[0], file) || !strings.Contains(summaries[0], " #0 "+first.Func) {
 					t.Errorf("got the summary %q, want one line with %s at %s", summaries, first.Func, file)
 				}
 			})

@@ -25,7 +25,7 @@ var frameLine = regexp.MustCompile(`^\s*#(\d+)(?:\.(\d+))?\s+0x[0-9a-f]+ (?:(.*)
 
 // funcAndFile is a function and its place. The path of a file may hold blanks if it begins with
 // "/", "./" or "../", which no name of a function holds after a blank.
-var funcAndFile = regexp.MustCompile(`^(.*?) (\.{0,2}/.*|\S+):(\d+):(\d+)$`)
+var funcAndFile = regexp.MustCompile(`^(.*?) (\.{0,2}/.*?|\S+?):(\d+)(?::\d+)?$`)
 
 // parseFrames returns the frames among the lines of out.
 func parseFrames(t *testing.T, out string) []frame {
@@ -53,12 +53,14 @@ func TestParseFrames(t *testing.T) {
 	got := parseFrames(t, `text #1 in a line
         #0.1  0x00007ffff7fbd917 next(unsigned long) const ./pool.h:33:5 (libledger.so+0x1917)
     #0    0x00007ffff7fbd917 total (long) /src/ledger.cc:27:16 (libledger.so+0x1917)
+    #1    0x00007ffff7fbd917 main /src/a b.cc:27 (libledger.so+0x1917)
     #3    0x0000000000001234 memcpy+0x12 (libc.so.6+0x27249)
     #4    0x0000000000001234 (/lib/libc.so.6+0x27249) (BuildId: 93ac61)
 `)
 	want := []frame{
 		{Number: 0, Inline: 1, Func: "next(unsigned long) const", File: "pool.h", Line: 33, Module: "libledger.so", Rel: 0x1917},
 		{Number: 0, Func: "total (long)", File: "/src/ledger.cc", Line: 27, Module: "libledger.so", Rel: 0x1917},
+		{Number: 1, Func: "main", File: "/src/a b.cc", Line: 27, Module: "libledger.so", Rel: 0x1917},
 		{Number: 3, Func: "memcpy+0x12", Module: "libc.so.6", Rel: 0x27249},
 		{Number: 4, Module: "/lib/libc.so.6", Rel: 0x27249, HasBuild: true},
 	}

@@ -49,9 +49,20 @@ func (p PC) AppendMarkup(dst []byte) []byte {
 
 // AppendMarkup implements [Element].
 func (b BT) AppendMarkup(dst []byte) []byte {
+	start := len(dst)
 	dst = strconv.AppendUint(append(dst, "{{{bt:"...), b.Frame, 10)
 	dst = appendAddr(append(dst, ':'), b.Addr)
-	return append(append(dst, b.Kind.suffix()...), "}}}"...)
+	dst = append(dst, b.Kind.suffix()...)
+	if message := b.Message; message != "" {
+		dst = append(dst, ':')
+		if b.Kind == Ambiguous && pcKind([]byte(":"+message), 0) != Ambiguous { // not a kind
+			dst = append(dst, `\x`...)
+			dst = strconv.AppendUint(dst, uint64(message[0]), 16)
+			message = message[1:]
+		}
+		dst = appendName(dst, start, message, colonsKept)
+	}
+	return append(dst, "}}}"...)
 }
 
 // AppendMarkup implements [Element].

@@ -27,6 +27,9 @@ func TestNamesThatTheFormatCannotHold(t *testing.T) {
 		{markup.Reset{Extra: "a}"}, `{{{reset:a\x7d}}}`},
 		{markup.MMap{Mode: 0xff}, "{{{mmap:0x00:0x0:load:0:rwx:0x00}}}"},
 		{markup.PC{Kind: 9}, "{{{pc:0x00}}}"},
+		{markup.BT{Message: "ra"}, `{{{bt:0:0x00:\x72a}}}`},
+		{markup.BT{Message: "pc:x}"}, `{{{bt:0:0x00:\x70c:x\x7d}}}`},
+		{markup.BT{Kind: markup.Precise, Message: "ra"}, "{{{bt:0:0x00:pc:ra}}}"},
 	} {
 		got := string(tt.e.AppendMarkup(nil))
 		if got != tt.want {
@@ -38,6 +41,7 @@ func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	for _, e := range []markup.Element{
 		markup.Symbol{Name: long + "{{{a"}, markup.Module{Name: long, BuildID: id(t, strings.Repeat("a", 128))},
 		markup.HexDict{Body: long}, markup.DumpFile{Type: long, Name: long}, markup.Reset{Extra: long},
+		markup.BT{Message: long},
 	} {
 		wantOneElement(t, e)
 	}

@@ -70,9 +70,10 @@ type PC struct {
 
 // BT is a frame of a backtrace.
 type BT struct {
-	Frame uint64 // 0 is the innermost
-	Addr  uint64
-	Kind  PCKind
+	Frame   uint64 // 0 is the innermost
+	Addr    uint64
+	Kind    PCKind
+	Message string // the rest of the fields, such as "sp 0x3f54" of Fuchsia's logs
 }
 
 // Data is the location of a variable.

@@ -46,7 +46,8 @@ func parse(tag Tag, fields []byte) (Element, fault) {
 	case TagPC:
 		return element(pc(fields))
 	case TagBT:
-		return element(bt(fields))
+		b, bad := bt(fields)
+		return b.element(fields), bad
 	case TagData:
 		return element(data(fields))
 	case TagSymbol:
@@ -110,11 +111,12 @@ func ParsePC(fields []byte) (PC, *SyntaxError) {
 	return p, bad.report(TagPC, fields, 0)
 }
 
-// ParseBT parses the fields of a bt. If the third field is neither ra nor pc, the kind is
-// Ambiguous: Fuchsia logs a message there, as in {{{bt:1:0x…:sp 0x3f…}}}.
+// ParseBT parses the fields of a bt; the result does not alias them. If the third field is neither
+// ra nor pc, the kind is Ambiguous, and the message begins there: {{{bt:1:0x…:sp 0x3f…}}}.
+// Otherwise the message is what follows that field: {{{bt:0:0x…:pc:from CFI}}}.
 func ParseBT(fields []byte) (BT, *SyntaxError) {
 	b, bad := bt(fields)
-	return b, bad.report(TagBT, fields, 0)
+	return b.element(fields), bad.report(TagBT, fields, 0)
 }
 
 // ParseData parses the fields of a data.
@@ -147,22 +149,23 @@ func ParseDumpFile(fields []byte) (DumpFile, *SyntaxError) {
 }
 
 // LeadingBT returns the bt at the beginning of b and its length in bytes; 0 if there is no valid
-// one. It is for logs that consist mainly of lines with one backtrace element: a [Scanner] gives
-// the same answer at three times the cost.
-func LeadingBT(b []byte) (e BT, n int) {
+// one. The message is not in e, but returned apart, and aliases b. LeadingBT is for logs that
+// consist mainly of lines with one backtrace element: a [Scanner] gives the same answer at three
+// times the cost.
+func LeadingBT(b []byte) (e BT, message []byte, n int) {
 	const head = "{{{bt:"
 	if len(b) < len(head) || string(b[:len(head)]) != head {
-		return BT{}, 0
+		return BT{}, nil, 0
 	}
 	end := indexByte(b, len(head), '}')
 	if !hasBraces(b, end, '}') || end+3 > maxElement || index3(b[:end], len(head)) < end {
-		return BT{}, 0
+		return BT{}, nil, 0
 	}
-	e, bad := bt(b[len(head):end])
+	f, bad := bt(b[len(head):end])
 	if bad.expected != "" {
-		return BT{}, 0
+		return BT{}, nil, 0
 	}
-	return e, end + 3
+	return BT{Frame: f.frame, Addr: f.addr, Kind: f.kind}, b[len(head)+f.message : end], end + 3
 }
 
 func reset(f []byte) Reset {
@@ -175,17 +178,32 @@ func reset(f []byte) Reset {
 	return Reset{}
 }
 
-func bt(f []byte) (BT, fault) {
+// btFields are the fields of a bt, and the position of its message.
+type btFields struct {
+	frame, addr uint64
+	kind        PCKind
+	message     int
+}
+
+func (b btFields) element(f []byte) BT {
+	return BT{b.frame, b.addr, b.kind, string(f[b.message:])}
+}
+
+func bt(f []byte) (btFields, fault) {
 	frame, i, ok := decimal(f, 0)
 	if !ok {
-		return BT{}, fault{0, i, "a frame number"}
+		return btFields{message: len(f)}, fault{0, i, "a frame number"}
 	}
 	i = next(f, i)
 	addr, j, ok := address(f, i)
 	if !ok {
-		return BT{}, fault{i, j, "an address"}
+		return btFields{message: len(f)}, fault{i, j, "an address"}
 	}
-	return BT{frame, addr, pcKind(f, j)}, fault{}
+	kind := pcKind(f, j)
+	if kind != Ambiguous {
+		j += len(":ra")
+	}
+	return btFields{frame, addr, kind, next(f, j)}, fault{}
 }
 
 func pc(f []byte) (PC, fault) {

@@ -74,12 +74,13 @@ func TestParse(t *testing.T) {
 		{"{{{pc:0xffffffffffffffff}}}", markup.PC{Addr: 1<<64 - 1}, ""},
 
 		// Further fields.
-		{"{{{bt:1:0x12:sp 0x3f540e65ef0}}}", markup.BT{Frame: 1, Addr: 0x12}, "{{{bt:1:0x12}}}"},
-		{"{{{bt:0:0x12:pc:from CFI}}}", markup.BT{Addr: 0x12, Kind: markup.Precise}, "{{{bt:0:0x12:pc}}}"},
+		{"{{{bt:1:0x12:sp 0x3f540e65ef0}}}", markup.BT{Frame: 1, Addr: 0x12, Message: "sp 0x3f540e65ef0"}, ""},
+		{"{{{bt:0:0x12:pc:from CFI}}}", markup.BT{Addr: 0x12, Kind: markup.Precise, Message: "from CFI"}, ""},
 		{"{{{bt:0:0x12:}}}", markup.BT{Addr: 0x12}, "{{{bt:0:0x12}}}"},
-		{"{{{bt:0:0x12::ra}}}", markup.BT{Addr: 0x12}, "{{{bt:0:0x12}}}"},
-		{"{{{bt:0:0x12:raw}}}", markup.BT{Addr: 0x12}, "{{{bt:0:0x12}}}"},
-		{"{{{bt:0:0x12:RA}}}", markup.BT{Addr: 0x12}, "{{{bt:0:0x12}}}"},
+		{"{{{bt:0:0x12::ra}}}", markup.BT{Addr: 0x12, Message: ":ra"}, ""},
+		{"{{{bt:0:0x12:raw}}}", markup.BT{Addr: 0x12, Message: "raw"}, ""},
+		{"{{{bt:0:0x12:RA}}}", markup.BT{Addr: 0x12, Message: "RA"}, ""},
+		{"{{{bt:0:0x12:ra::x:y}}}", markup.BT{Addr: 0x12, Kind: markup.ReturnAddress, Message: ":x:y"}, ""},
 		{"{{{pc:0x12:ra:x}}}", markup.PC{Addr: 0x12, Kind: markup.ReturnAddress}, "{{{pc:0x12:ra}}}"},
 		{"{{{data:0x12:x}}}", markup.Data{Addr: 0x12}, "{{{data:0x12}}}"},
 		{"{{{reset:begin}}}", markup.Reset{Extra: "begin"}, ""},
