@@ -14,8 +14,8 @@ import (
 // annotate is callgrind_annotate, with which symfilter's reader of profiles is compared.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
-// profile writes a Callgrind profile of about size bytes. Each part is a copy of the profile of a
-// real, stripped program.
+// profile returns a function that writes a Callgrind profile of about size bytes. Each part is a
+// copy of the profile of a real, stripped program.
 func profile(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		dir, err := os.MkdirTemp("", "symfilter-bench-")

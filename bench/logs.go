@@ -46,8 +46,8 @@ func create(path string, f func(w *logWriter)) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// frames writes n frames at random addresses in functions of the binary. It draws from distinct
-// addresses; if distinct is 0, from all.
+// frames returns a function that writes n frames at random addresses in functions of the binary.
+// distinct is the number of different addresses; 0 sets no bound.
 func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)

@@ -168,11 +168,11 @@ type pace struct {
 	took  time.Duration // duration of the last operation; 0 if unknown
 }
 
-// due reports whether the operation may be repeated now. If called is set, it is due as soon as the
-// result may differ.
-func (p *pace) due(called bool) bool {
+// due reports whether the operation may be repeated now. If stale is set, its result is known to be
+// out of date, and it may be repeated after recheckMin, however long it takes.
+func (p *pace) due(stale bool) bool {
 	wait := recheckMin
-	if !called {
+	if !stale {
 		wait = max(wait, p.took*recheckPart)
 	}
 	return time.Since(p.ended) >= wait

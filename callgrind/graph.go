@@ -104,7 +104,7 @@ func (g *graph) sign(rows []int64, width int) {
 	}
 }
 
-// connect makes edges from their parts.
+// connect makes the edges of g from parts of edges: parts with the same ends become one edge.
 func (g *graph) connect(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.index, b.index))

@@ -147,8 +147,8 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 }
 
 // style finds out which options of Valgrind the profile was made with: mangled names
-// (--demangle=no), and one name for all callers of main (unless --show-below-main=yes). A part may
-// have no such name.
+// (--demangle=no), and one name for all callers of main (unless --show-below-main=yes). A part of
+// a profile may hold neither a mangled name nor a caller of main.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {

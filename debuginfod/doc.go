@@ -84,7 +84,7 @@ const (
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries
 	// longest Retry-After that a request waits for; a server that sends a longer one is not asked
-	// before its end
+	// until that time is over
 	retryAfterMax = 10 * time.Second
 
 	breakAfter = 5                // failures in a row after which a server is not asked for a while

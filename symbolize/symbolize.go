@@ -414,6 +414,6 @@ func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, unti
 	return v, until, err
 }
 
-// Demangle returns name as shown, as LLVM demangles it; a name that is not a mangled C++ or Rust
-// name, or exceeds the limits, is returned unchanged.
+// Demangle returns a mangled name of C++ or Rust in demangled form, as LLVM does. It returns any
+// other name, and one that exceeds the limits, unchanged.
 func (s *Symbolizer) Demangle(name string) string { return s.names.get(name).shown }

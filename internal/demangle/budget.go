@@ -35,7 +35,7 @@ func (t tooManySteps) Error() string { return string(t) }
 // A budget is what is left for one name. Its zero value is a full one.
 type budget struct{ spent int }
 
-// take takes n steps, or panics.
+// take spends n steps. It panics with TooManySteps if the budget does not have them.
 func (b *budget) take(n int) {
 	if b.spent += n; b.spent > maxSteps {
 		panic(TooManySteps)
