@@ -15,6 +15,11 @@ type graph struct {
 
 	signed []bool // by event: some costs are negative, so that a part may exceed the whole
 
+	cycle   []uint32 // by node: the number of its cycle; a node outside of all cycles has its own
+	members []uint32 // by cycle: the number of its nodes
+	cycleOf []uint32 // by cycle: the number by which it is shown, from 1; 0 if it has one node
+	whole   []int64  // by cycle and event: its cost, with all that it calls outside
+
 	self, inclusive []int64 // by node and event
 	calls           []int64 // the number of calls, by node
 	// by node: inclusive and calls are approximate, since a stripped tail call hides some calls
@@ -168,7 +173,16 @@ func (g *graph) include() {
 	for i := range n {
 		members[cycle[i]]++
 	}
+	g.cycle, g.members, g.cycleOf = cycle, members, make([]uint32, count)
+	shown := uint32(0)
+	for i := range n { // in the order of the profile
+		if c := cycle[i]; members[c] > 1 && g.cycleOf[c] == 0 {
+			shown++
+			g.cycleOf[c] = shown
+		}
+	}
 	whole := g.wholes(cycle, members)
+	g.whole = whole
 	limit := g.limits()
 	called := make([]int64, g.width)
 	for i := range n {
@@ -206,18 +220,28 @@ func (g *graph) include() {
 			incl[e] = min(incl[e], limit[e])
 		}
 	}
-	// The calls inside a cycle are limited, too.
 	for i := range g.edges {
-		if e := &g.edges[i]; cycle[e.from] == cycle[e.to] {
-			c, from, to := g.edgeCost(uint32(i)), g.inclOf(e.from), g.inclOf(e.to)
-			for j := range c {
-				if !g.signed[j] {
-					c[j] = min(c[j], from[j], to[j])
-				}
-			}
+		e := &g.edges[i]
+		g.limit(g.edgeCost(uint32(i)), e.from, e.to)
+	}
+}
+
+// limit limits the cost of calls inside a cycle, or of a function by itself, to the inclusive costs
+// of both functions: it contains the cost of the same calls several times.
+func (g *graph) limit(costs []int64, from, to uint32) {
+	if g.cycle[from] != g.cycle[to] {
+		return
+	}
+	a, b := g.inclOf(from), g.inclOf(to)
+	for e := range costs {
+		if !g.signed[e] {
+			costs[e] = min(costs[e], a[e], b[e])
 		}
 	}
 }
+
+// cycleNumber returns the number of a node's cycle, from 1; 0 if it is in none.
+func (g *graph) cycleNumber(n uint32) uint32 { return g.cycleOf[g.cycle[n]] }
 
 // wholes returns the cost of each cycle: that of its functions and of their calls to functions
 // outside.

@@ -30,6 +30,10 @@ func (r *Reader) header(line, key, value []byte) error {
 		return err
 	}
 	switch k {
+	case "version":
+		if v := string(bytes.TrimSpace(value)); v != "1" {
+			r.complain("version", "has version %.20q of the format; only version 1 is known, and the profile is read as that", v)
+		}
 	case "positions":
 		r.setPositions(value)
 	case "event":
@@ -43,6 +47,10 @@ func (r *Reader) header(line, key, value []byte) error {
 		if !r.placed {
 			r.setPositions([]byte("line"))
 		}
+		if r.named {
+			r.complain("events", "is a second events: line in the header of a part; it replaces the first")
+		}
+		r.named = true
 		r.setColumns(strings.Fields(string(value)))
 	}
 	r.rec.Key, r.rec.Value = key, value

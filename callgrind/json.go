@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/report"
@@ -31,8 +32,18 @@ func (r *Report) jsonPart() {
 	p := &r.out
 	b := p.object("part")
 	b.Int("part", int64(r.m.head.parts))
+	if n, err := strconv.ParseInt(r.m.head.number, 10, 64); err == nil {
+		b.Int("number", n)
+	}
 	b.Optional("thread", r.m.head.thread)
 	b.Optional("trigger", r.m.head.trigger)
+	if len(r.m.head.all) > 0 {
+		b.Array("desc")
+		for _, d := range r.m.head.all {
+			b.StringItem([]byte(d))
+		}
+		b.EndArray()
+	}
 	appendCosts(b, "total", counted(r.Events()), r.m.sums.ended)
 	appendCosts(b, "lines", counted(r.Events()), r.m.sums.lines)
 	p.end(b)
@@ -75,6 +86,7 @@ func (r *Report) json(g *graph) {
 	j.profile(r)
 	j.objects()
 	j.places()
+	j.jumps()
 	for _, n := range t.order {
 		j.function(n)
 	}
@@ -177,6 +189,8 @@ func (j *objectPrinter) places() {
 			if at := j.g.file[same[0]]; !j.g.isUnknown(at) {
 				b.String("file", j.g.s.file(at))
 				b.Uint("line", uint64(j.g.line[same[0]]))
+			} else if line := j.g.line[same[0]]; line != 0 {
+				b.Uint("line", uint64(line))
 			}
 			b.Bool("inlined", false)
 			b.EndObject()
@@ -185,6 +199,42 @@ func (j *objectPrinter) places() {
 		appendCosts(b, "self", j.measures, sum)
 		j.end(b)
 	})
+}
+
+// jumps prints the jumps, in the order of the profile.
+func (j *objectPrinter) jumps() {
+	m := j.g.m
+	for i := range m.jumps.keys {
+		k := &m.jumps.keys[i]
+		at := &m.costs.keys[k.from]
+		to := j.g.jumpTarget(k)
+		b := j.object("jump")
+		b.Optional("object", j.text(m.functions[at.from].object))
+		j.endOfJump(b, "from", at.addr, jumpTarget{j.g.ofPlace[k.from], j.g.file[k.from], uint64(j.g.line[k.from])})
+		j.endOfJump(b, "to", k.addr, to)
+		counts := m.jumps.countsOf(i)
+		b.Int("jumps", counts[0])
+		if k.to&1 != 0 {
+			b.Int("executed", counts[1])
+		}
+		j.end(b)
+	}
+}
+
+// endOfJump appends an end of a jump.
+func (j *objectPrinter) endOfJump(b *jsonout.Buffer, name string, addr uint64, at jumpTarget) {
+	b.Object(name)
+	if addr != 0 {
+		b.Hex("address", addr)
+	}
+	b.Uint("function", uint64(at.node))
+	if !j.g.isUnknown(at.file) {
+		b.String("file", j.g.s.file(at.file))
+	}
+	if at.line != 0 {
+		b.Uint("line", at.line)
+	}
+	b.EndObject()
 }
 
 // function prints a function.
@@ -204,6 +254,8 @@ func (j *objectPrinter) function(n uint32) {
 		if at.line != 0 {
 			b.Uint("line", uint64(at.line))
 		}
+	} else if at.line != 0 {
+		b.Uint("line", uint64(at.line))
 	}
 	if at.addr != 0 {
 		b.Hex("address", at.addr)
@@ -213,6 +265,9 @@ func (j *objectPrinter) function(n uint32) {
 	}
 	if g.approximate[n] {
 		b.Bool("approximate", true)
+	}
+	if c := g.cycleNumber(n); c > 0 {
+		b.Uint("cycle", uint64(c))
 	}
 	b.Int("calls", g.calls[n])
 	appendCosts(b, "self", j.measures, g.selfOf(n))

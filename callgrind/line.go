@@ -46,6 +46,7 @@ func (r *Reader) numbers(b []byte) error {
 			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
 				r.complain("fraction", "has %q; its fraction is dropped", b[start:i])
 			}
+			r.checkSize(b[start:i])
 		}
 		if column >= len(r.columns) {
 			r.complain("extra", "has more costs than the events: line names; the rest is dropped")
@@ -105,6 +106,20 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 		n = -n
 	}
 	return n, end, true
+}
+
+// checkSize reports a count that is larger than the largest int64, which replaces it.
+func (r *Reader) checkSize(count []byte) {
+	if len(count) < len("0x8000000000000000") { // shorter than any such number
+		return
+	}
+	if v, _ := digits(bytes.TrimLeft(count, "+-")); v > math.MaxInt64 {
+		read := int64(math.MaxInt64)
+		if count[0] == '-' {
+			read = -read
+		}
+		r.complain("large", "has the count %.40s, which is too large; it is read as %d", count, read)
+	}
 }
 
 // word returns the bytes from i up to a blank.
@@ -214,6 +229,7 @@ func (r *Reader) call(b []byte) error {
 		r.complain("number", "has no number of calls")
 	}
 	r.rec.Count = int64(min(count, math.MaxInt64))
+	r.checkSize(b[i : i+used])
 	r.target(b, i+used)
 	if r.calledOb || r.calledFile || r.calledFn { // otherwise the callee is that of the preceding call
 		if !r.calledOb {
@@ -250,6 +266,7 @@ func (r *Reader) jump(b []byte, conditional bool) error {
 			i++
 		}
 		n, used := digits(b[i:])
+		r.checkSize(b[i : i+used])
 		i += used
 		return int64(min(n, math.MaxInt64))
 	}

@@ -37,7 +37,9 @@ type headings struct {
 	parts, documents               int
 	threads                        map[string]bool
 	descriptions                   []string
-	thread, trigger                string // of the part
+	thread, trigger                string   // of the part
+	number                         string   // of the part, as its header has it
+	all                            []string // the descriptions of the part
 }
 
 // partSums holds the costs of the current part, and those of all parts that have ended.
@@ -46,6 +48,7 @@ type partSums struct {
 	self            []int64 // sum of the part's lines
 	summary, totals []int64 // values of the part's summary: and totals: lines; nil without
 	line            int     // number of the totals: line
+	summaryLine     int     // number of the summary: line
 	total           []int64 // sum over all ended parts
 	// costs of the last ended part: as its header gives them, and as its lines add up
 	ended, lines              []int64
@@ -253,7 +256,12 @@ func (m *model) header(rec *Record) {
 		if len(h.threads) < maxThreads {
 			h.threads[value] = true
 		}
+	case "part":
+		h.number = value
 	case "desc":
+		if len(h.all) < maxDescriptions {
+			h.all = append(h.all, value)
+		}
 		if t, ok := strings.CutPrefix(value, "Trigger:"); ok {
 			h.trigger = strings.TrimSpace(t)
 		} else if len(h.descriptions) < maxDescriptions && !strings.HasPrefix(value, "Timerange") && !strings.HasSuffix(value, ":") {
@@ -268,10 +276,17 @@ func (m *model) header(rec *Record) {
 		if string(rec.Key) == "totals" {
 			s = &m.sums.totals
 			m.sums.line = rec.Line
+		} else {
+			m.sums.summaryLine = rec.Line
 		}
 		*s = make([]int64, m.costs.width)
 		copy(*s, rec.Costs) // as many as fit
 	}
+}
+
+// endPart removes the values of the current part.
+func (h *headings) endPart() {
+	h.thread, h.trigger, h.number, h.all = "", "", "", h.all[:0]
 }
 
 // endPart adds the costs of the current part to the total: those that its header gives, or else the
@@ -288,6 +303,15 @@ func (m *model) endPart() {
 			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s; its lines add up to %d",
 				m.head.parts, p.totals[e], m.r.Events()[e].Name, p.self[e])
 			break
+		}
+	}
+	if !isZero(p.summary) { // otherwise the part was written without
+		for e, n := range p.summary {
+			if n < p.self[e] {
+				m.r.complainOf(p.summaryLine, "sums", "gives part %d the cost %d %s, less than its lines: they add up to %d",
+					m.head.parts, n, m.r.Events()[e].Name, p.self[e])
+				break
+			}
 		}
 	}
 	// Callgrind writes totals at the end of each part

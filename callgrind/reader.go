@@ -36,6 +36,7 @@ type Reader struct {
 	summed               bool // totals: was read
 	numbered             bool // part: was read
 	placed               bool // positions: was read
+	named                bool // events: was read
 	documents            int
 	positions            int   // numbers of a position
 	addrIndex, lineIndex int   // index of the address and of the line among them; -1 if missing
@@ -92,7 +93,7 @@ func (r *Reader) Derived() []Event { return r.ev.derived() }
 // newPart begins a part: relative positions restart. A part without positions: and events: lines
 // has the layout of the preceding part.
 func (r *Reader) newPart() {
-	r.body, r.summed, r.numbered, r.placed = false, false, false, false
+	r.body, r.summed, r.numbered, r.placed, r.named = false, false, false, false, false
 	r.last = Position{}
 	r.next = aCost
 	r.rec.Place = Place{}
@@ -151,10 +152,13 @@ func (r *Reader) Close() error {
 		r.read(line)
 	}
 	r.raw = nil
-	if r.next == aCall {
+	switch r.next {
+	case aCall:
 		r.complain("cut", "is the last line, but the call in it has no cost line")
+	case aJump:
+		r.complain("cut", "is the last line, but the jump in it has no line with its place")
 	}
-	for _, kind := range []string{"cut", "is too long", "none", "passed", "undefined", "number", "fraction", "extra", "names", "call", "sums", "model"} {
+	for _, kind := range []string{"cut", "is too long", "none", "passed", "undefined", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
 			r.diagnose(fmt.Sprintf("%d more lines like the last one reported", n))
 		}
@@ -178,7 +182,8 @@ func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
 // on are visible anyway.
 func maxComplaints(kind string) int {
-	if kind == "passed" {
+	switch kind {
+	case "passed", "version", "events":
 		return 1
 	}
 	return maxDiagnostics
@@ -315,10 +320,14 @@ func (r *Reader) spec(line, key, value []byte) error {
 	return nil
 }
 
-// begin is called for lines that name a place: the cost of a call can no longer follow.
+// begin is called for lines that name a place: the cost of a call, or the place of a jump, can no
+// longer follow.
 func (r *Reader) begin() {
-	if r.next == aCall {
+	switch r.next {
+	case aCall:
 		r.complain("call", "is not the expected line with the place and the cost of a call")
+	case aJump:
+		r.complain("call", "is not the expected line with the place of a jump, which is left out")
 	}
 	r.next = aCost
 }

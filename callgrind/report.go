@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/symfilter/symfilter/report"
 )
@@ -23,6 +24,8 @@ func NewReport(w io.Writer, o Options) *Report {
 		r.Reader.foreign = r.passForeign
 	}
 	switch o.Output {
+	case JSON:
+		r.m.keepJumps = true
 	case Profile:
 		r.m.keepJumps = true
 		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int)}
@@ -72,7 +75,7 @@ func (r *Report) endPart() {
 	} else if r.o.Output == JSON {
 		r.jsonPart()
 	}
-	r.m.head.thread, r.m.head.trigger = "", ""
+	r.m.head.endPart()
 }
 
 // passForeign writes a line, or a part of one, to Foreign.
@@ -120,7 +123,13 @@ func (r *Report) Close() error {
 			r.table(g)
 		}
 		r.countMissing(v.needed)
+		if v.lacksAddresses() {
+			r.o.Report(errNoAddresses)
+		}
 	default:
+		if r.again.lacking {
+			r.o.Report(errNoAddresses)
+		}
 		r.countMissing(r.again.unresolved)
 	}
 	r.out.flush()
@@ -136,6 +145,33 @@ func (r *Report) Close() error {
 		err = r.failed
 	}
 	return err
+}
+
+// errNoAddresses advises how to get more from stripped code.
+const errNoAddresses = "costs of stripped code are exact by function only, not by line or inlined call: for these, record with valgrind --tool=callgrind --dump-instr=yes"
+
+// lacksAddresses reports whether a profile by Callgrind has no addresses, as it would have with
+// --dump-instr=yes, and at least a hundredth of its costs in stripped code.
+func (v *resolution) lacksAddresses() bool {
+	m := v.m
+	if m.addresses() || !strings.HasPrefix(m.head.creator, "callgrind-") {
+		return false
+	}
+	stripped := make([]bool, len(m.functions))
+	for i, f := range m.functions {
+		_, _, isHex := entry(m.r.Text(f.name))
+		stripped[i] = isHex && v.needy[i]
+	}
+	var all, nameless int64
+	for i := range m.costs.keys {
+		for _, n := range m.costs.countsOf(i)[:min(1, m.costs.width)] {
+			all = plus(all, n)
+			if stripped[m.costs.keys[i].from] {
+				nameless = plus(nameless, n)
+			}
+		}
+	}
+	return nameless > all/100
 }
 
 // countMissing counts the functions that have no name.

@@ -24,6 +24,10 @@ type rewriter struct {
 	unmarked bool // a document begins without a line that marks it
 
 	unresolved map[Name]int
+	lacking    bool // a part has stripped code and no addresses
+
+	native bool // the current document is a profile of Cachegrind
+	placed bool // it has a positions: line
 }
 
 // A headerLine is a line of a header, unchanged.
@@ -41,11 +45,13 @@ const (
 func (w *rewriter) keepHeader(rec *Record) {
 	switch {
 	case rec.Kind == Document:
-		w.written, w.object, w.unmarked = [3]map[Name]int{}, 0, true
+		w.written, w.object, w.unmarked, w.placed = [3]map[Name]int{}, 0, true, false
 	case rec.Kind != Header || len(w.lines) == maxHeader:
 	default:
 		switch key := string(rec.Key); key {
-		case "positions", "events", "summary", "totals":
+		case "positions":
+			w.placed = true
+		case "events", "summary", "totals":
 		case "version", "creator":
 			w.unmarked = false
 			fallthrough
@@ -63,9 +69,14 @@ func (w *rewriter) part(summary, totals []int64) {
 			w.unresolved[n] = max(w.unresolved[n], count)
 		}
 	}
+	w.lacking = w.lacking || v.lacksAddresses()
 	addresses := w.m.addresses()
+	w.native = !w.begun && !addresses && w.isCachegrinds()
 	w.head(addresses, summary)
 	w.body(v, addresses)
+	if w.native && summary != nil {
+		w.b = append(w.appendCosts(append(w.b, "summary:"...), summary), '\n')
+	}
 	if totals != nil {
 		w.b = append(w.b, "\ntotals:"...)
 		w.b = append(w.appendCosts(w.b, totals), '\n')
@@ -77,32 +88,55 @@ func (w *rewriter) part(summary, totals []int64) {
 
 // head prints the header of a part.
 func (w *rewriter) head(addresses bool, summary []int64) {
-	if !w.begun {
-		w.b = append(w.b, "# callgrind format\n"...)
-		w.begun = true
-	} else {
+	switch {
+	case w.begun:
 		w.b = append(w.b, '\n')
+	case !w.native:
+		w.b = append(w.b, "# callgrind format\n"...)
 	}
-	if w.unmarked {
+	w.begun = true
+	if w.unmarked && !w.native {
 		w.b = append(w.b, "version: 1\n"...)
-		w.unmarked = false
 	}
+	w.unmarked = false
 	for _, l := range w.lines {
 		w.b = append(escape.AppendText(append(append(w.b, l.key...), ": "...), l.value, "\t"), '\n')
 	}
-	w.b = append(w.b, "positions: "...)
-	if addresses {
-		w.b = append(w.b, "instr "...)
+	if !w.native {
+		w.b = append(w.b, "positions: "...)
+		if addresses {
+			w.b = append(w.b, "instr "...)
+		}
+		w.b = append(w.b, "line\n"...)
 	}
-	w.b = append(w.b, "line\nevents:"...)
+	w.b = append(w.b, "events:"...)
 	for _, e := range w.m.r.Events() {
 		w.b = escape.AppendText(append(w.b, ' '), e.Name, "")
 	}
 	w.b = append(w.b, '\n')
-	if summary != nil {
+	if summary != nil && !w.native {
 		w.b = append(w.b, "summary:"...)
 		w.b = append(w.appendCosts(w.b, summary), '\n')
 	}
+}
+
+// isCachegrinds reports whether the part is in the form of Cachegrind, which cg_annotate reads: after
+// descriptions and a command, only files, functions and lines.
+func (w *rewriter) isCachegrinds() bool {
+	if w.placed || len(w.m.calls.keys) > 0 || len(w.m.jumps.keys) > 0 || len(w.lines) == 0 {
+		return false
+	}
+	for i, l := range w.lines {
+		if last := i == len(w.lines)-1; !last && l.key != "desc" || last && l.key != "cmd" {
+			return false
+		}
+	}
+	for _, f := range w.m.functions[1:] {
+		if f.object != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // body prints the functions with their costs, calls and jumps.
@@ -131,7 +165,11 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 	for _, i := range places {
 		begin(v.ofPlace[i])
 		k := &m.costs.keys[i]
-		if v.file[i] != w.file {
+		if v.file[i] != w.file && w.native {
+			w.name("fl=", flTable, v.file[i])
+			w.name("fn=", fnTable, v.all[v.ofPlace[i]].fn)
+			w.file = v.file[i]
+		} else if v.file[i] != w.file {
 			spec := "fi="
 			if v.file[i] == at(i).file {
 				spec = "fe="
@@ -223,6 +261,10 @@ func (w *rewriter) begin(n *node) {
 // name prints a name: in full at its first use, its number afterwards.
 func (w *rewriter) name(spec string, table int, n Name) {
 	w.b = append(w.b, spec...)
+	if w.native {
+		w.b = append(w.appendName(w.b, table, n), '\n')
+		return
+	}
 	w.b = append(w.b, '(')
 	known := w.written[table]
 	if known == nil {
@@ -236,20 +278,29 @@ func (w *rewriter) name(spec string, table int, n Name) {
 	}
 	w.b = append(strconv.AppendInt(w.b, int64(id), 10), ')')
 	if !ok {
-		text := w.m.r.Text(n)
-		switch {
-		case n == 0:
-			text = unknown
-		case table == flTable:
-			text = w.s.file(n)
-		}
-		w.b = escape.AppendText(append(w.b, ' '), text, "\t")
+		w.b = w.appendName(append(w.b, ' '), table, n)
 	}
 	w.b = append(w.b, '\n')
 }
 
+// appendName appends the text of a name.
+func (w *rewriter) appendName(b []byte, table int, n Name) []byte {
+	text := w.m.r.Text(n)
+	switch {
+	case n == 0:
+		text = unknown
+	case table == flTable:
+		text = w.s.file(n)
+	}
+	return escape.AppendText(b, text, "\t")
+}
+
 // position prints a position relative to the last one.
 func (w *rewriter) position(p Position, addresses bool) {
+	if w.native {
+		w.b = strconv.AppendUint(w.b, p.Line, 10)
+		return
+	}
 	if addresses {
 		w.b = appendPosition(w.b, p.Addr, w.last.Addr, 16)
 		w.b = append(w.b, ' ')
@@ -273,9 +324,10 @@ func appendPosition(b []byte, n, last uint64, base int) []byte {
 	return strconv.AppendUint(b, n, base)
 }
 
-// appendCosts appends costs, each after a blank, without zeros at the end.
+// appendCosts appends costs, each after a blank, without zeros at the end unless cg_annotate needs
+// them.
 func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
-	for len(costs) > 1 && costs[len(costs)-1] == 0 {
+	for !w.native && len(costs) > 1 && costs[len(costs)-1] == 0 {
 		costs = costs[:len(costs)-1]
 	}
 	for _, n := range costs {
@@ -317,30 +369,12 @@ func (w *rewriter) implied(v *resolution, c *impliedCall, addresses bool) {
 func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addresses bool) {
 	m := w.m
 	k := &m.jumps.keys[j]
-	fn := k.to >> 1
-	to := Position{k.addr, uint64(k.line)}
-	file, n := m.functions[fn].file, v.ofPlace[place]
-	if f := m.functions[fn]; f != m.functions[m.costs.keys[place].from] {
-		n = v.ofFunction[fn]
+	to := v.jumpTarget(k)
+	if to.file != w.file {
+		w.name("jfi=", flTable, to.file)
 	}
-	if v.needy[fn] && k.addr != 0 {
-		if c := v.s.codeAt(location{m.functions[fn].object, k.addr}); c.fn != 0 {
-			if c.line != 0 {
-				file, to.Line = c.file, uint64(c.line)
-			}
-			n = v.ofFunction[fn]
-			if c.fn != v.homes[fn] {
-				if at, ok := v.pairs[uint64(fn)<<32|uint64(c.fn)]; ok {
-					n = uint32(at)
-				}
-			}
-		}
-	}
-	if file != w.file {
-		w.name("jfi=", flTable, file)
-	}
-	if n != v.ofPlace[place] {
-		w.name("jfn=", fnTable, v.all[n].fn)
+	if to.node != v.ofPlace[place] {
+		w.name("jfn=", fnTable, v.all[to.node].fn)
 	}
 	counts := m.jumps.countsOf(j)
 	if k.to&1 != 0 {
@@ -350,9 +384,42 @@ func (w *rewriter) jump(v *resolution, place uint32, j int, from Position, addre
 		w.b = strconv.AppendInt(append(w.b, "jump="...), counts[0], 10)
 	}
 	w.b = append(w.b, ' ')
-	w.position(to, addresses)
+	w.position(Position{k.addr, to.line}, addresses)
 	w.b = append(w.b, '\n')
 	w.position(from, addresses)
 	w.b = append(w.b, '\n')
 	w.last = from
+}
+
+// A jumpTarget is where a jump leads, or comes from.
+type jumpTarget struct {
+	node uint32 // its function
+	file Name
+	line uint64 // 0 if unknown
+}
+
+// jumpTarget returns the target of a jump.
+func (v *resolution) jumpTarget(k *key) jumpTarget {
+	m, fn := v.m, k.to>>1
+	to := jumpTarget{node: v.ofPlace[k.from], file: m.functions[fn].file, line: uint64(k.line)}
+	if m.functions[fn] != m.functions[m.costs.keys[k.from].from] {
+		to.node = v.ofFunction[fn]
+	}
+	if !v.needy[fn] || k.addr == 0 {
+		return to
+	}
+	c := v.s.codeAt(location{m.functions[fn].object, k.addr})
+	if c.fn == 0 {
+		return to
+	}
+	if c.line != 0 {
+		to.file, to.line = c.file, uint64(c.line)
+	}
+	to.node = v.ofFunction[fn]
+	if c.fn != v.homes[fn] {
+		if at, ok := v.pairs[uint64(fn)<<32|uint64(c.fn)]; ok {
+			to.node = uint32(at)
+		}
+	}
+	return to
 }

@@ -213,6 +213,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 		c := m.calls.countsOf(int(i))
 		all[at].count = plus(all[at].count, c[0])
 		addCosts(all[at].costs, c[1:])
+		g.limit(all[at].costs, g.ofPlace[m.calls.keys[i].from], n)
 	}
 	slices.SortFunc(all, func(a, b called) int {
 		if len(t.sorting) > 0 {
@@ -224,7 +225,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	})
 	for _, c := range all {
 		t.costs(c.costs)
-		t.put(faint, "       => "+string(escape.AppendText(nil, g.title(c.node), ""))+"  ("+commas(c.count)+"×)\n")
+		t.put(faint, "       => "+string(escape.AppendText(nil, g.titleInCycle(c.node), ""))+"  ("+commas(c.count)+"×)\n")
 	}
 }
 

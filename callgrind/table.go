@@ -338,6 +338,7 @@ func (t *listing) list() {
 		total = t.sorting[0].value(g.total)
 	}
 	shown := 0
+	cycles := make(map[uint32]bool)
 	for _, n := range t.order {
 		if threshold < 100 && len(t.sorting) > 0 {
 			if t.o.Inclusive {
@@ -350,6 +351,7 @@ func (t *listing) list() {
 			sum = plus(sum, t.sorting[0].value(g.selfOf(n)))
 		}
 		shown++
+		cycles[t.g.cycle[n]] = true
 		if t.o.Tree != 0 {
 			t.b = append(t.b, '\n')
 		}
@@ -370,9 +372,28 @@ func (t *listing) list() {
 	if rest := len(t.order) - shown; rest > 0 {
 		t.put(faint, "and "+functions(int64(rest))+" more (--threshold=100 shows all)\n")
 	}
+	t.cycles(cycles)
 	t.nameless()
 	if t.marked {
 		t.put(faint, "~ approximate: calls by jumps from stripped code are not fully recorded\n")
+	}
+}
+
+// cycles prints the cost of each cycle of which a function was shown, as a whole.
+func (t *listing) cycles(shown map[uint32]bool) {
+	g := t.g
+	for _, c := range slices.SortedFunc(maps.Keys(shown), func(a, b uint32) int { return cmp.Compare(g.cycleOf[a], g.cycleOf[b]) }) {
+		if g.cycleOf[c] == 0 {
+			continue
+		}
+		line := "<cycle " + strconv.FormatUint(uint64(g.cycleOf[c]), 10) + ">: " + functions(int64(g.members[c])) + " that call each other"
+		if len(t.sorting) > 0 {
+			m := &t.sorting[0]
+			cost := m.value(g.whole[int(c)*g.width:][:g.width])
+			line += "; together, with all that they call, " + commas(cost) + " " + m.name + share(cost, m.value(g.total))
+		}
+		t.put(faint, string(escape.AppendText(nil, line, "")))
+		t.b = append(t.b, '\n')
 	}
 }
 
@@ -483,7 +504,7 @@ func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s s
 	for i := range t.columns {
 		indent += t.columns[i].width + shareWidth + 2
 	}
-	name := string(escape.AppendText(nil, g.title(n), ""))
+	name := string(escape.AppendText(nil, g.titleInCycle(n), ""))
 	if approximate {
 		name = "~" + name
 		t.marked = true
@@ -515,6 +536,15 @@ func (g *graph) title(n uint32) string {
 		return unknown
 	}
 	return name
+}
+
+// titleInCycle returns the name of a function with its cycle, as KCachegrind and gprof write it.
+func (g *graph) titleInCycle(n uint32) string {
+	title := g.title(n)
+	if c := g.cycleNumber(n); c > 0 {
+		title += " <cycle " + strconv.FormatUint(uint64(c), 10) + ">"
+	}
+	return title
 }
 
 // location returns the location of a function: file:line [object].

@@ -144,7 +144,7 @@ func (p *profiled) run(t *testing.T) {
 
 // Cachegrind's profiles have the same format, without calls, objects and addresses.
 func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
-	need(t, "valgrind", "callgrind_annotate", "gcc")
+	need(t, "valgrind", "callgrind_annotate", "cg_annotate", "gcc")
 	dir := t.TempDir()
 	prog, out := filepath.Join(dir, "prog"), filepath.Join(dir, "out")
 	run(t, nil, "gcc", "-g", "-O1", "-o", prog, filepath.Join("testdata", "callgrind", "shape.c"), filepath.Join("testdata", "callgrind", "prof.c"))
@@ -157,6 +157,18 @@ func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
 	compareAnnotated(t, p, out)
 	if !slices.ContainsFunc(p.functions, func(f profileRecord) bool { return f.name() == "even" }) {
 		t.Error("there is no even")
+	}
+	again := filepath.Join(dir, "again")
+	if err := os.WriteFile(again, []byte(run(t, nil, command, "--output=callgrind", out)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sorted := func(profile string) []string { // files and functions of equal cost have no order
+		lines := strings.Split(strings.ReplaceAll(run(t, nil, "cg_annotate", profile), profile, "PROFILE"), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	if d := cmp.Diff(sorted(out), sorted(again)); d != "" {
+		t.Errorf("cg_annotate of the profile, and of the profile with names (-before, +after):\n%s", d)
 	}
 }
 

@@ -35,8 +35,13 @@ producers of the format.
   symfilter callgrind --inclusive --tree=both callgrind.out.* | less
   symfilter callgrind --output=callgrind callgrind.out.4711 >named.out
 
---output=callgrind writes the profile with names, for KCachegrind. Lines that do
-not belong to a profile are printed before the table, as lines of a log.
+Costs of a stripped program are exact by function; by line and inlined call only
+if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
+that call each other are marked with their cycle: <cycle 1>.
+
+--output=callgrind writes the profile with names, for KCachegrind; a profile of
+Cachegrind stays readable for cg_annotate. Lines that do not belong to a profile
+are printed before the table, as lines of a log.
 `
 	rtraceText = `Prints reports of sp-rtrace and functracer, which list what a program allocated
 and freed, with every address replaced by function, file and line.
