@@ -32,6 +32,10 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.recent.epoch = 1
 }
 
+// Patience returns the Patience of the Filter, for a reader of reports that writes to it: see
+// [report.Options]. Only the goroutine that uses the Filter may use it.
+func (f *Filter) Patience() *report.Patience { return f.patience }
+
 // Unresolved are the elements in one module that stayed without a name. It is the type that the
 // readers of reports have, too.
 type Unresolved = report.Unresolved

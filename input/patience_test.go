@@ -63,7 +63,9 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		var b strings.Builder
 		b.WriteString("<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n<tool>memcheck</tool>\n<args><vargv><exe>valgrind</exe></vargv><argv><exe>/bin/a</exe></argv></args>\n")
 		for i, name := range names {
-			fmt.Fprintf(&b, "<error>\n<unique>0x%x</unique>\n<kind>InvalidRead</kind>\n<what>x</what>\n<stack>\n<frame>\n<ip>0x%X</ip>\n<obj>%s</obj>\n</frame>\n</stack>\n</error>\n", i, base(i)+0x13b0, name)
+			for j, fn := range []string{"<fn>local</fn>\n", ""} { // the reader asks for the first, the filter for the other
+				fmt.Fprintf(&b, "<error>\n<unique>0x%x</unique>\n<kind>InvalidRead</kind>\n<what>x</what>\n<stack>\n<frame>\n<ip>0x%X</ip>\n<obj>%s</obj>\n%s</frame>\n</stack>\n</error>\n", 2*i+j, base(i)+0x13b0, name, fn)
+			}
 		}
 		return b.String() + "</valgrindoutput>\n"
 	}
@@ -103,6 +105,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		}},
 		{"valgrind/text", valgrindReport, func(w io.Writer, o report.Options, names []string) []io.WriteCloser {
 			f := asText(w, o)
+			o.Patience = f.Patience()
 			return []io.WriteCloser{valgrind.NewMarkup(f, valgrindOptions(o, names)), f}
 		}},
 		{"callgrind/json", profile, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
@@ -122,6 +125,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		}},
 		{"rtrace/text", trace, func(w io.Writer, o report.Options, _ []string) []io.WriteCloser {
 			f := asText(w, o)
+			o.Patience = f.Patience()
 			return []io.WriteCloser{rtrace.NewMarkup(f, rtrace.Options{Options: o}), f}
 		}},
 	} {

@@ -11,7 +11,7 @@ import (
 // An Asker asks the symbolizer for addresses in Objects, with one Patience for all of them.
 type Asker struct {
 	o        *Options
-	patience Patience
+	patience *Patience
 	expired  context.Context // already ended: for lookups that must not wait
 }
 
@@ -28,7 +28,11 @@ type Answer struct {
 func NewAsker(o *Options) *Asker {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return &Asker{o: o, expired: ctx, patience: Patience{Symbolizer: o.Symbolizer, Local: o.Wait, Servers: o.Wait, Context: o.Context}}
+	p := o.Patience
+	if p == nil {
+		p = &Patience{Symbolizer: o.Symbolizer, Local: o.Wait, Servers: o.Wait, Context: o.Context}
+	}
+	return &Asker{o: o, expired: ctx, patience: p}
 }
 
 // Prefetch starts the search for the debug file of f at its first call. The time that may be spent

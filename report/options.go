@@ -33,10 +33,14 @@ type Options struct {
 
 	// Wait is how long frames may wait for one debug file, from the first lookup or Prefetch of its
 	// object. Files that a server hangs on, or that are all searched for at once, share one wait;
-	// waits for answers that come one after the other add up: see [Patience]. The filter that takes
-	// the elements of NewMarkup has a Patience of its own. Context ends all waiting; nil never does.
+	// waits for answers that come one after the other add up: see [Patience]. Context ends all
+	// waiting; nil never does.
 	Wait    time.Duration
 	Context context.Context
+
+	// Patience, if not nil, takes the place of Wait and Context: that of the filter that takes the
+	// elements of NewMarkup, so that the two do not wait one after the other.
+	Patience *Patience
 
 	// Members are members that each JSON object gets, with commas between them, for example
 	// "file":"name".

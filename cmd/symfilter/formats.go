@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
@@ -48,7 +46,6 @@ type reports struct {
 	output   string
 	color    bool // in tables
 	sym      *symbolize.Symbolizer
-	ctx      context.Context // ends all waiting
 	prefixes []filter.PrefixMap
 	profiles *report.Budget // the memory of all reports and profiles together
 	packed   *input.Memory  // the memory for all compressed inputs together
@@ -57,8 +54,8 @@ type reports struct {
 	maps []valgrind.Map // of Valgrind's reports
 }
 
-func (c *config) reports(ctx context.Context, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
-	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, ctx: ctx, prefixes: prefixes, maps: maps, c: c}
+func (c *config) reports(sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []filter.PrefixMap, color filter.Color) *reports {
+	r := &reports{output: c.output, color: color == filter.ColorAlways, sym: sym, prefixes: prefixes, maps: maps, c: c}
 	r.profiles = report.NewBudget(int64(c.maxMemory)/2, sym)
 	r.packed = input.NewMemory(int64(c.maxMemory) / 2)
 	return r
@@ -73,8 +70,7 @@ func (r *reports) options(at *arrival) report.Options {
 		PrefixMap:  r.prefixes,
 		Basenames:  r.c.basenames,
 		NoPaths:    r.c.noPaths,
-		Wait:       at.wait,
-		Context:    r.ctx,
+		Patience:   at.filter.Patience(),
 		Members:    at.members,
 		Diagnose:   at.diagnose,
 		Unresolved: func(all []report.Unresolved) {
@@ -95,7 +91,6 @@ func (r *reports) options(at *arrival) report.Options {
 type arrival struct {
 	in       *os.File
 	label    string
-	wait     time.Duration
 	diagnose func(string)   // nil: nothing is reported
 	filter   *filter.Filter // of a log; of markup, it writes to batch
 	options  filter.Options // of filter

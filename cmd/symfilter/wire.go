@@ -102,14 +102,14 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		words, patience = 0, followPatience
 	}
 	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup, format: c.inputName()}
-	reports := c.reports(ctx, sym, biases, maps, options.Color)
+	reports := c.reports(sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
 		o.Patience = c.wait.of(regular)
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
-		at := &arrival{in: in, label: label, wait: o.Patience.Local, batch: &batch{w: out}, add: s.unresolved.add,
+		at := &arrival{in: in, label: label, batch: &batch{w: out}, add: s.unresolved.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		}
 		if c.follow.on && c.output == outputJSON {
