@@ -136,11 +136,8 @@ func (c *config) elsewhere(id buildid.ID) string {
 // with its debug symbols.
 func packageName(p symbolize.Package) string {
 	name := strings.TrimSpace(p.Type + " package " + p.Name + " " + p.Version)
-	switch p.Type {
-	case "deb":
-		return name + ", which are in " + p.Name + "-dbgsym"
-	case "rpm":
-		return name + ", which are in " + p.Name + "-debuginfo"
+	if debug := debugPackage(p.Type, p.Name); debug != "" {
+		name += ", which are in " + debug
 	}
 	return name
 }

@@ -82,7 +82,11 @@ func (r *reports) options(at *arrival) report.Options {
 					modules = append(modules, u)
 				}
 			}
-			at.add(counts{modules: modules, failed: total, reports: true})
+			c := counts{modules: modules, failed: total, partial: !at.elements}
+			if at.elements {
+				c.asked = total
+			}
+			at.add(c)
 		},
 	}
 }
@@ -95,6 +99,7 @@ type arrival struct {
 	filter   *filter.Filter // of a log; of markup, it writes to batch
 	options  filter.Options // of filter
 	batch    *batch
+	elements bool         // what can be resolved goes through filter, which counts it
 	members  []byte       // of each object of JSON
 	add      func(counts) // adds what stayed unresolved without the filter
 }
@@ -145,7 +150,7 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 		w := markup.NewWriter(at.batch.w)
 		return translation{translate(w), w, w.Flush}
 	}
-	at.batch.on = true
+	at.batch.on, at.elements = true, true
 	return translation{translate(at.filter), at.filter, at.batch.Flush}
 }
 

@@ -24,8 +24,8 @@ const (
 type counts struct {
 	modules []filter.Unresolved // in which addresses stayed unresolved
 	failed  int64               // addresses that stayed unresolved, with those in no module
-	asked   int64               // all addresses; reports do not count those that they resolve
-	reports bool                // failed comes from a report or profile
+	asked   int64               // all addresses
+	partial bool                // asked is not known: profiles and reports do not count what they resolve
 }
 
 // countsOf returns the counts of a log.
@@ -42,7 +42,7 @@ type tally struct {
 	nameBytes int // of modules
 	failed    int64
 	asked     int64
-	reports   bool // asked lacks addresses
+	partial   bool // asked lacks addresses
 }
 
 type moduleName struct {
@@ -56,7 +56,7 @@ func (t *tally) add(c counts) {
 	defer t.mu.Unlock()
 	t.failed += c.failed
 	t.asked += c.asked
-	t.reports = t.reports || c.reports
+	t.partial = t.partial || c.partial
 	for _, u := range c.modules {
 		key := moduleName{u.ID, u.Name}
 		known := t.modules[key]
@@ -80,7 +80,7 @@ func (t *tally) add(c counts) {
 func (t *tally) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked, reports: t.reports}
+	sum := counts{failed: t.failed, asked: t.asked, partial: t.partial}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}
@@ -104,7 +104,7 @@ func (c counts) sorted() (modules []filter.Unresolved, outside int64) {
 // libc.so.6 (5).
 func (c counts) String() string {
 	of := count(c.failed, "address", "addresses")
-	if !c.reports {
+	if !c.partial {
 		of = fmt.Sprintf("%d of %s", c.failed, count(c.asked, "address", "addresses"))
 	}
 	modules, outside := c.sorted()

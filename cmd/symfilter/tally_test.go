@@ -44,7 +44,7 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 		{"a module without a name", []counts{{failed: 1, asked: 1, modules: []filter.Unresolved{in(one, "", 1)}}},
 			"1 of 1 address stayed unresolved: aabb (1)"},
 		{"a report, which counts only what stays unresolved", []counts{
-			{failed: 2, modules: []filter.Unresolved{in(one, "app", 2)}, reports: true},
+			{failed: 2, modules: []filter.Unresolved{in(one, "app", 2)}, partial: true},
 			{asked: 7},
 		}, "2 addresses stayed unresolved: app (2)"},
 		{"many modules", []counts{{failed: 21, asked: 21, modules: []filter.Unresolved{
