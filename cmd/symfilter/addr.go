@@ -31,17 +31,20 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		addrs = append(addrs, addr)
 	}
 	of, err := subjectOf(args[0])
-	switch {
-	case err != nil:
+	if err != nil {
 		return exitIO, err
-	case of.path != "" && (!of.elf || of.core):
-		return exitIO, fmt.Errorf("%s is not a program, library or debug file in ELF; to filter a log, write symfilter %s", of.word, of.word)
 	}
 	asker, err := c.asker(std, []string{of.path})
 	if err != nil {
 		return exitIO, err
 	}
 	defer asker.close(c)
+	if err := of.examine(); err != nil {
+		return exitIO, err
+	}
+	if of.id.IsZero() && (!of.elf || of.core) {
+		return exitIO, fmt.Errorf("%s is not a program, library or debug file in ELF; to filter a log, write symfilter %s", of.word, of.word)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.wait.of(true).Local)
 	defer cancel()
 

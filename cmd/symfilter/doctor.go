@@ -13,7 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
-	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -40,16 +40,20 @@ func (x *examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.w, "  %-4s %s\n", verdict, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// runDoctor examines the places where debug files are looked for and, if a build ID is given, looks
-// for its file. The exit code is 1 if a place is out of order, or there is no such file.
+// runDoctor examines the places where debug files are looked for and, if a build ID, an ELF file or
+// a log is given, looks for its debug files. The exit code is 1 if a place is out of order, or a
+// debug file was not found.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	ctx := context.Background()
-	var want buildid.ID
+	var about subject
 	if len(args) > 0 {
 		var err error
-		if want, err = buildid.Parse([]byte(args[0])); err != nil {
-			return exitUsage, usageError{fmt.Errorf("doctor: %w", err)}
+		if about, err = subjectOf(args[0]); err != nil {
+			return exitIO, err
 		}
+	}
+	if err := c.openMaps(); err != nil {
+		return exitIO, err
 	}
 	diag := &diagnostics{w: std.err, quiet: true}
 	client, err := c.client(os.Getenv, diag, &statusLine{})
@@ -62,13 +66,27 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	x := &examination{w: std.text}
 	x.folders(c)
 	x.cache(client)
-	if !want.IsZero() && len(c.urls) > 0 {
+	if about.word != "" && len(c.urls) > 0 {
 		makeFolder(c.downloads) // not possible once the doctor is confined
 	}
-	x.sandbox(c, diag)
-	x.servers(ctx, c, client, want)
-	if !want.IsZero() {
-		x.find(ctx, c, client, want)
+	x.sandbox(c, diag, args)
+	if err := about.examine(); err != nil {
+		return exitIO, err
+	}
+	x.servers(ctx, c, client, about.id)
+	switch {
+	case about.core:
+		x.head("file " + about.word)
+		x.wrong("is a core file: gdb reads it")
+	case about.elf:
+		x.program(ctx, &about)
+		x.find(ctx, c, client, &about)
+	case !about.id.IsZero():
+		x.find(ctx, c, client, &about)
+	case about.word != "":
+		if err := x.log(ctx, c, client, &about, std.in); err != nil {
+			return exitIO, err
+		}
 	}
 	if x.bad > 0 {
 		return exitIO, nil
@@ -156,9 +174,9 @@ func creatable(dir string) error {
 
 // sandbox confines the doctor as it would confine a run, and reports the restrictions in force. A
 // restriction that this system does not have is not a fault.
-func (x *examination) sandbox(c *config, diag *diagnostics) {
+func (x *examination) sandbox(c *config, diag *diagnostics, files []string) {
 	x.head("sandbox")
-	s := c.confine(diag, nil, false)
+	s := c.confine(diag, files, false)
 	if len(s.Missing) > 0 {
 		x.none("%s", s)
 	} else {
@@ -196,9 +214,37 @@ func (x *examination) servers(ctx context.Context, c *config, client *debuginfod
 	}
 }
 
-// find searches for the file of id as for a module of a log.
-func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, id buildid.ID) {
-	x.head("build ID " + id.String())
+// program reports what the ELF file itself holds.
+func (x *examination) program(ctx context.Context, about *subject) {
+	x.head("file " + about.word)
+	if about.id.IsZero() {
+		x.wrong("has no build ID, by which debug files are found; link it with -Wl,--build-id")
+	} else {
+		x.good("has build ID %s", about.id)
+	}
+	alone := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.ModulePath{}, report.Files{}}})
+	defer alone.Close()
+	if _, err := alone.Code(ctx, nil, about.location(0)); err != nil {
+		x.wrong("cannot be used: %v", err)
+		return
+	}
+	switch r := alone.Report(about.id, about.path); {
+	case r.Fault != "":
+		x.wrong("%s", r.Fault)
+	case r.Holds == symbolize.DebugInfo:
+		x.good("holds %s", r.Holds)
+	default:
+		x.none("holds %s", r.Holds)
+	}
+}
+
+// find searches for the file of a program as for a module of a log.
+func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Client, about *subject) {
+	if about.id.IsZero() {
+		x.head("debug file")
+	} else {
+		x.head("build ID " + about.id.String())
+	}
 	opened, err := c.symbols(client).Open()
 	if err != nil {
 		x.wrong("%v", err)
@@ -208,13 +254,13 @@ func (x *examination) find(ctx context.Context, c *config, client *debuginfod.Cl
 	sym := opened.Symbolizer
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
-	_, err = sym.Code(ctx, nil, symbolize.Location{ID: id})
-	r := sym.Report(id, "")
+	_, err = sym.Code(ctx, nil, about.location(0))
+	r := sym.Report(about.id, about.path)
 	if r.Path != "" && r.Holds == symbolize.DebugInfo && r.Fault == "" {
 		x.good("%s holds %s", r.Path, r.Holds)
 		return
 	}
-	u := filter.Unresolved{ID: id, Frames: 1, Err: err}
+	u := about.unresolved(1, err)
 	switch {
 	case r.Fault != "":
 		x.wrong("%s", r.Fault)

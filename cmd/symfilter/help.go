@@ -21,7 +21,7 @@ func helpPage(cmd *command) string {
 		for _, other := range commands() {
 			line := other.usage()
 			if other.about != "" {
-				line += strings.Repeat(" ", max(1, 40-len(line))) + other.about
+				line += strings.Repeat(" ", max(1, 42-len(line))) + other.about
 			}
 			b.WriteString(line + "\n")
 		}

@@ -72,11 +72,21 @@ then 3. What to do about it is printed on standard error, unless -q is given.
 `
 	doctorText = `Reports whether the places where debug files are looked for are in order: the
 folders that flags name, the cache of debuginfod, and its servers, each of which
-is asked once. With a BUILD-ID, it also looks for the debug file, and prints
-where it is or all places where it is not. It also reports which restrictions of
-the sandbox this system has. Its flags are those of symfilter.
+is asked once. It also reports which restrictions of the sandbox this system
+has. Its flags are those of symfilter.
 
-Exits with 1 if a place is out of order, or the file was not found.
+  symfilter doctor -s out/symbols                    the places alone
+  symfilter doctor 93ac61ec5a8eb1396f9fbd350e3169a558528a40
+  symfilter doctor /usr/bin/app                      an ELF file
+  symfilter doctor crash.log                         a log, report or profile
+
+With a build ID or an ELF file, it looks for the debug file, and prints where it
+is, or all places where it is not. With a log, a report of Valgrind or
+sp-rtrace, or a profile, it does so for each module that is named there and may
+be needed, and prints what would help. - is a log on standard input.
+
+Exits with 1 if a place is out of order, or if the debug file was not found; for
+a log, if a module without a debug file has addresses that stay unresolved.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are

@@ -81,10 +81,13 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 		}
 	}
 	if len(all) == 0 && len(without) > 0 {
-		all = append(all, "--debug-file-directory and --symbol-path name folders of debug files")
+		all = append(all, noRemedy)
 	}
 	return all
 }
+
+// noRemedy is what remains if nothing else would help.
+const noRemedy = "--debug-file-directory and --symbol-path name folders of debug files"
 
 // longWait is the time that lines of files wait for debug files.
 const longWait = "90s"

@@ -15,18 +15,20 @@ import (
 // A subject is what the argument of a command names: a build ID or a file.
 type subject struct {
 	word string     // as on the command line
-	path string     // absolute; empty: word is a build ID
-	id   buildid.ID // of a file, the one in it; zero if it has none
-	elf  bool       // the file is an ELF file
-	core bool       // of a process that crashed
+	path string     // absolute; empty: word is a build ID, or standard input
+	id   buildid.ID // of a file, after examine; zero if it has none
+	elf  bool       // after examine: the file is an ELF file
+	core bool       // after examine: it is a core file
 }
 
-// subjectOf returns the subject that word names. A file of that name takes precedence over a build
-// ID. An error that is a usageError means that word is neither.
+// subjectOf returns the subject that word names, and reads nothing yet. A file of that name takes
+// precedence over a build ID. An error that is a usageError means that word is neither.
 func subjectOf(word string) (s subject, err error) {
 	s.word = word
 	info, err := os.Stat(word)
 	switch {
+	case word == "-":
+		return s, nil
 	case word == "":
 		return s, usageError{errors.New("the name of a FILE is empty")}
 	case errors.Is(err, fs.ErrNotExist):
@@ -39,15 +41,18 @@ func subjectOf(word string) (s subject, err error) {
 	case info.IsDir():
 		return s, fmt.Errorf("%s is a folder; name a file in it", word)
 	}
-	if s.path, err = filepath.Abs(word); err != nil {
-		return s, err
-	}
-	if !info.Mode().IsRegular() {
-		return s, nil
+	s.path, err = filepath.Abs(word)
+	return s, err
+}
+
+// examine finds out what kind of file the subject is. The process should be confined before.
+func (s *subject) examine() error {
+	if info, err := os.Stat(s.path); s.path == "" || err != nil || !info.Mode().IsRegular() {
+		return nil
 	}
 	file, err := buildid.OpenRegular(s.path, "the command line")
 	if err != nil {
-		return s, fmt.Errorf("open %s: %w", word, bare(err))
+		return fmt.Errorf("open %s: %w", s.word, bare(err))
 	}
 	defer file.Close()
 	var head [18]byte
@@ -55,12 +60,12 @@ func subjectOf(word string) (s subject, err error) {
 		s.elf, s.core = elfKind(head[:])
 	}
 	if !s.elf {
-		return s, nil
+		return nil
 	}
 	if s.id, err = buildid.Read(file, file.Size()); err != nil && !errors.Is(err, buildid.ErrNoID) {
-		return s, fmt.Errorf("%s: %w", word, err)
+		return fmt.Errorf("%s: %w", s.word, err)
 	}
-	return s, nil
+	return nil
 }
 
 // location returns the place in the subject at a module-relative address.

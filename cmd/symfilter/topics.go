@@ -142,9 +142,9 @@ If one of several FILEs cannot be read, the others are printed all the same, and
 the exit status is 1. If the reader of the output closes it, as head does,
 symfilter exits with 0 and prints no error.
 
-symfilter doctor exits with 1 if a place for debug files is out of order, or a
-debug file was not found. symfilter index exits with 1 if a file could not be
-indexed.
+symfilter addr exits likewise. symfilter doctor exits with 1 if a place for
+debug files is out of order, or a debug file that is needed was not found.
+symfilter index exits with 1 if a file could not be indexed.
 
 In a pipe, a shell looks at the last command only; with set -o pipefail it looks
 at all of them:
