@@ -97,9 +97,9 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 		Patience:   c.wait.of(true),
 	}
 	var sum tally
-	at := &arrival{in: in, label: label, wait: o.Patience.Local, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
+	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)
-	e := c.reports(ctx, sym, biases, prefixes, filter.ColorNever).engine(c.inputFormat(), at)
+	e := c.reports(sym, biases, prefixes, filter.ColorNever).engine(c.inputFormat(), at)
 	var sniffed sniffer
 	_, err = io.Copy(io.MultiWriter(&sniffed, e), in)
 	err = cmp.Or(err, e.Close())
