@@ -148,12 +148,7 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
-	at, calls := -1, []call(nil)
-	if u.d.sec.overlaps() {
-		at, calls = hu.callAmong(addr)
-	} else if fn := hu.functionAt(addr); fn >= 0 {
-		at, calls = hu.callAt(fn, addr)
-	}
+	at, calls := hu.innermost(addr)
 	if at < 0 {
 		if frame.File != "" {
 			dst = append(dst, frame)

@@ -9,9 +9,9 @@
 // # Rules
 //
 // The answers agree with LLVM 19's llvm-symbolizer. If several descriptions cover an address, the
-// package chooses as it does: see the comments of sweep (units), pick (functions and inlined calls)
-// and lineAt (rows). Ranges of code that the linker discarded, which start at 0 or at one of the
-// two highest addresses, are ignored.
+// package chooses as it does: see the comments of sweep (units), pick (functions and inlined calls),
+// gather (functions that overlap, and cold parts) and lineAt (rows). Ranges of code that the linker
+// discarded, which start at 0 or at one of the two highest addresses, are ignored.
 //
 // # Variables
 //

@@ -23,17 +23,18 @@ type functionTable struct {
 	calls  []call
 	spans  []span
 	starts []callStart
-	bases  []uint32 // index of each function's first call, in a unit that is walked over
+	bases  []uint32 // index of each function's first call, for Walk
 
 	gathered bool    // all is complete
-	all      []reach // if functions overlap: the reaches of all of them, and of their calls
+	all      []reach // see callAmong
 }
 
 // A function is a DW_TAG_subprogram with code, and the place of its calls after they are parsed.
 type function struct {
-	entry  uint32
-	parsed bool
-	layout layout
+	entry    uint32
+	parsed   bool
+	coldPart bool // see coldPartPrefix
+	layout   layout
 	// first of numCalls in functionTable.calls: the function itself, then what was inlined into it
 	calls     uint32
 	spans     uint32 // first of numSpans in functionTable.spans
@@ -44,7 +45,7 @@ type function struct {
 }
 
 func (f *functionTable) footprint() int64 {
-	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.all)
+	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.bases) + sizeOf(f.all)
 }
 
 // A functionSet holds ranges of functions: in the order of their entries at first, and in clusters
@@ -112,19 +113,30 @@ func (s *functionSet) sort() {
 // functionAt returns the index in u.funcs.list of the function that covers addr, or -1.
 func (u *unit) functionAt(addr uint64) int {
 	f := &u.funcs
-	if !f.scanned {
-		f.scanned = true
-		f.main.spans = u.scanFunctions(false)
-	}
+	u.scan()
 	if i := f.main.find(addr); i >= 0 {
 		return i
 	}
-	// GCC puts the entry of a lambda below the function around it, so that DW_AT_sibling skips it.
-	if f.leapt && !f.rescan {
+	u.scanAgain()
+	return f.rest.find(addr)
+}
+
+// scan finds the functions of the unit, unless that was done before, but not those below an entry
+// whose DW_AT_sibling skips them.
+func (u *unit) scan() {
+	if f := &u.funcs; !f.scanned {
+		f.scanned = true
+		f.main.spans = u.scanFunctions(false)
+	}
+}
+
+// scanAgain finds the functions that scan skipped, unless that was done before: GCC puts the entry
+// of a lambda below the function around it.
+func (u *unit) scanAgain() {
+	if f := &u.funcs; f.leapt && !f.rescan {
 		f.rescan = true
 		f.rest.spans = u.scanFunctions(true)
 	}
-	return f.rest.find(addr)
 }
 
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
@@ -153,7 +165,7 @@ func (u *unit) scanFunctions(full bool) []span {
 			before := len(spans)
 			spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, uint32(len(f.list)))
 			if len(spans) > before {
-				f.list = append(f.list, function{entry: uint32(w.entry)})
+				f.list = append(f.list, function{entry: uint32(w.entry), coldPart: u.isColdPart(w.decl, &e)})
 			}
 		}
 		if w.decl.children && !full && e.sibling > uint64(w.pos) && e.sibling <= uint64(len(u.data)) {

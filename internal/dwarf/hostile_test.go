@@ -181,6 +181,13 @@ func unit4(body []byte) []byte {
 	return parts(binary.LittleEndian, uint32(len(body)+7), uint16(4), uint32(0), 8, body)
 }
 
+// unit2 is unit4 with version 2.
+func unit2(body []byte) []byte {
+	b := unit4(body)
+	b[4] = 2
+	return b
+}
+
 // lines5 makes a .debug_line of one table of version 5 with file tables and a program.
 func lines5(files, program []byte) []byte {
 	header := parts(binary.LittleEndian, 1, 1, 1, 0xfb, 14, 13, []byte{0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1}, files)
@@ -337,6 +344,12 @@ const (
 	mostAlloc = 256 << 20 // bytes allocated, live or not
 )
 
+// A hostileCost is an input of TestWorkIsBounded.
+type hostileCost struct {
+	name string
+	sec  [numSections][]byte
+}
+
 // TestWorkIsBounded looks up an address in inputs of some 100 KiB to 1 MiB that would cost the
 // square of that.
 func TestWorkIsBounded(t *testing.T) {
@@ -344,10 +357,7 @@ func TestWorkIsBounded(t *testing.T) {
 	head := []any{1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0}
 	root := parts(order, 1, uint64(0x1000), uint32(0x1000))
 	repeat := func(p []byte, n int) []byte { return bytes.Repeat(p, n) }
-	tests := []struct {
-		name string
-		sec  [numSections][]byte
-	}{
+	tests := []hostileCost{
 		{"many functions with one long range list", [numSections][]byte{
 			secAbbrev: parts(order, append(head, 2, tagSubprogram, 0, attrRanges, formSecOffset, 0, 0, 0)...),
 			secInfo:   unit4(append(root, repeat(parts(order, 2, uint32(0)), 200000)...)),
@@ -380,6 +390,26 @@ func TestWorkIsBounded(t *testing.T) {
 			secInfo:   unit4(append(root, repeat(parts(order, 2, uint64(0x1000), uint32(0x1000)), 100000)...)),
 		}},
 	}
+	coldPart := parts(order, 3, uint64(0x1000), uint32(0x100000), coldPartPrefix)
+	coldHead := append(head, 3, tagSubprogram, 0, attrLowPC, formAddr, attrHighPC, formData4, attrName, formString, 0, 0)
+	for _, ranges := range []string{"apart", "overlapping"} {
+		calls := append(append(root, coldPart...), parts(order, 2, uint64(0x500000), uint32(0x1000))...)
+		for i := range uint64(60000) {
+			lo, size := 0x1000+i*7919%60000*8, uint32(4)
+			if ranges == "overlapping" {
+				lo, size = 0x1000+i, 0x80000
+			}
+			calls = append(calls, parts(order, 4, lo, size)...)
+		}
+		tests = append(tests, hostileCost{"a cold part with many calls, " + ranges, [numSections][]byte{
+			secAbbrev: parts(order, append(coldHead, 2, tagSubprogram, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0, 4, tagInlinedSubroutine, 0, attrLowPC, formAddr, attrHighPC, formData4, 0, 0, 0)...),
+			secInfo:   unit2(append(calls, 0)),
+		}})
+	}
+	tests = append(tests, hostileCost{"many cold parts, and functions inside functions", [numSections][]byte{
+		secAbbrev: parts(order, append(coldHead, 2, tagSubprogram, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0, 0)...),
+		secInfo:   unit2(append(append(root, repeat(coldPart, 3000)...), repeat(parts(order, 2, uint64(0x1000), uint32(0x1000)), 100000)...)),
+	}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := dataOf(sections{data: tt.sec})

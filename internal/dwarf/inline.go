@@ -45,6 +45,22 @@ type callStart struct {
 	call uint32
 }
 
+// innermost returns the innermost call of any function that covers addr: an index in the calls of
+// its function, which it also returns; -1 if there is none.
+func (u *unit) innermost(addr uint64) (int, []call) {
+	if u.d.sec.overlaps() {
+		return u.callAmong(addr)
+	}
+	fn := u.functionAt(addr)
+	switch {
+	case fn < 0:
+		return -1, nil
+	case u.funcs.list[fn].coldPart:
+		return u.callAmong(addr)
+	}
+	return u.callAt(fn, addr)
+}
+
 // callAt returns the innermost call of a function that covers addr: an index in the function's
 // calls, the first of which is the function itself.
 func (u *unit) callAt(fn int, addr uint64) (int, []call) {
@@ -82,8 +98,13 @@ func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 
 // parseCalls reads the calls inlined into a function, and prepares them for searching.
 func (u *unit) parseCalls(f *function) {
+	u.keepSpans(f, u.readCalls(f))
+}
+
+// keepSpans prepares the ranges of a function's calls, in the order of their entries, for
+// searching.
+func (u *unit) keepSpans(f *function, spans []span) {
 	table := &u.funcs
-	spans := u.readCalls(f)
 	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
 		u.damaged("more than %d ranges of inlined calls", maxRanges)
 		return

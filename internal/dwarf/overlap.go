@@ -1,14 +1,37 @@
 package dwarf
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sort"
 )
 
-// In a file that was not linked, all sections with code begin at address 0, and so do unrelated
-// functions. LLVM chooses among the ranges of all functions of a unit and all calls in them, in the
-// order of their entries.
+// LLVM chooses among the ranges of all functions of a unit and all calls in them, in the order of
+// their entries. In two places that is not the same as first choosing a function, and then one of
+// its calls:
+//
+//   - In a file that was not linked, all sections with code begin at address 0, and so do unrelated
+//     functions.
+//   - In strict DWARF 2, in which a function has one range, GCC describes the cold part of a
+//     function as another function. Calls that were inlined into that part are below the function
+//     itself, outside of its range.
+
+// coldPartPrefix begins the names of functions that are the cold part of another one.
+const coldPartPrefix = "__second_sect_of_"
+
+// isColdPart reports whether an entry of a function is the cold part of another function.
+func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
+	if u.enc.version != 2 || decl.children || !e.name.ok() {
+		return false
+	}
+	name := u.stringOf(e.name, secInfo)
+	if !name.ok {
+		return false
+	}
+	b := u.d.sec.get(name.sec)
+	return name.off < uint64(len(b)) && bytes.HasPrefix(b[name.off:], []byte(coldPartPrefix))
+}
 
 // overlaps reports whether addresses belong to several functions.
 func (s *sections) overlaps() bool { return len(s.places) > 0 }
@@ -20,13 +43,11 @@ type reach struct {
 	fn, call uint32 // in functionTable.list, and among its calls
 }
 
-// callAmong is callAt among all functions of a unit.
+// callAmong returns the innermost call of all functions of a unit that covers addr, as callAt does
+// for one function. Unless functions overlap, addr must be in a cold part.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
-	if !t.gathered {
-		t.gathered = true
-		u.gather()
-	}
+	u.gather()
 	i := above(t.all, addr) - 1
 	if i < 0 || addr >= t.all[i].hi {
 		return -1, nil
@@ -36,56 +57,144 @@ func (u *unit) callAmong(addr uint64) (int, []call) {
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather fills functionTable.all.
+// gather fills functionTable.all, unless that was done before: with the reaches of all functions
+// and calls if functions overlap, else with those that touch a cold part. A range that does not
+// touch a cold part cannot change what LLVM chooses there.
 func (u *unit) gather() {
 	t := &u.funcs
-	u.scanFunctions(false)
-	if t.leapt {
-		u.scanFunctions(true)
+	if t.gathered {
+		return
+	}
+	t.gathered = true
+	u.scan()
+	u.scanAgain()
+	overlaps := u.d.sec.overlaps()
+	var cold functionSet
+	if !overlaps {
+		cold = t.coldParts()
 	}
 	byEntry := make([]int, len(t.list))
 	for i := range byEntry {
 		byEntry[i] = i
 	}
 	slices.SortFunc(byEntry, func(a, b int) int { return cmp.Compare(t.list[a].entry, t.list[b].entry) })
+	read := u.d.read
+	var (
+		all   reachMap
+		given int
+		near  []span // of the current function
+	)
 	for _, i := range byEntry {
 		f := &t.list[i]
-		for _, s := range u.readCalls(f) {
-			if !u.d.spend(1 + len(t.all)/reachesPerStep) {
-				return
+		before, calls := *f, len(t.calls)
+		spans := u.readCalls(f)
+		near = near[:0]
+		for _, s := range spans {
+			if overlaps || cold.touches(s) {
+				near = append(near, s)
 			}
-			t.all = give(t.all, reach{s.lo, s.hi, uint32(i), s.id})
+		}
+		switch {
+		case overlaps:
+		case before.parsed || len(near) == 0: // the calls are known, or of no use here
+			*f, t.calls = before, t.calls[:calls]
+		default:
+			f.parsed = true
+			t.bases = append(t.bases, f.calls)
+			u.keepSpans(f, spans)
+		}
+		// Two reaches of 24 bytes for each range: at most 24 MiB, as for the ranges of one function.
+		if given += len(near); given > maxRanges {
+			u.damaged("more than %d ranges of inlined calls", maxRanges)
+			break
+		}
+		if !u.d.spend(1 + giveSteps*len(near)) {
+			break
+		}
+		for _, s := range near {
+			if s.id < f.numCalls { // fewer are known if an earlier lookup ran out of steps
+				all.give(reach{s.lo, s.hi, uint32(i), s.id})
+			}
 		}
 	}
+	t.all = slices.Concat(all...)
+	u.d.read = read + int64(len(u.data))
 }
 
-// reachesPerStep is the number of reaches moved in the time of one step.
-const reachesPerStep = 64
+// coldParts returns the ranges of cold parts, sorted.
+func (t *functionTable) coldParts() functionSet {
+	var cold functionSet
+	for _, set := range []*functionSet{&t.main, &t.rest} {
+		for _, s := range set.spans {
+			if t.list[s.id].coldPart {
+				cold.spans = append(cold.spans, s)
+			}
+		}
+	}
+	cold.sort()
+	return cold
+}
+
+// touches reports whether a range has an address in common with the sorted ranges of s, or ends
+// where one of them begins.
+func (s *functionSet) touches(r span) bool {
+	i := sort.Search(len(s.clusters), func(i int) bool { return s.clusters[i].hi > r.lo })
+	return i < len(s.clusters) && s.clusters[i].lo <= r.hi
+}
+
+// giveSteps is the number of steps in the time of one reachMap.give.
+const giveSteps = 32
+
+// A reachMap is LLVM's map while it is filled: reaches in the order of their starts, in pieces, so
+// that an insertion moves few of them. No piece is empty.
+type reachMap [][]reach
+
+// maxPiece is the number of reaches at which a piece is split.
+const maxPiece = 256
+
+// find returns the place of the last reach that starts at addr or below: a piece, and an index in
+// it, which is -1 if there is none.
+func (m reachMap) find(addr uint64) (piece, i int) {
+	piece = sort.Search(len(m), func(i int) bool { return m[i][0].lo > addr }) - 1
+	if piece < 0 {
+		return 0, -1
+	}
+	return piece, above(m[piece], addr) - 1
+}
 
 // give adds a reach as LLVM adds to its map: the reach that r starts in is split, and its part
 // after r becomes another reach, regardless of others.
-func give(all []reach, r reach) []reach {
-	if i := above(all, r.lo) - 1; i >= 0 && r.lo < all[i].hi {
-		behind := all[i]
-		if r.lo > all[i].lo {
-			all[i].hi = r.lo
+func (m *reachMap) give(r reach) {
+	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
+		around := &(*m)[p][i]
+		rest := *around
+		if r.lo > around.lo {
+			around.hi = r.lo
 		}
-		if r.hi < behind.hi {
-			behind.lo = r.hi
-			all = put(all, behind)
+		if r.hi < rest.hi {
+			rest.lo = r.hi
+			m.put(rest)
 		}
 	}
-	return put(all, r)
+	m.put(r)
 }
 
 // put adds a reach, or replaces the one with the same start.
-func put(all []reach, r reach) []reach {
-	i := above(all, r.lo)
-	if i > 0 && all[i-1].lo == r.lo {
-		all[i-1] = r
-		return all
+func (m *reachMap) put(r reach) {
+	p, i := m.find(r.lo)
+	switch {
+	case len(*m) == 0:
+		*m = reachMap{{r}}
+		return
+	case i >= 0 && (*m)[p][i].lo == r.lo:
+		(*m)[p][i] = r
+		return
 	}
-	return slices.Insert(all, i, r)
+	s := slices.Insert((*m)[p], i+1, r)
+	if (*m)[p] = s; len(s) >= maxPiece {
+		(*m)[p] = s[:maxPiece/2]
+		*m = slices.Insert(*m, p+1, slices.Clone(s[maxPiece/2:]))
+	}
 }
 
 // above returns the index of the first reach that starts above addr.

@@ -171,12 +171,8 @@ func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*
 		}
 	}
 	f := &u.funcs
-	f.scanned = true
-	f.main.spans = u.scanFunctions(false)
-	if f.leapt {
-		f.rescan = true
-		f.rest.spans = u.scanFunctions(true)
-	}
+	u.scan()
+	u.scanAgain()
 	for _, set := range []*functionSet{&f.main, &f.rest} {
 		if !set.sorted {
 			set.sort()
@@ -267,6 +263,10 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	u, d := k.w.u, k.w.d
 	t := &u.funcs
 	f := &t.list[fn]
+	if f.coldPart {
+		k.coldPart(lo, hi)
+		return
+	}
 	if !f.parsed {
 		f.parsed = true
 		t.bases = append(t.bases, uint32(len(t.calls)))
@@ -314,6 +314,34 @@ func (k *walker) function(fn int, lo, hi uint64) {
 		k.call(int(f.calls)+at, lo, end)
 		lo = end
 		next++
+	}
+}
+
+// coldPart goes through a stretch of a function that is the cold part of another one.
+func (k *walker) coldPart(lo, hi uint64) {
+	u := k.w.u
+	t := &u.funcs
+	if !t.gathered {
+		u.gather()
+		for i := range t.list {
+			k.deep = k.deep || t.depth(&t.list[i]) >= maxFrames-1
+		}
+	}
+	for next := above(t.all, lo); lo < hi; {
+		call, end := -1, hi
+		if next < len(t.all) {
+			end = min(end, t.all[next].lo)
+		}
+		if next > 0 && lo < t.all[next-1].hi {
+			r := &t.all[next-1]
+			call = int(t.list[r.fn].calls + r.call)
+			end = min(end, r.hi)
+		}
+		k.call(call, lo, end)
+		lo = end
+		if next < len(t.all) && lo == t.all[next].lo {
+			next++
+		}
 	}
 }
 

@@ -24,9 +24,9 @@ package symindex
 
 // Limits, with unit and reason.
 const (
-	// version of the format, of the meaning of records, and of the demangler's output; an index of
-	// another version is rebuilt
-	version = 2
+	// version of the format, of the meaning of records, and of the output of the demangler and of
+	// the reader of debug information; an index of another version is rebuilt
+	version = 3
 
 	headerSize   = 512      // bytes
 	blockSize    = 64 << 10 // bytes with one checksum: as the kernel maps at a page fault
