@@ -43,6 +43,8 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
+	sniffer sniffer
+	hinted  bool        // the hint about the file was printed, or must not be
 	silence *time.Timer // nil until lines are kept because their format is unknown
 	ended   bool        // nothing is printed any more
 	err     error       // from the timer's goroutine
@@ -59,12 +61,28 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	if f.err != nil {
 		return 0, f.err
 	}
+	f.sniff(lines)
 	if f.out.quiet && f.input.Format() == input.Markup && f.input.Passes() {
 		return f.takeIn(lines)
 	}
 	n, err = f.engine.Write(lines)
 	f.await()
 	return n, err
+}
+
+// sniff prints once per file what to do if nothing in it can be resolved.
+func (f *followed) sniff(lines []byte) {
+	switch {
+	case f.hinted || !f.p.hints:
+	case f.out.quiet:
+		f.sniffer.lookBack(lines)
+	default:
+		f.sniffer.look(lines)
+		if hint := f.sniffer.hint(f.name, f.p.format); hint != "" {
+			f.p.diag.printf("%s: %s", f.name, hint)
+			f.hinted = true
+		}
+	}
 }
 
 // await starts the timer that settles an unknown format after 100 ms of silence, or stops it.
@@ -220,6 +238,7 @@ func (f *followed) restore(context []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.input.Restore(context)
+	f.hinted = true // an earlier run has read the beginning
 	if err != nil {
 		f.drop() // a failed restore leaves an engine that is neither new nor restored
 		f.begin()

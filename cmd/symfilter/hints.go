@@ -139,27 +139,31 @@ const maxSniffed = 4 << 20
 // A sniffer finds out whether symfilter can resolve anything in an input.
 type sniffer struct {
 	seen   int
-	kind   string // if not a log: an ELF file, a core file
-	markup bool   // an element was seen
-	frames string // what to do about a backtrace of another kind that was seen
+	head   []byte    // the first kindSize bytes
+	kind   *fileKind // nil for a log
+	markup bool      // an element was seen
+	frames string    // what to do about a backtrace of another kind that was seen
 }
 
 // look examines the next bytes of the input.
 func (s *sniffer) look(b []byte) {
-	if s.seen == 0 {
-		switch elf, core := elfKind(b); {
-		case core:
-			s.kind = "a core file"
-		case elf:
-			s.kind = "an ELF file"
-		}
+	if n := kindSize - len(s.head); n > 0 {
+		s.head = append(s.head, b[:min(n, len(b))]...)
+		s.kind = kindOf(s.head)
 	}
-	if s.seen += len(b); s.markup || s.kind != "" || s.seen > maxSniffed {
+	if s.seen += len(b); s.markup || s.kind != nil || s.seen > maxSniffed {
 		return
 	}
 	s.markup = bytes.Contains(b, []byte("{{{"))
 	if s.frames == "" {
 		s.frames = plainFrame(b)
+	}
+}
+
+// lookBack examines bytes that an earlier run has printed: a backtrace in them is not reported again.
+func (s *sniffer) lookBack(b []byte) {
+	if s.seen += len(b); !s.markup && s.seen <= maxSniffed {
+		s.markup = bytes.Contains(b, []byte("{{{"))
 	}
 }
 
@@ -176,13 +180,8 @@ func (s *sniffer) hint(name, format string) string {
 	switch {
 	case s.markup && slices.Contains(formatCommands(), format):
 		return "has symbolizer markup, which is not resolved when the input is read as " + format + "; use symfilter without that command, or --input=markup"
-	case s.kind == "a core file":
-		return "is a core file, not a log, and was printed unchanged; use gdb to read it"
-	case s.kind != "":
-		if name == standardName {
-			name = "FILE"
-		}
-		return "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path " + name
+	case s.kind != nil:
+		return s.kind.hint(name)
 	case s.frames != "" && !s.markup && s.seen <= maxSniffed:
 		return "has a backtrace, but no symbolizer markup, so nothing was resolved; " + s.frames
 	}

@@ -12,7 +12,12 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		{"of the other byte order", elf("\x00\x02"), "is an ELF file, not a log, and was printed unchanged; to use its symbols, write --symbol-path x"},
 		{"a core file", elf("\x04\x00"), "is a core file, not a log, and was printed unchanged; use gdb to read it"},
 		{"of the other byte order", elf("\x00\x04"), "is a core file, not a log, and was printed unchanged; use gdb to read it"},
-		{"too short", "\x7fELF\x04\x04", ""},
+		{"a zip file", "PK\x03\x04rest", "is a zip file, not a log, and was printed unchanged; to read the logs in it, write unzip -p x | symfilter; to use debug files in it, --symbol-path x"},
+		{"a recording", "PERFILE2rest", "is a recording of perf, not a log, and was printed unchanged; perf script -i x prints its stacks, with names if perf finds the debug files"},
+		{"a file of lz4", "\x04\x22\x4d\x18rest", "is a file compressed with lz4, not a log, and was printed unchanged; write lz4 -dc x | symfilter"},
+		{"a journal", "LPKSHHRHrest", "is a file of systemd's journal, not a log, and was printed unchanged; write journalctl --file x -o cat | symfilter"},
+		{"a log that begins like them", "PK and PERFILE\n", ""},
+		{"too short", "\x7fELF", ""},
 		{"a log", "\x7fElf and 17 other bytes", ""},
 	} {
 		var s sniffer
