@@ -2,6 +2,8 @@ package filter
 
 import (
 	"bytes"
+
+	"github.com/symfilter/symfilter/markup"
 )
 
 // block filters b, which ends with a line end. Lines without a mark ("{{{", or ESC if colours are
@@ -44,7 +46,7 @@ func (f *Filter) block(b []byte) {
 			lines -= n
 		}
 		if end-start > maxLine+1 {
-			f.plain(b[start:end], 1)
+			f.longPart(b[start:end])
 		} else {
 			f.current.end = end
 			f.lineOf(b[start:end])
@@ -80,6 +82,48 @@ func (f *Filter) plain(b []byte, lines int) {
 	}
 	f.send()
 	f.write(b)
+}
+
+// longPart prints a line that is too long to be interpreted, or a part of one: as it is, but without
+// colours if they are removed.
+func (f *Filter) longPart(b []byte) {
+	ends := 0
+	if bytes.HasSuffix(b, newline) {
+		ends = 1
+	}
+	if f.o.Color != ColorNever {
+		f.plain(b, ends)
+		return
+	}
+	if len(f.longCut) > 0 {
+		b = append(f.longCut, b...)
+	}
+	n := unfinishedSequences(b)
+	f.longCut = append([]byte(nil), b[len(b)-n:]...)
+	if b = withoutColor(b[:len(b)-n]); len(b) > 0 {
+		f.plain(b, ends)
+	}
+}
+
+// unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
+// may be several, of which each but the last becomes whole if those after it are left out.
+func unfinishedSequences(b []byte) (n int) {
+	for n < maxLongCut {
+		more := markup.UnfinishedSGR(b[:len(b)-n])
+		if more == 0 {
+			break
+		}
+		n += more
+	}
+	return n
+}
+
+// endLong prints the bytes that longPart has kept, when no more follow.
+func (f *Filter) endLong() {
+	if b := f.longCut; len(b) > 0 {
+		f.longCut = nil
+		f.plain(b, 0)
+	}
 }
 
 // plainLines is plain for objects and for terminals, for which plain lines are changed. The first

@@ -6,6 +6,10 @@ import (
 
 // presentation lays out an element that shares its line with other text.
 func (f *lineFilter) presentation(p *piece) {
+	switch p.Tag {
+	case markup.TagBT, markup.TagPC, markup.TagData, markup.TagSymbol:
+		f.breakSequence()
+	}
 	start := len(f.buf)
 	switch p.Tag {
 	case markup.TagBT:

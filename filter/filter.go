@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"errors"
 	"io"
 
@@ -21,6 +20,8 @@ type Filter struct {
 	lineFilter
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
+
+	longCut []byte // the unfinished colour sequence at the end of the last longPart
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
@@ -71,9 +72,9 @@ func (f *Filter) Write(p []byte) (int, error) {
 		case lines.Head:
 			b = b[f.flushed.text:]
 			f.flushed = flushed{}
-			f.plain(b, 0)
+			f.longPart(b)
 		case lines.Rest:
-			f.plain(b, bytes.Count(b[len(b)-1:], newline))
+			f.longPart(b)
 		}
 	}
 	f.send()
@@ -188,8 +189,12 @@ func (f *Filter) InDict() bool { return f.openDicts > 0 }
 // It returns the first error of the writer.
 func (f *Filter) Close() error {
 	f.endSunk(nil)
-	if tail, _ := f.cut.Finish(); len(tail) > 0 {
+	tail, long := f.cut.Finish()
+	if len(tail) > 0 {
 		f.lastLine(tail)
+	}
+	if long {
+		f.endLong()
 	}
 	f.closeModule()
 	f.send()

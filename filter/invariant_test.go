@@ -227,7 +227,11 @@ func TestFlushedLinesThatGetTooLong(t *testing.T) {
 			f.Flush()
 			io.WriteString(f, "\nnext\n")
 			f.Close()
-			if want := test.prompt + rest + "\nnext\n"; b.String() != want {
+			want := test.prompt + rest + "\nnext\n"
+			if test.o.Color == ColorNever {
+				want = strings.ReplaceAll(want, "\x1b[m", "")
+			}
+			if b.String() != want {
 				t.Errorf("%s, pieces of %d: %d bytes came out, want %d; they differ from byte %d on", test.name, piece, b.Len(), len(want), firstDifference(b.String(), want))
 			}
 		}

@@ -72,7 +72,10 @@ func (l *layout) logToken(t *markup.Token) {
 		case ColorKeep:
 			l.buf = append(l.buf, t.Raw...)
 		case ColorAlways:
+			l.breakSequence()
 			l.state = l.state.Apply(t.Raw)
+		case ColorNever:
+			l.breakSequence()
 		}
 		return
 	}
@@ -93,14 +96,33 @@ func (l *layout) logBytes(b []byte) {
 	}
 }
 
-// withoutColor returns b without its colour sequences.
+// withoutColor returns b without its colour sequences, including those within elements, and with
+// the ESC of others escaped that would be formed by leaving out the ones between.
 func withoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
 	}
 	l := layout{color: ColorNever}
-	l.logBytes(b)
+	var s markup.Scanner
+	s.Reset(b)
+	for t, ok := s.Next(); ok; t, ok = s.Next() {
+		if t.Kind == markup.Elem {
+			l.rawElement(&piece{Token: t})
+		} else {
+			l.logToken(&t)
+		}
+	}
 	return l.buf
+}
+
+// breakSequence escapes the ESC of an unfinished colour sequence at the end of the text, because
+// the text that is laid out next does not follow it in the log: an answer that begins with "m", or
+// text after a colour sequence that is left out, would complete it.
+func (l *layout) breakSequence() {
+	if n := markup.UnfinishedSGR(l.buf); n > 0 {
+		rest := string(l.buf[len(l.buf)-n+1:])
+		l.buf = append(append(l.buf[:len(l.buf)-n], `\x1b`...), rest...)
+	}
 }
 
 // mark lays out text that is the same in all answers of a kind, in the colour of elements.

@@ -23,6 +23,7 @@ const (
 	directWrite   = 32 << 10        // bytes; longer plain text is written without a copy
 	outputChunk   = 256 << 10       // bytes of output that are collected for one write
 	noneFor       = 2 * time.Second // a miss is kept for this time: a better file may come
+	maxLongCut    = 1 << 10         // bytes of unfinished colour sequences of a longer line that are kept
 	readBlock     = 256 << 10       // bytes of a read; larger ones only leave the L2 cache
 )
 

@@ -63,7 +63,8 @@ type savedTail struct {
 
 // A savedLong is an unfinished last line that is too long to be interpreted.
 type savedLong struct {
-	Cut checkpoint.Text `json:"cut,omitempty"` // first bytes of an incomplete rune
+	// The first bytes of an incomplete rune, and then of a colour sequence.
+	Cut checkpoint.Text `json:"cut,omitempty"`
 }
 
 // AppendContext appends the context of the log so far, as JSON on one line without a line end. If a
@@ -86,7 +87,7 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 		s.Held = f.savedOpen(f.open)
 	}
 	if tail, long := f.cut.Unfinished(); long {
-		s.Long = &savedLong{f.visible.cut}
+		s.Long = &savedLong{slices.Concat(f.visible.cut, f.longCut)}
 	} else if len(tail) > 0 {
 		s.Tail = &savedTail{tail, f.flushed.text, f.flushed.laid}
 	}
@@ -186,11 +187,15 @@ func (f *Filter) restore(context []byte) error {
 		return checkpoint.Damaged("its counters are out of range")
 	}
 	if l := s.Long; l != nil {
-		if len(l.Cut) > 3 || s.Tail != nil {
+		rune, sequence := []byte(l.Cut), []byte(nil)
+		if i := bytes.IndexByte(rune, esc); i >= 0 {
+			rune, sequence = rune[:i:i], rune[i:]
+		}
+		if len(rune) > 3 || len(sequence) > 2*maxLongCut || s.Tail != nil {
 			return checkpoint.Damaged("its unfinished long line is not valid")
 		}
 		f.cut.Resume(nil, true)
-		f.visible.cut = l.Cut
+		f.visible.cut, f.longCut = rune, sequence
 	}
 	if t := s.Tail; t != nil {
 		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {

@@ -33,7 +33,11 @@ func (s *splitter) tokens(text []byte) {
 			return
 		}
 		if len(s.pieces) == maxPieces {
-			s.pieces = append(s.pieces, piece{Token: markup.Token{Raw: text[t.Off:], Off: t.Off}})
+			rest := text[t.Off:]
+			if s.color == ColorNever {
+				rest = withoutColor(rest)
+			}
+			s.pieces = append(s.pieces, piece{Token: markup.Token{Raw: rest, Off: t.Off}})
 			return
 		}
 		if t.Tag == markup.TagSymbol && t.Kind == markup.Elem && literal(t.Fields) {

@@ -1,0 +1,80 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestNoColourIsLeftInLongLines holds that colours are removed from a line that is too long to be
+// interpreted and from one with too many elements, whatever the chunking and after a restart.
+func TestNoColourIsLeftInLongLines(t *testing.T) {
+	x := strings.Repeat("x", maxLine)
+	long := "a\x1b[31mb{{{symbol:\x1b[1mf}}}" + x + "\x1b[0m c\x1b[\x1b[\x1b[mm\x1b[\xe2\x82\xac\x1b[38;5;1md{{{symbol:\x1b[1mf}}}\x1b[2K"
+	plain := "ab{{{symbol:f}}}" + x + " c\x1b[" + `\x1b[m` + "\x1b[\xe2\x82\xacd{{{symbol:f}}}\x1b[2K"
+	many := strings.Repeat("{{{symbol:f}}}", maxPieces)
+	for _, test := range []struct{ name, in, want string }{
+		{"with a line end", long + "\n{{{symbol:f}}}\n", plain + "\nf\n"},
+		{"at the end", long + "\x1b[", plain + "\x1b["},
+		{"elements", many + "\x1b[31m{{{symbol:\x1b[1mf}}}\n", strings.Repeat("f", maxPieces) + "{{{symbol:f}}}\n"},
+	} {
+		for seed := range uint64(4) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			for _, output := range []Output{Text, JSON} {
+				o := Options{Color: ColorNever, Output: output}
+				var b bytes.Buffer
+				f := New(&b, o)
+				for rest := test.in; rest != ""; {
+					n := min(len(rest), 1+r.IntN(3))
+					if len(rest) > 100 && len(rest) < len(test.in)-100 {
+						n = min(len(rest)-90, 1+r.IntN(maxLine))
+					}
+					io.WriteString(f, rest[:n])
+					if rest = rest[n:]; r.IntN(2) == 0 {
+						context := f.AppendContext(nil)
+						f = New(&b, o)
+						if err := f.Restore(context); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				f.Close()
+				got := b.String()
+				if output == JSON {
+					got = textOfObjects(t, got)
+				}
+				if want := strings.TrimSuffix(test.want, "\n"); strings.TrimSuffix(got, "\n") != want {
+					i := firstDifference(got, want)
+					t.Fatalf("%s, seed %d, output %d: got %.100q from byte %d on, want %.100q", test.name, seed, output, got[i:], i, want[min(i, len(want)):])
+				}
+			}
+		}
+	}
+}
+
+// textOfObjects returns the text of JSON objects, as the text output has it.
+func textOfObjects(t *testing.T, out string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(out) {
+		var l struct {
+			Text      string
+			Raw       []byte
+			Continues bool
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Raw != nil {
+			l.Text = string(l.Raw)
+		}
+		b.WriteString(l.Text)
+		if !l.Continues {
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
