@@ -107,7 +107,8 @@ func withoutColor(b []byte) []byte {
 	s.Reset(b)
 	for t, ok := s.Next(); ok; t, ok = s.Next() {
 		if t.Kind == markup.Elem {
-			l.rawElement(&piece{Token: t})
+			l.logBytes(t.Raw[:len(markupOpen)])
+			l.logBytes(t.Raw[len(markupOpen):]) // not an element without its braces: colours in it are found
 		} else {
 			l.logToken(&t)
 		}
