@@ -199,6 +199,7 @@ type profileRecord struct {
 	Address         address
 	Unknown         bool
 	Approximate     bool
+	Cycle           int
 	Calls           int64
 	Self, Inclusive map[string]int64
 	Total, Lines    map[string]int64
@@ -647,7 +648,11 @@ func compareTable(t *testing.T, p *profile, table string) {
 		if f.Approximate {
 			mark = "~"
 		}
-		return mark + strings.Join(strings.Fields(f.name()), " ") + where
+		cycle := ""
+		if f.Cycle > 0 {
+			cycle = fmt.Sprintf(" <cycle %d>", f.Cycle)
+		}
+		return mark + strings.Join(strings.Fields(f.name()), " ") + cycle + where
 	}
 	for i := range p.functions {
 		f := &p.functions[i]
