@@ -27,7 +27,10 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		}
 		defer in.Close()
 	}
-	opened, err := c.symbols(client).Open()
+	symbols := c.symbols(client)
+	symbols.Symbolizer.OffHeap = limitHeap(c.maxMemory)
+	tuneGarbage()
+	opened, err := symbols.Open()
 	if err != nil {
 		return err
 	}
