@@ -550,11 +550,15 @@ func (g *graph) titleInCycle(n uint32) string {
 // location returns the location of a function: file:line [object].
 func (g *graph) location(n uint32) string {
 	var b []byte
-	if at := &g.all[n]; !g.isUnknown(at.file) {
+	at := &g.all[n]
+	switch {
+	case !g.isUnknown(at.file):
 		b = append(b, g.s.file(at.file)...)
-		if at.line != 0 {
-			b = strconv.AppendUint(append(b, ':'), uint64(at.line), 10)
-		}
+	case at.line != 0:
+		b = append(b, unknown...)
+	}
+	if at.line != 0 {
+		b = strconv.AppendUint(append(b, ':'), uint64(at.line), 10)
 	}
 	if ob := g.m.r.Text(g.all[n].object); ob != "" && ob != unknown {
 		if len(b) > 0 {

@@ -637,9 +637,11 @@ func compareTable(t *testing.T, p *profile, table string) {
 		where := ""
 		if f.File != "" {
 			where = " " + f.File
-			if f.Line > 0 {
-				where += ":" + strconv.Itoa(f.Line)
-			}
+		} else if f.Line > 0 {
+			where = " ???"
+		}
+		if f.Line > 0 {
+			where += ":" + strconv.Itoa(f.Line)
 		}
 		if f.Object != "" && f.Object != "???" {
 			where += " [" + path.Base(f.Object) + "]"
