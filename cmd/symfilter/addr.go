@@ -64,7 +64,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		}
 	}
 	asker.status.set("")
-	c.explain = !c.quiet
+	c.explain = c.explain || !c.quiet
 	s.report(c, asker.Symbolizer)
 	if c.strict && s.unresolved.all().failed > 0 {
 		return exitStrict, nil

@@ -30,6 +30,8 @@ func habit(name string) string {
 		return "frames are always printed so"
 	case "a", "addresses":
 		return "addresses are always printed"
+	case "debug-dir", "debug-directory", "debugdir":
+		return "did you mean --debug-file-directory?"
 	case "V":
 		return "write --version"
 	}

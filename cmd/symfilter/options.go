@@ -153,7 +153,7 @@ var options = [...]group{
 			text: "do not confine the process on Linux",
 			more: "confined, it cannot start other programs, use sockets if no server is named, or write outside of the folders that flags name and the caches"},
 		{name: "strict", in: ofAsking, on: ofFilter | ofAddr, field: func(c *config) any { return &c.strict }, text: "exit with 3 if an address stayed unresolved"},
-		{name: "explain", in: ofMost | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.explain }, text: "at the end: what stayed unresolved, why, what to do"},
+		{name: "explain", in: ofAsking | ofLLVM, on: ofFilter, field: func(c *config) any { return &c.explain }, text: "at the end: what stayed unresolved, why, what to do"},
 		{name: "quiet", short: "q", in: ofAll | ofLLVM, on: ofFilter | ofIndex | ofAddr, field: func(c *config) any { return &c.quiet }, text: "print no diagnostics"},
 		{name: "verbose", short: "v", in: ofAsking, on: ofFilter, field: func(c *config) any { return &c.verbose }, text: "print all diagnostics, and at the end the files used"},
 		{name: "version", in: ofAll, on: ofFilter, field: func(c *config) any { return &c.version }, text: "print the version"},
