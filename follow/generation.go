@@ -310,7 +310,7 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 // skip skips quiet lines if there are more than lookBack bytes of them.
 func (g *generation) skip() error {
 	g.skips = false
-	if g.wide() {
+	if g.needsBeginning() {
 		return nil
 	}
 	if from := g.silent - lookBack; from > g.off {

@@ -203,6 +203,33 @@ func TestLinesOfUTF16AreWhole(t *testing.T) {
 	}
 }
 
+// The bytes of a compressed file are emitted as they come, and nothing is added to them.
+func TestBytesOfCompressedFilesAreEmittedAtOnce(t *testing.T) {
+	for _, magic := range []string{"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh91AY&SY"} {
+		path := filepath.Join(t.TempDir(), "app.log")
+		write(t, path, "")
+		var got string
+		g, read := generationOf(t, path, &got)
+		all := ""
+		for _, part := range []string{magic + "one", "two\nthree", "\n"} {
+			write(t, path, part)
+			all += part
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+			if got != all {
+				t.Errorf("got %q, want %q", got, all)
+			}
+		}
+		if err := g.endLine(t.Context(), make([]byte, readSize), true, func(p []byte, _ bool) error {
+			got += string(p)
+			return nil
+		}); err != nil || got != all {
+			t.Errorf("at the end: got %q, %v; want %q", got, err, all)
+		}
+	}
+}
+
 // FuzzLines writes a file in parts and reads it in between: all whole lines are printed unchanged,
 // and the rest at the end.
 func FuzzLines(f *testing.F) {

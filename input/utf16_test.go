@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/symfilter/symfilter/filter"
 )
@@ -151,4 +152,48 @@ func TestARestartWithinUTF16ChangesNothing(t *testing.T) {
 	if err := w.Restore([]byte(`{"v":1,"input":"auto","utf16":{"half":"AAAA"}}`)); err == nil {
 		t.Error("a damaged context is restored")
 	}
+}
+
+// FuzzUTF16 reads any input after a byte order mark: the text is valid UTF-8 and at most three bytes
+// for each unit, the size of the blocks does not change it, and the reader that Plain returns
+// gives the same text.
+func FuzzUTF16(f *testing.F) {
+	f.Add([]byte(utf16Of(le, "one \u4e0a\U0001f600\n")), false, uint16(3))
+	f.Add([]byte(utf16Of(be, "one\n\ufeff\ufffe\n\ufffetwo")), true, uint16(1))
+	f.Add([]byte("a\x00\x00\xd8\x00\xdc\x00\xdc\x00\xd8b"), false, uint16(5))
+	f.Fuzz(func(t *testing.T, units []byte, big bool, block uint16) {
+		if len(units) > 16<<10 {
+			return
+		}
+		in := markLE + "a\x00" + string(units)
+		if big {
+			in = markBE + "\x00a" + string(units)
+		}
+		var want string
+		for i, n := range []int{len(in), int(block)%100 + 1, 1} {
+			var out bytes.Buffer
+			asIs := func() io.WriteCloser { return plain{&out} }
+			w := New(Markup, Translators{Markup: asIs})
+			for at := 0; at < len(in); at += n {
+				io.WriteString(w, in[at:min(at+n, len(in))])
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				want = out.String()
+			}
+			if got := out.String(); got != want || !utf8.ValidString(got) || len(got) > 3*(len(in)/2+1) {
+				t.Fatalf("in blocks of %d: got %q, want %q", n, got, want)
+			}
+		}
+		r, done, err := Plain(strings.NewReader(in), NewMemory(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		if got, err := io.ReadAll(r); string(got) != want || err != nil {
+			t.Fatalf("Plain: got %q, %v; want %q", got, err, want)
+		}
+	})
 }
