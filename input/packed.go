@@ -66,7 +66,45 @@ func codecOf(head []byte) (c *codec, undecided bool) {
 	return nil, undecided
 }
 
-func openGzip(packed io.Reader, _ *lease) (io.Reader, error) { return gzip.NewReader(packed) }
+func openGzip(packed io.Reader, _ *lease) (io.Reader, error) {
+	b := bufio.NewReader(packed)
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipReader{z: z, b: b}, nil
+}
+
+// A gzipReader reads members one after the other. The library's own reader returns the end of a
+// member only when the next one has begun, or the input has ended.
+type gzipReader struct {
+	z     *gzip.Reader
+	b     *bufio.Reader
+	ended bool // the current member
+}
+
+func (r *gzipReader) Read(p []byte) (int, error) {
+	for {
+		if r.ended {
+			if _, err := r.b.Peek(1); err != nil {
+				return 0, err
+			}
+			if err := r.z.Reset(r.b); err != nil {
+				return 0, err
+			}
+			r.z.Multistream(false)
+			r.ended = false
+		}
+		n, err := r.z.Read(p)
+		if err == io.EOF {
+			r.ended, err = true, nil
+		}
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
 
 // The window is that of the first frame, or of the largest that zstd makes without --ultra and
 // --long: so much is reserved for later frames.

@@ -213,10 +213,9 @@ func TestCompressedLinesComeOutAtOnce(t *testing.T) {
 	}
 }
 
-// The same holds for the chunks of xz and the blocks of bzip2, which end with a file's: a second
-// file has not come yet.
+// The end of a file comes out although it is not known whether another one follows.
 func TestCompressedFilesComeOutAtTheirEnd(t *testing.T) {
-	for _, name := range []string{"xz", "bzip2"} {
+	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			w := newRecorder(&out)
