@@ -91,6 +91,7 @@ func (f *Filter) wholeLines(b []byte) {
 		f.lastLine(b)
 		return
 	}
+	f.flushed = flushed{}
 	f.lookAhead(b)
 	f.guardedBlock(b)
 	f.endAhead()
@@ -101,8 +102,8 @@ func (f *Filter) lastLine(b []byte) {
 	f.guardedLine(b)
 	if f.flushed.text > 0 { // nothing may be left out of the next line
 		f.send()
-		f.flushed = flushed{}
 	}
+	f.flushed = flushed{}
 }
 
 // ReadFrom filters r to its end, in blocks of 256 KiB. Close, not ReadFrom, finishes an unfinished
@@ -142,31 +143,65 @@ func (f *Filter) Flush() error {
 	if len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
 		return f.err
 	}
-	f.tokens(tail)
-	for i := range f.pieces {
-		if f.pieces[i].Kind == markup.Elem {
-			return nil
-		}
-	}
-	if tail[len(tail)-1] == '\r' { // it may be the first half of a line end
+	if f.holdsElement(tail) || f.open != nil && f.open.mayContinue(tail) {
 		return nil
 	}
-	if markup.MayBecomeElement(tail) || f.open != nil && f.open.mayContinue(tail) {
+	done := &f.flushed
+	start := 0
+	if done.resumes {
+		start = done.text
+	}
+	f.tokens(tail[start:])
+	if done.pieces += len(f.pieces); done.pieces >= maxPieces { // the rest of the line is one text
+		done.held = true
 		return nil
 	}
 	f.closeModule()
 	f.send()
 	f.printOf(f.line + 1)
 	before := f.state
+	f.state, f.cur = done.state, done.cur
 	for i := range f.pieces {
 		f.logToken(&f.pieces[i].Token)
 	}
+	done.state, done.cur = f.state, f.cur
 	f.state, f.cur = before, sgr.State{} // the finished line is laid out again, from its beginning
-	f.ready = append(f.ready, f.buf[min(f.flushed.laid, len(f.buf)):]...)
-	f.flushed = flushed{len(tail), len(f.buf)}
+	if done.resumes {
+		f.ready = append(f.ready, f.buf...)
+		done.laid += len(f.buf)
+	} else { // after a restart, the beginning is laid out once more
+		f.ready = append(f.ready, f.buf[min(done.laid, len(f.buf)):]...)
+		done.laid = len(f.buf)
+	}
+	done.text, done.resumes = len(tail), true
 	f.buf = f.buf[:0]
 	f.send()
 	return f.err
+}
+
+// holdsElement reports whether the unfinished line tail has an element, or its end may become part
+// of one or of a line end. Of the bytes that an earlier call has seen, it looks at no more than an
+// element takes.
+func (f *Filter) holdsElement(tail []byte) bool {
+	if f.flushed.held {
+		return true
+	}
+	from := max(0, f.flushed.checked-longestElement)
+	if f.flushed.resumes {
+		from = max(from, f.flushed.text)
+	}
+	for from > 0 && tail[from-1] == '{' {
+		from--
+	}
+	f.tokens(tail[from:])
+	for i := range f.pieces {
+		if f.pieces[i].Kind == markup.Elem {
+			f.flushed.held = true
+			return true
+		}
+	}
+	f.flushed.checked = len(tail)
+	return tail[len(tail)-1] == '\r' || markup.MayBecomeElement(tail[from:])
 }
 
 // Line returns the number of lines so far.

@@ -78,3 +78,39 @@ func textOfObjects(t *testing.T, out string) string {
 	}
 	return b.String()
 }
+
+// TestFlushLooksAtEachByteOnceOrTwice holds that Flush after each of many small writes takes time in
+// proportion to the line, and that the output is that of one write.
+func TestFlushLooksAtEachByteOnceOrTwice(t *testing.T) {
+	const length, write = maxLine / 2, 256
+	text := strings.Repeat("\x1b[31mred\x1b[0m text ", length/18)
+	for _, test := range []struct {
+		name, line string
+		perFlush   int64 // bytes that each Flush may look at besides
+	}{
+		{"text", strings.Repeat("text ", length/5), 0},
+		{"colours", text, 0},
+		{"an element", "{{{symbol:f}}} " + text, 0},
+		{"the beginning of an element", text + "{{{symbol:" + strings.Repeat("f", 3*longestElement), 2 * longestElement},
+	} {
+		for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
+			want, _ := filterString(t, Options{Color: color}, test.line+"\nnext\n", nil)
+			var b strings.Builder
+			f := New(&b, Options{Color: color})
+			flushes := int64(0)
+			for rest := test.line + "\nnext\n"; rest != ""; flushes++ {
+				n := min(write, len(rest))
+				io.WriteString(f, rest[:n])
+				rest = rest[n:]
+				f.Flush()
+			}
+			f.Close()
+			if b.String() != want {
+				t.Errorf("%s, colour %d: the output differs from byte %d on", test.name, color, firstDifference(b.String(), want))
+			}
+			if limit := 6*int64(len(test.line)) + flushes*test.perFlush; f.steps > limit {
+				t.Errorf("%s, colour %d: %d steps for %d bytes in %d writes, want at most %d", test.name, color, f.steps, len(test.line), flushes, limit)
+			}
+		}
+	}
+}

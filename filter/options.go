@@ -12,19 +12,20 @@ import (
 
 // Limits, with their units and reasons.
 const (
-	maxLine       = 1 << 20         // bytes of a line that is interpreted; longer: printed as it is
-	maxRepeat     = 4 << 10         // bytes of text around a frame that inlined calls repeat
-	maxModules    = 65536           // modules of a process
-	maxMaps       = 262144          // mapped intervals of a process
-	maxName       = 4 << 10         // bytes of a module's name; a path is not longer
-	maxNames      = 8 << 20         // bytes of the names of a process's modules
-	maxPieces     = 65536           // pieces of a line that are interpreted; the rest of it is text
-	maxUnresolved = 1024            // distinct modules kept for Unresolved
-	directWrite   = 32 << 10        // bytes; longer plain text is written without a copy
-	outputChunk   = 256 << 10       // bytes of output that are collected for one write
-	noneFor       = 2 * time.Second // a miss is kept for this time: a better file may come
-	maxLongCut    = 1 << 10         // bytes of unfinished colour sequences of a longer line that are kept
-	readBlock     = 256 << 10       // bytes of a read; larger ones only leave the L2 cache
+	maxLine        = 1 << 20         // bytes of a line that is interpreted; longer: printed as it is
+	maxRepeat      = 4 << 10         // bytes of text around a frame that inlined calls repeat
+	maxModules     = 65536           // modules of a process
+	maxMaps        = 262144          // mapped intervals of a process
+	maxName        = 4 << 10         // bytes of a module's name; a path is not longer
+	maxNames       = 8 << 20         // bytes of the names of a process's modules
+	maxPieces      = 65536           // pieces of a line that are interpreted; the rest of it is text
+	maxUnresolved  = 1024            // distinct modules kept for Unresolved
+	directWrite    = 32 << 10        // bytes; longer plain text is written without a copy
+	outputChunk    = 256 << 10       // bytes of output that are collected for one write
+	noneFor        = 2 * time.Second // a miss is kept for this time: a better file may come
+	longestElement = 16 << 10        // bytes; see markup.Scanner
+	maxLongCut     = 1 << 10         // bytes of unfinished colour sequences of a longer line that are kept
+	readBlock      = 256 << 10       // bytes of a read; larger ones only leave the L2 cache
 )
 
 // Color sets what becomes of the SGR sequences of the log, and whether answers have colours.

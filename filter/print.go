@@ -3,6 +3,7 @@ package filter
 import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/sgr"
 )
 
 // A Printer makes the output for lines that are laid out. Text and JSON have Printers of their own;
@@ -122,6 +123,14 @@ type printing struct {
 type flushed struct {
 	text int // bytes of the line
 	laid int // bytes of output for them that the finished line still has to leave out
+
+	// What Flush knows of the line, so that it looks at each byte once or twice, however often it is
+	// called. A checkpoint does not hold it: after a restart the line is looked at once more.
+	resumes    bool      // state, cur and pieces are those at the end of text
+	state, cur sgr.State // see layout
+	pieces     int
+	checked    int  // bytes of the line in which there is no element
+	held       bool // Flush prints no more of the line, since it has an element
 }
 
 // recordElement adds a record of an element of the current line, whose text begins at start and has

@@ -202,7 +202,7 @@ func (f *Filter) restore(context []byte) error {
 			return checkpoint.Damaged("its unfinished last line is not valid")
 		}
 		f.cut.Resume(t.Text, false)
-		f.flushed = flushed{t.Passed, t.Skip}
+		f.flushed = flushed{text: t.Passed, laid: t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
 	// The context may be from a Filter with another form of output.
