@@ -583,7 +583,7 @@ func TestPrintersGetTheTextOfContainers(t *testing.T) {
 		want = `<p id=1>"plain" 0</p>
 <p id=2>"[[[ELF module #0x0 \"a\"; BuildID=aa00 [0x1000-0x1fff](rx)]]]" 1</p>
 <p id=4>"other" 0</p>
-<p id=5>"    #0    0x00000000000010ff (a+0xff) (BuildId: aa00)" 1</p>
+<p id=5>"    #0    0x0000000000001100 (a+0x100) (BuildId: aa00)" 1</p>
 <p id=6>"plain" 0</p>
 <p id=7>"bare" 0</p>
 `
