@@ -117,7 +117,7 @@ func contextLog(g *generator) string {
 	return b.String()
 }
 
-// TestContextOfALongLine holds that the rest of a line that is too long is not interpreted after a
+// TestContextOfALongLine checks that the rest of a line that is too long is not interpreted after a
 // restart.
 func TestContextOfALongLine(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -150,7 +150,7 @@ func TestContextOfALongLine(t *testing.T) {
 	}
 }
 
-// TestContextIsPlainJSON holds the form of a context, which a person can read.
+// TestContextIsPlainJSON checks the form of a context: JSON that a person can read.
 func TestContextIsPlainJSON(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
@@ -168,7 +168,8 @@ func TestContextIsPlainJSON(t *testing.T) {
 	}
 }
 
-// TestContextWithoutProcessKeys holds that only the process without a key is restored then.
+// TestContextWithoutProcessKeys checks that a Filter without ProcessKey restores only the process
+// without a key.
 func TestContextWithoutProcessKeys(t *testing.T) {
 	const maps = "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -216,7 +217,8 @@ func TestContextIsBounded(t *testing.T) {
 	}
 }
 
-// TestContextLeavesOutIdleProcesses holds that beyond the budget those idle longest are left out.
+// TestContextLeavesOutIdleProcesses checks that a context over its budget leaves out the processes
+// idle longest.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -243,7 +245,7 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesOthers holds that Restore reports why it refuses a context, and leaves the
+// TestRestoreRefusesOthers checks that Restore reports why it refuses a context, and leaves the
 // Filter unchanged.
 func TestRestoreRefusesOthers(t *testing.T) {
 	of := func(members string) string { return `{"v":2,"line":0,"process":{}` + members + `}` }
@@ -300,7 +302,7 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestContextOfAProcess holds that a Context reads the JSON of another, and is unchanged if it
+// TestContextOfAProcess checks that a Context reads the JSON of another, and is unchanged if it
 // cannot.
 func TestContextOfAProcess(t *testing.T) {
 	f := New(io.Discard, Options{})
@@ -325,7 +327,7 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// TestHeldLineGoesOnInAnotherOutput holds that no line is lost if --output changes between two
+// TestHeldLineGoesOnInAnotherOutput checks that no line is lost if --output changes between two
 // runs.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	text, object := Options{}, Options{Output: JSON}
@@ -351,7 +353,7 @@ func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	}
 }
 
-// FuzzRestore holds that any context is refused or restored within the limits, and that a restored
+// FuzzRestore checks that any context is refused or restored within the limits, and that a restored
 // one can be saved and restored again.
 func FuzzRestore(f *testing.F) {
 	for seed := range uint64(6) {

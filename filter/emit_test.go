@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEmitTellsTheLine holds that all output comes with the number of its line, a block of plain
-// lines with that of the first, and a module line that was held back with its own.
-func TestEmitTellsTheLine(t *testing.T) {
+// TestEmitGetsTheLine checks that Emit gets the line number of all output: for a block of plain
+// lines the number of the first one, and for a module line that was held back its own number.
+func TestEmitGetsTheLine(t *testing.T) {
 	const in = "one\ntwo\n" +
 		"[3] {{{module:0:a:elf:aa}}}\n" +
 		"[4] {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n" +
@@ -73,7 +73,7 @@ func TestEmitTellsTheLine(t *testing.T) {
 	}
 }
 
-// TestHeldAndInDict holds what a caller can ask about the lines so far.
+// TestHeldAndInDict checks the methods that report the state after the lines so far.
 func TestHeldAndInDict(t *testing.T) {
 	f := New(nil, Options{Emit: func(int64, []byte) error { return nil }})
 	for _, step := range []struct {
@@ -94,7 +94,7 @@ func TestHeldAndInDict(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEmitAreReturned holds also that nothing is emitted after an error.
+// TestErrorsOfEmitAreReturned also checks that nothing is emitted after an error.
 func TestErrorsOfEmitAreReturned(t *testing.T) {
 	full := errors.New("full")
 	calls := 0

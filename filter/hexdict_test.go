@@ -13,7 +13,7 @@ import (
 
 const dictHead = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 
-// FuzzHexDict holds that the lines of any hexdict come out as they are, that only footnotes are
+// FuzzHexDict checks that the lines of any hexdict come out as they are, that only footnotes are
 // added, and that the division of the log into blocks changes nothing.
 func FuzzHexDict(f *testing.F) {
 	f.Add("\n    CS:                   0 RIP:     0x50017a EFL:            0x10246 CR2:                  0\n    RAX:      0xc53d0acbcf0 RBX:     0x5011dc\n  ", "[1.5] ")
@@ -59,7 +59,7 @@ func FuzzHexDict(f *testing.F) {
 	})
 }
 
-// TestUnclosedHexDictIsBounded holds that a hexdict without an end is closed at its limit, and
+// TestUnclosedHexDictIsBounded checks that a hexdict without an end is closed at its limit, and
 // takes no more memory than that.
 func TestUnclosedHexDictIsBounded(t *testing.T) {
 	var b bytes.Buffer

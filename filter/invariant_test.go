@@ -115,7 +115,7 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	}
 }
 
-// TestFlushOnlyMovesOutputForward holds that Flush, at any time, prints text earlier, but does not
+// TestFlushOnlyMovesOutputForward checks that Flush, at any time, prints text earlier, but does not
 // change the output of lines without contextual elements.
 func TestFlushOnlyMovesOutputForward(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -179,7 +179,7 @@ func TestPromptIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestLongLinesPassThrough holds that a line longer than 1 MiB is not interpreted, and that only
+// TestLongLinesPassThrough checks that a line longer than 1 MiB is not interpreted, and that only
 // its first MiB is kept.
 func TestLongLinesPassThrough(t *testing.T) {
 	const size = 64 << 20
@@ -200,8 +200,8 @@ func TestLongLinesPassThrough(t *testing.T) {
 	}
 }
 
-// TestFlushedLinesThatGetTooLong holds that of such a line each byte is printed once: up to the last
-// Flush as it was laid out there, and after that as it is.
+// TestFlushedLinesThatGetTooLong checks that each byte of such a line is printed once: symbolized
+// up to the last Flush, and unchanged after it.
 func TestFlushedLinesThatGetTooLong(t *testing.T) {
 	const prompt = "a \x1b[31mprompt> "
 	rest := strings.Repeat("{{{symbol:_Z1fv}}}\x1b[m", maxLine/16)
@@ -265,8 +265,8 @@ func TestLineLimitDoesNotDependOnBlocks(t *testing.T) {
 	}
 }
 
-// FuzzFilter holds for any log that the filter does not fail or hang, that its memory is bounded,
-// that the division into blocks changes nothing, and that text is kept.
+// FuzzFilter checks that no log makes the filter fail or hang, that its memory is bounded, that the
+// division into blocks changes nothing, and that text is kept.
 func FuzzFilter(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add([]byte(newGenerator(seed).log(20)), byte(seed))
@@ -351,7 +351,7 @@ func TestPlainLinesAndHotFramesAllocateLittle(t *testing.T) {
 	}
 }
 
-// TestWriterErrorsAreReturned holds that the errors of a Filter are those of its writer.
+// TestWriterErrorsAreReturned checks that the errors of a Filter are those of its writer.
 func TestWriterErrorsAreReturned(t *testing.T) {
 	f := New(failing{}, Options{})
 	if _, err := io.WriteString(f, "a\n"); err != errDiskFull {
@@ -368,7 +368,7 @@ var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
-// TestFrameHeads holds that the fast path of a frame without colour prints what the other path
+// TestFrameHeads checks that the fast path of a frame without colour prints what the other path
 // prints.
 func TestFrameHeads(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}

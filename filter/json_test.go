@@ -71,8 +71,8 @@ func loadSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// TestJSONHoldsWhatTextShows holds for any log that each line of the output is an object of the
-// schema, and that the texts of the objects are the text output.
+// TestJSONHoldsWhatTextShows checks that, for any log, each line of the output is an object that
+// matches the schema, and that the texts of the objects are the text output.
 func TestJSONHoldsWhatTextShows(t *testing.T) {
 	schema := loadSchema(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -117,7 +117,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 	}
 }
 
-// TestJSONFramesAreThoseOfText holds that the frames of the objects, laid out as a backtrace, are
+// TestJSONFramesAreThoseOfText checks that the frames of the objects, laid out as a backtrace, are
 // the lines of the text output.
 func TestJSONFramesAreThoseOfText(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
@@ -153,7 +153,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// TestLongLinesAreSeveralObjects holds that memory is bounded and nothing is lost.
+// TestLongLinesAreSeveralObjects checks that long lines take bounded memory and lose nothing.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
@@ -207,7 +207,7 @@ func TestManyElementsAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// FuzzJSON holds for any log that the objects match the schema and hold the text output.
+// FuzzJSON checks that the objects of any log match the schema and hold the text output.
 func FuzzJSON(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add([]byte(newGenerator(seed).log(20)))

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// TestLateDebugFileServesLaterLines holds that answers from a file without debug information are
+// TestLateDebugFileServesLaterLines checks that answers from a file without debug information are
 // used for a limited time.
 func TestLateDebugFileServesLaterLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

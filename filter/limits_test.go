@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestLimitsOfOneLine holds that beyond a limit elements stay as they are, or text is not repeated;
-// nothing is lost.
+// TestLimitsOfOneLine checks that elements beyond a limit are printed unchanged, and that text
+// beyond a limit is not repeated for inlined calls. No text is lost, except of names that are too
+// long.
 func TestLimitsOfOneLine(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	const shown = "[[[ELF module #0x0 \"a.out\"; BuildID=a0a1a2a3a4a5a6a7 [0x500000-0x501fff](rx)]]]\n"
@@ -46,7 +47,8 @@ func firstDifference(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// TestLimitsOfAProcess holds that beyond a limit an element stays as it is, with a diagnostic.
+// TestLimitsOfAProcess checks that an element beyond a limit is printed unchanged, with a
+// diagnostic.
 func TestLimitsOfAProcess(t *testing.T) {
 	name := strings.Repeat("n", maxName)
 	var in strings.Builder
@@ -62,8 +64,8 @@ func TestLimitsOfAProcess(t *testing.T) {
 	}
 }
 
-// TestNamesOfReplacedModulesCount holds that modules whose ID another one has now count for the
-// limit of names while they are mapped.
+// TestNamesOfReplacedModulesCount checks that the name of a module whose ID was given to another
+// module counts towards the limit while the old module is mapped.
 func TestNamesOfReplacedModulesCount(t *testing.T) {
 	const more = 10
 	for _, test := range []struct {
@@ -93,8 +95,8 @@ func TestNamesOfReplacedModulesCount(t *testing.T) {
 	}
 }
 
-// TestHexDictsHoldLittle holds that of a very long first line of a hexdict, and of the text before
-// it, little is kept.
+// TestHexDictsHoldLittle checks that a Filter keeps little of a very long first line of a hexdict,
+// and of the text before the hexdict.
 func TestHexDictsHoldLittle(t *testing.T) {
 	long := strings.Repeat("x", maxLine-100)
 	for _, line := range []string{"{{{hexdict: A: 0x1 " + long, long + ": {{{hexdict: A: 0x1 "} {
@@ -106,7 +108,8 @@ func TestHexDictsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestAModuleLineCollectsSoManyMaps holds that the map after the last begins another line.
+// TestAModuleLineCollectsSoManyMaps checks that a map beyond the limit of a module line begins
+// another line.
 func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("{{{module:0:a:elf:aa}}}\n")
@@ -120,8 +123,8 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	}
 }
 
-// TestAHexDictOfManyLinesEndsAtItsLimit holds that it has footnotes for the lines up to the limit,
-// and that later lines are text.
+// TestAHexDictOfManyLinesEndsAtItsLimit checks that a hexdict has footnotes for the lines up to the
+// limit, and that later lines are text.
 func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	const register = "A: 0x50018d\n"
 	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"
@@ -137,7 +140,7 @@ func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestTheHeadOfAProcessKeyCounts holds that keys have a limited length, whatever the log.
+// TestTheHeadOfAProcessKeyCounts checks that keys are cut to a limited length.
 func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
 	re, err := ProcessKey(`^(\w+) `)
 	if err != nil {

@@ -78,8 +78,8 @@ regs {{{hexdict: A: 0x50018d B: 7}}}
 {{{reset}}}
 end`
 
-// A printer from outside of the package gets every line, with its elements, their answers, and where
-// each stands in the text.
+// A Printer of another package gets every line with its elements, their answers, and their
+// positions in the text.
 func TestAThirdPrinter(t *testing.T) {
 	var out bytes.Buffer
 	f := filter.New(&out, filter.Options{Symbolizer: newSymbolizer(t), Patience: patient, Printer: pagePrinter{}})
@@ -106,7 +106,7 @@ func TestAThirdPrinter(t *testing.T) {
 	}
 }
 
-// However long a line is, its printer gets it in parts that are bounded, with all elements.
+// A Printer gets a long line in parts of bounded size, which have all its elements.
 func TestAPrinterGetsLongLinesInParts(t *testing.T) {
 	const elements = 60_000
 	var most, bytes, got int
@@ -139,7 +139,7 @@ func (p partPrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 	return dst
 }
 
-// Each address of a log is answered with types, in order, whatever the output.
+// Resolved gets the answer for each address of a log, in order, whatever the output format.
 func TestResolvedAnswers(t *testing.T) {
 	for name, o := range map[string]filter.Options{
 		"text": {}, "json": {Output: filter.JSON}, "printer": {Printer: pagePrinter{}},
@@ -181,7 +181,7 @@ func TestResolvedAnswers(t *testing.T) {
 	}
 }
 
-// A hot frame allocates nothing, with typed answers and without.
+// A frame that was looked up before allocates nothing, with and without Resolved.
 func TestTypedAnswersAllocateNothing(t *testing.T) {
 	answers := 0
 	for name, resolved := range map[string]func(*filter.Resolved){

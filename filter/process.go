@@ -116,8 +116,8 @@ func (f *lineFilter) enterProcess(text []byte) {
 	f.process.used = f.turn
 }
 
-// changeProcess makes the process with a key the current one. The first process of a stream has no
-// key: lines without a key belong to it.
+// changeProcess makes the process with the given key the current one. The first process of a stream
+// has no key: lines without a key belong to it.
 func (f *lineFilter) changeProcess(key string) {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}

@@ -133,7 +133,7 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	}
 }
 
-// TestDumpHasItsContext holds that each dump file comes with the modules and maps at its place in
+// TestDumpHasItsContext checks that each dump file comes with the modules and maps at its place in
 // the log.
 func TestDumpHasItsContext(t *testing.T) {
 	var dumps []Dump

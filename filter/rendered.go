@@ -27,7 +27,7 @@ type renderedParts struct {
 	cuts     []frameCuts // offsets in text of the frames and their parts; empty for a data address
 	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
 	none     bool        // no symbol covers the address: there is no text
-	back     bool        // of an unspecified lookup: one byte before was looked up
+	back     bool        // the address has no kind, and the byte before it was looked up
 	*sources             // nil unless the Filter needs them
 }
 
@@ -77,7 +77,7 @@ func (r *rendered) data() string {
 	return r.text
 }
 
-// size returns about how many bytes r takes in a Cache.
+// size returns the approximate number of bytes that r takes in a Cache.
 func (r *draft) size() int64 {
 	n := int64(96 + len(r.text) + len(r.cuts)*24)
 	if r.sources == nil {

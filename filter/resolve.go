@@ -40,8 +40,8 @@ func (f *Filter) Patience() *report.Patience { return f.patience }
 // readers of reports have, too.
 type Unresolved = report.Unresolved
 
-// Unresolved returns at most 1,024 modules with unresolved elements, in no order, and the number of
-// all unresolved elements, including those outside of any module.
+// Unresolved returns at most 1,024 modules with unresolved elements, in no particular order, and
+// the number of all unresolved elements, including those outside of any module.
 func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)

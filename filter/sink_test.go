@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestSinkPrintsWhatWriteDoes holds that text and typed elements have the same output as the log
+// TestSinkPrintsWhatWriteDoes checks that text and typed elements have the same output as the log
 // that they are from.
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -66,7 +66,7 @@ var (
 	generatedColor = regexp.MustCompile("\x1b\\[[0-9;:]+m") // ESC [ may be text before an m
 )
 
-// TestHighlightingOnlyAddsColour holds that the output with ColorAlways, without its colours, is
+// TestHighlightingOnlyAddsColour checks that the output with ColorAlways, without its colours, is
 // the output with ColorNever.
 func TestHighlightingOnlyAddsColour(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}

@@ -43,8 +43,8 @@ func TestTerminalSeesNoControls(t *testing.T) {
 	}
 }
 
-// TestTerminalSeesNoControlsOfLongLines holds the same for lines that are not interpreted and are
-// printed in parts.
+// TestTerminalSeesNoControlsOfLongLines checks that a terminal gets no control characters of lines
+// that are too long to be interpreted and are printed in parts.
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Terminal: true, Color: ColorAlways}
@@ -72,7 +72,7 @@ func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	}
 }
 
-// FuzzTerminal holds that only text and colour reach a terminal.
+// FuzzTerminal checks that only text and colour reach a terminal.
 func FuzzTerminal(f *testing.F) {
 	f.Add([]byte(strings.Join(hostile, "{{{symbol:x}}}")), true)
 	f.Add([]byte(strings.Join(hostile, "\n")), false)

@@ -192,7 +192,7 @@ func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestPlainLinesTakeNoSteps holds that the counter of work is not on the path of plain lines.
+// TestPlainLinesTakeNoSteps checks that the counter of work is not on the path of plain lines.
 func TestPlainLinesTakeNoSteps(t *testing.T) {
 	f := New(io.Discard, Options{})
 	f.Write([]byte(strings.Repeat("an ordinary line {with} a {{brace}}\n", 1000)))
@@ -201,7 +201,7 @@ func TestPlainLinesTakeNoSteps(t *testing.T) {
 	}
 }
 
-// TestFootnotesAreLimited holds that a line with more values than a register dump has few
+// TestFootnotesAreLimited checks that a line with more values than a register dump has few
 // footnotes.
 func TestFootnotesAreLimited(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
