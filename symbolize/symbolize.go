@@ -26,27 +26,26 @@ type Options struct {
 	// Finders are asked in order.
 	Finders []Finder
 
-	// Servers are asked in order when neither Finders nor a debug link, below,
-	// led to debug information: they may be slow, and learn what is looked for.
+	// Servers are asked in order if neither Finders nor a debug link, below, led to debug
+	// information: servers may be slow, and learn the build IDs.
 	Servers []Finder
 
-	// LinkDirs are the folders below which the files are that a file names:
-	// its debug file (.gnu_debuglink) and what dwz left of it. They are looked
-	// for beside it, too.
+	// LinkDirs are the folders that hold the files to which a file links: its debug file
+	// (.gnu_debuglink) and the supplementary file of dwz. They are searched for next to the file,
+	// too.
 	LinkDirs []string
 
-	// DWP is the path of the package of split units for every module. Without
-	// it the package is FILE.dwp beside the file.
+	// DWP is the path of the package of split units for every module. If it is empty, the package
+	// is FILE.dwp next to the file.
 	DWP string
 
-	// NoAlt leaves alone what dwz moved to other files, as LLVM does: what only
-	// they name has no name.
+	// NoAlt makes the Symbolizer ignore the supplementary files of dwz, as LLVM does: functions
+	// whose names are only in such a file have no name.
 	NoAlt bool
 
 	// MaxMemory bounds the bytes of memory that all files together take for parsed units, inflated
-	// sections, symbol tables, names and the making of indexes; mapped pages memory and spill
-	// directory of the files do not count. Inflated sections are outside of the Go heap on Linux
-	// and macOS. 0 means DefaultMaxMemory.
+	// sections, symbol tables, names and the making of indexes; mapped pages of files do not count.
+	// Inflated sections are outside of the Go heap on Linux and macOS. 0 means DefaultMaxMemory.
 	MaxMemory int64
 
 	// OffHeap is called with the bytes held outside of the Go heap whenever they have changed by 8
@@ -54,22 +53,22 @@ type Options struct {
 	// nil: not called.
 	OffHeap func(bytes int64)
 
-	// Notify is called once for each file that is left alone for a time, because it breaks its
-	// reader, costs too much, or there is no memory for it, with a message that names the file. It
-	// must not call the Symbolizer. Many goroutines may call it. nil: only Reports have it.
+	// Notify is called once for each file that is not used for some time, because its content made
+	// the parser fail, its lookups cost too much, or it needs too much memory. The message names
+	// the file. Notify must not call the Symbolizer. Many goroutines may call it. nil: the message
+	// is only in Reports.
 	Notify func(message string)
 
-	// Came is called when a file is in use for a build ID that can answer more than the files that
-	// were before: for the first file, for one with debug information after one with symbols, and
-	// when its compressed sections were inflated in the background. A file that was closed to save
-	// memory and is opened again is not reported. Many goroutines may call it. It may ask AtOnce and
-	// Warm, and must return soon. nil: not called.
+	// Came is called when a build ID has a file that can answer more than the files before it: for
+	// the first file, for a file with debug information after one with symbols, and after
+	// compressed sections were inflated in the background. A file that was closed to save memory
+	// and is opened again is not reported. Many goroutines may call it. It may ask AtOnce and Warm,
+	// and must return soon. nil: not called.
 	Came func(id buildid.ID)
 
-	// SpillDir is the directory in which compressed debug sections are inflated
-	// that do not fit MaxMemory, into files without a name that end with the
-	// process. Empty, or in memory itself (tmpfs): such debug information is
-	// left alone while there is no memory for it.
+	// SpillDir is the directory for compressed debug sections that do not fit into MaxMemory when
+	// they are inflated. Its files have no name, and vanish with the process. If SpillDir is empty
+	// or in memory (tmpfs), such debug information is not used while there is no memory for it.
 	SpillDir string
 
 	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
