@@ -27,13 +27,13 @@ import (
 const llvmSymbolizer = "llvm-symbolizer-19"
 
 const (
-	agreeAddresses = 20000 // random code addresses asked for, over the fixtures for x86-64; a fifth in short runs
-	agreeElsewhere = 500   // and of each other
+	agreeAddresses = 20000 // random code addresses in all fixtures for x86-64 together; a fifth in short runs
+	agreeElsewhere = 500   // the same in each other fixture
 	agreeRatio     = 0.999 // of the frames that must be equal
 )
 
-// A fixture is a build of testdata/agree. A freestanding one is of plain.c alone, without a C
-// library.
+// A fixture is a build of testdata/agree. A freestanding fixture is built from plain.c alone,
+// without a C library.
 type fixture struct {
 	name         string
 	cc, cxx      string // cxx is empty for a freestanding one
@@ -41,8 +41,8 @@ type fixture struct {
 	twice        bool // two units that have functions in common
 	elsewhere    bool // not for x86-64
 	after        func(t *testing.T, dir string)
-	long         bool   // built for long runs only: what it adds to the others is little
-	like         string // the program that is asked of instead, which after made: llvm-symbolizer cannot read prog itself
+	long         bool   // built for long runs only, since it adds little to the others
+	like         string // the program, made by after, that llvm-symbolizer reads instead of prog, which it cannot read
 }
 
 var fixtures = []fixture{
@@ -98,7 +98,7 @@ func removeDwo(t *testing.T, dir string) {
 	}
 }
 
-// long reports whether the full sizes are asked for.
+// long reports whether TEST_LONG asks for the full number of addresses and fixtures.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // inDir runs a command in dir. TESTDATA in it is the folder testdata, whose path may hold blanks.
@@ -122,7 +122,7 @@ func inDir(t *testing.T, dir, command string) {
 	}
 }
 
-// pack makes prog.dwp of the .dwo files, which it removes.
+// pack packs the .dwo files into prog.dwp, and removes them.
 func pack(tool string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		inDir(t, dir, tool+" -e prog -o prog.dwp")
@@ -134,8 +134,8 @@ func removeSection(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) { inDir(t, dir, "objcopy -R "+name+" prog") }
 }
 
-// dwz has dwz make prog smaller: a copy of it stays as it was. With "-m", what prog has in common
-// with another program comes into prog.alt.
+// dwz compresses the debug information of prog with dwz, and keeps the original as plain. With
+// "-m", dwz moves the debug information that prog shares with a copy of it, other, to prog.alt.
 func dwz(flags string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		inDir(t, dir, "cp prog plain")
@@ -148,7 +148,7 @@ func dwz(flags string) func(*testing.T, string) {
 	}
 }
 
-// linksOf opens what lies beside a program: its package, its .dwo files, its supplementary file.
+// linksOf opens the files next to a program: its package, .dwo files and supplementary file.
 func linksOf(t *testing.T, path string) testLinks {
 	open := func(path string) Linked {
 		f, err := os.Open(path)
@@ -200,7 +200,7 @@ func (l testLinks) open(t *testing.T, o *object.File) *Data {
 	return d
 }
 
-// need skips the test when a tool is missing; on CI that is a failure.
+// need skips the test if a tool is missing; on CI the test fails.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
@@ -258,8 +258,8 @@ func openObject(t testing.TB, path string) *object.File {
 	return o
 }
 
-// codeAddresses returns n random addresses that lie in symbols of executable sections. They are the
-// same for the same file.
+// codeAddresses returns n random addresses in symbols of executable sections. They are the same for
+// the same file.
 func codeAddresses(t testing.TB, o *object.File, n int) []uint64 {
 	t.Helper()
 	var code []object.Section
@@ -293,7 +293,7 @@ func codeAddresses(t testing.TB, o *object.File, n int) []uint64 {
 	return addrs
 }
 
-// A plainFrame is what is compared.
+// A plainFrame holds the parts of a frame that are compared.
 type plainFrame struct {
 	FunctionName string
 	FileName     string
@@ -304,7 +304,7 @@ func (f plainFrame) String() string {
 	return fmt.Sprintf("%s %s:%d:%d", f.FunctionName, f.FileName, f.Line, f.Column)
 }
 
-// oracle asks llvm-symbolizer for the frames of every address.
+// oracle returns llvm-symbolizer's frames for each address.
 func oracle(t *testing.T, path string, addrs []uint64) [][]plainFrame {
 	t.Helper()
 	need(t, llvmSymbolizer)
@@ -336,7 +336,7 @@ func oracle(t *testing.T, path string, addrs []uint64) [][]plainFrame {
 	return all
 }
 
-// withSymbol returns frames as a symbolizer shows them: the outermost name is that of the symbol
+// withSymbol returns frames as a symbolizer shows them: the outermost name is from the symbol
 // table.
 func withSymbol(o *object.File, frames []Frame, addr uint64) []plainFrame {
 	var out []plainFrame
@@ -352,8 +352,8 @@ func withSymbol(o *object.File, frames []Frame, addr uint64) []plainFrame {
 	return out
 }
 
-// difference names what is different in a frame, or is "". A file without a line is none: that
-// comes from the symbol table's STT_FILE, not from the debug information.
+// difference names the part of a frame that differs; "" if none does. A file without a line is
+// ignored: it is from the symbol table's STT_FILE, not from the debug information.
 func difference(got, want plainFrame) string {
 	if got.FileName == "" && want.Line == 0 {
 		want.FileName = ""
@@ -424,8 +424,8 @@ func TestAgreement(t *testing.T) {
 	t.Logf("%d of %d frames equal", frames-wrong, frames)
 }
 
-// checkTiers checks that what was parsed and sorted before an address is asked for does not change
-// the answer.
+// checkTiers checks that the answer for an address does not depend on what earlier lookups have
+// parsed and sorted.
 func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64, frames []Frame) {
 	t.Helper()
 	again, _ := d.Lookup(nil, addr)
@@ -439,8 +439,8 @@ func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64,
 	}
 }
 
-// compare looks all addresses up, and returns how many frames there are and how many differ in
-// what.
+// compare looks all addresses up. It returns the number of frames, and the number of differing
+// frames by the part that differs.
 func compare(t *testing.T, o *object.File, l testLinks, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
 	d := l.open(t, o)

@@ -39,7 +39,7 @@ func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	return s, !set.bad, true
 }
 
-// nextListed is nextArangeSet within the budget of the present lookup.
+// nextListed is nextArangeSet within the budget of the current lookup.
 func (d *Data) nextListed(c *cursor) (s arangeSet, ok, more bool) {
 	s, ok, more = nextArangeSet(c)
 	if more && !d.spend(1+len(s.pairs)/arangeCost) {

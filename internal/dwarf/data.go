@@ -73,11 +73,11 @@ type Data struct {
 	packaged bool   // these are the split units of a package
 
 	tick   uint64                 // lookups so far
-	work   int                    // steps left to the present lookup
+	work   int                    // steps left for the current lookup
 	afford func(bytes int64) bool // see Afford; nil: all memory is granted
 
 	meter *meter // shared with the Data of split and supplementary files
-	err   error  // the first damage that the present lookup found outside of units
+	err   error  // the first damage that the current lookup found outside of units
 	read  int64  // see Read
 	spans []span // scratch space, like the next two fields
 	rows  []lineRow
@@ -194,7 +194,7 @@ func (d *Data) unitFor(addr uint64) *unit {
 	return d.unitAt(off)
 }
 
-// spend takes n steps off the budget of the present lookup, and reports whether there is any left.
+// spend takes n steps off the budget of the current lookup, and reports whether any are left.
 func (d *Data) spend(n int) bool {
 	d.work -= n
 	d.meter.steps += int64(n)
@@ -233,8 +233,8 @@ type meter struct {
 	exhausted bool
 }
 
-// Spent returns the steps, of 3 to 10 ns, that lookups took since its last call, and whether one of
-// them used up its budget.
+// Spent returns the number of steps, of 3 to 10 ns each, that lookups took since the last call of
+// Spent, and whether a lookup used up its budget.
 func (d *Data) Spent() (steps int64, exhausted bool) {
 	m := *d.meter
 	*d.meter = meter{}
@@ -261,16 +261,17 @@ func (d *Data) Footprint() int64 {
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
 }
 
-// Read returns about how many bytes of the file were read since its last call. Their pages stay in
-// memory until they are released.
+// Read returns the approximate number of bytes of the file that were read since the last call of
+// Read. Their pages stay in memory until they are released.
 func (d *Data) Read() int64 {
 	n := d.read
 	d.read = 0
 	return n
 }
 
-// Bytes that count as read for a function's calls, and for a name: parts of what the system maps
-// around a page that is read, since others are often close.
+// Estimates for Read: the bytes read for the inlined calls of a function, and for a name. The
+// system maps more around each page that is read, but reads of other functions and names often
+// share it.
 const (
 	callBytes = 16 << 10
 	nameBytes = 1 << 10
@@ -287,7 +288,7 @@ func (d *Data) Shrink(target int64) {
 		used uint64
 		in   *Data
 		unit *unit      // nil: all of file
-		file *splitFile // that in is of; nil for d
+		file *splitFile // the split file that in describes; nil for d
 	}
 	var all []parsed
 	for _, u := range d.units {

@@ -98,7 +98,8 @@ func (m *lineRun) resume(from *lineStop, end uint64) {
 // running reports whether the program has opcodes left.
 func (m *lineRun) running() bool { return uint(m.pos) < uint(len(m.prog)) }
 
-// finish notes what the run has read.
+// finish marks the file table as complete, adds the bytes of the run to Data.read, and reports a
+// damaged program.
 func (m *lineRun) finish() {
 	m.t.files.defined = true
 	m.d.read += int64(len(m.prog) - m.start)
@@ -188,7 +189,7 @@ func (m *lineRun) next() bool {
 	return false
 }
 
-// bytes returns the bytes that the address is advanced by: n, unless n is operations.
+// bytes returns the number of bytes by which the address advances: n, unless n counts operations.
 func (m *lineRun) bytes(n uint64) uint64 {
 	if m.vliw {
 		n += m.opIndex

@@ -12,7 +12,7 @@ const rowBytes = 5
 // maxSequence is the number of bytes of the largest sequence, whose rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
-// spendProgram takes the steps of running the line program off the budget of the present lookup.
+// spendProgram takes the steps of running the line program off the budget of the current lookup.
 func (d *Data) spendProgram(t *lineTable) bool {
 	return d.spend((len(t.program.buf) - t.program.pos) / 4)
 }

@@ -156,8 +156,8 @@ func TestInflatedSectionsAreKeptAndCounted(t *testing.T) {
 	}
 }
 
-// TestBombs holds the memory that hostile sections can make us use: what is allocated in all, not
-// only what is kept.
+// TestBombs checks the memory that a hostile section can make the reader allocate: all of it, not
+// only the memory that is kept.
 func TestBombs(t *testing.T) {
 	const mib = 1 << 20
 	zlibZeros, zstdZeros := zlibOf(t, zeros(20*mib)), zstdOf(t, zeros(20*mib))

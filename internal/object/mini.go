@@ -88,8 +88,8 @@ func openImage(image []byte) (*File, error) {
 	return f, nil
 }
 
-// unpackMini inflates one stream of xz, and returns the arena too, if there is one: also with an
-// error. A panic of the decoder is an error of the section.
+// unpackMini inflates one xz stream. If image is in an arena, it returns the arena too, even with
+// an error. A panic of the decoder is returned as an error.
 func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,8 +105,8 @@ func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 		return nil, nil, err
 	}
 	defer giveBack()
-	// The reader allocates at least the smallest dictionary; measureXZ has checked those that the
-	// blocks ask for.
+	// The reader allocates at least the smallest dictionary; measureXZ has checked the sizes in the
+	// block headers.
 	config := xz.ReaderConfig{DictCap: lzma.MinDictCap, SingleStream: true}
 	z, err := config.NewReader(bufio.NewReader(bytes.NewReader(packed)))
 	if err != nil {
@@ -126,10 +126,9 @@ func (f *File) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	return b, a, nil
 }
 
-// measureXZ returns the inflated size of one stream of xz without inflating it: block by block,
-// chunk by chunk (The .xz File Format 1.2.1, sections 2.1 to 3.3; LZMA2 chunks have their sizes in
-// front). So the cost is known before decoding: the sum, and the largest dictionary that a block
-// needs.
+// measureXZ returns the inflated size of one xz stream, and the size of the largest dictionary that
+// a block needs, so that the cost is known before decoding. It inflates nothing, since each LZMA2
+// chunk begins with its sizes (The .xz File Format 1.2.1, sections 2.1 to 3.3).
 func measureXZ(b []byte) (claimed, largest uint64, err error) {
 	bad := func(said string) (uint64, uint64, error) { return 0, 0, &FormatError{"xz stream", said} }
 	const header = 12
@@ -193,8 +192,8 @@ func measureXZ(b []byte) (claimed, largest uint64, err error) {
 	}
 }
 
-// blockDictionary returns the bytes of dictionary that a block header, without its size and its
-// CRC, asks for; ok is false for one with other filters than LZMA2.
+// blockDictionary returns the dictionary size, in bytes, from a block header. b is the header
+// without its size and its CRC. ok is false if the header has another filter than LZMA2.
 func blockDictionary(b []byte) (size uint64, ok bool) {
 	if len(b) == 0 || b[0]&0x3f != 0 { // one filter, no unknown flag
 		return 0, false
