@@ -65,8 +65,8 @@ func (b *binaries) logPath(w workload) string {
 	return filepath.Join(b.dir, "logs", "bench-"+notInNames.ReplaceAllString(strings.ToLower(name), "-")+".log")
 }
 
-// logOf returns the path of the workload's log. If it is missing, another process makes it, since
-// the peak memory of this process would count for the commands that it starts.
+// logOf returns the path of the workload's log. If it is missing, another process makes it: a
+// command that is measured inherits the peak memory of the process that starts it.
 func (b *binaries) logOf(w workload) (string, error) {
 	if w.log == nil {
 		return os.DevNull, nil

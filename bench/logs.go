@@ -47,7 +47,7 @@ func create(path string, f func(w *logWriter)) error {
 }
 
 // frames returns a function that writes n frames at random addresses in functions of the binary.
-// distinct is the number of different addresses; 0 sets no bound.
+// The addresses are drawn from a set of the size distinct, or from all if distinct is 0.
 func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -108,8 +108,7 @@ func plainLine(w *logWriter, r *rand.Rand) {
 	w.printf("\n")
 }
 
-// code holds the functions of a binary, and a source of addresses in them that is the same in every
-// run.
+// code holds the functions of a binary, and draws addresses in them: the same ones in every run.
 type code struct {
 	module, id string
 	base       uint64 // load bias
@@ -153,7 +152,8 @@ func readCode(path string, distinct int) (*code, error) {
 	return c, nil
 }
 
-// fresh returns a random address in a random function, each with the same probability.
+// fresh returns a random address in a random function. All functions are equally likely, whatever
+// their size.
 func (c *code) fresh() uint64 {
 	s := c.functions[c.rand.IntN(len(c.functions))]
 	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)

@@ -253,8 +253,7 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	return t, nil
 }
 
-// summed is a reader that computes the checksum of the bytes read. It fails after the end of its
-// context.
+// summed is a reader that computes the checksum of the bytes read. It fails once ctx is done.
 type summed struct {
 	ctx context.Context
 	r   io.Reader
@@ -270,7 +269,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tempFile is a temporary file that no longer exists after it was closed.
+// A tempFile is a temporary file that no longer exists after it is closed.
 type tempFile struct {
 	*os.File
 	size    int64

@@ -76,8 +76,8 @@ type events struct {
 	defined []Event
 }
 
-// column returns the index of an event among the counted ones, or -1 if there are too many. It adds
-// an event that is new.
+// column returns the index of an event among the counted events. It adds the event if it is new,
+// and returns -1 if there are too many.
 func (e *events) column(name string) int {
 	i := slices.IndexFunc(e.counted, func(c Event) bool { return c.Name == name })
 	if i >= 0 {
@@ -96,7 +96,8 @@ func (e *events) column(name string) int {
 	return len(e.counted) - 1
 }
 
-// define adds the definition of an "event:" line. It reports whether there was room.
+// define adds the definition of an "event:" line. It returns false if there are too many
+// definitions.
 func (e *events) define(ev Event) bool {
 	for i := range e.counted {
 		if e.counted[i].Name == ev.Name && ev.Terms == nil && ev.Long != "" {
@@ -136,8 +137,8 @@ func (e *events) find(name string) (Event, bool) {
 	return Event{}, false
 }
 
-// weights returns how often an event counts each of the counted ones. The event may be calculated
-// from events that are calculated themselves.
+// weights returns the factor of each counted event in the cost of ev. The formula of ev may use
+// calculated events.
 func (e *events) weights(ev Event) ([]int64, error) {
 	work := 16 * maxEvents
 	return e.weigh(ev, nil, &work)

@@ -287,15 +287,16 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	return checkWhole(f, size)
 }
 
-// control returns the number of seconds in the control file name, or otherwise if the file has no
-// number. If create is set, it creates a missing file, with the value otherwise.
-func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, create bool) time.Duration {
+// control returns the duration in a control file, which holds a number of seconds. If the file has
+// no number, control returns fallback. If create is set and the file is missing, control creates it
+// with fallback.
+func (c *Cache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
 		if create && errors.Is(err, fs.ErrNotExist) {
-			makeFile(root, name, strconv.FormatInt(int64(otherwise/time.Second), 10), 0o644)
+			makeFile(root, name, strconv.FormatInt(int64(fallback/time.Second), 10), 0o644)
 		}
-		return otherwise
+		return fallback
 	}
 	defer f.Close()
 	buf := make([]byte, maxControl)
@@ -303,7 +304,7 @@ func (c *Cache) control(root *os.Root, name string, otherwise time.Duration, cre
 	if d, ok := parseSeconds(string(buf[:n])); ok {
 		return d
 	}
-	return otherwise
+	return fallback
 }
 
 // makeFile creates the file name below root. It fails if the file exists.

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// words as in DEBUGINFOD_URLS: http and https URLs, to which paths are appended, and ima: tags
 	URLs     []string
-	Offline  bool   // only the cache is read; no server is asked
+	Offline  bool   // read only the cache; make no request
 	CacheDir string // if empty, the directory that [CacheDir] returns
 	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
 	// elfutils' rule applies
@@ -37,7 +37,7 @@ type Options struct {
 	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
 	// once for each server, before the first request to it. FirstFailure is called once for each
 	// server that cannot be reached, at once, or whose request failed and is not retried; servers
-	// that are never asked are in [Client.Servers]. All must return soon.
+	// that never get a request are in [Client.Servers]. All must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)
@@ -68,7 +68,7 @@ type Progress struct {
 	Err    error  // set with Done: the reason why there is no file; nil if there is one
 }
 
-// A Request describes a request to a server that has ended.
+// A Request describes a completed request to a server.
 type Request struct {
 	Server  string
 	Outcome Outcome
@@ -87,8 +87,8 @@ const (
 )
 
 // OptionsFromEnv returns the Options that the DEBUGINFOD_ variables define. The error lists the
-// variables with unusable values; for these the Options have the defaults, so that they can be used
-// in spite of the error.
+// variables with unusable values; for these the Options have the defaults, so the Options are
+// usable in spite of the error.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
@@ -135,7 +135,7 @@ func OptionsFromEnv(getenv func(string) string) (Options, error) {
 }
 
 // CacheDir returns the cache directory of elfutils' client, or an empty string if the environment
-// names none.
+// does not name one.
 func CacheDir(getenv func(string) string) string {
 	if dir := getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
 		return dir

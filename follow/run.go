@@ -58,9 +58,9 @@ const (
 const vanish = time.Minute
 
 // Run follows the files until ctx is done, a sink fails, or another process has replaced the
-// checkpoint at Options.State by its own. The goroutines that it starts have ended when it returns.
-// At the end it prints unfinished lines, unless a checkpoint lets the next run read them again;
-// then it closes the sinks and writes the last checkpoint. It may be called once.
+// checkpoint at Options.State with its own. The goroutines that it starts have ended when it
+// returns. At the end it prints unfinished lines, unless a checkpoint lets the next run read them
+// again; then it closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("Run was called a second time")

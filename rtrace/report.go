@@ -13,13 +13,15 @@ import (
 // NewReport returns a writer that prints the report written to it to w, with its frames resolved by
 // the symbolizer of o.
 //
-// With [Text] it is the report again: a resolved frame has the function, and its line or module,
-// after the address, and a line for each inlined call. A frame of which only the module is known has
-// that. The header lists the step "resolve" if a frame was resolved. All else is unchanged. With [JSON] there is one object for each record: report.schema.json.
+// With [Text] the output is the report with more text after addresses: the function of a resolved
+// frame, and its line or module. Each inlined call has a line of its own. If only the module of a
+// frame is known, the text is the module. The header lists the step "resolve" if a frame was
+// resolved. All else is unchanged. With [JSON] there is one object for each record, as in
+// report.schema.json.
 //
-// Write prints whole lines, except for calls that o.Processing keeps, and for lines before the
-// first resolved frame: only then is the header known. Close prints the rest. One goroutine at a
-// time may use the writer.
+// Write prints whole lines. It holds back calls that o.Processing keeps, and all lines before the
+// first resolved frame, which decides on the header. Close prints the rest. One goroutine at a time
+// may use the writer.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	p := &printer{w: w}
 	if o.Output == JSON {
@@ -55,7 +57,7 @@ func (p *printer) send() error {
 	return err
 }
 
-// reporter prints a report in the form of reports.
+// reporter prints a report as text, in the format of sp-rtrace.
 type reporter struct {
 	*printer
 	begun    bool
@@ -163,7 +165,7 @@ func (r *reporter) unresolved(rec *Record, s site) error {
 	return r.appendBytes(append(line, rec.end()...))
 }
 
-// lineEnd returns the line end between the lines of a frame: that of the report.
+// lineEnd returns the line end for the lines of a frame: the line end that the report uses.
 func (r *reporter) lineEnd(rec *Record) []byte {
 	if end := rec.end(); len(end) > 0 {
 		return end

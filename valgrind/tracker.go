@@ -15,8 +15,8 @@ type tracker struct {
 	solver  solver
 	begun   int             // documents that have begun
 	open    []*process      // the processes whose documents have not ended, the innermost last
-	closed  bool            // the current document has ended; what follows is by a forked child
-	ahead   []*process      // those of Options.Ahead that have not begun yet, by number
+	closed  bool            // the current document has ended; later records are from a forked child
+	ahead   []*process      // the processes of Options.Ahead that have not begun yet, by number
 	cur     *process        // the current process
 	told    map[string]bool // the messages that were reported
 	missing report.Missing
@@ -65,7 +65,7 @@ func (t *tracker) prefetch(p *process) {
 	}
 }
 
-// A turn is what a record means for the current process.
+// A turn is the effect of a record on which process is current.
 type turn uint8
 
 const (
@@ -105,7 +105,7 @@ func (t *tracker) changeProcess(r *Record) turn {
 	return same
 }
 
-// forget gives back the bytes of a process that has ended.
+// forget returns the bytes of a process that has ended to the budget of the files.
 func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept
@@ -137,8 +137,8 @@ func (t *tracker) learn(r *Record) {
 	t.solver.solveAll(t.cur)
 }
 
-// hasUnplaced reports whether a record has a frame in an object whose place is not known. After
-// reading ahead there may be some, if the report has grown since.
+// hasUnplaced reports whether a record has a frame in an object whose place is not known. There
+// may be one even after reading ahead, if the report has grown since.
 func (t *tracker) hasUnplaced(r *Record) bool {
 	for i := range r.Frames {
 		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.epochOf(f) == nil {
@@ -219,18 +219,18 @@ func (t *tracker) reportOnce(message string) {
 	}
 }
 
-// Ahead holds the facts of a whole report about where its objects were loaded. It holds their files
-// open.
+// Ahead holds the facts of a whole report about where its objects were loaded. It keeps the
+// objects' files open.
 type Ahead struct {
 	processes []*process
 	files     *files
 	answers   *answerer // with the patience that reading ahead and the reader share
 }
 
-// ReadAhead reads a report for the facts about where its objects were loaded, so that its first
-// frame can be resolved by what its last one shows. o are the Options of the NewMarkup or NewReport
-// that gets the Ahead. Exactly one of them must get it; the Close of its writer closes the files.
-// An error of r is returned.
+// ReadAhead reads the whole report to find out where its objects were loaded, since the facts that
+// the first frame needs may be at the end of the report. Pass the returned Ahead, in the same o, to
+// exactly one NewMarkup or NewReport; closing that writer closes the files. An error of r is
+// returned.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

@@ -49,8 +49,8 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 	return master, terminal
 }
 
-// onTerminal runs symfilter with its output on a terminal, and returns what is
-// shown there. Env is all that is said about colours.
+// onTerminal runs symfilter with its output on a terminal, and returns the text that the terminal
+// gets. Only env sets variables that control colours.
 func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -63,8 +63,8 @@ func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	return shown
 }
 
-// runOnTerminal is that for a command whose standard error may be anything;
-// nil is the terminal, too.
+// runOnTerminal does the same for cmd, which keeps its standard error. If that is nil, standard
+// error is on the terminal, too.
 func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (string, error) {
 	t.Helper()
 	master, terminal := openTerminal(t)
@@ -83,14 +83,14 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	}
 	terminal.Close()
 	shown, err := io.ReadAll(master)
-	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end of a terminal
+	if err != nil && !errors.Is(err, syscall.EIO) { // EIO is the end of a terminal
 		t.Error(err)
 	}
 	return string(shown), cmd.Wait()
 }
 
-// With --filter-markup a terminal gets what llvm-symbolizer gives it: colours
-// by the kind of terminal alone, and diagnostics in their places.
+// With --filter-markup a terminal gets the same output as from llvm-symbolizer: only the kind of
+// terminal decides on colours, and diagnostics are in the same places.
 func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
@@ -131,7 +131,8 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A terminal gets colours, and no control character that it would obey.
+// A terminal gets the colours of a log, but no other control character that it would obey, except
+// with --raw and --filter-markup.
 func TestTerminal(t *testing.T) {
 	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}}\n\x1b]0;title\a tab\there\r\x9b5n\n"
 	const (
@@ -169,8 +170,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// Reports in their own formats are escaped for a terminal as logs are, and
-// objects everywhere; --raw and pipes get reports byte by byte.
+// Reports in their own formats are escaped for a terminal as logs are. Objects are escaped for any
+// output. With --raw, and in pipes, reports are unchanged.
 func TestReportsOnATerminal(t *testing.T) {
 	const evil = "\x1b]0;title\a\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n"
 	const shown = `\x1b]0;title\x07\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n`

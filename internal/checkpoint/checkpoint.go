@@ -1,6 +1,6 @@
-// Package checkpoint encodes the state that a program needs after a restart: an object of JSON with
-// a version. Decoded data is not trusted: its memory is bounded, and the error distinguishes torn
-// data, data of another version, and damaged data.
+// Package checkpoint encodes the state that a program needs after a restart as a JSON object with a
+// version. Checkpoints are not trusted: decoding takes bounded memory, and its error distinguishes
+// torn data, data of another version, and damaged data.
 package checkpoint
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Version is the "v" of each checkpoint. It is increased if a field is removed or its meaning
-// changes. Version 1 was not JSON throughout.
+// changes. In version 1, parts of a checkpoint were not JSON.
 const Version = 2
 
 const (
@@ -112,7 +112,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return Append(nil, encoded{t}), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON returns.
+// UnmarshalJSON reads the JSON that MarshalJSON returns.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	if data[0] == '{' {
 		var e encoded
