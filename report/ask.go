@@ -32,6 +32,7 @@ func NewAsker(o *Options) *Asker {
 	if p == nil {
 		p = &Patience{Symbolizer: o.Symbolizer, Local: o.Wait, Servers: o.Wait, Context: o.Context}
 	}
+	p.endBlock() // of a log before the report
 	return &Asker{o: o, expired: ctx, patience: p}
 }
 

@@ -80,6 +80,42 @@ func TestAReportWaitsOnce(t *testing.T) {
 	}
 }
 
+// late is a finder that has no file, and says so after this time.
+type late time.Duration
+
+func (l late) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
+	select {
+	case <-time.After(time.Duration(l)):
+		return nil, fs.ErrNotExist
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A report may follow lines of a log, whose filter has begun a block. The waits of the report are
+// not those of that block, which no later one ends.
+func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
+	const wait, answers = 2 * time.Second, 1200 * time.Millisecond
+	names := builds(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		s := symbolize.New(symbolize.Options{Servers: []symbolize.Finder{late(answers)}})
+		defer s.Close()
+		p := &Patience{Symbolizer: s, Local: wait, Servers: wait, PerMinute: 10 * time.Second}
+		p.Block()
+		o := &Options{Symbolizer: s, Patience: p}
+		objects, asker := NewObjects(o, 10, false), NewAsker(o)
+		defer objects.Close()
+		for _, name := range names {
+			f := objects.Named(name)
+			start := time.Now()
+			got := asker.Frames(nil, f, f.Code[0].Addr)
+			if took := time.Since(start); took != answers || got.Pending {
+				t.Errorf("%s: waited for %v, got %+v, want %v and an answer", filepath.Base(name), took, got, answers)
+			}
+		}
+	})
+}
+
 // Each name in a report leads to an object file or to a reason why there is none.
 func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	dir := t.TempDir()

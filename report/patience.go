@@ -40,7 +40,7 @@ type Patience struct {
 	stuck  bool          // the last wait for a search on this machine ended without an answer
 	pauses []pause       // those of the last minute
 	block  time.Duration // waited in the current block
-	blocks bool          // Block was called
+	blocks bool          // there is a current block
 }
 
 // Awaited is a debug file that an input has named and may wait for.
@@ -83,6 +83,9 @@ func (p *Patience) Settle(a *Awaited) {
 // for at most the longer of Local and Servers, and after that at most atHand at a time for files
 // on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
+
+// endBlock ends the block. What follows, up to the next one, has no common wait.
+func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
 // left returns how long a line may still wait for the file of a. wait is the whole time for one
 // build ID: Local or Servers.
