@@ -49,10 +49,10 @@ type Awaited struct {
 	pending bool      // the search for the file was still running at the last lookup
 }
 
-// pause is a time during which the input was delayed.
+// pause is a time during which the input was delayed, or several that began within a second.
 type pause struct {
-	end time.Time
-	len time.Duration
+	begin, end time.Time
+	len        time.Duration // the delays alone
 }
 
 // Name returns the Awaited of a build ID that a line names at time now. The file of a module
@@ -112,6 +112,19 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 	return sum
 }
 
+// addPause adds a delay of the input. Those that begin within a second count until the last of them
+// is a minute old: there may be thousands.
+func (p *Patience) addPause(begin time.Time, d time.Duration) {
+	n := len(p.pauses)
+	if n == 0 || begin.Sub(p.pauses[n-1].begin) >= time.Second {
+		p.pauses = append(p.pauses, pause{begin: begin})
+		n++
+	}
+	last := &p.pauses[n-1]
+	last.end = begin.Add(d)
+	last.len += d
+}
+
 // Await calls ask, if time for the file of a is left, with a context that ends with that time. l is
 // a location in the file. If the error of ask wraps [symbolize.ErrPending], the wait was in vain.
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
@@ -144,7 +157,7 @@ func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Cont
 	waited := time.Since(now)
 	p.block += waited
 	if p.PerMinute > 0 {
-		p.pauses = append(p.pauses, pause{time.Now(), waited})
+		p.addPause(now, waited)
 	}
 }
 
