@@ -77,8 +77,8 @@ func (w *warmer) init(s *Symbolizer) {
 
 // Warm has a code location answered in the background, so that AtOnce knows it later: when its file
 // is on this machine, after milliseconds; when a server is asked for the file, after the search. At
-// most 1,024 locations wait, and 64 for the file of one module; others are not remembered, and Warm
-// reports false. It never waits.
+// most 1,024 locations wait to be asked for; Warm reports false for others, which are not remembered.
+// Nor are those beyond 64 that wait for the file of one module. It never waits.
 func (s *Symbolizer) Warm(l Location) bool { return s.warmer.send(newErrand(codeErrand, l)) }
 
 // WarmData is Warm for DataAtOnce.
