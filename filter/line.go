@@ -34,11 +34,14 @@ func (f *lineFilter) lineOf(b []byte) {
 	switch {
 	case f.process.hex != nil:
 		f.dictLine(text)
-	case !f.oneFrame(text):
+		f.linePieces(eol)
+	case f.oneFrame(text):
+		f.framePieces(eol)
+	default:
 		f.tokens(text)
 		f.findDict(text)
+		f.linePieces(eol)
 	}
-	f.linePieces(eol)
 	f.sendLarge()
 	if cap(f.pieces) > 4096 {
 		f.pieces = nil // the memory for a line of a million elements is not kept
@@ -82,6 +85,29 @@ func (f *lineFilter) linePieces(eol []byte) {
 		f.backtraceLine(last, eol)
 		return
 	}
+	f.presentationLine(eol)
+}
+
+// framePieces is linePieces for a line that oneFrame has cut.
+func (f *lineFilter) framePieces(eol []byte) {
+	f.steps += int64(len(f.pieces))
+	f.elements++
+	f.firstElement = 0
+	if f.pieces[0].Kind != markup.Elem {
+		f.firstElement = 1
+	}
+	f.closeModule()
+	frame := &f.pieces[f.firstElement]
+	if !f.standsAlone(frame) {
+		f.presentationLine(eol)
+		return
+	}
+	f.layOutInPlace()
+	f.backtraceLine(frame, eol)
+}
+
+// presentationLine prints a line without contextual elements: each element in its place.
+func (f *lineFilter) presentationLine(eol []byte) {
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
 			if p.Tag == markup.TagBT && i > 0 && f.pieces[i-1].Tag == markup.TagBT && f.pieces[i-1].Kind == markup.Elem {
