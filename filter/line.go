@@ -36,7 +36,8 @@ func (f *lineFilter) lineOf(b []byte) {
 		f.dictLine(text)
 		f.linePieces(eol)
 	case f.oneFrame(text):
-		f.framePieces(eol)
+		f.closeModule()
+		f.printPieces(&f.pieces[f.firstElement], eol)
 	default:
 		f.tokens(text)
 		f.findDict(text)
@@ -80,34 +81,20 @@ func (f *lineFilter) linePieces(eol []byte) {
 		return
 	}
 	f.closeModule()
-	if presented == 1 && last.Tag == markup.TagBT && f.standsAlone(last) {
+	if presented != 1 || last.Tag != markup.TagBT {
+		last = nil
+	}
+	f.printPieces(last, eol)
+}
+
+// printPieces prints the current line, which has no contextual elements. frame is its backtrace
+// element, if it has no other presentation elements.
+func (f *lineFilter) printPieces(frame *piece, eol []byte) {
+	if frame != nil && f.standsAlone(frame) {
 		f.layOutInPlace()
-		f.backtraceLine(last, eol)
+		f.backtraceLine(frame, eol)
 		return
 	}
-	f.presentationLine(eol)
-}
-
-// framePieces is linePieces for a line that oneFrame has cut.
-func (f *lineFilter) framePieces(eol []byte) {
-	f.steps += int64(len(f.pieces))
-	f.elements++
-	f.firstElement = 0
-	if f.pieces[0].Kind != markup.Elem {
-		f.firstElement = 1
-	}
-	f.closeModule()
-	frame := &f.pieces[f.firstElement]
-	if !f.standsAlone(frame) {
-		f.presentationLine(eol)
-		return
-	}
-	f.layOutInPlace()
-	f.backtraceLine(frame, eol)
-}
-
-// presentationLine prints a line without contextual elements: each element in its place.
-func (f *lineFilter) presentationLine(eol []byte) {
 	for i := range f.pieces {
 		if p := &f.pieces[i]; p.Kind == markup.Elem {
 			if p.Tag == markup.TagBT && i > 0 && f.pieces[i-1].Tag == markup.TagBT && f.pieces[i-1].Kind == markup.Elem {

@@ -48,8 +48,8 @@ func (s *splitter) tokens(text []byte) {
 }
 
 // oneFrame is tokens for a line with one backtrace element and no other mark, and takes a third of
-// the time: most lines with markup are such lines. For other lines it returns false and changes
-// nothing.
+// the time: most lines with markup are such lines. It counts the element, too. For other lines it
+// returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep {
 		return false
@@ -64,9 +64,13 @@ func (s *splitter) oneFrame(text []byte) bool {
 		return false
 	}
 	s.pieces = s.pieces[:0]
+	s.firstElement = 0
 	if open > 0 {
 		s.addPiece().Raw = text[:open]
+		s.firstElement = 1
 	}
+	s.elements++
+	s.steps += int64(len(text))
 	p := s.addPiece()
 	p.Kind = markup.Elem
 	p.Tag = markup.TagBT
