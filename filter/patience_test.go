@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,11 +157,11 @@ func TestWaitPerMinute(t *testing.T) {
 type onDisk struct {
 	*buildid.Tree
 	after time.Duration
-	asked *int
+	asked *atomic.Int64 // searches
 }
 
 func (f onDisk) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
-	*f.asked++
+	f.asked.Add(1)
 	select {
 	case <-time.After(f.after):
 	case <-ctx.Done():
@@ -222,7 +223,7 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := symbolize.New(symbolize.Options{
-					Finders: []symbolize.Finder{onDisk{buildid.NewTree("testdata/debug"), test.after, new(int)}},
+					Finders: []symbolize.Finder{onDisk{buildid.NewTree("testdata/debug"), test.after, new(atomic.Int64)}},
 					Servers: []symbolize.Finder{slowFinder{}},
 				})
 				defer s.Close()
@@ -250,7 +251,7 @@ func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 	)
 	for _, json := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
+			var asked atomic.Int64
 			s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{onDisk{buildid.NewTree("testdata/debug"), time.Hour, &asked}}})
 			defer s.Close()
 			o := Options{Symbolizer: s, Patience: Patience{Local: time.Minute, Servers: time.Minute, Never: true}}
@@ -263,8 +264,8 @@ func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 			begin := time.Now()
 			l.Append(nil, &c, []byte(modules))
 			synctest.Wait()
-			if asked != 1 {
-				t.Errorf("%d searches after the module, want 1", asked)
+			if n := asked.Load(); n != 1 {
+				t.Errorf("%d searches after the module, want 1", n)
 			}
 			for range 3 {
 				if _, got := l.Append(nil, &c, []byte(frames)); got.Pending != 3 {
@@ -277,8 +278,8 @@ func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			synctest.Wait()
 			dst, got := l.Append(dst[:0], &c, []byte(frames))
-			if got.Resolved != 3 || asked != 1 {
-				t.Errorf("when the file is found: %q, %+v, after %d searches", dst, got, asked)
+			if got.Resolved != 3 || asked.Load() != 1 {
+				t.Errorf("when the file is found: %q, %+v, after %d searches", dst, got, asked.Load())
 			}
 			record := []byte(frames)
 			if n := testing.AllocsPerRun(100, func() { dst, _ = l.Append(dst[:0], &c, record[:24]) }); n != 0 && !json {

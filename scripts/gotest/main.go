@@ -2,7 +2,7 @@
 // also if a test process died.
 //
 //	gotest [go test flags] PACKAGE...          go test: output of failed tests, and of skipped ones
-//	gotest -work [go test flags] PACKAGE...    the tests that call fuzztest.WithoutRace
+//	gotest -work [-flag=value...] PACKAGE...   the tests that call fuzztest.WithoutRace
 //	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that time
 //
 // Its last line is "N passed, N failed, N skipped"; it exits 1 if anything failed, 2 if it was
