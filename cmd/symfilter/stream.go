@@ -66,6 +66,14 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 				continue
 			}
 		}
+		if sameRegular(in, s.out) { // it would grow while it is read
+			s.diag.line("%s is also the output, and is not read", label)
+			if in != stdin {
+				in.Close()
+			}
+			code = exitIO
+			continue
+		}
 		readErr, writeErr := s.filter(in, label)
 		if in != stdin {
 			in.Close()
@@ -95,6 +103,16 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		}
 	}
 	return code
+}
+
+// sameRegular reports whether a and b are one regular file.
+func sameRegular(a, b *os.File) bool {
+	first, err := a.Stat()
+	if err != nil || !first.Mode().IsRegular() {
+		return false
+	}
+	second, err := b.Stat()
+	return err == nil && os.SameFile(first, second)
 }
 
 // bare returns the system's error without operation and path: the message names the file already.

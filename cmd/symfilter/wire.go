@@ -94,6 +94,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	options.Terminal = terminal && !c.raw
 	var dumps *dumpList
 	if c.dumps != "" {
+		if err := c.dumpsAreNoInput(files, stdin); err != nil {
+			return exitUsage, err
+		}
 		dumps = newDumpList(string(c.dumps), diag)
 		options.DumpFile = dumps.add
 	}
