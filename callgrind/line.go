@@ -134,6 +134,19 @@ func word(b []byte, i int) []byte {
 // digits parses a decimal or hexadecimal number, and returns how many bytes it has. A number that
 // is too large becomes the largest uint64.
 func digits(b []byte) (v uint64, used int) {
+	const safe = 19 // decimal digits that fit into a uint64, whatever they are
+	for used < min(len(b), safe) && b[used]-'0' < 10 {
+		v = v*10 + uint64(b[used]-'0')
+		used++
+	}
+	if used == safe || used == 1 && v == 0 && len(b) > 2 && b[1]|0x20 == 'x' {
+		return anyDigits(b)
+	}
+	return v, used
+}
+
+// anyDigits is digits for numbers that are long or hexadecimal.
+func anyDigits(b []byte) (v uint64, used int) {
 	base, first := uint64(10), 0
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
 		base, first = 16, 2
