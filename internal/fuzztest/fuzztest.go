@@ -31,6 +31,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	"testing"
@@ -43,15 +44,25 @@ const (
 	// wall-clock time: an input that waits for ever uses no processor time
 	wait   = slowdown * 60 * time.Second
 	growth = 256 << 20 // bytes of heap
+	// wall-clock time after which an input is recorded: Go's fuzzer kills a process whose input has not
+	// ended two seconds after the end of the run
+	slow = time.Second
 )
+
+// Unfinished is the environment variable with the folder in which Watch records inputs. A record
+// remains if its input did not end. Go's fuzzer reports neither an input that Watch gave up after
+// the end of the run nor one that it killed itself, and discards what the process printed.
+const Unfinished = "FUZZTEST_UNFINISHED"
 
 // Watch checks the work on input until the returned function is called. If the work takes more than
 // two seconds of processor time (ten times as much under the race detector), or more than 256 MiB
 // of heap, Watch ends the process and prints the input to standard error, so that the fuzzer
-// records it as a crash.
+// records it as a crash. An input that takes more than a second is recorded in the folder of
+// [Unfinished] until it ends.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
-	before, worked := heap(), processorTime()
+	start, before, worked := time.Now(), heap(), processorTime()
+	var r record
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -64,13 +75,16 @@ func Watch(t testing.TB, input any) (done func()) {
 			case <-stop:
 				return
 			case <-end:
-				give("takes more than "+wait.String(), input)
+				r.give("takes more than "+wait.String(), input)
 			case <-tick.C:
 				if processorTime()-worked > work {
-					give("takes more than "+work.String()+" of work", input)
+					r.give("takes more than "+work.String()+" of work", input)
 				}
 				if n := heap() - before; n > growth {
-					give(fmt.Sprintf("takes %d MiB", n>>20), input)
+					r.give(fmt.Sprintf("takes %d MiB", n>>20), input)
+				}
+				if r == "" && time.Since(start) > slow {
+					r.write(fmt.Sprintf("an input was not finished: %.4096q\n", input))
 				}
 			}
 		}
@@ -78,14 +92,40 @@ func Watch(t testing.TB, input any) (done func()) {
 	return func() {
 		close(stop)
 		<-stopped
+		r.remove()
 		if n := heap() - before; n > growth {
 			t.Errorf("the heap grew by %d MiB", n>>20)
 		}
 	}
 }
 
-func give(what string, input any) {
-	fmt.Fprintf(os.Stderr, "an input %s: %.4096q\n", what, input)
+// A record is the path of the file with an input that has not ended, or "".
+type record string
+
+// write writes the file, if the environment has a folder for it. Nothing depends on an error: the
+// record is for inputs that the fuzzer itself does not report.
+func (r *record) write(text string) {
+	dir := os.Getenv(Unfinished)
+	if dir == "" {
+		return
+	}
+	if *r == "" {
+		*r = record(filepath.Join(dir, fmt.Sprintf("%d", os.Getpid())))
+	}
+	os.WriteFile(string(*r), []byte(text), 0o600)
+}
+
+func (r *record) remove() {
+	if *r != "" {
+		os.Remove(string(*r))
+	}
+}
+
+// give ends the process because of an input.
+func (r *record) give(what string, input any) {
+	text := fmt.Sprintf("an input %s: %.4096q\n", what, input)
+	r.write(text)
+	os.Stderr.WriteString(text)
 	os.Exit(2)
 }
 

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -95,3 +98,71 @@ func TestFlowTellsStreamsThatStandStill(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
+
+// A child process hangs in an input, with and without work; it gives up the former and is killed in
+// the latter. An input that ends leaves no record.
+func TestUnfinishedInputsAreRecorded(t *testing.T) {
+	if how := os.Getenv("FUZZTEST_HANG"); how != "" {
+		done := Watch(t, how)
+		switch how {
+		case "work":
+			for {
+			}
+		case "wait":
+			select {}
+		case "end":
+			for list, _ := os.ReadDir(os.Getenv(Unfinished)); len(list) == 0; list, _ = os.ReadDir(os.Getenv(Unfinished)) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			done()
+		}
+		return
+	}
+	tests := map[string]string{
+		"wait": "an input was not finished: \"wait\"\n",
+		"end":  "",
+	}
+	if slowdown == 1 { // else it takes 20 s of a processor
+		tests["work"] = "an input takes more than " + work.String() + " of work: \"work\"\n"
+	}
+	for how, want := range tests {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestUnfinishedInputsAreRecorded$")
+			cmd.Env = append(os.Environ(), "FUZZTEST_HANG="+how, Unfinished+"="+dir)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if how == "wait" {
+				for records(t, dir) == "" {
+					time.Sleep(10 * time.Millisecond)
+				}
+				cmd.Process.Kill()
+			}
+			if err := cmd.Wait(); (err == nil) != (how == "end") {
+				t.Errorf("the process ended with %v", err)
+			}
+			if got := records(t, dir); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// records returns the contents of the files in dir.
+func records(t *testing.T, dir string) string {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ""
+	for _, e := range list {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(b)
+	}
+	return all
+}

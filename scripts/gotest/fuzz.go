@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -16,28 +17,28 @@ const longFuzz = time.Minute
 // fuzzAll runs every fuzz target of the packages for the given time. A target counts as one test.
 // The targets of a package share one binary.
 func fuzzAll(each string, packages []string) counts {
-	failed := func(err error) counts {
+	stop := func(err error) counts {
 		fmt.Fprintln(os.Stderr, err)
 		return counts{failed: 1}
 	}
 	duration, err := time.ParseDuration(each)
 	if err != nil {
-		return failed(err)
+		return stop(err)
 	}
 	all, err := findTests(packages)
 	if err != nil {
-		return failed(err)
+		return stop(err)
 	}
 	dir, err := os.MkdirTemp("", "gotest-")
 	if err != nil {
-		return failed(err)
+		return stop(err)
 	}
 	defer os.RemoveAll(dir)
 	inputs := dir // of earlier runs: none
 	if duration >= longFuzz {
 		cache, err := exec.Command("go", "env", "GOCACHE").Output()
 		if err != nil {
-			return failed(fmt.Errorf("go env GOCACHE: %w", err))
+			return stop(fmt.Errorf("go env GOCACHE: %w", err))
 		}
 		inputs = strings.TrimSpace(string(cache))
 	}
@@ -56,21 +57,18 @@ func fuzzAll(each string, packages []string) counts {
 		for _, target := range p.fuzz {
 			start := time.Now()
 			out, err := fuzz(binary, p.dir, corpus, target, duration)
-			if err != nil && endedBadly(out) {
-				out, err = fuzz(binary, p.dir, corpus, target, duration)
-			}
-			if err == nil && executions(out) == "" { // a busy machine, which has only tried the seeds
+			v, why := judge(out, err)
+			if v == again {
+				fmt.Printf("%s %s runs again for %v: %s\n", p.path, target, 10*duration, why)
 				out, err = fuzz(binary, p.dir, corpus, target, 10*duration)
+				v, why = judge(out, err)
 			}
-			if err == nil && executions(out) == "" {
-				err = fmt.Errorf("no input was tried in %v", 10*duration)
-			}
-			if err != nil {
-				fmt.Printf("%sfail %s %s: %v\n", out, p.path, target, err)
+			if v != passed {
+				fmt.Printf("%s%sfail %s %s: %s\n", out.text, out.unfinished, p.path, target, why)
 				c.failed++
 				continue
 			}
-			fmt.Printf("pass %s %s: %s in %.0f s\n", p.path, target, executions(out), time.Since(start).Seconds())
+			fmt.Printf("pass %s %s: %s in %.0f s\n", p.path, target, executions(out.text), time.Since(start).Seconds())
 			c.passed++
 		}
 	}
@@ -80,18 +78,70 @@ func fuzzAll(each string, packages []string) counts {
 // fuzz runs one target, in the folder of its package. The flags are those that go test passes to a
 // binary, with two workers. It limits the time to minimize an interesting input: by default that is
 // up to a minute, in which the fuzzer tries no other input.
-func fuzz(binary, dir, corpus, target string, each time.Duration) (string, error) {
+func fuzz(binary, dir, corpus, target string, each time.Duration) (output, error) {
+	unfinished, err := os.MkdirTemp(filepath.Dir(binary), "unfinished-")
+	if err != nil {
+		return output{}, err
+	}
 	cmd := exec.Command(binary, "-test.run", "^$", "-test.fuzz", "^"+target+"$", "-test.fuzztime", each.String(),
 		"-test.fuzzminimizetime", "10x", "-test.fuzzcachedir", corpus, "-test.parallel", "2", "-test.paniconexit0")
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	cmd.Env = append(os.Environ(), unfinishedVariable+"="+unfinished)
+	text, err := cmd.CombinedOutput()
+	out := output{text: string(text)}
+	records, listed := os.ReadDir(unfinished)
+	if listed != nil {
+		return out, listed
+	}
+	for _, r := range records {
+		b, failed := os.ReadFile(filepath.Join(unfinished, r.Name()))
+		if failed != nil {
+			return out, failed
+		}
+		out.unfinished += string(b)
+	}
+	return out, err
 }
 
-// endedBadly reports whether the fuzzer failed at the end of its time without an input: it
-// sometimes reports its own deadline as an error of the target (go.dev/issue/75804).
-func endedBadly(out string) bool {
-	return strings.Contains(out, "\n    context deadline exceeded\n") && !strings.Contains(out, "Failing input")
+// unfinishedVariable is the environment variable with the folder of fuzztest's records.
+const unfinishedVariable = "FUZZTEST_UNFINISHED"
+
+// An output is what a run of a fuzz target left.
+type output struct {
+	text       string // standard output and standard error of the fuzzer
+	unfinished string // a line for each input that did not end
+}
+
+type verdict int
+
+const (
+	passed verdict = iota
+	failed
+	again // the run has to be repeated, for longer
+)
+
+// deadline is the whole output of a run that found nothing, in which the fuzzer took the end of its
+// time for an error of the target (go.dev/issue/75804). An input that fails, also one that was being
+// minimized at the end, leaves other lines.
+var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
+
+// judge returns the verdict on a run, and the reason if it did not pass. err is that of the process.
+//
+// An input that did not end makes the run fail if it exceeded the bounds of fuzztest, which the
+// fuzzer does not report after the end of its time. Otherwise the fuzzer killed it two seconds after
+// the end: on a busy machine that may be any input, so that the run is repeated.
+func judge(out output, err error) (verdict, string) {
+	switch {
+	case err != nil && !deadline.MatchString(out.text):
+		return failed, err.Error()
+	case strings.Contains(out.unfinished, "an input takes "):
+		return failed, strings.TrimSuffix(out.unfinished, "\n")
+	case out.unfinished != "":
+		return again, strings.TrimSuffix(out.unfinished, "\n")
+	case executions(out.text) == "": // a busy machine, which has only tried the seeds
+		return again, "no input was tried"
+	}
+	return passed, ""
 }
 
 // executions returns the last count of executions that go test -fuzz printed, if there is one.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 func TestReportCounts(t *testing.T) {
@@ -68,19 +71,44 @@ func TestReportShowsWhatADyingTestSaid(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFuzzersOwnDeadlineIsTriedAgain(t *testing.T) {
+func TestRunsOfFuzzTargetsAreJudged(t *testing.T) {
+	const tried = "fuzz: elapsed: 0s, gathering baseline coverage: 0/9 completed\nfuzz: elapsed: 2s, execs: 79861 (39930/sec), new interesting: 3 (total: 12)\n"
+	const seeds = "fuzz: elapsed: 2s, gathering baseline coverage: 243/957 completed\n"
+	const deadline = "--- FAIL: FuzzA (2.02s)\n    context deadline exceeded\nFAIL\n"
+	exit := errors.New("exit status 1")
 	tests := []struct {
-		out  string
-		want bool
+		name             string
+		text, unfinished string
+		err              error
+		want             verdict
+		why              string
 	}{
-		{"fuzz: elapsed: 5s, execs: 79861\n--- FAIL: FuzzA (5.02s)\n    context deadline exceeded\nFAIL\n", true},
-		{"--- FAIL: FuzzA (5.02s)\n    a_test.go:1: context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", false},
-		{"--- FAIL: FuzzA (0.10s)\n    fuzzing process hung or terminated unexpectedly: exit status 2\nFAIL\n", false},
+		{"nothing found", tried + "PASS\n", "", nil, passed, ""},
+		{"the fuzzer's own deadline", tried + deadline, "", exit, passed, ""},
+		{"the fuzzer's own deadline, without seeds", "warning: starting with empty corpus\n" + tried + deadline, "", exit, passed, ""},
+		{"the fuzzer's own deadline, only seeds", seeds + deadline, "", exit, again, "no input was tried"},
+		{"only seeds", seeds + "PASS\n", "", nil, again, "no input was tried"},
+		{"an input that fails with this error", tried + "--- FAIL: FuzzA (2.02s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:1: context deadline exceeded\n" +
+			"    \n    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", "", exit, failed, "exit status 1"},
+		{"an input that fails with this error alone", tried + "--- FAIL: FuzzA (2.02s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", "", exit, failed, "exit status 1"},
+		{"an input that is being minimized", "fuzz: minimizing 9-byte failing input file\n" + tried + deadline, "", exit, failed, "exit status 1"},
+		{"a seed that fails", "failure while testing seed corpus entry: FuzzA/1\n" + tried + deadline, "", exit, failed, "exit status 1"},
+		{"a process that ends", tried + "--- FAIL: FuzzA (0.10s)\n    fuzzing process hung or terminated unexpectedly: exit status 2\nFAIL\n", "", exit, failed, "exit status 1"},
+		{"a panic", tried + "panic: no\n", "", exit, failed, "exit status 1"},
+		{"an input that was given up after the end", tried + "PASS\n", "an input takes more than 2s of work: \"x\"\n", nil, failed, `an input takes more than 2s of work: "x"`},
+		{"an input that was killed after the end", tried + "PASS\n", "an input was not finished: \"x\"\n", nil, again, `an input was not finished: "x"`},
+		{"an input that was killed, and the fuzzer's own deadline", tried + deadline, "an input was not finished: \"x\"\n", exit, again, `an input was not finished: "x"`},
 	}
 	for _, tt := range tests {
-		if got := endedBadly(tt.out); got != tt.want {
-			t.Errorf("got %v, want %v for:\n%s", got, tt.want, tt.out)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			got, why := judge(output{tt.text, tt.unfinished}, tt.err)
+			if got != tt.want || why != tt.why {
+				t.Errorf("got %v, %q, want %v, %q", got, why, tt.want, tt.why)
+			}
+		})
+	}
+	if unfinishedVariable != fuzztest.Unfinished {
+		t.Errorf("the variable is %s here, %s in fuzztest", unfinishedVariable, fuzztest.Unfinished)
 	}
 }
 
