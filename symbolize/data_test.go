@@ -166,6 +166,30 @@ func TestDataNamesTheMember(t *testing.T) {
 	}
 }
 
+// An index knows no variables: the debug information beside it must answer, compressed or not.
+func TestDataIsTheSameWithAnIndex(t *testing.T) {
+	plain := build(t, "vars", variables)
+	addr := plain.symbols(t)["_ZN4shop5tableE"].Value + 3*32 + 28
+	for _, f := range []fixture{plain, plain.variant(t, "--compress-debug-sections=zlib")} {
+		for _, bare := range []fixture{f, f.variant(t, "--strip-symbol=_ZN4shop5tableE")} {
+			dir := t.TempDir()
+			if _, err := IndexFile(context.Background(), bare.path, IndexOptions{Dir: dir}); err != nil {
+				t.Fatal(err)
+			}
+			for name, inline := range map[string]int64{"while a line waits": 1 << 20, "in the background": 0} {
+				s := open(t, Options{IndexDir: dir}, oneFile{fixture: bare})
+				s.cache.memory.inline = inline
+				if v, err := s.Data(context.Background(), bare.at(addr)); v.Name+v.Member != "shop::table[3].refs" || err != nil {
+					t.Errorf("%s, inflated %s: got %q, %v", bare.path, name, v.Name+v.Member, err)
+				}
+				if !indexOf(t, s, bare) {
+					t.Errorf("%s has no index", bare.path)
+				}
+			}
+		}
+	}
+}
+
 // The file of one module shrinks; what is asked of others is answered.
 func TestDataOfATruncatedFile(t *testing.T) {
 	f, good := build(t, "vars", variables), build(t, "good", variables)

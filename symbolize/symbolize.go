@@ -336,7 +336,7 @@ func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) (frames 
 	}
 	q, err := s.acquire(ctx, l)
 	if err == nil {
-		q, err = s.unpacked(ctx, q, l)
+		q, err = s.unpacked(ctx, q, l, (*entry).awaitsUnpacking)
 	}
 	if err != nil {
 		return dst, until, err
@@ -389,8 +389,8 @@ func (s *Symbolizer) Data(ctx context.Context, l Location) (Variable, error) {
 // variable is Data. until is as that of code.
 func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, until time.Time, err error) {
 	q, err := s.acquire(ctx, l)
-	if err == nil && q.m.dw != nil && !q.m.dw.VariablesAreDear() {
-		q, err = s.unpacked(ctx, q, l)
+	if err == nil {
+		q, err = s.unpacked(ctx, q, l, (*entry).variablesAwaitUnpacking)
 	}
 	if err != nil {
 		return v, until, err
@@ -406,8 +406,8 @@ func (s *Symbolizer) variable(ctx context.Context, l Location) (v Variable, unti
 	if err != nil && err != ErrNoSymbol {
 		return v, until, q.end(err)
 	}
-	if pending := q.e.pending(); pending != nil {
-		err = pending
+	if q.e.isProvisional() || q.e.variablesAwaitUnpacking() {
+		err = ErrPending
 	}
 	q.end(nil)
 	return v, until, err

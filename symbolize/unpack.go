@@ -196,10 +196,18 @@ func (e *entry) awaitsUnpacking() bool {
 	return m.packed && m.dw != nil && m.index == nil
 }
 
-// unpacked inflates the sections that q needs, if that ends before ctx is done. It returns q, or a
-// new question if the entry was unlocked meanwhile.
-func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location) (question, error) {
-	for q.e.awaitsUnpacking() && !q.e.unpacking() && s.inflate(q.e) {
+// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
+// answers; e.mu is held.
+func (e *entry) variablesAwaitUnpacking() bool {
+	m := e.module
+	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
+}
+
+// unpacked inflates the sections that q needs, if that ends before ctx is done; awaits reports
+// whether they must be inflated. It returns q, or a new question if the entry was unlocked
+// meanwhile.
+func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location, awaits func(*entry) bool) (question, error) {
+	for awaits(q.e) && !q.e.unpacking() && s.inflate(q.e) {
 		q.e.mu.Unlock()
 		var err error
 		if q, err = s.acquire(ctx, l); err != nil {
