@@ -191,7 +191,10 @@ type look struct {
 	reason string
 	miss   bool          // the cache has an empty file that has not expired
 	age    time.Duration // of the empty file; set for expired ones too
-	wrong  bool          // a regular file of this user with the wrong content
+	// servers that had no such file; nil if another program has written the miss
+	by      []serverMiss
+	missFor time.Duration // for how long their answers are believed
+	wrong   bool          // a regular file of this user with the wrong content
 	// a temporary error, after which the file may exist; nil otherwise
 	passing error
 }
@@ -218,9 +221,10 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 	}
 	if info.Size() == 0 {
 		f.Close()
-		l := look{reason: "an empty file: the servers had no such file"}
-		l.age = max(time.Since(info.ModTime()), 0)
-		l.miss = l.age <= c.control(root, missFile, defaultMiss, false)
+		l := look{age: max(time.Since(info.ModTime()), 0), missFor: c.control(root, missFile, defaultMiss, false)}
+		l.miss = l.age <= l.missFor
+		l.by = missedBy(root, k, info.ModTime())
+		l.reason = l.missReason()
 		return nil, l
 	}
 	if err := checkMode(info); err != nil {

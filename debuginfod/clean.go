@@ -64,7 +64,7 @@ func (c *Cache) trim(most int64, keep string) error {
 	err = eachDir(root, func(_ string, items []item) {
 		for _, it := range items {
 			sum += it.size
-			if it.name != keep && it.size > 0 {
+			if it.name != keep && it.size > 0 && !strings.HasPrefix(path.Base(it.name), missedByPrefix) {
 				all = append(all, it)
 			}
 		}

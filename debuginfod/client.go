@@ -38,6 +38,8 @@ type Client struct {
 	mu      sync.Mutex
 	closed  bool
 	flights map[key]*flight
+
+	recalled map[buildid.ID]struct{} // IDs whose misses were believed; at most maxHeld
 }
 
 // New returns a Client. It makes no request and opens no file, and fails only for invalid Options.
@@ -165,7 +167,7 @@ func (c *Client) find(ctx context.Context, k key, name string, note func(buildid
 	switch {
 	case f != nil:
 		return f, nil
-	case l.miss:
+	case c.believed(l):
 		note(c.remembered(k, l))
 		return nil, fs.ErrNotExist
 	case l.wrong:
@@ -192,9 +194,25 @@ func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	return f, l, nil
 }
 
+// remembered returns the attempt that a miss of the cache answers, and counts its build ID.
 func (c *Client) remembered(k key, l look) buildid.Attempt {
-	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()),
-		Reason: fmt.Sprintf("no server had such a file %v ago; not asked again yet", l.age.Round(time.Second))}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recalled == nil {
+		c.recalled = map[buildid.ID]struct{}{}
+	}
+	if len(c.recalled) < maxHeld {
+		c.recalled[k.id] = struct{}{}
+	}
+	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.missReason()}
+}
+
+// Remembered returns the number of build IDs for which no server was asked because the cache
+// remembers that they had no such file. It counts at most 65,536 of them.
+func (c *Client) Remembered() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.recalled)
 }
 
 // isVDSO reports whether name is one of the names of the code that the kernel maps into each

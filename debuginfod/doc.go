@@ -14,7 +14,7 @@
 //     name (or under a temporary one, if the file system has no files without a name), verified,
 //     synced and given its name, so that a file with its final name is complete.
 //   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
-//     seconds after it was made.
+//     seconds after it was made. elfutils' client believes it whatever its servers are.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of
 //     seconds each, and are made with elfutils' defaults if they are missing. Once in each clean
 //     interval, files that were not read for max_unused_age_s are removed; the time of the last
@@ -22,6 +22,9 @@
 //
 // The rules that it adds:
 //
+//   - A file beside a miss names the servers that had no such file, and when each of them answered.
+//     Another server is asked. A miss of elfutils' client, which has no such file, is believed of
+//     every server. [Options] AskAgain believes none.
 //   - Every file is verified again when it is opened. Symbolic links, devices, files of other users
 //     and directories that others can write to are not used. An ELF file of another build is
 //     removed and fetched again.

@@ -204,6 +204,9 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{"http://me:secret@/", "http://xxxxx@", "refused: its URL names no host"},
 		{"https://h/?token=secret", "https://h/?xxxxx", "refused: its URL has a query or a fragment"},
 		{"https://me:secret@h/#secret", "https://xxxxx@h/#xxxxx", "refused: its URL has a query or a fragment"},
+		{"http://me:secret@h,https://you:secret@i", "http://xxxxx@i", "refused: separate the URLs with blanks, as elfutils wants them"},
+		{"https://h;http://i", "https://h;http://i", "refused: separate the URLs with blanks, as elfutils wants them"},
+		{"https://h,", "https://h,", "refused: separate the URLs with blanks, as elfutils wants them"},
 		{"nonsense", "nonsense", "refused: it does not begin with http:// or https://"},
 		{"localhost:8002", "localhost:8002", `refused: "localhost:" is neither http nor https`},
 		{"http://", "http:", "refused: its URL names no host"},
@@ -423,7 +426,7 @@ func TestVerdictsExpireAndAreBounded(t *testing.T) {
 	s := newServer("http://h")
 	now := time.Unix(1e9, 0)
 	at := func(n int) key { return key{testID(n), buildid.Debug} }
-	s.remember(at(0), verdict{true, "old", now.Add(time.Second)}, now)
+	s.remember(at(0), verdict{true, "old", now, now.Add(time.Second)}, now)
 	if v, ok := s.verdictOn(at(0), now.Add(time.Second-1)); !ok || v.reason != "old" {
 		t.Errorf("got %v, %v", v, ok)
 	}
@@ -435,15 +438,15 @@ func TestVerdictsExpireAndAreBounded(t *testing.T) {
 		if n >= maxVerdicts/2 {
 			until = now.Add(time.Hour)
 		}
-		s.remember(at(n), verdict{true, "", until}, now)
+		s.remember(at(n), verdict{true, "", now, until}, now)
 	}
 	now = now.Add(2 * time.Minute)
-	s.remember(at(maxVerdicts), verdict{true, "", now.Add(time.Hour)}, now)
+	s.remember(at(maxVerdicts), verdict{true, "", now, now.Add(time.Hour)}, now)
 	if got, want := len(s.verdicts), maxVerdicts/2+1; got != want {
 		t.Errorf("after the expired ones went: got %d, want %d", got, want)
 	}
 	for n := range 2 * maxVerdicts {
-		s.remember(at(maxVerdicts+n), verdict{true, "", now.Add(time.Hour)}, now)
+		s.remember(at(maxVerdicts+n), verdict{true, "", now, now.Add(time.Hour)}, now)
 		if got := len(s.verdicts); got > maxVerdicts {
 			t.Fatalf("got %d, want at most %d", got, maxVerdicts)
 		}

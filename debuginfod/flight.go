@@ -125,7 +125,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	switch {
 	case f != nil:
 		return &shared{f: f.OS(), size: f.Size(), path: f.Path(), where: f.Where()}, nil, nil
-	case l.miss:
+	case c.believed(l):
 		return nil, []buildid.Attempt{c.remembered(k, l)}, fs.ErrNotExist
 	case l.wrong:
 		c.cache.forget(k)
@@ -134,6 +134,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.MaxTime, errTotal)
 	defer cancel()
 	all := c.contenders(k)
+	c.recall(all, l)
 	if !c.admit(k.id, all) {
 		return nil, verdicts(all, k, c.cache.missFor()), summary(all)
 	}
@@ -149,7 +150,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	default:
 		err = summary(all)
 		if err == fs.ErrNotExist {
-			c.cache.rememberMiss(k)
+			c.cache.rememberMiss(k, misses(all))
 		}
 	}
 	t.end(err)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -83,7 +84,7 @@ func (c *Cache) Info() CacheInfo {
 				return info
 			}
 			st, err := e.Info()
-			if err != nil {
+			if err != nil || strings.HasPrefix(e.Name(), missedByPrefix) {
 				continue
 			}
 			name := dir.Name() + "/" + e.Name()

@@ -23,9 +23,9 @@ func (c *Cache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss writes a miss for k to the cache. The caller calls boundMisses after it. If the miss
+// rememberMiss writes a miss for k to the cache, and the servers that have no such file. The caller calls boundMisses after it. If the miss
 // cannot be written, the next run asks the servers again.
-func (c *Cache) rememberMiss(k key) {
+func (c *Cache) rememberMiss(k key, by []serverMiss) {
 	root, err := c.create()
 	if err != nil {
 		return
@@ -49,6 +49,9 @@ func (c *Cache) rememberMiss(k key) {
 			}
 		}
 		if err := makeFile(root, k.path(), "", 0o644); !errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				writeMissedBy(root, k, by)
+			}
 			break
 		}
 	}
@@ -114,6 +117,7 @@ func trimMisses(root *os.Root, l missLimits) int {
 		slices.SortFunc(all, func(a, b miss) int { return cmp.Or(b.made.Compare(a.made), cmp.Compare(a.dir, b.dir)) })
 		for _, m := range all[min(n, len(all)):] {
 			root.Remove(m.dir + "/" + m.name)
+			root.Remove(missedByPath(m.dir, m.name))
 			root.Remove(m.dir) // fails unless it is empty
 		}
 		all = all[:min(n, len(all))]
@@ -171,6 +175,7 @@ func (c *Cache) forget(k key) {
 	if root, err := c.open(); err == nil {
 		defer root.Close()
 		root.Remove(k.path())
+		root.Remove(k.missedByPath())
 		root.Remove(k.id.String()) // fails unless it is empty
 	}
 }

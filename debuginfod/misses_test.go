@@ -20,7 +20,7 @@ import (
 
 // remember stores a miss for k, as the client does if no server has it.
 func remember(c *Cache, k key) {
-	c.rememberMiss(k)
+	c.rememberMiss(k, []serverMiss{{"http://h.invalid", time.Now()}})
 	c.boundMisses()
 }
 
@@ -141,6 +141,7 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	for n := old - 79; n <= old; n++ {
 		want = append(want, testID(n).String(), testID(n).String()+"/debuginfo")
 	}
+	want = append(want, key{testID(old), buildid.Debug}.missedByPath())
 	got = slices.DeleteFunc(got, func(name string) bool { return name == missFile })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %d names, want the %d of the last 80 misses", len(got), len(want))

@@ -19,6 +19,7 @@ type Options struct {
 	// words as in DEBUGINFOD_URLS: http and https URLs, to which paths are appended, and ima: tags
 	URLs     []string
 	Offline  bool   // read only the cache; make no request
+	AskAgain bool   // do not believe the misses in the cache; ask the servers again
 	CacheDir string // if empty, the directory that [CacheDir] returns
 	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
 	// elfutils' rule applies
@@ -236,6 +237,8 @@ func newServer(prefix string) *server {
 	s := &server{prefix: strings.TrimRight(prefix, "/"), verdicts: map[key]verdict{}}
 	u, err := url.Parse(s.prefix)
 	switch {
+	case joined(prefix):
+		s.name, s.refused = redacted(s.prefix), "refused: separate the URLs with blanks, as elfutils wants them"
 	case err != nil: // the error holds the URL, which may hold a password
 		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: not a URL"
 	case u.Scheme == "" || u.Opaque != "" && strings.Contains(u.Opaque, "@"): // user:password@host
@@ -251,6 +254,20 @@ func newServer(prefix string) *server {
 		s.url, s.name = u, u.String()
 	}
 	return s
+}
+
+// joined reports whether word looks like URLs with commas or semicolons between them.
+func joined(word string) bool {
+	for rest := word; ; {
+		i := strings.IndexAny(rest, ",;")
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+		if rest == "" || strings.HasPrefix(rest, "http://") || strings.HasPrefix(rest, "https://") {
+			return true
+		}
+	}
 }
 
 // redacted returns an unusable URL without its possible secrets: everything before an @, and a

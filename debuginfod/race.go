@@ -24,11 +24,12 @@ type contender struct {
 	tries int
 	back  *backoff.ExponentialBackOff
 
-	final  bool     // not to be asked again; one of the next three fields is set
-	known  bool     // the outcome is a remembered answer
-	miss   bool     // the server has no such file
-	fault  *failure // the reason of a failure
-	reason string   // text for the [buildid.Attempt]
+	final  bool      // not to be asked again; one of the next three fields is set
+	known  bool      // the outcome is a remembered answer
+	miss   bool      // the server has no such file
+	fault  *failure  // the reason of a failure
+	missed time.Time // when the server answered that it has no such file; set with miss
+	reason string    // text for the [buildid.Attempt]
 }
 
 func (c *contender) fail(f *failure) {
@@ -90,7 +91,7 @@ func (c *Client) contenders(k key) []*contender {
 		if s.refused != "" {
 			e.fail(&failure{reason: s.refused})
 		} else if v, ok := s.verdictOn(k, now); ok {
-			if e.final, e.known, e.miss, e.reason = true, true, v.miss, v.reason; !v.miss {
+			if e.final, e.known, e.miss, e.missed, e.reason = true, true, v.miss, v.at, v.reason; !v.miss {
 				e.fault = &failure{reason: v.reason}
 			}
 		}
@@ -251,7 +252,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 		late.Stop()
 		miss, f := refused(resp, c.o.MaxSize)
 		if miss {
-			e.final, e.miss, e.reason = true, true, fmt.Sprintf("%d: no such file", resp.StatusCode)
+			e.final, e.miss, e.missed, e.reason = true, true, time.Now(), fmt.Sprintf("%d: no such file", resp.StatusCode)
 		}
 		return nil, f
 	}
@@ -328,6 +329,16 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 	}
 }
 
+// misses returns the answers of the contenders that have no such file.
+func misses(all []*contender) (some []serverMiss) {
+	for _, e := range all {
+		if e.miss {
+			some = append(some, serverMiss{e.s.name, e.missed})
+		}
+	}
+	return some
+}
+
 // verdicts stores the final answers about k, and returns one Attempt for each server that was
 // asked.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
@@ -345,9 +356,9 @@ func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt 
 		switch {
 		case e.s.refused != "" || e.known || !e.final:
 		case e.miss:
-			e.s.remember(k, verdict{true, e.reason, now.Add(missFor)}, now)
+			e.s.remember(k, verdict{true, e.reason, e.missed, e.missed.Add(missFor)}, now)
 		case e.fault.verdict:
-			e.s.remember(k, verdict{false, e.reason, now.Add(rememberWrong)}, now)
+			e.s.remember(k, verdict{false, e.reason, now, now.Add(rememberWrong)}, now)
 		}
 	}
 	return notes

@@ -28,6 +28,7 @@ type server struct {
 type verdict struct {
 	miss   bool // the server has no such file; if false, the file that it sent cannot be used
 	reason string
+	at     time.Time // when the server answered
 	until  time.Time
 }
 

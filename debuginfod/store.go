@@ -214,6 +214,9 @@ func (s *spool) finish(modified time.Time) error {
 			err = s.file.Publish(s.k.path())
 		}
 	}
+	if err == nil {
+		s.root.Remove(s.k.missedByPath()) // of the miss that the file replaces
+	}
 	return err
 }
 

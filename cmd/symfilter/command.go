@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -46,7 +47,8 @@ type serverFlags struct {
 
 	serverWords string   // the value of --debuginfod-urls
 	urls        []string // the servers that are asked
-	downloads   string   // the folder of debuginfod's cache; empty: none
+	asked       *debuginfod.Client
+	downloads   string // the folder of debuginfod's cache; empty: none
 	cacheMax    byteSize
 }
 

@@ -55,6 +55,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
+	c.examining = true
 	diag := &diagnostics{w: std.err, quiet: true}
 	client, err := c.client(os.Getenv, diag, &statusLine{})
 	if err != nil {
@@ -62,7 +63,6 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	}
 	defer c.close()
 
-	c.examining = true
 	x := &examination{w: std.text}
 	x.folders(c)
 	x.cache(client)

@@ -124,7 +124,9 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 func (c *config) elsewhere(id buildid.ID) string {
 	const name = "name the folder that holds the file with --symbol-path"
 	switch {
-	case len(c.urls) == 0 && !c.offline:
+	case c.offline || c.noServers:
+		return name
+	case len(c.urls) == 0:
 		return name + ", or a server in DEBUGINFOD_URLS"
 	case c.examining:
 		return name

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -78,6 +79,12 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 		urls = slices.DeleteFunc(urls, func(word string) bool { return !strings.HasPrefix(word, "http") }) // ima: tags
 		if err == nil && len(urls) > 0 {
 			all = append(all, "--debuginfod asks "+strings.Join(urls[:min(len(urls), maxRemedied)], " "))
+		}
+	}
+	if c.asked != nil && len(without) > 0 {
+		if n := c.asked.Remembered(); n > 0 {
+			all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
+				count(int64(n), "build ID", "build IDs")))
 		}
 	}
 	if len(all) == 0 && len(without) > 0 {

@@ -48,6 +48,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	}
 	c.urls, c.downloads = o.URLs, o.CacheDir
 	o.Offline = c.offline
+	o.AskAgain = c.examining
 	o.CacheMax = int64(c.cacheMax)
 	o.Version, _, _ = strings.Cut(version(), " ")
 	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
@@ -61,6 +62,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	if err != nil {
 		return nil, err
 	}
+	c.asked = client
 	for _, s := range client.Servers() {
 		if s.Refused != "" {
 			diag.printf("server %s: %s", s.URL, s.Refused)

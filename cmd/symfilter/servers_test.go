@@ -4,13 +4,85 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
 )
+
+// A server that is named after another one had no file is asked. The doctor asks again whoever
+// answered, so that what it reports of servers is what it finds.
+func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
+	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
+	file, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", id[:2], id[2:]+".debug"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var later atomic.Bool // the first server has got the file
+	serve := func(has func() bool) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !has() || !strings.HasSuffix(r.URL.Path, id+"/debuginfo") {
+				http.NotFound(w, r)
+				return
+			}
+			w.Write(file)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	first, second := serve(later.Load), serve(func() bool { return true })
+	cache := t.TempDir()
+	if err := os.Chmod(cache, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(cache, urls string, args ...string) (stdout, stderr string) {
+		cmd := exec.Command(os.Args[0], append(args, "--no-default-debug-directories", "--no-index", "--no-sandbox")...)
+		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_CACHE_PATH="+cache, "DEBUGINFOD_URLS="+urls)
+		var out, errs strings.Builder
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("{{{module:0:libledger.so:elf:"+id+"}}}\n{{{mmap:0x1000:0x8000:load:0:rx:0x1000}}}\n{{{pc:0x1a25}}}\n"), &out, &errs
+		cmd.Run() // the output tells
+		return out.String(), errs.String()
+	}
+	const unknown, known = "0x1a25: ?? (no debug file)", "ledger::Book::close() at "
+	check := func(what, got string, want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: got\n%s\nwant %q", what, got, w)
+			}
+		}
+	}
+	out, _ := run(cache, first, "addr", id, "1a25")
+	check("a server without the file", out, unknown)
+	out, errs := run(cache, first, "addr", id, "1a25")
+	check("the same again", out+errs, unknown, "/debuginfo: "+first+" had no such file ", " ago; remembered for ", " more, or until this file is removed\n",
+		"symfilter doctor "+id+" searches again")
+	_, errs = run(cache, first)
+	check("a log", errs, "; servers were not asked again for 1 build ID that they did not have a short while ago; symfilter doctor LOG asks again; ")
+	later.Store(true)
+	out, _ = run(cache, first, "addr", id, "1a25")
+	check("the server has got the file", out, unknown)
+	out, _ = run(t.TempDir(), first+" "+second, "addr", id, "1a25")
+	check("another cache", out, known)
+	out, _ = run(cache, first, "doctor", id)
+	check("the doctor", out, ": has the file\n", "debuginfo holds debug information\n")
+	out, _ = run(cache, first, "addr", id, "1a25")
+	check("after the doctor", out, known)
+
+	later.Store(false)
+	if err := os.RemoveAll(cache); err != nil {
+		t.Fatal(err)
+	}
+	run(cache, first, "addr", id, "1a25")
+	out, _ = run(cache, first+" "+second, "addr", id, "1a25")
+	check("a server more", out, known)
+}
 
 // That servers are not asked for all build IDs is reported once when it begins, and with their
 // number at the end.

@@ -1,0 +1,140 @@
+package debuginfod
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// elfutils records a miss as an empty file and does not record which servers were asked. Beside
+// each miss that this package writes, a file of this prefix and the word of the miss names them: a
+// line for each server, of the second since 1970 in which it answered, a space and its URL. elfutils'
+// clients ignore the file, and remove it like the sources that they cache, whose names begin with
+// "source".
+const missedByPrefix = "source.symfilter-"
+
+const maxMissedBy = 64 << 10 // bytes of such a file: 64 URLs of 1 KiB
+
+// missedByPath returns the path of the file that names the servers of k's miss.
+func (k key) missedByPath() string { return missedByPath(k.id.String(), k.word()) }
+
+func missedByPath(dir, word string) string { return dir + "/" + missedByPrefix + word }
+
+// A serverMiss is the answer of a server that it has no such file.
+type serverMiss struct {
+	server string    // its name, without user and password
+	at     time.Time // in seconds
+}
+
+// missedBy returns the servers of k's miss, which was made at the time made. It returns nil if they
+// are not known: another program has written the miss.
+func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
+	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info.ModTime().Before(made) || info.Size() > maxMissedBy || checkMode(info) != nil {
+		return nil // before: another program has renewed the miss
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxMissedBy))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		second, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.ParseInt(second, 10, 64)
+		if err != nil || name == "" {
+			return nil
+		}
+		all = append(all, serverMiss{name, time.Unix(n, 0)})
+	}
+	return all
+}
+
+// writeMissedBy names the servers of k's miss, after the miss was written. If that fails, the miss
+// is one of unknown servers.
+func writeMissedBy(root *os.Root, k key, all []serverMiss) {
+	root.Remove(k.missedByPath())
+	var b bytes.Buffer
+	for _, m := range all {
+		if strings.Contains(m.server, "\n") {
+			return
+		}
+		fmt.Fprintf(&b, "%d %s\n", m.at.Unix(), m.server)
+	}
+	if b.Len() > 0 && b.Len() <= maxMissedBy {
+		makeFile(root, k.missedByPath(), b.String(), 0o600)
+	}
+}
+
+// believed reports whether no server need be asked for the file of l, which is remembered as missing.
+func (c *Client) believed(l look) bool {
+	if !l.miss || c.o.AskAgain {
+		return false
+	}
+	if l.by == nil {
+		return true // as elfutils does
+	}
+	for _, s := range c.servers {
+		if _, ok := l.missOf(s); s.refused == "" && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// missOf returns the answer of s, unless it has expired.
+func (l *look) missOf(s *server) (m serverMiss, ok bool) {
+	for _, m := range l.by {
+		if m.server == s.name && time.Since(m.at) <= l.missFor {
+			return m, true
+		}
+	}
+	return serverMiss{}, false
+}
+
+// recall makes the contenders final whose answer is recorded beside the miss l.
+func (c *Client) recall(all []*contender, l look) {
+	if !l.miss || c.o.AskAgain {
+		return
+	}
+	for _, e := range all {
+		if m, ok := l.missOf(e.s); ok && !e.final {
+			e.final, e.known, e.miss, e.missed = true, true, true, m.at
+			e.reason = "no such file; remembered: " + answered(m.at, l.missFor)
+		}
+	}
+}
+
+// answered returns when a server answered, and for how much longer that is believed.
+func answered(at time.Time, missFor time.Duration) string {
+	age := max(time.Since(at), 0)
+	return fmt.Sprintf("it answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))
+}
+
+// missReason returns the reason why a remembered miss is no file.
+func (l *look) missReason() string {
+	var names []string
+	at := time.Now().Add(-l.age)
+	for _, m := range l.by {
+		names = append(names, m.server)
+		if m.at.Before(at) {
+			at = m.at
+		}
+	}
+	who := strings.Join(names, " and ")
+	if l.by == nil {
+		who = "the servers that another program asked"
+	}
+	age := max(time.Since(at), 0)
+	if !l.miss {
+		return fmt.Sprintf("%s had no such file %v ago, which is not believed any more", who, age.Round(time.Second))
+	}
+	return fmt.Sprintf("%s had no such file %v ago; remembered for %v more, or until this file is removed",
+		who, age.Round(time.Second), max(l.missFor-age, 0).Round(time.Second))
+}
