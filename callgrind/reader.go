@@ -158,7 +158,7 @@ func (r *Reader) Close() error {
 	case aJump:
 		r.complain("cut", "is the last line, but the jump in it has no line with its place")
 	}
-	for _, kind := range []string{"cut", "is too long", "none", "passed", "undefined", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
+	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
 			r.diagnose(fmt.Sprintf("%d more lines like the last one reported", n))
 		}
@@ -180,10 +180,11 @@ func (r *Reader) complainOf(line int, kind, format string, args ...any) {
 }
 
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
-// on are visible anyway.
+// on are visible anyway. Of the lines before the first event, one shows that the input is not a
+// profile.
 func maxComplaints(kind string) int {
 	switch kind {
-	case "passed", "version", "events":
+	case "before", "passed", "version", "events":
 		return 1
 	}
 	return maxDiagnostics
@@ -249,7 +250,11 @@ const maxKey = 32
 // bad passes on the current line, which is not of a profile, or reports it.
 func (r *Reader) bad(b []byte) {
 	if r.foreign == nil {
-		r.complain("none", "is not a line of a profile and is left out: %q", b[:min(len(b), 60)])
+		kind := "none"
+		if len(r.Events()) == 0 { // all lines of an input that is not a profile are such
+			kind = "before"
+		}
+		r.complain(kind, "is not a line of a profile and is left out: %q", b[:min(len(b), 60)])
 		return
 	}
 	r.pass()
@@ -263,7 +268,7 @@ func (r *Reader) pass() {
 	}
 	r.passed = true
 	if r.complaints["passed"] < maxComplaints("passed") {
-		r.complain("passed", "is not a line of a profile and is printed unchanged: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+		r.complain("passed", "is not a line of a profile and is printed as one of a log: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
 	} else {
 		r.complaints["passed"]++
 	}

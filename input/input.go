@@ -64,6 +64,10 @@ type Translators struct {
 	// unpacks. nil: nobody wants to know.
 	Encoded func(Encoding)
 
+	// Text is called with the text before it is translated, unpacked and in UTF-8: by Write, or by the
+	// goroutine that unpacks. It must not keep or modify the bytes. nil: nobody wants to know.
+	Text func([]byte)
+
 	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
 }
 
@@ -147,6 +151,9 @@ func (w *Writer) take(p []byte) error {
 		p = w.decoder.decode(p)
 	default:
 		w.tell(w.zeros.look(p))
+	}
+	if w.t.Text != nil {
+		w.t.Text(p)
 	}
 	return w.translate(p)
 }
@@ -314,6 +321,15 @@ func (w *Writer) Close() error {
 // Passes reports whether the translator is known for all that follows, and gets the bytes of the
 // Writer unchanged.
 func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
+
+// Packed returns the format of the compressed file that the input is: gzip, zstd, xz or bzip2. It
+// returns "" for other inputs.
+func (w *Writer) Packed() string {
+	if w.packed == nil || w.packed.isPlain() {
+		return ""
+	}
+	return w.packed.codec.name
+}
 
 // Format returns the format, or Auto while it is unknown. The format of a packed input is unknown
 // before Close.

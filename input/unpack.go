@@ -23,6 +23,7 @@ type unpacker struct {
 	w       *Writer
 	written int64 // packed bytes written so far
 	taken   int64 // packed bytes that the goroutine has read
+	plain   bool  // the input only begins like a packed one
 	used    int64 // value of taken at the last request for more bytes: all of these are unpacked
 }
 
@@ -60,6 +61,9 @@ func (u *unpacker) unpack() error {
 	}
 	head, all := packed.stop()
 	if all && n == 0 && err != nil && !errors.Is(err, errNoMemory) && !(z != nil && isEnd(err)) {
+		u.mu.Lock()
+		u.plain = true
+		u.mu.Unlock()
 		if _, err := (*unpackedBytes)(u).Write(head); err != nil {
 			return err
 		}
@@ -174,6 +178,13 @@ func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.used < u.written || is(u.w)
+}
+
+// isPlain reports whether the input turned out to be no packed one.
+func (u *unpacker) isPlain() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.plain
 }
 
 // packedBytes is the side of an unpacker that the goroutine reads.

@@ -30,6 +30,7 @@ type config struct {
 	rtrace    rtraceFlags
 	follow    followFlags
 
+	command string      // the command that gives the format of the input; otherwise empty
 	closers []io.Closer // of the finders
 }
 
@@ -169,7 +170,7 @@ func exists(path string) bool {
 func (d dispatched) run(std standard) (int, error) {
 	c := newConfig()
 	if d.command.isReport() {
-		c.input = d.command.name
+		c.input, c.command = d.command.name, d.command.name
 	}
 	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
 	c.define(set, d.command.in)

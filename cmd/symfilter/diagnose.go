@@ -12,7 +12,8 @@ import (
 // diagnosticsASecond bounds the lines that a broken or hostile log can cause on standard error.
 const diagnosticsASecond = 10
 
-// diagnostics prints single lines, at most diagnosticsASecond in a second unless verbose is set.
+// diagnostics prints single lines, at most diagnosticsASecond of each kind in a second unless verbose
+// is set.
 // Its methods are safe for concurrent use.
 type diagnostics struct {
 	w              io.Writer
@@ -20,12 +21,19 @@ type diagnostics struct {
 
 	mu         sync.Mutex
 	second     time.Time // start of the second that is counted
-	printed    int       // in that second
+	lines      int       // printed in that second about places in the inputs
+	sums       int       // printed in that second about whole inputs
 	suppressed int64     // since the last line
 }
 
-// printf prints a diagnostic line, or counts it.
-func (d *diagnostics) printf(format string, args ...any) {
+// printf prints a diagnostic line about a place in an input, or counts it.
+func (d *diagnostics) printf(format string, args ...any) { d.limited(&d.lines, format, args...) }
+
+// sum prints a diagnostic line about a whole input, or counts it. The lines about places in the
+// input do not suppress it.
+func (d *diagnostics) sum(format string, args ...any) { d.limited(&d.sums, format, args...) }
+
+func (d *diagnostics) limited(printed *int, format string, args ...any) {
 	if d.quiet {
 		return
 	}
@@ -33,13 +41,13 @@ func (d *diagnostics) printf(format string, args ...any) {
 	defer d.mu.Unlock()
 	if now := time.Now(); now.Sub(d.second) >= time.Second {
 		d.tellSuppressed()
-		d.second, d.printed = now, 0
+		d.second, d.lines, d.sums = now, 0, 0
 	}
-	if d.printed >= diagnosticsASecond && !d.verbose {
+	if *printed >= diagnosticsASecond && !d.verbose {
 		d.suppressed++
 		return
 	}
-	d.printed++
+	*printed++
 	d.line(format, args...)
 }
 

@@ -28,3 +28,22 @@ func TestDiagnosticsAreLimited(t *testing.T) {
 		}
 	})
 }
+
+// What is wrong with a whole input is printed however many of its lines are reported.
+func TestDiagnosticsOfLinesDoNotSuppressThoseOfInputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		d := &diagnostics{w: &out}
+		for range 3 * diagnosticsASecond {
+			d.printf("log:1:2: malformed")
+		}
+		for range 2 * diagnosticsASecond {
+			d.sum("log: not a profile")
+		}
+		d.flush()
+		want := strings.Repeat("symfilter: log:1:2: malformed\n", diagnosticsASecond) + strings.Repeat("symfilter: log: not a profile\n", diagnosticsASecond) + "symfilter: 30 more suppressed\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

@@ -103,8 +103,7 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 	at := &arrival{in: in, label: label, batch: &batch{w: io.Discard}, add: sum.add, diagnose: func(string) {}, options: o}
 	at.filter = filter.New(at.batch, o)
 	e := c.reports(sym, biases, prefixes, filter.ColorNever).engine(c.inputFormat(), at)
-	var sniffed sniffer
-	_, err = io.Copy(io.MultiWriter(&sniffed, e), in)
+	_, err = io.Copy(e, in)
 	err = cmp.Or(err, e.Close())
 	sum.add(countsOf(at.filter))
 	if _, read := errors.AsType[*os.PathError](err); read {
@@ -112,13 +111,7 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 	} else if err != nil {
 		return found, "", fmt.Errorf("%s: %w", label, err)
 	}
-	return sum.all(), sniffed.hint(label, c.inputName()), nil
-}
-
-// Write makes a sniffer look at what is copied.
-func (s *sniffer) Write(b []byte) (int, error) {
-	s.look(b)
-	return len(b), nil
+	return sum.all(), e.hint(label), nil
 }
 
 // An examinedModule is one that a log names.

@@ -115,7 +115,7 @@ func TestQuietLines(t *testing.T) {
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		f := filter.New(w, filter.Options{})
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return f }})
-		return engine{WriteCloser: in, input: in}
+		return engine{WriteCloser: in, input: in, sniffer: &sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	p.out = commonOutput{w: &out}
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		in := input.New(input.Auto, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
-		return engine{WriteCloser: in, input: in}
+		return engine{WriteCloser: in, input: in, sniffer: &sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -194,7 +194,7 @@ func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 		begun++
 		in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return filter.New(w, filter.Options{}) }})
-		return engine{WriteCloser: closing{in, &closed}, input: in}
+		return engine{WriteCloser: closing{in, &closed}, input: in, sniffer: &sniffer{}}
 	}
 	sink, err := p.sink("log")
 	if err != nil {
@@ -234,7 +234,7 @@ func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 		p.engine = func(_ *os.File, _ string, _ bool, w io.Writer) engine {
 			f := filter.New(w, filter.Options{})
 			in := input.New(input.Markup, input.Translators{Markup: func() io.WriteCloser { return f }})
-			e := engine{WriteCloser: in, input: in, counts: func() counts { return countsOf(f) }}
+			e := engine{WriteCloser: in, input: in, sniffer: &sniffer{}, counts: func() counts { return countsOf(f) }}
 			e.end = func() { p.unresolved.add(e.counts()) }
 			return e
 		}

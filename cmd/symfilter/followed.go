@@ -43,7 +43,6 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
-	sniffer sniffer
 	hinted  bool        // the hint about the file was printed, or must not be
 	silence *time.Timer // nil until lines are kept because their format is unknown
 	ended   bool        // nothing is printed any more
@@ -61,27 +60,23 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	if f.err != nil {
 		return 0, f.err
 	}
-	f.sniff(lines)
 	if f.out.quiet && f.input.Format() == input.Markup && f.input.Passes() {
 		return f.takeIn(lines)
 	}
 	n, err = f.engine.Write(lines)
+	f.giveHint()
 	f.await()
 	return n, err
 }
 
-// sniff prints once per file what to do if nothing in it can be resolved.
-func (f *followed) sniff(lines []byte) {
-	switch {
-	case f.hinted || !f.p.hints:
-	case f.out.quiet:
-		f.sniffer.lookBack(lines)
-	default:
-		f.sniffer.look(lines)
-		if hint := f.sniffer.hint(f.name, f.p.format); hint != "" {
-			f.p.diag.printf("%s: %s", f.name, hint)
-			f.hinted = true
-		}
+// giveHint prints once per file what to do if nothing in it can be resolved.
+func (f *followed) giveHint() {
+	if f.hinted || !f.p.hints || f.out.quiet {
+		return
+	}
+	if hint := f.hint(f.name); hint != "" {
+		f.p.diag.sum("%s: %s", f.name, hint)
+		f.hinted = true
 	}
 }
 
@@ -117,6 +112,7 @@ func (f *followed) silent() {
 // takeIn filters the lines that may change what later lines mean.
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
+	f.sniffer.look(lines)
 	for len(lines) > 0 {
 		i := bytes.Index(lines, []byte("{{{"))
 		if i < 0 {
@@ -149,6 +145,7 @@ func (f *followed) beQuiet(on bool) {
 		f.engine.Close() // prints nothing: no error
 	}
 	f.out.quiet = on
+	f.sniffer.setPast(on)
 }
 
 // isContext reports whether a line may change what later lines mean.
@@ -166,6 +163,7 @@ func (f *followed) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.readable(f.engine.Close())
+	f.giveHint()
 	f.finish()
 	return errors.Join(f.err, err)
 }

@@ -104,9 +104,14 @@ type arrival struct {
 	add      func(counts) // adds what stayed unresolved without the filter
 }
 
+// hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
+// report.
+func (e engine) hint(label string) string { return e.sniffer.hint(label, e.input.Packed()) }
+
 // engine returns the engine that recognizes the format of one input by its first bytes, and filters
 // it.
 func (r *reports) engine(format input.Format, at *arrival) engine {
+	sniffed := &sniffer{reading: r.c.reading()}
 	w := input.New(format, input.Translators{
 		Markup: func() io.WriteCloser {
 			if r.output == outputMarkup {
@@ -126,6 +131,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Callgrind: func() io.WriteCloser { return r.callgrind(at) },
 		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
 		Encoded:   at.encoded,
+		Text:      sniffed.look,
 		Memory:    r.packed,
 	})
 	return engine{
@@ -133,6 +139,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		flush:       w.Flush,
 		unfinished:  w.Unfinished,
 		input:       w,
+		sniffer:     sniffed,
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,97 +134,11 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain text must cost nothing.
-const maxSniffed = 4 << 20
-
-// A sniffer finds out whether symfilter can resolve anything in an input.
-type sniffer struct {
-	seen   int
-	head   []byte    // the first kindSize bytes
-	kind   *fileKind // nil for a log
-	markup bool      // an element was seen
-	frames string    // what to do about a backtrace of another kind that was seen
-}
-
-// look examines the next bytes of the input.
-func (s *sniffer) look(b []byte) {
-	if n := kindSize - len(s.head); n > 0 {
-		s.head = append(s.head, b[:min(n, len(b))]...)
-		s.kind = kindOf(s.head)
-	}
-	if s.seen += len(b); s.markup || s.kind != nil || s.seen > maxSniffed {
-		return
-	}
-	s.markup = bytes.Contains(b, []byte("{{{"))
-	if s.frames == "" {
-		s.frames = plainFrame(b)
-	}
-}
-
-// lookBack examines bytes that an earlier run has printed: a backtrace in them is not reported again.
-func (s *sniffer) lookBack(b []byte) {
-	if s.seen += len(b); !s.markup && s.seen <= maxSniffed {
-		s.markup = bytes.Contains(b, []byte("{{{"))
-	}
-}
-
 // elfKind reports whether a file that begins with b is an ELF file, and whether that is a core file.
 func elfKind(b []byte) (elf, core bool) {
 	const etCore = 4 // of either byte order
 	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"
 	return elf, elf && (b[16] == etCore || b[17] == etCore)
-}
-
-// hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
-// report.
-func (s *sniffer) hint(name, format string) string {
-	switch {
-	case s.markup && slices.Contains(formatCommands(), format):
-		return "has symbolizer markup, which is not resolved when the input is read as " + format + "; use symfilter without that command, or --input=markup"
-	case s.kind != nil:
-		return s.kind.hint(name)
-	case s.frames != "" && !s.markup && s.seen <= maxSniffed:
-		return "has a backtrace, but no symbolizer markup, so nothing was resolved; " + s.frames
-	}
-	return ""
-}
-
-// What to do about a backtrace without symbolizer markup. The option of clang's sanitizers came with
-// LLVM's change 73193, at the end of 2023; LLVM 18 is the first release that has it.
-const (
-	hintSanitizer = "clang's sanitizers print markup from clang 18 on, with enable_symbolizer_markup=1 in ASAN_OPTIONS (UBSAN_OPTIONS, ...), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1; GCC's sanitizers have no such option (as of GCC 12): use asan_symbolize.py for their reports"
-	hintGDB       = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
-	hintAndroid   = "use ndk-stack"
-	hintGlibc     = "write symfilter addr PROGRAM with the offsets after +"
-)
-
-// plainFrames are the frames of backtraces without functions: how they begin, what their lines
-// contain, what they do not contain, and what to do about them.
-var plainFrames = []struct{ begins, has, hasNot, hint string }{
-	{"#0 0x", "+0x", " in ", hintSanitizer},
-	{"#1 0x", "+0x", " in ", hintSanitizer}, // the first may be an interceptor's, which has a name
-	{"#0  0x", " in ?? ", "", hintGDB},
-	{"#1  0x", " in ?? ", "", hintGDB},
-	{"#00 pc ", "", "+", hintAndroid},
-	{"(+0x", "[0x", "", hintGlibc}, // of backtrace_symbols
-}
-
-// plainFrame returns what to do about the first kind of such frames in b; "" if there are none.
-func plainFrame(b []byte) string {
-	for _, frame := range plainFrames {
-		for rest := b; ; {
-			i := bytes.Index(rest, []byte(frame.begins))
-			if i < 0 {
-				break
-			}
-			line, more, _ := bytes.Cut(rest[i:], []byte("\n"))
-			if bytes.Contains(line, []byte(frame.has)) && (frame.hasNot == "" || !bytes.Contains(line, []byte(frame.hasNot))) {
-				return frame.hint
-			}
-			rest = more
-		}
-	}
-	return ""
 }
 
 // encodingHint returns how an input of another encoding than UTF-8 is read.

@@ -1,12 +1,18 @@
 package main
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A fileKind is a kind of file that is not a log, and that no reader of symfilter decodes.
 type fileKind struct {
-	begins string
-	name   string
-	advice string // FILE stands for the file's name
+	begins  string
+	name    string
+	advice  string // FILE stands for the file's name
+	at      int    // where begins is in the file
+	printed string // how the file was printed; empty: unchanged
+	program string // unpacks files of the kind; a file that symfilter could not unpack
 }
 
 var (
@@ -16,19 +22,26 @@ var (
 
 // fileKinds are the kinds that are known by their first bytes.
 var fileKinds = []*fileKind{
-	{"PK\x03\x04", "a zip file", "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"},
-	{"PK\x05\x06", "a zip file", "it is empty"},
-	{"PERFILE2", "a recording of perf", "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
-	{"2ELIFREP", "a recording of perf", "perf script -i FILE prints its stacks, with names if perf finds the debug files"}, // of the other byte order
-	{"LPKSHHRH", "a file of systemd's journal", "write journalctl --file FILE -o cat | symfilter"},
-	{"MDMP\x93\xa7", "a minidump", "use minidump-stackwalk to read it"},
-	{"7z\xbc\xaf\x27\x1c", "a 7z file", "write 7z x -so FILE | symfilter"},
-	{"\x04\x22\x4d\x18", "a file compressed with lz4", "write lz4 -dc FILE | symfilter"},
-	{"\x1f\x9d", "a file compressed with compress", "write zcat FILE | symfilter"},
+	{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"},
+	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
+	{begins: "ustar\x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
+	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"}, // of GNU tar
+	{begins: "PERFILE2", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
+	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"}, // of the other byte order
+	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
+	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
+	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},
+	{begins: "\x04\x22\x4d\x18", name: "a file compressed with lz4", advice: "write lz4 -dc FILE | symfilter"},
+	{begins: "\x1f\x9d", name: "a file compressed with compress", advice: "write zcat FILE | symfilter"},
+	{begins: "\x1f\x8b\x08", name: "a gzip file", program: "gzip"},
+	{begins: "\x28\xb5\x2f\xfd", name: "a zstd file", program: "zstd"},
+	{begins: "\xfd7zXZ\x00", name: "an xz file", program: "xz"},
 }
 
-// kindSize is the number of bytes that decide which kind a file is: ELF's type is in the last two.
-const kindSize = 18
+const (
+	tarMagic = 257                           // where the magic of a tar file is (POSIX, ustar)
+	kindSize = tarMagic + len("ustar  \x00") // bytes that decide which kind a file is
+)
 
 // kindOf returns the kind of file that begins with b, or nil for a log.
 func kindOf(b []byte) *fileKind {
@@ -39,17 +52,25 @@ func kindOf(b []byte) *fileKind {
 		return elfFile
 	}
 	for _, k := range fileKinds {
-		if strings.HasPrefix(string(b), k.begins) {
+		if len(b) > k.at && strings.HasPrefix(string(b[k.at:]), k.begins) {
 			return k
 		}
 	}
 	return nil
 }
 
-// hint returns what to do with a file of the kind.
-func (k *fileKind) hint(name string) string {
-	if name == standardName {
+// hint returns what to do with a file of the kind. packed is how the file is compressed, or empty.
+func (k *fileKind) hint(name, packed string) string {
+	if name == standardName || packed != "" {
 		name = "FILE"
 	}
-	return "is " + k.name + ", not a log, and was printed unchanged; " + strings.ReplaceAll(k.advice, "FILE", name)
+	if k.program != "" && packed == "" {
+		return "begins like " + k.name + ", cannot be unpacked, and was printed unchanged; " + k.program + " -t " + name + " shows what is wrong"
+	}
+	advice := strings.ReplaceAll(cmp.Or(k.advice, "write "+k.program+" -dc FILE | symfilter"), "FILE", name)
+	printed := cmp.Or(k.printed, "not a log, and was printed unchanged")
+	if packed != "" {
+		return "holds " + k.name + ", " + printed + "; unpack it with " + packed + " -dc, and then " + advice
+	}
+	return "is " + k.name + ", " + printed + "; " + advice
 }

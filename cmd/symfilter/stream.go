@@ -23,7 +23,6 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // for one input
-	format string                                               // of all inputs, if a flag gives it
 	hints  bool                                                 // are printed for inputs of which nothing was resolved
 
 	unresolved tally // of the inputs that have ended
@@ -40,7 +39,8 @@ type engine struct {
 	end        func()        // called after Close; may be nil
 	counts     func() counts // of what was filtered so far; may be nil
 
-	input *input.Writer // recognises the format; nil in the llvm style
+	input   *input.Writer // recognises the format; nil in the llvm style
+	sniffer *sniffer      // of the text; nil in the llvm style
 }
 
 // files filters the named inputs, each with a context of its own, and returns the exit code.
@@ -147,8 +147,10 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	case <-s.stop.reading:
 	}
 	p.stop()
-	if said := p.sniffer.hint(label, s.format); said != "" && s.hints && p.writeErr == nil {
-		s.diag.printf("%s: %s", label, said)
+	if s.hints && p.writeErr == nil {
+		if hint := p.hint(label); hint != "" {
+			s.diag.sum("%s: %s", label, hint)
+		}
 	}
 	return p.readErr, p.writeErr
 }
@@ -159,7 +161,6 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 type pass struct {
 	mu sync.Mutex
 	engine
-	sniffer  sniffer
 	ended    bool
 	readErr  error
 	writeErr error
@@ -189,7 +190,6 @@ func (p *pass) write(b []byte, err error) bool {
 		return false
 	}
 	if len(b) > 0 {
-		p.sniffer.look(b)
 		if _, p.writeErr = p.Write(b); p.writeErr != nil {
 			return false
 		}

@@ -104,7 +104,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if c.follow.on {
 		words, patience = 0, followPatience
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup, format: c.inputName()}
+	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup}
 	reports := c.reports(sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/symfilter/symfilter/input"
+)
+
+// A reading is the format in which inputs are read, and what on the command line chose it.
+type reading struct {
+	format  input.Format
+	because string // --input=markup, or the command callgrind; empty if the format is recognized
+	table   bool   // a profile is printed as a table, after the lines that are not of it
+}
+
+// reading returns how the inputs are read.
+func (c *config) reading() reading {
+	r := reading{format: c.inputFormat(), table: c.output != outputJSON && c.output != outputCallgrind}
+	switch {
+	case r.format == input.Auto:
+	case c.command != "":
+		r.because = "the command " + c.command
+	case c.ownFormat() && (c.input == "" || c.input == input.Auto.String()):
+		r.because = "--output=" + c.output
+	default:
+		r.because = "--input=" + c.input
+	}
+	return r
+}
+
+// maxSniffed bounds how far into an input a sniffer looks, in bytes: plain text must cost nothing.
+const maxSniffed = 4 << 20
+
+// headSize is the number of bytes that decide the format of an input.
+const headSize = 4 << 10
+
+// A sniffer finds out whether symfilter can resolve anything in the text of an input. Its methods
+// are safe for concurrent use.
+type sniffer struct {
+	reading reading
+
+	mu     sync.Mutex
+	past   bool // what comes was printed by an earlier run: a backtrace in it is not reported again
+	seen   int
+	head   []byte       // the first kindSize bytes; headSize if the format is given
+	begins input.Format // recognized by the head, if the format is given
+	kind   *fileKind    // nil for a log
+	markup bool         // an element was seen
+	frames string       // what to do about a backtrace of another kind that was seen
+}
+
+// look examines the next bytes of the text.
+func (s *sniffer) look(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookHead(b)
+	if s.seen += len(b); s.markup || s.kind != nil || s.seen > maxSniffed {
+		return
+	}
+	s.markup = bytes.Contains(b, []byte("{{{"))
+	if s.frames == "" && !s.past {
+		s.frames = plainFrame(b)
+	}
+}
+
+// lookHead examines the next bytes of the text if they belong to its beginning.
+func (s *sniffer) lookHead(b []byte) {
+	size := kindSize
+	if s.reading.because != "" {
+		size = headSize
+	}
+	n := min(size-len(s.head), len(b))
+	if n <= 0 || s.past {
+		return
+	}
+	s.head = append(s.head, b[:n]...)
+	s.kind = kindOf(s.head)
+	if s.reading.because != "" && s.begins == input.Auto {
+		s.begins = input.Recognise(s.head)
+	}
+}
+
+// setPast sets whether the text that comes was printed by an earlier run.
+func (s *sniffer) setPast(past bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past = past
+}
+
+// hint returns what to do with an input in which nothing was resolved; "" if there is nothing to
+// report. packed is how the input is compressed, or empty.
+func (s *sniffer) hint(name, packed string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch r := s.reading; {
+	case s.kind != nil:
+		return s.kind.hint(name, packed)
+	case r.misread(s.begins):
+		return fmt.Sprintf("begins like %s, but is read as %s because of %s: leave that out", formatNames[s.begins], formatNames[r.format], r.because)
+	case s.markup && r.format == input.Callgrind && r.table: // lines that are not of the profile are filtered
+	case s.markup && r.format == input.Callgrind:
+		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.because + ": leave that out"
+	case s.markup && (r.format == input.Valgrind || r.format == input.RTrace):
+		return "has symbolizer markup, which is not resolved because of " + r.because + ": leave that out"
+	case s.frames != "" && !s.markup && s.seen <= maxSniffed:
+		return "has a backtrace, but no symbolizer markup, so nothing was resolved; " + s.frames
+	}
+	return ""
+}
+
+// misread reports whether an input that begins like the format begins is read as something else. The
+// lines of a container may be read as any log.
+func (r reading) misread(begins input.Format) bool {
+	switch begins {
+	case input.Auto, input.Markup, r.format:
+		return false
+	case input.CRI, input.Docker:
+		return r.format >= input.Valgrind
+	}
+	return r.because != ""
+}
+
+// formatNames are the formats, as messages name them.
+var formatNames = map[input.Format]string{
+	input.Markup:    "a log",
+	input.CRI:       "a container's log of CRI",
+	input.Docker:    "a container's log of Docker",
+	input.Valgrind:  "an XML report of Valgrind",
+	input.Callgrind: "a profile of Callgrind",
+	input.RTrace:    "a report of sp-rtrace",
+}
+
+// What to do about a backtrace without symbolizer markup. The option of clang's sanitizers came with
+// LLVM's change 73193, at the end of 2023; LLVM 18 is the first release that has it.
+const (
+	hintSanitizer = "clang's sanitizers print markup from clang 18 on, with enable_symbolizer_markup=1 in ASAN_OPTIONS (UBSAN_OPTIONS, ...), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1; GCC's sanitizers have no such option (as of GCC 12): use asan_symbolize.py for their reports"
+	hintGDB       = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
+	hintAndroid   = "use ndk-stack"
+	hintGlibc     = "write symfilter addr PROGRAM with the offsets after +"
+	hintKernel    = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
+	hintValgrind  = "valgrind writes a report that symfilter reads with --xml=yes --xml-file=FILE"
+)
+
+// plainFrames are the frames of backtraces without functions: how they begin, what their lines
+// contain, what they do not contain, and what to do about them.
+var plainFrames = []struct{ begins, has, hasNot, hint string }{
+	{"#0 0x", "+0x", " in ", hintSanitizer},
+	{"#1 0x", "+0x", " in ", hintSanitizer}, // the first may be an interceptor's, which has a name
+	{"#0  0x", " in ?? ", "", hintGDB},
+	{"#1  0x", " in ?? ", "", hintGDB},
+	{"#00 pc ", "", "+", hintAndroid},
+	{"(+0x", "[0x", "", hintGlibc}, // of backtrace_symbols
+	{"Call Trace:", "", "", hintKernel},
+	{"Call trace:", "", "", hintKernel}, // of arm64
+	{"==    at 0x", ": ??? (", "", hintValgrind},
+	{"==    by 0x", ": ??? (", "", hintValgrind},
+}
+
+// plainFrame returns what to do about the first kind of such frames in b; "" if there are none.
+func plainFrame(b []byte) string {
+	for _, frame := range plainFrames {
+		for rest := b; ; {
+			i := bytes.Index(rest, []byte(frame.begins))
+			if i < 0 {
+				break
+			}
+			line, more, _ := bytes.Cut(rest[i:], []byte("\n"))
+			if bytes.Contains(line, []byte(frame.has)) && (frame.hasNot == "" || !bytes.Contains(line, []byte(frame.hasNot))) {
+				return frame.hint
+			}
+			rest = more
+		}
+	}
+	return ""
+}
