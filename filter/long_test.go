@@ -55,6 +55,22 @@ func TestNoColourIsLeftInLongLines(t *testing.T) {
 	}
 }
 
+// TestColoursOfLongLinesStayAsTheyAre checks that a line that is too long to be interpreted keeps its
+// colours, and gets none: the next line has those that it leaves.
+func TestColoursOfLongLinesStayAsTheyAre(t *testing.T) {
+	long := "\x1b[31mred" + strings.Repeat("x", maxLine) + "\n"
+	for name, want := range map[Color]string{ColorKeep: long + "next\n", ColorAlways: long + "next\n"} {
+		var b strings.Builder
+		f := New(&b, Options{Color: name})
+		io.WriteString(f, long+"next\n")
+		f.Close()
+		if got := b.String(); got != want {
+			i := firstDifference(got, want)
+			t.Errorf("%v: got %.100q from byte %d on", name, got[i:], i)
+		}
+	}
+}
+
 // textOfObjects returns the text of JSON objects, as the text output has it.
 func textOfObjects(t *testing.T, out string) string {
 	t.Helper()

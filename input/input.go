@@ -68,6 +68,10 @@ type Translators struct {
 	// goroutine that unpacks. It must not keep or modify the bytes. nil: nobody wants to know.
 	Text func([]byte)
 
+	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks. Close
+	// returns the same error. nil: nobody wants to know before.
+	Damaged func(*UnpackError)
+
 	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
 }
 

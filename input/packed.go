@@ -25,13 +25,16 @@ type codec struct {
 // gzipMagic is the beginning of each gzip file (RFC 1952).
 const gzipMagic = "\x1f\x8b\x08"
 
+// xzMagic is the beginning of each xz file ("The .xz File Format" 1.2.1, section 2.1.1.1).
+const xzMagic = "\xfd7zXZ\x00"
+
 // codecs are the formats that are unpacked. The beginnings are of RFC 1952, RFC 8878 (a file may
 // begin with a skippable frame, as those of pzstd do), "The .xz File Format" 1.2.1, and bzip2's
 // source.
 var codecs = []*codec{
 	{"gzip", []string{gzipMagic}, openGzip},
 	{"zstd", zstdMagics(), openZstd},
-	{"xz", []string{"\xfd7zXZ\x00"}, openXZ},
+	{"xz", []string{xzMagic}, openXZ},
 	{"bzip2", bzip2Magics(), openBzip2},
 }
 
@@ -87,11 +90,11 @@ type gzipReader struct {
 func (r *gzipReader) Read(p []byte) (int, error) {
 	for {
 		if r.ended {
-			if _, err := r.b.Peek(1); err != nil {
+			if err := r.skipZeros(); err != nil {
 				return 0, err
 			}
 			if err := r.z.Reset(r.b); err != nil {
-				return 0, err
+				return 0, errTrailing
 			}
 			r.z.Multistream(false)
 			r.ended = false
@@ -103,6 +106,24 @@ func (r *gzipReader) Read(p []byte) (int, error) {
 		if n > 0 || err != nil || len(p) == 0 {
 			return n, err
 		}
+	}
+}
+
+// skipZeros skips the zeros after a member, which tapes and copies of blocks add, as gzip itself does.
+// It returns io.EOF if nothing else follows.
+func (r *gzipReader) skipZeros() error {
+	for skipped := false; ; skipped = true {
+		c, err := r.b.ReadByte()
+		if err != nil {
+			return err
+		}
+		if c == 0 {
+			continue
+		}
+		if r.b.UnreadByte(); skipped {
+			return errTrailing
+		}
+		return nil
 	}
 }
 

@@ -127,6 +127,11 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 		if name == "bzip2" { // it claims more than there is
 			damage = "the bzip2 file is cut off"
 		}
+		trailing := "other data follows the end of the " + name + " file, and is left out"
+		short := trailing
+		if name == "zstd" || name == "bzip2" {
+			short = "the " + name + " file is cut off, or other data follows its end"
+		}
 		sum := whole[:len(whole)/2] + string(whole[len(whole)/2]^0x55) + whole[len(whole)/2+1:]
 		for _, test := range []struct{ name, in, out, err string }{
 			{"whole", whole, text, "<nil>"},
@@ -134,8 +139,10 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 			{"a line that begins like it", magic + " is not packed\nmore\n", magic + " is not packed\nmore\n", "<nil>"},
 			{"a part of its beginning", magic[:2], magic[:2], "<nil>"},
 			{"cut", whole[:len(whole)-3], "", "the " + name + " file is cut off"},
+			{"a byte after it", whole + "\n", text, short},
+			{"a few bytes after it", whole + "end\n", text, trailing},
 			{"damaged", sum, "", damage},
-			{"garbage after it", whole + "garbage that is not packed\n", text, "not a valid " + name + " file"},
+			{"garbage after it", whole + "garbage that is not packed\n", text, trailing},
 		} {
 			if name == "bzip2" && strings.HasPrefix(test.name, "a line that") {
 				test.in = "BZh9 is not packed\n"
@@ -170,6 +177,28 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 	}
 }
 
+// Damage is reported when it is read: the end of an input that is followed may be far away.
+func TestDamageIsReportedAtOnce(t *testing.T) {
+	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
+		synctest.Test(t, func(t *testing.T) {
+			var out taken
+			var damage []string
+			w := New(Auto, Translators{
+				Markup:  func() io.WriteCloser { return &out },
+				Damaged: func(e *UnpackError) { damage = append(damage, e.Error()) },
+			})
+			io.WriteString(w, packedBy(t, name, bzip2Text)+"a line that is not packed\n")
+			synctest.Wait()
+			before := fmt.Sprint(damage)
+			io.WriteString(w, "more\n")
+			err := w.Close()
+			if want := fmt.Sprintf("[%v]", err); err == nil || before != want || fmt.Sprint(damage) != want || out.String() != bzip2Text {
+				t.Errorf("%s: %q is out, %s is reported before the end, %v in all, %v by Close", name, out.String(), before, damage, err)
+			}
+		})
+	}
+}
+
 // Files without contents, and with a skippable frame at the beginning (as pzstd writes it).
 func TestOddCompressedInputs(t *testing.T) {
 	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04"
@@ -178,6 +207,7 @@ func TestOddCompressedInputs(t *testing.T) {
 		"nothing, xz":       {packedBy(t, "xz", ""), ""},
 		"nothing, bzip2":    {unbase64(bzip2None), ""},
 		"a skippable frame": {skippable + packedBy(t, "zstd", "text\n"), "text\n"},
+		"padding, gzip":     {packedBy(t, "gzip", "text\n") + strings.Repeat("\x00", 999), "text\n"},
 		"padding, xz":       {packedBy(t, "xz", "text\n") + "\x00\x00\x00\x00" + packedBy(t, "xz", "more\n"), "text\nmore\n"},
 	} {
 		if got, err := unpackedIn(t, test.in, 5, nil); got != test.want || err != nil {
@@ -299,7 +329,7 @@ func TestLongSkippedFramesAreNotKept(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	got, err := unpackedIn(t, in, 64<<10, nil)
 	runtime.ReadMemStats(&after)
-	if got != "" || !strings.HasPrefix(fmt.Sprint(err), "not a valid zstd file: ") {
+	if got != "" || !strings.HasPrefix(fmt.Sprint(err), "other data follows the end of the zstd file") {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > 40<<20 { // the input itself has 16 MiB

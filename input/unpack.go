@@ -2,6 +2,7 @@ package input
 
 import (
 	"cmp"
+	"compress/bzip2"
 	"errors"
 	"fmt"
 	"io"
@@ -81,8 +82,21 @@ func (u *unpacker) unpack() error {
 	} else if err == io.EOF {
 		return nil // an empty file
 	}
+	damage := &UnpackError{Format: u.codec.name, Err: err}
+	if u.w.t.Damaged != nil {
+		u.w.t.Damaged(damage)
+	}
 	io.Copy(io.Discard, packed) // the side that writes must not wait
-	return &UnpackError{Format: u.codec.name, Err: err}
+	return damage
+}
+
+// errTrailing is the error of a decoder at bytes after the end of a file that begin no other file.
+var errTrailing = errors.New("other data follows its end")
+
+// isTrailing reports whether a decoder's error is due to such bytes.
+func isTrailing(err error) bool {
+	return errors.Is(err, errTrailing) || errors.Is(err, zstd.ErrMagicMismatch) ||
+		errors.Is(err, bzip2.StructuralError("bad magic value in continuation file"))
 }
 
 // isEnd reports whether a decoder's error is due to missing bytes.
@@ -98,6 +112,10 @@ type UnpackError struct {
 
 func (e *UnpackError) Error() string {
 	switch {
+	case isTrailing(e.Err):
+		return fmt.Sprintf("other data follows the end of the %s file, and is left out", e.Format)
+	case errors.Is(e.Err, io.ErrUnexpectedEOF) && (e.Format == "zstd" || e.Format == "bzip2"): // a decoder needs up to 4 bytes to know
+		return fmt.Sprintf("the %s file is cut off, or other data follows its end; what it holds up to there is printed", e.Format)
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the %s file is cut off; what it holds up to there is printed", e.Format)
 	case errors.Is(e.Err, errNoMemory), errors.Is(e.Err, zstd.ErrWindowSizeExceeded):

@@ -2,6 +2,7 @@ package input
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,9 @@ func (r *xzReader) Read(b []byte) (int, error) {
 	}
 	n, err := r.z.Read(b)
 	r.taken += uint64(n)
+	if errors.Is(err, io.ErrUnexpectedEOF) && r.guard.trailing() {
+		err = errTrailing
+	}
 	return n, err
 }
 
@@ -61,6 +65,7 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
+	ended        bool   // a stream has ended, and no other one has begun
 	check        int    // bytes of the check after each block
 	blocks       int    // of the current stream
 	packed       uint64 // bytes of the current block's chunks
@@ -128,7 +133,7 @@ func (g *xzGuard) streamHeader(b []byte) error {
 	default:
 		return fmt.Errorf("%w: unknown check %d", errXZ, b[7])
 	}
-	g.blocks = 0
+	g.blocks, g.ended = 0, false
 	g.next(1, (*xzGuard).blockOrIndex)
 	return nil
 }
@@ -278,6 +283,7 @@ func (g *xzGuard) indexNext() {
 }
 
 func (g *xzGuard) footer([]byte) error {
+	g.ended = true
 	g.next(4, (*xzGuard).between)
 	return nil
 }
@@ -288,6 +294,15 @@ func (g *xzGuard) between(b []byte) error {
 		g.next(4, (*xzGuard).between)
 		return nil
 	}
+	if !bytes.HasPrefix([]byte(xzMagic), b) {
+		return errTrailing
+	}
 	g.want, g.whole = 12, (*xzGuard).streamHeader
 	return nil
+}
+
+// trailing reports whether an input that has ended has bytes after its last stream that begin no
+// other stream.
+func (g *xzGuard) trailing() bool {
+	return g.ended && len(g.field) > 0 && len(g.field) < 4 && !bytes.HasPrefix([]byte(xzMagic), g.field)
 }

@@ -162,17 +162,16 @@ func isContext(line []byte) bool {
 func (f *followed) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.readable(f.engine.Close())
+	err := exceptDamage(f.engine.Close())
 	f.giveHint()
 	f.finish()
 	return errors.Join(f.err, err)
 }
 
-// readable reports an error that is about the input, and returns any other: damage in one file must
-// not end the following of the others.
-func (f *followed) readable(err error) error {
-	if packed, ok := errors.AsType[*input.UnpackError](err); ok {
-		f.p.diag.printf("%s: %v", f.name, packed)
+// exceptDamage returns err unless it is about a damaged input, which was reported when it was found:
+// damage in one file must not end the following of the others.
+func exceptDamage(err error) error {
+	if _, ok := errors.AsType[*input.UnpackError](err); ok {
 		return nil
 	}
 	return err

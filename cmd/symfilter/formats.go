@@ -95,9 +95,10 @@ func (r *reports) options(at *arrival) report.Options {
 type arrival struct {
 	in       *os.File
 	label    string
-	diagnose func(string)   // nil: nothing is reported
-	filter   *filter.Filter // of a log; of markup, it writes to batch
-	options  filter.Options // of filter
+	diagnose func(string)             // nil: nothing is reported
+	damaged  func(*input.UnpackError) // nil: the error of Close reports it
+	filter   *filter.Filter           // of a log; of markup, it writes to batch
+	options  filter.Options           // of filter
 	batch    *batch
 	elements bool         // what can be resolved goes through filter, which counts it
 	members  []byte       // of each object of JSON
@@ -132,6 +133,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		RTrace:    func() io.WriteCloser { return r.rtrace(at) },
 		Encoded:   at.encoded,
 		Text:      sniffed.look,
+		Damaged:   at.damaged,
 		Memory:    r.packed,
 	})
 	return engine{

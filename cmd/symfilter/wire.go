@@ -13,6 +13,7 @@ import (
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -114,6 +115,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		}
 		at := &arrival{in: in, label: label, batch: &batch{w: out}, add: s.unresolved.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
+		}
+		if c.follow.on { // the end may be far away
+			at.damaged = func(e *input.UnpackError) { diag.sum("%s: %v", label, e) }
 		}
 		if c.follow.on && c.output == outputJSON {
 			at.members, _ = escape.AppendString([]byte(`"file":`), label)
