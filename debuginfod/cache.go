@@ -140,6 +140,8 @@ func passing(err error) error {
 // errNoCache is the error if the environment names neither a cache nor a home directory.
 var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HOME")
 
+var errNoDirectory = errors.New("not a directory")
+
 // open opens the cache's directory. It must belong to the user or root, and neither its group nor
 // others may write to it: with umask 002 elfutils makes it writable for the group, and such a cache
 // is refused too. Others may read it. The directories and files in it are checked one by one when
@@ -147,6 +149,9 @@ var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HO
 func (c *Cache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
+	}
+	if info, err := os.Stat(c.dir); err == nil && !info.IsDir() {
+		return nil, errNoDirectory // OpenRoot would wait for the other end of a FIFO
 	}
 	root, err := os.OpenRoot(c.dir)
 	if err != nil {
@@ -178,7 +183,7 @@ func (c *Cache) Check() error {
 
 func checkDir(info fs.FileInfo) error {
 	if !info.IsDir() {
-		return errors.New("not a directory")
+		return errNoDirectory
 	}
 	if err := checkOwner(info); err != nil {
 		return err

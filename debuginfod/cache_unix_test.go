@@ -67,6 +67,15 @@ func TestCacheHostileDir(t *testing.T) {
 			"not used: writable by others than its owner (chmod go-w)", false},
 		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
 			"not used: owned by another user", false},
+		{"a FIFO in place of the cache", false, func(t *testing.T, dir, idDir, file string) {
+			must(t, os.RemoveAll(dir))
+			must(t, syscall.Mkfifo(dir, 0o600))
+		}, "not used: not a directory", false},
+		{"a link to a FIFO in place of the cache", false, func(t *testing.T, dir, idDir, file string) {
+			must(t, os.RemoveAll(dir))
+			must(t, syscall.Mkfifo(dir+".fifo", 0o600))
+			must(t, os.Symlink(dir+".fifo", dir))
+		}, "not used: not a directory", false},
 		{"another build", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", elfFile(testID(2), 0), 0o400)
 		}, "not used: another build, " + testID(2).String() + "; requested again", true},

@@ -21,6 +21,7 @@ type failure struct {
 	verdict    bool          // final: the same request would get the same answer
 	canceled   bool          // canceled because no caller waits any more; the server's state is unknown
 	blameless  bool          // not a fault of the server
+	local      bool          // a fault of this machine or its settings, which the operator can mend
 	unreached  bool          // no connection was made
 }
 

@@ -67,3 +67,35 @@ func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
+
+// A setting or a disk of this machine because of which no server can be asked is reported, too: the
+// operator has named servers, and would take their silence for an answer.
+func TestFailuresOfThisMachineAreReported(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, sends(elfFile(testID(1), 1000)))
+	tests := []struct {
+		o    Options
+		want string
+	}{
+		{Options{HeadersFile: dir + "/none"}, "not asked: DEBUGINFOD_HEADERS_FILE: stat " + dir + "/none: no such file or directory"},
+		{Options{HeadersFile: dir}, "not asked: DEBUGINFOD_HEADERS_FILE: " + dir + ": not a regular file"},
+		{Options{HeadersFile: put(t, dir, "headers", []byte("secret"), 0o600)}, `not asked: DEBUGINFOD_HEADERS_FILE: line 1 is not a header: want "Name: value"`},
+		{Options{CacheDir: dir + "/headers/cache"}, "its file could not be stored: no such file or directory"},
+	}
+	for _, tt := range tests {
+		var got []string
+		tt.o.FirstFailure = func(_, reason string) { got = append(got, reason) }
+		if tt.o.CacheDir != "" {
+			t.Setenv("TMPDIR", dir+"/none")
+		}
+		c := newClient(t, tt.o, s.URL)
+		for range 2 {
+			if _, _, err := find(t, c, query(1)); err == nil {
+				t.Errorf("%s: the file is found", tt.want)
+			}
+		}
+		if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+	}
+}

@@ -200,7 +200,7 @@ func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began
 
 // reportFailure calls Options.FirstFailure, once for each server.
 func (c *Client) reportFailure(s *server, f *failure) {
-	if c.o.FirstFailure != nil && !f.blameless {
+	if c.o.FirstFailure != nil && (!f.blameless || f.local) {
 		s.trouble.Do(func() { c.o.FirstFailure(s.name, f.reason) })
 	}
 }
@@ -311,7 +311,7 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 		}
 		if m > 0 {
 			if _, err := w.Write(buf[:m]); err != nil {
-				return n, &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true}
+				return n, &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true, local: true}
 			}
 			tell(n)
 		}

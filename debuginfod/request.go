@@ -78,7 +78,7 @@ func (w *watch) stop() {
 func (c *Client) get(ctx context.Context, s *server, path string) (*http.Response, error) {
 	operator, err := c.headers.headers()
 	if err != nil {
-		return nil, &failure{reason: "not asked: " + err.Error(), blameless: true}
+		return nil, &failure{reason: "not asked: " + err.Error(), blameless: true, local: true}
 	}
 	if c.o.FirstContact != nil {
 		s.contact.Do(func() { c.o.FirstContact(s.name) })
@@ -104,7 +104,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		}
 		proxy, err := proxyOf(transport, req)
 		if err != nil {
-			return nil, &failure{reason: "the proxy of the environment cannot be used", blameless: true}
+			return nil, &failure{reason: "the proxy of the environment cannot be used", blameless: true, local: true}
 		}
 		if proxy {
 			if to := scopeOfHost(at.Hostname()); hops > 0 && !from.mayLead(to) {

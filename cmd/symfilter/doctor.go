@@ -98,10 +98,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 func (x *examination) folders(c *config) {
 	x.head("folders and files")
 	for _, place := range c.places() {
-		_, err := os.Stat(place.path)
-		if err == nil {
-			err = readable(place.path)
-		}
+		err := place.problem()
 		switch {
 		case err == nil:
 			x.good("%s (%s)", place.path, place.flag)
@@ -111,22 +108,6 @@ func (x *examination) folders(c *config) {
 			x.wrong("%s (%s): %v", place.path, place.flag, bare(err))
 		}
 	}
-}
-
-// readable returns why the file or folder at path cannot be read.
-func readable(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.IsDir() {
-		return err
-	}
-	if _, err := f.ReadDir(1); err != io.EOF {
-		return err
-	}
-	return nil
 }
 
 // cache examines debuginfod's cache.

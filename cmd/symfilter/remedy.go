@@ -105,6 +105,9 @@ func isDebugTree(dir string) bool {
 	if filepath.Base(dir) == ".build-id" {
 		return true
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return false // to open a FIFO would wait for its other end
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return true // reported before

@@ -61,7 +61,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
-	c.warnOfMissing(diag)
+	c.warnOfUseless(diag)
 	symbols := c.symbols(servers)
 	symbols.Symbolizer.OffHeap = offHeap
 	if c.follow.on { // the report at the end may be far away
@@ -230,54 +230,5 @@ func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 		NoIndex:    c.noIndex,
 		MaxMemory:  int64(c.maxMemory),
 		Symbolizer: symbolize.Options{DWP: string(c.dwp), NoDemangle: c.noDemangle, NoInlines: c.noInlines},
-	}
-}
-
-// A place is a path that a flag names, or the system's folder of debug files.
-type place struct{ flag, path string }
-
-const systemPlace = "the system's"
-
-// places returns the places in which debug files are searched.
-func (c *config) places() (places []place) {
-	for _, flag := range []struct {
-		name  string
-		paths []string
-	}{
-		{"--symbol-path", c.symbolPaths},
-		{"--obj", c.objects},
-		{"--build-id-dir", c.trees},
-		{"--ids-txt", c.idsFiles},
-		{"--debug-file-directory", c.debugDirs},
-		{"--dwp", given(string(c.dwp))},
-		{"--sysroot", given(c.sysroot)},
-	} {
-		for _, path := range flag.paths {
-			places = append(places, place{flag.name, path})
-		}
-	}
-	if !c.noDefaultDirs {
-		places = append(places, place{systemPlace, symfilter.DebugDir})
-	}
-	return places
-}
-
-// given returns a list of path; empty if path is empty.
-func given(path string) []string {
-	if path == "" {
-		return nil
-	}
-	return []string{path}
-}
-
-// warnOfMissing reports the places that the user named and that do not exist.
-func (c *config) warnOfMissing(diag *diagnostics) {
-	for _, p := range c.places() {
-		if p.flag == systemPlace {
-			continue
-		}
-		if _, err := os.Stat(p.path); err != nil {
-			diag.printf("%s %s: %v; nothing will be found there", p.flag, p.path, bare(err))
-		}
 	}
 }

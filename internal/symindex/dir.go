@@ -54,7 +54,7 @@ func (d Dir) Open(s Source) (*Index, error) {
 }
 
 func open(path string) (*Index, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,9 @@ func open(path string) (*Index, error) {
 // check returns an error if other users may have put indexes into d, which are then not used.
 func (d Dir) check() error {
 	info, err := os.Stat(d.Path)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory") // to open a FIFO would wait for its other end
+	}
 	if err == nil {
 		err = checkOwn(info)
 	}

@@ -9,6 +9,10 @@ import (
 	"syscall"
 )
 
+// openFlags are for files that others may have put in the place of an index: do not follow a link,
+// and do not wait for the other end of a FIFO.
+const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
+
 // checkOwn returns an error if users other than this one and root can change the contents of a
 // directory.
 func checkOwn(info fs.FileInfo) error {
