@@ -119,10 +119,9 @@ func (r *Reader) setColumns(names []string) {
 			break
 		}
 		c := -1
-		if len(name) <= maxKey*4 {
-			c = r.ev.column(name)
-		}
-		if c < 0 {
+		if len(name) > maxEventName {
+			r.complain("extra", "names an event with more than %d bytes; its costs are left out", maxEventName)
+		} else if c = r.ev.column(name); c < 0 {
 			r.complain("extra", "names more than %d events in all", maxEvents)
 		}
 		r.columns = append(r.columns, c)

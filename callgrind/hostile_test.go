@@ -83,6 +83,9 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 				fmt.Fprintf(w, "event: E%d = E%d + E%d + E%[3]d\nevents: I%[1]d\nfn=f\n1 1\n", i, i/2, i+1)
 			}
 		}, "defines more than 64 events", 0},
+		{"names of events without end", func(w io.Writer) {
+			fmt.Fprintf(w, "events: Ir %s\nfn=f\n1 1 1\n", strings.Repeat("x", many(100_000)))
+		}, "line 1 names an event with more than 128 bytes; its costs are left out", 1},
 		{"calls in circles", func(w io.Writer) {
 			io.WriteString(w, "events: Ir\n")
 			n := many(200_000)
@@ -130,6 +133,27 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 				t.Errorf("%d MiB were taken", most>>20)
 			}
 		})
+	}
+}
+
+// The functions of a profile may have equal costs, and are then compared by all events. The work for
+// an event does not grow with the number of events.
+func TestTheCostOfACountedEventIsOneWeight(t *testing.T) {
+	var e events
+	for i := range maxEvents {
+		e.column(fmt.Sprint("E", i))
+	}
+	costs := make([]int64, maxEvents)
+	for i, ev := range e.counted {
+		factors, err := e.weights(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMeasure(ev, factors)
+		costs[i] = int64(i) + 1
+		if len(m.weights) != 1 || m.value(costs) != int64(i)+1 {
+			t.Errorf("event %d has %d weights and the cost %d, not one and %d", i, len(m.weights), m.value(costs), i+1)
+		}
 	}
 }
 

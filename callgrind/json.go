@@ -53,9 +53,7 @@ func (r *Report) jsonPart() {
 func counted(events []Event) []measure {
 	all := make([]measure, len(events))
 	for i, e := range events {
-		w := make([]int64, len(events))
-		w[i] = 1
-		all[i] = measure{e.Name, e.Long, w}
+		all[i] = measure{e.Name, e.Long, []weight{{i, 1}}}
 	}
 	return all
 }
@@ -80,7 +78,7 @@ func (r *Report) json(g *graph) {
 	j := &objectPrinter{listing: t, measures: counted(r.Events())}
 	for _, e := range r.Derived() {
 		if w, err := r.ev.weights(e); err == nil {
-			j.measures = append(j.measures, measure{e.Name, e.Long, w})
+			j.measures = append(j.measures, newMeasure(e, w))
 		}
 	}
 	j.profile(r)

@@ -8,6 +8,7 @@ const (
 	maxIDs       = 1 << 22  // number of a name in a dense table: each takes 4 bytes
 	maxSparse    = 1 << 18  // names with larger numbers
 	maxEvents    = 64       // kinds of events; Callgrind has 19
+	maxEventName = 128      // bytes of the name of an event; those of Callgrind have 6
 	maxTerms     = 64       // terms of a derived event
 	maxPositions = 4        // numbers of a position: address, block, line
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept

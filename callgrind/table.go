@@ -22,14 +22,33 @@ const (
 // A measure is an event whose costs a table shows.
 type measure struct {
 	name, long string
-	weights    []int64 // by counted event
+	weights    []weight // those that are not 0; a counted event has one
+}
+
+// A weight is the factor of a counted event in a measure. A table of many functions whose costs are
+// equal compares them by all measures, so that weights of 0 would multiply its time by the number of
+// events.
+type weight struct {
+	event  int // index of the counted event
+	factor int64
+}
+
+// newMeasure returns the measure of an event with these factors of the counted events.
+func newMeasure(e Event, factors []int64) measure {
+	m := measure{name: e.Name, long: e.Long}
+	for i, f := range factors {
+		if f != 0 {
+			m.weights = append(m.weights, weight{i, f})
+		}
+	}
+	return m
 }
 
 // value returns the value of the measure for the given costs.
 func (m *measure) value(costs []int64) (n int64) {
-	for i, w := range m.weights[:min(len(m.weights), len(costs))] {
-		if w != 0 {
-			n = plus(n, times(w, costs[i]))
+	for _, w := range m.weights {
+		if w.event < len(costs) {
+			n = plus(n, times(w.factor, costs[w.event]))
 		}
 	}
 	return n
@@ -96,7 +115,7 @@ func (g *graph) measures(names []string) (all []measure, err error) {
 		if err != nil {
 			return nil, &EventError{err}
 		}
-		all = append(all, measure{e.Name, e.Long, w})
+		all = append(all, newMeasure(e, w))
 	}
 	return all, nil
 }
@@ -422,8 +441,8 @@ func (t *listing) nameless() {
 // threshold returns the percentage of the costs that is shown.
 func (t *listing) threshold() float64 {
 	for i := range t.sorting[:min(1, len(t.sorting))] {
-		for e, w := range t.sorting[i].weights {
-			if w != 0 && e < len(t.g.signed) && t.g.signed[e] {
+		for _, w := range t.sorting[i].weights {
+			if w.event < len(t.g.signed) && t.g.signed[w.event] {
 				return 100 // with negative costs, no subset of the functions accounts for a share of the total
 			}
 		}
