@@ -119,8 +119,9 @@ func (m *memorySize) Set(s string) error {
 const minMemory = 16 << 20 // bytes
 
 func (b *byteSize) Set(s string) error {
-	digits := strings.TrimRight(strings.ToUpper(s), "KMGTIB")
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s[len(digits):]), "B"), "I")
+	upper := strings.ToUpper(s) // it may be longer than s, if that is not UTF-8
+	digits := strings.TrimRight(upper, "KMGTIB")
+	unit := strings.TrimSuffix(strings.TrimSuffix(upper[len(digits):], "B"), "I")
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {

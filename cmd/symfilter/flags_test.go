@@ -280,3 +280,25 @@ func TestPathsOfOtherProcesses(t *testing.T) {
 		}
 	}
 }
+
+// Values of any bytes are read or refused; none makes the command fail in another way.
+func TestValuesOfFlagsMayBeAnyBytes(t *testing.T) {
+	hostile := []string{"", "\x00", "\xff", "\xff\xfe", "1\xff", "\u0131", "\u0149k", "5\ufb01", "K", "-", "-1", "0x", "1e9", "\u202e1", "{{{", "(", "%s", strings.Repeat("9", 10_000)}
+	for o := range allOptions() {
+		for _, value := range hostile {
+			func() {
+				defer func() {
+					if p := recover(); p != nil {
+						t.Errorf("--%s=%.20q: %v", o.name, value, p)
+					}
+				}()
+				o.valueIn(newConfig()).Set(value)
+			}()
+		}
+	}
+	for in, want := range map[string]byteSize{"512M": 512 << 20, "2GiB": 2 << 30, "1kb": 1 << 10, "7": 7, "3t": 3 << 40} {
+		if got := byteSize(0); got.Set(in) != nil || got != want {
+			t.Errorf("%s: got %d, want %d", in, got, want)
+		}
+	}
+}
