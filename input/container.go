@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // A part is a line of a container's log without its text. The text is a whole line of the
@@ -276,7 +278,7 @@ func fieldsDocker(dst []byte, p part) []byte {
 	}
 	dst = appendFields(dst, p, time)
 	if len(of.Attrs) > 0 && of.Attrs[0] == '{' && utf8.Valid(of.Attrs) {
-		dst = append(append(dst, `,"attrs":`...), of.Attrs...)
+		dst = escape.AppendJSON(append(dst, `,"attrs":`...), []byte(of.Attrs))
 	}
 	return dst
 }

@@ -90,16 +90,39 @@ func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) 
 			dst = append(dst, '\\', 'n')
 		case c == '\t':
 			dst = append(dst, '\\', 't')
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			dst = append4(append(append4(append(dst, '\\', 'u'), high), '\\', 'u'), low)
 		default:
-			dst = append4(append(dst, '\\', 'u'), r)
+			dst = appendEscape(dst, r)
 		}
 		i += n
 		from = i
 	}
 	return append(append(dst, text[from:]...), '"'), lossy
+}
+
+// AppendJSON appends text, a value in JSON and UTF-8, with the characters beyond ASCII that
+// AppendString escapes, and DEL, escaped in the same way. They can only be within strings, so that the
+// value remains the same.
+func AppendJSON[S []byte | string](dst []byte, text S) []byte {
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := decode(text, i)
+		if r == 0x7f || r >= utf8.RuneSelf && obeyed(r) {
+			dst = appendEscape(append(dst, text[from:i]...), r)
+			from = i + n
+		}
+		i += n
+	}
+	return append(dst, text[from:]...)
+}
+
+// appendEscape appends the escape sequence of r in a string of JSON.
+func appendEscape(dst []byte, r rune) []byte {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		dst = append4(append(dst, '\\', 'u'), high)
+		r = low
+	}
+	return append4(append(dst, '\\', 'u'), r)
 }
 
 // word returns the first 8 bytes of text.

@@ -2,6 +2,7 @@ package escape
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,19 @@ func TestStringsOfJSONAreHarmlessOnATerminal(t *testing.T) {
 		if got, lossy := AppendString(nil, tt.text); string(got) != tt.want || lossy != tt.lossy {
 			t.Errorf("%q: got %s, %v, want %s", tt.text, got, lossy, tt.want)
 		}
+	}
+}
+
+func TestValuesOfJSONAreHarmlessOnATerminal(t *testing.T) {
+	const value = "{\"a\u202e\": [\"\u009b31m\x7fд😀\", {\"\U000e0041\": 1.5}], \"\\\\\u2028\": null}"
+	const want = `{"a\u202e": ["\u009b31m\u007fд😀", {"\udb40\udc41": 1.5}], "\\\u2028": null}`
+	got := string(AppendJSON(nil, value))
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var a, b any
+	if json.Unmarshal([]byte(value), &a) != nil || json.Unmarshal([]byte(got), &b) != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("%s is not the value %s", got, value)
 	}
 }
 

@@ -21,7 +21,7 @@ const module = "github.com/symfilter/symfilter"
 // ARCHITECTURE.md. The command and the programs for development may import every package.
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
-	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines"},
+	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
 	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
