@@ -47,9 +47,12 @@ type stream struct {
 	out     []byte // text of its parts that were printed already
 	parts   []part // the held parts
 	text    []byte // their text
+	marked  bool   // text contains "{{{"
 	ends    []int  // the end of each part in text
 	raw     []byte // the input lines of the held parts
 	rawEnds []int  // the end of each line in raw
+
+	searched int // bytes of text that were searched for "{{{"; tests bound it
 }
 
 const (
@@ -291,7 +294,10 @@ func (e *Envelope) filterLine(l *seal) {
 func (s *stream) hold(p part, text, line []byte) {
 	s.begun = true
 	s.parts = append(s.parts, p.clone())
+	from := max(0, len(s.text)-(len(markupOpen)-1)) // a mark may begin in the part before
 	s.text = append(s.text, text...)
+	s.searched += len(s.text) - from
+	s.marked = s.marked || bytes.Contains(s.text[from:], markupOpen)
 	s.ends = append(s.ends, len(s.text))
 	s.raw = append(s.raw, line...)
 	s.rawEnds = append(s.rawEnds, len(s.raw))
@@ -319,7 +325,7 @@ func (e *Envelope) join(s *stream) {
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]
-		if s == but || len(s.parts) == 0 || !e.pass || e.dict || bytes.Contains(s.text, markupOpen) {
+		if s == but || len(s.parts) == 0 || !e.pass || e.dict || s.marked {
 			continue
 		}
 		flush()

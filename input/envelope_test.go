@@ -471,6 +471,27 @@ func TestPartsWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
+// While a long part of a line with markup is held, lines of the other stream do not search it again.
+func TestHeldPartsAreSearchedOnce(t *testing.T) {
+	for _, format := range []Format{CRI, Docker} {
+		g := &generator{Rand: rand.New(rand.NewPCG(1, 1)), format: format}
+		var out bytes.Buffer
+		w := newWriter(format, filter.Options{}, &out)
+		part := strings.Repeat("x", 10_000)
+		others := strings.Repeat(g.sealed("stderr", "line", true), 100)
+		io.WriteString(w, g.sealed("stdout", part+"{", false)+g.sealed("stdout", "{{pc:0x", false)+others)
+		s := &w.dst.(*Envelope).streams[0]
+		if !s.marked || s.searched > 2*len(part) {
+			t.Errorf("%v: %d bytes of %d were searched; markup is found: %v", format, s.searched, len(s.text), s.marked)
+		}
+		io.WriteString(w, g.sealed("stdout", "1}}}", true))
+		w.Close()
+		if !strings.HasPrefix(out.String(), others) || !strings.Contains(out.String(), "[[[pc:0x1]]]") {
+			t.Errorf("%v: %.200q came out", format, out.String())
+		}
+	}
+}
+
 // A block without markup is passed on in one piece, as without envelopes.
 func TestEnvelopesCostLittle(t *testing.T) {
 	for format, line := range map[Format]string{
