@@ -93,6 +93,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 			}
 		}
 		if m.holds < DebugInfo {
+			m.fault = m.damage(file.Size())
 			return nil
 		}
 		if m.fault = m.affordable(o); m.fault != nil && m.index == nil {
@@ -115,9 +116,21 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		if errors.Is(m.fault, dwarf.ErrNoDebugInfo) {
 			m.fault = nil
 		}
+		if m.fault == nil {
+			m.fault = m.damage(file.Size())
+		}
 		return nil
 	})
 	return m, err
+}
+
+// damage returns why parts of m's file, of size bytes, are missing, or nil: a download or a copy may have ended
+// early, which must not pass for a file that was stripped.
+func (m *module) damage(size int64) error {
+	if whole, cut := m.obj.CutOff(); cut {
+		return fmt.Errorf("cut off: it has %d bytes of at least %d; copy or download it again", size, whole)
+	}
+	return m.obj.Damage()
 }
 
 // content returns the best source of answers among m's sections.

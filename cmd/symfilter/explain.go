@@ -74,7 +74,7 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 // because returns why a module stayed unresolved.
 func because(u filter.Unresolved, r symbolize.Report) string {
 	switch {
-	case r.Path != "" && u.Err == nil:
+	case r.Path != "" && u.Err == nil && r.Fault == "":
 		return fmt.Sprintf("not covered by any symbol of %s (%s)", r.Path, r.Holds)
 	case r.Fault != "":
 		return r.Fault
@@ -102,11 +102,13 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	switch {
 	case errors.Is(u.Err, symbolize.ErrPending):
 		return "wait longer: --wait 90s"
+	case r.Fault != "":
+		return ""
 	case r.Path != "" && r.Holds < symbolize.DebugInfo && r.Package.Name != "":
 		return "install the debug symbols of " + packageName(r.Package)
 	case r.Path != "" && r.Holds < symbolize.DebugInfo:
 		return "that file is stripped; " + c.elsewhere(u.ID)
-	case r.Path != "" || r.Fault != "":
+	case r.Path != "":
 		return ""
 	case u.ID.IsZero() && isReason(u.Err):
 		return ""

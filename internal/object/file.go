@@ -194,6 +194,27 @@ func (f *File) Close() error {
 // sections or segments may be missing.
 func (f *File) Damage() error { return f.damage }
 
+// CutOff returns the size that the file has if nothing is cut off: the end of its section headers or
+// of its last section, and whether the file ends before. It ignores segments, whose contents a
+// debug file need not have.
+func (f *File) CutOff() (whole uint64, cut bool) {
+	entry := uint64(f.header.pick(shdrSize32, shdrSize64))
+	ends := func(off, size uint64) {
+		if end := off + size; end >= off { // else a header of nonsense
+			whole = max(whole, end)
+		}
+	}
+	if f.header.shoff != 0 && f.header.shnum <= maxSections {
+		ends(f.header.shoff, max(f.header.shnum, 1)*entry)
+	}
+	for i := range f.sections {
+		if s := &f.sections[i]; s.Type != elf.SHT_NULL && s.Type != elf.SHT_NOBITS {
+			ends(s.Offset, s.Size)
+		}
+	}
+	return whole, whole > f.size
+}
+
 // Sections returns all section headers in the order of the file, the null section first. The caller
 // must not change the slice.
 func (f *File) Sections() []Section { return f.sections }

@@ -3,9 +3,11 @@ package object
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -128,5 +130,53 @@ func TestPlainSectionsAliasTheMapping(t *testing.T) {
 	}
 	if after := f.Footprint(); after != before {
 		t.Errorf("Footprint() = %d after Data, want %d as before", after, before)
+	}
+}
+
+// A file that ends before its section headers or its sections is cut off; one without section
+// headers, or with sections that need no bytes, is not.
+func TestFilesThatAreCutOff(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "stripped.elf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	off, n := le.Uint64(data[40:]), uint64(le.Uint16(data[60:]))*shdrSize64
+	table := data[off : off+n]
+	moved := slices.Concat(data[:ehdrSize64], table, data[ehdrSize64:off]) // as by Go's linker
+	le.PutUint64(moved[40:], ehdrSize64)
+	le.PutUint64(moved[32:], le.Uint64(moved[32:])+n)
+	for i := uint64(0); i < n; i += shdrSize64 {
+		if header := moved[ehdrSize64+i:]; le.Uint32(header[4:]) != 0 {
+			le.PutUint64(header[24:], le.Uint64(header[24:])+n)
+		}
+	}
+	bare := slices.Clone(data) // without section headers
+	le.PutUint64(bare[40:], 0)
+	le.PutUint16(bare[60:], 0)
+	for _, test := range []struct {
+		name string
+		data []byte
+		cut  bool
+	}{
+		{"whole", data, false},
+		{"with more bytes", append(slices.Clone(data), "signature"...), false},
+		{"without its last byte", data[:len(data)-1], true},
+		{"without its section headers", data[:off], true},
+		{"half", data[:len(data)/2], true},
+		{"headers first", moved, false},
+		{"headers first, without the end", moved[:len(moved)-200], true},
+		{"no section headers", bare, false},
+		{"no section headers, half", bare[:len(bare)/2], false},
+	} {
+		f, err := Open(bytes.NewReader(test.data), int64(len(test.data)), nil)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if whole, cut := f.CutOff(); cut != test.cut || cut && whole > uint64(len(data)) && whole > uint64(len(moved)) {
+			t.Errorf("%s: got %d bytes, cut off: %v; want %v", test.name, whole, cut, test.cut)
+		}
+		f.Close()
 	}
 }
