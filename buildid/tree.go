@@ -27,6 +27,10 @@ func NewTree(dir string) *Tree { return &Tree{dir} }
 // no debug file, a Debug or Alt query gets the program itself, which may be stripped.
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
+	if q.ID.IsZero() {
+		s.noteMiss(t.dir, "without a build ID no file can be looked up")
+		return nil, s.miss()
+	}
 	if q.ID.Len() < minPathID {
 		s.noteMiss(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
 		return nil, s.miss()

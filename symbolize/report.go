@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"cmp"
+	"debug/elf"
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -18,6 +19,10 @@ type Report struct {
 	Fault    string            // what is wrong with the file in use or set aside; empty: nothing
 	Pending  bool              // a search, or the inflation of its sections, is running
 	Package  Package           // the package that the file in use names
+
+	// The module-relative addresses that the file in use loads are from Low to below High. Both are 0
+	// if it has no such segments, as an object file that was not linked.
+	Low, High uint64
 }
 
 // A Package is the package note that a distribution's builders put into a file.
@@ -34,6 +39,19 @@ func packageOf(m *module) (p Package, err error) {
 		return nil
 	})
 	return p, err
+}
+
+// loads returns the first address that m's file loads, and the first one after all that it loads.
+func (m *module) loads() (low, high uint64) {
+	for _, p := range m.obj.Segments() {
+		if end := p.Addr + p.MemSize; p.Type == elf.PT_LOAD && end > p.Addr {
+			if high == 0 || p.Addr < low {
+				low = p.Addr
+			}
+			high = max(high, end)
+		}
+	}
+	return low, high
 }
 
 // Report returns the state of a module. It starts no search; a module without a question yet has an
@@ -71,6 +89,7 @@ func (e *entry) report() Report {
 	}
 	if m := e.module; m != nil {
 		r.Path, r.Where, r.Holds = m.path, m.where, m.holds
+		r.Low, r.High = m.loads()
 		fault := m.fault
 		if m.holds < DebugInfo {
 			var err error

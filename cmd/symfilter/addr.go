@@ -42,8 +42,8 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	if err := of.examine(); err != nil {
 		return exitIO, err
 	}
-	if of.id.IsZero() && (!of.elf || of.core) {
-		return exitIO, fmt.Errorf("%s is not a program, library or debug file in ELF; to filter a log, write symfilter %s", of.word, of.word)
+	if err := of.notProgram(); err != nil {
+		return exitIO, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.wait.of(true).Local)
 	defer cancel()
@@ -54,14 +54,23 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		json:  c.output == outputJSON,
 	}
 	s := &stream{diag: asker.diag}
+	var last []counts // of addresses outside of the file: the reason that is shown is the last one
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
-			s.unresolved.add(counts{modules: []report.Unresolved{of.unresolved(1, err)}, failed: 1})
+			c := counts{modules: []report.Unresolved{of.unresolved(1, err)}, failed: 1}
+			if _, outside := errors.AsType[*outsideError](err); outside {
+				last = append(last, c)
+			} else {
+				s.unresolved.add(c)
+			}
 		}
 		if _, err := std.text.Write(out); err != nil {
 			return exitIO, nil // which run reports
 		}
+	}
+	for _, c := range last {
+		s.unresolved.add(c)
 	}
 	asker.status.set("")
 	c.explain = c.explain || !c.quiet
@@ -148,13 +157,43 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 		frames = nil
 	}
 	found = len(frames) > 0 || v != nil
-	if found {
+	switch {
+	case found:
 		err = nil
+	case err == nil:
+		err = a.outside(addr)
 	}
 	if a.json {
 		return a.object(addr, frames, v, err), found, err
 	}
 	return text(addr, frames, v, err), found, err
+}
+
+// outside returns an *outsideError if the file in use loads nothing at addr; nil otherwise.
+func (a *addresses) outside(addr uint64) error {
+	r := a.Symbolizer.Report(a.of.id, a.of.path)
+	if r.High == 0 || addr >= r.Low && addr < r.High {
+		return nil
+	}
+	return &outsideError{addr, r.Low, r.High}
+}
+
+// An outsideError reports that a file loads nothing at an address: it may be one of a process.
+type outsideError struct{ addr, low, high uint64 }
+
+func (e *outsideError) Error() string {
+	return fmt.Sprintf("outside of the file, whose addresses are 0x%x to 0x%x", e.low, e.high-1)
+}
+
+// next returns what the address may be instead.
+func (e *outsideError) next() string {
+	switch {
+	case e.addr < e.low:
+		return fmt.Sprintf("if the address counts from the beginning of the file, add 0x%x, for which it is linked", e.low)
+	case e.low == 0:
+		return "if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps"
+	}
+	return fmt.Sprintf("if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps, and add 0x%x", e.low)
 }
 
 // variable returns the variable at addr, nil if the frames there are a better answer: symbols alone,

@@ -73,7 +73,10 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 
 // because returns why a module stayed unresolved.
 func because(u filter.Unresolved, r symbolize.Report) string {
+	outside, is := errors.AsType[*outsideError](u.Err)
 	switch {
+	case is && r.Fault == "":
+		return fmt.Sprintf("0x%x is %v; that is %s", outside.addr, outside, r.Path)
 	case r.Path != "" && u.Err == nil && r.Fault == "":
 		return fmt.Sprintf("not covered by any symbol of %s (%s)", r.Path, r.Holds)
 	case r.Fault != "":
@@ -99,7 +102,10 @@ func isReason(err error) bool {
 // next returns what the user can do about a module that stayed unresolved, or an empty string.
 func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
+	var outside *outsideError
 	switch {
+	case errors.As(u.Err, &outside):
+		return outside.next()
 	case errors.Is(u.Err, symbolize.ErrPending):
 		return "wait longer: --wait 90s"
 	case r.Fault != "":
@@ -119,8 +125,14 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	case errors.As(u.Err, &missing) && missing.Err != nil:
 		return "" // the attempts above show it
 	}
+	if n := 2 * u.ID.Len(); n < usualID && u.Name == "" {
+		return fmt.Sprintf("is %s the beginning of a build ID? It has %d hex digits, and most have 40; otherwise %s", u.ID, n, c.elsewhere(u.ID))
+	}
 	return c.elsewhere(u.ID)
 }
+
+// usualID is the number of hex digits of the shortest build IDs that linkers make: LLVM's by xxHash.
+const usualID = 16
 
 // elsewhere returns from where else a debug file may come.
 func (c *config) elsewhere(id buildid.ID) string {

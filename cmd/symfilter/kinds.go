@@ -16,13 +16,14 @@ type fileKind struct {
 }
 
 var (
+	zipFile  = &fileKind{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"}
 	elfFile  = &fileKind{name: "an ELF file", advice: "to use its symbols, write --symbol-path FILE"}
 	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
 )
 
 // fileKinds are the kinds that are known by their first bytes.
 var fileKinds = []*fileKind{
-	{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"},
+	zipFile,
 	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
 	{begins: "ustar\x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
 	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"}, // of GNU tar

@@ -19,6 +19,7 @@ type subject struct {
 	id   buildid.ID // of a file, after examine; zero if it has none
 	elf  bool       // after examine: the file is an ELF file
 	core bool       // after examine: it is a core file
+	kind *fileKind  // after examine: a kind of file that is not a log; nil if not known
 }
 
 // subjectOf returns the subject that word names, and reads nothing yet. A file of that name takes
@@ -34,6 +35,9 @@ func subjectOf(word string) (s subject, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		if s.id, err = buildid.Parse([]byte(word)); err != nil {
 			return s, usageError{fmt.Errorf("%s: no such file, and %w", word, err)}
+		}
+		if len(word)%2 != 0 {
+			return s, usageError{fmt.Errorf("%s: no such file, and not a build ID: an odd number of hex digits, %d", word, len(word))}
 		}
 		return s, nil
 	case err != nil:
@@ -55,17 +59,36 @@ func (s *subject) examine() error {
 		return fmt.Errorf("open %s: %w", s.word, bare(err))
 	}
 	defer file.Close()
-	var head [18]byte
-	if _, err := file.ReadAt(head[:], 0); err == nil {
-		s.elf, s.core = elfKind(head[:])
-	}
-	if !s.elf {
+	var head [kindSize]byte
+	n, _ := file.ReadAt(head[:], 0) // what is not an ELF file may be shorter
+	s.elf, s.core = elfKind(head[:n])
+	s.kind = kindOf(head[:n])
+	if !s.elf || s.core {
 		return nil
 	}
 	if s.id, err = buildid.Read(file, file.Size()); err != nil && !errors.Is(err, buildid.ErrNoID) {
 		return fmt.Errorf("%s: %w", s.word, err)
 	}
 	return nil
+}
+
+// notProgram returns why the subject has no addresses that can be looked up, after examine; nil if it
+// may have some.
+func (s *subject) notProgram() error {
+	const want = "not a program, library or debug file in ELF"
+	switch {
+	case s.core:
+		return fmt.Errorf("%s is a core file, %s: gdb reads it, and symfilter addr takes the programs and libraries that it was made of", s.word, want)
+	case s.elf || !s.id.IsZero():
+		return nil
+	case s.kind == zipFile:
+		return fmt.Errorf("%s is a zip file, %s: write symfilter addr --symbol-path %s with the build ID of a file in it", s.word, want, s.word)
+	case s.kind != nil && s.kind.program != "":
+		return fmt.Errorf("%s is %s, %s: unpack it with %s; to filter a log in it, write symfilter %s", s.word, s.kind.name, want, s.kind.program, s.word)
+	case s.kind != nil:
+		return fmt.Errorf("%s is %s, %s", s.word, s.kind.name, want)
+	}
+	return fmt.Errorf("%s is %s; to filter a log, write symfilter %s", s.word, want, s.word)
 }
 
 // location returns the place in the subject at a module-relative address.
