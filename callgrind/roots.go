@@ -57,7 +57,8 @@ func openRoot(dir string) (r sourceRoot, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.root, err = os.OpenRoot(abs); err != nil {
+	// without the separator, opening a FIFO waits for a writer
+	if r.root, err = os.OpenRoot(abs + string(filepath.Separator)); err != nil {
 		return r, err
 	}
 	r.paths = []string{abs}

@@ -53,7 +53,15 @@ func (d Dir) Open(s Source) (*Index, error) {
 	return x, nil
 }
 
+// open opens the index at path. Links, files that are not regular and files of other users, which
+// may be from a time when the directory was open to them, are damaged indexes. Opening never waits.
 func open(path string) (*Index, error) {
+	// opening a device can have an effect, so the type is checked before it
+	if info, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file: %w", path, ErrDamaged)
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
@@ -62,6 +70,9 @@ func open(path string) (*Index, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if err := checkOwn(info); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, err, ErrDamaged)
 	}
 	size := info.Size()
 	if !info.Mode().IsRegular() || size < headerSize || size > math.MaxInt || size > maxIndexBytes+maxIndexBytes/blockSize*4+4 {

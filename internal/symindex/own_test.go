@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -53,5 +54,54 @@ func TestModesOfTheDirectory(t *testing.T) {
 	}
 	if _, err := (Dir{Path: dir}).Create(Source{ID: []byte{1}}); err == nil {
 		t.Error("the directory of another user is used")
+	}
+}
+
+// What another user may have planted in the place of an index, while the directory was open to it,
+// is not used, and opening it does not wait.
+func TestWhatIsNoFileOfTheUserIsNoIndex(t *testing.T) {
+	s := Source{ID: []byte{1}, Size: 1}
+	for name, plant := range map[string]func(t *testing.T, path string) error{
+		"a FIFO":   func(t *testing.T, path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder": func(t *testing.T, path string) error { return os.Mkdir(path, 0o700) },
+		"a link to an index": func(t *testing.T, path string) error {
+			good := path + ".elsewhere"
+			return errors.Join(os.Rename(path, good), os.Symlink(good, path))
+		},
+		"a link to a device":          func(t *testing.T, path string) error { return os.Symlink("/dev/zero", path) },
+		"an index that others change": func(t *testing.T, path string) error { return os.Chmod(path, 0o666) },
+		"an index of another user": func(t *testing.T, path string) error {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give files away")
+			}
+			return os.Chown(path, 4242, 4242)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Dir{Path: t.TempDir()}
+			p, err := d.Create(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			x, err := d.Open(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.Close()
+			path := d.file(s)
+			if name == "a FIFO" || name == "a folder" || name == "a link to a device" {
+				os.Remove(path)
+			}
+			if err := plant(t, path); err != nil {
+				t.Fatal(err)
+			}
+			if x, err := d.Open(s); !errors.Is(err, ErrDamaged) {
+				x.Close()
+				t.Errorf("got %v, want %v", err, ErrDamaged)
+			}
+		})
 	}
 }
