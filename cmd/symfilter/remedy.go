@@ -167,38 +167,53 @@ func installers(lists string, modules []filter.Unresolved) (packages []string, e
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".list") })
 	left := int64(maxListBytes)
+	buffer := make([]byte, listBuffer)
 	for _, name := range names[:min(len(names), maxPackages)] {
-		text, err := readList(filepath.Join(lists, name), left)
-		if err != nil {
-			continue // one list that cannot be read is no reason to give up the others
-		}
-		left -= int64(len(text))
-		for i, base := range wanted {
-			for path := range pathsOf(text, base) {
-				if opened == maxOpened*len(wanted) || ids[i].IsZero() {
-					break
-				}
-				opened++
-				if f, err := buildid.Open(path, "", ids[i]); err == nil {
-					f.Close()
-					owner, _, _ := strings.Cut(strings.TrimSuffix(name, ".list"), ":")
-					packages = append(packages, debugPackage("deb", owner))
-					ids[i] = buildid.ID{}
+		left = eachBlock(filepath.Join(lists, name), left, buffer, func(text []byte) {
+			for i, base := range wanted {
+				for path := range pathsOf(text, base) {
+					if opened == maxOpened*len(wanted) || ids[i].IsZero() {
+						break
+					}
+					opened++
+					if f, err := buildid.Open(path, "", ids[i]); err == nil {
+						f.Close()
+						owner, _, _ := strings.Cut(strings.TrimSuffix(name, ".list"), ":")
+						packages = append(packages, debugPackage("deb", owner))
+						ids[i] = buildid.ID{}
+					}
 				}
 			}
-		}
+		})
 	}
 	return packages, nil
 }
 
-// readList returns the contents of a list, at most left bytes.
-func readList(path string, left int64) ([]byte, error) {
+// listBuffer is the size of the blocks in which lists are read, in bytes: most lists are smaller, and
+// the longest path of Linux has 4,096 bytes.
+const listBuffer = 64 << 10
+
+// eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at
+// most left bytes, and returns how many of them are left. It reads no further after an error or a
+// line longer than buffer: one list that cannot be read is no reason to give up the others.
+func eachBlock(path string, left int64, buffer []byte, visit func(text []byte)) int64 {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return left
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, left))
+	kept := 0 // bytes at the start of buffer: the unfinished line
+	for left > 0 && kept < len(buffer) {
+		n, err := f.Read(buffer[kept:min(len(buffer), kept+int(left))])
+		left -= int64(n)
+		text := buffer[:kept+n]
+		end := bytes.LastIndexByte(text, '\n') + 1
+		visit(text[:end])
+		if kept = copy(buffer, text[end:]); err != nil {
+			break
+		}
+	}
+	return left
 }
 
 // pathsOf returns the lines of text that end in base, which begins with a slash and ends with a line

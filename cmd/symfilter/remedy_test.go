@@ -141,3 +141,34 @@ func TestFewFilesOfPackagesAreOpened(t *testing.T) {
 		}
 	}
 }
+
+// Lists are read in blocks, whatever the block in which a line begins, up to a number of bytes.
+func TestBlocksOfAList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.list")
+	makeFiles(t, filepath.Dir(path), map[string]string{"p.list": "/.\n/usr\n/usr/bin\n/usr/bin/x"})
+	for _, test := range []struct {
+		buffer int
+		left   int64
+		want   string
+		rest   int64
+	}{
+		{64, 100, "/.\n/usr\n/usr/bin\n", 73},
+		{11, 100, "/.\n/usr\n|/usr/bin\n", 73},
+		{10, 100, "/.\n/usr\n|/usr/bin\n", 73},
+		{64, 9, "/.\n/usr\n", 0},
+		{8, 100, "/.\n/usr\n", 84}, // the next line is longer
+	} {
+		var got []string
+		rest := eachBlock(path, test.left, make([]byte, test.buffer), func(text []byte) {
+			if len(text) > 0 {
+				got = append(got, string(text))
+			}
+		})
+		if all := strings.Join(got, "|"); all != test.want || rest != test.rest {
+			t.Errorf("buffer of %d, %d bytes: got %q, %d left, want %q, %d", test.buffer, test.left, all, rest, test.want, test.rest)
+		}
+	}
+	if rest := eachBlock(path+".missing", 7, make([]byte, 64), func([]byte) { t.Error("a missing list has text") }); rest != 7 {
+		t.Errorf("%d left after a missing list, want 7", rest)
+	}
+}
