@@ -51,6 +51,10 @@ type workload struct {
 
 const reference = "llvm-symbolizer-19"
 
+// alone is the flag for which symfilter searches no other folder than the named one, as
+// llvm-symbolizer does. Older builds have no such flag, and search no other.
+const alone = "--no-default-debug-directories"
+
 // freely is the flag that turns off the sandbox.
 const freely = "--no-sandbox"
 
@@ -165,7 +169,7 @@ func bench(runs int, only string, list bool, generate, base string, addresses in
 		}
 		fmt.Fprintln(os.Stderr, "running:", w.name)
 		dirs := "--debug-file-directory=" + b.tree(w.debug)
-		mine := contender{argv: []string{command, dirs}}
+		mine := contender{argv: []string{command, dirs, alone}}
 		other := contender{argv: []string{reference, "--filter-markup", dirs}}
 		if w.piped {
 			other = contender{argv: []string{"cat"}}
@@ -225,6 +229,9 @@ func bench(runs int, only string, list bool, generate, base string, addresses in
 func asBase(base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
 	env, argv := assignments(mine)
 	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)
+	if _, err := once([]string{base, alone}, os.DevNull); err != nil {
+		argv = slices.DeleteFunc(argv, func(arg string) bool { return arg == alone })
+	}
 	for i, e := range env {
 		if strings.HasPrefix(e, "XDG_CACHE_HOME=") {
 			env[i] = "XDG_CACHE_HOME=" + filepath.Join(made, "base")
