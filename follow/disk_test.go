@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // many writes n files of one line each into a folder that has not changed lately.
@@ -229,6 +231,63 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 		g.open()
 		r.expect(path, "one\nlast\n")
 		r.until("the loss is told", func() bool { return r.messages() == want })
+	}
+}
+
+// A file that has the name before events arrive, and is opened later, is not counted as one that
+// they announce: another file that was gone is reported.
+func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	l := newLog()
+	f := unstarted(t, Options{Names: []string{path}, Open: l.open, Notify: l.notify})
+	if _, err := f.disk.list(dir); err != nil {
+		t.Fatal(err)
+	}
+	folder := f.disk.folders[dir]
+	write(t, path, "one\n")
+	folder.took = time.Hour // it is not listed again for now
+	s := turns(t, f, path)
+	defer s.close()
+	if s.cur != nil || len(s.places) == 0 {
+		t.Fatalf("a file is open: %v; events are requested for %v", s.cur != nil, s.places)
+	}
+	folder.took = 0
+	turns(t, f, path)
+	replace := func(text string) { // by a file of another inode
+		write(t, path+"~", text)
+		rename(t, path+"~", path)
+		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
+	}
+	replace("gone\n")
+	replace("two\n")
+	turns(t, f, path)
+	s.noticed = time.Now().Add(-eventDelay)
+	s.countMissed()
+	if got, want := l.text(path)+l.messages(), "one\ntwo\napp.log: a file with this name was gone before it could be opened; its lines are lost"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A file that gets the name after its events were requested, and before the name is examined, has an
+// event, which does not count.
+func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "one\n")
+	l := newLog()
+	f := unstarted(t, Options{Names: []string{path}, Open: l.open, Notify: l.notify})
+	s := turns(t, f, path)
+	defer s.close()
+	f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
+	if n := s.created.Load(); n != 0 {
+		t.Errorf("%d new files were counted, want 0", n)
+	}
+	for i := range int64(2) { // the same inode, but another file
+		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Remove})
+		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
+		if n := s.created.Load(); n != i+1 {
+			t.Errorf("%d new files were counted, want %d", n, i+1)
+		}
 	}
 }
 

@@ -196,7 +196,11 @@ func (s *source) discover(before predecessor) error {
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)
-		s.taken++
+		if g.id == s.before {
+			s.before = fileID{} // once: its inode may be used again
+		} else {
+			s.taken++
+		}
 		if s.out != nil {
 			s.changed = time.Now()
 		}

@@ -35,6 +35,7 @@ type source struct {
 	created atomic.Int64 // new files that got the name, counted by events since these arrive
 	named   named        // by the same events; guarded by the watcher's mutex
 	taken   int64        // number of files that were opened, in the same count
+	before  fileID       // file that had the name before the count began, unless it was opened since
 	noticed time.Time    // time at which created was first found to differ from taken
 	missing int          // searches that did not find cur, which was closed
 

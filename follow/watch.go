@@ -166,11 +166,16 @@ func (w *watcher) event(e fsnotify.Event) {
 type named struct {
 	id   fileID // of the file that had the name at the last event that found one
 	away fileID // of the last file that was renamed to another name
+	// of the file that had the name when the events were requested, until the first event; it may
+	// have got the name after that, and then has an event
+	first fileID
 }
 
 // event records an event of the name. If the event has created a new file that may hold lines, it
 // increments created.
 func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
+	first := n.first
+	n.first = fileID{}
 	switch {
 	case e.Has(fsnotify.Create):
 		id, info, err := lookAt(e.Name)
@@ -178,6 +183,7 @@ func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 		case err == nil && !info.Mode().IsRegular():
 		case err == nil && id != (fileID{}) && id == n.away: // it has its name again
 			n.away = fileID{}
+		case err == nil && id != (fileID{}) && id == first:
 		default:
 			created.Add(1)
 		}
@@ -232,10 +238,15 @@ func (w *watcher) watch(s *source, places []place) (complete bool) {
 		w.release(p.dir)
 	}
 	s.places = places
+	s.created.Store(0)
+	s.taken, s.before, s.named = 0, fileID{}, named{}
 	if len(places) > 0 {
 		last := places[len(places)-1]
-		s.named = named{}
-		s.named.id, _, _ = lookAt(filepath.Join(last.dir, last.name))
+		id, _, _ := lookAt(filepath.Join(last.dir, last.name))
+		s.named.id, s.named.first = id, id
+		if !slices.ContainsFunc(s.held(), func(g *generation) bool { return g.id == id }) {
+			s.before = id
+		}
 	}
 	w.pending[s] = true // for changes before the events arrive
 	w.signal()
@@ -340,7 +351,5 @@ func (w *watcher) Close() {
 func (s *source) watch() {
 	if places := chain(s.path); !slices.Equal(places, s.places) {
 		s.silentFS = !s.f.watcher.watch(s, places)
-		s.created.Store(0)
-		s.taken = 0
 	}
 }
