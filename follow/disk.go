@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,10 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
+	// descriptors that are left for other uses after a file could not be opened, and the time after
+	// which more are tried
+	shortSpare = 2
+	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
 	// files that are checked in one poll interval: that takes 1/100 of a processor
@@ -42,6 +47,7 @@ const (
 // number of open files. It is safe for concurrent use.
 type disk struct {
 	room  int64                // open files above which those read to their end are closed
+	short shortage             // of descriptors, which others have
 	full  func()               // called once, when more files are open
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
@@ -202,11 +208,12 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
 		if tooMany(err) {
+			d.short.begin(d.since(), d.open.Load())
 			d.reportFull()
 		}
 		return nil, nil, err
 	}
-	if d.open.Add(1) > d.room {
+	if d.open.Add(1) > d.limit() {
 		d.reportFull()
 	}
 	return &handle{d, identify(f, info), path, f}, info, nil
@@ -232,7 +239,34 @@ func (h *handle) closeIfCrowded() {
 }
 
 // crowded reports whether a file that is not read at the moment should be closed.
-func (d *disk) crowded() bool { return d.open.Load() > d.room }
+func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
+
+// limit returns the number of open files above which those read to their end are closed.
+func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
+
+// A shortage is a time in which fewer files can be opened than the system's limit promises, since
+// the descriptors were inherited, or taken for debug files.
+type shortage struct {
+	mu    sync.Mutex
+	until time.Duration // 0: none
+	most  int64         // files that may be open until then
+}
+
+// begin reports that no other file could be opened while n were open.
+func (s *shortage) begin(now time.Duration, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until, s.most = now+shortTime, max(n-shortSpare, 1)
+}
+
+func (s *shortage) limit(now time.Duration) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now >= s.until {
+		return math.MaxInt64
+	}
+	return s.most
+}
 
 func (h *handle) file() (*os.File, error) {
 	if h.f != nil {
@@ -289,5 +323,5 @@ func descriptors() int64 {
 
 // notifyFull reports that more files are followed than can be open.
 func (f *Follower) notifyFull() {
-	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost", f.disk.room)})
+	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost", f.disk.limit())})
 }

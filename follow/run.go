@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -307,11 +308,31 @@ func (r *run) tick() {
 	r.secure()
 }
 
+// unlistable returns the reason why the folder in which pattern begins cannot be listed, in
+// parentheses, or "".
+func unlistable(pattern string) string {
+	dir := filepath.Dir(pattern)
+	for hasMeta(dir) {
+		dir = filepath.Dir(dir)
+	}
+	info, err := os.Stat(dir)
+	if err == nil && info.IsDir() {
+		var f *os.File
+		if f, err = os.Open(dir); err == nil {
+			f.Close()
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %v)", dir, bare(err))
+}
+
 // notifyUnmatched reports the patterns that match no file.
 func (r *run) notifyUnmatched() {
 	for _, p := range r.patterns {
 		if paths, _ := filepath.Glob(p); len(paths) == 0 {
-			r.notify(Event{Name: p, Message: "matches no file yet; waiting for one"})
+			r.notify(Event{Name: p, Message: "matches no file yet" + unlistable(p) + "; waiting for one"})
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	}
 	switch {
 	case there && err != nil:
-		s.trouble("%v; retrying", bare(err))
+		s.retry(err)
 	case there:
 	case noStat == nil:
 		s.trouble("is %v; waiting for a regular file", irregular(info))
@@ -214,7 +214,9 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 		s.retire(g)
 	}
 	s.attention = true
-	s.trouble("read: %v; retrying", bare(err))
+	if !tooMany(err) {
+		s.trouble("read: %v; retrying", bare(err))
+	}
 	return nil
 }
 
@@ -436,7 +438,7 @@ func (s *source) noFile(err error) {
 		s.absent(err)
 		s.start = Beginning // a file that appears later is new as a whole
 	default:
-		s.trouble("%v; retrying", bare(err))
+		s.retry(err)
 	}
 }
 
@@ -481,6 +483,14 @@ func (s *source) trouble(format string, args ...any) {
 		if message != "" {
 			s.notify(Event{Message: message})
 		}
+	}
+}
+
+// retry reports the reason why the file cannot be opened, unless too many are open: that is reported
+// once for all files, which take turns.
+func (s *source) retry(err error) {
+	if !tooMany(err) {
+		s.trouble("%v; retrying", bare(err))
 	}
 }
 

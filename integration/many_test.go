@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,17 +66,27 @@ func TestTenThousandFilesOfAFolder(t *testing.T) {
 	}
 }
 
-// If there are more files than may be open, they take turns: all are read, and read again after
-// they grow.
-func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
-	const files = 300
-	pattern, paths, lines := manyFiles(t, files)
+// limited makes the command run with at most n open files, until the end of the test.
+func limited(t *testing.T, n int) {
+	t.Helper()
 	shell := command
-	defer func() { command = shell }()
+	t.Cleanup(func() { command = shell })
 	command = filepath.Join(t.TempDir(), "limited")
-	if err := os.WriteFile(command, []byte("#!/bin/sh\nulimit -n 64\nexec '"+shell+"' \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(command, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d\nexec '%s' \"$@\"\n", n, shell), 0o755); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// If there are more files than may be open, they take turns: all are read, and read again after
+// they grow. With a limit of 12, others than followed files have most of the descriptors.
+func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
+	t.Run("64", func(t *testing.T) { takeTurns(t, 64, 300, 32) })
+	t.Run("12", func(t *testing.T) { takeTurns(t, 12, 30, 1) })
+}
+
+func takeTurns(t *testing.T, limit, files, open int) {
+	pattern, paths, lines := manyFiles(t, files)
+	limited(t, limit)
 	p := startFollowing(t, filepath.Join(t.TempDir(), "out"), nil, "-F", pattern)
 	want := slices.Clone(lines)
 	p.wait(t, func(printed string) bool { return strings.Count(printed, "\n") == len(want) })
@@ -89,7 +101,24 @@ func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
 	}
 	p.cmd.Process.Kill()
 	<-p.ended
-	if got, want := p.stderr.String(), "symfilter: more files are followed than may be open at once (32; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost\n"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+	want[0] = fmt.Sprintf("symfilter: more files are followed than may be open at once (%d; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost\n", open)
+	if got := regexp.MustCompile(`at once \([1-4];`).ReplaceAllString(p.stderr.String(), "at once (1;"); got != want[0] {
+		t.Errorf("it says %q, want %q", got, want[0])
+	}
+}
+
+// A limit of open files with which nothing can run is reported in one line.
+func TestTooFewDescriptorsAreReported(t *testing.T) {
+	for limit, want := range map[int]string{
+		5:  `symfilter: too many open files: only [012] more may be opened, and 3 are needed; see ulimit -n\n`,
+		20: "",
+	} {
+		cmd := exec.Command("sh", "-c", fmt.Sprintf("ulimit -n %d; exec '%s' --no-default-debug-directories", limit, command))
+		var stdout, stderr strings.Builder
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("line\n"), &stdout, &stderr
+		err := cmd.Run()
+		if got := stderr.String(); !regexp.MustCompile("^"+want+"$").MatchString(got) || (err == nil) != (want == "") || (stdout.String() == "line\n") != (want == "") {
+			t.Errorf("%d: %v, prints %q, says %q, want %q", limit, err, stdout.String(), got, want)
+		}
 	}
 }

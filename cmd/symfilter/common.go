@@ -119,6 +119,14 @@ func (o *commonOutput) write(b []byte) error {
 	return nil
 }
 
+// endLine ends a line that an earlier run has left unfinished, so that the next one does not continue
+// it.
+func (o *commonOutput) endLine() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.write([]byte{'\n'})
+}
+
 // takenBy returns a function that returns how many bytes of the output its reader has taken; unread
 // reports how many the reader has not read.
 func (o *commonOutput) takenBy(unread func() (n int64, ok bool)) func() int64 {

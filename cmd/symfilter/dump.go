@@ -3,11 +3,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,24 +40,6 @@ func newDumpList(path string, diag *diagnostics) *dumpList {
 	d := &dumpList{path: path, diag: diag, json: []byte{'['}}
 	d.save()
 	return d
-}
-
-// dumpsAreNoInput returns an error if the list would replace an input.
-func (c *config) dumpsAreNoInput(files []string, stdin *os.File) error {
-	list, err := os.Stat(string(c.dumps))
-	if err != nil {
-		return nil // it will be made, or reported when it is written
-	}
-	for _, name := range append(slices.Clone(files), "-") {
-		info, err := stdin.Stat()
-		if name != "-" {
-			info, err = os.Stat(name)
-		}
-		if err == nil && os.SameFile(info, list) {
-			return usageError{fmt.Errorf("--dumpfile-output %s: it is also an input; name another file", c.dumps)}
-		}
-	}
-	return nil
 }
 
 // add adds a dump file to the list and reports whether there is room for more.

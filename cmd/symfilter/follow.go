@@ -121,15 +121,17 @@ func (p *pursuit) run(files []string) int {
 	}
 	if flags.state != "" && self.Mode().IsRegular() {
 		o.Sync = p.stream.out.Sync
-		if err := endTornLine(p.stream.out, self.Size()); err != nil {
-			p.diag.line("write standard output: %v", bare(err))
-			return exitIO
-		}
 	}
 	f, err := follow.New(o)
 	if err != nil {
 		p.diag.line("--follow: %v", err)
 		return exitIO
+	}
+	if flags.state != "" && isTorn(p.stream.out) { // no other process has the checkpoint, and prints to the output
+		if err := p.out.endLine(); err != nil {
+			p.diag.line("write standard output: %v", bare(err))
+			return exitIO
+		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -215,23 +217,20 @@ func (p *pursuit) tell(e follow.Event) {
 	p.diag.printf("%s", e.Message)
 }
 
-// endTornLine ends the last line of the output if a killed run has left it unfinished, so that the
-// next line does not continue it.
-func endTornLine(out *os.File, size int64) error {
-	if size == 0 {
-		return nil
+// isTorn reports whether out is a regular file whose last line is unfinished, since a run was killed.
+func isTorn(out *os.File) bool {
+	info, err := out.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
 	}
 	var f *os.File
-	err := errors.ErrUnsupported
+	err = errors.ErrUnsupported
 	control(out, func(fd uintptr) { f, err = os.Open(fmt.Sprintf("/dev/fd/%d", fd)) }) // out itself may not be open for reading
 	if err != nil {
-		return nil
+		return false
 	}
 	defer f.Close()
 	var last [1]byte
-	if _, err := f.ReadAt(last[:], size-1); err != nil || last[0] == '\n' {
-		return nil
-	}
-	_, err = out.Write([]byte{'\n'})
-	return err
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return err == nil && last[0] != '\n'
 }

@@ -25,4 +25,10 @@ const (
 	exitSignal = 128 // and the signal's number
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if err := checkDescriptors(); err != nil {
+		os.Stderr.WriteString("symfilter: " + err.Error() + "\n")
+		os.Exit(exitIO)
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

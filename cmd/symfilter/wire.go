@@ -38,6 +38,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err := errors.Join(c.check(), c.follow.check(c, files)); err != nil {
 		return exitUsage, err
 	}
+	if err := c.checkWritten(files, std); err != nil {
+		return exitUsage, err
+	}
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
@@ -95,9 +98,6 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	options.Terminal = terminal && !c.raw
 	var dumps *dumpList
 	if c.dumps != "" {
-		if err := c.dumpsAreNoInput(files, stdin); err != nil {
-			return exitUsage, err
-		}
 		dumps = newDumpList(string(c.dumps), diag)
 		options.DumpFile = dumps.add
 	}

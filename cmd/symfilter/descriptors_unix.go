@@ -1,0 +1,30 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// neededDescriptors are free at the start: two for the events of Go's runtime, which would end the
+// program with a dump of its stacks, and one for a log.
+const neededDescriptors = 3
+
+// checkDescriptors returns an error if fewer files may be opened than any run needs.
+func checkDescriptors() error {
+	var open []int
+	defer func() {
+		for _, fd := range open {
+			syscall.Close(fd)
+		}
+	}()
+	for range neededDescriptors {
+		fd, err := syscall.Dup(0)
+		if err != nil {
+			return fmt.Errorf("%v: only %d more may be opened, and %d are needed; see ulimit -n", err, len(open), neededDescriptors)
+		}
+		open = append(open, fd)
+	}
+	return nil
+}
