@@ -56,6 +56,7 @@ const (
 
 	maxRedirects = 3         // per request: enough for a mirror and its store
 	maxHeader    = 64 << 10  // bytes of an answer's header
+	packedShare  = 64        // part of a file's size that gzip may add to it: 5 bytes for each stored block, and members
 	maxHeaders   = 1 << 20   // bytes of the file that DEBUGINFOD_HEADERS_FILE names
 	maxControl   = 64        // bytes of a control file of the cache: it holds a number
 	maxURLs      = 64        // servers

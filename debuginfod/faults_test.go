@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"regexp"
@@ -101,6 +102,7 @@ func TestFaultsOfAServer(t *testing.T) {
 	for range 40 {
 		bomb = append(bomb, zeros)
 	}
+	start, empty := zipped(t, good[:100]), bytes.Repeat(zipped(t), 10000)
 	tests := []struct {
 		name string
 		h    http.HandlerFunc
@@ -133,6 +135,20 @@ func TestFaultsOfAServer(t *testing.T) {
 			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
 			}
 		}, "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"empty gzip members without an end", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			for w.Write(start); r.Context().Err() == nil; w.Write(empty) {
+			}
+		}, "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"another protocol", func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
+			io.Copy(io.Discard, conn) // until the client leaves
+			conn.Close()
+		}, "answered 101, unlike a debuginfod server"},
 		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 3s"},
 		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 3s"},
 		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirects more than 3 times"},

@@ -67,15 +67,19 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network.
+// A counter counts the bytes that arrive from the network, and fails after so many that a file of
+// maxSize bytes cannot take them: a stream of empty gzip members inflates to nothing, without end.
 type counter struct {
-	r io.Reader
-	w *watch
+	r       io.Reader
+	w       *watch
+	maxSize int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.w.bytes.Add(int64(n))
+	if c.w.bytes.Add(int64(n)) > c.maxSize+c.maxSize/packedShare+maxHeader {
+		return n, tooBig(c.maxSize)
+	}
 	return n, err
 }
 
@@ -247,9 +251,12 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	if resp.StatusCode != http.StatusOK {
 		defer undo()
 		defer resp.Body.Close()
-		late := time.AfterFunc(drainFor, func() { stop(errLost) })
-		io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be reused
-		late.Stop()
+		// What follows 101 is not a body, but the connection: no context ends reading from it.
+		if resp.StatusCode != http.StatusSwitchingProtocols {
+			late := time.AfterFunc(drainFor, func() { stop(errLost) })
+			io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be reused
+			late.Stop()
+		}
 		miss, f := refused(resp, c.o.MaxSize)
 		if miss {
 			e.final, e.miss, e.missed, e.reason = true, true, time.Now(), fmt.Sprintf("%d: no such file", resp.StatusCode)
@@ -257,7 +264,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 		return nil, f
 	}
 	a := &answer{c: e, resp: resp, ctx: try, watch: w, began: began, stop: undo}
-	a.wire = &counter{resp.Body, w}
+	a.wire = &counter{resp.Body, w, c.o.MaxSize}
 	if f := c.begin(a, magic); f != nil {
 		a.close()
 		return nil, f
