@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -92,6 +93,8 @@ func newConfig() *config {
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
+	// net/http logs what servers send unasked, as often as they like and also with --quiet
+	log.SetOutput(io.Discard)
 	out := &lastError{w: stdout}
 	std := standard{in: stdin, out: stdout, err: stderr, text: out}
 	d := dispatch(args, os.LookupEnv)

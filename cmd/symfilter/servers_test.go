@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,5 +129,37 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 		if diff := cmp.Diff(got, tt.want); diff != "" || (left > 0) != (tt.ids > 1000) {
 			t.Errorf("%d IDs: %d were not asked for (-got +want):\n%s", tt.ids, left, diff)
 		}
+	}
+}
+
+// What a server sends after its answer, which net/http logs, is not printed.
+func TestTheStandardLogIsNotPrinted(t *testing.T) {
+	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
+	sent := make(chan bool, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		conn.Write([]byte("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"))
+		io.WriteString(conn, strings.Repeat("and more\n", 1000))
+		select {
+		case sent <- true:
+		default:
+		}
+		io.Copy(io.Discard, conn)
+	}))
+	defer s.Close()
+	for range 5 { // the client reads the rest while its connection is idle, if it is not busy
+		cmd := exec.Command(os.Args[0], "--quiet", "--no-default-debug-directories", "--no-index", "--no-sandbox")
+		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_CACHE_PATH="+t.TempDir(), "DEBUGINFOD_URLS="+s.URL)
+		cmd.Stdin = strings.NewReader("{{{module:0:libledger.so:elf:" + id + "}}}\n{{{mmap:0x1000:0x8000:load:0:rx:0x1000}}}\n{{{pc:0x1a25}}}\n")
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil || errs.Len() > 0 {
+			t.Fatalf("got %v, %q", err, errs.String())
+		}
+		<-sent
 	}
 }
