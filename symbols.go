@@ -78,6 +78,9 @@ type Opened struct {
 	Cache      *filter.Cache      // of rendered frames
 	Servers    *debuginfod.Client // nil without servers or a cache of theirs
 
+	// SymbolPath is the finder for SymbolPaths; nil without them.
+	SymbolPath *buildid.SymbolPath
+
 	closers []io.Closer
 }
 
@@ -144,6 +147,7 @@ func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
 		opened.closers = append(opened.closers, p)
+		opened.SymbolPath = p
 		all = append(all, p)
 	}
 	for _, path := range s.IDsFiles {

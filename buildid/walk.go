@@ -341,7 +341,7 @@ func (w *walk) read(r *record, f *os.File, size int64) error {
 	case strings.HasPrefix(string(head.buf[:n]), elf.ELFMAG):
 		r.content = elfFile
 		r.id, err = Read(&head, size)
-		if err != nil && passing(err) {
+		if err != nil && !errors.Is(err, ErrNoID) {
 			return err
 		}
 	case isZip(r.name, head.buf[:n]):

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -79,8 +80,9 @@ type outputFlags struct {
 type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
-	again     bool // make indexes again
-	examining bool // the command is doctor
+	again     bool                // make indexes again
+	examining bool                // the command is doctor
+	searched  *buildid.SymbolPath // the finder of the symbol paths; nil: none, or not opened
 
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -64,7 +63,6 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	defer c.close()
 
 	x := &examination{w: std.text}
-	x.folders(c)
 	x.cache(client)
 	if about.word != "" && len(c.urls) > 0 {
 		makeFolder(c.downloads) // not possible once the doctor is confined
@@ -73,6 +71,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	if err := about.examine(); err != nil {
 		return exitIO, err
 	}
+	x.folders(ctx, c)
 	x.servers(ctx, c, client, about.id)
 	switch {
 	case about.core:
@@ -92,22 +91,6 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 		return exitIO, nil
 	}
 	return exitOK, nil
-}
-
-// folders examines the places that flags name.
-func (x *examination) folders(c *config) {
-	x.head("folders and files")
-	for _, place := range c.places() {
-		err := place.problem()
-		switch {
-		case err == nil:
-			x.good("%s (%s)", place.path, place.flag)
-		case errors.Is(err, fs.ErrNotExist) && place.flag == systemPlace:
-			x.none("%s: no debug packages are installed", place.path)
-		default:
-			x.wrong("%s (%s): %v", place.path, place.flag, bare(err))
-		}
-	}
 }
 
 // cache examines debuginfod's cache.

@@ -35,6 +35,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		return err
 	}
 	defer opened.Close()
+	c.searched = opened.SymbolPath
 	ctx, cancel := context.WithTimeout(ctx, max(waitFile, c.wait.Duration))
 	defer cancel()
 
@@ -66,10 +67,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 		}
 	}
 	help.print(x.w)
-	r := remedier{c: c, module: opened.Symbolizer.Report, lists: dpkgLists, urls: systemURLs}
-	if c.noPaths {
-		r.lists = ""
-	}
+	r := c.remedier(opened.Symbolizer, false)
 	for _, text := range r.remedies(without) {
 		if text != noRemedy { // which the advice above is
 			fmt.Fprintf(x.w, "       next: %s\n", oneLine(text))

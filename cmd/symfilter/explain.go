@@ -62,10 +62,7 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 	if sum.failed == 0 || c.quiet || c.output == outputMarkup {
 		return
 	}
-	r := remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs}
-	if c.noPaths || s.stop.signal() != 0 { // a signal ends the process within a second, whatever the disk
-		r.lists = ""
-	}
+	r := c.remedier(sym, s.stop.signal() != 0) // a signal ends the process within a second, whatever the disk
 	modules, _ := sum.sorted()
 	parts := append([]string{sum.String()}, r.remedies(modules)...)
 	s.diag.line("%s; symfilter --explain shows why", strings.Join(parts, "; "))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,15 +36,33 @@ type remedier struct {
 	module func(id buildid.ID, name string) symbolize.Report
 	lists  string // folder of dpkg's lists; empty: not read
 	urls   string // folder in which the distribution names its servers
+
+	roots []buildid.Root        // what the symbol paths hold; nil: not known
+	asked func(buildid.ID) bool // whether a module has the ID
+}
+
+// remedier returns a remedier for what sym was asked for. With quick it reads no lists of packages.
+func (c *config) remedier(sym *symbolize.Symbolizer, quick bool) *remedier {
+	r := &remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs}
+	if c.noPaths || quick {
+		r.lists = ""
+	}
+	r.asked = func(id buildid.ID) bool {
+		return slices.ContainsFunc(sym.Reports(), func(r symbolize.Report) bool { return r.ID == id })
+	}
+	if c.searched != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel() // what no search has walked is not walked now
+		r.roots, _ = c.searched.Roots(ended)
+	}
+	return r
 }
 
 // remedies returns what would help with the modules, which are sorted, as parts of a sentence.
 func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	c := r.c
-	for _, dir := range c.debugDirs {
-		if !isDebugTree(dir) {
-			all = append(all, "--debug-file-directory "+dir+" has no .build-id folder")
-		}
+	if len(modules) > 0 {
+		all = c.useless(r.roots, r.asked)
 	}
 	var packages []string
 	var without []filter.Unresolved // modules with a build ID, without debug information

@@ -75,6 +75,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		return exitIO, err
 	}
 	defer closeSoon(opened)
+	c.searched = opened.SymbolPath
 	sym := opened.Symbolizer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -1,0 +1,68 @@
+package buildid
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Root describes the files below one of the paths of a [SymbolPath].
+type Root struct {
+	Path   string    // as in the options
+	Files  int       // ELF files, those in zip files included, that can be found by their build IDs
+	ID     ID        // of the file at Path, if that is an ELF file; zero otherwise
+	Faults []Attempt // files and folders at or below Path that cannot be read; at most 16
+}
+
+// Roots describes the paths, in the order of the options, as they were at the last walk. If there
+// was none, it walks the paths. An error means that the walk ended early, as with ctx.
+func (p *SymbolPath) Roots(ctx context.Context) ([]Root, error) {
+	index := p.index.Load()
+	if index == nil {
+		var err error
+		if index, err = p.look(ctx, nil, false); err != nil {
+			return nil, err
+		}
+	}
+	files := map[*rootIndex]int{}
+	for i := range index.places {
+		files[index.places[i].root]++
+	}
+	roots := make([]Root, len(index.roots))
+	for i, r := range index.roots {
+		roots[i].Path, roots[i].Files = r.path, files[r]
+		if r.file && !r.archive && len(r.folders) > 0 {
+			roots[i].ID = r.folders[0].files[0].id
+		}
+		for _, fault := range index.faults {
+			if within(r.path, fault.Where) && !slices.Contains(roots[i].Faults, fault) { // paths may overlap
+				roots[i].Faults = append(roots[i].Faults, fault)
+			}
+		}
+	}
+	return roots, nil
+}
+
+// within reports whether path is root or below it.
+func within(root, path string) bool {
+	root, path = filepath.Clean(root), filepath.Clean(path)
+	rest, ok := strings.CutPrefix(path, root)
+	return root == "." || ok && (rest == "" || rest[0] == filepath.Separator || strings.HasSuffix(root, string(filepath.Separator)))
+}
+
+// errNoLines is the error of a list that names no file.
+var errNoLines = errors.New("no line of it is a build ID and a path")
+
+// Check returns why the list cannot be read or names no file, or nil.
+func (f *IDsFile) Check(ctx context.Context) error {
+	list, err := f.read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(list.entries) == 0:
+		return errNoLines
+	}
+	return nil
+}
