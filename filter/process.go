@@ -24,6 +24,7 @@ type processes struct {
 	openDicts int                 // number of processes with an open hexdict
 	limits    Limits
 	evictions int64                    // processes dropped by evict
+	keyed     int64                    // lines with a key
 	evicted   func(key, reason string) // Options.Evicted
 }
 
@@ -109,7 +110,9 @@ func (f *lineFilter) enterProcess(text []byte) {
 		}
 	}
 	key = key[:min(len(key), maxKey)]
-	f.turn++
+	if f.turn++; len(key) > 0 {
+		f.keyed++
+	}
 	if f.process.key != string(key) {
 		f.changeProcess(string(key))
 	}

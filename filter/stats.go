@@ -8,13 +8,14 @@ type Stats struct {
 	Unresolved int64 // addresses without one, those outside of any module included
 	Pending    int64 // of Unresolved: the debug file was still being looked for
 	Evicted    int64 // processes that were dropped because of Options.Limits
+	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
 }
 
 // Stats returns the counts so far. It is for the goroutine that uses the Filter.
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.named), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed,
 	}
 }
 

@@ -130,6 +130,8 @@ func (w *Writer) begin(head []byte, until extent) bool {
 	switch {
 	case c != nil:
 		w.packed = unpack(c, &Writer{t: w.t, format: w.format, inside: true})
+	case !e.Read():
+		w.tell(e)
 	case e != UTF8:
 		w.decoder = &utf16Decoder{big: e == UTF16BE}
 		w.tell(e)

@@ -18,11 +18,15 @@ const (
 	UTF16BE
 	UnmarkedUTF16LE // is passed unchanged
 	UnmarkedUTF16BE // is passed unchanged
+	UTF32LE         // is passed unchanged
 )
 
-var encodingNames = [...]string{"UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16LE", "UTF-16BE"}
+var encodingNames = [...]string{"UTF-8", "UTF-16LE", "UTF-16BE", "UTF-16LE", "UTF-16BE", "UTF-32LE"}
 
 func (e Encoding) String() string { return encodingNames[e] }
+
+// Marked reports whether text of the encoding begins with a byte order mark.
+func (e Encoding) Marked() bool { return e != UTF8 && e != UnmarkedUTF16LE && e != UnmarkedUTF16BE }
 
 // Read reports whether the Writer passes the text on as UTF-8.
 func (e Encoding) Read() bool { return e < UnmarkedUTF16LE }
@@ -34,7 +38,8 @@ const (
 
 // encodingOf returns the encoding of an input that begins with head. If more bytes are needed,
 // undecided is true. Two bytes are not enough: a character of Latin-1 must follow the mark within
-// the head, as in each text with blanks or line ends. A mark before 0 is one of UTF-32.
+// the head, as in each text with blanks or line ends. A mark of UTF-16LE before 0 is one of UTF-32LE,
+// if the next character has two zeros as well.
 func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	if len(head) >= headSize {
 		head, until = head[:headSize], full
@@ -55,8 +60,10 @@ func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 			high, low = low, high
 		}
 		switch {
+		case i == 2 && high == 0 && low == 0 && e == UTF16LE && len(head) >= 8 && head[6] == 0 && head[7] == 0:
+			return UTF32LE, false
 		case i == 2 && high == 0 && low == 0:
-			return UTF8, false
+			return UTF8, until == more && len(head) < 8
 		case high == 0 && low != 0:
 			return e, false
 		}

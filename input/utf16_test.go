@@ -49,7 +49,8 @@ func TestTextOfUTF16IsRead(t *testing.T) {
 		{"a mark alone", markLE, markLE, "[]"},
 		{"half a mark", "\xff", "\xff", "[]"},
 		{"a line of bytes", markLE + "bytes\nmore\n", markLE + "bytes\nmore\n", "[]"},
-		{"UTF-32", markLE + "\x00\x00a\x00\x00\x00", markLE + "\x00\x00a\x00\x00\x00", "[]"},
+		{"UTF-32", markLE + "\x00\x00a\x00\x00\x00", markLE + "\x00\x00a\x00\x00\x00", "[UTF-32LE false]"},
+		{"no UTF-32", markLE + "\x00\x00text", markLE + "\x00\x00text", "[]"},
 		{"no character of Latin-1 in the head", markLE + utf16Of(le, long), markLE + utf16Of(le, long), "[]"},
 	} {
 		for _, block := range []int{1, 3, 1 << 20} {

@@ -28,6 +28,7 @@ type translator struct {
 	answers     *answerer
 	missing     report.Missing
 	processor   *processor // nil without Processing
+	isReport    bool       // a record was read that is not a comment
 }
 
 // newTranslator returns a translator that passes the records that remain after processing to use.
@@ -38,7 +39,13 @@ func newTranslator(o *Options, use func(*Record) error) *translator {
 		t.processor = newProcessor(&o.Processing, t.space, t.diagnostics, use)
 		use = t.processor.addRecord
 	}
-	t.Reader = NewReader(use)
+	t.Reader = NewReader(func(rec *Record) error {
+		switch rec.Kind {
+		case Header, Map, Alloc, Free, Context, Resource, Attachment:
+			t.isReport = true
+		}
+		return use(rec)
+	})
 	return t
 }
 
@@ -61,6 +68,9 @@ func (t *translator) mapped(rec *Record) *mapping {
 // Close passes the remaining records on.
 func (t *translator) Close() error {
 	err := t.Reader.Close()
+	if !t.isReport {
+		t.diagnostics.report("not a report of sp-rtrace: it has no header and no record")
+	}
 	if t.processor != nil && err == nil {
 		if err = t.processor.end(); err == nil {
 			err = t.processor.rereader.Close()

@@ -23,7 +23,7 @@ type tracker struct {
 	answers *answerer
 	reads   bool // the report is read ahead: the facts of processes that end are kept
 
-	hasText, hasElements bool // the kinds of records so far
+	hasElements bool // a record of the report was read
 }
 
 func newTracker(o *Options) *tracker {
@@ -77,11 +77,7 @@ const (
 
 // changeProcess changes the current process if a document begins or ends.
 func (t *tracker) changeProcess(r *Record) turn {
-	if r.Name == "" {
-		t.hasText = true
-	} else {
-		t.hasElements = true
-	}
+	t.hasElements = t.hasElements || r.Name != ""
 	switch r.Name {
 	case document:
 		if n := len(t.open); n == 0 || t.open[n-1] != t.cur {
@@ -202,7 +198,7 @@ func (t *tracker) finish() {
 		t.reportUnplaced(p)
 	}
 	t.reportUnplaced(t.cur)
-	if t.hasText && !t.hasElements {
+	if !t.hasElements {
 		t.reportOnce("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
 	if t.o.Unresolved != nil {

@@ -179,6 +179,9 @@ func (d dispatched) run(std standard) (int, error) {
 	}
 	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
 	c.define(set, d.command.in)
+	if err := oneDash(d.args, set); err != nil {
+		return 0, usageError{err}
+	}
 	if err := set.Parse(d.args); err != nil {
 		return 0, usageError{flagHint(err, set)}
 	}
@@ -190,8 +193,21 @@ func (d dispatched) run(std standard) (int, error) {
 		_, err := fmt.Fprintf(std.text, "symfilter %s\n", version())
 		return exitOK, err
 	}
+	if err := c.checkWords(); err != nil {
+		return 0, err
+	}
+	if d.command.isReport() {
+		set.Lookup("input").Changed = true // the command takes precedence over the environment
+	}
+	words := c.runFlags
 	if err := fromEnvironment(set, os.LookupEnv); err != nil {
 		return 0, usageError{err}
+	}
+	if c.quiet && c.verbose {
+		c.quiet, c.verbose = words.quiet, words.verbose // the command line takes precedence
+	}
+	if !c.quiet {
+		tellUnknown(std.err, os.Environ(), set)
 	}
 	if err := d.command.check(set.Args()); err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -62,6 +63,30 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 	})
 	return err
 }
+
+// tellUnknown reports the variables of the environment that would stand for flags which do not exist,
+// and which flag of set may have been meant.
+func tellUnknown(stderr io.Writer, environment []string, set *pflag.FlagSet) {
+	for _, v := range environment {
+		name, value, _ := strings.Cut(v, "=")
+		word, ours := strings.CutPrefix(name, envPrefix)
+		if !ours || value == "" || ofKubernetes.MatchString(word) {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+		if o := find(flag, ofAll|ofText|ofLLVM); o != nil && word == strings.ToUpper(word) {
+			continue
+		}
+		line := "environment variable " + name + ": no flag has that name"
+		if near := nearFlag(flag, set); near != "" {
+			line += ": did you mean " + envPrefix + strings.ToUpper(strings.ReplaceAll(near, "-", "_")) + "?"
+		}
+		fmt.Fprintf(stderr, "symfilter: %s\n", oneLine(line))
+	}
+}
+
+// ofKubernetes matches the ends of variables that Kubernetes sets for a service called symfilter.
+var ofKubernetes = regexp.MustCompile(`^(SERVICE|PORT)(_|$)`)
 
 // A markupFlag is --filter-markup, which is --style=llvm.
 type markupFlag struct{ style *string }
@@ -183,8 +208,30 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
+// checkWords returns what is wrong with the flags of the command line together. The environment may
+// have set others of them.
+func (c *config) checkWords() error {
+	for _, pair := range []struct {
+		one, other string
+		both       bool
+	}{
+		{"--quiet", "--verbose", c.quiet && c.verbose},
+		{"--debuginfod", "--no-debuginfod", c.servers && c.noServers},
+		{"--debuginfod", "--offline", c.servers && c.offline},
+		{"--input=" + c.input, "the command " + c.command, c.command != "" && c.input != c.command},
+	} {
+		if pair.both {
+			return usageError{fmt.Errorf("%s contradicts %s: remove one of them", pair.one, pair.other)}
+		}
+	}
+	return nil
+}
+
 // check returns what is wrong with the flags together.
 func (c *config) check() error {
+	if err := c.checkTable(); err != nil {
+		return err
+	}
 	if err := c.checkFormat(); err != nil {
 		return err
 	}
@@ -200,6 +247,22 @@ func (c *config) check() error {
 		usedFlag{"--process-key", c.process.Regexp != nil},
 		usedFlag{"--omit-module-lines", c.noModules},
 		usedFlag{"--module-lines", c.moduleLines != ""})
+}
+
+// checkTable returns what is wrong with the flags for the table of a profile.
+func (c *config) checkTable() error {
+	if c.output == "" || c.output == outputText {
+		return nil
+	}
+	f := &c.callgrind
+	return refuse("has an effect on the table only, not with --output="+c.output+": remove one of them",
+		usedFlag{"--inclusive", f.inclusive},
+		usedFlag{"--tree", f.tree != ""},
+		usedFlag{"--threshold", f.threshold != nil},
+		usedFlag{"--show", f.show != ""},
+		usedFlag{"--sort", f.sort != ""},
+		usedFlag{"--source", f.source},
+		usedFlag{"--source-root", len(f.roots) > 0})
 }
 
 // A usedFlag is a flag and whether it was given.

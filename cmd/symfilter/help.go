@@ -51,7 +51,7 @@ func flagsPage() string {
 }
 
 // environmentOfFlags is in the manual page, too.
-const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH. The command line takes precedence."
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH. The command line takes precedence. A variable of such a name that stands for no flag is reported."
 
 // listFlags writes the flags to list, group by group. If brief is set, it leaves out option.more.
 func listFlags(b *strings.Builder, list func(*group, *option) bool, brief bool) {

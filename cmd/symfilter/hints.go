@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func habit(name string) string {
 	case "e", "exe":
 		return "for single addresses, write symfilter addr FILE ADDRESS...; a log names its programs itself, and --symbol-path FILE adds one"
 	case "f", "functions":
-		return "functions are always printed"
+		return "functions are always printed; to keep reading a file as it grows, write -F"
 	case "C", "demangle":
 		return "names are demangled unless --no-demangle is given"
 	case "i", "inlines", "inlining":
@@ -33,6 +34,16 @@ func habit(name string) string {
 		return "did you mean --debug-file-directory?"
 	case "V":
 		return "write --version"
+	case "n", "lines":
+		return "all lines are printed; with --follow, --start-at=end leaves out those that exist"
+	case "o":
+		return "the output is standard output; --output=FORM chooses its form"
+	case "c":
+		return "write --color=WHEN"
+	case "j", "json":
+		return "write --output=json"
+	case "no-color", "nocolor", "no-colour":
+		return "write --color=never"
 	}
 	return ""
 }
@@ -52,6 +63,9 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		}
 	}
 	hint := habit(name)
+	if cmd := commandNamed(name); hint == "" && cmd != nil {
+		hint = name + " is a command: write symfilter " + name
+	}
 	if _, isLLVMs := llvmAlone()["--"+name]; hint == "" && (isLLVMs || llvmTakes("--"+name)) {
 		hint = "flags of llvm-symbolizer need --filter-markup"
 	}
@@ -64,6 +78,35 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s", err, hint)
+}
+
+// oneDash returns an error if a word of args is a long flag after one dash, which would be a group of
+// short ones.
+func oneDash(args []string, set *pflag.FlagSet) error {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		word := args[i]
+		name, isFlag := strings.CutPrefix(word, "-")
+		if !isFlag || name == "" {
+			continue
+		}
+		long, isLong := strings.CutPrefix(name, "-")
+		var flag *pflag.Flag
+		switch {
+		case isLong:
+			flag = set.Lookup(long)
+		case len(name) == 1:
+			flag = set.ShorthandLookup(name)
+		default:
+			known, _, _ := strings.Cut(name, "=")
+			if len(known) > 1 && set.Lookup(known) != nil {
+				return fmt.Errorf("%s: write -%s, with two dashes", word, word)
+			}
+		}
+		if flag != nil && flag.NoOptDefVal == "" {
+			i++ // its value
+		}
+	}
+	return nil
 }
 
 func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
@@ -106,6 +149,9 @@ func openError(name string, err error) string {
 		return "the name of a FILE is empty; write a name, or - for standard input"
 	}
 	msg := "open " + name + ": " + bare(err).Error()
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeSocket != 0 {
+		return msg + "; it is a socket, which a program such as nc or socat can read"
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return msg
 	}
@@ -116,10 +162,24 @@ func openError(name string, err error) string {
 		return msg + "; write --version"
 	case commandNamed(name) != nil:
 		return msg + "; as a command, " + name + " must be the first word"
+	case nearCommand(name) != "":
+		return msg + "; did you mean the command " + nearCommand(name) + "?"
 	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name): // as addr2line takes them
 		return msg + "; arguments are logs: for a single address, write symfilter addr FILE " + name
 	}
 	return msg
+}
+
+// nearCommand returns the command whose name differs from word by its case, by one letter or by one
+// exchange of neighbours; "" if there is none.
+func nearCommand(word string) string {
+	word = strings.ToLower(word)
+	for _, cmd := range commands() {
+		if len(cmd.name) > 3 && (cmd.name == word || oneApart(cmd.name, word) || exchanged(cmd.name, word)) {
+			return cmd.name
+		}
+	}
+	return ""
 }
 
 // readError returns why name could not be read, and what may have been meant.
@@ -151,5 +211,9 @@ func encodingHint(e input.Encoding, name string) string {
 	} else {
 		name = " " + name
 	}
-	return "looks like " + e.String() + " without a byte order mark, and is printed unchanged; to have it read, write iconv -f " + e.String() + name + " | symfilter"
+	is := "looks like " + e.String() + " without a byte order mark"
+	if e.Marked() {
+		is = "is " + e.String()
+	}
+	return is + ", and is printed unchanged; to have it read, write iconv -f " + e.String() + name + " | symfilter"
 }

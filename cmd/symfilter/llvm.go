@@ -20,7 +20,8 @@ import (
 const llvmText = `symfilter --filter-markup [options] <log
 
 Works like llvm-symbolizer --filter-markup of LLVM 19: same layout, messages and
-options, also from LLVM_SYMBOLIZER_OPTS and @FILE. Reads standard input only.
+options, also from LLVM_SYMBOLIZER_OPTS and @FILE. Reads standard input only: a
+FILE on the command line is taken for an address and ignored, without a message.
 
       --basenames, -s      print source files without their folders
       --relativenames      print source files without the compilation directory
@@ -154,10 +155,10 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		return engine{WriteCloser: llvmfilter.New(stdout, said, options)}
 	}
 	enlargePipe(stdout)
+	if isTerminal(stderr) && o.arguments {
+		diag.printf("FILEs and addresses on the command line are ignored with --filter-markup")
+	}
 	if isTerminal(stdin) && isTerminal(stderr) {
-		if o.arguments {
-			diag.printf("FILEs and addresses on the command line are ignored with --filter-markup")
-		}
 		diag.printf("reading from the terminal; end with Ctrl-D; --filter-markup --help prints help")
 	}
 	code := s.files([]string{"-"}, stdin)

@@ -247,6 +247,9 @@ func (o *option) valueIn(c *config) value {
 				last := len(words) - 1
 				return fmt.Errorf("not %s or %s", strings.Join(words[:last], ", "), words[last])
 			}
+			if s == "" && o.metavar == "DIR" {
+				return errEmpty
+			}
 			*p = s
 			return nil
 		}}
@@ -266,7 +269,7 @@ func (o *option) valueIn(c *config) value {
 	panic("--" + o.name + " has a value of no known type")
 }
 
-var errEmpty = errors.New("an empty value")
+var errEmpty = errors.New("an empty value, as of a variable that is not set")
 
 // parseBool parses the value of a switch.
 func parseBool(s string) (bool, error) {

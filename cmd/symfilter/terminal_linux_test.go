@@ -89,6 +89,19 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	return string(shown), cmd.Wait()
 }
 
+// With --filter-markup a FILE is not read, as by llvm-symbolizer. A person at a terminal learns of it.
+func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
+	for args, want := range map[string]string{
+		"--filter-markup crash.log": "symfilter: FILEs and addresses on the command line are ignored with --filter-markup\n",
+		"--filter-markup":           "",
+	} {
+		shown, err := runOnTerminal(t, exec.Command(os.Args[0], strings.Fields(args)...), "", nil)
+		if shown != want || err != nil {
+			t.Errorf("%s: the terminal shows %q (%v), want %q", args, shown, err, want)
+		}
+	}
+}
+
 // With --filter-markup a terminal gets the same output as from llvm-symbolizer: only the kind of
 // terminal decides on colours, and diagnostics are in the same places.
 func TestTerminalInTheStyleOfLLVM(t *testing.T) {

@@ -127,7 +127,12 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		at.options, at.filter = o, filter.New(at.batch, o)
 		e := reports.engine(c.inputFormat(), at)
 		e.counts = func() counts { return countsOf(at.filter) }
-		e.end = func() { s.unresolved.add(e.counts()) }
+		e.end = func() {
+			s.unresolved.add(e.counts())
+			if stats := at.filter.Stats(); c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
+				diag.sum("%s: --process-key matches no line with markup, so all lines are those of one process", label)
+			}
+		}
 		if dumps != nil {
 			return dumps.behind(e)
 		}
