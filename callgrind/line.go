@@ -31,15 +31,10 @@ func (r *Reader) numbers(b []byte) error {
 		if i == len(b) {
 			break
 		}
-		var n int64
 		start, isCost := i, true
-		if c := b[i] - '0'; c < 10 { // the common case: decimal digits
-			n = int64(c)
-			for i++; i < len(b) && b[i]-'0' < 10; i++ {
-				n = n*10 + int64(b[i]-'0')
-			}
-		}
-		if i-start == 0 || i-start > 18 || i < len(b) && b[i] != ' ' && b[i] != '\t' {
+		v, end := decimal(b, i)
+		n := int64(v)
+		if i = end; !isShort(b, start, end) {
 			if n, i, isCost = number(b, start); !isCost {
 				r.complain("number", "has %q, which is not a cost; it counts as 0", word(b, start))
 				r.pass()
@@ -76,6 +71,26 @@ func (r *Reader) numbers(b []byte) error {
 	}
 	return r.give(Cost)
 }
+
+// shortest and longest are the numbers of digits of a decimal number that surely fits into an int64.
+const shortest, longest = 1, 18
+
+// decimal parses the decimal digits from i, and returns the index after them. It is inlined: most
+// numbers of a profile are short and decimal, and need no more, as isShort reports.
+func decimal(b []byte, i int) (v uint64, end int) {
+	for ; i < len(b) && b[i]-'0' < 10; i++ {
+		v = v*10 + uint64(b[i]-'0')
+	}
+	return v, i
+}
+
+// isShort reports whether the digits from start to end, which decimal has parsed, are a whole word
+// and a number that is not too large.
+func isShort(b []byte, start, end int) bool {
+	return uint(end-start-shortest) <= longest-shortest && isWordEnd(b, end)
+}
+
+func isWordEnd(b []byte, i int) bool { return i == len(b) || b[i] == ' ' || b[i] == '\t' }
 
 // number parses a cost that is not a short decimal number: hexadecimal, negative, a fraction, "."
 // for 0, or too large for an int64.
@@ -134,19 +149,6 @@ func word(b []byte, i int) []byte {
 // digits parses a decimal or hexadecimal number, and returns how many bytes it has. A number that
 // is too large becomes the largest uint64.
 func digits(b []byte) (v uint64, used int) {
-	const safe = 19 // decimal digits that fit into a uint64, whatever they are
-	for used < min(len(b), safe) && b[used]-'0' < 10 {
-		v = v*10 + uint64(b[used]-'0')
-		used++
-	}
-	if used == safe || used == 1 && v == 0 && len(b) > 2 && b[1]|0x20 == 'x' {
-		return anyDigits(b)
-	}
-	return v, used
-}
-
-// anyDigits is digits for numbers that are long or hexadecimal.
-func anyDigits(b []byte) (v uint64, used int) {
 	base, first := uint64(10), 0
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
 		base, first = 16, 2
@@ -189,20 +191,29 @@ func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 		var v uint64
 		switch c := b[i]; {
 		case c-'0' < 10:
-			var used int
-			if v, used = digits(b[i:]); used == 0 {
-				return pos, i, false
+			var end int
+			if v, end = decimal(b, i); !isShort(b, i, end) {
+				var used int
+				v, used = digits(b[i:])
+				if end = i + used; used == 0 || !isWordEnd(b, end) {
+					return pos, i, false
+				}
 			}
-			i += used
-		case c == '*':
+			i = end
+		case c == '*' && isWordEnd(b, i+1):
 			v = base
 			i++
 		case c == '+' || c == '-':
-			d, used := digits(b[i+1:])
-			if used == 0 {
-				return pos, i, false
+			i++
+			d, end := decimal(b, i)
+			if !isShort(b, i, end) {
+				var used int
+				d, used = digits(b[i:])
+				if end = i + used; used == 0 || !isWordEnd(b, end) {
+					return pos, i, false
+				}
 			}
-			i += 1 + used
+			i = end
 			v = base + d
 			if c == '-' {
 				v = base - d
@@ -213,12 +224,9 @@ func (r *Reader) position(b []byte, i int) (pos Position, end int, ok bool) {
 			} else if v < base && n == r.lineIndex {
 				v = math.MaxUint64
 			}
-		case c == '?':
+		case c == '?' && isWordEnd(b, i+1):
 			i++
 		default:
-			return pos, i, false
-		}
-		if i < len(b) && b[i] != ' ' && b[i] != '\t' {
 			return pos, i, false
 		}
 		if n == r.addrIndex {

@@ -91,6 +91,9 @@ func (c *Cutter) join(end []byte) []byte {
 	return b
 }
 
+// IsEmpty reports whether the next byte begins a line.
+func (c *Cutter) IsEmpty() bool { return len(c.tail) == 0 && !c.long }
+
 // Unfinished returns the unfinished line so far, at most Max bytes. If that line is too long and
 // its Head was returned, line is empty and long is true. The Cutter is unchanged.
 func (c *Cutter) Unfinished() (line []byte, long bool) { return c.tail, c.long }
