@@ -119,7 +119,7 @@ func (c *config) asker(std standard, files []string) (*asker, error) {
 	c.confine(a.diag, files, true)
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
-	c.warnOfUseless(a.diag)
+	c.warnOfUseless(a.diag, false)
 	symbols := c.symbols(servers)
 	symbols.Symbolizer.OffHeap = offHeap
 	if a.Opened, err = symbols.Open(); err != nil {

@@ -46,14 +46,19 @@ func given(path string) []string {
 	return []string{path}
 }
 
-// warnOfUseless reports the places that the user named and that cannot hold debug files.
-func (c *config) warnOfUseless(diag *diagnostics) {
+// warnOfUseless reports the places that the user named and that cannot hold debug files. If no FILE is
+// named, the log may have been taken for such a place.
+func (c *config) warnOfUseless(diag *diagnostics, fromStdin bool) {
 	for _, p := range c.places() {
 		if p.flag == systemPlace {
 			continue
 		}
 		if err := p.problem(); err != nil {
-			diag.printf("%s %s: %v; nothing will be found there", p.flag, p.path, bare(err))
+			msg := ""
+			if fromStdin && err == errNoSymbols { // -s $EMPTY log
+				msg = "; no FILE is named: if it is the log, the flag has no value of its own"
+			}
+			diag.printf("%s %s: %v; nothing will be found there%s", p.flag, p.path, bare(err), msg)
 		}
 	}
 }

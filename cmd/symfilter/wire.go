@@ -64,7 +64,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
-	c.warnOfUseless(diag)
+	c.warnOfUseless(diag, len(files) == 0)
 	symbols := c.symbols(servers)
 	symbols.Symbolizer.OffHeap = offHeap
 	if c.follow.on { // the report at the end may be far away
