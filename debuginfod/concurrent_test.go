@@ -353,7 +353,7 @@ func TestCloseEndsDownloads(t *testing.T) {
 				found <- err
 			}()
 			<-here
-			within(t, 5*time.Second, func() {
+			within(t, time.Minute, func() {
 				c.Close()
 				if err := <-found; !errors.Is(err, ErrClosed) || errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("got %v, want %v", err, ErrClosed)

@@ -84,12 +84,10 @@ func TestSignalsEndFollowersSoon(t *testing.T) {
 					go io.Copy(io.Discard, p.out)
 				}
 				p.cmd.Wait()
-				if took := time.Since(begin); took > time.Second {
-					if took > 5*time.Second {
-						t.Errorf("took %v, want at most a second", took)
-					} else {
-						t.Logf("took %v: a busy machine?", took)
-					}
+				if took := time.Since(begin); took > 30*time.Second { // else an hour, or for ever
+					t.Errorf("took %v, want at most a second", took)
+				} else if took > time.Second {
+					t.Logf("took %v: a busy machine?", took)
 				}
 				if got, want := p.cmd.ProcessState.ExitCode(), 128+int(sig); got != want {
 					t.Errorf("exit code %d, want %d\n%s", got, want, p.stderr.Bytes())

@@ -262,18 +262,25 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			t.Setenv("DEBUGINFOD_URLS", url)
 			t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
 			p := start(t, style, "--debug-file-directory", t.TempDir())
-			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2500*time.Millisecond+slack {
-				t.Errorf("the first log took %v, want at most 2.5 s", took)
+			// a wait for each library would take 10 s, which is the bound of a pipe's waits in a minute
+			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2*time.Second+slack {
+				t.Errorf("the first log took %v, want at most 2 s", took)
 			}
-			if took := p.through(t, c.log+"end of two\n", "end of two"); took > slack {
-				t.Errorf("the second log took %v, want no wait", took)
+			// the shortest of three, since a busy machine delays some
+			took := time.Hour
+			for i := range 3 {
+				end := fmt.Sprintf("end of %d", i)
+				took = min(took, p.through(t, c.log+end+"\n", end))
+			}
+			if took >= 2*time.Second {
+				t.Errorf("later logs took %v, want no wait", took)
 			}
 			begin := time.Now()
 			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			p.cmd.Wait()
-			if took := time.Since(begin); took > time.Second+slack {
+			if took := time.Since(begin); took > time.Second+slack { // else a minute
 				t.Errorf("the end took %v, want at most 1 s", took)
 			}
 			if got := p.cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGTERM) {
@@ -284,7 +291,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 }
 
 // slack is the delay that a busy machine may add to a time that a test checks.
-const slack = 750 * time.Millisecond
+const slack = 6 * time.Second
 
 // through writes a log and returns the time until its end is in the output.
 func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
@@ -354,7 +361,7 @@ func TestInterruptEndsADownload(t *testing.T) {
 	}
 	io.Copy(io.Discard, stderr)
 	cmd.Wait()
-	if took := time.Since(begin); took > slack {
+	if took := time.Since(begin); took > slack { // else the 90 s that a log in a file waits
 		t.Errorf("the end took %v, want it at once", took)
 	}
 	if got := cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGINT) {

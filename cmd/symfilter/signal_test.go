@@ -206,7 +206,7 @@ func TestTerminationDoesNotWaitForAnOutputThatBlocks(t *testing.T) {
 	if err := p.Wait(); p.ProcessState.ExitCode() != 143 {
 		t.Errorf("got %v, want exit code 143", err)
 	}
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > 30*time.Second { // else for ever
 		t.Errorf("took %v", took)
 	}
 	<-stuck
