@@ -2,6 +2,7 @@ package valgrind
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 
 	"github.com/symfilter/symfilter/internal/jsonout"
@@ -23,7 +24,8 @@ const (
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of an error.
+// keepError keeps the kind and the place of an error. Errors of one kind at one place share them: they
+// may differ only further up the stack.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -39,18 +41,51 @@ func (p *process) keepError(rec *Record) {
 	if place > maxPlace {
 		frames, place = nil, 0
 	}
-	if len(kind) > maxName || !p.keepBytes(factSize*(1+len(frames))+len(number)+len(kind)+place) {
+	if len(kind) > maxName {
 		return
 	}
-	e := &errorAt{kind: string(kind), frames: make([]Frame, len(frames))}
-	for i, f := range frames {
-		f.RawIP, f.Obj, f.Fn, f.Dir, f.File = bytes.Clone(f.RawIP), bytes.Clone(f.Obj), bytes.Clone(f.Fn), bytes.Clone(f.Dir), bytes.Clone(f.File)
-		e.frames[i] = f
+	p.errorKey = appendErrorKey(p.errorKey[:0], kind, frames)
+	e := p.errorsAt[string(p.errorKey)]
+	size := factSize + len(number)
+	if e == nil {
+		size += factSize*(1+len(frames)) + len(kind) + place + len(p.errorKey)
+	}
+	if !p.keepBytes(size) {
+		return
 	}
 	if p.errors == nil {
-		p.errors = make(map[string]*errorAt)
+		p.errors, p.errorsAt = make(map[string]*errorAt), make(map[string]*errorAt)
+	}
+	if e == nil {
+		e = &errorAt{kind: string(kind), frames: make([]Frame, len(frames))}
+		for i, f := range frames {
+			f.RawIP, f.Obj, f.Fn, f.Dir, f.File = bytes.Clone(f.RawIP), bytes.Clone(f.Obj), bytes.Clone(f.Fn), bytes.Clone(f.Dir), bytes.Clone(f.File)
+			e.frames[i] = f
+		}
+		p.errorsAt[string(p.errorKey)] = e
 	}
 	p.errors[string(number)] = e
+}
+
+// appendErrorKey appends bytes that only an error of this kind at this place has.
+func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
+	text := func(b []byte) {
+		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+	}
+	text(kind)
+	for i := range frames {
+		f := &frames[i]
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, f.IP), f.Line)
+		for _, b := range [...][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
+			if b == nil { // not the same as empty
+				dst = append(dst, 0)
+				continue
+			}
+			dst = append(dst, 1)
+			text(b)
+		}
+	}
+	return dst
 }
 
 // firstSite returns the innermost physical frame of the first stack of an error.

@@ -28,6 +28,8 @@ type process struct {
 	leakErrors string              // the kinds of --errors-for-leak-kinds, if it was given
 	summary    summary             // of the current document
 	errors     map[string]*errorAt // the errors that error counts may refer to, by number
+	errorsAt   map[string]*errorAt // the same errors, by errorKey
+	errorKey   []byte              // the kind and the place of the last error
 }
 
 // A loaded is an object in a process.
