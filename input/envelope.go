@@ -237,7 +237,12 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	}
 	if !ok || e.ascii && !ascii(p.tail) {
 		e.passOn(nil, flush)
-		return false
+		if !e.dict && !bytes.Contains(line, markupOpen) {
+			return false
+		}
+		flush() // a hexdict that begins or ends with the line changes how the next line is read
+		e.filterBare(line)
+		return true
 	}
 	s := &e.streams[0]
 	if p.stderr {
