@@ -125,9 +125,9 @@ func (b *builder) closeLoss() {
 	}
 }
 
-// isInStack reports whether the innermost open element is a stack.
+// isInStack reports whether the innermost open element is a stack that a frame may be added to.
 func (b *builder) isInStack() bool {
-	return b.stack > 0 && b.open[len(b.open)-1] == "stack"
+	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
 
 // beginStack begins a stack at this depth, which ends with the open element of the index holder. A
