@@ -157,18 +157,13 @@ func (e *Envelope) filterBare(b []byte) {
 
 // quick reports whether lines without markup may be printed without opening them.
 func (e *Envelope) quick() bool {
-	return !e.every && !e.dict && !e.streams[0].begun && !e.streams[1].begun
+	return !e.every && !e.dict && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
 // settle examines the first entry of a log that was recognised by a part of that entry. If its text
 // lacks a line end, but is shorter than the lines that Docker cuts, the log is another program's:
 // each entry is then a line.
-func (e *Envelope) settle(b []byte) {
-	line, _, _ := bytes.Cut(b, newline)
-	p, text, ok := e.c.open(line, &e.text)
-	if !ok {
-		return
-	}
+func (e *Envelope) settle(p part, text []byte) {
 	e.doubt = false
 	if !p.whole && len(text) < chunkSize {
 		for i := range e.streams {
@@ -179,9 +174,6 @@ func (e *Envelope) settle(b []byte) {
 
 // block filters b, which ends with a line end.
 func (e *Envelope) block(b []byte) {
-	if e.doubt {
-		e.settle(b)
-	}
 	unfinished := -1
 	raw, at := 0, 0 // b[raw:at] is printed unchanged
 	flush := func() {
@@ -234,6 +226,9 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	ok := len(line) <= maxLine+1
 	if ok {
 		p, text, ok = e.c.open(bytes.TrimSuffix(line, newline), &e.text)
+	}
+	if ok && e.doubt {
+		e.settle(p, text)
 	}
 	if !ok || e.ascii && !ascii(p.tail) {
 		e.passOn(nil, flush)

@@ -240,6 +240,8 @@ func TestEntriesOfOthersStayLines(t *testing.T) {
 	first := strings.Repeat("x", 5000)
 	for name, test := range map[string]struct{ in, want string }{
 		"of others":           {entry(first) + element(1) + element(2), entry(first) + shown(1) + shown(2)},
+		"of others, broken":   {entry(first+`\z`) + element(1) + element(2), entry(first+`\z`) + shown(1) + shown(2)},
+		"of Docker, broken":   {entry(first+`\z`) + entry(`\n`) + entry("{{{symbol:_ZN2ns5") + entry(`innerEi}}}\n`), entry(first+`\z`) + entry(`\n`) + entry(`ns::inner(int)\n`)},
 		"of others, short":    {entry("x") + element(1) + entry(first), entry("x") + shown(1) + entry(first)},
 		"of Docker":           {entry(first+`\n`) + entry("{{{symbol:_ZN2ns5") + entry(`innerEi}}}\n`), entry(first+`\n`) + entry(`ns::inner(int)\n`)},
 		"of Docker, cut":      {entry(strings.Repeat("x", 16<<10-10)+"{{{symbol:") + entry(`_ZN2ns5innerEi}}}\n`), entry(strings.Repeat("x", 16<<10-10)+"ns::inner(") + entry(`int)\n`)},
