@@ -40,6 +40,8 @@ func FuzzValgrind(f *testing.F) {
 	f.Add([]byte("<threadname><error></threadname><stack><frame><frame><ip>0x1</ip><stack></frame>"))
 	f.Add([]byte(strings.Repeat("<a>", 100) + strings.Repeat("</a>", 60)))
 	f.Add([]byte(strings.Repeat("<a>", maxDepth-1) + "<stack><frame><ip>0x1</ip></frame>"))
+	f.Add([]byte("<rawtext>\n<![CDATA[</rawtext>]><![CDATA[> ]]]]><![CDATA[>]]]>"))
+	f.Add([]byte("<rawtext>\n<![CDATA[a]]> <![CDATA[bcdefghijklmnop]]>x"))
 	f.Add([]byte("<clientmsg><text>&#x41;&lt;&bad;&#99999999;</text><rawtext><![CDATA[ ]]]]><![CDATA[>]]></rawtext>"))
 	maps := fixtures(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -123,9 +123,9 @@ func (l *lexer) isStructure(at int) bool {
 // part of the report follows, or else the first end tag.
 func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
-	for i := from; ; i++ {
-		l.none[userEndAndPart] = max(l.none[userEndAndPart], i)
-		if i = l.find(userEndAndPart, i); i < 0 {
+	for {
+		i := l.find(userEndAndPart, from)
+		if i < 0 {
 			break
 		}
 		switch {
@@ -134,6 +134,7 @@ func (l *lexer) userCommentAt(from int) (t leafText) {
 		case l.short:
 			return t
 		}
+		l.none[userEndAndPart].to = i + 1 // no part follows that tag
 	}
 	if l.needsMore() {
 		return t
@@ -172,7 +173,11 @@ func (l *lexer) isPart(i int) bool {
 // sectionsAt finds the end of a text that consists of CDATA sections.
 func (l *lexer) sectionsAt(from int) (t leafText) {
 	const tag = "</rawtext>"
-	for i := from; ; {
+	i := from
+	if l.sections.from == from {
+		i = max(i, l.sections.to)
+	}
+	for {
 		for i < len(l.view) && l.view[i] <= ' ' {
 			i++
 		}
@@ -192,5 +197,6 @@ func (l *lexer) sectionsAt(from int) (t leafText) {
 			return t
 		}
 		i = end + len(marks[cdataEnd])
+		l.sections = gap{from, i}
 	}
 }

@@ -15,8 +15,11 @@ type lexer struct {
 	final bool   // no more bytes of the view come
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]int // in buf: the last search for each mark found none before this place
-	next int             // in buf, plus 1: the first error after the place of the last search; 0 if not known
+	none [len(marks)]gap // in buf: where the last searches for each mark found none
+	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are none
+	sections gap
+
+	next int // in buf, plus 1: the first error after the place of the last search; 0 if not known
 
 	work int // bytes looked at, or moved; a test compares this with the bytes written
 }
@@ -33,7 +36,13 @@ func (l *lexer) add(p []byte, keep int) (moved int) {
 			*at = max(0, *at-moved)
 		}
 		for m := range l.none {
-			l.none[m] = max(0, l.none[m]-moved)
+			g := &l.none[m]
+			g.from, g.to = max(0, g.from-moved), max(0, g.to-moved)
+		}
+		if g := &l.sections; g.from >= moved {
+			g.from, g.to = g.from-moved, g.to-moved
+		} else {
+			*g = gap{}
 		}
 	}
 	l.buf = append(l.buf, p...)
@@ -208,10 +217,17 @@ var marks = [...]string{
 
 const cdataBegin = "<![CDATA["
 
+// A gap is a part of buf that is not searched a second time. It is empty if from equals to.
+type gap struct{ from, to int }
+
 // find returns the first place of the mark in the view, not before from; -1 if there is none. It
 // does not search a second time where it has not found the mark before.
 func (l *lexer) find(m mark, from int) int {
-	start := max(from, l.none[m])
+	g := &l.none[m]
+	if from < g.from || from > g.to {
+		*g = gap{from, from} // nothing is known about the bytes between
+	}
+	start := max(from, g.to)
 	if start < len(l.view) {
 		if i := bytes.Index(l.view[start:], []byte(marks[m])); i >= 0 {
 			l.work += i
@@ -219,7 +235,7 @@ func (l *lexer) find(m mark, from int) int {
 		}
 		l.work += len(l.view) - start
 	}
-	l.none[m] = max(l.none[m], len(l.view)-len(marks[m])+1)
+	g.to = max(g.to, len(l.view)-len(marks[m])+1)
 	return -1
 }
 
