@@ -66,7 +66,7 @@ func (s *source) copiesOf(g *generation) (copies []*generation, continued bool, 
 	if err == nil {
 		defer now.close()
 	}
-	s.f.files.prune(s, beside.all, now)
+	s.f.files.prune(s, beside, now)
 	rest := -1
 	for _, c := range beside.all {
 		if c.id == g.id || s.f.files.same(c) {

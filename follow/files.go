@@ -143,11 +143,14 @@ func (f *files) ignore(s *source, c sibling) bool {
 }
 
 // prune removes the records of files that s has read and that are neither in there nor the file
-// now.
-func (f *files) prune(s *source, there []sibling, now *generation) {
+// now. If there is partial it removes none: files that are there again would be read again.
+func (f *files) prune(s *source, there *family, now *generation) {
+	if there.partial {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range s.removeGone(there, now) {
+	for _, m := range s.removeGone(there.all, now) {
 		if r := f.byID[fileID{m.Dev, m.Ino}]; r != nil && r.owner == s && !r.active {
 			delete(f.byID, fileID{m.Dev, m.Ino})
 		}

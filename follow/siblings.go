@@ -2,6 +2,7 @@ package follow
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,12 +23,15 @@ type family struct {
 	archives map[string]bool // paths that compressed files had before they were compressed
 	lists    []listing       // of the folders
 	of       [2]string       // resolved paths of the files whose siblings these are
+	// files may be missing, since a folder or a file in it could not be looked at: no permission, no
+	// descriptor, a file system that fails
+	partial bool
 }
 
 // sure reports whether the family is certain to equal an earlier one, because the listings of the
 // folders are the same.
 func (f *family) sure(earlier *family) bool {
-	return f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
+	return !earlier.partial && f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
 		return a.sure && b.sure && a.begun == b.begun
 	})
 }
@@ -53,6 +57,7 @@ func (s *source) siblings() (*family, error) {
 			return nil, err
 		}
 		now.lists = append(now.lists, l) // even after an error: the names read before it
+		now.partial = now.partial || err != nil
 	}
 	if s.family != nil && now.sure(s.family) {
 		return s.family, nil
@@ -63,9 +68,7 @@ func (s *source) siblings() (*family, error) {
 	}
 	if len(paths) > 1 { // the symbolic link leads to another file now
 		now.between(s.real, real, now.lists[0])
-		if c, ok := siblingAt(s.real); ok {
-			now.all = append(now.all, c)
-		}
+		now.put(s.real)
 	}
 	return now, nil
 }
@@ -90,8 +93,11 @@ func (f *family) addSiblings(path string, l listing) {
 }
 
 func (f *family) put(path string) {
-	if c, ok := siblingAt(path); ok {
+	switch c, err := siblingAt(path); {
+	case err == nil:
 		f.all = append(f.all, c)
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errIrregular):
+		f.partial = true
 	}
 }
 
@@ -108,19 +114,23 @@ func (f *family) between(old, now string, l listing) {
 	}
 }
 
-// siblingAt returns the file at path, if it is a regular file and not a link.
-func siblingAt(path string) (sibling, bool) {
+// siblingAt returns the file at path. The error is errIrregular if it is not a regular file, or is a
+// link.
+func siblingAt(path string) (sibling, error) {
 	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return sibling{}, false
+	if err != nil {
+		return sibling{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return sibling{}, errIrregular
 	}
 	id := identify(nil, info)
 	if id == (fileID{}) { // on this system a file has an ID only while it is open
 		if id, info, err = lookAt(path); err != nil {
-			return sibling{}, false
+			return sibling{}, err
 		}
 	}
-	return sibling{path, id, info.ModTime(), info.Size()}, true
+	return sibling{path, id, info.ModTime(), info.Size()}, nil
 }
 
 // A predecessor is the file whose successors are searched.
@@ -166,7 +176,7 @@ func (s *source) discover(before predecessor) error {
 		}
 		s.gaps, s.family = false, beside
 		s.rename(beside.all)
-		s.f.files.prune(s, beside.all, g)
+		s.f.files.prune(s, beside, g)
 		s.reread(beside.all)
 		for _, u := range unseen {
 			if s.f.files.claim(u, s) != nil {
