@@ -28,7 +28,7 @@ func NewReport(w io.Writer, o Options) *Report {
 		r.m.keepJumps = true
 	case Profile:
 		r.m.keepJumps = true
-		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int)}
+		r.again = &rewriter{printer: &r.out, m: r.m, s: r.s, unresolved: make(map[Name]int), named: make(map[Name]int)}
 	}
 	return r
 }
@@ -122,7 +122,7 @@ func (r *Report) Close() error {
 		} else {
 			r.table(g)
 		}
-		r.countMissing(v.needed)
+		r.countMissing(v.needed, v.named)
 		if v.lacksAddresses() {
 			r.o.Report(errNoAddresses)
 		}
@@ -130,14 +130,12 @@ func (r *Report) Close() error {
 		if r.again.lacking {
 			r.o.Report(errNoAddresses)
 		}
-		r.countMissing(r.again.unresolved)
+		r.countMissing(r.again.unresolved, r.again.named)
 	}
 	r.out.flush()
 	unresolved := r.missing.List()
 	r.s.objects.report(r.o, unresolved)
-	if r.o.Unresolved != nil {
-		r.o.Unresolved(unresolved)
-	}
+	r.missing.Pass(&r.o.Options)
 	switch {
 	case err == nil && r.out.err != nil:
 		err = r.out.err
@@ -174,8 +172,11 @@ func (v *resolution) lacksAddresses() bool {
 	return nameless > all/100
 }
 
-// countMissing counts the functions that have no name.
-func (r *Report) countMissing(needed map[Name]int) {
+// countMissing counts the functions that have no name, and those that got one, by object.
+func (r *Report) countMissing(needed, named map[Name]int) {
+	for _, n := range named {
+		r.missing.Named += int64(n)
+	}
 	for _, n := range slices.Sorted(maps.Keys(needed)) {
 		if f := r.s.objects.byName[n]; f != nil && needed[n] > 0 {
 			r.missing.Add(f.Unresolved(int64(needed[n]), f.failed))

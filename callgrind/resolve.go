@@ -37,6 +37,7 @@ type resolution struct {
 	// by function: its name or file is missing in the profile, and the object file may have it
 	needy   []bool
 	needed  map[Name]int
+	named   map[Name]int        // functions that were among them and got a name
 	callers map[uint32][]uint32 // by function of the profile
 	homes   []uint32            // by function of the profile: 1 + the index of its physical function; 0 if unknown
 	pairs   map[uint64]uint64
@@ -47,7 +48,7 @@ type resolution struct {
 
 // resolve looks up the functions and places of m.
 func resolve(m *model, s *symbols) *resolution {
-	v := &resolution{m: m, s: s, all: make([]node, 1), index: make(map[nodeKey]uint32), needed: make(map[Name]int)}
+	v := &resolution{m: m, s: s, all: make([]node, 1), index: make(map[nodeKey]uint32), needed: make(map[Name]int), named: make(map[Name]int)}
 	v.all[0] = node{fn: m.r.text([]byte("(other functions)"))}
 	s.style(m)
 	v.findNeedy()
@@ -254,6 +255,7 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 			if hex {
 				n.fn = m.r.text([]byte(m.r.Text(p.shown) + v.levels(uint32(i), rest)))
 				v.needed[f.object]--
+				v.named[f.object]++
 			}
 			if v.isUnknown(f.file) {
 				n.file = v.orUnknown(p.file)

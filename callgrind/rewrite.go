@@ -24,6 +24,7 @@ type rewriter struct {
 	unmarked bool // a document begins without a line that marks it
 
 	unresolved map[Name]int
+	named      map[Name]int
 	lacking    bool // a part has stripped code and no addresses
 
 	native bool // the current document is a profile of Cachegrind
@@ -68,6 +69,9 @@ func (w *rewriter) part(summary, totals []int64) {
 		if count > 0 {
 			w.unresolved[n] = max(w.unresolved[n], count)
 		}
+	}
+	for n, count := range v.named {
+		w.named[n] = max(w.named[n], count)
 	}
 	w.lacking = w.lacking || v.lacksAddresses()
 	addresses := w.m.addresses()

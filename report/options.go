@@ -47,9 +47,11 @@ type Options struct {
 	Members []byte
 
 	// Diagnose receives diagnostics, each of one line: defects of the report, and the reasons why
-	// frames of an object remain unresolved. Unresolved receives, once at the end, the unresolved
-	// frames by object. Either may be nil.
+	// frames of an object remain unresolved. Named receives, once at the end, the number of frames
+	// that got a name by symbols; after it, Unresolved receives the unresolved frames by object.
+	// Elements of NewMarkup are counted by their filter. Each may be nil.
 	Diagnose   func(string)
+	Named      func(int64)
 	Unresolved func([]Unresolved)
 }
 

@@ -21,7 +21,20 @@ type Unresolved struct {
 const maxMissing = 4096
 
 // Missing counts unresolved frames by the name of their object. The zero value is empty.
-type Missing struct{ byName map[string]*Unresolved }
+type Missing struct {
+	Named  int64 // frames that got a name by symbols, for Options.Named
+	byName map[string]*Unresolved
+}
+
+// Pass passes the counts to o's functions, at the end of a report.
+func (m *Missing) Pass(o *Options) {
+	if o.Named != nil {
+		o.Named(m.Named)
+	}
+	if o.Unresolved != nil {
+		o.Unresolved(m.List())
+	}
+}
 
 // Add adds the frames of u to the count of u.Name. The last ID and Err given for a name are kept.
 func (m *Missing) Add(u Unresolved) {

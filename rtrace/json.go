@@ -285,6 +285,7 @@ func (j *jsonPrinter) site(b *jsonout.Buffer, rec *Record) {
 		b.Hex("offset", s.rel)
 		err, reason = a.Err, a.Err
 		if a.better(rec) {
+			j.missing.Named++
 			named = true
 			if a.json == nil {
 				for i := range a.Frames {

@@ -76,9 +76,7 @@ func (t *translator) Close() error {
 			err = t.processor.rereader.Close()
 		}
 	}
-	if t.o.Unresolved != nil {
-		t.o.Unresolved(t.missing.List())
-	}
+	t.missing.Pass(&t.o.Options)
 	return err
 }
 

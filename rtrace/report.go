@@ -141,6 +141,7 @@ func (r *reporter) frame(rec *Record) error {
 		r.miss(rec, s, a.Err)
 		return r.unresolved(rec, s)
 	}
+	r.missing.Named++
 	r.release(true)
 	if r.unmarked {
 		r.diagnostics.report(fmt.Sprintf("the header does not list the step resolve: no frame in the first %d MiB was resolved", maxHold>>20))

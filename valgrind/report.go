@@ -278,6 +278,7 @@ func (r *reporter) printFrame(s *site) {
 				got.json.Frame(&shown)
 			}
 		}
+		r.t.missing.Named++
 		r.out.String("source", "symbols")
 		r.out.Array("frames")
 		r.out.Values(got.json)
@@ -366,6 +367,7 @@ func (r *reporter) printVariables(text []byte) {
 		r.out.Item()
 		r.out.Hex("address", addr)
 		r.out.Variable(&v)
+		r.t.missing.Named++
 		r.out.EndObject()
 	})
 	if !first {

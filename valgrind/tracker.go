@@ -201,9 +201,7 @@ func (t *tracker) finish() {
 	if !t.hasElements {
 		t.reportOnce("not an XML report: valgrind writes one with --xml=yes --xml-file=FILE")
 	}
-	if t.o.Unresolved != nil {
-		t.o.Unresolved(t.missing.List())
-	}
+	t.missing.Pass(&t.o.Options)
 	t.files.close()
 }
 

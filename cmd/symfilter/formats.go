@@ -73,19 +73,16 @@ func (r *reports) options(at *arrival) report.Options {
 		Patience:   at.filter.Patience(),
 		Members:    at.members,
 		Diagnose:   at.diagnose,
+		Named:      func(n int64) { at.add(counts{asked: n}) },
 		Unresolved: func(all []report.Unresolved) {
-			var modules []report.Unresolved
-			var total int64
+			var c counts
 			for _, u := range all {
-				total += u.Frames
+				c.failed += u.Frames
 				if u.Name != "" {
-					modules = append(modules, u)
+					c.modules = append(c.modules, u)
 				}
 			}
-			c := counts{modules: modules, failed: total, partial: !at.elements}
-			if at.elements {
-				c.asked = total
-			}
+			c.asked = c.failed
 			at.add(c)
 		},
 	}

@@ -25,7 +25,6 @@ type counts struct {
 	modules []filter.Unresolved // in which addresses stayed unresolved
 	failed  int64               // addresses that stayed unresolved, with those in no module
 	asked   int64               // all addresses
-	partial bool                // asked is not known: profiles and reports do not count what they resolve
 }
 
 // countsOf returns the counts of a log.
@@ -42,7 +41,6 @@ type tally struct {
 	nameBytes int // of modules
 	failed    int64
 	asked     int64
-	partial   bool // asked lacks addresses
 }
 
 type moduleName struct {
@@ -56,7 +54,6 @@ func (t *tally) add(c counts) {
 	defer t.mu.Unlock()
 	t.failed += c.failed
 	t.asked += c.asked
-	t.partial = t.partial || c.partial
 	for _, u := range c.modules {
 		key := moduleName{u.ID, u.Name}
 		known := t.modules[key]
@@ -80,7 +77,7 @@ func (t *tally) add(c counts) {
 func (t *tally) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked, partial: t.partial}
+	sum := counts{failed: t.failed, asked: t.asked}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}
@@ -103,10 +100,7 @@ func (c counts) sorted() (modules []filter.Unresolved, outside int64) {
 // String returns what stayed unresolved: 14 of 22 addresses stayed unresolved: inventory (9),
 // libc.so.6 (5).
 func (c counts) String() string {
-	of := count(c.failed, "address", "addresses")
-	if !c.partial {
-		of = fmt.Sprintf("%d of %s", c.failed, count(c.asked, "address", "addresses"))
-	}
+	of := fmt.Sprintf("%d of %s", c.failed, count(c.asked, "address", "addresses"))
 	modules, outside := c.sorted()
 	frames := map[string]int64{}
 	for _, u := range modules {

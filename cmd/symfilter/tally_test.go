@@ -43,10 +43,10 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 			"3 of 9 addresses stayed unresolved: no module (2), app (1)"},
 		{"a module without a name", []counts{{failed: 1, asked: 1, modules: []filter.Unresolved{in(one, "", 1)}}},
 			"1 of 1 address stayed unresolved: aabb (1)"},
-		{"a report, which counts only what stays unresolved", []counts{
-			{failed: 2, modules: []filter.Unresolved{in(one, "app", 2)}, partial: true},
+		{"a report, which counts what gets a name separately", []counts{
 			{asked: 7},
-		}, "2 addresses stayed unresolved: app (2)"},
+			{failed: 2, asked: 2, modules: []filter.Unresolved{in(one, "app", 2)}},
+		}, "2 of 9 addresses stayed unresolved: app (2)"},
 		{"many modules", []counts{{failed: 21, asked: 21, modules: []filter.Unresolved{
 			in(one, "a", 1), in(one, "b", 2), in(one, "c", 3), in(one, "d", 4), in(one, "e", 5), in(one, "f", 6)}}},
 			"21 of 21 addresses stayed unresolved: f (6), e (5), d (4), c (3), 2 more (3)"},
