@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,7 @@ func habit(name string) string {
 	case "e", "exe":
 		return "for single addresses, write symfilter addr FILE ADDRESS...; a log names its programs itself, and --symbol-path FILE adds one"
 	case "f", "functions":
-		return "functions are always printed; to keep reading a file as it grows, write -F"
+		return "functions are always printed"
 	case "C", "demangle":
 		return "names are demangled unless --no-demangle is given"
 	case "i", "inlines", "inlining":
@@ -34,6 +35,15 @@ func habit(name string) string {
 		return "did you mean --debug-file-directory?"
 	case "V":
 		return "write --version"
+	}
+	return ""
+}
+
+// filterHabit returns what to write instead of a flag of tail or another filter; "" for other names.
+func filterHabit(name string) string {
+	switch name {
+	case "f":
+		return habit(name) + "; to keep reading a file as it grows, write -F"
 	case "n", "lines":
 		return "all lines are printed; with --follow, --start-at=end leaves out those that exist"
 	case "o":
@@ -63,6 +73,9 @@ func flagHint(err error, set *pflag.FlagSet) error {
 		}
 	}
 	hint := habit(name)
+	if set.Lookup("follow") != nil { // the command filters logs
+		hint = cmp.Or(filterHabit(name), hint)
+	}
 	if cmd := commandNamed(name); hint == "" && cmd != nil {
 		hint = name + " is a command: write symfilter " + name
 	}
