@@ -3,57 +3,119 @@ package filter
 import (
 	"bytes"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/markup"
 )
 
-// block filters b, which ends with a line end. Lines without a mark ("{{{", or ESC if colours are
-// followed) are not looked at one by one.
+// block filters b, which ends with a line end. Lines without a mark are not looked at one by one: a
+// mark is "{{{", ESC if colours are followed, or what a frame of a raw backtrace begins with.
 func (f *Filter) block(b []byte) {
-	open, esc := -1, len(b)
-	lines := 0    // line ends from at to open
-	nextStep := 0 // from this offset on, the ahead gets the next one
+	next := marks{of: f, b: b, open: -1, esc: len(b)}
 	if f.o.Color != ColorKeep {
-		esc = -1
+		next.esc = -1
 	}
-	for at := 0; at < len(b); {
-		if f.ahead != nil && at >= nextStep {
-			f.ahead.at.Store(int64(at))
-			nextStep = at + aheadStep
+	at, from := 0, 0 // b[:at] is filtered; b[at:from] is plain, and not printed yet
+	lines := 0       // line ends in b[at:from]
+	nextStep := 0    // from this offset on, the ahead gets the next one
+	for from < len(b) {
+		if f.ahead != nil && from >= nextStep {
+			f.ahead.at.Store(int64(from))
+			nextStep = from + aheadStep
 		}
-		if open < at {
-			n, l := FindOpen(b[at:])
-			open, lines = at+n, l
-		}
-		if esc < at {
-			esc = nextEscape(b, at)
-		}
-		mark := min(open, esc)
-		if f.openDicts > 0 {
-			mark = at // each line may be part of the hexdict
-		}
+		mark, before := next.after(from)
+		lines += before
 		if mark == len(b) {
-			f.plain(b[at:], lines)
-			return
+			from = mark
+			break
 		}
-		start := at + bytes.LastIndexByte(b[at:mark], '\n') + 1
-		end := mark + bytes.IndexByte(b[mark:], '\n') + 1
+		start := from + bytes.LastIndexByte(b[from:mark], '\n') + 1
+		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
+		line := b[start:from]
+		means, plain := f.meaning(b[:start], line, lines)
+		if plain {
+			lines++
+			continue
+		}
 		if start > at {
-			n := lines
-			if mark != open {
-				n = bytes.Count(b[at:start], newline)
-			}
-			f.plain(b[at:start], n)
-			lines -= n
+			f.plain(b[at:start], lines)
 		}
-		if end-start > maxLine+1 {
-			f.longPart(b[start:end])
-		} else {
-			f.current.end = end
-			f.lineOf(b[start:end])
+		at, lines = from, 0
+		if len(line) > maxLine+1 {
+			f.tracer.release()
+			f.longPart(line)
+			continue
 		}
-		lines--
-		at = end
+		f.current.end = from
+		f.takeLine(line, means)
 	}
+	if at < from {
+		f.plain(b[at:from], lines)
+	}
+	f.tracer.keepPast(b)
+}
+
+// takeLine filters a line. means is what it means to the dialects.
+func (f *lineFilter) takeLine(b []byte, means *dialect.Line) {
+	if f.tracer != nil {
+		f.tracer.take(b, means)
+	} else {
+		f.lineOf(b)
+	}
+}
+
+// meaning returns what a line that has a mark means to the dialects of backtraces, and whether it is
+// plain: it means nothing, and has no other mark. before is the text of the block before the line;
+// its last lines are not printed yet.
+func (f *Filter) meaning(before, line []byte, lines int) (means *dialect.Line, plain bool) {
+	switch {
+	case f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen):
+		return nil, false
+	case f.openDicts == 0:
+		means = f.tracer.read(line, before, lines)
+	}
+	return means, means == nil && f.openDicts == 0 && len(f.tracer.held) == 0 &&
+		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
+}
+
+// marks finds the marks of a block.
+type marks struct {
+	of    *Filter
+	b     []byte
+	open  int // offset of the next mark but ESC; less than from if it is not known
+	esc   int // offset of the next ESC, in the same way
+	base  int // offset from which lines are counted
+	lines int // line ends from base to open
+}
+
+// after returns the offset of the first mark from from on, and the number of line ends before it.
+func (m *marks) after(from int) (mark, lines int) {
+	f := m.of
+	if f.openDicts > 0 || f.tracer.wants() {
+		return from, 0 // each line may be part of the hexdict or of the trace
+	}
+	if m.open < from {
+		n, l := f.nextMark(m.b[from:])
+		m.open, m.lines, m.base = from+n, l, from
+	}
+	if m.base < from {
+		m.lines -= bytes.Count(m.b[m.base:from], newline)
+		m.base = from
+	}
+	if m.esc < from {
+		m.esc = nextEscape(m.b, from)
+	}
+	if m.esc < m.open {
+		return m.esc, bytes.Count(m.b[from:m.esc], newline)
+	}
+	return m.open, m.lines
+}
+
+// nextMark returns the offset in b of the first mark but ESC, and the number of line ends before it.
+func (f *Filter) nextMark(b []byte) (at, lines int) {
+	if f.tracer == nil {
+		return FindOpen(b)
+	}
+	return findMark(b)
 }
 
 // nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.

@@ -25,7 +25,12 @@ func (f *Filter) guardedBlock(b []byte) {
 }
 
 // guardedLine is lineOf, except that a line whose filtering panics is printed as it is.
-func (f *Filter) guardedLine(b []byte) { f.survive(func() { f.lineOf(b) }, 0) }
+func (f *Filter) guardedLine(b []byte) {
+	f.survive(func() {
+		means, _ := f.meaning(nil, b, 0)
+		f.takeLine(b, means)
+	}, 0)
+}
 
 // survive calls do and returns all. If the filtering of a line panics, by a fault in this package
 // or in a function of the Options, survive prints the line as it is and returns the offset of its

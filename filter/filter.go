@@ -53,6 +53,7 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.resolver.init(&f.o, cache, f.needsSources)
 	f.setProcess(new(process))
+	f.tracer = newTracer(&f.lineFilter)
 	return f
 }
 
@@ -62,6 +63,7 @@ func New(w io.Writer, o Options) *Filter {
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
+	f.tracer.releaseLate()
 	for rest := p; len(rest) > 0; {
 		var b []byte
 		var kind lines.Kind
@@ -70,6 +72,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 		case lines.Whole:
 			f.wholeLines(b)
 		case lines.Head:
+			f.tracer.release()
 			b = b[f.flushed.text:]
 			f.flushed = flushed{}
 			f.longPart(b)
@@ -99,6 +102,9 @@ func (f *Filter) wholeLines(b []byte) {
 
 // lastLine filters the line whose beginning Flush may have printed.
 func (f *Filter) lastLine(b []byte) {
+	if f.flushed.text > 0 {
+		f.tracer.release()
+	}
 	f.guardedLine(b)
 	if f.flushed.text > 0 { // nothing may be left out of the next line
 		f.send()
@@ -131,7 +137,7 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 // Flush may print it.
 func (f *Filter) Unfinished() bool {
 	tail, _ := f.cut.Unfinished()
-	return len(tail) > f.flushed.text
+	return len(tail) > f.flushed.text || f.tracer.holds()
 }
 
 // Flush prints an unfinished last line, such as a prompt, if its end cannot become part of an
@@ -139,8 +145,12 @@ func (f *Filter) Unfinished() bool {
 // already holds an element, or one that may still merge into the module line that is collecting its
 // maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
+	if f.tracer.holds() && !f.o.Dialects.Whole {
+		f.tracer.release()
+		f.send()
+	}
 	tail, _ := f.cut.Unfinished()
-	if len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
+	if f.tracer.holds() || len(tail) == f.flushed.text || f.err != nil || f.records != nil || f.openDicts > 0 || f.terminal && cutRune(tail) > 0 {
 		return f.err
 	}
 	if f.holdsElement(tail) || f.open != nil && f.open.mayContinue(tail) {
@@ -212,7 +222,7 @@ func (f *Filter) Line() int64 { return f.line }
 // the output of later lines.
 func (f *Filter) Held() int64 {
 	if f.open == nil {
-		return 0
+		return f.tracer.firstHeld()
 	}
 	return f.open.line
 }
@@ -228,6 +238,8 @@ func (f *Filter) Close() error {
 	if len(tail) > 0 {
 		f.lastLine(tail)
 	}
+	f.tracer.release()
+	f.tracer.close()
 	if long {
 		f.endLong()
 	}

@@ -46,6 +46,11 @@ func (p *jsonPrinter) AppendLine(dst []byte, l *Line) []byte {
 func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 	b := jsonout.Buffer(dst)
 	b.Item()
+	if e.Answer != nil && e.Answer.Dialect != "" {
+		appendLocated(&b, e.Answer)
+		b.EndObject()
+		return b
+	}
 	b.String("tag", e.Tag.String())
 	switch e.Tag {
 	case markup.TagBT:
@@ -79,6 +84,26 @@ func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 	}
 	b.EndObject()
 	return b
+}
+
+// appendLocated appends the members for a frame of a raw backtrace.
+func appendLocated(b *jsonout.Buffer, r *Resolved) {
+	b.String("tag", "frame")
+	b.String("dialect", r.Dialect)
+	b.Uint("frame", r.Frame)
+	if r.Addr != 0 {
+		b.Hex("address", r.Addr)
+	}
+	if r.Verified != "" {
+		b.String("verified", r.Verified)
+		appendAnswer(b, r)
+		return
+	}
+	b.Optional("module", r.Module)
+	if !r.ID.IsZero() {
+		b.String("build_id", r.ID.String())
+	}
+	b.Reason(r.Err)
 }
 
 // appendAnswer appends the members for the answer of an address, resolved or not.

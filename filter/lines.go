@@ -57,6 +57,8 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	} else if len(rest) > 0 {
 		f.guardedLine(rest)
 	}
+	f.tracer.release()
+	f.tracer.forget()
 	f.closeModule()
 	f.send()
 	f.visible.cut = nil

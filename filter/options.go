@@ -112,6 +112,9 @@ type Options struct {
 	// Paths sets the form of the paths of source files.
 	Paths Paths
 
+	// Dialects set which raw backtraces are resolved.
+	Dialects Dialects
+
 	// Emit receives the output with the number of its line; for a block of lines that are printed
 	// as they are, the number of the first. The output of a line may come in several calls. out is
 	// valid until Emit returns. An error ends the output, and Write returns it. If Emit is nil, the

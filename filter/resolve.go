@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -187,8 +188,17 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	}
 }
 
+// recordPlace counts a frame of a raw backtrace that was not located.
+func (r *resolver) recordPlace(fr *dialect.Frame) {
+	r.countMiss(cacheModule{fr.ID, fr.Module}, fr.Place.Err)
+}
+
 // recordMiss counts an unresolved element in m.
 func (r *resolver) recordMiss(m *module, err error) {
+	r.countMiss(cacheModule{m.buildID(), m.name()}, err)
+}
+
+func (r *resolver) countMiss(k cacheModule, err error) {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {
 		r.pending++
@@ -196,7 +206,6 @@ func (r *resolver) recordMiss(m *module, err error) {
 	if r.uncounted {
 		return
 	}
-	k := cacheModule{m.buildID(), m.name()}
 	u := r.missing[k]
 	if u == nil {
 		if len(r.missing) >= maxUnresolved {
@@ -205,7 +214,7 @@ func (r *resolver) recordMiss(m *module, err error) {
 		if r.missing == nil {
 			r.missing = make(map[cacheModule]*Unresolved)
 		}
-		u = &Unresolved{ID: m.buildID(), Name: m.name()}
+		u = &Unresolved{ID: k.id, Name: k.name}
 		r.missing[k] = u
 	}
 	u.Frames++

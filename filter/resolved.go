@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -17,6 +18,11 @@ type Resolved struct {
 	Tag   markup.Tag // of the element: TagBT, TagPC, TagData or TagHexDict
 	Frame uint64     // number of a backtrace's frame
 	Addr  uint64     // as logged
+
+	// Dialect is the name of the dialect of a raw backtrace, which has no Tag; Verified is what its
+	// answer rests on: one of the constants of package dialect. Both are empty for elements.
+	Dialect  string
+	Verified string
 
 	// Message is the rest of the fields of a backtrace element, such as "sp 0x3f54".
 	Message string
@@ -71,6 +77,27 @@ func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint
 	}
 	if p.records != nil {
 		p.recordElement(start, Element{Tag: tag, Answer: r})
+	}
+}
+
+// recordLocated is recordAnswer for a frame of a raw backtrace; a is nil if it was not located.
+func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
+	if !p.needsSources {
+		return
+	}
+	r := &p.resolved
+	number := uint64(max(fr.Number, 0))
+	if a != nil {
+		r.set(p.of, markup.TagUnknown, number, fr.Addr, a)
+	} else {
+		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
+	}
+	r.Dialect, r.Verified = fr.Dialect.Name, fr.Place.Verified
+	if p.onAnswer != nil {
+		p.onAnswer(r)
+	}
+	if p.records != nil {
+		p.recordElement(start, Element{Answer: r})
 	}
 }
 

@@ -1,0 +1,49 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const (
+	minID = 4  // bytes; shorter ones are no build ID of any linker
+	maxID = 64 // bytes; see buildid.ID
+)
+
+// buildIDAfter parses " (BuildId: HEX)" in b from at on, with any number of blanks before it, and
+// returns its end. If there is none, it returns at and true; ok is false if the ID is malformed.
+func (r *Reader) buildIDAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
+	open := blanksAfter(b, at)
+	const mark = "(BuildId: "
+	if open == at || !hasAt(b, open, mark) {
+		return id, at, true
+	}
+	from := open + len(mark)
+	to := hexDigits(b, from)
+	if !hasAt(b, to, ")") {
+		return id, at, false
+	}
+	id, ok = r.parseID(b[from:to])
+	return id, to + 1, ok
+}
+
+// parseID returns the build ID with these hexadecimal digits. The one of the last call is kept:
+// the frames of a trace are in few modules.
+func (r *Reader) parseID(digits []byte) (id buildid.ID, ok bool) {
+	if len(digits) == 0 {
+		return id, false
+	}
+	if bytes.Equal(digits, r.idDigits) {
+		return r.id, true
+	}
+	if len(digits)%2 != 0 || len(digits) < 2*minID || len(digits) > 2*maxID {
+		return id, false
+	}
+	id, err := buildid.Parse(bytes.ToLower(digits))
+	if err != nil {
+		return id, false
+	}
+	r.idDigits, r.id = append(r.idDigits[:0], digits...), id
+	return id, true
+}

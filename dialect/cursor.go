@@ -1,0 +1,121 @@
+package dialect
+
+// hexDigits returns the end of the hexadecimal digits in b from at on.
+func hexDigits(b []byte, at int) int {
+	for at < len(b) && isHex(b[at]) {
+		at++
+	}
+	return at
+}
+
+// isHex reports whether c is a hexadecimal digit.
+func isHex(c byte) bool {
+	return c-'0' < 10 || c|0x20-'a' < 6
+}
+
+// isDigit reports whether c is a decimal digit.
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+// isWord reports whether c is a letter, a digit or an underscore.
+func isWord(c byte) bool {
+	return isDigit(c) || c|0x20-'a' < 26 || c == '_'
+}
+
+// hexAt parses the hexadecimal number in b from at on, without a prefix, and returns its end. ok is
+// false if there is no digit, or if the number has more than 64 bits.
+func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
+	end = hexDigits(b, at)
+	if end == at {
+		return 0, at, false
+	}
+	for i := at; i < end; i++ {
+		if n>>60 != 0 {
+			return 0, end, false
+		}
+		n = n<<4 | uint64(nibble(b[i]))
+	}
+	return n, end, true
+}
+
+// nibble returns the value of a hexadecimal digit.
+func nibble(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+// prefixedHex is hexAt for a number with the prefix "0x" at at.
+func prefixedHex(b []byte, at int) (n uint64, end int, ok bool) {
+	if !hasAt(b, at, "0x") {
+		return 0, at, false
+	}
+	return hexAt(b, at+2)
+}
+
+// decimalAt parses a decimal number of at most nine digits in b from at on, and returns its end.
+func decimalAt(b []byte, at int) (n, end int, ok bool) {
+	end = at
+	for end < len(b) && isDigit(b[end]) {
+		if end-at == 9 {
+			return 0, end, false
+		}
+		n = n*10 + int(b[end]-'0')
+		end++
+	}
+	return n, end, end > at
+}
+
+// decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
+// start.
+func decimalBefore(b []byte, end int) (n, start int, ok bool) {
+	start = end
+	for start > 0 && isDigit(b[start-1]) {
+		if start--; end-start > 9 {
+			return 0, start, false
+		}
+	}
+	n, _, ok = decimalAt(b, start)
+	return n, start, ok
+}
+
+// hexBefore returns the start of the hexadecimal digits that end at end.
+func hexBefore(b []byte, end int) (start int) {
+	for end > 0 && isHex(b[end-1]) {
+		end--
+	}
+	return end
+}
+
+// blanksBefore returns the start of the blanks that end at end.
+func blanksBefore(b []byte, end int) (start int) {
+	for end > 0 && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	return end
+}
+
+// blanksAfter returns the end of the blanks in b from at on.
+func blanksAfter(b []byte, at int) (end int) {
+	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
+		at++
+	}
+	return at
+}
+
+// hasAt reports whether b has s at at.
+func hasAt(b []byte, at int, s string) bool {
+	return at >= 0 && at <= len(b) && len(b)-at >= len(s) && string(b[at:at+len(s)]) == s
+}
+
+// endsWith reports whether b[:end] ends with s.
+func endsWith(b []byte, end int, s string) bool { return hasAt(b, end-len(s), s) }
+
+// standsFree reports whether a frame may begin at start: the text before it does not end in a
+// letter or a digit.
+func standsFree(b []byte, start int) bool {
+	return start == 0 || !isWord(b[start-1])
+}
+
+// onlyBlanks reports whether nothing but blanks follows in b from at on.
+func onlyBlanks(b []byte, at int) bool { return blanksAfter(b, at) == len(b) }

@@ -1,0 +1,206 @@
+package dialect
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const (
+	maxFactMaps    = 16384   // mappings of a process; a large server has some thousands
+	maxFactModules = 4096    // modules with a build ID or a base
+	maxFactBytes   = 2 << 20 // bytes of names in both
+	factLines      = 10000   // lines after which facts are forgotten: another process may write by then
+)
+
+// A Map is a mapping of a file in a process.
+type Map struct {
+	Start, End uint64 // the first address and the one after the last
+	Offset     uint64 // in the file
+	Path       string // without the mark of deleted files
+	Code       bool   // the mapping is executable
+	Deleted    bool   // the file was deleted while the program ran
+}
+
+// A ModuleFact is what the log says of a module beside its frames.
+type ModuleFact struct {
+	Name    string // a path or the last part of one
+	ID      buildid.ID
+	Base    uint64 // address of its first page; valid if HasBase is set
+	HasBase bool
+	End     uint64 // the address after the module; 0 if it is not known
+	Main    bool   // it is the program itself
+}
+
+// Facts are what a log says of the modules of a process around its traces.
+type Facts struct {
+	maps    []Map // by address, disjoint unless the log lies
+	sorted  bool
+	modules map[string]ModuleFact // by the last part of the name
+	main    ModuleFact            // the program itself
+	bytes   int
+}
+
+// Reset forgets everything.
+func (f *Facts) Reset() { *f = Facts{} }
+
+// Empty reports whether nothing is known.
+func (f *Facts) Empty() bool {
+	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{})
+}
+
+// AddMap adds a mapping.
+func (f *Facts) AddMap(m Map) {
+	if m.Path == "" || len(f.maps) >= maxFactMaps || !f.room(len(m.Path)) {
+		return
+	}
+	f.sorted = len(f.maps) == 0 || f.sorted && f.maps[len(f.maps)-1].Start <= m.Start
+	if n := len(f.maps); n > 0 && f.maps[n-1].Path == m.Path {
+		m.Path = f.maps[n-1].Path // shared
+	}
+	f.maps = append(f.maps, m)
+}
+
+// AddModule adds a module. A later one of the same name takes its place.
+func (f *Facts) AddModule(m ModuleFact) {
+	if m.Main {
+		f.main = m
+	}
+	if m.Name == "" || len(f.modules) >= maxFactModules || !f.room(len(m.Name)) {
+		return
+	}
+	if f.modules == nil {
+		f.modules = make(map[string]ModuleFact)
+	}
+	f.modules[path.Base(m.Name)] = m
+}
+
+// room reports whether n more bytes of names may be kept.
+func (f *Facts) room(n int) bool {
+	if f.bytes+n > maxFactBytes {
+		return false
+	}
+	f.bytes += n
+	return true
+}
+
+// Covering returns the mapping that covers an address.
+func (f *Facts) Covering(addr uint64) (m Map, ok bool) {
+	if !f.sorted {
+		slices.SortStableFunc(f.maps, func(a, b Map) int {
+			switch {
+			case a.Start < b.Start:
+				return -1
+			case a.Start > b.Start:
+				return 1
+			}
+			return 0
+		})
+		f.sorted = true
+	}
+	i, found := slices.BinarySearchFunc(f.maps, addr, func(m Map, addr uint64) int {
+		switch {
+		case addr < m.Start:
+			return 1
+		case addr >= m.End:
+			return -1
+		}
+		return 0
+	})
+	if !found {
+		return m, false
+	}
+	return f.maps[i], true
+}
+
+// Module returns what is known of the module of this name or path.
+func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
+	m, ok = f.modules[path.Base(name)]
+	if ok && strings.HasPrefix(name, "/") && strings.HasPrefix(m.Name, "/") && m.Name != name {
+		return ModuleFact{}, false // another file of that name
+	}
+	return m, ok
+}
+
+// Main returns what is known of the program itself.
+func (f *Facts) Main() ModuleFact { return f.main }
+
+// PathOf returns the path of the mapped file whose last part is name, or "" if there is none or more
+// than one.
+func (f *Facts) PathOf(name string) (found string) {
+	for i := range f.maps {
+		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {
+			if found != "" {
+				return ""
+			}
+			found = m.Path
+		}
+	}
+	return found
+}
+
+// mapLine recognizes an entry of /proc/PID/maps:
+//
+//	7f31c2a00000-7f31c2a01000 r-xp 00001000 fe:01 1835021    /opt/shop/libledger.so
+func (r *Reader) mapLine(b []byte) bool {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], ' ')
+		if i < 0 {
+			return false
+		}
+		at += i + 1
+		if len(b) < at+5 {
+			return false
+		}
+		if !isMode(b[at:]) {
+			continue
+		}
+		end := at - 1
+		dash := hexBefore(b, end)
+		if dash < 1 || dash == end || b[dash-1] != '-' {
+			return false
+		}
+		from := hexBefore(b, dash-1)
+		if !standsFree(b, from) {
+			return false
+		}
+		var m Map
+		var ok1, ok2, ok3 bool
+		m.Start, _, ok1 = hexAt(b[:dash-1], from)
+		m.End, _, ok2 = hexAt(b[:end], dash)
+		offset := at + 5
+		m.Offset, offset, ok3 = hexAt(b, offset)
+		if !ok1 || !ok2 || !ok3 || m.Start >= m.End || !hasAt(b, offset, " ") {
+			return false
+		}
+		m.Code = b[at+2] == 'x'
+		rest := b[offset+1:]
+		for range 2 { // the device and the inode
+			sp := bytes.IndexByte(rest, ' ')
+			if sp < 0 {
+				rest = nil
+				break
+			}
+			rest = rest[sp+1:]
+		}
+		rest = bytes.TrimSpace(rest)
+		if cut, deleted := bytes.CutSuffix(rest, []byte(" (deleted)")); deleted {
+			rest, m.Deleted = cut, true
+		}
+		if len(rest) > 0 && rest[0] == '/' && len(rest) <= maxPath {
+			m.Path = r.name(rest)
+		}
+		r.touchFacts(r.number)
+		r.facts.AddMap(m)
+		return true
+	}
+}
+
+// isMode reports whether b begins with the mode of a mapping and a blank.
+func isMode(b []byte) bool {
+	return (b[0] == 'r' || b[0] == '-') && (b[1] == 'w' || b[1] == '-') && (b[2] == 'x' || b[2] == '-') &&
+		(b[3] == 'p' || b[3] == 's') && b[4] == ' '
+}

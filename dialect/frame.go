@@ -1,0 +1,139 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// A Number is what the number of a frame counts.
+type Number uint8
+
+const (
+	Vaddr      Number = iota // address in the ELF file, as its symbols and DWARF have it
+	BaseOffset               // bytes from the address at which the first page of the file is loaded
+	FileOffset               // bytes from the beginning of the file
+	Runtime                  // address in the process; Frame.Addr is the same
+	InSymbol                 // bytes from the beginning of Frame.Symbol
+)
+
+// A Call is the relation between the number of a frame and the call that the frame waits for.
+type Call uint8
+
+const (
+	Return   Call = iota // a return address: the byte before it is in the call
+	Adjusted             // an address within the call: the producer has subtracted from a return address
+	Exact                // the address of the frame itself: of a fault, or after a signal
+	Either               // Return or Exact: a call before the address decides
+)
+
+// A Frame is one frame of a backtrace. The byte slices refer to its line.
+type Frame struct {
+	Dialect *Dialect
+	Number  int // of the frame in its stack, as logged; -1 if it has none
+
+	// Module is the module as the line names it: a path, a name, or what a program was called as.
+	// It is empty if the line has none. ID is its build ID, zero if neither the line nor the lines
+	// before have one.
+	Module string
+	ID     buildid.ID
+
+	Kind   Number
+	Value  uint64 // the number, of the kind Kind
+	Addr   uint64 // address in the process; 0 if the line has none
+	Call   Call
+	Symbol Symbol
+
+	// Start is the offset in the line at which the frame begins. The text before it is repeated
+	// on lines that are added for inlined calls.
+	Start int
+
+	// Digits is the place of the frame's number in the line, if inlined calls change the numbers of
+	// the frames after them, as the producer itself would; otherwise it is empty.
+	Digits Span
+
+	// Edits are the changes of the line for an answer, in the order of their places.
+	Edits  []Edit
+	Inline Inline
+
+	// Below is the text before the answer if the line has several frames: each then has a line of
+	// its own after the line.
+	Below string
+
+	Place Place // set by a Trace
+}
+
+// A Symbol is the symbol near an address as the producer of a frame has found it.
+type Symbol struct {
+	Name   string // mangled or demangled; empty if the line has none
+	Offset int64  // of the frame's address from the symbol
+	Size   uint64 // of the symbol, at least; 0 if the line has none
+}
+
+// A Span is a part of a line.
+type Span struct{ From, To int }
+
+// A Part is what an Edit puts into a line.
+type Part uint8
+
+const (
+	Name     Part = iota // the function; with +0xOFFSET if the answer has no line
+	Func                 // the function alone
+	AtLine               // file:line
+	AtColumn             // file:line:column, or file:line if the column is not known
+	AtBase               // file:line, without the file's directories
+)
+
+// An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a
+// place has no effect if the answer has no line.
+type Edit struct {
+	Span
+	Before string
+	Part   Part
+	After  string
+}
+
+// An Inline is the form in which the inlined calls at an address are printed. The zero value is
+// that of addr2line.
+type Inline uint8
+
+const (
+	// InlinedBy gives the line to the innermost call. For each call around it follows a line
+	// "  (inlined by) f at file:line", with the text before the frame.
+	InlinedBy Inline = iota
+	// InlinedByBefore is InlinedBy for traces with the newest call last: the lines come before.
+	InlinedByBefore
+	// InlineFrames repeats the line for each call, innermost first, as frames of their own.
+	InlineFrames
+	// InlineMarked gives the line to the function that was called. Each inlined call has a line
+	// "f file:line [inline]" before it, innermost first, as for the frames of a kernel.
+	InlineMarked
+	// Innermost prints the innermost call alone.
+	Innermost
+)
+
+// A Dialect is a way in which programs print backtraces.
+type Dialect struct {
+	Name   string // for --dialects
+	Who    string // the programs, in a few words
+	Needs  string // what must be known to resolve a frame
+	Sample string // a frame, as it is in a log
+}
+
+// Clone returns a copy of frames that stays valid when their Line is used again.
+func Clone(frames []Frame) []Frame {
+	if len(frames) == 0 {
+		return nil
+	}
+	n := 0
+	for i := range frames {
+		n += len(frames[i].Edits)
+	}
+	all, edits := slices.Clone(frames), make([]Edit, 0, n)
+	for i := range all {
+		from := len(edits)
+		edits = append(edits, all[i].Edits...)
+		all[i].Edits = edits[from:len(edits):len(edits)]
+	}
+	return all
+}

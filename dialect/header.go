@@ -1,0 +1,124 @@
+package dialect
+
+import "bytes"
+
+// A header is a text that opens windows, or names a module: it stands before or after the frames of
+// a trace, usually on a line without a frame.
+type header struct {
+	text  string
+	opens window // the traces whose frames may follow
+	holds bool   // the program prints its maps or modules after its frames, so that these wait
+
+	// fact takes what the line b, which has the text at at, says of the process; nil: nothing.
+	fact func(r *Reader, b []byte, at int)
+}
+
+// A window is a set of kinds of traces whose header has been seen, or of which there was a frame,
+// within the last windowLines lines.
+type window uint32
+
+// windowTrace is open after each frame whose build ID is not known: then every line is looked at,
+// since it may have maps or modules.
+const windowTrace window = 1
+
+const (
+	windowLines = 256      // lines for which a window stays open
+	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
+	maxWindows  = 32
+)
+
+// open opens the windows w at the line with this number.
+func (r *Reader) open(w window, number int64) {
+	for i := range r.until {
+		if w&(1<<i) != 0 {
+			r.until[i] = max(r.until[i], number+windowLines)
+			r.latest = max(r.latest, r.until[i])
+		}
+	}
+}
+
+// opened returns the windows that are open at the current line.
+func (r *Reader) opened() (w window) {
+	if r.number > r.latest {
+		return 0
+	}
+	for i, until := range r.until {
+		if r.number <= until {
+			w |= 1 << i
+		}
+	}
+	return w
+}
+
+// Wants reports whether every line has to be read up to the line with this number, since windows
+// are open.
+func (r *Reader) Wants(number int64) bool { return number <= r.latest }
+
+// header reads the headers of l's line, and reports whether there is one.
+func (r *Reader) header(l *Line) (found bool) {
+	for i := range r.headers {
+		h := &r.headers[i]
+		if at := bytes.Index(l.Text, []byte(h.text)); at >= 0 {
+			r.apply(h, l.Text, at, r.number)
+			found = true
+		}
+	}
+	return found
+}
+
+func (r *Reader) apply(h *header, line []byte, at int, number int64) {
+	if h.opens != 0 {
+		r.open(h.opens, number)
+	}
+	if h.holds {
+		r.holdsUntil = max(r.holdsUntil, number+windowLines)
+	}
+	if h.fact != nil {
+		r.touchFacts(number)
+		h.fact(r, line, at)
+	}
+}
+
+// touchFacts forgets the facts if they are old, and makes them last from this line on.
+func (r *Reader) touchFacts(number int64) {
+	if number-r.factsAt > factLines {
+		r.facts.Reset()
+	}
+	r.factsAt = number
+}
+
+// readPast reads the lines before the current one that were not read, for the headers of a trace
+// that begins here. Each byte is searched at most once.
+func (r *Reader) readPast() {
+	if r.Past == nil || r.pastAt == r.number {
+		return
+	}
+	past := r.Past(r.number - max(r.pastAt, r.readTo) - 1)
+	r.pastAt = r.number
+	if len(past) > maxPast {
+		past = past[len(past)-maxPast:]
+		past = past[bytes.IndexByte(past, '\n')+1:]
+	}
+	for i := range r.headers {
+		h := &r.headers[i]
+		for at := 0; ; {
+			n := bytes.Index(past[at:], []byte(h.text))
+			if n < 0 {
+				break
+			}
+			at += n
+			start := bytes.LastIndexByte(past[:at], '\n') + 1
+			end := len(past)
+			if n := bytes.IndexByte(past[at:], '\n'); n >= 0 {
+				end = at + n
+			}
+			line := past[start:end]
+			if len(line) <= maxLine {
+				r.apply(h, line, at-start, r.number-int64(bytes.Count(past[at:], []byte{'\n'})))
+			}
+			if at = end; at == len(past) {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package dialect
+
+import (
+	"bytes"
+	"debug/elf"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+const pageSize = 4096 // bytes; load biases are multiples of it, or of larger pages
+
+// An Image is the file on this machine that a module of a trace is taken to be.
+type Image struct {
+	Path string
+	ID   buildid.ID // zero if the file has none
+	File *object.File
+	Err  error // why there is no file; then all other fields but Path may be zero
+
+	// Given is set if the operator has named the file for the module. Base is the address of its
+	// first page in the process, if the operator gave that too.
+	Given   bool
+	Base    uint64
+	HasBase bool
+}
+
+// lowest returns the address of the first page that is loaded, as the file has it.
+func (m *Image) lowest() uint64 {
+	low, found := uint64(0), false
+	for _, s := range m.File.Segments() {
+		if s.Type == elf.PT_LOAD && s.MemSize > 0 && (!found || s.Addr < low) {
+			low, found = s.Addr, true
+		}
+	}
+	return low &^ (pageSize - 1)
+}
+
+// fixed reports whether the file is loaded at the addresses that it has itself.
+func (m *Image) fixed() bool { return m.File.Type == elf.ET_EXEC }
+
+// atOffset returns the address, as the file has it, of an offset in the file, in an executable
+// segment.
+func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
+	for _, s := range m.File.Segments() {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && offset-s.Offset < s.FileSize {
+			return s.Addr + (offset - s.Offset), true
+		}
+	}
+	return 0, false
+}
+
+// biasOfMap returns the load bias of the file if a mapping begins at start with this file offset.
+func (m *Image) biasOfMap(start, offset uint64) (bias uint64, ok bool) {
+	for _, s := range m.File.Segments() {
+		if s.Type != elf.PT_LOAD {
+			continue
+		}
+		first := s.Offset &^ (pageSize - 1)
+		if offset >= first && offset < s.Offset+s.FileSize {
+			return start - (s.Addr - (s.Offset - first) + (offset - first)), true
+		}
+	}
+	return 0, false
+}
+
+// isCode reports whether code is loaded at addr.
+func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
+
+// followsCall reports whether a call may end at addr. If the producer has subtracted from the
+// address, it tries the distances that producers subtract.
+func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
+	if kind != Adjusted {
+		return m.File.CallEndsAt(addr)
+	}
+	distances := []uint64{1, 2, 4, 8} // x86: 1; RISC-V: 2; AArch64, Arm: 4; MIPS: 8
+	switch m.File.Machine {
+	case elf.EM_X86_64, elf.EM_386:
+		distances = distances[:1]
+	}
+	for _, d := range distances {
+		if y, k := m.File.CallEndsAt(addr + d); k {
+			yes, known = yes || y, true
+		}
+	}
+	return yes, known
+}
+
+// The code to which a signal handler returns, which makes the system call rt_sigreturn. It has no
+// symbol with a size, and no call is before it.
+var trampolines = map[elf.Machine][]byte{
+	elf.EM_X86_64:  {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+	elf.EM_AARCH64: {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
+}
+
+// isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
+func (m *Image) isTrampoline(addr uint64) bool {
+	code := trampolines[m.File.Machine]
+	return code != nil && bytes.HasPrefix(m.File.Loaded(addr), code)
+}
+
+// symbolAt reports whether the file has a symbol of this name such that addr is offset bytes from
+// its beginning. known is false if it has no symbol of the name.
+func (m *Image) symbolAt(s Symbol, addr uint64) (yes, known bool) {
+	for _, sym := range m.symbols(s.Name) {
+		known = true
+		yes = yes || sym.Addr+uint64(s.Offset) == addr
+	}
+	return yes, known
+}
+
+// symbols returns the symbols of a name, with or without a version.
+func (m *Image) symbols(name string) []object.Symbol {
+	if name == "" || strings.ContainsAny(name, " (:<") { // demangled
+		return nil
+	}
+	all := m.File.SymbolsNamed(name)
+	if len(all) > 0 {
+		return all
+	}
+	plain, _, _ := strings.Cut(name, "@")
+	return m.File.SymbolsNamed(plain)
+}

@@ -1,0 +1,258 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const (
+	maxLine    = 64 << 10 // bytes of a line that is looked at: MongoDB prints a whole trace on one
+	maxAnchors = 32       // anchors of a line that are tried; a frame has at most four
+	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
+)
+
+// An anchor is the few bytes at which the search for a frame begins. Nearly every dialect has a
+// hexadecimal number with its prefix.
+type anchor uint8
+
+const (
+	anchor0x     anchor = iota // "0x"
+	anchorPC                   // " pc": Android
+	anchorIP                   // " ip": the kernel's line for a process that died
+	anchorOffset               // "\"o\"": MongoDB
+	anchorAt                   // "@ 0": folly
+	anchorWn                   // "wn]": perf's [unknown]
+	anchorPCIs                 // "C=0": Go's PC=0x
+	anchors
+)
+
+var anchorText = [anchors]string{"0x", " pc", " ip", `"o"`, "@ 0", "wn]", "C=0"}
+
+// A grammar recognizes the frames of a dialect.
+type grammar struct {
+	dialect *Dialect
+	anchor  anchor
+
+	// direct are the bytes that may stand directly before the anchor; back are those that may be
+	// the last before the blanks before it. They reject nearly all lines that have an anchor but no
+	// frame. '\n' stands for the beginning of the line, '0' for all digits. Empty: any byte.
+	direct, back string
+
+	// window is set for a weak grammar, which is tried only in this window.
+	window window
+
+	// match looks for a frame around the anchor at at, and adds it to l. If it reports false, what
+	// it has added is removed.
+	match func(r *Reader, l *Line, at int) bool
+}
+
+// A Line is what a line of a log means to the dialects. Its memory is reused by the next one.
+type Line struct {
+	Text   []byte // the line without its end
+	Frames []Frame
+	edits  []Edit
+
+	// Holds is set if the program prints maps or modules after the frames of this line.
+	Holds bool
+}
+
+// A Reader finds the frames in the lines of one log. One goroutine at a time may use it.
+type Reader struct {
+	// Past returns the lines before the current one, of which at most the last n are asked for, each
+	// with its end; it may return more or fewer. Nil: there are none.
+	Past func(n int64) []byte
+
+	grammars []grammar
+	headers  []header
+	direct   [anchors][256]uint64 // the grammars that may have this byte directly before the anchor
+	back     [anchors][256]uint64 // and this one before the blanks
+
+	line   Line
+	number int64 // of the current line
+	readTo int64 // of the last line that was read
+	pastAt int64 // the line before which the past was read last
+
+	until      [maxWindows]int64 // number of the line up to which each window is open
+	latest     int64             // the largest of until
+	holdsUntil int64             // frames up to this line wait for maps
+
+	facts   Facts
+	factsAt int64 // the last line that a fact was taken from
+
+	idDigits []byte // of id, the last build ID
+	id       buildid.ID
+	module   string // the last name of a module
+}
+
+// NewReader returns a Reader for the named dialects; nil means all.
+func NewReader(only []string) *Reader {
+	r := &Reader{headers: allHeaders()}
+	r.Reset()
+	for _, g := range allGrammars() {
+		if only == nil || slices.Contains(only, g.dialect.Name) {
+			r.grammars = append(r.grammars, g)
+		}
+	}
+	for i := range r.grammars {
+		g := &r.grammars[i]
+		setBytes(&r.direct[g.anchor], g.direct, 1<<i)
+		setBytes(&r.back[g.anchor], g.back, 1<<i)
+	}
+	return r
+}
+
+// Reset forgets all lines that were read. The next line may have any number.
+func (r *Reader) Reset() {
+	r.number, r.readTo, r.pastAt, r.latest, r.holdsUntil = -1, -1, -1, -1, -1
+	for i := range r.until {
+		r.until[i] = -1
+	}
+	r.facts.Reset()
+}
+
+// setBytes sets bit in the entries of the bytes in set.
+func setBytes(table *[256]uint64, set string, bit uint64) {
+	for c := range table {
+		if set == "" || strings.IndexByte(set, byte(c)) >= 0 || isDigit(byte(c)) && strings.Contains(set, "0") {
+			table[c] |= bit
+		}
+	}
+}
+
+// Line reads text, the line with this number, without its end. It returns nil if the line means
+// nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
+// left out unless [Reader.Wants] asks for them.
+func (r *Reader) Line(text []byte, number int64) *Line {
+	l := &r.line
+	l.Text, l.Frames, l.edits, l.Holds = text, l.Frames[:0], l.edits[:0], false
+	if len(text) == 0 || len(text) > maxLine {
+		return nil
+	}
+	wants := r.Wants(number)
+	r.number = number
+	found := r.frames(l)
+	switch {
+	case found && needsContext(l):
+		if !wants {
+			r.readPast()
+		}
+		r.open(windowTrace, number)
+		l.Holds = number <= r.holdsUntil
+	case found:
+	case !wants:
+		return nil
+	case r.mapLine(text):
+		r.open(windowTrace, number)
+		found = true
+	default:
+		found = r.header(l)
+	}
+	r.readTo = number
+	if !found {
+		return nil
+	}
+	return l
+}
+
+// needsContext reports whether the lines around l may help to resolve a frame of it.
+func needsContext(l *Line) bool {
+	for i := range l.Frames {
+		if f := &l.Frames[i]; f.ID.IsZero() || f.Kind == Runtime {
+			return true
+		}
+	}
+	return false
+}
+
+// frames finds the frames of l at its anchors.
+func (r *Reader) frames(l *Line) bool {
+	for a := range anchors {
+		if r.framesAt(l, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reader) framesAt(l *Line, a anchor) bool {
+	text := l.Text
+	for at, n := 0, 0; n < maxAnchors; n++ {
+		i := bytes.Index(text[at:], []byte(anchorText[a]))
+		if i < 0 {
+			break
+		}
+		at += i
+		if r.matchAt(l, a, at) {
+			return true
+		}
+		at += len(anchorText[a])
+	}
+	return false
+}
+
+// matchAt tries the grammars that may have a frame at this anchor.
+func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
+	direct, back := byte('\n'), byte('\n')
+	if at > 0 {
+		direct = l.Text[at-1]
+	}
+	if n := blanksBefore(l.Text, at); n > 0 {
+		back = l.Text[n-1]
+	}
+	set := r.direct[a][direct] & r.back[a][back]
+	for i := 0; set != 0; set, i = set>>1, i+1 {
+		if set&1 == 0 {
+			continue
+		}
+		g := &r.grammars[i]
+		if g.window != 0 && g.window&r.opened() == 0 {
+			r.readPast() // the header may be before the first line that has an anchor
+			if g.window&r.opened() == 0 {
+				continue
+			}
+		}
+		if g.match(r, l, at) {
+			for i := range l.Frames {
+				l.Frames[i].Dialect = g.dialect
+			}
+			return true
+		}
+		l.Frames, l.edits = l.Frames[:0], l.edits[:0]
+	}
+	return false
+}
+
+// Facts returns what the log has said of the process.
+func (r *Reader) Facts() *Facts { return &r.facts }
+
+// frame adds an empty frame to l.
+func (l *Line) frame() *Frame {
+	l.Frames = append(l.Frames, Frame{Number: -1})
+	return &l.Frames[len(l.Frames)-1]
+}
+
+// edit adds an edit to f, the last frame of l. The edits of a frame must be added in the order of
+// their places.
+func (l *Line) edit(f *Frame, e Edit) {
+	n := len(f.Edits) + 1
+	l.edits = append(l.edits, e)
+	f.Edits = l.edits[len(l.edits)-n:]
+}
+
+// after adds edits that append the answer at at: " f file:line".
+func (l *Line) after(f *Frame, at int) {
+	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
+	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
+}
+
+// name returns a module's name as a string. The last one is kept, since frames of one module often
+// follow each other.
+func (r *Reader) name(b []byte) string {
+	if string(b) != r.module {
+		r.module = string(b)
+	}
+	return r.module
+}

@@ -1,0 +1,218 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The reports of the sanitizers: AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan and
+// libFuzzer print a frame in the default format of the sanitizers' StackTracePrinter as
+//
+//	#1 0x7f31…  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c…)
+//	#2 0x7f31… in ledger::Book::close() (/opt/shop/libledger.so+0x119b) (BuildId: 3a0a920c…)
+//
+// and ThreadSanitizer as
+//
+//	#1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c…)
+//
+// The number is an address of the ELF file, from which the producer has subtracted. GCC's
+// sanitizers have no build ID before GCC 14.
+var (
+	sanitizer = Dialect{
+		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
+		Needs:  "the build ID in the frame (LLVM 15, GCC 14), or the file at the path",
+		Sample: "    #1 0x7f31c2a01153  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
+	}
+	tsan = Dialect{
+		Name: "tsan", Who: "ThreadSanitizer",
+		Needs:  "the build ID in the frame (LLVM 15, GCC 14)",
+		Sample: "    #1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
+	}
+)
+
+// matchSanitizer matches a frame whose runtime address begins at at.
+func matchSanitizer(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	number, digits, ok := numberBefore(b, at)
+	if !ok {
+		return false
+	}
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, " ") {
+		return false
+	}
+	open := blanksAfter(b, end)
+	if open > end+2 || open == len(b) {
+		return false
+	}
+	name := Span{end + 1, open} // what the name takes the place of
+	if hasAt(b, open, "in ") {
+		if open = lastModule(b, open+3); open < 0 {
+			return false
+		}
+		name.To = open
+	}
+	m, ok := r.modulePlus(b, open)
+	if !ok || !onlyBlanks(b, m.end) {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Digits = number, digits
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = m.name, m.id, Vaddr, m.offset, addr, Adjusted
+	f.Start = digits.From - 1
+	f.Inline = InlineFrames
+	l.edit(f, Edit{name, "in ", Func, " "})
+	l.edit(f, Edit{Span{open, m.end}, "", AtColumn, ""})
+	return true
+}
+
+// matchTSan matches a frame whose module-relative address begins at at.
+func matchTSan(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	open := bytes.LastIndexByte(b[:at], '(')
+	if open < 2 || b[open-1] != ' ' {
+		return false
+	}
+	m, ok := r.modulePlus(b, open)
+	if !ok || !onlyBlanks(b, m.end) {
+		return false
+	}
+	const null = "<null>"
+	if !endsWith(b, open-1, " "+null) {
+		return false
+	}
+	place := Span{open - 1 - len(null), open - 1}
+	hash := bytes.LastIndexByte(b[:place.From], '#')
+	if hash < 0 {
+		return false
+	}
+	number, end, ok := decimalAt(b, hash+1)
+	if !ok || !hasAt(b, end, " ") || end+1 > place.From-1 || hash > 0 && b[hash-1] != ' ' {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Digits = number, Span{hash + 1, end}
+	f.Module, f.ID, f.Kind, f.Value, f.Call = m.name, m.id, Vaddr, m.offset, Adjusted
+	f.Start = hash
+	f.Inline = InlineFrames
+	l.edit(f, Edit{Span{end + 1, place.From - 1}, "", Func, ""})
+	l.edit(f, Edit{place, "", AtColumn, ""})
+	return true
+}
+
+// matchSummary matches the sanitizers' last line:
+//
+//	SUMMARY: AddressSanitizer: SEGV (/opt/shop/inventory+0x14a654) (BuildId: 55d0…)
+func matchSummary(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	mark := bytes.Index(b, []byte("SUMMARY: "))
+	if mark < 0 || mark > at || !standsFree(b, mark) {
+		return false
+	}
+	open := lastModule(b[:at], mark)
+	if open < 0 {
+		return false
+	}
+	m, ok := r.modulePlus(b, open)
+	if !ok {
+		return false
+	}
+	f := l.frame()
+	f.Module, f.ID, f.Kind, f.Value, f.Call = m.name, m.id, Vaddr, m.offset, Adjusted
+	f.Start = mark
+	f.Inline = Innermost
+	end := m.end
+	if in := blanksAfter(b, end); hasAt(b, in, "in ") { // a name without a line
+		end = len(bytes.TrimRight(b, " \t"))
+	} else if !onlyBlanks(b, end) {
+		return false
+	} else {
+		end = len(b) // the sanitizers print a blank at the end of an unresolved line only
+	}
+	l.edit(f, Edit{Span{open, end}, "", AtColumn, ""})
+	l.edit(f, Edit{Span{end, end}, " in ", Func, ""})
+	return true
+}
+
+// numberBefore parses "#N " before the address at at, and returns N and the place of its digits.
+// One blank must follow the digits, and a blank or the beginning of the line come before "#".
+func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
+	if at < 3 || b[at-1] != ' ' {
+		return 0, digits, false
+	}
+	n, from, ok := decimalBefore(b, at-1)
+	if !ok || from < 1 || b[from-1] != '#' || from > 1 && b[from-2] != ' ' && b[from-2] != '\t' {
+		return 0, digits, false
+	}
+	return n, Span{from, at - 1}, true
+}
+
+// lastModule returns the offset of the "(" with which the module of a frame begins whose function
+// begins at from, or -1. A function may have brackets and blanks, a path may, too.
+func lastModule(b []byte, from int) int {
+	for _, mark := range []string{" (/", " ("} {
+		end := len(b)
+		for {
+			i := bytes.LastIndex(b[from:end], []byte(mark))
+			if i < 0 {
+				break
+			}
+			if open := from + i + 1; !hasAt(b, open, "(BuildId: ") {
+				return open
+			}
+			end = from + i
+		}
+	}
+	return -1
+}
+
+// A modulePlace is a place in a module: (PATH+0xOFFSET) (BuildId: HEX).
+type modulePlace struct {
+	name   string
+	id     buildid.ID
+	offset uint64
+	end    int
+}
+
+// modulePlus parses a place in a module whose "(" is at open.
+func (r *Reader) modulePlus(b []byte, open int) (m modulePlace, ok bool) {
+	if !hasAt(b, open, "(") {
+		return m, false
+	}
+	limit := len(b)
+	if i := bytes.Index(b[open:], []byte(" (BuildId: ")); i >= 0 {
+		limit = open + i
+	}
+	close := bytes.LastIndexByte(b[open:limit], ')')
+	if close < 0 {
+		return m, false
+	}
+	close += open
+	plus := hexBefore(b, close) - len("+0x")
+	if plus <= open || !hasAt(b, plus, "+0x") || plus-open > maxPath {
+		return m, false
+	}
+	if m.offset, _, ok = hexAt(b, plus+3); !ok {
+		return m, false
+	}
+	name := b[open+1 : plus]
+	if i := bytes.LastIndexByte(name, ':'); i > 0 && isArch(name[i+1:]) {
+		name = name[:i]
+	}
+	if len(name) == 0 || name[0] == '<' {
+		return m, false
+	}
+	m.name = r.name(name)
+	m.id, m.end, ok = r.buildIDAfter(b, close+1)
+	return m, ok
+}
+
+// isArch reports whether a module is followed by ":" and this architecture, as on macOS.
+func isArch(b []byte) bool {
+	switch string(b) {
+	case "x86_64", "x86_64h", "i386", "arm64", "arm64e", "armv7", "armv7s", "armv7k":
+		return true
+	}
+	return false
+}

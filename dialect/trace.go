@@ -1,0 +1,311 @@
+package dialect
+
+import (
+	"errors"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// What an answer rests on: the values of Place.Verified.
+const (
+	ByBuildID = "build-id" // the log has the build ID of the file
+	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
+	ByCall    = "call"     // in the file, a call is before the return address
+	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
+)
+
+// The reasons why a frame is not located.
+var (
+	ErrNoModule = errors.New("the trace does not say which module the address is in")
+	ErrNoBias   = errors.New("the address is one of the process, and neither maps nor other frames tell where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
+	ErrNotCode  = errors.New("the file has no code at this place: it is not the file that ran")
+	ErrSymbol   = errors.New("the file has the symbol at another place: it is not the file that ran")
+	ErrCall     = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrRefuted  = errors.New("other frames of the trace show that it is not the file that ran")
+	ErrUnproven = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
+	ErrManySym  = errors.New("the file has several symbols of this name")
+	ErrNoSym    = errors.New("the file has no symbol of this name")
+)
+
+// A Place is where a frame is.
+type Place struct {
+	// Image is the file, nil if the build ID of the frame identifies it. If Err is not nil, it is
+	// the file that was refused, if there is one.
+	Image *Image
+
+	// Addr is the address to look up, as the file has it: within the call for a return address.
+	Addr     uint64
+	Verified string // what the place rests on
+	Err      error  // why the frame is not located; nil if it is
+}
+
+// A Trace judges the frames of one trace. It keeps what was found of its modules for the frames to
+// come.
+type Trace struct {
+	// Open returns the file for the module of a frame, never nil. It is called once for a module.
+	Open func(f *Frame) *Image
+
+	modules map[string]*verdict
+}
+
+const maxModules = 1024 // modules of a trace; further ones stay unresolved
+
+// A verdict is what the frames of a trace say of one module.
+type verdict struct {
+	image   *Image
+	bias    uint64
+	biased  bool // bias is known
+	proved  bool
+	refuted error
+	symbols int // frames that agree with the file's symbols
+	calls   int // frames with a call before them
+	failed  int // frames without one
+}
+
+// Judge locates the frames, which are in the order of the log, and sets the Place of each. facts is
+// what the log says of the process.
+func (t *Trace) Judge(frames []*Frame, facts *Facts) {
+	for _, f := range frames {
+		f.Place = Place{}
+		t.assign(f, facts)
+	}
+	for _, f := range frames {
+		t.findBias(f, facts)
+	}
+	checks := make([]check, len(frames))
+	afterSignal := false
+	for i, f := range frames {
+		c := &checks[i]
+		c.of = t.verdictOf(f)
+		if c.of == nil || c.of.image.Err != nil {
+			afterSignal = false
+			continue
+		}
+		c.exact = afterSignal && f.Number != 0
+		fault := object.Guard(func() { afterSignal = c.run(f) })
+		if fault != nil {
+			c.err, afterSignal = fault, false
+		}
+	}
+	for i := range checks {
+		if v := checks[i].of; v != nil {
+			v.proved = v.symbols+v.calls > 0
+			if v.failed > 1 {
+				v.refuted = ErrCall
+			}
+		}
+	}
+	for i, f := range frames {
+		checks[i].conclude(f)
+	}
+}
+
+// assign sets what is known of the module of f from the lines around it.
+func (t *Trace) assign(f *Frame, facts *Facts) {
+	if f.Module == "" && f.Addr != 0 {
+		if m, ok := facts.Covering(f.Addr); ok {
+			f.Module = m.Path
+		}
+	}
+	if f.ID.IsZero() && f.Module != "" {
+		if m, ok := facts.Module(f.Module); ok {
+			f.ID = m.ID
+		}
+	}
+}
+
+// verdictOf returns the verdict of f's module, nil if it has no module or there are too many.
+func (t *Trace) verdictOf(f *Frame) *verdict {
+	if f.Module == "" && f.ID.IsZero() {
+		return nil
+	}
+	key := f.Module
+	if key == "" {
+		key = f.ID.String()
+	}
+	v := t.modules[key]
+	if v == nil && len(t.modules) < maxModules {
+		v = &verdict{image: t.Open(f)}
+		if t.modules == nil {
+			t.modules = make(map[string]*verdict)
+		}
+		t.modules[key] = v
+	}
+	return v
+}
+
+// findBias finds the load bias of f's module, if f shows it.
+func (t *Trace) findBias(f *Frame, facts *Facts) {
+	v := t.verdictOf(f)
+	if v == nil || v.biased || v.image.Err != nil || f.Addr == 0 {
+		return
+	}
+	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
+}
+
+// biasBy returns the load bias of m that f, or a map around it, shows.
+func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
+	if m.fixed() {
+		return 0, true
+	}
+	if m.HasBase {
+		return m.Base - m.lowest(), true
+	}
+	if entry, found := facts.Covering(f.Addr); found && !entry.Deleted {
+		if bias, ok = m.biasOfMap(entry.Start, entry.Offset); ok {
+			return bias, true
+		}
+	}
+	if fact, found := facts.Module(f.Module); found && fact.HasBase {
+		return fact.Base - m.lowest(), true
+	}
+	if addr, ok := numbered(m, f); ok {
+		for _, less := range []uint64{0, 1, 2, 4} { // of a producer that subtracts from the number alone
+			if bias = f.Addr - less - addr; bias%pageSize == 0 {
+				return bias, true
+			}
+		}
+		return 0, false
+	}
+	if syms := m.symbols(f.Symbol.Name); len(syms) == 1 {
+		bias = f.Addr - (syms[0].Addr + uint64(f.Symbol.Offset))
+		return bias, bias%pageSize == 0
+	}
+	return 0, false
+}
+
+// numbered returns the address, as the file has it, of a frame whose number does not depend on the
+// load bias.
+func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
+	switch f.Kind {
+	case Vaddr:
+		return f.Value, true
+	case BaseOffset:
+		if m.fixed() && f.Value >= m.lowest() {
+			return f.Value, true // glibc gives the address itself: the bias of such a file is 0
+		}
+		return f.Value + m.lowest(), true
+	case FileOffset:
+		return m.atOffset(f.Value)
+	}
+	return 0, false
+}
+
+// A check is the check of one frame against the file of its module.
+type check struct {
+	of       *verdict
+	exact    bool   // the frame was interrupted by a signal
+	addr     uint64 // as the file has it, not adjusted
+	lookup   uint64
+	verified string
+	err      error
+}
+
+// run checks f, and reports whether the next frame of its stack was interrupted by a signal.
+func (c *check) run(f *Frame) (signal bool) {
+	m := c.of.image
+	if c.addr, c.err = c.of.address(f); c.err != nil {
+		return false
+	}
+	call := f.Call
+	signal = call != Adjusted && m.isTrampoline(c.addr)
+	if c.exact || signal {
+		call = Exact
+	}
+	yes, known := m.followsCall(c.addr, call)
+	if call == Either {
+		call = Exact
+		if yes {
+			call = Return
+		}
+	}
+	c.lookup = c.addr
+	if call == Return {
+		c.lookup--
+	}
+	if !m.isCode(c.lookup) {
+		c.err = ErrNotCode
+		c.of.failed++
+		return false
+	}
+	if same, has := m.symbolAt(f.Symbol, c.addr); has {
+		if !same {
+			c.err, c.of.refuted = ErrSymbol, ErrSymbol
+			return false
+		}
+		c.of.symbols++
+		c.verified = BySymbol
+	}
+	if call == Exact || call == Adjusted && f.Number == 0 || !known {
+		return signal
+	}
+	if !yes {
+		if c.verified == "" {
+			c.err = ErrCall
+			c.of.failed++
+		}
+		return signal
+	}
+	c.of.calls++
+	if c.verified == "" {
+		c.verified = ByCall
+	}
+	return signal
+}
+
+// address returns the address of f as the file has it, not adjusted.
+func (v *verdict) address(f *Frame) (uint64, error) {
+	if addr, ok := numbered(v.image, f); ok {
+		return addr, nil
+	}
+	switch f.Kind {
+	case FileOffset:
+		return 0, ErrNotCode
+	case Runtime:
+		if v.biased {
+			return f.Addr - v.bias, nil
+		}
+	}
+	if f.Symbol.Name == "" {
+		return 0, ErrNoBias
+	}
+	syms := v.image.symbols(f.Symbol.Name)
+	switch {
+	case len(syms) == 0 && f.Kind == Runtime:
+		return 0, ErrNoBias
+	case len(syms) == 0:
+		return 0, ErrNoSym
+	case len(syms) > 1:
+		return 0, ErrManySym
+	}
+	return syms[0].Addr + uint64(f.Symbol.Offset), nil
+}
+
+// conclude sets the Place of f.
+func (c *check) conclude(f *Frame) {
+	p := &f.Place
+	byID := !f.ID.IsZero()
+	switch v := c.of; {
+	case v == nil:
+		p.Err = ErrNoModule
+	case byID && f.Kind == Vaddr:
+		*p = Place{Addr: f.Value, Verified: ByBuildID}
+		if f.Call == Return {
+			p.Addr--
+		}
+	case v.image.Err != nil:
+		*p = Place{Image: v.image, Err: v.image.Err}
+	case c.err != nil:
+		*p = Place{Image: v.image, Err: c.err}
+	case byID && v.image.ID == f.ID:
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
+	case v.refuted != nil:
+		*p = Place{Image: v.image, Err: ErrRefuted}
+	case c.verified != "":
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
+	case v.proved || v.image.Given:
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByPath}
+	default:
+		*p = Place{Image: v.image, Err: ErrUnproven}
+	}
+}

@@ -1,0 +1,49 @@
+package filter
+
+import "bytes"
+
+// past keeps the last lines of the log: the header of a trace may be before its first frame.
+type past struct {
+	tail  []byte // of the blocks before the current one
+	block []byte // the current block up to the current line
+	both  []byte // scratch
+}
+
+const maxPast = 16 << 10 // bytes of lines that are kept
+
+// keepPast keeps the end of b, a block of whole lines that was filtered.
+func (t *tracer) keepPast(b []byte) {
+	if t == nil {
+		return
+	}
+	p := &t.past
+	p.block = nil
+	if len(b) >= maxPast {
+		p.tail = append(p.tail[:0], b[len(b)-maxPast:]...)
+		return
+	}
+	if len(p.tail)+len(b) > 2*maxPast {
+		p.tail = append(p.tail[:0], p.tail[len(p.tail)-maxPast:]...)
+	}
+	p.tail = append(p.tail, b...)
+}
+
+// last returns the last n lines before the current one, or those of them that are kept.
+func (p *past) last(n int64) []byte {
+	block := p.block[max(0, len(p.block)-maxPast):]
+	if len(block) == maxPast || len(p.tail) == 0 {
+		return lastLines(block, n)
+	}
+	tail := p.tail[max(0, len(p.tail)-maxPast+len(block)):]
+	p.both = append(append(p.both[:0], tail...), block...)
+	return lastLines(p.both, n)
+}
+
+// lastLines returns the last n lines of b, which ends with a line end. Its first line may be cut.
+func lastLines(b []byte, n int64) []byte {
+	at := len(b)
+	for ; n > 0 && at > 0; n-- {
+		at = bytes.LastIndexByte(b[:at-1], '\n') + 1
+	}
+	return b[at:]
+}

@@ -1,0 +1,285 @@
+package filter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/report"
+)
+
+// Limits of a trace that is held back. Past them its frames are judged by what was seen.
+const (
+	maxTraceLines = 256                    // lines; most programs print at most 128 frames
+	maxTraceBytes = 64 << 10               // bytes of its lines
+	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: nobody notices that
+	maxTraceGap   = 8                      // lines without a frame that may be between two frames
+	maxFileLines  = 16384                  // lines of a trace in a regular file
+	maxFileBytes  = 4 << 20                // bytes of these lines
+	traceLasts    = 256                    // lines after its last frame for which a trace is kept
+)
+
+// Dialects set which raw backtraces are resolved, and by which files. The zero value resolves all,
+// by the files at the paths of the log.
+type Dialects struct {
+	None bool     // no dialect
+	Only []string // names of dialects; nil: all
+
+	// NoPaths opens no file because the log names its path. Frames without a build ID then need an
+	// Image.
+	NoPaths bool
+
+	// Sysroot and PrefixMap lead from the paths of the log to those of this machine: see
+	// [report.Options].
+	Sysroot   string
+	PrefixMap []PrefixMap
+
+	// Images are files that the operator names for modules of the log.
+	Images []Image
+
+	// NoHold judges each frame by itself and the frames before it, and never holds lines back.
+	// Whole holds a trace back for its later lines however long these take, as is right for a
+	// regular file.
+	NoHold, Whole bool
+}
+
+// An Image is a file that the operator names for a module.
+type Image struct {
+	Name    string // of the module as logged, or the last part of its path; empty: of any module without a file
+	Path    string
+	Base    uint64 // address of its first page in the process; valid if HasBase is set
+	HasBase bool
+}
+
+// A tracer resolves the frames of raw backtraces. A trace without build IDs is held back from its
+// first frame to its end, so that a later frame can prove or refute the file of an earlier one, and
+// is then printed line by line. A frame with a build ID is resolved at once.
+type tracer struct {
+	f      *lineFilter
+	opt    *Dialects
+	reader *dialect.Reader
+	past   past
+
+	trace   *dialect.Trace  // the trace at work, nil if there is none
+	objects *report.Objects // the files of its modules
+	last    int64           // line of its last frame
+	full    bool            // it has reached a limit: no more of its lines are held back
+
+	held    []heldLine
+	text    []byte // of the held lines
+	printed int    // number of held lines that were printed; not 0 after a panic in one of them
+	promise bool   // maps may follow the frames
+	since   time.Time
+
+	locator locator
+}
+
+// A heldLine is a line of the trace that is held back.
+type heldLine struct {
+	from, to int // in tracer.text
+	frames   []dialect.Frame
+}
+
+// newTracer returns a tracer for f, or nil if it resolves no dialects.
+func newTracer(f *lineFilter) *tracer {
+	if f.o.Symbolizer == nil || f.o.Dialects.None {
+		return nil
+	}
+	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
+	t.reader.Past = t.past.last
+	t.locator.f = f
+	return t
+}
+
+// next returns the number of the line that follows those that the filter has seen.
+func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) + 1 }
+
+// wants reports whether the next line has to be given to take, whatever it has.
+func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
+
+// read returns what the next line means to the dialects, nil if it means nothing. before is the
+// text of the block before it that was not printed yet; lines is the number of its lines.
+func (t *tracer) read(line, before []byte, lines int) *dialect.Line {
+	text, _ := splitLine(line)
+	t.past.block = before
+	return t.reader.Line(text, t.next()+int64(lines))
+}
+
+// take filters b, the next line, with or without its line end. l is what it means to the dialects.
+func (t *tracer) take(b []byte, l *dialect.Line) {
+	if t.printed > 0 {
+		t.release() // a panic has interrupted it
+	}
+	number := t.next()
+	if l == nil || len(l.Frames) == 0 {
+		if len(t.held) == 0 {
+			t.f.lineOf(b)
+			return
+		}
+		t.hold(b, nil)
+		if !t.promise && number-t.last > maxTraceGap || t.late() {
+			t.release()
+		}
+		return
+	}
+	if t.trace != nil && number-t.last > traceLasts {
+		t.end()
+	}
+	unsure := slices.ContainsFunc(l.Frames, func(f dialect.Frame) bool { return f.ID.IsZero() || f.Kind != dialect.Vaddr })
+	if unsure {
+		t.begin()
+		t.last = number
+	}
+	if len(t.held) == 0 && (!unsure || t.full || t.opt.NoHold) {
+		t.judge(pointers(l.Frames))
+		t.print(b, l.Frames)
+		return
+	}
+	t.promise = t.promise || l.Holds
+	t.hold(b, l.Frames)
+	if t.late() {
+		t.release()
+	}
+}
+
+// begin begins a trace, unless one is at work.
+func (t *tracer) begin() {
+	if t.trace != nil {
+		return
+	}
+	t.objects = report.NewObjects(&report.Options{
+		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
+	}, maxImages, true)
+	t.trace = &dialect.Trace{Open: t.open}
+}
+
+// end forgets the trace at work.
+func (t *tracer) end() {
+	if t.objects != nil {
+		t.objects.Close()
+	}
+	t.trace, t.objects, t.full, t.promise = nil, nil, false, false
+}
+
+// hold holds a line back.
+func (t *tracer) hold(b []byte, frames []dialect.Frame) {
+	if len(t.held) == 0 {
+		t.since = time.Now()
+	}
+	from := len(t.text)
+	t.text = append(t.text, b...)
+	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames)})
+	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes {
+		t.full = true
+		t.release()
+	}
+}
+
+// limits returns the number of lines and of bytes that may be held back.
+func (t *tracer) limits() (lines, bytes int) {
+	if t.opt.Whole && t.promise {
+		return maxFileLines, maxFileBytes
+	}
+	return maxTraceLines, maxTraceBytes
+}
+
+// late reports whether the lines have been held back for as long as they may.
+func (t *tracer) late() bool {
+	return len(t.held) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
+}
+
+// holds reports whether lines are held back.
+func (t *tracer) holds() bool { return t != nil && len(t.held) > 0 }
+
+// firstHeld returns the number of the first line that is held back, or 0.
+func (t *tracer) firstHeld() int64 {
+	if !t.holds() {
+		return 0
+	}
+	return t.f.line + 1
+}
+
+// releaseLate releases the lines that have been held back for long enough.
+func (t *tracer) releaseLate() {
+	if t != nil && t.late() {
+		t.release()
+	}
+}
+
+// forget forgets all traces: the next line is of another log.
+func (t *tracer) forget() {
+	if t != nil {
+		t.end()
+		t.reader.Reset()
+		t.past.tail = t.past.tail[:0]
+	}
+}
+
+// close closes the files of the trace.
+func (t *tracer) close() {
+	if t != nil {
+		t.end()
+	}
+}
+
+// release prints the lines that are held back.
+func (t *tracer) release() {
+	if t == nil || len(t.held) == 0 {
+		return
+	}
+	if t.printed == 0 {
+		var all []*dialect.Frame
+		for i := range t.held {
+			all = append(all, pointers(t.held[i].frames)...)
+		}
+		t.judge(all)
+	}
+	for t.printed < len(t.held) {
+		l := &t.held[t.printed]
+		t.printed++
+		b := t.text[l.from:l.to]
+		if len(l.frames) == 0 {
+			t.f.lineOf(b)
+		} else {
+			t.print(b, l.frames)
+		}
+	}
+	t.held, t.text, t.printed = t.held[:0], t.text[:0], 0
+	if cap(t.text) > 4*maxTraceBytes {
+		t.held, t.text = nil, nil
+	}
+}
+
+// judge locates frames.
+func (t *tracer) judge(frames []*dialect.Frame) {
+	if t.trace == nil { // all have a build ID
+		t.begin()
+	}
+	t.trace.Judge(frames, t.reader.Facts())
+}
+
+// print prints a line with frames, which are located.
+func (t *tracer) print(b []byte, frames []dialect.Frame) {
+	f := t.f
+	f.line++
+	f.looked = 0
+	f.printOf(f.line)
+	f.current.text = b
+	text, eol := splitLine(b)
+	if f.o.ProcessKey != nil {
+		f.enterProcess(text)
+	}
+	f.closeModule()
+	t.locator.line(text, eol, frames)
+	f.sendLarge()
+	f.current.text = nil
+}
+
+// pointers returns pointers to the elements of frames.
+func pointers(frames []dialect.Frame) []*dialect.Frame {
+	all := make([]*dialect.Frame, len(frames))
+	for i := range frames {
+		all[i] = &frames[i]
+	}
+	return all
+}
