@@ -31,7 +31,7 @@ func (f *Filter) block(b []byte) {
 		start := from + bytes.LastIndexByte(b[from:mark], '\n') + 1
 		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
 		line := b[start:from]
-		means, plain := f.meaning(b[:start], line, lines)
+		means, plain := meaning(&f.lineFilter, b[:start], line, lines)
 		if plain {
 			lines++
 			continue
@@ -46,7 +46,7 @@ func (f *Filter) block(b []byte) {
 			continue
 		}
 		f.current.end = from
-		f.takeLine(line, means)
+		takeLine(&f.lineFilter, line, means)
 	}
 	if at < from {
 		f.plain(b[at:from], lines)
@@ -55,26 +55,12 @@ func (f *Filter) block(b []byte) {
 }
 
 // takeLine filters a line. means is what it means to the dialects.
-func (f *lineFilter) takeLine(b []byte, means *dialect.Line) {
+func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
 	} else {
 		f.lineOf(b)
 	}
-}
-
-// meaning returns what a line that has a mark means to the dialects of backtraces, and whether it is
-// plain: it means nothing, and has no other mark. before is the text of the block before the line;
-// its last lines are not printed yet.
-func (f *Filter) meaning(before, line []byte, lines int) (means *dialect.Line, plain bool) {
-	switch {
-	case f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen):
-		return nil, false
-	case f.openDicts == 0:
-		means = f.tracer.read(line, before, lines)
-	}
-	return means, means == nil && f.openDicts == 0 && len(f.tracer.held) == 0 &&
-		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
 }
 
 // marks finds the marks of a block.
@@ -94,7 +80,7 @@ func (m *marks) after(from int) (mark, lines int) {
 		return from, 0 // each line may be part of the hexdict or of the trace
 	}
 	if m.open < from {
-		n, l := f.nextMark(m.b[from:])
+		n, l := f.tracer.nextMark(m.b[from:])
 		m.open, m.lines, m.base = from+n, l, from
 	}
 	if m.base < from {
@@ -108,14 +94,6 @@ func (m *marks) after(from int) (mark, lines int) {
 		return m.esc, bytes.Count(m.b[from:m.esc], newline)
 	}
 	return m.open, m.lines
-}
-
-// nextMark returns the offset in b of the first mark but ESC, and the number of line ends before it.
-func (f *Filter) nextMark(b []byte) (at, lines int) {
-	if f.tracer == nil {
-		return FindOpen(b)
-	}
-	return findMark(b)
 }
 
 // nextEscape returns the offset of the first ESC in b from at on, or len(b) if there is none.

@@ -27,8 +27,8 @@ func (f *Filter) guardedBlock(b []byte) {
 // guardedLine is lineOf, except that a line whose filtering panics is printed as it is.
 func (f *Filter) guardedLine(b []byte) {
 	f.survive(func() {
-		means, _ := f.meaning(nil, b, 0)
-		f.takeLine(b, means)
+		means, _ := meaning(&f.lineFilter, nil, b, 0)
+		takeLine(&f.lineFilter, b, means)
 	}, 0)
 }
 

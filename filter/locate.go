@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -147,7 +148,13 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, t *frameTex
 		f.value(strconv.Itoa(number))
 		at = d.To
 	}
-	if t != nil {
+	if t != nil && f.o.Dialects.KeepRaw {
+		end := len(bytes.TrimRight(text, " \t"))
+		f.logBytes(text[at:end])
+		f.mark(" ")
+		f.functionAndLine(*t)
+		at = end
+	} else if t != nil {
 		for i := range fr.Edits {
 			e := &fr.Edits[i]
 			if t.file == "" && e.Part >= dialect.AtLine {

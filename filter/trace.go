@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -36,6 +37,9 @@ type Dialects struct {
 
 	// Images are files that the operator names for modules of the log.
 	Images []Image
+
+	// KeepRaw appends answers to lines, and replaces nothing.
+	KeepRaw bool
 
 	// NoHold judges each frame by itself and the frames before it, and never holds lines back.
 	// Whole holds a trace back for its later lines however long these take, as is right for a
@@ -96,6 +100,28 @@ func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) +
 
 // wants reports whether the next line has to be given to take, whatever it has.
 func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
+
+// nextMark returns the offset in b of the first mark but ESC, and the number of line ends before it.
+func (t *tracer) nextMark(b []byte) (at, lines int) {
+	if t == nil {
+		return FindOpen(b)
+	}
+	return findMark(b)
+}
+
+// meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
+// means nothing, and has no other mark. before is the text of the block before the line; its last
+// lines are not printed yet.
+func meaning(f *lineFilter, before, line []byte, lines int) (means *dialect.Line, plain bool) {
+	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
+		return nil, false
+	}
+	if f.openDicts == 0 {
+		means = f.tracer.read(line, before, lines)
+	}
+	return means, means == nil && f.openDicts == 0 && !f.tracer.holds() &&
+		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
+}
 
 // read returns what the next line means to the dialects, nil if it means nothing. before is the
 // text of the block before it that was not printed yet; lines is the number of its lines.

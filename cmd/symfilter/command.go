@@ -28,9 +28,10 @@ type config struct {
 	outputFlags
 	runFlags
 
-	callgrind callgrindFlags
-	rtrace    rtraceFlags
-	follow    followFlags
+	callgrind  callgrindFlags
+	rtrace     rtraceFlags
+	backtraces dialectFlags
+	follow     followFlags
 
 	command string      // the command that gives the format of the input; otherwise empty
 	closers []io.Closer // of the finders

@@ -102,6 +102,14 @@ var options = [...]group{
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},
 		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
 	}},
+	{title: "Backtraces without markup", topic: "dialects", flags: []option{
+		{name: "dialects", metavar: "LIST", in: ofMost, words: dialectWords, field: func(c *config) any { return &c.backtraces.names },
+			text: "which are resolved: auto (default: all), none, or names with commas between them"},
+		{name: "image", metavar: "[NAME=]FILE[@BASE]", in: ofMost, field: func(c *config) any { return &c.backtraces.images },
+			text: "the file that ran, for the module NAME of a backtrace",
+			more: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000"},
+		{name: "keep-raw", in: ofMost, field: func(c *config) any { return &c.backtraces.keepRaw }, text: "append names to frames, and replace nothing"},
+	}},
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.output },
 			text: "text (default), json (an object per line) or markup",

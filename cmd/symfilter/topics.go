@@ -17,6 +17,7 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{name: "elements", about: "what is read in a log, and what is printed for it", section: "ELEMENTS", text: elementsText},
+		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
 		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},

@@ -87,6 +87,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
 	}
 	options.ModuleLines = c.modules()
+	if options.Dialects, err = c.dialects(false); err != nil {
+		return exitUsage, err
+	}
 	terminal := isTerminal(stdout)
 	var out io.Writer = stdout
 	if terminal && status.w != nil {
@@ -111,6 +114,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options
 		o.Patience = c.wait.of(regular)
+		o.Dialects.Whole = regular && !c.follow.on
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}

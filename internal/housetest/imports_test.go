@@ -22,7 +22,8 @@ const module = "github.com/symfilter/symfilter"
 var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
-	"filter":              {"markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape"},
+	"dialect":             {"buildid", "internal/object"},
+	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},

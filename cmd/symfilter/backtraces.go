@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/filter"
+)
+
+// dialectFlags describe raw backtraces.
+type dialectFlags struct {
+	names   string   // the value of --dialects
+	images  []string // the values of --image
+	keepRaw bool
+}
+
+// dialects returns which raw backtraces are resolved. regular is set if the input is a regular file
+// that is not being written.
+func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
+	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, KeepRaw: c.backtraces.keepRaw, Whole: regular}
+	switch names := c.backtraces.names; names {
+	case "", "auto":
+	case "none":
+		d.None = true
+	default:
+		for name := range strings.SplitSeq(names, ",") {
+			if !slices.Contains(dialectNames(), name) {
+				return d, usageError{fmt.Errorf("--dialects: %q is not a dialect; write auto, none, or some of %s with commas between them", name, strings.Join(dialectNames(), ", "))}
+			}
+			d.Only = append(d.Only, name)
+		}
+	}
+	for _, word := range c.backtraces.images {
+		image, err := parseImage(word)
+		if err != nil {
+			return d, err
+		}
+		d.Images = append(d.Images, image)
+	}
+	return d, nil
+}
+
+// parseImage parses a value of --image, [NAME=]FILE[@BASE].
+func parseImage(word string) (m filter.Image, err error) {
+	m.Path = word
+	if _, err := os.Stat(word); err == nil { // a file whose name has "=" or "@"
+		return m, nil
+	}
+	if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
+		base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
+		if err != nil {
+			return m, usageError{fmt.Errorf("--image %q: %q is not an address; write FILE@0x7f3100000000", word, m.Path[at+1:])}
+		}
+		m.Path, m.Base, m.HasBase = m.Path[:at], base, true
+	}
+	if name, path, ok := strings.Cut(m.Path, "="); ok {
+		m.Name, m.Path = name, path
+	}
+	switch info, err := os.Stat(m.Path); {
+	case err != nil:
+		return m, usageError{fmt.Errorf("--image %q: %w", word, errors.Unwrap(err))}
+	case !info.Mode().IsRegular():
+		return m, usageError{fmt.Errorf("--image %q: %s is not a file", word, m.Path)}
+	}
+	return m, nil
+}
+
+// dialectNames returns the names of all dialects.
+func dialectNames() (names []string) {
+	for _, d := range dialect.All() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// dialectWords returns the values of --dialects that stand alone.
+func dialectWords() []string { return append([]string{"auto", "none"}, dialectNames()...) }
+
+// dialectsText returns the page of help about dialects.
+func dialectsText() string {
+	var b strings.Builder
+	b.WriteString(`These backtraces, which programs print without markup, are resolved in place. A
+frame with a build ID is resolved on any machine. Another one is resolved by the
+file at its path, if that is on this machine and the frames of the trace show
+that it is the file that ran: its symbols are where the trace has them, and a
+call is before each return address. --image names the file if it is elsewhere. A
+frame that is not sure stays as it is, and --explain says why.
+
+`)
+	for _, d := range dialect.All() {
+		fmt.Fprintf(&b, "  %s: %s\n", d.Name, d.Who)
+		fmt.Fprintf(&b, "    needs %s\n", d.Needs)
+		fmt.Fprintf(&b, "    %s\n", strings.TrimSpace(d.Sample))
+	}
+	return b.String()
+}
