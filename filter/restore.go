@@ -29,6 +29,7 @@ type savedFilter struct {
 	Process savedProcess                     `json:"process"`        // the current one
 	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess, the last used first
 	Held    *savedLine                       `json:"held,omitempty"`
+	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back; Line does not count them
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`
 }
@@ -85,6 +86,9 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 	}
 	if f.open != nil {
 		s.Held = f.savedOpen(f.open)
+	}
+	if f.tracer.holds() {
+		s.Trace = f.tracer.heldText()
 	}
 	if tail, long := f.cut.Unfinished(); long {
 		s.Long = &savedLong{slices.Concat(f.visible.cut, f.longCut)}
@@ -186,6 +190,9 @@ func (f *Filter) restore(context []byte) error {
 	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, maxWeight) || !between(s.Began, maxWeight) {
 		return checkpoint.Damaged("its counters are out of range")
 	}
+	if n := len(s.Trace); n > maxFileBytes+maxLine || n > 0 && (s.Trace[n-1] != '\n' || f.tracer == nil) {
+		return checkpoint.Damaged("its held backtrace is not valid")
+	}
 	if l := s.Long; l != nil {
 		rune, sequence := []byte(l.Cut), []byte(nil)
 		if i := bytes.IndexByte(rune, esc); i >= 0 {
@@ -214,6 +221,7 @@ func (f *Filter) restore(context []byte) error {
 		open.records = []record{{module: open}}
 	}
 	f.restoreProcesses(processes, s.Grown, s.Began)
+	f.wholeLines(s.Trace)
 	return nil
 }
 

@@ -217,6 +217,9 @@ func (t *tracer) late() bool {
 // holds reports whether lines are held back.
 func (t *tracer) holds() bool { return t != nil && len(t.held) > 0 }
 
+// heldText returns the lines that are held back.
+func (t *tracer) heldText() []byte { return t.text[t.held[t.printed].from:] }
+
 // firstHeld returns the number of the first line that is held back, or 0.
 func (t *tracer) firstHeld() int64 {
 	if !t.holds() {
