@@ -68,6 +68,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for _, f := range frames {
 		f.Place = Place{}
 		t.assign(f, facts)
+		f.PlaceByID()
 	}
 	for _, f := range frames {
 		t.findBias(f, facts)
@@ -100,6 +101,19 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 }
 
+// PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
+// file, and reports whether it does.
+func (f *Frame) PlaceByID() bool {
+	if f.ID.IsZero() || f.Kind != Vaddr {
+		return false
+	}
+	f.Place = Place{Addr: f.Value, Verified: ByBuildID}
+	if f.Call == Return {
+		f.Place.Addr--
+	}
+	return true
+}
+
 // assign sets what is known of the module of f from the lines around it.
 func (t *Trace) assign(f *Frame, facts *Facts) {
 	if f.Module == "" && f.Addr != 0 {
@@ -116,7 +130,7 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 
 // verdictOf returns the verdict of f's module, nil if it has no module or there are too many.
 func (t *Trace) verdictOf(f *Frame) *verdict {
-	if f.Module == "" && f.ID.IsZero() {
+	if f.Place.Verified != "" || f.Module == "" && f.ID.IsZero() {
 		return nil
 	}
 	key := f.Module
@@ -286,13 +300,9 @@ func (c *check) conclude(f *Frame) {
 	p := &f.Place
 	byID := !f.ID.IsZero()
 	switch v := c.of; {
+	case p.Verified != "":
 	case v == nil:
 		p.Err = ErrNoModule
-	case byID && f.Kind == Vaddr:
-		*p = Place{Addr: f.Value, Verified: ByBuildID}
-		if f.Call == Return {
-			p.Addr--
-		}
 	case v.image.Err != nil:
 		*p = Place{Image: v.image, Err: v.image.Err}
 	case c.err != nil:

@@ -41,3 +41,12 @@ func BenchmarkHotBacktrace(b *testing.B) {
 	}
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
+
+// BenchmarkHotSanitizer is BenchmarkHotBacktrace for frames of a sanitizer's report.
+func BenchmarkHotSanitizer(b *testing.B) {
+	var log bytes.Buffer
+	for i := range 20000 {
+		fmt.Fprintf(&log, "    #%d %#x  (/opt/shop/a.out+%#x) (BuildId: a0a1a2a3a4a5a6a7)\n", i%16, 0x55d012340138+i%0x50, 0x400138+i%0x50)
+	}
+	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
+}

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -151,13 +150,18 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.trace != nil && number-t.last > traceLasts {
 		t.end()
 	}
-	unsure := slices.ContainsFunc(l.Frames, func(f dialect.Frame) bool { return f.ID.IsZero() || f.Kind != dialect.Vaddr })
-	if unsure {
+	sure := true
+	for i := range l.Frames {
+		sure = l.Frames[i].PlaceByID() && sure
+	}
+	if !sure {
 		t.begin()
 		t.last = number
 	}
-	if len(t.held) == 0 && (!unsure || t.full || t.opt.NoHold) {
-		t.judge(pointers(l.Frames))
+	if len(t.held) == 0 && (sure || t.full || t.opt.NoHold) {
+		if !sure {
+			t.trace.Judge(pointers(l.Frames), t.reader.Facts())
+		}
 		t.print(b, l.Frames)
 		return
 	}
@@ -261,7 +265,8 @@ func (t *tracer) release() {
 		for i := range t.held {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
-		t.judge(all)
+		t.begin()
+		t.trace.Judge(all, t.reader.Facts())
 	}
 	for t.printed < len(t.held) {
 		l := &t.held[t.printed]
@@ -277,14 +282,6 @@ func (t *tracer) release() {
 	if cap(t.text) > 4*maxTraceBytes {
 		t.held, t.text = nil, nil
 	}
-}
-
-// judge locates frames.
-func (t *tracer) judge(frames []*dialect.Frame) {
-	if t.trace == nil { // all have a build ID
-		t.begin()
-	}
-	t.trace.Judge(frames, t.reader.Facts())
 }
 
 // print prints a line with frames, which are located.
