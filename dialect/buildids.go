@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	minID = 4  // bytes; shorter ones are no build ID of any linker
+	minID = 1  // bytes; linkers make 8 to 20, and --build-id=0x… any number
 	maxID = 64 // bytes; see buildid.ID
 )
 

@@ -78,8 +78,7 @@ func dialectNames() (names []string) {
 	return names
 }
 
-// dialectWords returns the values of --dialects that stand alone.
-func dialectWords() []string { return append([]string{"auto", "none"}, dialectNames()...) }
+const nameWidth = 12 // columns of the longest name of a dialect
 
 // dialectsText returns the page of help about dialects.
 func dialectsText() string {
@@ -93,9 +92,12 @@ frame that is not sure stays as it is, and --explain says why.
 
 `)
 	for _, d := range dialect.All() {
-		fmt.Fprintf(&b, "  %s: %s\n", d.Name, d.Who)
-		fmt.Fprintf(&b, "    needs %s\n", d.Needs)
-		fmt.Fprintf(&b, "    %s\n", strings.TrimSpace(d.Sample))
+		fmt.Fprintf(&b, "  %-*s  %s\n", nameWidth, d.Name, wrap(d.Who, nameWidth+4))
+		sample := strings.TrimSpace(d.Sample)
+		if most := helpWidth - nameWidth - 4; len(sample) > most {
+			sample = sample[:most-3] + "..."
+		}
+		fmt.Fprintf(&b, "%*s%s\n%*s%s\n", nameWidth+4, "", sample, nameWidth+4, "", wrap("Needs "+d.Needs+".", nameWidth+4))
 	}
 	return b.String()
 }

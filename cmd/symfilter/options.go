@@ -103,7 +103,7 @@ var options = [...]group{
 		{name: "bias", metavar: "OBJ=0xADDR", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.biasWords }, text: "the address at which OBJ was loaded, minus the one at which it was linked"},
 	}},
 	{title: "Backtraces without markup", topic: "dialects", flags: []option{
-		{name: "dialects", metavar: "LIST", in: ofMost, words: dialectWords, field: func(c *config) any { return &c.backtraces.names },
+		{name: "dialects", metavar: "LIST", in: ofMost, words: func() []string { return []string{"auto", "none"} }, field: func(c *config) any { return &c.backtraces.names },
 			text: "which are resolved: auto (default: all), none, or names with commas between them"},
 		{name: "image", metavar: "[NAME=]FILE[@BASE]", in: ofMost, field: func(c *config) any { return &c.backtraces.images },
 			text: "the file that ran, for the module NAME of a backtrace",

@@ -112,6 +112,7 @@ or the date of the commit that symfilter was built from.
 	helpText = `Prints the first help page, the page of a COMMAND, or the page of a TOPIC:
 
   elements     what is read in a log, and what is printed for it
+  dialects     the backtraces without markup that are resolved
   finding      how debug files are found
   follow       files that are still being written
   exit-status  what the exit status means

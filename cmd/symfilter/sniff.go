@@ -132,26 +132,20 @@ var formatNames = map[input.Format]string{
 	input.RTrace:    "a report of sp-rtrace",
 }
 
-// What to do about a backtrace without symbolizer markup. The option of clang's sanitizers came with
-// LLVM's change 73193, at the end of 2023; LLVM 18 is the first release that has it.
+// What to do about a backtrace of a kind that is not resolved.
 const (
-	hintSanitizer = "clang's sanitizers print markup from clang 18 on, with enable_symbolizer_markup=1 in ASAN_OPTIONS (UBSAN_OPTIONS, ...), LLVM's tools with LLVM_ENABLE_SYMBOLIZER_MARKUP=1; GCC's sanitizers have no such option (as of GCC 12): use asan_symbolize.py for their reports"
-	hintGDB       = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
-	hintAndroid   = "use ndk-stack"
-	hintGlibc     = "write symfilter addr PROGRAM with the offsets after +"
-	hintKernel    = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
-	hintValgrind  = "valgrind writes a report that symfilter reads with --xml=yes --xml-file=FILE"
+	hintGDB      = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
+	hintAndroid  = "use ndk-stack"
+	hintKernel   = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
+	hintValgrind = "valgrind writes a report that symfilter reads with --xml=yes --xml-file=FILE"
 )
 
 // plainFrames are the frames of backtraces without functions: how they begin, what their lines
 // contain, what they do not contain, and what to do about them.
 var plainFrames = []struct{ begins, has, hasNot, hint string }{
-	{"#0 0x", "+0x", " in ", hintSanitizer},
-	{"#1 0x", "+0x", " in ", hintSanitizer}, // the first may be an interceptor's, which has a name
 	{"#0  0x", " in ?? ", "", hintGDB},
 	{"#1  0x", " in ?? ", "", hintGDB},
 	{"#00 pc ", "", "+", hintAndroid},
-	{"(+0x", "[0x", "", hintGlibc}, // of backtrace_symbols
 	{"Call Trace:", "", "", hintKernel},
 	{"Call trace:", "", "", hintKernel}, // of arm64
 	{"==    at 0x", ": ??? (", "", hintValgrind},
