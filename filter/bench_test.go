@@ -50,3 +50,42 @@ func BenchmarkHotSanitizer(b *testing.B) {
 	}
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
+
+// BenchmarkFind compares the two searches that read every byte of every log, on logs without a mark.
+// A block of them fits the second-level cache.
+func BenchmarkFind(b *testing.B) {
+	for _, log := range []struct {
+		name string
+		line func(i int) string
+	}{
+		{"plain", func(i int) string {
+			return fmt.Sprintf("2026-11-20T10:00:00.%06dZ host-07 svc[%d]: request worker {\"k\":%d} ended in %d ms\n", i, i%97, i, i*7)
+		}},
+		{"json", func(i int) string {
+			return fmt.Sprintf("{\"time\":\"2026-11-20T10:00:00.%06dZ\",\"level\":\"info\",\"msg\":\"order %d\",\"from\":{\"origin\":\"10.0.%d.7\",\"n\":%d}}\n", i, i, i%256, i)
+		}},
+		{"values", func(i int) string {
+			return fmt.Sprintf("Nov 20 08:00:%02d host-07 kernel: usb 1-1: irq=%d flags=0x%x status=0x%04x addr=0x%016x\n", i%60, i%40, i%64, i%65536, uint32(i)*0x9e3779b9)
+		}},
+		// Each line has a false candidate: " 0c".
+		{"hexdump", func(i int) string { return fmt.Sprintf("%08x  % x\n", i, fmt.Sprint(uint32(i)*0x9e3779b9, "\x0c\x01")) }},
+	} {
+		var block []byte
+		for i := 0; len(block) < 256<<10; i++ {
+			block = append(block, log.line(i)...)
+		}
+		for _, search := range []struct {
+			name string
+			find func([]byte) (at, lines int)
+		}{{"FindOpen", FindOpen}, {"findMark", findMark}} {
+			b.Run(search.name+"/"+log.name, func(b *testing.B) {
+				b.SetBytes(int64(len(block)))
+				for b.Loop() {
+					if at, _ := search.find(block); at != len(block) {
+						b.Fatalf("a mark at %d: %.20q", at, block[at:])
+					}
+				}
+			})
+		}
+	}
+}

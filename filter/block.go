@@ -10,7 +10,7 @@ import (
 // block filters b, which ends with a line end. Lines without a mark are not looked at one by one: a
 // mark is "{{{", ESC if colours are followed, or what a frame of a raw backtrace begins with.
 func (f *Filter) block(b []byte) {
-	next := marks{of: f, b: b, open: -1, esc: len(b)}
+	next := blockMarks{of: f, b: b, open: -1, esc: len(b)}
 	if f.o.Color != ColorKeep {
 		next.esc = -1
 	}
@@ -63,8 +63,8 @@ func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	}
 }
 
-// marks finds the marks of a block.
-type marks struct {
+// blockMarks finds the marks of a block.
+type blockMarks struct {
 	of    *Filter
 	b     []byte
 	open  int // offset of the next mark but ESC; less than from if it is not known
@@ -74,7 +74,7 @@ type marks struct {
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.
-func (m *marks) after(from int) (mark, lines int) {
+func (m *blockMarks) after(from int) (mark, lines int) {
 	f := m.of
 	if f.openDicts > 0 || f.tracer.wants() {
 		return from, 0 // each line may be part of the hexdict or of the trace

@@ -1,6 +1,10 @@
 package filter
 
-import "golang.org/x/sys/cpu"
+import (
+	"math/bits"
+
+	"golang.org/x/sys/cpu"
+)
 
 // findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. It
 // stops at an offset less than 34 bytes before the end of b, and returns that offset and the number
@@ -25,5 +29,63 @@ func FindOpen(b []byte) (at, lines int) {
 		}
 	}
 	restAt, restLines := findOpenGo(b[at:])
+	return at + restAt, lines + restLines
+}
+
+// markRound is the number of offsets that findMarkAVX2 looks at together.
+const markRound = 64
+
+// findMarkAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
+// mark. It returns the offset of the first step with candidates, the number of line ends before it,
+// and the candidates and the line ends of the step, as bits. If there are no candidates it returns
+// the offset of the first step without 66 bytes to read. It needs AVX2.
+//
+//go:noescape
+func findMarkAVX2(b []byte, t *markTables) (at, lines int, candidates, ends uint64)
+
+// markTables are the operands of findMarkAVX2: four tables, a mask of four bits, and '\n'. Each table
+// maps four bits of the three bytes at an offset to the set of buckets with a mark that has the same
+// four bits. An offset is a candidate if all four sets have a bucket in common.
+type markTables [6][16]byte
+
+// vectorTables are for four bits of the first byte, of the third, of the sum of both, and of the
+// second. Six tables, for both halves of three bytes, are the usual way, and let the search take 1.8
+// times as long as FindOpen instead of 1.4 times.
+//
+// The bits were chosen by counting false candidates in logs: one in 1,600 bytes of hex dumps
+// (" 0c"), one in 2,200 of XML ("</x"), and one in 6,000 or fewer of other logs. The sums are (x+y+1)>>1 because AVX2 computes
+// that in one instruction, which brings a high bit to the low four and none to another byte.
+var vectorTables = func() (t markTables) {
+	for _, m := range marks {
+		second, third := int(m.rest[0]), int(m.rest[1])
+		for _, first := range []byte(m.first) {
+			for i, bits := range [4]int{int(first), third, (int(first) + third + 1) >> 3, (second + 1) >> 1} {
+				t[i][bits&15] |= 1 << m.bucket
+			}
+		}
+	}
+	for i := range 16 {
+		t[4][i], t[5][i] = 15, '\n'
+	}
+	return t
+}()
+
+// searchMark returns the offset of the first three bytes in b that are a mark, or len(b) if there
+// are none, and the number of line ends before that offset.
+func searchMark(b []byte) (at, lines int) {
+	for cpu.X86.HasAVX2 {
+		n, l, candidates, ends := findMarkAVX2(b[at:], &vectorTables)
+		at, lines = at+n, lines+l
+		if candidates == 0 {
+			break
+		}
+		for ; candidates != 0; candidates &= candidates - 1 {
+			if i := bits.TrailingZeros64(candidates); isMark(b[at+i : at+i+3]) {
+				return at + i, lines + bits.OnesCount64(ends&(1<<i-1))
+			}
+		}
+		at, lines = at+markRound, lines+bits.OnesCount64(ends)
+	}
+	restAt, restLines := searchMarkGo(b[at:])
 	return at + restAt, lines + restLines
 }

@@ -52,3 +52,99 @@ done:
 	MOVQ AX, at+24(FP)
 	MOVQ DX, lines+32(FP)
 	RET
+
+// CANDIDATES sets the bytes of ok whose offset is a candidate to a non-zero
+// value, and those of ends that are line ends to -1, for the 32 offsets from
+// off(SI)(AX*1) on. VPSHUFB looks up the low four bits of a byte, and gives 0
+// for a byte that is not ASCII. Only the third index needs a mask, since the
+// shift brings bits of the next byte to its top.
+#define CANDIDATES(off, ok, ends) \
+	VMOVDQU off(SI)(AX*1), Y8              \
+	VMOVDQU (off+2)(SI)(AX*1), Y10         \
+	VPAVGB (off+1)(SI)(AX*1), Y4, Y13      \
+	VPAVGB Y8, Y10, Y12                    \
+	VPSRLW $2, Y12, Y12                    \
+	VPAND Y7, Y12, Y12                     \
+	VPSHUFB Y8, Y0, ok                     \
+	VPSHUFB Y10, Y1, Y10                   \
+	VPSHUFB Y12, Y2, Y12                   \
+	VPSHUFB Y13, Y3, Y13                   \
+	VPAND Y10, ok, ok                      \
+	VPAND Y12, Y13, Y13                    \
+	VPAND Y13, ok, ok                      \
+	VPCMPEQB Y8, Y6, ends
+
+// func findMarkAVX2(b []byte, t *markTables) (at, lines int, candidates, ends uint64)
+TEXT ·findMarkAVX2(SB), NOSPLIT, $0-64
+	MOVQ b_base+0(FP), SI
+	MOVQ b_len+8(FP), CX
+	MOVQ t+24(FP), DI
+	XORQ AX, AX  // at
+	XORQ DX, DX  // lines
+	XORQ R8, R8  // candidates
+	XORQ R9, R9  // ends
+	VBROADCASTI128 (DI), Y0
+	VBROADCASTI128 16(DI), Y1
+	VBROADCASTI128 32(DI), Y2
+	VBROADCASTI128 48(DI), Y3
+	VBROADCASTI128 64(DI), Y7  // 15
+	VBROADCASTI128 80(DI), Y6  // '\n'
+	VPXOR Y4, Y4, Y4
+	SUBQ $66, CX  // the last offset that 66 bytes can be read from
+
+// Line ends are counted in the bytes of Y5, two of which may be added to one
+// byte in a step. It is added to the total after 127 steps, before a byte
+// overflows. Masks and POPCNT in each step take 8 % longer.
+steps:
+	VPXOR Y5, Y5, Y5
+	LEAQ (126*64)(AX), BX
+	CMPQ BX, CX
+	CMOVQGT CX, BX
+
+	PCALIGN $32
+step:
+	CMPQ AX, BX
+	JGT  sum
+	CANDIDATES(0, Y14, Y9)
+	CANDIDATES(32, Y15, Y8)
+	VPOR Y14, Y15, Y10
+	VPTEST Y10, Y10
+	JNZ  found
+	VPSUBB Y9, Y5, Y5
+	VPSUBB Y8, Y5, Y5
+	ADDQ $64, AX
+	JMP  step
+
+found:
+	VPCMPEQB Y4, Y14, Y14
+	VPCMPEQB Y4, Y15, Y15
+	VPMOVMSKB Y14, R8
+	VPMOVMSKB Y15, R10
+	SHLQ $32, R10
+	ORQ  R10, R8
+	NOTQ R8
+	VPMOVMSKB Y9, R9
+	VPMOVMSKB Y8, R10
+	SHLQ $32, R10
+	ORQ  R10, R9
+
+sum:
+	VPSADBW Y4, Y5, Y5
+	VEXTRACTI128 $1, Y5, X10
+	VPADDQ X10, X5, X5
+	VPEXTRQ $1, X5, R10
+	ADDQ R10, DX
+	VMOVQ X5, R10
+	ADDQ R10, DX
+	TESTQ R8, R8
+	JNZ  done
+	CMPQ AX, CX
+	JLE  steps
+
+done:
+	VZEROUPPER
+	MOVQ AX, at+32(FP)
+	MOVQ DX, lines+40(FP)
+	MOVQ R8, candidates+48(FP)
+	MOVQ R9, ends+56(FP)
+	RET

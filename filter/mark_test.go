@@ -3,8 +3,11 @@ package filter
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // TestFindOpen compares the fast search with the standard library's, with the opening braces and
@@ -38,4 +41,128 @@ func TestFindOpen(t *testing.T) {
 		}
 		check(b)
 	}
+}
+
+// findStep is the number of offsets that the vector search looks at together.
+const findStep = 64
+
+// markStrings are the marks, one by one.
+var markStrings = []string{
+	"{{{", " pc", " ip", `"o"`, "@ 0", "wn]", "C=0",
+	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "\n0x",
+}
+
+// findMarkNaive is findMark without tables.
+func findMarkNaive(b []byte) (at, lines int) {
+	if bytes.HasPrefix(b, []byte("0x")) {
+		return 0, 0
+	}
+	for ; at < len(b); at++ {
+		has := func(mark string) bool { return bytes.HasPrefix(b[at:], []byte(mark)) }
+		if slices.ContainsFunc(markStrings, has) {
+			if b[at] == '\n' {
+				at++
+			}
+			break
+		}
+	}
+	return at, bytes.Count(b[:at], newline)
+}
+
+// checkFindMark compares findMark, and the search for any processor, with the naive search, for the
+// first mark in b and all that follow.
+func checkFindMark(t *testing.T, b []byte) {
+	t.Helper()
+	for rest := b; ; {
+		at, lines := findMark(rest)
+		wantAt, wantLines := findMarkNaive(rest)
+		if at != wantAt || lines != wantLines {
+			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
+		}
+		goAt, goLines := searchMarkGo(rest)
+		if at, lines := searchMark(rest); at != goAt || lines != goLines {
+			t.Fatalf("%q: got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
+		}
+		if at == len(rest) {
+			return
+		}
+		rest = rest[at+1:]
+	}
+}
+
+// Each mark is found at every distance from the ends of the buffer, among false candidates and line
+// ends, and a line that begins with it is that of the mark.
+func TestFindMark(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	for _, fill := range []string{"a{{\n", "wn}\n", "no mark\n", "\n", " 0c", "\xa0p\xe3"} {
+		for n := range 3*findStep + 10 {
+			checkFindMark(t, []byte(strings.Repeat(fill, n/len(fill)+1)[:n]))
+		}
+		for _, mark := range markStrings {
+			for _, n := range []int{3, 4, findStep - 1, findStep + 1, findStep + 2, findStep + 3, 2*findStep + 2} {
+				b := []byte(strings.Repeat(fill, n/len(fill)+1)[:n])
+				for i := 0; i+3 <= n; i++ {
+					c := bytes.Clone(b)
+					copy(c[i:], mark)
+					checkFindMark(t, c)
+				}
+			}
+		}
+	}
+}
+
+// No other three bytes are a mark: all 2^21 of ASCII, or all 2^24 if asked for.
+func TestFindMarkFindsNothingElse(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	b := bytes.Repeat([]byte("."), findStep+2)
+	is := map[string]bool{}
+	for _, mark := range markStrings {
+		is[mark] = true
+	}
+	bits := fuzztest.LongOr(8, 7) // of a byte
+	for i := range 1 << (3 * bits) {
+		b[8], b[9], b[10] = byte(i>>(2*bits)), byte(i>>bits&(1<<bits-1)), byte(i&(1<<bits-1))
+		at, _ := searchMark(b)
+		if want := is[string(b[8:11])]; want != (at == 8) || !want && at != len(b) {
+			t.Fatalf("%q is found at %d", b[8:11], at)
+		}
+	}
+}
+
+// Line ends are counted in bytes, which must not overflow in a long search.
+func TestFindMarkCountsLongBlocks(t *testing.T) {
+	for _, n := range []int{126, 127, 128, 254, 255, 256, 600} {
+		for _, line := range []string{"\n", "a\n", "a line\n"} {
+			b := bytes.Repeat([]byte(line), n*findStep/len(line))
+			checkFindMark(t, b)
+			checkFindMark(t, append(b, "\n0x"...))
+		}
+	}
+}
+
+func TestFindMarkOfRandomBytes(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	alphabet := strings.Join(markStrings, "") + "\n\n\nab9\x80\xb0\xf8"
+	for range fuzztest.LongOr(200000, 10000) {
+		b := make([]byte, r.IntN(300))
+		few := alphabet[r.IntN(len(alphabet)):] // so that marks are not too near to each other
+		for i := range b {
+			b[i] = few[r.IntN(len(few))]
+		}
+		checkFindMark(t, b)
+	}
+}
+
+func FuzzFindMark(f *testing.F) {
+	for _, mark := range markStrings {
+		f.Add([]byte(strings.Repeat("a line\n", 20)+mark), byte(0))
+	}
+	f.Add([]byte("0x"), byte(200))
+	f.Fuzz(func(t *testing.T, b []byte, before byte) {
+		defer fuzztest.Watch(t, b)()
+		if len(b) < 4<<10 { // each mark is searched from the one before it
+			checkFindMark(t, append(bytes.Repeat([]byte{'.'}, int(before)), b...))
+		}
+	})
 }

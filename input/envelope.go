@@ -82,6 +82,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	e.search = o.Color == filter.ColorKeep
 	e.out = sealer{w: w, c: e.c, records: records, term: o.Terminal}
 	o.Emit = e.out.emit
+	o.Dialects.None = true
 	if members := o.Members; members != nil {
 		o.Members = func(dst []byte, line int64) []byte { return e.out.members(members(dst, line), line) }
 	} else {

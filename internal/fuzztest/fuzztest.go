@@ -8,6 +8,7 @@
 //	target                                       Growth             Flow: what is promised
 //	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
 //	filter FuzzHexDict                           the dict's body    by FuzzFilter
+//	filter FuzzFindMark                          by FuzzFilter      no stream
 //	filter FuzzRestore, FuzzSpace                a context has limits, a space a test of its own
 //	llvmfilter FuzzLLVMFilter                    the log            a complete line is out when Write returns
 //	markup FuzzScan, FuzzElement, FuzzMayBecome  the line           no stream

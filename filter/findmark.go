@@ -1,0 +1,16 @@
+package filter
+
+// findMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
+// line ends before that offset. At the beginning of b, which must be the beginning of a line, "0x" is
+// a mark too. The offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
+//
+// Like FindOpen it reads every byte of every log.
+func findMark(b []byte) (at, lines int) {
+	if len(b) > 1 && b[0] == '0' && b[1] == 'x' {
+		return 0, 0
+	}
+	if at, lines = searchMark(b); at < len(b) && b[at] == '\n' {
+		return at + 1, lines + 1
+	}
+	return at, lines
+}
