@@ -208,19 +208,31 @@ func TestBombs(t *testing.T) {
 }
 
 func TestAZstdFrameMayNotAskForAnyWindow(t *testing.T) {
-	// The head of a frame that says nothing of its size and asks for a window of 2^41 bytes (RFC
-	// 8878, 3.1.1.1), then an empty block.
-	frame := "\x28\xb5\x2f\xfd" + "\x00" + "\xf8" + "\x01\x00\x00"
-	m := layouts[0]
-	m.sections = []imageSection{m.compressed(elf.COMPRESS_ZSTD, 1000, frame)}
-	f, err := openBytes(m.bytes(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	watch(t)
-	if data, err := f.Data(".debug_x"); err == nil || !strings.Contains(err.Error(), "window") {
-		t.Errorf("Data = %d bytes, %v; want an error about the window", len(data), err)
+	// The head of a frame that does not state its size and asks for a window (RFC 8878, 3.1.1.1),
+	// then an empty block.
+	frame := func(window string) string { return "\x28\xb5\x2f\xfd" + "\x00" + window + "\x01\x00\x00" }
+	for _, tt := range []struct {
+		name    string
+		claimed uint64
+		packed  string
+	}{
+		{"2^41 bytes for a small section", 1000, frame("\xf8")},
+		{"16 MiB for a small section", 1000, frame("\x70")},
+		{"256 MiB for a large section", 128<<20 + 1, frame("\x90") + strings.Repeat("x", (128<<20)/maxRatio+1)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := layouts[0]
+			m.sections = []imageSection{m.compressed(elf.COMPRESS_ZSTD, tt.claimed, tt.packed)}
+			f, err := openBytes(m.bytes(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			watch(t)
+			if data, err := f.Data(".debug_x"); err == nil || !strings.Contains(err.Error(), "window") {
+				t.Errorf("Data = %d bytes, %v; want an error about the window", len(data), err)
+			}
+		})
 	}
 }
 
