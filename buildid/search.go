@@ -12,6 +12,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
+// NoSuchFile is the Reason of an [Attempt] at a path where nothing is.
+const NoSuchFile = "no such file"
+
 // reasonFor returns the reason of an Attempt for err, an error of open, without the path.
 func reasonFor(err error) string {
 	var format *object.FormatError
@@ -19,7 +22,7 @@ func reasonFor(err error) string {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
+		return NoSuchFile
 	case errors.As(err, &format):
 		return "not an ELF file: " + format.Error()
 	case errors.As(err, &limit):

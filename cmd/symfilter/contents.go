@@ -11,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // useless returns which places that the user named could not help, each as a part of a sentence.
@@ -40,6 +41,24 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 		}
 	}
 	return all
+}
+
+// misfiled returns why the file at the place of a module's build ID, in a folder that the user named,
+// cannot be used; empty if there is none.
+func (c *config) misfiled(r *symbolize.Report) string {
+	hex := r.ID.String()
+	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
+		return "" // reported by itself, or another file was found, or there is no such place
+	}
+	for _, a := range r.Attempts {
+		below := func(dir string) bool {
+			return strings.HasPrefix(a.Where, filepath.Clean(dir)+string(filepath.Separator))
+		}
+		if a.Reason != buildid.NoSuchFile && strings.Contains(a.Where, hex[2:]) && slices.ContainsFunc(slices.Concat(c.trees, c.debugDirs), below) {
+			return a.Where + ": " + a.Reason
+		}
+	}
+	return ""
 }
 
 // rootProblems returns what is wrong below a symbol path.

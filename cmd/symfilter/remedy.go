@@ -65,6 +65,7 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 		all = c.useless(r.roots, r.asked)
 	}
 	var packages []string
+	misfiled := 0
 	var without []filter.Unresolved // modules with a build ID, without debug information
 	pending, elsewhere := false, false
 	for _, u := range modules {
@@ -75,6 +76,10 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 			continue
 		}
 		without = append(without, u)
+		if text := c.misfiled(&known); text != "" && misfiled < maxRemedied {
+			misfiled++
+			all = append(all, text)
+		}
 		if p := debugPackage(known.Package.Type, known.Package.Name); p != "" {
 			packages = append(packages, p)
 		}
