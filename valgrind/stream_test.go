@@ -173,3 +173,25 @@ func TestWorkGrowsAsTheReport(t *testing.T) {
 		}
 	}
 }
+
+// An error that does not end is handed over in parts.
+func TestRecordsWithoutAnEndAreDivided(t *testing.T) {
+	parts, longest := 0, 0
+	r := NewReader(func(rec *Record) error {
+		size := 0
+		for _, it := range rec.Items {
+			size += len(it.Text)
+		}
+		parts, longest = parts+1, max(longest, size)
+		return nil
+	})
+	what := []byte("<auxwhat>" + strings.Repeat("x", 64<<10) + "</auxwhat>\n")
+	r.Write([]byte("<valgrindoutput>\n<error>\n"))
+	for range 6 * maxRecord / len(what) {
+		r.Write(what)
+	}
+	r.Close()
+	if parts < 6 || longest > maxRecord+maxLeaf {
+		t.Errorf("%d parts, the longest with %d bytes", parts, longest)
+	}
+}

@@ -16,7 +16,7 @@ func TestTextIsMadeVisible(t *testing.T) {
 	for _, tt := range []struct{ text, keep, want string }{
 		{"", "", ""},
 		{"a name<int>(char)", "", "a name<int>(char)"},
-		{"a\tb\nc", "", `a\x09b\x0ac`},
+		{"a\tb\rc\nd", "", `a\x09b\x0dc\x0ad`},
 		{"a\tb\nc", "\t", "a\tb\\x0ac"},
 		{"a\tb\nc", "\t\n", "a\tb\nc"},
 		{"\x1b[31m\x00\x7f", "\t\n", `\x1b[31m\x00\x7f`},
