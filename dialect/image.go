@@ -18,6 +18,12 @@ type Image struct {
 	File *object.File
 	Err  error // why there is no file; then all other fields but Path may be zero
 
+	// Segments are the program headers of the file, and Fixed is set if its load address is its link
+	// address. File is nil if only these are known: then the build ID in the log identifies the file,
+	// and nothing is checked.
+	Segments []object.Segment
+	Fixed    bool
+
 	// Given is set if the operator has named the file for the module. Base is the address of its
 	// first page in the process, if the operator gave that too.
 	Given   bool
@@ -28,7 +34,7 @@ type Image struct {
 // lowest returns the address of the first page that is loaded, as the file has it.
 func (m *Image) lowest() uint64 {
 	low, found := uint64(0), false
-	for _, s := range m.File.Segments() {
+	for _, s := range m.Segments {
 		if s.Type == elf.PT_LOAD && s.MemSize > 0 && (!found || s.Addr < low) {
 			low, found = s.Addr, true
 		}
@@ -36,13 +42,10 @@ func (m *Image) lowest() uint64 {
 	return low &^ (pageSize - 1)
 }
 
-// fixed reports whether the file is loaded at the addresses that it has itself.
-func (m *Image) fixed() bool { return m.File.Type == elf.ET_EXEC }
-
 // atOffset returns the address, as the file has it, of an offset in the file, in an executable
 // segment.
 func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
-	for _, s := range m.File.Segments() {
+	for _, s := range m.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && offset-s.Offset < s.FileSize {
 			return s.Addr + (offset - s.Offset), true
 		}
@@ -52,7 +55,7 @@ func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
 
 // biasOfMap returns the load bias of the file if a mapping begins at start with this file offset.
 func (m *Image) biasOfMap(start, offset uint64) (bias uint64, ok bool) {
-	for _, s := range m.File.Segments() {
+	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD {
 			continue
 		}
@@ -111,7 +114,7 @@ func (m *Image) symbolAt(s Symbol, addr uint64) (yes, known bool) {
 
 // symbols returns the symbols of a name, with or without a version.
 func (m *Image) symbols(name string) []object.Symbol {
-	if name == "" || strings.ContainsAny(name, " (:<") { // demangled
+	if m.File == nil || name == "" || strings.ContainsAny(name, " (:<") { // demangled
 		return nil
 	}
 	all := m.File.SymbolsNamed(name)

@@ -134,7 +134,7 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 		return nil
 	}
 	key := f.Module
-	if key == "" {
+	if !f.ID.IsZero() {
 		key = f.ID.String()
 	}
 	v := t.modules[key]
@@ -159,7 +159,7 @@ func (t *Trace) findBias(f *Frame, facts *Facts) {
 
 // biasBy returns the load bias of m that f, or a map around it, shows.
 func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
-	if m.fixed() {
+	if m.Fixed {
 		return 0, true
 	}
 	if m.HasBase {
@@ -195,7 +195,7 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 	case Vaddr:
 		return f.Value, true
 	case BaseOffset:
-		if m.fixed() && f.Value >= m.lowest() {
+		if m.Fixed && f.Value >= m.lowest() {
 			return f.Value, true // glibc gives the address itself: the bias of such a file is 0
 		}
 		return f.Value + m.lowest(), true
@@ -222,6 +222,12 @@ func (c *check) run(f *Frame) (signal bool) {
 		return false
 	}
 	call := f.Call
+	if m.File == nil { // the build ID identifies the file
+		if c.lookup = c.addr; call == Return && !c.exact && f.Number != 0 {
+			c.lookup--
+		}
+		return false
+	}
 	signal = call != Adjusted && m.isTrampoline(c.addr)
 	if c.exact || signal {
 		call = Exact
@@ -307,7 +313,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: v.image.Err}
 	case c.err != nil:
 		*p = Place{Image: v.image, Err: c.err}
-	case byID && v.image.ID == f.ID:
+	case byID && (v.image.File == nil || v.image.ID == f.ID):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted != nil:
 		*p = Place{Image: v.image, Err: ErrRefuted}

@@ -151,6 +151,25 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	return frames, err
 }
 
+// askLayout asks the symbolizer how the file of m is loaded, and waits for it while the patience
+// lasts.
+func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
+	if r.never() {
+		return l, symbolize.ErrPending
+	}
+	r.awaitFile(m)
+	l, err = r.opt.Symbolizer.Layout(r.expired, m.buildID(), m.name())
+	if !errors.Is(err, symbolize.ErrPending) {
+		r.patience.Settle(m.awaited)
+		return l, err
+	}
+	r.patience.Await(m.awaited, symbolize.Location{ID: m.buildID(), Name: m.name()}, func(ctx context.Context) error {
+		l, err = r.opt.Symbolizer.Layout(ctx, m.buildID(), m.name())
+		return err
+	})
+	return l, err
+}
+
 // never reports whether the asker may not open and read files: see Patience.Never.
 func (r *asker) never() bool { return r.opt.Patience.Never }
 

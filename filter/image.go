@@ -13,6 +13,9 @@ const maxImages = 1024 // files that a trace may name
 // one at its path.
 func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 	name := f.Module
+	if !f.ID.IsZero() {
+		return t.identified(f)
+	}
 	for i := range t.opt.Images {
 		g := &t.opt.Images[i]
 		if !g.isFor(name) {
@@ -38,5 +41,16 @@ func (g *Image) isFor(module string) bool {
 // named returns the file at a path.
 func (t *tracer) named(path string) *dialect.Image {
 	o := t.objects.Named(path)
-	return &dialect.Image{Path: o.Path, ID: o.ID, File: o.Image, Err: o.Err}
+	m := &dialect.Image{Path: o.Path, ID: o.ID, File: o.Image, Err: o.Err}
+	if o.Err == nil {
+		m.Segments, m.Fixed = o.Image.Segments(), o.Fixed
+	}
+	return m
+}
+
+// identified returns the file of a module whose build ID is known, from which ever place it comes.
+func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
+	m := t.locator.module(f.Module, f.ID)
+	l, err := t.f.askLayout(m)
+	return &dialect.Image{Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed}
 }
