@@ -57,13 +57,18 @@ func decimal(f []byte, i int) (v uint64, end int, ok bool) {
 
 // hexadecimal parses the digits after 0x.
 func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
+	const safe = 16 // digits that fit into a uint64, whatever they are
 	j := i + 2
-	for _, c := range f[j:] {
+	for _, c := range f[j:min(len(f), j+safe)] {
 		d := hexDigits[c]
-		if d == 0 || v>>60 != 0 {
-			break
+		if d == 0 {
+			return ended(f, i, j, v, j > i+2)
 		}
 		v = v<<4 | uint64(d-1)
+		j++
+	}
+	for j < len(f) && hexDigits[f[j]] != 0 && v>>60 == 0 { // leading zeros came before
+		v = v<<4 | uint64(hexDigits[f[j]]-1)
 		j++
 	}
 	return ended(f, i, j, v, j > i+2)
