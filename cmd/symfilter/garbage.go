@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
 // The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap does
@@ -43,16 +42,16 @@ func tuneGarbage() {
 func afterCollection(percent int) {
 	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
 	runtime.SetFinalizer(new(mark), func(*mark) {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
+		// package runtime/metrics knows the live heap, but its initialisation takes 4 % of the start of
+		// the process; the next collection is due when the heap has grown by percent since the last
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
 		want := garbageSmall
-		if live[0].Value.Kind() == metrics.KindUint64 {
-			switch n := live[0].Value.Uint64(); {
-			case n > largeHeap:
-				want = garbageLarge
-			case n > mediumHeap:
-				want = garbageMedium
-			}
+		switch live := m.NextGC / uint64(100+percent) * 100; {
+		case live > largeHeap:
+			want = garbageLarge
+		case live > mediumHeap:
+			want = garbageMedium
 		}
 		if want != percent {
 			debug.SetGCPercent(want)
