@@ -158,13 +158,13 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 		return l, symbolize.ErrPending
 	}
 	r.awaitFile(m)
-	l, err = r.opt.Symbolizer.Layout(r.expired, m.buildID(), m.name())
+	l, err = symbolize.LayoutOf(r.expired, r.opt.Symbolizer, m.buildID(), m.name())
 	if !errors.Is(err, symbolize.ErrPending) {
 		r.patience.Settle(m.awaited)
 		return l, err
 	}
 	r.patience.Await(m.awaited, symbolize.Location{ID: m.buildID(), Name: m.name()}, func(ctx context.Context) error {
-		l, err = r.opt.Symbolizer.Layout(ctx, m.buildID(), m.name())
+		l, err = symbolize.LayoutOf(ctx, r.opt.Symbolizer, m.buildID(), m.name())
 		return err
 	})
 	return l, err

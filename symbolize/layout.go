@@ -14,9 +14,9 @@ type Layout struct {
 	Fixed    bool             // its load address is its link address (ET_EXEC)
 }
 
-// Layout returns the program headers of the module with this build ID or name, from the file that
+// LayoutOf returns the program headers of the module with this build ID or name, from the file that
 // answers for it. It waits like Code. The caller must not change the result.
-func (s *Symbolizer) Layout(ctx context.Context, id buildid.ID, name string) (to Layout, err error) {
+func LayoutOf(ctx context.Context, s *Symbolizer, id buildid.ID, name string) (to Layout, err error) {
 	q, err := s.acquire(ctx, Location{ID: id, Name: name})
 	if err != nil {
 		return to, err
