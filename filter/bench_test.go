@@ -46,7 +46,7 @@ func BenchmarkHotBacktrace(b *testing.B) {
 func BenchmarkHotSanitizer(b *testing.B) {
 	var log bytes.Buffer
 	for i := range 20000 {
-		fmt.Fprintf(&log, "    #%d %#x  (/opt/shop/a.out+%#x) (BuildId: a0a1a2a3a4a5a6a7)\n", i%16, 0x55d012340138+i%0x50, 0x400138+i%0x50)
+		fmt.Fprintf(&log, "    #%d %#x  (/opt/shop/a.out+%#x) (BuildId: a0a1a2a3a4a5a6a7)\n", i%16, 0x55d012340138+uint64(i%0x50), 0x400138+i%0x50)
 	}
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }

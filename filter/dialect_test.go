@@ -1,0 +1,125 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// sampleLogs returns the logs of the samples of all dialects.
+func sampleLogs(t testing.TB) (logs []string) {
+	archives, err := filepath.Glob("../dialect/testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, path := range archives {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(archive.Files); i += 2 {
+			logs = append(logs, string(archive.Files[i].Data))
+		}
+	}
+	return logs
+}
+
+// resolvingDialects returns options with which many frames of the samples have an answer: the
+// modules of all are one small program.
+func resolvingDialects(t testing.TB) Options {
+	image := Image{Path: filepath.Join("testdata", "debug", ".build-id", "b0", "b1b2b3b4b5b6b7.debug")}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
+	for _, name := range []string{"", "libledger.so", "inventory", "a.out"} {
+		image.Name = name
+		o.Dialects.Images = append(o.Dialects.Images, image)
+	}
+	return o
+}
+
+// A backtrace of which nothing is resolved is printed byte by byte.
+func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
+	none := symbolize.New(symbolize.Options{})
+	defer none.Close()
+	for _, log := range sampleLogs(t) {
+		for _, noHold := range []bool{false, true} {
+			got, _ := filterString(t, Options{Symbolizer: none, Dialects: Dialects{NoPaths: true, NoHold: noHold}}, log, nil)
+			if diff := cmp.Diff(log, got); diff != "" {
+				t.Errorf("(-log +out)\n%s", diff)
+			}
+		}
+	}
+}
+
+// FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
+// changed by another filter, blocks of any size give the same output, JSON has the text, and the
+// work is linear.
+func FuzzDialect(f *testing.F) {
+	for _, log := range sampleLogs(f) {
+		f.Add([]byte(log), byte(0))
+		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))
+	}
+	none := symbolize.New(symbolize.Options{})
+	f.Cleanup(func() { none.Close() })
+	resolving := resolvingDialects(f)
+	resolving.Dialects.Whole = true // a slow machine must not end a trace
+	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
+		if len(log) > 64<<10 || bytes.Contains(log, markupOpen) {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		untouched := Options{Symbolizer: none, Dialects: Dialects{NoPaths: true, Whole: true}}
+		if got, _ := filterString(t, untouched, string(log), nil); got != string(log) {
+			t.Fatalf("nothing is resolved, but the log changes:\n%s", cmp.Diff(string(log), got))
+		}
+		o := resolving
+		o.Dialects.KeepRaw = mode&1 != 0
+		whole, _ := filterString(t, o, string(log), nil)
+		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole {
+			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
+		}
+		if twice, _ := filterString(t, o, whole, nil); twice != whole {
+			t.Fatalf("a filtered log changes:\n%s", cmp.Diff(whole, twice))
+		}
+		o.Output = JSON
+		objects, _ := filterString(t, o, string(log), nil)
+		checkText(t, objects, whole)
+		fuzztest.Growth(t, log, func(log []byte) {
+			f := New(io.Discard, resolving)
+			f.Write(log)
+			f.Close()
+		})
+	})
+}
+
+// checkText checks that the text of JSON objects is the text output.
+func checkText(t *testing.T, objects, text string) {
+	t.Helper()
+	var got, want strings.Builder
+	for line := range strings.Lines(objects) {
+		var object struct {
+			Text string
+			Raw  []byte `json:"raw"`
+		}
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		got.WriteString(object.Text + "\n")
+	}
+	for line := range strings.Lines(text) {
+		body, _ := splitLine([]byte(line))
+		want.WriteString(strings.ToValidUTF8(string(body), "\ufffd") + "\n")
+	}
+	if g, w := strings.ToValidUTF8(got.String(), ""), want.String(); !strings.Contains(text, "\ufffd") && !strings.Contains(w, "\ufffd") && g != w {
+		t.Fatalf("the text of the objects (+) is not the text output (-):\n%s", cmp.Diff(w, g))
+	}
+}
