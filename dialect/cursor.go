@@ -24,15 +24,13 @@ func isWord(c byte) bool {
 // hexAt parses the hexadecimal number in b from at on, without a prefix, and returns its end. ok is
 // false if there is no digit, or if the number has more than 64 bits.
 func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
-	end = hexDigits(b, at)
-	if end == at {
-		return 0, at, false
+	end, ok = at, true
+	for ; end < len(b) && isHex(b[end]); end++ {
+		ok = ok && n>>60 == 0
+		n = n<<4 | uint64(nibble(b[end]))
 	}
-	for i := at; i < end; i++ {
-		if n>>60 != 0 {
-			return 0, end, false
-		}
-		n = n<<4 | uint64(nibble(b[i]))
+	if !ok || end == at {
+		return 0, end, false
 	}
 	return n, end, true
 }

@@ -52,6 +52,16 @@ type Frame struct {
 	// the frames after them, as the producer itself would; otherwise it is empty.
 	Digits Span
 
+	// Depth is the place of the depth of an inlined call, for InlineDotted.
+	Depth Span
+
+	// Named is set if the line has its answer already, or can have none: only its number changes.
+	Named bool
+
+	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value and
+	// Call; 0 if these were not compared.
+	Key uint64
+
 	// Edits are the changes of the line for an answer, in the order of their places.
 	Edits  []Edit
 	Inline Inline
@@ -79,13 +89,17 @@ type Part uint8
 const (
 	Name     Part = iota // the function; with +0xOFFSET if the answer has no line
 	Func                 // the function alone
+	BareFunc             // Func without the prefix of a sanitizer's interceptor
+	Callers              // " inlined into f file:line:column" for each call around the innermost
+	Nothing              // no part: the Edit removes text
 	AtLine               // file:line
 	AtColumn             // file:line:column, or file:line if the column is not known
 	AtBase               // file:line, without the file's directories
+	AtSource             // AtColumn without "./" at the beginning, and without a line that is 0
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a
-// place has no effect if the answer has no line.
+// place has no effect if the answer has no line, and one with BareFunc if it has no function.
 type Edit struct {
 	Span
 	Before string
@@ -110,6 +124,9 @@ const (
 	InlineMarked
 	// Innermost prints the innermost call alone.
 	Innermost
+	// InlineDotted is InlineFrames with the number of the frame on all lines: an inlined call has its
+	// depth after it, as in "#3.1".
+	InlineDotted
 )
 
 // A Dialect is a way in which programs print backtraces.

@@ -85,6 +85,7 @@ type Reader struct {
 	idDigits []byte // of id, the last build ID
 	id       buildid.ID
 	module   string // the last name of a module
+	tails    tails
 }
 
 // NewReader returns a Reader for the named dialects; nil means all.
@@ -160,7 +161,7 @@ func (r *Reader) Line(text []byte, number int64) *Line {
 // needsContext reports whether the lines around l may help to resolve a frame of it.
 func needsContext(l *Line) bool {
 	for i := range l.Frames {
-		if f := &l.Frames[i]; f.ID.IsZero() || f.Kind == Runtime {
+		if f := &l.Frames[i]; !f.Named && (f.ID.IsZero() || f.Kind == Runtime) {
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func framesOf(log string) string {
 		for i := range l.Frames {
 			f := &l.Frames[i]
 			fmt.Fprintf(&b, "%d: %s #%d %s\n", number, f.Dialect.Name, f.Number, describe(f))
-			if len(l.Frames) == 1 {
+			if len(l.Frames) == 1 && !f.Named {
 				fmt.Fprintf(&b, "%s\n", answered(l.Text, f))
 			}
 		}
@@ -83,6 +83,9 @@ func describe(f *dialect.Frame) string {
 		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol",
 	}
 	calls := map[dialect.Call]string{dialect.Return: "ret", dialect.Adjusted: "adj", dialect.Exact: "pc", dialect.Either: "ret or pc"}
+	if f.Named {
+		return "is named"
+	}
 	s := fmt.Sprintf("%q %s %#x %s", f.Module, kinds[f.Kind], f.Value, calls[f.Call])
 	if !f.ID.IsZero() {
 		s += " id " + f.ID.String()
@@ -103,6 +106,7 @@ func describe(f *dialect.Frame) string {
 func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
 		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
+		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
 	}
 	var b strings.Builder
 	at := 0

@@ -42,28 +42,57 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, end, " ") {
 		return false
 	}
-	open := blanksAfter(b, end)
-	if open > end+2 || open == len(b) {
-		return false
-	}
-	name := Span{end + 1, open} // what the name takes the place of
-	if hasAt(b, open, "in ") {
-		if open = lastModule(b, open+3); open < 0 {
-			return false
+	t := r.tails.find(b[end:])
+	if t == nil {
+		parsed, ok := r.sanitizerTail(b[end:])
+		switch {
+		case !ok:
+			return matchNamed(l, number, digits, end)
+		case parsed.name.To == 1 && parsed.id.IsZero() && !hasAt(b, digits.From-3, "  #"):
+			return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium or of LLVM
 		}
-		name.To = open
-	}
-	m, ok := r.modulePlus(b, open)
-	if !ok || !onlyBlanks(b, m.end) {
-		return false
+		t = r.tails.add(b[end:], parsed)
 	}
 	f := l.frame()
 	f.Number, f.Digits = number, digits
-	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = m.name, m.id, Vaddr, m.offset, addr, Adjusted
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Key = t.module, t.id, Vaddr, t.offset, addr, Adjusted, t.key
 	f.Start = digits.From - 1
 	f.Inline = InlineFrames
-	l.edit(f, Edit{name, "in ", Func, " "})
-	l.edit(f, Edit{Span{open, m.end}, "", AtColumn, ""})
+	l.edits = append(l.edits,
+		Edit{Span{end + t.name.From, end + t.name.To}, "in ", BareFunc, " "},
+		Edit{Span{end + t.name.To, end + t.end}, "", AtSource, ""})
+	f.Edits = l.edits
+	return true
+}
+
+// sanitizerTail parses what follows the address of a frame: "  (MODULE+0xOFFSET)" or
+// " in FUNCTION (MODULE+0xOFFSET)", with or without a build ID.
+func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
+	open := blanksAfter(b, 0)
+	if open > 2 || open == len(b) {
+		return t, false
+	}
+	t.name = Span{1, open} // what the function takes the place of
+	if hasAt(b, open, "in ") {
+		if open = lastModule(b, open+3); open < 0 {
+			return t, false
+		}
+		t.name.To = open
+	}
+	t.place, ok = r.modulePlus(b, open)
+	return t, ok && onlyBlanks(b, t.end)
+}
+
+// matchNamed matches a frame that was named online, or that has no module. Its number counts the
+// inlined calls of the frames before it. end is the end of its address.
+func matchNamed(l *Line, number int, digits Span, end int) bool {
+	b := l.Text
+	rest := blanksAfter(b, end)
+	if digits.From < 2 || !hasAt(b, rest, "in ") && !hasAt(b, rest, "(") {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Digits, f.Start, f.Named = number, digits, digits.From-1, true
 	return true
 }
 
@@ -93,11 +122,11 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Digits = number, Span{hash + 1, end}
-	f.Module, f.ID, f.Kind, f.Value, f.Call = m.name, m.id, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
 	f.Start = hash
 	f.Inline = InlineFrames
-	l.edit(f, Edit{Span{end + 1, place.From - 1}, "", Func, ""})
-	l.edit(f, Edit{place, "", AtColumn, ""})
+	l.edit(f, Edit{Span{end + 1, place.From - 1}, "", BareFunc, ""})
+	l.edit(f, Edit{place, "", AtSource, ""})
 	return true
 }
 
@@ -119,19 +148,17 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.ID, f.Kind, f.Value, f.Call = m.name, m.id, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
 	f.Start = mark
 	f.Inline = Innermost
-	end := m.end
-	if in := blanksAfter(b, end); hasAt(b, in, "in ") { // a name without a line
-		end = len(bytes.TrimRight(b, " \t"))
-	} else if !onlyBlanks(b, end) {
+	name := Span{m.end, len(b)}
+	if in := blanksAfter(b, m.end); hasAt(b, in, "in ") { // the function is known, but no line
+		name.To = len(bytes.TrimRight(b, " \t"))
+	} else if !onlyBlanks(b, m.end) {
 		return false
-	} else {
-		end = len(b) // the sanitizers print a blank at the end of an unresolved line only
 	}
-	l.edit(f, Edit{Span{open, end}, "", AtColumn, ""})
-	l.edit(f, Edit{Span{end, end}, " in ", Func, ""})
+	l.edit(f, Edit{Span{open, m.end}, "", AtSource, ""})
+	l.edit(f, Edit{name, " in ", BareFunc, ""})
 	return true
 }
 
@@ -167,16 +194,17 @@ func lastModule(b []byte, from int) int {
 	return -1
 }
 
-// A modulePlace is a place in a module: (PATH+0xOFFSET) (BuildId: HEX).
-type modulePlace struct {
-	name   string
+// A place is a place in a module: (PATH+0xOFFSET) (BuildId: HEX).
+type place struct {
+	module string
 	id     buildid.ID
 	offset uint64
-	end    int
+	close  int // offset in the line of the end of the first brackets
+	end    int // of all
 }
 
 // modulePlus parses a place in a module whose "(" is at open.
-func (r *Reader) modulePlus(b []byte, open int) (m modulePlace, ok bool) {
+func (r *Reader) modulePlus(b []byte, open int) (m place, ok bool) {
 	if !hasAt(b, open, "(") {
 		return m, false
 	}
@@ -203,7 +231,7 @@ func (r *Reader) modulePlus(b []byte, open int) (m modulePlace, ok bool) {
 	if len(name) == 0 || name[0] == '<' {
 		return m, false
 	}
-	m.name = r.name(name)
+	m.module, m.close = r.name(name), close+1
 	m.id, m.end, ok = r.buildIDAfter(b, close+1)
 	return m, ok
 }

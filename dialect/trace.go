@@ -102,8 +102,11 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 }
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file, and reports whether it does.
+// file, and reports whether it does, or f is Named.
 func (f *Frame) PlaceByID() bool {
+	if f.Named {
+		return true
+	}
 	if f.ID.IsZero() || f.Kind != Vaddr {
 		return false
 	}

@@ -13,6 +13,7 @@ func benchmarkWrite(b *testing.B, o Options, log []byte) {
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n")
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
+	before := processorTime()
 	for b.Loop() {
 		for rest := log; len(rest) > 0; {
 			n := min(len(rest), readBlock)
@@ -20,6 +21,8 @@ func benchmarkWrite(b *testing.B, o Options, log []byte) {
 			rest = rest[n:]
 		}
 	}
+	lines := bytes.Count(log, newline) * b.N
+	b.ReportMetric(float64(processorTime()-before)/float64(lines), "cpu-ns/line")
 }
 
 func BenchmarkPlain(b *testing.B) {

@@ -89,6 +89,10 @@ func (l *layout) logToken(t *markup.Token) {
 
 // logBytes lays out bytes of the log, which may hold colour sequences. Elements in b are text.
 func (l *layout) logBytes(b []byte) {
+	if !l.terminal && (l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(b, esc) < 0) {
+		l.buf = append(l.buf, b...)
+		return
+	}
 	var s markup.Scanner
 	s.Reset(b)
 	for t, ok := s.Next(); ok; t, ok = s.Next() {

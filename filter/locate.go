@@ -14,10 +14,19 @@ type locator struct {
 	f       *lineFilter
 	modules map[cacheModule]*module // by name and build ID, so that each is known to the Cache
 
-	// The stack whose frames are renumbered, because its producer counts inlined calls.
-	number int // of its last frame
-	added  int // frames that inlined calls have added
+	recent  recent           // answers by Frame.Key
+	stacks  [maxStacks]stack // whose frames are renumbered, by the text before them
+	scratch []byte
 }
+
+// A stack is one whose producer counts inlined calls as frames.
+type stack struct {
+	before uint64 // of the text before its frames
+	number int    // of its last frame, as logged
+	added  int    // frames that inlined calls have added
+}
+
+const maxStacks = 16 // a power of two; of processes whose lines are interleaved
 
 const maxLocated = 4096 // modules of raw backtraces that are kept
 
@@ -43,6 +52,9 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 		f.recordPlace(fr)
 		return nil
 	}
+	if fr.Key != 0 && p.Image == nil {
+		return c.keyed(fr)
+	}
 	name, id := fr.Module, fr.ID
 	if p.Image != nil {
 		id = p.Image.ID
@@ -53,6 +65,28 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	a := &f.last
 	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(name, id)}
 	f.completeAnswer(a, exactAddress)
+	return a
+}
+
+// keyed is answer for a frame whose line has its module, build ID and address. A hot frame needs no
+// lock of the shared Cache.
+func (c *locator) keyed(fr *dialect.Frame) *answer {
+	f := c.f
+	slot := c.recent.slot(fr.Key, exactAddress)
+	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
+		f.named++
+		return &slot.answer
+	}
+	if turns := f.cached.turns.Load(); turns != c.recent.turns {
+		c.recent = recent{epoch: 1, turns: turns}
+		slot = c.recent.slot(fr.Key, exactAddress)
+	}
+	a := &f.last
+	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(fr.Module, fr.ID)}
+	f.completeAnswer(a, exactAddress)
+	if a.hasText {
+		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
+	}
 	return a
 }
 
@@ -73,11 +107,17 @@ func (c *locator) module(name string, id buildid.ID) *module {
 // frameLine prints the current line, which has one frame.
 func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	f := c.f
-	number := c.renumbered(fr)
+	stack := c.stackOf(text, fr)
+	number := fr.Number + stack.added
+	if fr.Named {
+		c.edited(text, fr, number, nil, 0)
+		f.endLine(eol)
+		return
+	}
 	a := c.answer(fr)
 	start := len(f.buf)
 	if a == nil || !a.hasText {
-		c.edited(text, fr, number, nil)
+		c.edited(text, fr, number, nil, 0)
 		f.recordLocated(start, fr, a)
 		f.endLine(eol)
 		return
@@ -89,32 +129,39 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	n := len(a.text.cuts)
 	switch fr.Inline {
 	case dialect.InlineFrames:
+		simple := c.simple(text, fr)
 		for i := range n {
-			t := a.text.frame(i)
-			c.edited(text, fr, number+i, &t)
+			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
+				c.edited(text, fr, number+i, a, i)
+			}
 			if i < n-1 {
 				f.nextLine(between)
 				f.printLarge()
 			}
 		}
-		c.added += n - 1
+		stack.added += n - 1
+	case dialect.InlineDotted:
+		for i := range n {
+			c.edited(text, fr, number, a, i)
+			if i < n-1 {
+				f.nextLine(between)
+				f.printLarge()
+			}
+		}
 	case dialect.InlineMarked:
 		for i := range n - 1 {
 			c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
 			f.nextLine(between)
 		}
-		t := a.text.frame(n - 1)
-		c.edited(text, fr, number, &t)
+		c.edited(text, fr, number, a, n-1)
 	case dialect.InlinedByBefore:
 		for i := n - 1; i > 0; i-- {
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
 			f.nextLine(between)
 		}
-		t := a.text.frame(0)
-		c.edited(text, fr, number, &t)
+		c.edited(text, fr, number, a, 0)
 	default:
-		t := a.text.frame(0)
-		c.edited(text, fr, number, &t)
+		c.edited(text, fr, number, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
 			f.nextLine(between)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
@@ -125,73 +172,169 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	f.endLine(eol)
 }
 
-// renumbered returns the number of a frame in its stack, with the frames that inlined calls have
-// added before it.
-func (c *locator) renumbered(fr *dialect.Frame) int {
+// stackOf returns the stack of a frame. If its frames are not renumbered, no frame was added to it.
+func (c *locator) stackOf(text []byte, fr *dialect.Frame) *stack {
 	if fr.Digits.To == 0 {
-		return fr.Number
+		c.stacks[0] = stack{}
+		return &c.stacks[0]
 	}
-	if fr.Number == 0 || fr.Number <= c.number {
-		c.added = 0
+	before := textBefore(text[:min(fr.Start, maxRepeat)])
+	s := &c.stacks[1+before%(maxStacks-1)]
+	if s.before != before || fr.Number <= s.number || fr.Named && fr.Number != s.number+1 {
+		*s = stack{before: before}
 	}
-	c.number = fr.Number
-	return fr.Number + c.added
+	s.number = fr.Number
+	return s
 }
 
-// edited lays out the line text with the answer t in the places of the frame's edits, or as it is
-// if t is nil. number takes the place of the frame's number.
-func (c *locator) edited(text []byte, fr *dialect.Frame, number int, t *frameText) {
+// textBefore returns a hash of the text before a frame, which is the same for the frames of a stack:
+// digits and blanks do not count, since they are of times or before numbers.
+func textBefore(b []byte) (hash uint64) {
+	for _, c := range b {
+		if c != ' ' && (c < '0' || c > '9') {
+			hash = (hash ^ uint64(c)) * 0x100000001b3 // FNV
+		}
+	}
+	return hash
+}
+
+// edited lays out the line text with the i-th frame of the answer a in the places of the frame's
+// edits, or as it is if a is nil. number takes the place of the frame's number.
+func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
 	if d := fr.Digits; d.To > 0 && number != fr.Number {
 		f.logBytes(text[:d.From])
-		f.value(strconv.Itoa(number))
+		c.number(number)
 		at = d.To
 	}
-	if t != nil && f.o.Dialects.KeepRaw {
+	if a == nil {
+		f.logBytes(text[at:])
+		return
+	}
+	t := a.text.frame(i)
+	if f.o.Dialects.KeepRaw {
 		end := len(bytes.TrimRight(text, " \t"))
 		f.logBytes(text[at:end])
 		f.mark(" ")
-		f.functionAndLine(*t)
-		at = end
-	} else if t != nil {
-		for i := range fr.Edits {
-			e := &fr.Edits[i]
-			if t.file == "" && e.Part >= dialect.AtLine {
-				continue
-			}
-			f.logBytes(text[at:e.From])
-			at = e.To
-			f.mark(e.Before)
-			c.part(e.Part, t)
-			f.mark(e.After)
+		f.functionAndLine(t)
+		f.logBytes(text[end:])
+		return
+	}
+	if d := fr.Depth; d.To > 0 && i < len(a.text.cuts)-1 {
+		f.logBytes(text[at:d.From])
+		at = d.To
+		f.mark(".")
+		c.number(i + 1)
+		if i < 9 {
+			f.mark(" ")
 		}
 	}
+	for i := range fr.Edits {
+		e := &fr.Edits[i]
+		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc {
+			continue
+		}
+		f.logBytes(text[at:e.From])
+		at = e.To
+		f.mark(e.Before)
+		if e.Part == dialect.Callers {
+			c.callers(a)
+		} else {
+			c.part(e.Part, &t)
+		}
+		f.mark(e.After)
+	}
 	f.logBytes(text[at:])
+}
+
+// simple reports whether simpleLine may lay out lines for a frame: it is a sanitizer's, and nothing of
+// its line is coloured or escaped.
+func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
+	l := &c.f.layout
+	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
+		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal &&
+		(l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(text, esc) < 0)
+}
+
+// simpleLine is edited for a frame with a function and a line, of which nothing is left out: a log may
+// have millions of them. It reports whether the answer is such a frame.
+func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rendered, i int) bool {
+	cut := &r.cuts[i]
+	answer := r.text[cut.start:cut.col]
+	if cut.file == cut.name || answer[0] == '_' || answer[0] == '?' || r.text[cut.name+1] == '.' || r.text[cut.file+1] == '0' {
+		return false
+	}
+	name, at := &fr.Edits[0], &fr.Edits[1]
+	b := append(c.f.buf, text[:fr.Digits.From]...)
+	b = appendSmall(b, uint64(number))
+	b = append(b, text[fr.Digits.To:name.From]...)
+	b = append(b, name.Before...)
+	b = append(b, answer...)
+	c.f.buf = append(b, text[at.To:]...)
+	return true
+}
+
+// number lays out the number of a frame, or a depth.
+func (c *locator) number(n int) {
+	c.scratch = strconv.AppendInt(c.scratch[:0], int64(n), 10)
+	c.f.value(string(c.scratch))
+}
+
+// callers lays out the calls around the innermost one.
+func (c *locator) callers(a *answer) {
+	f := c.f
+	for i := 1; i < len(a.text.cuts); i++ {
+		f.mark(" inlined into ")
+		f.functionAndLine(a.text.frame(i))
+	}
 }
 
 // part lays out a part of an answer.
 func (c *locator) part(p dialect.Part, t *frameText) {
 	f := c.f
 	switch p {
+	case dialect.Nothing:
+		return
 	case dialect.Name:
 		f.value(t.name)
+		return
 	case dialect.Func:
 		f.value(t.function())
+		return
+	case dialect.BareFunc:
+		f.value(bareFunction(t.function()))
+		return
 	case dialect.AtBase:
 		f.value(t.file[strings.LastIndexByte(t.file, '/')+1:])
+	case dialect.AtSource:
+		f.value(strings.TrimPrefix(t.file, "./"))
+		if t.line == "0" {
+			return
+		}
 	default:
 		f.value(t.file)
 	}
-	if p < dialect.AtLine {
-		return
-	}
 	f.mark(":")
 	f.value(t.line)
-	if p == dialect.AtColumn && t.col != "" {
+	if (p == dialect.AtColumn || p == dialect.AtSource) && t.col != "" {
 		f.mark(":")
 		f.value(t.col)
 	}
+}
+
+// bareFunction returns the name of the function that an interceptor of a sanitizer stands for, which
+// the sanitizers print in its place, or name itself.
+func bareFunction(name string) string {
+	if !strings.HasPrefix(name, "__") {
+		return name
+	}
+	for _, prefix := range []string{"___interceptor_", "__interceptor_trampoline_", "__interceptor_"} {
+		if bare, ok := strings.CutPrefix(name, prefix); ok {
+			return bare
+		}
+	}
+	return name
 }
 
 // function returns the name of the function without the distance from its beginning.

@@ -94,6 +94,9 @@ func (r *draft) size() int64 {
 	return n
 }
 
+// unknownFunc is printed for a function whose name is not known.
+const unknownFunc = "??"
+
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
@@ -124,7 +127,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		c.start = uint32(len(text))
 		switch {
 		case s.Func == "":
-			text = append(text, "??"...)
+			text = append(text, unknownFunc...)
 		case s.PlainFunc:
 			text = append(text, s.Func...)
 		default:

@@ -296,6 +296,7 @@ func (t *tracer) print(b []byte, frames []dialect.Frame) {
 		f.enterProcess(text)
 	}
 	f.closeModule()
+	f.layOutInPlace()
 	t.locator.line(text, eol, frames)
 	f.sendLarge()
 	f.current.text = nil
