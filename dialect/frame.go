@@ -13,6 +13,7 @@ const (
 	Vaddr      Number = iota // address in the ELF file, as its symbols and DWARF have it
 	BaseOffset               // bytes from the address at which the first page of the file is loaded
 	FileOffset               // bytes from the beginning of the file
+	CodeOffset               // bytes from the beginning of the mapping of the file's code; see Frame.Crash
 	Runtime                  // address in the process; Frame.Addr is the same
 	InSymbol                 // bytes from the beginning of Frame.Symbol
 )
@@ -69,6 +70,8 @@ type Frame struct {
 	// Below is the text before the answer if the line has several frames: each then has a line of
 	// its own after the line.
 	Below string
+
+	Crash *Crash // set for a process that the kernel has killed
 
 	Place Place // set by a Trace
 }

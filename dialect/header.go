@@ -99,6 +99,8 @@ func (r *Reader) readPast() {
 		past = past[len(past)-maxPast:]
 		past = past[bytes.IndexByte(past, '\n')+1:]
 	}
+	r.inPast = true
+	defer func() { r.inPast = false }()
 	for i := range r.headers {
 		h := &r.headers[i]
 		for at := 0; ; {

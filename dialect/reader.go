@@ -21,7 +21,7 @@ type anchor uint8
 const (
 	anchor0x     anchor = iota // "0x"
 	anchorPC                   // " pc": Android
-	anchorIP                   // " ip": the kernel's line for a process that died
+	anchorIP                   // " ip" or "nip": the kernel's line for a process that died
 	anchorOffset               // "\"o\"": MongoDB
 	anchorAt                   // "@ 0": folly
 	anchorWn                   // "wn]": perf's [unknown]
@@ -29,7 +29,7 @@ const (
 	anchors
 )
 
-var anchorText = [anchors]string{"0x", " pc", " ip", `"o"`, "@ 0", "wn]", "C=0"}
+var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0"}
 
 // A grammar recognizes the frames of a dialect.
 type grammar struct {
@@ -82,6 +82,9 @@ type Reader struct {
 	facts   Facts
 	factsAt int64 // the last line that a fact was taken from
 
+	crashes []*Crash // the last ones
+	inPast  bool     // headers of lines before the current one are read
+
 	idDigits []byte // of id, the last build ID
 	id       buildid.ID
 	module   string // the last name of a module
@@ -112,6 +115,7 @@ func (r *Reader) Reset() {
 		r.until[i] = -1
 	}
 	r.facts.Reset()
+	r.crashes = nil
 }
 
 // setBytes sets bit in the entries of the bytes in set.

@@ -80,7 +80,7 @@ func framesOf(log string) string {
 // describe returns what identifies the place of f.
 func describe(f *dialect.Frame) string {
 	kinds := map[dialect.Number]string{
-		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol",
+		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol", dialect.CodeOffset: "code",
 	}
 	calls := map[dialect.Call]string{dialect.Return: "ret", dialect.Adjusted: "adj", dialect.Exact: "pc", dialect.Either: "ret or pc"}
 	if f.Named {

@@ -10,6 +10,8 @@ func allGrammars() []grammar {
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
 		{dialect: &glibc, direct: "[", match: matchGlibc},
+		{dialect: &death, anchor: anchorIP, direct: " n", match: matchDeath},
+		{dialect: &death, direct: " ", back: "etrR", match: matchUnhandled},
 	}
 }
 
@@ -17,6 +19,8 @@ func allGrammars() []grammar {
 func allHeaders() []header {
 	return []header{
 		{text: "-xp ", fact: func(r *Reader, b []byte, _ int) { r.mapLine(b) }},
+		{text: "ode: ", fact: codeLine},
+		{text: "pc : ", fact: counterLine},
 		{text: "*** Error in `", holds: true},
 		{text: "======= Backtrace: =========", holds: true},
 		{text: "======= Memory map: ========", opens: windowTrace},
@@ -25,7 +29,7 @@ func allHeaders() []header {
 
 // All returns all dialects, in the order in which they are documented.
 func All() []*Dialect {
-	return []*Dialect{&sanitizer, &tsan, &glibc}
+	return []*Dialect{&sanitizer, &tsan, &glibc, &death}
 }
 
 var _ = bytes.Index

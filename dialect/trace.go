@@ -11,6 +11,7 @@ const (
 	ByBuildID = "build-id" // the log has the build ID of the file
 	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
 	ByCall    = "call"     // in the file, a call is before the return address
+	ByCode    = "code"     // the log lists the code around the address, and the file has it there
 	ByPath    = "path"     // the frame cannot be checked; another frame of the trace has proved the file
 )
 
@@ -21,6 +22,7 @@ var (
 	ErrNotCode  = errors.New("the file has no code at this place: it is not the file that ran")
 	ErrSymbol   = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall     = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrCode     = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
 	ErrRefuted  = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
 	ErrManySym  = errors.New("the file has several symbols of this name")
@@ -44,6 +46,10 @@ type Place struct {
 type Trace struct {
 	// Open returns the file for the module of a frame, never nil. It is called once for a module.
 	Open func(f *Frame) *Image
+
+	// Named returns the files of this machine with a name without folders, in any folder that is
+	// searched. Nil: none.
+	Named func(name string) []*Image
 
 	modules map[string]*verdict
 }
@@ -69,6 +75,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		f.Place = Place{}
 		t.assign(f, facts)
 		f.PlaceByID()
+		t.crashed(f)
 	}
 	for _, f := range frames {
 		t.findBias(f, facts)
@@ -133,7 +140,7 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 
 // verdictOf returns the verdict of f's module, nil if it has no module or there are too many.
 func (t *Trace) verdictOf(f *Frame) *verdict {
-	if f.Place.Verified != "" || f.Module == "" && f.ID.IsZero() {
+	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() {
 		return nil
 	}
 	key := f.Module
@@ -204,6 +211,8 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 		return f.Value + m.lowest(), true
 	case FileOffset:
 		return m.atOffset(f.Value)
+	case CodeOffset:
+		return m.inCode(f.Value, f.Crash.Size)
 	}
 	return 0, false
 }
@@ -282,7 +291,7 @@ func (v *verdict) address(f *Frame) (uint64, error) {
 		return addr, nil
 	}
 	switch f.Kind {
-	case FileOffset:
+	case FileOffset, CodeOffset:
 		return 0, ErrNotCode
 	case Runtime:
 		if v.biased {
@@ -309,7 +318,7 @@ func (c *check) conclude(f *Frame) {
 	p := &f.Place
 	byID := !f.ID.IsZero()
 	switch v := c.of; {
-	case p.Verified != "":
+	case p.Verified != "" || p.Err != nil:
 	case v == nil:
 		p.Err = ErrNoModule
 	case v.image.Err != nil:

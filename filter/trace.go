@@ -34,6 +34,10 @@ type Dialects struct {
 	Sysroot   string
 	PrefixMap []PrefixMap
 
+	// Folders are searched for a file whose name is in the log without its folder, and those of the
+	// system after them. A file that is found so answers only if the log lists its code.
+	Folders []string
+
 	// Images are files that the operator names for modules of the log.
 	Images []Image
 
@@ -180,7 +184,7 @@ func (t *tracer) begin() {
 	t.objects = report.NewObjects(&report.Options{
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
-	t.trace = &dialect.Trace{Open: t.open}
+	t.trace = &dialect.Trace{Open: t.open, Named: t.byName}
 }
 
 // end forgets the trace at work.

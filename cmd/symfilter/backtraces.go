@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,11 @@ type dialectFlags struct {
 // that is not being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, KeepRaw: c.backtraces.keepRaw, Whole: regular}
+	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
+		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
+			d.Folders = append(d.Folders, abs)
+		}
+	}
 	switch names := c.backtraces.names; names {
 	case "", "auto":
 	case "none":

@@ -1,0 +1,152 @@
+package dialect
+
+import "bytes"
+
+// The line that the kernel logs for a process that a fault has killed:
+//
+//	inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000] likely on CPU 1 (core 1, socket 0)
+//	traps: inventory[4711] trap invalid opcode ip:55d0c0a012d2 sp:7ffd error:0 in inventory[55d0c0a01000+1000]
+//	inventory[4711]: unhandled signal 11 code 0x1 at 0x0000000000000010 in inventory[12d2,2aaaaaa000+1000]
+//	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
+//
+// The file is the last part of its path. From Linux 6.1 on the brackets have the offset in the file;
+// before, they have only the mapping. The address is that of the instruction. The next line of x86
+// and PowerPC lists the code around it, which proves that a file is the one that ran.
+var death = Dialect{
+	Name: "kernel-segv", Who: "Linux: the line for a process that a fault has killed",
+	Needs:  "the code on the next line and a file of that name, or --image",
+	Sample: "inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000]",
+}
+
+// matchDeath matches the line whose "ip" is at at: of x86, and as "nip" of PowerPC.
+func matchDeath(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	if len(b) < at+4 {
+		return false
+	}
+	separator := string(b[at+2 : at+3])
+	addr, end, ok := hexAt(b, at+3)
+	if !ok || separator != " " && separator != ":" {
+		return false
+	}
+	before := at - 1 // of the blank before "ip"
+	stack, code := " sp"+separator, " error"+separator
+	if b[before] == 'n' {
+		before--
+		stack, code = " lr ", " code "
+	}
+	if before < 0 || b[before] != ' ' || !hasAt(b, end, stack) {
+		return false
+	}
+	if _, end, ok = hexAt(b, end+len(stack)); !ok || !hasAt(b, end, code) {
+		return false
+	}
+	if _, end, ok = hexAt(b, end+len(code)); !ok {
+		return false
+	}
+	close := processBefore(b, before)
+	if close < 0 {
+		return false
+	}
+	if separator == " " { // "]: segfault at 10", "]: segfault (11) at 10", "]: bus error (7) at 10"
+		from := hexBefore(b, before)
+		if !hasAt(b, close, "]: ") || !endsWith(b, from, " at ") {
+			return false
+		}
+	}
+	return r.died(l, close, end, addr)
+}
+
+// matchUnhandled matches the line of a kernel that logs no instruction pointer on it: that of
+// RISC-V, AArch64 and others. The "0x" at at belongs to a code of the fault.
+func matchUnhandled(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	mark := bytes.Index(b[:at], []byte("]: unhandled "))
+	if mark < 0 || processBefore(b, mark+1) != mark {
+		return false
+	}
+	in := bytes.Index(b[at:], []byte(" in "))
+	return in >= 0 && r.died(l, mark, at+in, 0)
+}
+
+// processBefore returns the offset of the "]" of the last "[PID]" that ends at or before end, or -1.
+func processBefore(b []byte, end int) int {
+	close := bytes.LastIndexByte(b[:end], ']')
+	if close < 0 {
+		return -1
+	}
+	if _, open, ok := decimalBefore(b, close); !ok || open < 1 || b[open-1] != '[' {
+		return -1
+	}
+	return close
+}
+
+// died adds the frame of a process whose PID ends at close. The file and its mapping follow at at:
+// " in FILE[OFFSET,START+SIZE]".
+func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
+	b := bytes.TrimRight(l.Text, " \t")
+	end := len(b)
+	if i := bytes.LastIndex(b, []byte(" likely on CPU ")); i > at && b[end-1] == ')' {
+		b = b[:i]
+	}
+	if !hasAt(b, at, " in ") || b[len(b)-1] != ']' {
+		return false
+	}
+	open := bytes.LastIndexByte(b, '[')
+	name := at + len(" in ")
+	if open <= name || open-name > maxPath {
+		return false
+	}
+	first, next, ok := hexAt(b, open+1)
+	offset, hasOffset := first, false
+	if ok && hasAt(b, next, ",") {
+		hasOffset = true
+		first, next, ok = hexAt(b, next+1)
+	}
+	if !ok || !hasAt(b, next, "+") {
+		return false
+	}
+	size, next, ok := hexAt(b, next+1)
+	if !ok || next != len(b)-1 || size == 0 || first+size < first || addr != 0 && addr-first >= size {
+		return false
+	}
+	if hasOffset && addr != 0 && (addr-offset)%pageSize != 0 {
+		return false
+	}
+	f := l.frame()
+	f.Number = 0
+	f.Module = string(bytes.TrimSuffix(b[name:open], []byte(" (deleted)")))
+	f.Addr, f.Call = addr, Exact
+	f.Crash = r.crash(first, size)
+	switch {
+	case hasOffset:
+		f.Kind, f.Value = FileOffset, offset
+	case addr != 0:
+		f.Kind, f.Value = CodeOffset, addr-first
+	default:
+		f.Kind, f.Value = CodeOffset, size // unknown until the registers are logged
+	}
+	f.Start = processName(b, close)
+	l.after(f, end)
+	return true
+}
+
+// maxComm is the length of a process's name in the kernel, which may have blanks.
+const maxComm = 15
+
+// processName returns the start of the name of the process whose PID ends at close.
+func processName(b []byte, close int) int {
+	_, open, _ := decimalBefore(b, close)
+	end := open - 1
+	from := max(0, end-maxComm-2)
+	part := b[from:end]
+	for _, mark := range []string{": ", "] ", "> "} {
+		if i := bytes.LastIndex(part, []byte(mark)); i >= 0 {
+			return from + i + len(mark)
+		}
+	}
+	if from == 0 {
+		return 0
+	}
+	return bytes.LastIndexAny(b[:end], " ;>") + 1
+}

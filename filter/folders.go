@@ -1,0 +1,39 @@
+package filter
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
+)
+
+const maxFolders = 128 // folders that are searched for a name
+
+// systemFolders are where distributions have programs and libraries.
+var systemFolders = []string{
+	"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin",
+	"/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/libexec",
+	"/usr/lib/x86_64-linux-gnu", "/usr/lib/i386-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+	"/usr/lib/arm-linux-gnueabihf", "/usr/lib/riscv64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu",
+}
+
+// byName returns the files of this name in the folders that are searched, and those at the paths
+// that the log has for the name. Callers need a proof of which of them is the one that ran.
+func (t *tracer) byName(name string) (found []*dialect.Image) {
+	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
+		return nil
+	}
+	folders := append(t.opt.Folders[:len(t.opt.Folders):len(t.opt.Folders)], systemFolders...)
+	seen := make(map[string]bool)
+	for _, folder := range folders[:min(len(folders), maxFolders)] {
+		path := filepath.Join(folder, name)
+		if !filepath.IsAbs(path) || seen[path] {
+			continue
+		}
+		seen[path] = true
+		if m := t.named(path); m.Err == nil {
+			found = append(found, m)
+		}
+	}
+	return found
+}
