@@ -230,7 +230,11 @@ type check struct {
 // run checks f, and reports whether the next frame of its stack was interrupted by a signal.
 func (c *check) run(f *Frame) (signal bool) {
 	m := c.of.image
-	if c.addr, c.err = c.of.address(f); c.err != nil {
+	derived := false // the address comes from the symbol, which proves nothing then
+	if c.addr, derived, c.err = c.of.address(f); c.err != nil {
+		if c.err == ErrSymbol {
+			c.of.refuted = ErrSymbol
+		}
 		return false
 	}
 	call := f.Call
@@ -260,7 +264,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.of.failed++
 		return false
 	}
-	if same, has := m.symbolAt(f.Symbol, c.addr); has {
+	if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
 		if !same {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol
 			return false
@@ -285,32 +289,28 @@ func (c *check) run(f *Frame) (signal bool) {
 	return signal
 }
 
-// address returns the address of f as the file has it, not adjusted.
-func (v *verdict) address(f *Frame) (uint64, error) {
+// address returns the address of f as the file has it, not adjusted. derived is set if it is that of
+// f's symbol, because the line has no other number.
+func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if addr, ok := numbered(v.image, f); ok {
-		return addr, nil
-	}
-	switch f.Kind {
-	case FileOffset, CodeOffset:
-		return 0, ErrNotCode
-	case Runtime:
-		if v.biased {
-			return f.Addr - v.bias, nil
-		}
-	}
-	if f.Symbol.Name == "" {
-		return 0, ErrNoBias
+		return addr, false, nil
 	}
 	syms := v.image.symbols(f.Symbol.Name)
 	switch {
-	case len(syms) == 0 && f.Kind == Runtime:
-		return 0, ErrNoBias
+	case f.Kind == FileOffset, f.Kind == CodeOffset:
+		return 0, false, ErrNotCode
+	case f.Kind == Runtime && v.biased:
+		return f.Addr - v.bias, false, nil
+	case f.Kind == Runtime && len(syms) == 1: // else it would have given the bias
+		return 0, false, ErrSymbol
+	case f.Kind == Runtime:
+		return 0, false, ErrNoBias
 	case len(syms) == 0:
-		return 0, ErrNoSym
+		return 0, false, ErrNoSym
 	case len(syms) > 1:
-		return 0, ErrManySym
+		return 0, false, ErrManySym
 	}
-	return syms[0].Addr + uint64(f.Symbol.Offset), nil
+	return syms[0].Addr + uint64(f.Symbol.Offset), true, nil
 }
 
 // conclude sets the Place of f.

@@ -74,6 +74,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Resolved += int64(got.Resolved)
 	s.Unresolved += int64(got.Unresolved)
 	s.Pending += int64(got.Pending)
+	s.Rests.Add(f.rests)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil
 	return dst, got

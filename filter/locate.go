@@ -65,6 +65,9 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	a := &f.last
 	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(name, id)}
 	f.completeAnswer(a, exactAddress)
+	if a.hasText {
+		f.rests.count(p.Verified)
+	}
 	return a
 }
 

@@ -54,6 +54,7 @@ func (f *Filter) Unresolved() (modules []Unresolved, elements int64) {
 type answerCounts struct {
 	named   int // addresses with a name
 	pending int // addresses without a name whose debug file is still being searched
+	rests   Rests
 }
 
 // An answer is the result of the lookup of one address.

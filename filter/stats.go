@@ -1,5 +1,7 @@
 package filter
 
+import "github.com/symfilter/symfilter/dialect"
+
 // Stats counts what a Filter, or Lines, have done so far.
 type Stats struct {
 	Lines      int64 // of the log
@@ -8,14 +10,50 @@ type Stats struct {
 	Unresolved int64 // addresses without one, those outside of any module included
 	Pending    int64 // of Unresolved: the debug file was still being looked for
 	Evicted    int64 // processes that were dropped because of Options.Limits
+	Rests      Rests // what the answers for raw backtraces rest on
 	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
+}
+
+// Rests counts resolved frames of raw backtraces by what their answers rest on: see the constants of
+// package dialect.
+type Rests struct {
+	BuildID int64
+	Symbol  int64
+	Call    int64
+	Path    int64
+	Other   int64 // other proofs, such as the bytes of the code
+}
+
+// count counts a frame.
+func (r *Rests) count(verified string) {
+	switch verified {
+	case dialect.ByBuildID:
+		r.BuildID++
+	case dialect.BySymbol:
+		r.Symbol++
+	case dialect.ByCall:
+		r.Call++
+	case dialect.ByPath:
+		r.Path++
+	default:
+		r.Other++
+	}
+}
+
+// Add adds the counts of o.
+func (r *Rests) Add(o Rests) {
+	r.BuildID += o.BuildID
+	r.Symbol += o.Symbol
+	r.Call += o.Call
+	r.Path += o.Path
+	r.Other += o.Other
 }
 
 // Stats returns the counts so far. It is for the goroutine that uses the Filter.
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.named), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed, Rests: f.rests,
 	}
 }
 

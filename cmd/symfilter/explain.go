@@ -21,6 +21,9 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
 		}
 	}
+	if c.verbose {
+		s.printRests(s.unresolved.all().rests)
+	}
 	s.diag.flush()
 	if !c.explain {
 		if !s.unread && !s.unwritten {
@@ -42,6 +45,28 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 	if outside > 0 {
 		s.diag.line("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", count(outside, "address", "addresses"))
+	}
+}
+
+// printRests prints what the answers for raw backtraces rest on.
+func (s *stream) printRests(r filter.Rests) {
+	var parts []string
+	for _, p := range []struct {
+		n    int64
+		what string
+	}{
+		{r.BuildID, "on the build ID in the log"},
+		{r.Symbol, "on a symbol of the file"},
+		{r.Call, "on the call before the return address"},
+		{r.Other, "on other bytes of the file"},
+		{r.Path, "on the path, of a file that other frames prove or --image names"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) > 0 {
+		s.diag.line("frames of backtraces rest: %s", strings.Join(parts, ", "))
 	}
 }
 

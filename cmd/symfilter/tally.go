@@ -25,12 +25,14 @@ type counts struct {
 	modules []filter.Unresolved // in which addresses stayed unresolved
 	failed  int64               // addresses that stayed unresolved, with those in no module
 	asked   int64               // all addresses
+	rests   filter.Rests        // what the answers for raw backtraces rest on
 }
 
 // countsOf returns the counts of a log.
 func countsOf(f *filter.Filter) counts {
 	modules, failed := f.Unresolved()
-	return counts{modules: modules, failed: failed, asked: failed + f.Stats().Resolved}
+	stats := f.Stats()
+	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests}
 }
 
 // A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for concurrent
@@ -41,6 +43,7 @@ type tally struct {
 	nameBytes int // of modules
 	failed    int64
 	asked     int64
+	rests     filter.Rests
 }
 
 type moduleName struct {
@@ -54,6 +57,7 @@ func (t *tally) add(c counts) {
 	defer t.mu.Unlock()
 	t.failed += c.failed
 	t.asked += c.asked
+	t.rests.Add(c.rests)
 	for _, u := range c.modules {
 		key := moduleName{u.ID, u.Name}
 		known := t.modules[key]
@@ -77,7 +81,7 @@ func (t *tally) add(c counts) {
 func (t *tally) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked}
+	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}
