@@ -1,107 +1,255 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// The family of glibc's backtrace_symbols and backtrace_symbols_fd, which many programs print behind
-// texts of their own:
+// The family of glibc's backtrace_symbols and backtrace_symbols_fd, whose frames many programs print
+// after texts of their own:
 //
 //	/opt/shop/libledger.so(ledger_audit+0x16) [0x7f31c2a01154]
 //	/opt/shop/inventory(+0x13cb)[0x55d0c0a013cb]
 //	./inventory() [0x40137f]
 //	/opt/shop/inventory[0x40137f]
+//	[0x7f31c2a01154]
 //
-// Without a name the number in brackets is an offset from the load base. All addresses are return
-// addresses, but for those that follow a signal.
+// Without a name the number in parentheses is an offset from the load base. All addresses are return
+// addresses, except those after a signal. The executable has the name that it was called by, or the
+// title that its process has given itself: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
 var glibc = Dialect{
-	Name: "glibc", Who: "glibc's backtrace_symbols: Redis, PostgreSQL, MySQL, MariaDB, Ceph, Samba, OpenMPI, Python 3.14 and many others",
+	Name: "glibc", Who: "glibc's backtrace_symbols: Redis, PostgreSQL, MySQL, MariaDB, Ceph, Samba, OpenMPI, V8, Godot and many others; mtrace; libexecinfo",
 	Needs:  "the file at the path, or --image",
 	Sample: "/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]",
 }
+
+// firstAddress is the lowest address at which the dialects of C programs expect code: Linux maps
+// nothing below 64 KiB (vm.mmap_min_addr), so a smaller number is an index or a size.
+const firstAddress = 0x10000
 
 // matchGlibc matches a frame whose address in brackets begins at at.
 func matchGlibc(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, end, "]") {
+	if !ok || !hasAt(b, end, "]") || addr < firstAddress {
 		return false
 	}
 	end++
-	if !onlyBlanks(b, end) && !hasAt(b, end, " (??:0)") {
+	rest := blanksAfter(b, end)
+	godot := end+1 == rest && (hasAt(b, rest, "(??:0)") || hasAt(b, rest, "(??:?)")) && onlyBlanks(b, rest+6)
+	if rest < len(b) && !godot {
 		return false
 	}
 	f := l.frame()
 	f.Addr, f.Call, f.Kind, f.Value = addr, Return, Runtime, addr
-	close := at - 1
-	if close > 0 && b[close-1] == ' ' {
-		close--
+	to := at - 1 // the end of the path
+	if to > 0 && b[to-1] == ' ' {
+		to--
 	}
-	to := close // the end of the path
-	if close > 0 && b[close-1] == ')' {
-		open := bytes.LastIndexByte(b[:close-1], '(')
-		if nested := bytes.IndexByte(b[:close-1], '('); open < 0 {
-			return false
-		} else if bytes.IndexByte(b[open:close-1], ')') >= 0 { // MySQL demangles: f(char*)+0x1
-			open = nested
-		}
-		if !f.inBrackets(b[open+1 : close-1]) {
+	group := to > 0 && b[to-1] == ')'
+	switch open := 0; {
+	case group:
+		if open = openingOf(b, to-1); open < 0 || !f.inParentheses(b[open+1:to-1]) {
 			return false
 		}
 		to = open
-	} else if close != at-1 {
-		return false // a path directly before the bracket has no blank
+	case to < at-1:
+		to++ // "path[0x…" has no blank: no path
 	}
-	from := pathBefore(b, to)
-	if from == to {
+	f.Start = pathBefore(b, to)
+	switch name := b[f.Start:to]; {
+	case len(name) > maxPath:
+		return false
+	case len(name) == 0 || name[len(name)-1] == ' ' || name[len(name)-1] == '\t':
+		// The address alone, or only an offset: too weak without other frames.
+		if !r.inTrace() || f.Symbol.Name != "" {
+			return false
+		}
+		f.Start = to
+	case !group && !isPath(name) && !r.inTrace(): // "name[0x…]" may be an element of an array
+		return false
+	case to > 0 && isWord(b[to-1]) || group || isPath(name):
+		f.Module = r.name(name)
+	default:
 		return false
 	}
-	f.Module = r.name(b[from:to])
-	f.Start = from
+	if r.exactFrame(f) {
+		f.Call = Exact
+	}
+	if godot {
+		l.edit(f, Edit{Span{end, end}, " ", Name, ""})
+		l.edit(f, Edit{Span{rest + 1, rest + 5}, "", AtLine, ""})
+		return true
+	}
 	l.after(f, len(bytes.TrimRight(b, " \t")))
 	return true
 }
 
-// inBrackets parses what stands between the path and the address: SYMBOL+0xOFFSET, SYMBOL-0xOFFSET,
+// inTrace reports whether a frame was found shortly before, so that forms that are too weak alone
+// may be frames.
+func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
+
+// openingOf returns the offset of the parenthesis that the one at close closes, or -1. A demangled
+// name has parentheses of its own.
+func openingOf(b []byte, close int) int {
+	depth := 0
+	for i := close; i >= 0; i-- {
+		switch b[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// inParentheses parses the text between the path and the address: SYMBOL+0xOFFSET, SYMBOL-0xOFFSET,
 // +0xOFFSET, or nothing.
-func (f *Frame) inBrackets(b []byte) bool {
+func (f *Frame) inParentheses(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
-	digits := hexBefore(b, len(b))
-	if digits < 3 || digits == len(b) || b[digits-1] != 'x' || b[digits-2] != '0' {
+	name, n, ok := offsetAtEnd(b)
+	if !ok {
 		return false
+	}
+	if len(name) == 0 {
+		f.Kind, f.Value = BaseOffset, uint64(n)
+		return true
+	}
+	f.Symbol = Symbol{Name: string(name), Offset: n}
+	return true
+}
+
+// offsetAtEnd parses NAME+0xOFFSET or NAME-0xOFFSET, up to the end of b.
+func offsetAtEnd(b []byte) (name []byte, offset int64, ok bool) {
+	digits := hexBefore(b, len(b))
+	if digits < 3 || !hasAt(b, digits-2, "0x") {
+		return nil, 0, false
 	}
 	n, _, ok := hexAt(b, digits)
 	sign := b[digits-3]
 	if !ok || n>>62 != 0 || sign != '+' && sign != '-' {
-		return false
+		return nil, 0, false
 	}
-	name := b[:digits-3]
-	if len(name) == 0 {
-		f.Kind, f.Value = BaseOffset, n
-		if sign == '-' {
-			f.Value = -n
-		}
-		return true
+	if offset = int64(n); sign == '-' {
+		offset = -offset
 	}
-	f.Symbol = Symbol{Name: string(name), Offset: int64(n)}
-	if sign == '-' {
-		f.Symbol.Offset = -int64(n)
-	}
-	return true
+	return b[:digits-3], offset, true
 }
 
-// pathBefore returns the start of the path that ends at end. A path may have blanks if it begins
-// with "/"; otherwise it begins after the last blank.
+// isPath reports whether name is a path and not the title of a process.
+func isPath(name []byte) bool {
+	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
+}
+
+// pathBefore returns the start of the path, or of the title of a process, that ends at end. What
+// comes before it is a prefix of the log or of the program.
 func pathBefore(b []byte, end int) (start int) {
-	start = bytes.LastIndexAny(b[:end], " \t") + 1
-	if start < end && (b[start] == '/' || b[start] == '.') {
-		return start
+	cut := 0 // the end of what is a prefix for certain
+	for _, mark := range []string{"]: ", " | "} {
+		if i := bytes.LastIndex(b[:end], []byte(mark)); i >= 0 {
+			cut = max(cut, i+len(mark))
+		}
 	}
-	if i := bytes.Index(b[:end], []byte(" /")); i >= 0 {
-		return i + 1
+	word := bytes.LastIndexAny(b[:end], " \t") + 1
+	if word < end && word >= cut && isPath(b[word:end]) {
+		return word
 	}
-	if len(b) > 0 && b[0] == '/' {
-		return 0
+	for i := word + 1; i < end && word >= cut; i++ {
+		if b[i] == '/' && bytes.IndexByte([]byte(`;=|>"'`), b[i-1]) >= 0 {
+			return i
+		}
 	}
-	return start
+	// A path with blanks, or a title that begins with a path.
+	for i := end; i > cut; {
+		if i = bytes.LastIndexByte(b[cut:i], '/') + cut; i < cut {
+			break
+		}
+		if i == cut || b[i-1] == ' ' || b[i-1] == '\t' {
+			return i
+		}
+	}
+	return titleStart(b, cut, end)
+}
+
+// titleStart returns the start of the title of a process in b[start:end], after the numbers and the
+// bracketed texts that programs and logs print before a frame: "[host:pid] [ 3] ", " 3: ", " #3 ".
+// "#011" is the TAB of rsyslog.
+func titleStart(b []byte, start, end int) int {
+	b = b[:end]
+	for {
+		start = blanksAfter(b, start)
+		at := start
+		switch {
+		case hasAt(b, at, "#011"):
+			start += 4
+			continue
+		case hasAt(b, at, "["):
+			n := bytes.IndexByte(b[at:], ']')
+			if n < 0 {
+				return start
+			}
+			at += n + 1
+		case hasAt(b, at, "#"):
+			_, at, _ = decimalAt(b, at+1)
+		default:
+			var ok bool
+			if _, at, ok = decimalAt(b, at); !ok || !hasAt(b, at, ":") && !hasAt(b, at, ".") {
+				return start
+			}
+			at++
+		}
+		if !hasAt(b, at, " ") {
+			return start
+		}
+		start = at
+	}
+}
+
+// exactFrame reports whether f is the frame that a program has announced as the place of its fault.
+func (r *Reader) exactFrame(f *Frame) bool {
+	if !r.inTrace() {
+		r.readPast()
+	}
+	exact := r.exactAfter > 0 && r.number-r.exactAfter <= 2
+	r.exactAfter = 0
+	// libSegFault prints its own frames, too, if it does not find the one of the fault
+	return exact && !strings.Contains(f.Module, "libSegFault")
+}
+
+// announcesFault takes the next frame as the place of a fault: "EIP:" is alone on its line in the
+// reports of Redis.
+func announcesFault(r *Reader, b []byte, at int) {
+	if onlyBlanks(b, at+len("EIP:")) {
+		r.exactAfter = r.factsAt
+	}
+}
+
+// dumpsRegisters takes the first frame after the next "Backtrace:" as the place of a fault: so
+// libSegFault prints it.
+func dumpsRegisters(r *Reader, _ []byte, _ int) { r.dumpAt = r.factsAt }
+
+const maxDump = 64 // lines of libSegFault's registers
+
+// beginsBacktrace reads the line "Backtrace:".
+func beginsBacktrace(r *Reader, b []byte, at int) {
+	if after := r.factsAt - r.dumpAt; r.dumpAt > 0 && after > 0 && after < maxDump && onlyBlanks(b, at+len("Backtrace:")) {
+		r.exactAfter = r.factsAt
+	}
+}
+
+// redisModule reads where Redis has found the object of the fault:
+//
+//	Module: redis-server *:6379 (base 0x55d0c0a00000)
+func redisModule(r *Reader, b []byte, at int) {
+	const mark = " (base 0x"
+	name, base, ok := bytes.Cut(b[at+len("Module: "):], []byte(mark))
+	addr, end, ok2 := hexAt(base, 0)
+	if ok && ok2 && hasAt(base, end, ")") && len(name) > 0 && len(name) <= maxPath {
+		r.facts.AddModule(ModuleFact{Name: string(name), Base: addr, HasBase: true})
+	}
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"debug/elf"
+	"path"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -29,6 +30,17 @@ type Image struct {
 	Given   bool
 	Base    uint64
 	HasBase bool
+
+	// Guessed is set if only the name of the program has led to the file. Then the trace must prove
+	// more than for a file at a path.
+	Guessed bool
+}
+
+// ProgramName returns the name of the program in the title of a process, which may begin with the
+// path or the name that it was called by: "redis-server *:6379", "postgres: shop ledger [local] idle".
+func ProgramName(title string) string {
+	word, _, _ := strings.Cut(title, " ")
+	return path.Base(strings.TrimSuffix(word, ":"))
 }
 
 // lowest returns the address of the first page that is loaded, as the file has it.

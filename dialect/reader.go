@@ -85,6 +85,9 @@ type Reader struct {
 	crashes []*Crash // the last ones
 	inPast  bool     // headers of lines before the current one are read
 
+	exactAfter int64 // line after which the next frame of glibc is the place of a fault; 0: none
+	dumpAt     int64 // last line at which a program began to print its registers
+
 	idDigits []byte // of id, the last build ID
 	id       buildid.ID
 	module   string // the last name of a module
@@ -114,6 +117,7 @@ func (r *Reader) Reset() {
 	for i := range r.until {
 		r.until[i] = -1
 	}
+	r.exactAfter, r.dumpAt = 0, 0
 	r.facts.Reset()
 	r.crashes = nil
 }

@@ -24,6 +24,10 @@ func allHeaders() []header {
 		{text: "*** Error in `", holds: true},
 		{text: "======= Backtrace: =========", holds: true},
 		{text: "======= Memory map: ========", opens: windowTrace},
+		{text: "Register dump:", holds: true, fact: dumpsRegisters},
+		{text: "Backtrace:", fact: beginsBacktrace},
+		{text: "EIP:", fact: announcesFault},
+		{text: "Module: ", fact: redisModule},
 	}
 }
 

@@ -25,6 +25,7 @@ var (
 	ErrCode     = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
 	ErrRefuted  = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
+	ErrTitle    = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
 	ErrManySym  = errors.New("the file has several symbols of this name")
 	ErrNoSym    = errors.New("the file has no symbol of this name")
 )
@@ -56,11 +57,16 @@ type Trace struct {
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
 
+// guessedCalls is the number of return addresses with a call before them that prove a file of which
+// only the name is known. Of addresses in another file, at most one of 40 has a call before it.
+const guessedCalls = 4
+
 // A verdict is what the frames of a trace say of one module.
 type verdict struct {
 	image   *Image
 	bias    uint64
 	biased  bool // bias is known
+	moved   bool // frames show different biases: several processes write to the log
 	proved  bool
 	refuted error
 	symbols int // frames that agree with the file's symbols
@@ -98,7 +104,10 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for i := range checks {
 		if v := checks[i].of; v != nil {
 			v.proved = v.symbols+v.calls > 0
-			if v.failed > 1 {
+			if v.image.Guessed {
+				v.proved = v.symbols > 0 || v.calls >= guessedCalls
+			}
+			if v.failed > 1 || v.failed > 0 && v.image.Guessed {
 				v.refuted = ErrCall
 			}
 		}
@@ -161,10 +170,25 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 // findBias finds the load bias of f's module, if f shows it.
 func (t *Trace) findBias(f *Frame, facts *Facts) {
 	v := t.verdictOf(f)
-	if v == nil || v.biased || v.image.Err != nil || f.Addr == 0 {
+	if v == nil || v.image.Err != nil || f.Addr == 0 {
+		return
+	}
+	if v.biased {
+		if !v.moved && f.Call != Adjusted {
+			object.Guard(func() { v.moved = showsOther(v.image, f, v.bias) })
+		}
 		return
 	}
 	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
+}
+
+// showsOther reports whether f shows another load bias.
+func showsOther(m *Image, f *Frame, bias uint64) bool {
+	if addr, ok := numbered(m, f); ok {
+		return f.Addr-addr != bias
+	}
+	syms := m.symbols(f.Symbol.Name)
+	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
 // biasBy returns the load bias of m that f, or a map around it, shows.
@@ -205,6 +229,9 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 	case Vaddr:
 		return f.Value, true
 	case BaseOffset:
+		if m.Fixed && f.Addr != 0 && f.Addr-f.Value == m.lowest() {
+			return f.Addr, true // counted from the first page, as dladdr's callers do
+		}
 		if m.Fixed && f.Value >= m.lowest() {
 			return f.Value, true // glibc gives the address itself: the bias of such a file is 0
 		}
@@ -276,7 +303,9 @@ func (c *check) run(f *Frame) (signal bool) {
 		return signal
 	}
 	if !yes {
-		if c.verified == "" {
+		// A symbol that is only a whole number of pages away proves less than one at its distance:
+		// linkers align functions, so another build has it there by chance once in 256 times.
+		if c.verified == "" || f.Kind == Runtime && !m.Fixed {
 			c.err = ErrCall
 			c.of.failed++
 		}
@@ -299,18 +328,45 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	switch {
 	case f.Kind == FileOffset, f.Kind == CodeOffset:
 		return 0, false, ErrNotCode
-	case f.Kind == Runtime && v.biased:
-		return f.Addr - v.bias, false, nil
-	case f.Kind == Runtime && len(syms) == 1: // else it would have given the bias
-		return 0, false, ErrSymbol
 	case f.Kind == Runtime:
-		return 0, false, ErrNoBias
+		addr, err = v.runtime(f, syms)
+		return addr, false, err
 	case len(syms) == 0:
 		return 0, false, ErrNoSym
 	case len(syms) > 1:
 		return 0, false, ErrManySym
 	}
 	return syms[0].Addr + uint64(f.Symbol.Offset), true, nil
+}
+
+// runtime returns the address, as the file has it, of a frame with an address in the process, whose
+// symbol is one of syms. The symbol counts more than the bias, which may be that of another process
+// that writes to the same log. If the address is not a whole number of pages away from the symbol,
+// the file is not the one that ran.
+func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
+	if len(syms) == 0 {
+		if !v.biased || v.moved {
+			return 0, ErrNoBias
+		}
+		return f.Addr - v.bias, nil
+	}
+	found, n := uint64(0), 0
+	for _, s := range syms {
+		addr := s.Addr + uint64(f.Symbol.Offset)
+		switch {
+		case v.biased && addr == f.Addr-v.bias:
+			return addr, nil
+		case !v.image.Fixed && (f.Addr-addr)%pageSize == 0:
+			found, n = addr, n+1
+		}
+	}
+	switch n {
+	case 0:
+		return 0, ErrSymbol
+	case 1:
+		return found, nil
+	}
+	return 0, ErrManySym
 }
 
 // conclude sets the Place of f.
@@ -329,6 +385,8 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted != nil:
 		*p = Place{Image: v.image, Err: ErrRefuted}
+	case v.image.Guessed && !v.proved:
+		*p = Place{Image: v.image, Err: ErrTitle}
 	case c.verified != "":
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
 	case v.proved || v.image.Given:

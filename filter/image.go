@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/report"
 )
 
 const maxImages = 1024 // files that a trace may name
@@ -25,17 +26,58 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 		m.Given, m.Base, m.HasBase = true, g.Base, g.HasBase
 		return m
 	}
-	if !strings.HasPrefix(name, "/") {
-		if mapped := t.reader.Facts().PathOf(path.Base(name)); mapped != "" {
-			name = mapped
+	entry, mapped := t.reader.Facts().Covering(f.Addr)
+	mapped = mapped && f.Addr != 0
+	switch {
+	case mapped && entry.Deleted:
+		return &dialect.Image{Path: entry.Path, Err: report.ErrDeleted}
+	case strings.HasPrefix(name, "/"):
+		return t.pathOf(name)
+	case mapped:
+		return t.named(entry.Path)
+	}
+	return t.called(name)
+}
+
+// pathOf returns the file at a path, which may have blanks, or may be the beginning of the title of
+// a process.
+func (t *tracer) pathOf(name string) *dialect.Image {
+	m := t.named(name)
+	if word, _, blank := strings.Cut(name, " "); m.Err != nil && blank {
+		if program := t.named(word); program.Err == nil {
+			return program
 		}
 	}
-	return t.named(name)
+	return m
+}
+
+// programs are the folders in which a program is searched that was called by its name.
+var programs = []string{"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/"}
+
+// called returns the file of a program by the name or the title that its process has.
+func (t *tracer) called(title string) *dialect.Image {
+	name := dialect.ProgramName(title)
+	if main := t.reader.Facts().Main().Name; strings.HasPrefix(main, "/") && path.Base(main) == name {
+		return t.named(main)
+	}
+	if mapped := t.reader.Facts().PathOf(name); mapped != "" {
+		return t.named(mapped)
+	}
+	if len(name) > 1 && !strings.HasPrefix(title, ".") {
+		for _, folder := range programs {
+			if m := t.named(folder + name); m.Err == nil {
+				m.Guessed = true
+				return m
+			}
+		}
+	}
+	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
 }
 
 // isFor reports whether the operator has named g for a module of this name.
 func (g *Image) isFor(module string) bool {
-	return g.Name == "" && module == "" || g.Name != "" && (g.Name == module || path.Base(module) == g.Name)
+	return g.Name == "" && module == "" || g.Name != "" &&
+		(g.Name == module || path.Base(module) == g.Name || dialect.ProgramName(module) == g.Name)
 }
 
 // named returns the file at a path.

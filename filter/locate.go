@@ -58,8 +58,8 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	name, id := fr.Module, fr.ID
 	if p.Image != nil {
 		id = p.Image.ID
-		if id.IsZero() {
-			name = p.Image.Path
+		if id.IsZero() || p.Image.File != nil {
+			name = p.Image.Path // the frame may have the title of a process, or a path of another machine
 		}
 	}
 	a := &f.last
@@ -216,6 +216,10 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		return
 	}
 	t := a.text.frame(i)
+	if t.file == "" && fr.Symbol.Name != "" && t.function() == fr.Symbol.Name { // the line has it already
+		f.logBytes(text[at:])
+		return
+	}
 	if f.o.Dialects.KeepRaw {
 		end := len(bytes.TrimRight(text, " \t"))
 		f.logBytes(text[at:end])
