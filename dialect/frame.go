@@ -45,6 +45,9 @@ type Frame struct {
 	Call   Call
 	Symbol Symbol
 
+	Process uint64 // tells the processes of a log apart; 0 if the line does not
+	Usual   uint64 // a load bias that the module is likely to have; 0 if none is
+
 	// Start is the offset in the line at which the frame begins. The text before it is repeated
 	// on lines that are added for inlined calls.
 	Start int
@@ -52,6 +55,10 @@ type Frame struct {
 	// Digits is the place of the frame's number in the line, if inlined calls change the numbers of
 	// the frames after them, as the producer itself would; otherwise it is empty.
 	Digits Span
+
+	// First is the place of a word that is Later on the lines that InlineFrames adds.
+	First Span
+	Later string
 
 	// Depth is the place of the depth of an inlined call, for InlineDotted.
 	Depth Span
@@ -81,6 +88,7 @@ type Symbol struct {
 	Name   string // mangled or demangled; empty if the line has none
 	Offset int64  // of the frame's address from the symbol
 	Size   uint64 // of the symbol, at least; 0 if the line has none
+	Inside bool   // Offset is not known: the address is somewhere in the symbol
 }
 
 // A Span is a part of a line.
@@ -99,6 +107,7 @@ const (
 	AtColumn             // file:line:column, or file:line if the column is not known
 	AtBase               // file:line, without the file's directories
 	AtSource             // AtColumn without "./" at the beginning, and without a line that is 0
+	FuncAt               // the function alone, if the answer has a line
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a

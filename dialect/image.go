@@ -34,6 +34,8 @@ type Image struct {
 	// Guessed is set if only the name of the program has led to the file. Then the trace must prove
 	// more than for a file at a path.
 	Guessed bool
+
+	shown shownNames
 }
 
 // ProgramName returns the name of the program in the title of a process, which may begin with the
@@ -124,10 +126,13 @@ func (m *Image) symbolAt(s Symbol, addr uint64) (yes, known bool) {
 	return yes, known
 }
 
-// symbols returns the symbols of a name, with or without a version.
+// symbols returns the symbols of a name: mangled, with or without a version, or demangled.
 func (m *Image) symbols(name string) []object.Symbol {
-	if m.File == nil || name == "" || strings.ContainsAny(name, " (:<") { // demangled
+	if m.File == nil || name == "" {
 		return nil
+	}
+	if strings.ContainsAny(name, " (:<") {
+		return m.shown.named(m.File, name)
 	}
 	all := m.File.SymbolsNamed(name)
 	if len(all) > 0 {

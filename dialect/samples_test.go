@@ -93,7 +93,10 @@ func describe(f *dialect.Frame) string {
 	if f.Addr != 0 && f.Kind != dialect.Runtime {
 		s += fmt.Sprintf(" at %#x", f.Addr)
 	}
-	if f.Symbol.Name != "" {
+	switch {
+	case f.Symbol.Inside:
+		s += " in " + f.Symbol.Name
+	case f.Symbol.Name != "":
 		s += fmt.Sprintf(" in %s%+d", f.Symbol.Name, f.Symbol.Offset)
 	}
 	if f.Symbol.Size != 0 {
@@ -105,7 +108,7 @@ func describe(f *dialect.Frame) string {
 // answered returns the line with the edits of f.
 func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
-		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
+		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
 		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
 	}
 	var b strings.Builder

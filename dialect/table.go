@@ -9,6 +9,7 @@ func allGrammars() []grammar {
 		{dialect: &sanitizer, direct: " ", back: "0", match: matchSanitizer},
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
+		{dialect: &valgrind, direct: " ", back: "ty", match: matchValgrind},
 		{dialect: &glibc, direct: "[", match: matchGlibc},
 		{dialect: &death, anchor: anchorIP, direct: " n", match: matchDeath},
 		{dialect: &death, direct: " ", back: "etrR", match: matchUnhandled},
@@ -22,6 +23,7 @@ func allHeaders() []header {
 		{text: "ode: ", fact: codeLine},
 		{text: "pc : ", fact: counterLine},
 		{text: "*** Error in `", holds: true},
+		{text: "== Using Valgrind-", holds: true},
 		{text: "======= Backtrace: =========", holds: true},
 		{text: "======= Memory map: ========", opens: windowTrace},
 		{text: "Register dump:", holds: true, fact: dumpsRegisters},
@@ -33,7 +35,7 @@ func allHeaders() []header {
 
 // All returns all dialects, in the order in which they are documented.
 func All() []*Dialect {
-	return []*Dialect{&sanitizer, &tsan, &glibc, &death}
+	return []*Dialect{&sanitizer, &tsan, &glibc, &death, &valgrind}
 }
 
 var _ = bytes.Index

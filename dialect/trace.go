@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
@@ -52,7 +53,17 @@ type Trace struct {
 	// searched. Nil: none.
 	Named func(name string) []*Image
 
-	modules map[string]*verdict
+	// Demangle returns the name that programs show for a mangled one. It may be nil.
+	Demangle func(name string) string
+
+	modules map[moduleKey]*verdict
+	worked  int // work of the search for biases
+}
+
+// A moduleKey identifies a module of a process.
+type moduleKey struct {
+	process uint64
+	name    string // or the build ID
 }
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
@@ -69,9 +80,20 @@ type verdict struct {
 	moved   bool // frames show different biases: several processes write to the log
 	proved  bool
 	refuted error
-	symbols int // frames that agree with the file's symbols
-	calls   int // frames with a call before them
-	failed  int // frames without one
+	symbols int      // frames that agree with the file's symbols
+	calls   int      // frames with a call before them
+	failed  []uint64 // addresses without one, at most maxFailures
+
+	seen  []sighting // what is known of the bias as long as it is not known
+	tried int        // number of them at the last search
+	usual uint64     // a bias that is likely; 0 if there is none
+}
+
+// fail notes that the file has no call before addr, or no code there.
+func (v *verdict) fail(addr uint64) {
+	if len(v.failed) < maxFailures && !slices.Contains(v.failed, addr) {
+		v.failed = append(v.failed, addr)
+	}
 }
 
 // Judge locates the frames, which are in the order of the log, and sets the Place of each. facts is
@@ -86,6 +108,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for _, f := range frames {
 		t.findBias(f, facts)
 	}
+	t.searchBiases(frames)
 	checks := make([]check, len(frames))
 	afterSignal := false
 	for i, f := range frames {
@@ -107,7 +130,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 			if v.image.Guessed {
 				v.proved = v.symbols > 0 || v.calls >= guessedCalls
 			}
-			if v.failed > 1 || v.failed > 0 && v.image.Guessed {
+			if len(v.failed) >= maxFailures || len(v.failed) > 0 && v.image.Guessed {
 				v.refuted = ErrCall
 			}
 		}
@@ -152,15 +175,16 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() {
 		return nil
 	}
-	key := f.Module
+	key := moduleKey{f.Process, f.Module}
 	if !f.ID.IsZero() {
-		key = f.ID.String()
+		key.name = f.ID.String()
 	}
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
 		v = &verdict{image: t.Open(f)}
+		v.image.shown.demangle = t.Demangle
 		if t.modules == nil {
-			t.modules = make(map[string]*verdict)
+			t.modules = make(map[moduleKey]*verdict)
 		}
 		t.modules[key] = v
 	}
@@ -184,11 +208,54 @@ func (t *Trace) findBias(f *Frame, facts *Facts) {
 
 // showsOther reports whether f shows another load bias.
 func showsOther(m *Image, f *Frame, bias uint64) bool {
+	if f.Symbol.Inside {
+		return false
+	}
 	if addr, ok := numbered(m, f); ok {
 		return f.Addr-addr != bias
 	}
 	syms := m.symbols(f.Symbol.Name)
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
+}
+
+// searchBiases looks for the biases of modules that no frame and no map shows. Where a library was
+// loaded may show that a signal interrupted code of another module.
+func (t *Trace) searchBiases(frames []*Frame) {
+	for before := -1; ; {
+		found, some := 0, false
+		interrupted := false
+		for _, f := range frames {
+			v := t.verdictOf(f)
+			if v == nil || v.image.File == nil || f.Kind != Runtime || f.Addr == 0 {
+				interrupted = false
+				continue
+			}
+			object.Guard(func() {
+				if !v.biased {
+					v.sight(f, interrupted && f.Number != 0)
+					some = true
+				}
+				interrupted = v.biased && f.Call != Adjusted && v.image.isTrampoline(f.Addr-v.bias)
+			})
+		}
+		if !some {
+			return
+		}
+		for _, f := range frames {
+			if v := t.verdictOf(f); v != nil && v.image.File != nil {
+				work := maxBiasWork - t.worked
+				object.Guard(func() { v.search(&work) })
+				t.worked = maxBiasWork - work
+				if v.biased {
+					found++
+				}
+			}
+		}
+		if found == before || before >= 0 && found == 0 {
+			return
+		}
+		before = found
+	}
 }
 
 // biasBy returns the load bias of m that f, or a map around it, shows.
@@ -213,6 +280,9 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 				return bias, true
 			}
 		}
+		return 0, false
+	}
+	if f.Symbol.Inside {
 		return 0, false
 	}
 	if syms := m.symbols(f.Symbol.Name); len(syms) == 1 {
@@ -288,10 +358,15 @@ func (c *check) run(f *Frame) (signal bool) {
 	}
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
-		c.of.failed++
+		c.of.fail(c.addr)
 		return false
 	}
-	if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
+	if f.Symbol.Inside {
+		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) {
+			c.err, c.of.refuted = ErrSymbol, ErrSymbol
+			return false
+		}
+	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
 		if !same {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol
 			return false
@@ -307,7 +382,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		// linkers align functions, so another build has it there by chance once in 256 times.
 		if c.verified == "" || f.Kind == Runtime && !m.Fixed {
 			c.err = ErrCall
-			c.of.failed++
+			c.of.fail(c.addr)
 		}
 		return signal
 	}
@@ -324,7 +399,10 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if addr, ok := numbered(v.image, f); ok {
 		return addr, false, nil
 	}
-	syms := v.image.symbols(f.Symbol.Name)
+	var syms []object.Symbol
+	if !f.Symbol.Inside {
+		syms = v.image.symbols(f.Symbol.Name)
+	}
 	switch {
 	case f.Kind == FileOffset, f.Kind == CodeOffset:
 		return 0, false, ErrNotCode

@@ -237,6 +237,11 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 			f.mark(" ")
 		}
 	}
+	if d := fr.First; d.To > 0 && i > 0 {
+		f.logBytes(text[at:d.From])
+		at = d.To
+		f.mark(fr.Later)
+	}
 	for i := range fr.Edits {
 		e := &fr.Edits[i]
 		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc {
@@ -306,7 +311,7 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	case dialect.Name:
 		f.value(t.name)
 		return
-	case dialect.Func:
+	case dialect.Func, dialect.FuncAt:
 		f.value(t.function())
 		return
 	case dialect.BareFunc:

@@ -184,7 +184,7 @@ func (t *tracer) begin() {
 	t.objects = report.NewObjects(&report.Options{
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
-	t.trace = &dialect.Trace{Open: t.open, Named: t.byName}
+	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Demangle: t.f.o.Symbolizer.Demangle}
 }
 
 // end forgets the trace at work.

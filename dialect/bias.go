@@ -1,0 +1,232 @@
+package dialect
+
+import (
+	"cmp"
+	"debug/elf"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// The load bias of a module whose frames have addresses of the process only is found by trying all
+// that are possible: multiples of the page size for which every address is in code. Each call
+// before a return address and each function that the log names at an address is a fact for a bias.
+// The bias is taken if the facts for it are so many that neither another bias nor another file has
+// them by chance.
+
+// Limits of the search.
+const (
+	maxSightings = 128     // addresses of a module that are compared
+	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
+	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace; 50 ns each
+	biasStage    = 4       // addresses that are compared before the worst biases are dropped
+	maxFailures  = 2       // addresses without a call before them that show that the file is another one
+)
+
+// The scores of facts: the logarithm to base 2 of how much likelier the fact is at the true bias of
+// the file that ran than at another one. One in 50 to 100 places in code follows a call.
+const (
+	scoreCall       = 4
+	scoreNoCall     = -5
+	scoreTrampoline = 18 // its code is once or twice in a megabyte
+	scoreName       = 8  // at most: a function of 16 bytes in a page
+	scoreUsual      = 10 // the programs are usually loaded there
+	scoreDropped    = 24 // how far the score of a bias that is dropped is below the best
+	scoreMargin     = 8  // of the best bias over all others, and over the best of as many wrong ones
+)
+
+// A sighting is an address of a module whose load bias is not known.
+type sighting struct {
+	addr   uint64
+	call   Call
+	inside []object.Symbol // the symbols of the name that the log has for the address
+}
+
+// A bias is a load bias that a module may have.
+type bias struct {
+	at    uint64
+	score int
+	calls int // that are before return addresses
+	facts int // that speak for it
+}
+
+// sight adds what f tells of the bias. interrupted is set if f follows a signal.
+func (v *verdict) sight(f *Frame, interrupted bool) {
+	call := f.Call
+	if interrupted || call == Adjusted && f.Number == 0 {
+		call = Exact
+	}
+	for i := range v.seen {
+		if s := &v.seen[i]; s.addr == f.Addr {
+			if call == Exact && s.call != Exact {
+				s.call, v.tried = call, 0
+			}
+			return
+		}
+	}
+	if len(v.seen) >= maxSightings {
+		return
+	}
+	s := sighting{addr: f.Addr, call: call}
+	if f.Symbol.Inside {
+		s.inside = v.image.symbols(f.Symbol.Name)
+	}
+	v.seen = append(v.seen, s)
+	if v.usual == 0 {
+		v.usual = f.Usual
+	}
+}
+
+// search looks for the bias in what was seen, if enough has been seen since the last time. work is
+// what may be done still, and is reduced by what was done.
+func (v *verdict) search(work *int) {
+	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
+		return
+	}
+	v.tried = len(v.seen)
+	all := v.possible()
+	tried := len(all)
+	slices.SortStableFunc(v.seen, func(a, b sighting) int { return cmp.Compare(b.worth(), a.worth()) })
+	for i := range v.seen {
+		if len(all) == 0 || *work < len(all) {
+			return
+		}
+		*work -= len(all)
+		s := &v.seen[i]
+		all = slices.DeleteFunc(all, func(b bias) bool { return !s.agrees(v.image, &b) })
+		for j := range all {
+			s.score(v.image, &all[j])
+		}
+		if i%biasStage == biasStage-1 {
+			all = withoutWorst(all)
+		}
+	}
+	if b, ok := v.best(all, tried); ok {
+		v.bias, v.biased, v.seen = b.at, true, nil
+	}
+}
+
+// best returns the bias of all that the facts prove; tried is how many there were at first.
+func (v *verdict) best(all []bias, tried int) (b bias, ok bool) {
+	others := math.Log2(float64(max(tried, 1)))
+	for i := range all {
+		if all[i].at == v.usual && v.usual != 0 {
+			all[i].score += scoreUsual
+		}
+	}
+	slices.SortStableFunc(all, func(a, b bias) int { return cmp.Compare(b.score, a.score) })
+	if len(all) == 0 {
+		return b, false
+	}
+	b = all[0]
+	rest := 0.0
+	for _, other := range all[1:] {
+		rest += math.Exp2(float64(other.score - b.score))
+	}
+	facts := float64(b.score)
+	if b.at == v.usual && v.usual != 0 {
+		facts, others = facts-scoreUsual, 0
+	}
+	trampoline := b.facts > 0 && facts >= scoreTrampoline
+	return b, (b.calls > 0 && b.facts > 1 || trampoline) && facts-others >= scoreMargin && -math.Log2(rest) >= scoreMargin
+}
+
+// withoutWorst removes the biases whose score is far below the best.
+func withoutWorst(all []bias) []bias {
+	best := math.MinInt
+	for i := range all {
+		best = max(best, all[i].score)
+	}
+	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
+}
+
+// possible returns the biases for which the first address that was seen is in an executable segment.
+func (v *verdict) possible() (all []bias) {
+	first := v.seen[0].addr
+	for _, s := range v.image.Segments {
+		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.MemSize == 0 || s.Addr > first {
+			continue
+		}
+		low := uint64(0)
+		if end := s.Addr + s.MemSize; end > s.Addr && first > end {
+			low = (first - end) &^ (pageSize - 1)
+		}
+		for at := low; at <= first-s.Addr; at += pageSize {
+			if len(all) >= maxBiases {
+				return nil
+			}
+			all = append(all, bias{at: at})
+		}
+	}
+	slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
+	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
+}
+
+// worth orders sightings: those first that exclude most biases.
+func (s *sighting) worth() int {
+	switch {
+	case len(s.inside) > 0:
+		return 2
+	case s.call != Exact:
+		return 1
+	}
+	return 0
+}
+
+// lookup returns the address that is in the code of the frame.
+func (s *sighting) lookup() uint64 {
+	if s.call == Return {
+		return s.addr - 1
+	}
+	return s.addr
+}
+
+// agrees reports whether the address can be what was logged, with the bias b.
+func (s *sighting) agrees(m *Image, b *bias) bool {
+	if b.at > s.addr {
+		return false
+	}
+	addr := s.lookup() - b.at
+	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr))
+}
+
+// score adds what the address tells of b.
+func (s *sighting) score(m *Image, b *bias) {
+	if len(s.inside) > 0 {
+		b.score += nameBits(s.inside)
+		b.facts++
+	}
+	if s.call == Exact || s.call == Either {
+		return
+	}
+	yes, known := m.followsCall(s.addr-b.at, s.call)
+	switch {
+	case !known:
+	case yes:
+		b.score += scoreCall
+		b.calls++
+		b.facts++
+	case s.call == Return && m.isTrampoline(s.addr-b.at):
+		b.score += scoreTrampoline
+		b.facts++
+	default:
+		b.score += scoreNoCall
+	}
+}
+
+// isInside reports whether addr is in one of the symbols.
+func isInside(all []object.Symbol, addr uint64) bool {
+	return slices.ContainsFunc(all, func(s object.Symbol) bool { return addr-s.Addr < max(1, s.Size) })
+}
+
+// nameBits returns the score for an address in one of these symbols: the smaller the symbols, the
+// higher.
+func nameBits(all []object.Symbol) int {
+	size := uint64(0)
+	for i := range all {
+		size += min(pageSize, max(1, all[i].Size))
+	}
+	return max(0, min(scoreName, bits.Len64(pageSize/min(pageSize, size))-1))
+}

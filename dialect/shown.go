@@ -1,0 +1,93 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+const (
+	maxShown     = 256     // demangled names of a file that are looked up
+	maxDemangled = 1 << 12 // symbols of a file that are demangled for that, 2 µs each
+	maxSameName  = 64      // symbols of one demangled name
+)
+
+// A shownNames finds the symbols of a file by the names that programs show: demangled, with or
+// without parameters.
+type shownNames struct {
+	demangle  func(string) string
+	found     map[string][]object.Symbol
+	demangled int // symbols so far
+}
+
+// named returns the symbols of f that are shown as name, nil if these are too many or if finding
+// them is too much work.
+func (n *shownNames) named(f *object.File, name string) []object.Symbol {
+	if n.demangle == nil {
+		return nil
+	}
+	if all, ok := n.found[name]; ok {
+		return all
+	}
+	word := []byte(lastWord(name))
+	if len(word) == 0 || len(n.found) >= maxShown {
+		return nil
+	}
+	if n.found == nil {
+		n.found = make(map[string][]object.Symbol)
+	}
+	want, cut := closed(name), !strings.HasSuffix(name, ")") && !strings.HasSuffix(name, "const")
+	var all []object.Symbol
+	for s := range f.AllSymbols() {
+		if !bytes.HasPrefix(s.Name, []byte("_")) || !bytes.Contains(s.Name, word) {
+			continue
+		}
+		if n.demangled++; n.demangled > maxDemangled || len(all) >= maxSameName {
+			all = nil
+			break
+		}
+		plain, _, _ := strings.Cut(string(s.Name), "@")
+		shown := closed(n.demangle(plain))
+		if shown == want || cut && strings.HasPrefix(shown, want+"(") {
+			all = append(all, s)
+		}
+	}
+	n.found[name] = all
+	return all
+}
+
+// closed returns a demangled name in the spelling of newer demanglers.
+func closed(name string) string {
+	for strings.Contains(name, "> >") {
+		name = strings.ReplaceAll(name, "> >", ">>")
+	}
+	return name
+}
+
+// lastWord returns the identifier of the function in a demangled name, which its mangled name has,
+// too; "" if there is none, as for operators.
+func lastWord(name string) string {
+	if strings.Contains(name, "operator") {
+		return ""
+	}
+	name = strings.ReplaceAll(name, "(anonymous namespace)::", "")
+	depth, from, to := 0, 0, len(name)
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '<':
+			if depth == 0 {
+				to = min(to, i)
+			}
+			depth++
+		case c == '>':
+			depth--
+		case depth > 0:
+		case c == '(' || c == '[':
+			return name[from:min(to, i)]
+		case c == ' ' || c == ':' || c == '~': // a type or a scope ends
+			from, to = i+1, len(name)
+		}
+	}
+	return name[from:to]
+}

@@ -1,0 +1,118 @@
+package dialect
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// The frames of Valgrind's reports as text: of Memcheck, Helgrind, DRD and of signals.
+//
+//	==4711==    at 0x1091DD: ??? (in /opt/shop/inventory)
+//	==4711==    by 0x485313D: ledger::Book::close(int (*)(int), int) (in /opt/shop/libledger.so)
+//
+// The addresses are those at which Valgrind has loaded the files, and nothing in the report tells
+// where that is. Valgrind subtracts one from each address but the first of a stack, also from those
+// that a signal has interrupted.
+var valgrind = Dialect{
+	Name: "valgrind", Who: "Valgrind's reports as text",
+	Needs:  "the file at the path; where it was loaded is found from several frames",
+	Sample: "==4711==    by 0x485311A: ??? (in /opt/shop/libledger.so)",
+}
+
+// Where Valgrind usually loads a program that can be loaded anywhere, and the dynamic linker
+// (coregrind/m_ume/elf.c). Libraries come after the dynamic linker.
+const (
+	valgrindMain   = 0x108000
+	valgrindLinker = 0x4000000
+)
+
+// matchValgrind matches a frame whose address begins at at.
+func matchValgrind(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	word := at - len("at ")
+	first := hasAt(b, word, "at ")
+	if !first && !hasAt(b, word, "by ") {
+		return false
+	}
+	process, start, ok := valgrindProcess(b, word)
+	if !ok {
+		return false
+	}
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, ": ") {
+		return false
+	}
+	name := Span{From: end + 2}
+	to := len(bytes.TrimRight(b, " \t\r"))
+	in := bytes.LastIndex(b[:to], []byte(" (in /"))
+	if in < name.From || b[to-1] != ')' {
+		return false
+	}
+	name.To = in
+	f := l.frame()
+	f.Module = r.name(b[in+len(" (in ") : to-1])
+	f.Process = process
+	f.Start = start
+	f.Inline = InlineFrames
+	f.Call, f.Addr = Exact, addr
+	if first {
+		f.Number = 0
+		f.First, f.Later = Span{word, word + 2}, "by"
+	} else {
+		f.Call, f.Addr = Return, addr+1
+	}
+	f.Kind, f.Value = Runtime, f.Addr
+	switch {
+	case addr < valgrindLinker:
+		f.Usual = valgrindMain
+	case isLinker(f.Module):
+		f.Usual = valgrindLinker
+	}
+	switch fn := string(b[name.From:name.To]); fn {
+	case "???":
+		l.edit(f, Edit{name, "", Func, ""})
+	case "(below main)": // Valgrind has no other name for the functions that call main
+	default:
+		f.Symbol = valgrindSymbol(fn, first)
+		l.edit(f, Edit{name, "", FuncAt, ""})
+	}
+	l.edit(f, Edit{Span{in + len(" ("), to - 1}, "", AtBase, ""})
+	return true
+}
+
+// valgrindSymbol returns the symbol that Valgrind shows as fn, with +OFFSET after it if
+// --sym-offsets is set.
+func valgrindSymbol(fn string, first bool) Symbol {
+	if i := strings.LastIndexByte(fn, '+'); i > 0 {
+		if n, end, ok := decimalAt([]byte(fn), i+1); ok && end == len(fn) {
+			if !first {
+				n++ // as was added to the address
+			}
+			return Symbol{Name: fn[:i], Offset: int64(n)}
+		}
+	}
+	return Symbol{Name: fn, Inside: true}
+}
+
+// valgrindProcess parses what Valgrind puts before the word at or by, ==PID== and blanks, with a
+// time before the number if --time-stamp is set, and returns where it begins.
+func valgrindProcess(b []byte, word int) (process uint64, start int, ok bool) {
+	end := blanksBefore(b, word)
+	if word-end < 3 || end < 5 || b[end-1] != b[end-2] || !strings.ContainsRune("=*-", rune(b[end-1])) {
+		return 0, 0, false
+	}
+	mark := b[end-2 : end]
+	n, from, ok := decimalBefore(b, end-2)
+	if !ok {
+		return 0, 0, false
+	}
+	start = bytes.LastIndex(b[:from], mark)
+	return uint64(n), word, start >= 0 && from-start <= len("==00:00:00:00.000 ")+len(mark)
+}
+
+// isLinker reports whether a file with this path is a dynamic linker.
+func isLinker(file string) bool {
+	b := path.Base(file)
+	return strings.HasPrefix(b, "ld-") || strings.HasPrefix(b, "ld.so") || strings.HasPrefix(b, "ld64")
+}
