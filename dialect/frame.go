@@ -16,6 +16,11 @@ const (
 	CodeOffset               // bytes from the beginning of the mapping of the file's code; see Frame.Crash
 	Runtime                  // address in the process; Frame.Addr is the same
 	InSymbol                 // bytes from the beginning of Frame.Symbol
+
+	// Offsetted is a Vaddr of Android 11 and newer. Older versions print a FileOffset, or the bytes
+	// from the beginning of the executable mapping. All frames of a module have the same kind. It is
+	// Vaddr unless the code of the file refutes that, and agrees with one of the others.
+	Offsetted
 )
 
 // A Call is the relation between the number of a frame and the call that the frame waits for.
@@ -103,6 +108,8 @@ const (
 	BareFunc             // Func without the prefix of a sanitizer's interceptor
 	Callers              // " inlined into f file:line:column" for each call around the innermost
 	Nothing              // no part: the Edit removes text
+	Decimal              // as Name, with a decimal offset
+	Inlined              // the function if it is inlined there; otherwise the Edit has no effect
 	AtLine               // file:line
 	AtColumn             // file:line:column, or file:line if the column is not known
 	AtBase               // file:line, without the file's directories

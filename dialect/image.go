@@ -21,9 +21,13 @@ type Image struct {
 
 	// Segments are the program headers of the file, and Fixed is set if its load address is its link
 	// address. File is nil if only these are known: then the build ID in the log identifies the file,
-	// and nothing is checked.
+	// and the trace checks nothing but how Offsetted numbers are read.
 	Segments []object.Segment
 	Fixed    bool
+
+	// Visit, set if File is nil, calls examine with the file while it is open. It does not call it if
+	// the file cannot be used at the moment.
+	Visit func(examine Examination)
 
 	// Given is set if the operator has named the file for the module. Base is the address of its
 	// first page in the process, if the operator gave that too.
@@ -44,6 +48,9 @@ func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))
 }
+
+// An Examination reads an open file, and does not keep it.
+type Examination func(*object.File)
 
 // lowest returns the address of the first page that is loaded, as the file has it.
 func (m *Image) lowest() uint64 {
@@ -90,10 +97,12 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 	if kind != Adjusted {
 		return m.File.CallEndsAt(addr)
 	}
-	distances := []uint64{1, 2, 4, 8} // x86: 1; RISC-V: 2; AArch64, Arm: 4; MIPS: 8
+	distances := []uint64{1, 2, 4, 8} // RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; some subtract 1 on all
 	switch m.File.Machine {
 	case elf.EM_X86_64, elf.EM_386:
 		distances = distances[:1]
+	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
+		distances = distances[:3] // 8 would be a call that follows the address
 	}
 	for _, d := range distances {
 		if y, k := m.File.CallEndsAt(addr + d); k {

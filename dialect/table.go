@@ -6,6 +6,7 @@ import "bytes"
 // first that matches counts, so specific ones come before general ones.
 func allGrammars() []grammar {
 	return []grammar{
+		{dialect: &android, anchor: anchorPC, direct: "0 ", back: "0", match: matchAndroid},
 		{dialect: &sanitizer, direct: " ", back: "0", match: matchSanitizer},
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
@@ -35,7 +36,13 @@ func allHeaders() []header {
 
 // All returns all dialects, in the order in which they are documented.
 func All() []*Dialect {
-	return []*Dialect{&sanitizer, &tsan, &glibc, &death, &valgrind}
+	return []*Dialect{
+		&sanitizer, &tsan,
+		&android,
+		&glibc,
+		&death,
+		&valgrind,
+	}
 }
 
 var _ = bytes.Index

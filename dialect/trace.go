@@ -58,6 +58,9 @@ type Trace struct {
 
 	modules map[moduleKey]*verdict
 	worked  int // work of the search for biases
+
+	number    int  // of the last frame
+	corrected bool // the numbers of a module are not read as addresses: see Trace.read
 }
 
 // A moduleKey identifies a module of a process.
@@ -87,6 +90,11 @@ type verdict struct {
 	seen  []sighting // what is known of the bias as long as it is not known
 	tried int        // number of them at the last search
 	usual uint64     // a bias that is likely; 0 if there is none
+
+	weighed [readings]weighing // of the frames of the kind Offsetted
+	reading reading            // of these
+	unread  bool               // no reading agrees with the file, or several do
+	unseen  bool               // the file could not be read
 }
 
 // fail notes that the file has no call before addr, or no code there.
@@ -109,16 +117,19 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		t.findBias(f, facts)
 	}
 	t.searchBiases(frames)
+	t.read(frames)
 	checks := make([]check, len(frames))
 	afterSignal := false
 	for i, f := range frames {
 		c := &checks[i]
+		c.corrected = t.corrected
 		c.of = t.verdictOf(f)
 		if c.of == nil || c.of.image.Err != nil {
 			afterSignal = false
 			continue
 		}
 		c.exact = afterSignal && f.Number != 0
+		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		fault := object.Guard(func() { afterSignal = c.run(f) })
 		if fault != nil {
 			c.err, afterSignal = fault, false
@@ -316,19 +327,26 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 
 // A check is the check of one frame against the file of its module.
 type check struct {
-	of       *verdict
-	exact    bool   // the frame was interrupted by a signal
-	addr     uint64 // as the file has it, not adjusted
-	lookup   uint64
-	verified string
-	err      error
+	of        *verdict
+	corrected bool   // see Trace
+	called    bool   // a call must be before the address: the frame before is known not to be a trampoline
+	exact     bool   // the frame was interrupted by a signal
+	addr      uint64 // as the file has it, not adjusted
+	lookup    uint64
+	verified  string
+	err       error
 }
 
 // run checks f, and reports whether the next frame of its stack was interrupted by a signal.
 func (c *check) run(f *Frame) (signal bool) {
 	m := c.of.image
 	derived := false // the address comes from the symbol, which proves nothing then
-	if c.addr, derived, c.err = c.of.address(f); c.err != nil {
+	if f.Kind == Offsetted {
+		c.addr, c.err = c.of.readAddress(f, c.corrected)
+	} else {
+		c.addr, derived, c.err = c.of.address(f)
+	}
+	if c.err != nil {
 		if c.err == ErrSymbol {
 			c.of.refuted = ErrSymbol
 		}
@@ -380,7 +398,7 @@ func (c *check) run(f *Frame) (signal bool) {
 	if !yes {
 		// A symbol that is only a whole number of pages away proves less than one at its distance:
 		// linkers align functions, so another build has it there by chance once in 256 times.
-		if c.verified == "" || f.Kind == Runtime && !m.Fixed {
+		if c.called && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
 			c.err = ErrCall
 			c.of.fail(c.addr)
 		}
@@ -392,6 +410,9 @@ func (c *check) run(f *Frame) (signal bool) {
 	}
 	return signal
 }
+
+// located reports whether the code of the frame was found.
+func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
 // address returns the address of f as the file has it, not adjusted. derived is set if it is that of
 // f's symbol, because the line has no other number.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -168,6 +169,12 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 		return err
 	})
 	return l, err
+}
+
+// examine calls do with the file of m, if it was found before.
+func (r *asker) examine(m *module, do dialect.Examination) {
+	// Without the file do is not called, which Image.Visit allows.
+	_ = symbolize.Examine(r.expired, r.opt.Symbolizer, m.buildID(), m.name(), do)
 }
 
 // never reports whether the asker may not open and read files: see Patience.Never.

@@ -94,5 +94,8 @@ func (t *tracer) named(path string) *dialect.Image {
 func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 	m := t.locator.module(f.Module, f.ID)
 	l, err := t.f.askLayout(m)
-	return &dialect.Image{Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed}
+	return &dialect.Image{
+		Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed,
+		Visit: func(do dialect.Examination) { t.f.examine(m, do) },
+	}
 }

@@ -244,7 +244,8 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 	}
 	for i := range fr.Edits {
 		e := &fr.Edits[i]
-		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc {
+		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc ||
+			e.Part == dialect.Inlined && !t.inlined {
 			continue
 		}
 		f.logBytes(text[at:e.From])
@@ -311,7 +312,10 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	case dialect.Name:
 		f.value(t.name)
 		return
-	case dialect.Func, dialect.FuncAt:
+	case dialect.Decimal:
+		f.value(t.decimal())
+		return
+	case dialect.Func, dialect.FuncAt, dialect.Inlined:
 		f.value(t.function())
 		return
 	case dialect.BareFunc:
@@ -357,6 +361,20 @@ func (t *frameText) function() string {
 		}
 	}
 	return t.name
+}
+
+// decimal returns the name of the function, with a decimal distance from its beginning if the answer
+// is from a symbol.
+func (t *frameText) decimal() string {
+	name := t.function()
+	if len(name) == len(t.name) {
+		return name
+	}
+	n, err := strconv.ParseUint(t.name[len(name)+len("+0x"):], 16, 64)
+	if err != nil {
+		return t.name
+	}
+	return name + "+" + strconv.FormatUint(n, 10)
 }
 
 // inlined lays out a line for one of the functions at the address of a frame, after the text that

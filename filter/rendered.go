@@ -51,12 +51,14 @@ type frameText struct {
 	file string // empty if the frame has no line
 	line string // decimal
 	col  string // decimal; empty if unknown
+
+	inlined bool // into the next one
 }
 
 // frame returns the i-th frame.
 func (r *rendered) frame(i int) frameText {
 	c := &r.cuts[i]
-	t := frameText{name: r.text[c.start:c.name]}
+	t := frameText{name: r.text[c.start:c.name], inlined: i < len(r.cuts)-1}
 	if c.file > c.name {
 		t.file, t.line = r.text[c.name+1:c.file], r.text[c.file+1:c.line]
 		if c.col > c.line {

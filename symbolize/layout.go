@@ -17,13 +17,22 @@ type Layout struct {
 // LayoutOf returns the program headers of the module with this build ID or name, from the file that
 // answers for it. It waits like Code. The caller must not change the result.
 func LayoutOf(ctx context.Context, s *Symbolizer, id buildid.ID, name string) (to Layout, err error) {
+	err = Examine(ctx, s, id, name, func(obj *object.File) {
+		to = Layout{obj.Segments(), obj.Type == elf.ET_EXEC}
+	})
+	return to, err
+}
+
+// Examine calls examine with the file that answers for the module with this build ID or name. It
+// waits for the file like Code. examine must not call s, and must not keep the file. A separate
+// debug file has no code.
+func Examine(ctx context.Context, s *Symbolizer, id buildid.ID, name string, examine func(*object.File)) error {
 	q, err := s.acquire(ctx, Location{ID: id, Name: name})
 	if err != nil {
-		return to, err
+		return err
 	}
 	if obj := q.m.obj; obj != nil {
-		to = Layout{obj.Segments(), obj.Type == elf.ET_EXEC}
+		err = object.Guard(func() { examine(obj) })
 	}
-	q.end(nil)
-	return to, nil
+	return q.end(err)
 }

@@ -135,7 +135,6 @@ var formatNames = map[input.Format]string{
 // What to do about a backtrace of a kind that is not resolved.
 const (
 	hintGDB      = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
-	hintAndroid  = "use ndk-stack"
 	hintKernel   = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
 	hintValgrind = "valgrind writes a report that symfilter reads with --xml=yes --xml-file=FILE"
 )
@@ -145,7 +144,6 @@ const (
 var plainFrames = []struct{ begins, has, hasNot, hint string }{
 	{"#0  0x", " in ?? ", "", hintGDB},
 	{"#1  0x", " in ?? ", "", hintGDB},
-	{"#00 pc ", "", "+", hintAndroid},
 	{"Call Trace:", "", "", hintKernel},
 	{"Call trace:", "", "", hintKernel}, // of arm64
 	{"==    at 0x", ": ??? (", "", hintValgrind},
