@@ -23,6 +23,10 @@ type Map struct {
 	Path       string // without the mark of deleted files
 	Code       bool   // the mapping is executable
 	Deleted    bool   // the file was deleted while the program ran
+
+	// FirstCode is set if the mapping is the first executable one of its file, and its Offset is not
+	// known.
+	FirstCode bool
 }
 
 // A ModuleFact is what the log says of a module beside its frames.
@@ -127,6 +131,20 @@ func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
 
 // Main returns what is known of the program itself.
 func (f *Facts) Main() ModuleFact { return f.main }
+
+// Paths returns the absolute paths of the modules that the log names beside its frames.
+func (f *Facts) Paths() (all []string) {
+	for _, m := range f.modules {
+		if strings.HasPrefix(m.Name, "/") {
+			all = append(all, m.Name)
+		}
+	}
+	if strings.HasPrefix(f.main.Name, "/") {
+		all = append(all, f.main.Name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // PathOf returns the path of the mapped file whose last part is name, or "" if there is none or more
 // than one.

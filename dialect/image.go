@@ -74,15 +74,30 @@ func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// biasOfMap returns the load bias of the file if a mapping begins at start with this file offset.
-func (m *Image) biasOfMap(start, offset uint64) (bias uint64, ok bool) {
+// knownBias returns the load bias that the file itself or the operator fixes.
+func (m *Image) knownBias() (bias uint64, ok bool) {
+	switch {
+	case m.Fixed:
+		return 0, true
+	case m.HasBase:
+		return m.Base - m.lowest(), true
+	}
+	return 0, false
+}
+
+// biasOfMap returns the load bias of the file if the mapping is one of it.
+func (m *Image) biasOfMap(entry *Map) (bias uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD {
 			continue
 		}
 		first := s.Offset &^ (pageSize - 1)
-		if offset >= first && offset < s.Offset+s.FileSize {
-			return start - (s.Addr - (s.Offset - first) + (offset - first)), true
+		switch {
+		case entry.FirstCode && s.Flags&elf.PF_X != 0:
+			return entry.Start - s.Addr&^(pageSize-1), true
+		case entry.FirstCode:
+		case entry.Offset >= first && entry.Offset < s.Offset+s.FileSize:
+			return entry.Start - (s.Addr - (s.Offset - first) + (entry.Offset - first)), true
 		}
 	}
 	return 0, false

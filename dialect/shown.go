@@ -38,6 +38,10 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 		n.found = make(map[string][]object.Symbol)
 	}
 	want, cut := closed(name), !strings.HasSuffix(name, ")") && !strings.HasSuffix(name, "const")
+	plainWanted := "" // glog shows "()" for all parameters, and "<>" for all template arguments
+	if strings.HasSuffix(name, "()") || strings.Contains(name, "<>") {
+		plainWanted = plainName(name)
+	}
 	var all []object.Symbol
 	for s := range f.AllSymbols() {
 		if !bytes.HasPrefix(s.Name, []byte("_")) || !bytes.Contains(s.Name, word) {
@@ -49,7 +53,7 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 		}
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
-		if shown == want || cut && strings.HasPrefix(shown, want+"(") {
+		if shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
 			all = append(all, s)
 		}
 	}

@@ -18,8 +18,8 @@ const (
 
 // The reasons why a frame is not located.
 var (
-	ErrNoModule = errors.New("the trace does not say which module the address is in")
-	ErrNoBias   = errors.New("the address is one of the process, and neither maps nor other frames tell where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
+	ErrNoModule = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
+	ErrNoBias   = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
 	ErrNotCode  = errors.New("the file has no code at this place: it is not the file that ran")
 	ErrSymbol   = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall     = errors.New("in the file, no call is before this return address: it is not the file that ran")
@@ -52,6 +52,10 @@ type Trace struct {
 	// Named returns the files of this machine with a name without folders, in any folder that is
 	// searched. Nil: none.
 	Named func(name string) []*Image
+
+	// Unnamed returns the files in which the address of a frame may be that has no module: those that
+	// the operator names, and those that the log names beside its frames. Nil: there are none.
+	Unnamed func() []*Image
 
 	// Demangle returns the name that programs show for a mangled one. It may be nil.
 	Demangle func(name string) string
@@ -118,12 +122,17 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	t.searchBiases(frames)
 	t.read(frames)
+	of := make([]*verdict, len(frames))
+	for i, f := range frames {
+		of[i] = t.verdictOf(f)
+	}
+	t.placeUnnamed(frames, of)
 	checks := make([]check, len(frames))
 	afterSignal := false
 	for i, f := range frames {
 		c := &checks[i]
 		c.corrected = t.corrected
-		c.of = t.verdictOf(f)
+		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
 			afterSignal = false
 			continue
@@ -190,9 +199,15 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
+	return t.verdictFor(key, func() *Image { return t.Open(f) })
+}
+
+// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if
+// there are too many.
+func (t *Trace) verdictFor(key moduleKey, open func() *Image) *verdict {
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
-		v = &verdict{image: t.Open(f)}
+		v = &verdict{image: open()}
 		v.image.shown.demangle = t.Demangle
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)
@@ -271,14 +286,11 @@ func (t *Trace) searchBiases(frames []*Frame) {
 
 // biasBy returns the load bias of m that f, or a map around it, shows.
 func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
-	if m.Fixed {
-		return 0, true
-	}
-	if m.HasBase {
-		return m.Base - m.lowest(), true
+	if bias, ok = m.knownBias(); ok {
+		return bias, true
 	}
 	if entry, found := facts.Covering(f.Addr); found && !entry.Deleted {
-		if bias, ok = m.biasOfMap(entry.Start, entry.Offset); ok {
+		if bias, ok = m.biasOfMap(&entry); ok {
 			return bias, true
 		}
 	}

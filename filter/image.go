@@ -8,7 +8,10 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-const maxImages = 1024 // files that a trace may name
+const (
+	maxImages  = 1024 // files that a trace may name
+	maxUnnamed = 64   // files that are tried for frames without a module
+)
 
 // open returns the file for the module of a frame: the one that the operator names for it, or the
 // one at its path.
@@ -22,9 +25,7 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 		if !g.isFor(name) {
 			continue
 		}
-		m := t.named(g.Path)
-		m.Given, m.Base, m.HasBase = true, g.Base, g.HasBase
-		return m
+		return t.given(g)
 	}
 	entry, mapped := t.reader.Facts().Covering(f.Addr)
 	mapped = mapped && f.Addr != 0
@@ -74,10 +75,35 @@ func (t *tracer) called(title string) *dialect.Image {
 	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
 }
 
-// isFor reports whether the operator has named g for a module of this name.
+// isFor reports whether the operator has named g for a module of this name: without a name it is for
+// the modules that have the name of the file.
 func (g *Image) isFor(module string) bool {
-	return g.Name == "" && module == "" || g.Name != "" &&
-		(g.Name == module || path.Base(module) == g.Name || dialect.ProgramName(module) == g.Name)
+	name := g.Name
+	if name == "" {
+		name = path.Base(g.Path)
+	}
+	return name == module || path.Base(module) == name || dialect.ProgramName(module) == name
+}
+
+// unnamed returns the files in which the address of a frame without a module may be.
+func (t *tracer) unnamed() (all []*dialect.Image) {
+	for i := range t.opt.Images {
+		all = append(all, t.given(&t.opt.Images[i]))
+	}
+	for _, path := range t.reader.Facts().Paths() {
+		if len(all) >= maxUnnamed {
+			break
+		}
+		all = append(all, t.named(path))
+	}
+	return all
+}
+
+// given returns the file that the operator names.
+func (t *tracer) given(g *Image) *dialect.Image {
+	m := t.named(g.Path)
+	m.Given, m.Base, m.HasBase = true, g.Base, g.HasBase
+	return m
 }
 
 // named returns the file at a path.

@@ -146,6 +146,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 			return
 		}
 		t.hold(b, nil)
+		if l != nil {
+			t.last = number // of the maps after the frames
+		}
 		if !t.promise && number-t.last > maxTraceGap || t.late() {
 			t.release()
 		}
@@ -184,7 +187,7 @@ func (t *tracer) begin() {
 	t.objects = report.NewObjects(&report.Options{
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
-	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Demangle: t.f.o.Symbolizer.Demangle}
+	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle}
 }
 
 // end forgets the trace at work.
