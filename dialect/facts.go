@@ -129,6 +129,16 @@ func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
 	return m, ok
 }
 
+// Based returns what is known of the module with this load base.
+func (f *Facts) Based(base uint64) (m ModuleFact, ok bool) {
+	for _, m := range f.modules {
+		if m.HasBase && m.Base == base {
+			return m, true
+		}
+	}
+	return m, false
+}
+
 // Main returns what is known of the program itself.
 func (f *Facts) Main() ModuleFact { return f.main }
 

@@ -146,6 +146,9 @@ const (
 	// InlineDotted is InlineFrames with the number of the frame on all lines: an inlined call has its
 	// depth after it, as in "#3.1".
 	InlineDotted
+	// InlineNumbered gives the line to the function that was called. Each inlined call has a line
+	// "N.K. inlined from file:line: f" before it, innermost first, as ClickHouse prints it.
+	InlineNumbered
 )
 
 // A Dialect is a way in which programs print backtraces.

@@ -60,12 +60,12 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	switch name := b[f.Start:to]; {
 	case len(name) > maxPath:
 		return false
-	case len(name) == 0 || name[len(name)-1] == ' ' || name[len(name)-1] == '\t':
-		// The address alone, or only an offset: too weak without other frames.
+	case len(name) == 0: // the address alone, or an offset: too weak without other frames
 		if !r.inTrace() || f.Symbol.Name != "" {
 			return false
 		}
-		f.Start = to
+	case name[len(name)-1] == ' ' || name[len(name)-1] == '\t':
+		return false
 	case !group && !isPath(name) && !r.inTrace(): // "name[0x…]" may be an element of an array
 		return false
 	case to > 0 && isWord(b[to-1]) || group || isPath(name):

@@ -87,6 +87,7 @@ type Reader struct {
 
 	exactAfter int64 // line after which the next frame of glibc is the place of a fault; 0: none
 	dumpAt     int64 // last line at which a program began to print its registers
+	signalAt   int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
 
 	idDigits []byte // of id, the last build ID
 	id       buildid.ID
@@ -117,7 +118,7 @@ func (r *Reader) Reset() {
 	for i := range r.until {
 		r.until[i] = -1
 	}
-	r.exactAfter, r.dumpAt = 0, 0
+	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
 	r.facts.Reset()
 	r.crashes = nil
 }

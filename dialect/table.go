@@ -11,7 +11,12 @@ func allGrammars() []grammar {
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
 		{dialect: &valgrind, direct: " ", back: "ty", match: matchValgrind},
+		{dialect: &python, direct: "[", match: matchPython},
+		{dialect: &glibc, direct: "[", match: matchMtrace},
 		{dialect: &glibc, direct: "[", match: matchGlibc},
+		{dialect: &glibc, match: matchExecinfo},
+		{dialect: &clickhouse, direct: " ", back: "@", match: matchClickHouse},
+		{dialect: &mongodb, anchor: anchorOffset, match: matchMongo},
 		{dialect: &death, anchor: anchorIP, direct: " n", match: matchDeath},
 		{dialect: &death, direct: " ", back: "etrR", match: matchUnhandled},
 	}
@@ -31,6 +36,7 @@ func allHeaders() []header {
 		{text: "Backtrace:", fact: beginsBacktrace},
 		{text: "EIP:", fact: announcesFault},
 		{text: "Module: ", fact: redisModule},
+		{text: "build id: ", fact: clickhouseBuild},
 	}
 }
 
@@ -39,7 +45,8 @@ func All() []*Dialect {
 	return []*Dialect{
 		&sanitizer, &tsan,
 		&android,
-		&glibc,
+		&glibc, &python,
+		&clickhouse, &mongodb,
 		&death,
 		&valgrind,
 	}

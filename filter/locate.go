@@ -33,7 +33,7 @@ const maxLocated = 4096 // modules of raw backtraces that are kept
 // line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
-	if len(frames) == 1 {
+	if len(frames) == 1 && frames[0].Below == "" {
 		c.frameLine(text, eol, &frames[0])
 		return
 	}
@@ -154,6 +154,12 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	case dialect.InlineMarked:
 		for i := range n - 1 {
 			c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
+			f.nextLine(between)
+		}
+		c.edited(text, fr, number, a, n-1)
+	case dialect.InlineNumbered:
+		for i := range n - 1 {
+			c.inlinedFrom(text, fr, a.text.frame(i), i)
 			f.nextLine(between)
 		}
 		c.edited(text, fr, number, a, n-1)
@@ -391,6 +397,23 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 		c.part(dialect.AtLine, &t)
 	}
 	f.mark(after)
+}
+
+// inlinedFrom lays out the line of ClickHouse for the depth-th inlined call at the address of a frame.
+func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth int) {
+	f := c.f
+	if fr.Start <= maxRepeat {
+		f.logBytes(text[:fr.Start])
+	}
+	c.number(fr.Number)
+	f.mark(".")
+	c.number(depth)
+	f.mark(". inlined from ")
+	if t.file != "" {
+		c.part(dialect.AtLine, &t)
+		f.mark(": ")
+	}
+	f.value(t.name)
 }
 
 // below lays out the answer for a frame of a list on lines of its own.

@@ -1,0 +1,118 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The traces of ClickHouse, in its log and in the texts of its exceptions:
+//
+//  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
+//  2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
+//
+// The number is an address of the ELF file, and a return address. Without a path it is of the
+// executable, whose build ID is in the log: in the line that reports the signal, and when the server
+// starts.
+var clickhouse = Dialect{
+	Name: "clickhouse", Who: "ClickHouse",
+	Needs:  "the build ID in the log, or --image clickhouse=FILE",
+	Sample: "2026.11.20 10:00:00.123456 [ 4711 ] {} <Fatal> BaseDaemon: 1. ? @ 0x0000000000001154",
+}
+
+// matchClickHouse matches a frame whose address begins at at.
+func matchClickHouse(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !endsWith(b, at, " @ ") {
+		return false
+	}
+	name := Span{To: at - len(" @ ")}
+	start, number := numberedStart(b[:name.To])
+	if start < 0 {
+		return false
+	}
+	name.From = start + bytes.IndexByte(b[start:], ' ') + 1
+	function := b[name.From:name.To]
+	if len(function) == 0 || hasLine(function) {
+		return false // the server has found the line itself
+	}
+	if !r.inTrace() {
+		r.readPast()
+	}
+	f := l.frame()
+	f.Number, f.Kind, f.Value, f.Call, f.Start = number, Vaddr, addr, Return, start
+	const in = " in "
+	switch main := r.facts.Main(); {
+	case onlyBlanks(b, end):
+		if f.Module = clickhouse.Name; main.Name == clickhouse.Name {
+			f.ID = main.ID
+		}
+	case hasAt(b, end, in+"/") && len(b)-end < maxPath:
+		f.Module = r.name(bytes.TrimRight(b[end+len(in):], " \t"))
+	default:
+		return false
+	}
+	if r.signalAt > 0 && r.number-r.signalAt < maxDump && !bytes.Contains(function, []byte("StackTrace::StackTrace(")) {
+		f.Call = Exact // the frames of the handler are left out
+	}
+	r.signalAt = 0
+	f.Inline = InlineNumbered
+	l.edit(f, Edit{Span{name.From, name.From}, "", AtLine, ": "})
+	if string(function) == "?" {
+		l.edit(f, Edit{name, "", Func, ""})
+	}
+	return true
+}
+
+// numberedStart returns the offset in b of the first number that a frame of ClickHouse may begin
+// with, as "1. ", and the number; -1 if there is none.
+func numberedStart(b []byte) (start, number int) {
+	for at := 0; at < len(b); {
+		i := bytes.Index(b[at:], []byte(". "))
+		if i < 0 {
+			break
+		}
+		at += i
+		n, from, ok := decimalBefore(b, at)
+		if ok && (from == 0 || b[from-1] == ' ' || b[from-1] == '\t') {
+			return from, n
+		}
+		at += 2
+	}
+	return -1, 0
+}
+
+// hasLine reports whether a function of ClickHouse has its file and line before it, or after it as
+// before version 20.
+func hasLine(b []byte) bool {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], ':')
+		if i < 0 {
+			return false
+		}
+		at += i + 1
+		if _, end, ok := decimalAt(b, at); ok && (end == len(b) || hasAt(b, end, ": ") || b[end] == ' ') {
+			return true
+		}
+	}
+}
+
+// clickhouseBuild reads the build ID of ClickHouse:
+//
+//	(version 24.8.4.13 (official build), build id: 7D1C…, git hash: …) (from thread 4711) Received signal 11
+//	Starting ClickHouse 24.8.4.13 (revision: 54491, git hash: …, build id: 7D1C…), PID 12
+func clickhouseBuild(r *Reader, b []byte, at int) {
+	if !bytes.Contains(b[:at], []byte("version ")) && !bytes.Contains(b[:at], []byte("ClickHouse ")) {
+		return
+	}
+	from := at + len("build id: ")
+	id, ok := r.parseID(b[from:hexDigits(b, from)])
+	if !ok {
+		id = buildid.ID{}
+	}
+	r.facts.AddModule(ModuleFact{Name: clickhouse.Name, ID: id, Main: true})
+	if bytes.Contains(b[at:], []byte(") Received signal ")) {
+		r.signalAt = r.factsAt
+	}
+}

@@ -1,0 +1,140 @@
+package dialect
+
+import "bytes"
+
+// Frames that are made of what dladdr knows, as those of glibc are, in other forms. Python 3.14
+// prints one for each frame of C:
+//
+//	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
+//	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]
+//
+// backtrace_symbols of libexecinfo, on FreeBSD and with musl:
+//
+//	0x201a2b <ledger_audit+0x1b> at /opt/shop/inventory
+//
+// mtrace of glibc, a line for each allocation:
+//
+//	@ /opt/shop/libledger.so:(ledger_audit+0x16)[0x7f31c2a01154] + 0x55f2006d82a0 0xa
+//	@ ./inventory:[0x10a3] - 0x55f2006d82a0
+//
+// All addresses are return addresses.
+var python = Dialect{
+	Name: "python", Who: "Python's faulthandler from 3.14 on",
+	Needs:  "the file at the path, or --image",
+	Sample: `  Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]`,
+}
+
+// matchPython matches a frame whose address in brackets begins at at.
+func matchPython(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	const file, nameless = `Binary file "`, `Binary file '<unknown>' [`
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, "]") || !onlyBlanks(b, end+1) {
+		return false
+	}
+	f := l.frame()
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
+	start := bytes.Index(b[:at], []byte(file))
+	switch {
+	case start >= 0:
+		text := b[start+len(file) : at-1]
+		name, place := text, []byte(nil)
+		if i := bytes.LastIndex(text, []byte(`", at `)); i >= 0 {
+			name, place = text[:i], bytes.TrimRight(text[i+len(`", at `):], " ")
+		} else if name, ok = bytes.CutSuffix(text, []byte(`" `)); !ok {
+			return false
+		}
+		if len(name) == 0 || len(name) > maxPath || !f.inParentheses(place) {
+			return false
+		}
+		f.Module = r.name(name)
+	case endsWith(b, at, nameless):
+		start = at - len(nameless)
+	default:
+		return false
+	}
+	f.Start = start
+	l.after(f, end+1)
+	return true
+}
+
+// matchExecinfo matches a frame of libexecinfo whose address begins at at. A path with blanks could
+// not be told from one with an answer after it.
+func matchExecinfo(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || addr < firstAddress || !hasAt(b, end, " <") || !standsFree(b, at) {
+		return false
+	}
+	const mark = "> at "
+	close := bytes.LastIndex(b[end:], []byte(mark))
+	if close < 0 {
+		return false
+	}
+	close += end
+	name, offset, ok := offsetAtEnd(b[end+len(" <") : close])
+	path := bytes.TrimRight(b[close+len(mark):], " \t\r")
+	if !ok || len(name) == 0 || len(path) == 0 || len(path) > maxPath || !isPath(path) || bytes.IndexByte(path, ' ') >= 0 {
+		return false
+	}
+	f := l.frame()
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
+	if string(name) != "???" {
+		f.Symbol = Symbol{Name: string(name), Offset: offset}
+	}
+	f.Module, f.Start = r.name(path), at
+	l.after(f, close+len(mark)+len(path))
+	return true
+}
+
+// matchMtrace matches a line of glibc's mtrace whose address in brackets begins at at. From glibc
+// 2.34 on, the address is an offset from the first page of the file: of an address in the process,
+// at least the bits from 2^32 on are set, since libraries and position-independent programs are
+// loaded above.
+func matchMtrace(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	n, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, 0, "@ ") || !hasAt(b, end, "] ") || at < 3 || !isOperation(b[end+2:]) {
+		return false
+	}
+	f := l.frame()
+	to := at - 1
+	if b[to-1] == ')' {
+		open := openingOf(b, to-1)
+		if open < 0 || !f.inParentheses(b[open+1:to-1]) || f.Symbol.Name == "" {
+			return false
+		}
+		to = open
+	}
+	if to > 2 {
+		if to--; to-2 > maxPath || b[to] != ':' {
+			return false
+		}
+		f.Module = r.name(b[2:to])
+	}
+	f.Call, f.Value = Return, n
+	if f.Kind = BaseOffset; n>>32 != 0 {
+		f.Kind, f.Addr = Runtime, n
+	}
+	l.after(f, len(bytes.TrimRight(b, " \t\r")))
+	return true
+}
+
+// isOperation reports whether b is the rest of a line of mtrace: the operation, the address of the
+// block, and for some its size.
+func isOperation(b []byte) bool {
+	sizes := bytes.IndexByte([]byte("+>!"), b[0]) >= 0
+	if !sizes && b[0] != '-' && b[0] != '<' || !hasAt(b, 1, " ") {
+		return false
+	}
+	_, end, ok := prefixedHex(b, 2)
+	if ok && sizes {
+		if hasAt(b, end, " 0") && onlyBlanks(b, end+2) {
+			return true // the C library prints 0 without a prefix
+		}
+		if ok = hasAt(b, end, " "); ok {
+			_, end, ok = prefixedHex(b, end+1)
+		}
+	}
+	return ok && len(bytes.TrimRight(b, " \t\r")) == end
+}

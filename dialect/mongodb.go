@@ -1,0 +1,116 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The traces of MongoDB, one on a line, in the log's own JSON or, before version 4.4, alone:
+//
+//	{"backtrace":[{"a":"55D0C0A013CB","b":"55D0C0A00000","o":"13CB","s":"_ZN5mongo…","s+":"25"}],
+//	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
+//
+// a is a return address, b the load base of its module, o the distance from it, all in hexadecimal
+// digits. The module with this base has its build ID in the same line. From version 4.4 on, a line
+// with the message "Frame" for each frame follows. JSON is not changed: the answers follow on lines
+// of their own.
+var mongodb = Dialect{
+	Name: "mongodb", Who: "MongoDB",
+	Needs:  "the build IDs in the line",
+	Sample: `{"backtrace":[{"b":"7F31C2A00000","o":"1154"}],"processInfo":{"somap":[{"b":"7F31C2A00000","path":"/opt/shop/libledger.so","buildId":"3A0A920C3F1B7C55"}]}}`,
+}
+
+const maxMongoFrames = 512 // of a line; MongoDB prints at most 100
+
+type mongoFrame struct {
+	Addr   string `json:"a"`
+	Base   string `json:"b"`
+	Offset string `json:"o"`
+	Symbol string `json:"s"`
+	Within string `json:"s+"`
+}
+
+type mongoTrace struct {
+	Backtrace   []mongoFrame
+	ProcessInfo struct {
+		Somap []struct {
+			Base    string `json:"b"`
+			Path    string
+			BuildID string
+		}
+	}
+}
+
+// matchMongo matches a line whose first offset of a frame is at at.
+func matchMongo(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	start := bytes.IndexByte(b[:at], '{')
+	if start < 0 || !bytes.Contains(b[:at], []byte(`"backtrace":[`)) && !bytes.Contains(b[:at], []byte(`"msg":"Frame"`)) {
+		return false
+	}
+	var line struct {
+		mongoTrace
+		Attr struct {
+			BT    mongoTrace
+			Frame mongoFrame
+		}
+	}
+	if json.NewDecoder(bytes.NewReader(b[start:])).Decode(&line) != nil {
+		return false
+	}
+	trace := &line.mongoTrace
+	if len(trace.Backtrace) == 0 {
+		trace = &line.Attr.BT
+	}
+	if len(trace.Backtrace) == 0 {
+		if !r.inTrace() {
+			r.readPast()
+		}
+		return r.mongoFrame(l, &line.Attr.Frame, start, 0)
+	}
+	r.touchFacts(r.number)
+	for i := range trace.ProcessInfo.Somap {
+		m := &trace.ProcessInfo.Somap[i]
+		base, ok := mongoHex(m.Base)
+		id, err := buildid.Parse(bytes.ToLower([]byte(m.BuildID)))
+		if !ok || err != nil || len(m.Path) > maxPath {
+			continue
+		}
+		if m.Path == "" {
+			m.Path = "mongod" // the executable has no path
+		}
+		r.facts.AddModule(ModuleFact{Name: m.Path, ID: id, Base: base, HasBase: true})
+	}
+	for i := range trace.Backtrace[:min(len(trace.Backtrace), maxMongoFrames)] {
+		r.mongoFrame(l, &trace.Backtrace[i], start, i)
+	}
+	return len(l.Frames) > 0
+}
+
+// mongoFrame adds the frame m to l, whose JSON begins at start.
+func (r *Reader) mongoFrame(l *Line, m *mongoFrame, start, number int) bool {
+	base, ok1 := mongoHex(m.Base)
+	offset, ok2 := mongoHex(m.Offset)
+	module, ok3 := r.facts.Based(base)
+	if !ok1 || !ok2 || !ok3 {
+		return false
+	}
+	f := l.frame()
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = module.Name, module.ID, BaseOffset, offset, base+offset, Return
+	if within, ok := mongoHex(m.Within); ok && m.Symbol != "" && within>>62 == 0 {
+		f.Symbol = Symbol{Name: m.Symbol, Offset: int64(within)}
+	}
+	f.Start = start
+	f.Below = fmt.Sprintf("  #%d %#x in ", number, f.Addr)
+	return true
+}
+
+// mongoHex parses a number of MongoDB.
+func mongoHex(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 16, 64)
+	return n, err == nil
+}
