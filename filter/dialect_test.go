@@ -2,7 +2,6 @@ package filter
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -68,6 +67,7 @@ func FuzzDialect(f *testing.F) {
 		f.Add([]byte(log), byte(0))
 		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))
 	}
+	schema := loadSchema(f)
 	none := symbolize.New(symbolize.Options{})
 	f.Cleanup(func() { none.Close() })
 	resolving := resolvingDialects(f)
@@ -92,7 +92,7 @@ func FuzzDialect(f *testing.F) {
 		}
 		o.Output = JSON
 		objects, _ := filterString(t, o, string(log), nil)
-		checkText(t, objects, whole)
+		checkJSON(t, schema, objects, whole)
 		fuzztest.Growth(t, log, func(log []byte) {
 			f := New(io.Discard, resolving)
 			f.Write(log)
@@ -101,25 +101,16 @@ func FuzzDialect(f *testing.F) {
 	})
 }
 
-// checkText checks that the text of JSON objects is the text output.
-func checkText(t *testing.T, objects, text string) {
-	t.Helper()
-	var got, want strings.Builder
-	for line := range strings.Lines(objects) {
-		var object struct {
-			Text string
-			Raw  []byte `json:"raw"`
+// The objects of frames match the schema, resolved or not.
+func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
+	schema := loadSchema(t)
+	for _, log := range sampleLogs(t) {
+		for _, o := range []Options{resolvingDialects(t), {Symbolizer: testSymbolizer(t), Dialects: Dialects{NoPaths: true}}} {
+			o.Dialects.Whole = true
+			text, _ := filterString(t, o, log, nil)
+			o.Output = JSON
+			objects, _ := filterString(t, o, log, nil)
+			checkJSON(t, schema, objects, text)
 		}
-		if err := json.Unmarshal([]byte(line), &object); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		got.WriteString(object.Text + "\n")
-	}
-	for line := range strings.Lines(text) {
-		body, _ := splitLine([]byte(line))
-		want.WriteString(strings.ToValidUTF8(string(body), "\ufffd") + "\n")
-	}
-	if g, w := strings.ToValidUTF8(got.String(), ""), want.String(); !strings.Contains(text, "\ufffd") && !strings.Contains(w, "\ufffd") && g != w {
-		t.Fatalf("the text of the objects (+) is not the text output (-):\n%s", cmp.Diff(w, g))
 	}
 }

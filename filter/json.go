@@ -90,20 +90,23 @@ func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 func appendLocated(b *jsonout.Buffer, r *Resolved) {
 	b.String("tag", "frame")
 	b.String("dialect", r.Dialect)
-	b.Uint("frame", r.Frame)
+	if r.Frame != NoNumber {
+		b.Uint("frame", r.Frame)
+	}
 	if r.Addr != 0 {
 		b.Hex("address", r.Addr)
 	}
-	if r.Verified != "" {
-		b.String("verified", r.Verified)
-		appendAnswer(b, r)
-		return
-	}
+	b.Optional("verified", r.Verified)
 	b.Optional("module", r.Module)
 	if !r.ID.IsZero() {
 		b.String("build_id", r.ID.String())
 	}
-	b.Reason(r.Err)
+	if r.Verified == "" {
+		b.Reason(r.Err)
+		return
+	}
+	b.Hex("offset", r.Offset)
+	appendFound(b, r)
 }
 
 // appendAnswer appends the members for the answer of an address, resolved or not.
@@ -116,6 +119,11 @@ func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	b.String("module", r.Module)
 	b.String("build_id", r.ID.String())
 	b.Hex("offset", r.Offset)
+	appendFound(b, r)
+}
+
+// appendFound appends the members for what is at an address.
+func appendFound(b *jsonout.Buffer, r *Resolved) {
 	switch {
 	case r.Variable != nil:
 		b.Object("variable")

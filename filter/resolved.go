@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"math"
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
@@ -12,11 +13,14 @@ import (
 // ErrNoModule is the reason if no map of the log covers an address.
 var ErrNoModule = errors.New("no module covers the address")
 
+// NoNumber is the Frame of a raw backtrace's frame whose line has no number.
+const NoNumber = math.MaxUint64
+
 // Resolved is the answer for one address of a log, resolved or not.
 type Resolved struct {
 	Line  int64      // number of the line in the log, or in the record of Lines
 	Tag   markup.Tag // of the element: TagBT, TagPC, TagData or TagHexDict
-	Frame uint64     // number of a backtrace's frame
+	Frame uint64     // number of a backtrace's frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
 	// Dialect is the name of the dialect of a raw backtrace, which has no Tag; Verified is what its
@@ -86,7 +90,10 @@ func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
 		return
 	}
 	r := &p.resolved
-	number := uint64(max(fr.Number, 0))
+	number := uint64(NoNumber)
+	if fr.Number >= 0 {
+		number = uint64(fr.Number)
+	}
 	if a != nil {
 		r.set(p.of, markup.TagUnknown, number, fr.Addr, a)
 	} else {
