@@ -215,7 +215,27 @@ func (f *Filter) holdsElement(tail []byte) bool {
 }
 
 // Line returns the number of lines so far.
-func (f *Filter) Line() int64 { return f.line }
+func (f *Filter) Line() int64 {
+	if f.tracer != nil {
+		return f.tracer.next() - 1
+	}
+	return f.line
+}
+
+// HeldTrace returns the number of lines, the last ones so far, that are held back because they
+// belong to a raw backtrace. Their output comes after that of all lines before, in their order.
+func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
+
+// Release prints the lines that are held back because they belong to a raw backtrace.
+func (f *Filter) Release() error {
+	f.tracer.release()
+	f.send()
+	return f.err
+}
+
+// Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
+// without a mark may be given to Text; see [FindMark].
+func (f *Filter) Wants() bool { return f.openDicts > 0 || f.tracer.wants() }
 
 // Held returns the number of the module line that is still collecting its maps, or 0 if there is
 // none. Lines that merge into it have no output of their own. Its output comes in one piece, before

@@ -14,3 +14,12 @@ func findMark(b []byte) (at, lines int) {
 	}
 	return at, lines
 }
+
+// FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
+// line ends before that offset. b begins at the beginning of a line. A line without a mark means
+// nothing to a Filter with dialects, unless [Filter.Wants] asks for every line, or colours are
+// followed.
+func FindMark(b []byte) (at, lines int) { return findMark(b) }
+
+// FindEscapedMark is FindMark for lines whose text is in strings of JSON.
+func FindEscapedMark(b []byte) (at, lines int) { return searchEscaped(b) }

@@ -1,6 +1,9 @@
 package filter
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 const esc = 0x1b
 
@@ -18,15 +21,18 @@ func findOpenGo(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// marks are the three-byte strings that findMark searches for: one of the bytes of first, and rest.
+// A mark is a set of three-byte strings: one of the bytes of first, and rest.
+type mark struct {
+	first, rest string
+	bucket      int
+}
+
+// marks are the strings that findMark searches for.
 //
 // For the vector search the marks are in eight buckets, which share tables. Marks in one bucket give
 // false candidates, and the distribution here makes few: "wn}" is rare, but with '\n' in the bucket of
 // '<' each ":0x" would be one.
-var marks = [...]struct {
-	first, rest string
-	bucket      int
-}{
+var marks = []mark{
 	{"{", "{{", 0},
 	{"w", "n]", 0},
 	{" ", "pc", 1},
@@ -38,9 +44,32 @@ var marks = [...]struct {
 	{"\t<>", "0x", 7},
 }
 
-// markBytes has for each place in a mark and each byte the set of marks with the byte at the place,
+// escapedMarks are the marks as they are within the strings of JSON: a quote, a TAB, a line end and
+// signs of HTML are escaped, and a quote is before the first byte of a string.
+var escapedMarks = func() (all []mark) {
+	for _, m := range marks {
+		for _, c := range []byte(m.first) {
+			switch c {
+			case '\t', '\n':
+				m.first += map[byte]string{'\t': "t", '\n': `n"`}[c]
+			case '<', '>':
+				m.first += map[byte]string{'<': "cC", '>': "eE"}[c]
+			}
+		}
+		m.rest = strings.ReplaceAll(m.rest, `"`, `\`)
+		all = append(all, m)
+	}
+	return all
+}()
+
+// markSets has for each place in a mark and each byte the set of marks with the byte at the place,
 // as bits.
-var markBytes = func() (sets [3][256]uint16) {
+type markSets [3][256]uint16
+
+var markBytes, escapedBytes = setsOf(marks), setsOf(escapedMarks)
+
+func setsOf(marks []mark) *markSets {
+	sets := new(markSets)
 	for i, m := range marks {
 		for _, c := range []byte(m.first) {
 			sets[0][c] |= 1 << i
@@ -49,18 +78,16 @@ var markBytes = func() (sets [3][256]uint16) {
 		sets[2][m.rest[1]] |= 1 << i
 	}
 	return sets
-}()
-
-// isMark reports whether b, of at least three bytes, begins with a mark.
-func isMark(b []byte) bool {
-	return markBytes[0][b[0]]&markBytes[1][b[1]]&markBytes[2][b[2]] != 0
 }
 
+// begin reports whether b, of at least three bytes, begins with a mark.
+func (s *markSets) begin(b []byte) bool { return s[0][b[0]]&s[1][b[1]]&s[2][b[2]] != 0 }
+
 // searchMarkGo is searchMark for any processor.
-func searchMarkGo(b []byte) (at, lines int) {
+func searchMarkGo(b []byte, sets *markSets) (at, lines int) {
 	at = len(b)
 	for i := 0; i+2 < len(b); i++ {
-		if isMark(b[i : i+3 : i+3]) {
+		if sets.begin(b[i : i+3 : i+3]) {
 			at = i
 			break
 		}

@@ -55,7 +55,10 @@ type markTables [6][16]byte
 // The bits were chosen by counting false candidates in logs: one in 1,600 bytes of hex dumps
 // (" 0c"), one in 2,200 of XML ("</x"), and one in 6,000 or fewer of other logs. The sums are (x+y+1)>>1 because AVX2 computes
 // that in one instruction, which brings a high bit to the low four and none to another byte.
-var vectorTables = func() (t markTables) {
+var vectorTables, escapedTables = tablesOf(marks), tablesOf(escapedMarks)
+
+func tablesOf(marks []mark) *markTables {
+	t := new(markTables)
 	for _, m := range marks {
 		second, third := int(m.rest[0]), int(m.rest[1])
 		for _, first := range []byte(m.first) {
@@ -68,24 +71,29 @@ var vectorTables = func() (t markTables) {
 		t[4][i], t[5][i] = 15, '\n'
 	}
 	return t
-}()
+}
 
 // searchMark returns the offset of the first three bytes in b that are a mark, or len(b) if there
 // are none, and the number of line ends before that offset.
-func searchMark(b []byte) (at, lines int) {
+func searchMark(b []byte) (at, lines int) { return searchTables(b, vectorTables, markBytes) }
+
+// searchEscaped is searchMark for escapedMarks.
+func searchEscaped(b []byte) (at, lines int) { return searchTables(b, escapedTables, escapedBytes) }
+
+func searchTables(b []byte, t *markTables, sets *markSets) (at, lines int) {
 	for cpu.X86.HasAVX2 {
-		n, l, candidates, ends := findMarkAVX2(b[at:], &vectorTables)
+		n, l, candidates, ends := findMarkAVX2(b[at:], t)
 		at, lines = at+n, lines+l
 		if candidates == 0 {
 			break
 		}
 		for ; candidates != 0; candidates &= candidates - 1 {
-			if i := bits.TrailingZeros64(candidates); isMark(b[at+i : at+i+3]) {
+			if i := bits.TrailingZeros64(candidates); sets.begin(b[at+i : at+i+3]) {
 				return at + i, lines + bits.OnesCount64(ends&(1<<i-1))
 			}
 		}
 		at, lines = at+markRound, lines+bits.OnesCount64(ends)
 	}
-	restAt, restLines := searchMarkGo(b[at:])
+	restAt, restLines := searchMarkGo(b[at:], sets)
 	return at + restAt, lines + restLines
 }

@@ -79,7 +79,7 @@ func checkFindMark(t *testing.T, b []byte) {
 		if at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		goAt, goLines := searchMarkGo(rest)
+		goAt, goLines := searchMarkGo(rest, markBytes)
 		if at, lines := searchMark(rest); at != goAt || lines != goLines {
 			t.Fatalf("%q: got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
 		}

@@ -7,6 +7,9 @@ type past struct {
 	tail  []byte // of the blocks before the current one
 	block []byte // the current block up to the current line
 	both  []byte // scratch
+
+	unwrap func(dst, line []byte) []byte // Dialects.Unwrap
+	opened []byte                        // scratch: lines without envelopes
 }
 
 const maxPast = 16 << 10 // bytes of lines that are kept
@@ -32,11 +35,24 @@ func (t *tracer) keepPast(b []byte) {
 func (p *past) last(n int64) []byte {
 	block := p.block[max(0, len(p.block)-maxPast):]
 	if len(block) == maxPast || len(p.tail) == 0 {
-		return lastLines(block, n)
+		return p.texts(lastLines(block, n))
 	}
 	tail := p.tail[max(0, len(p.tail)-maxPast+len(block)):]
 	p.both = append(append(p.both[:0], tail...), block...)
-	return lastLines(p.both, n)
+	return p.texts(lastLines(p.both, n))
+}
+
+// texts returns lines without their envelopes.
+func (p *past) texts(b []byte) []byte {
+	if p.unwrap == nil {
+		return b
+	}
+	p.opened = p.opened[:0]
+	for line := range bytes.Lines(b) {
+		text, eol := splitLine(line)
+		p.opened = append(p.unwrap(p.opened, text), eol...)
+	}
+	return p.opened
 }
 
 // lastLines returns the last n lines of b, which ends with a line end. Its first line may be cut.

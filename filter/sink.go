@@ -15,6 +15,7 @@ func (f *Filter) Text(p []byte) error {
 	f.tracer.release()
 	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part && f.o.Color == ColorKeep {
 		f.plain(p[:i], bytes.Count(p[:i], newline))
+		f.tracer.keepPast(p[:i])
 		p = p[i:]
 	}
 	for len(p) > 0 {

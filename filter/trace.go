@@ -44,6 +44,10 @@ type Dialects struct {
 	// KeepRaw appends answers to lines, and replaces nothing.
 	KeepRaw bool
 
+	// Unwrap appends the text of line, a line that was given to [Filter.Text] in an envelope, without
+	// its end. It is called for lines that may have the header of a trace. Nil: lines have none.
+	Unwrap func(dst, line []byte) []byte
+
 	// NoHold judges each frame by itself and the frames before it, and never holds lines back.
 	// Whole holds a trace back for its later lines however long these take, as is right for a
 	// regular file.
@@ -94,6 +98,7 @@ func newTracer(f *lineFilter) *tracer {
 	}
 	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
 	t.reader.Past = t.past.last
+	t.past.unwrap = f.o.Dialects.Unwrap
 	t.locator.f = f
 	return t
 }

@@ -125,14 +125,14 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 
 // An envelopeContext is the state of an Envelope that a restart keeps.
 type envelopeContext struct {
-	Version  int              `json:"v"`
-	Envelope string           `json:"envelope"` // the format
-	Tail     checkpoint.Text  `json:"tail,omitempty"`
-	Long     bool             `json:"long,omitempty"`
-	Doubt    bool             `json:"doubt,omitempty"`
-	Streams  [2]streamContext `json:"streams"`
-	Held     *heldContext     `json:"held,omitempty"`
-	Filter   json.RawMessage  `json:"filter"`
+	Version  int                          `json:"v"`
+	Envelope string                       `json:"envelope"` // the format
+	Tail     checkpoint.Text              `json:"tail,omitempty"`
+	Long     bool                         `json:"long,omitempty"`
+	Doubt    bool                         `json:"doubt,omitempty"`
+	Streams  [2]streamContext             `json:"streams"`
+	Held     checkpoint.List[heldContext] `json:"held,omitempty"`
+	Filter   json.RawMessage              `json:"filter"`
 }
 
 type streamContext struct {
@@ -142,9 +142,13 @@ type streamContext struct {
 	Raw   checkpoint.Text `json:"raw,omitempty"` // lines of the held parts
 }
 
-// A heldContext is the envelope of the module line that the filter holds.
+// A heldContext is the envelope of the module line that the filter holds, or of a line of a
+// backtrace.
 type heldContext struct {
-	Parts checkpoint.List[checkpoint.Text] `json:"parts"` // lines without text
+	Line  int64                            `json:"line"`
+	Last  int64                            `json:"last"`
+	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
+	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // the input lines; there are no parts then
 	Out   checkpoint.Text                  `json:"out,omitempty"`
 	Open  bool                             `json:"open,omitempty"`
 	NoEnd bool                             `json:"noend,omitempty"`
@@ -172,11 +176,14 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 		from := &e.streams[i]
 		s.Streams[i] = streamContext{from.begun, from.long, from.out, from.raw}
 	}
-	if l := e.out.held; l != nil {
-		s.Held = &heldContext{Out: l.out, Open: l.open, NoEnd: l.noEnd, Got: l.got}
+	for _, l := range e.out.queue {
+		h := heldContext{Line: l.line, Last: l.last, Out: l.out, Open: l.open, NoEnd: l.noEnd, Got: l.got, Raw: l.raw}
 		for _, p := range l.parts {
-			s.Held.Parts = append(s.Held.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
+			if len(l.raw) == 0 {
+				h.Parts = append(h.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
+			}
 		}
+		s.Held = append(s.Held, h)
 	}
 	return checkpoint.Append(dst, s)
 }
@@ -195,11 +202,15 @@ func (e *Envelope) Restore(context []byte) error {
 	if err == nil {
 		e.cut.Resume(s.Tail, s.Long)
 		e.doubt = s.Doubt
+		for i := 0; i < len(s.Held) && err == nil; i++ {
+			err = e.restoreHeld(&s.Held[i])
+		}
+	}
+	if err == nil {
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}
-		e.dict = e.f.InDict()
-		err = e.restoreHeld(s.Held)
+		e.catchUp() // with other options, the filter may hold less
 	}
 	if err != nil {
 		return fmt.Errorf("restore the context of a container's log: %w", err)
@@ -215,7 +226,7 @@ func (e *Envelope) restoreStream(i int, from streamContext) error {
 		if !ok || p.stderr != (i == 1) {
 			return checkpoint.Damaged("%.20q is not a line of the container", line)
 		}
-		s.hold(p, text, line)
+		e.hold(s, p, text, line)
 	}
 	if len(s.out) > maxLine+maxHeld || len(s.raw) > maxHeld || (len(s.parts) > 0 || len(s.out) > 0) && !s.begun {
 		return checkpoint.Damaged("the parts of a line are not such as are held")
@@ -224,20 +235,28 @@ func (e *Envelope) restoreStream(i int, from streamContext) error {
 }
 
 func (e *Envelope) restoreHeld(from *heldContext) error {
-	if from == nil {
-		return nil
+	l := &seal{line: from.Line, last: from.Last, out: from.Out, raw: from.Raw, open: from.Open, noEnd: from.NoEnd, got: from.Got}
+	lines := from.Parts
+	for line := range bytes.Lines(from.Raw) {
+		lines = append(lines, bytes.TrimSuffix(line, newline))
 	}
-	l := &seal{line: e.f.Held(), out: from.Out, open: from.Open, noEnd: from.NoEnd, got: from.Got}
-	for _, line := range from.Parts {
-		p, _, ok := e.c.open(line, &e.text)
+	if len(from.Raw) > 0 {
+		l.text = slices.Clone(l.out)
+	}
+	for _, line := range lines {
+		p, text, ok := e.c.open(line, &e.text)
 		if !ok {
 			return checkpoint.Damaged("%.20q is not a line of the container", line)
 		}
 		l.parts = append(l.parts, p)
+		if len(from.Raw) > 0 {
+			l.text = append(l.text, text...)
+		}
 	}
-	if len(l.parts) == 0 || l.line == 0 {
-		return checkpoint.Damaged("a line is held of which there is nothing")
+	q := e.out.queue
+	if len(l.parts) == 0 || l.line <= 0 || l.last < l.line || len(q) > 0 && q[len(q)-1].last >= l.line || e.out.queued > 2*maxQueued {
+		return checkpoint.Damaged("the lines that are held are not valid")
 	}
-	e.out.held = l
+	e.out.enqueue(l)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"math"
 
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/lines"
@@ -28,7 +29,9 @@ type Envelope struct {
 	every  bool // each line is opened, not only those with markup
 	pass   bool // parts without markup go out at once
 	ascii  bool // envelopes must be ASCII: a terminal would obey control characters
-	dict   bool // a hexdict is open: each line may be part of it
+	each   bool // each line may be part of a hexdict or of a backtrace
+	dict   bool // a hexdict is open
+	traces bool // raw backtraces are resolved
 	hint   int
 	// the format was recognised by a part of the first entry: the log may be another program's
 	doubt bool
@@ -47,17 +50,18 @@ type stream struct {
 	out     []byte // text of its parts that were printed already
 	parts   []part // the held parts
 	text    []byte // their text
-	marked  bool   // text contains "{{{"
+	marked  bool   // text contains a mark
 	ends    []int  // the end of each part in text
 	raw     []byte // the input lines of the held parts
 	rawEnds []int  // the end of each line in raw
 
-	searched int // bytes of text that were searched for "{{{"; tests bound it
+	searched int // bytes of text that were searched for a mark; tests bound it
 }
 
 const (
 	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of a joined line
 	maxHeld    = 2 << 20   // bytes of the input lines of held parts
+	maxQueued  = 8 << 20   // bytes of the queued lines of a backtrace; it has at most 64 KiB of text as a rule
 	maxScratch = 128 << 10 // bytes of a buffer that is kept for later lines
 )
 
@@ -82,7 +86,15 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	e.search = o.Color == filter.ColorKeep
 	e.out = sealer{w: w, c: e.c, records: records, term: o.Terminal}
 	o.Emit = e.out.emit
-	o.Dialects.None = true
+	if e.traces = o.Symbolizer != nil && !o.Dialects.None; e.traces {
+		var buf []byte
+		o.Dialects.Unwrap = func(dst, line []byte) []byte {
+			if _, text, ok := e.c.open(line, &buf); ok {
+				line = text
+			}
+			return append(dst, line...)
+		}
+	}
 	if members := o.Members; members != nil {
 		o.Members = func(dst []byte, line int64) []byte { return e.out.members(members(dst, line), line) }
 	} else {
@@ -130,6 +142,7 @@ func (e *Envelope) Close() error {
 	}
 	e.filterBare(tail) // the last bytes of the log, without a line end
 	err := e.f.Close()
+	e.out.settle(math.MaxInt64)
 	e.out.flush()
 	return cmp.Or(e.out.err, err)
 }
@@ -153,12 +166,45 @@ func (e *Envelope) filterBare(b []byte) {
 	}
 	e.out.cur = nil
 	e.f.Write(b) // its error is that of the writer, which e.out keeps
-	e.dict = e.f.InDict()
+	e.catchUp()
+}
+
+// catchUp prints the lines that the filter does not hold back any longer.
+func (e *Envelope) catchUp() {
+	e.out.settled(e.done())
+	e.look()
+}
+
+// done returns the number of lines that the filter does not hold back as a backtrace, and the
+// number of the module line that it holds.
+func (e *Envelope) done() (done, module int64) {
+	done = e.f.Line() - int64(e.f.HeldTrace())
+	if module = e.f.Held(); module > done {
+		module = 0
+	}
+	return done, module
+}
+
+// look finds out which lines the filter wants.
+func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
+
+// Unfinished reports whether Flush may have an effect.
+func (e *Envelope) Unfinished() bool { return e.f.HeldTrace() > 0 }
+
+// Flush prints the lines that are held back because they belong to a raw backtrace. It is for a log
+// that pauses.
+func (e *Envelope) Flush() error {
+	if e.Unfinished() {
+		e.f.Flush() // its error is that of the writer, which e.out keeps
+		e.catchUp()
+		e.out.flush()
+	}
+	return e.out.err
 }
 
 // quick reports whether lines without markup may be printed without opening them.
 func (e *Envelope) quick() bool {
-	return !e.every && !e.dict && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
+	return !e.every && !e.each && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
 // settle examines the first entry of a log that was recognised by a part of that entry. If its text
@@ -201,13 +247,21 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain passes the first lines of b to the filter, up to the first with markup, and returns the
-// number of their bytes.
+// plain passes the first lines of b to the filter, up to the first that may have a mark, and returns
+// the number of their bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
-	n, _ := filter.FindOpen(b)
+	n := 0
+	switch {
+	case !e.traces:
+		n, _ = filter.FindOpen(b)
+	case e.docker:
+		n, _ = filter.FindEscapedMark(b)
+	default:
+		n, _ = filter.FindMark(b)
+	}
 	if n < len(b) {
 		n = bytes.LastIndexByte(b[:n], '\n') + 1
 	}
@@ -233,7 +287,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	}
 	if !ok || e.ascii && !ascii(p.tail) {
 		e.passOn(nil, flush)
-		if !e.dict && !bytes.Contains(line, markupOpen) {
+		if !e.each && !e.marked(line) {
 			return false
 		}
 		flush() // a hexdict that begins or ends with the line changes how the next line is read
@@ -245,12 +299,12 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 		s = &e.streams[1]
 	}
 	e.passOn(s, flush)
-	marked := e.every || e.dict || bytes.Contains(text, markupOpen)
+	marked := e.every || e.dict || e.marked(text)
 	switch {
 	case !s.begun && p.whole, s.long:
 		s.begun = !p.whole
 		s.long = s.long && s.begun
-		if !marked {
+		if !marked && !e.each {
 			return false
 		}
 		flush()
@@ -263,16 +317,16 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 		return false
 	case !p.whole:
 		flush()
-		s.hold(p, text, line)
+		e.hold(s, p, text, line)
 		if len(s.out)+len(s.text) > maxLine || len(s.raw) > maxHeld {
 			e.release(s)
 		}
-	case len(s.parts) == 0 && !marked:
+	case len(s.parts) == 0 && !marked && (!e.each || len(s.out) > 0):
 		*s = stream{}
 		return false
 	default:
 		flush()
-		s.hold(p, text, line)
+		e.hold(s, p, text, line)
 		e.join(s)
 	}
 	return true
@@ -282,23 +336,37 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 func (e *Envelope) filterLine(l *seal) {
 	e.given = append(append(e.given[:0], l.text...), '\n')
 	l.line = e.f.Line() + 1
+	l.last = l.line + int64(bytes.Count(l.text, newline))
 	e.out.begin(l)
 	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
-	e.out.end(e.f.Held())
-	e.dict = e.f.InDict()
+	e.out.end(e.done())
+	if e.out.queued > maxQueued {
+		e.f.Release()
+		e.out.settled(e.done())
+	}
+	e.look()
 	if cap(e.given) > maxScratch { // there may be a thousand Envelopes
 		e.given, e.text = nil, nil
 	}
 }
 
+// marked reports whether a text, a line or a part of one, has a mark.
+func (e *Envelope) marked(text []byte) bool {
+	if !e.traces {
+		return bytes.Contains(text, markupOpen)
+	}
+	n, _ := filter.FindMark(text)
+	return n < len(text)
+}
+
 // hold keeps a part of a line until the line is whole.
-func (s *stream) hold(p part, text, line []byte) {
+func (e *Envelope) hold(s *stream, p part, text, line []byte) {
 	s.begun = true
 	s.parts = append(s.parts, p.clone())
 	from := max(0, len(s.text)-(len(markupOpen)-1)) // a mark may begin in the part before
 	s.text = append(s.text, text...)
 	s.searched += len(s.text) - from
-	s.marked = s.marked || bytes.Contains(s.text[from:], markupOpen)
+	s.marked = s.marked || e.marked(s.text[from:])
 	s.ends = append(s.ends, len(s.text))
 	s.raw = append(s.raw, line...)
 	s.rawEnds = append(s.rawEnds, len(s.raw))

@@ -273,14 +273,14 @@ func (w *Writer) Unfinished() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Unfinished)
 	}
-	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && w.format == Markup && f.Unfinished() {
+	if f, ok := w.dst.(interface{ Unfinished() bool }); ok && f.Unfinished() {
 		return true
 	}
 	return w.Undecided()
 }
 
 // Flush does the same as Decide, and also passes on an unfinished last line of markup, such as a
-// prompt.
+// prompt, and lines that are held back because they belong to a raw backtrace.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
@@ -288,7 +288,7 @@ func (w *Writer) Flush() error {
 	if err := w.Decide(); err != nil {
 		return err
 	}
-	if f, ok := w.dst.(interface{ Flush() error }); ok && w.format == Markup {
+	if f, ok := w.dst.(interface{ Flush() error }); ok {
 		return f.Flush()
 	}
 	return nil

@@ -2,21 +2,24 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
-// A seal is one line for the filter, with the envelope of its output.
+// A seal is one line for the filter, or several, with the envelope of its output.
 type seal struct {
-	line  int64  // number of the line in the filter; the text of a Docker entry may have several lines
-	parts []part // parts of the container's line, in order
-	out   []byte // text of the line that was printed before, and must not be repeated
-	text  []byte // text for the filter
-	raw   []byte // the input lines of that text
-	open  bool   // the container's line continues after it
-	noEnd bool   // the log ends with the line, without a line end
-	got   []byte // output of the filter for the line so far
-	cut   bool   // the output is large: a part of it was printed already
+	// numbers of its lines in the filter; the text of a Docker entry may have several lines
+	line, last int64
+	parts      []part // parts of the container's line, in order
+	out        []byte // text of the line that was printed before, and must not be repeated
+	text       []byte // text for the filter
+	raw        []byte // the input lines of that text
+	open       bool   // the container's line continues after it
+	noEnd      bool   // the log ends with the line, without a line end
+	got        []byte // output of the filter for the line so far
+	cut        bool   // the output is large: a part of it was printed already
 }
 
 // chunkSize is the largest text of a part in bytes, if a line has several parts: the size of the
@@ -33,9 +36,10 @@ type sealer struct {
 	// which has no envelope
 	records bool
 
-	cur  *seal  // the current line; nil if it has no envelope
-	held *seal  // the module line that the filter holds; nil if there is none, or it has no envelope
-	got  []byte // scratch: output for the current line
+	cur    *seal   // the current line; nil if it has no envelope
+	queue  []*seal // lines that the filter holds back or that have no output yet, in order
+	queued int     // bytes of queue, about
+	got    []byte  // scratch: output for the current line
 
 	buf []byte // output that is not written to w yet
 	// buf ends with the log's last line, without a line end; the line of another stream may follow
@@ -51,32 +55,30 @@ const (
 
 // sealOf returns the envelope for a line number of the filter, or nil.
 func (s *sealer) sealOf(line int64) *seal {
-	switch {
-	case s.held != nil && s.held.line == line:
-		return s.held
-	case s.cur != nil && s.cur.line <= line:
+	if s.cur.has(line) {
 		return s.cur
+	}
+	n, _ := slices.BinarySearchFunc(s.queue, line, func(l *seal, line int64) int { return cmp.Compare(l.last, line) })
+	if n < len(s.queue) && s.queue[n].has(line) {
+		return s.queue[n]
 	}
 	return nil
 }
 
+// has reports whether l is the envelope of a line.
+func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line <= l.last }
+
 // emit receives the filter's output for a line.
 func (s *sealer) emit(line int64, p []byte) error {
+	s.settle(line)
 	l := s.sealOf(line)
-	switch {
-	case l == nil || s.records:
+	if l == nil || s.records {
 		s.print(p)
-		if l != nil && l == s.held {
-			s.held = nil
-		}
-	case l == s.held:
-		l.got = append(l.got, p...)
-		s.endHeld()
-	default:
-		l.got = append(l.got, p...)
-		if len(l.got) > gotSize {
-			s.spill(l)
-		}
+		return s.err
+	}
+	l.got = append(l.got, p...)
+	if len(l.got) > gotSize {
+		s.spill(l)
 	}
 	return s.err
 }
@@ -136,23 +138,62 @@ func (s *sealer) begin(l *seal) {
 	s.cur = l
 }
 
-// end ends the current line. held is the number of the line that the filter holds now: the current
-// line, an earlier one into which it may have merged, or 0.
-func (s *sealer) end(held int64) {
+// end ends the current line. done is the number of lines that the filter does not hold back as a
+// backtrace; module is the number of the module line that it holds, the current one or an earlier
+// one into which it may have merged, or 0.
+func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
-	if held >= l.line {
-		s.held = l.clone()
-		s.held.line = held
+	switch {
+	case l.last > done || module >= l.line:
+		s.enqueue(l.clone(l.last > done))
+		s.settled(done, module)
+		return
+	case module > 0: // the line has merged into the module line
 		return
 	}
-	if held == 0 {
-		s.held = nil
+	s.settle(l.line)
+	s.finish(l)
+	if s.got = l.got; cap(s.got) > maxScratch {
+		s.got = nil
 	}
+}
+
+// settled finishes the queued lines that have all of their output; see end.
+func (s *sealer) settled(done, module int64) {
+	if module > 0 {
+		s.settle(min(module, done+1))
+	} else {
+		s.settle(done + 1)
+	}
+}
+
+// enqueue adds l to the queue.
+func (s *sealer) enqueue(l *seal) {
+	s.queue = append(s.queue, l)
+	s.queued += l.size()
+}
+
+// settle finishes the queued lines before the line with this number: the filter has printed them.
+func (s *sealer) settle(line int64) {
+	n := 0
+	for n < len(s.queue) && s.queue[n].last < line {
+		s.queued -= s.queue[n].size()
+		s.finish(s.queue[n])
+		n++
+	}
+	s.queue = slices.Delete(s.queue, 0, n)
+}
+
+// size returns about how many bytes of memory l takes in the queue, without its output.
+func (l *seal) size() int { return 256 + 2*len(l.raw) }
+
+// finish prints a line of which the filter has printed everything.
+func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {
-	case held > 0, s.records, len(l.got) == 0 && len(l.out) == 0:
-	case !l.cut && len(l.got) == n+1 && l.got[n] == '\n' && bytes.HasPrefix(l.got, l.text):
+	case s.records, len(l.got) == 0 && len(l.out) == 0:
+	case !l.cut && len(l.raw) > 0 && len(l.got) == n+1 && l.got[n] == '\n' && bytes.HasPrefix(l.got, l.text):
 		s.print(l.raw)
 		s.bare = l.noEnd
 	case !l.cut && len(l.out) > 0 && !bytes.HasPrefix(l.got, l.out):
@@ -164,16 +205,6 @@ func (s *sealer) end(held int64) {
 	default:
 		s.seal(l, l.got[min(len(l.out), len(l.got)):], true)
 	}
-	if s.got = l.got; cap(s.got) > maxScratch {
-		s.got = nil
-	}
-}
-
-// endHeld prints the module line that the filter has held.
-func (s *sealer) endHeld() {
-	l := s.held
-	s.held = nil
-	s.seal(l, bytes.TrimPrefix(l.got, l.out), true)
 }
 
 // spill prints the output so far of a line with large output.
@@ -216,14 +247,18 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. It has only the fields needed to
-// print changed lines.
-func (l *seal) clone() *seal {
-	c := &seal{line: l.line, out: bytes.Clone(l.out), open: l.open, noEnd: l.noEnd, got: bytes.Clone(l.got)}
+// clone returns a copy that shares no bytes with the log's block. Without raw it has only the
+// fields needed to print changed lines.
+func (l *seal) clone(raw bool) *seal {
+	c := *l
+	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil
+	if raw {
+		c.text, c.raw = bytes.Clone(l.text), bytes.Clone(l.raw)
+	}
 	for _, p := range l.parts {
 		c.parts = append(c.parts, p.clone())
 	}
-	return c
+	return &c
 }
 
 func (p part) clone() part {
