@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -81,6 +82,8 @@ const guessedCalls = 4
 
 // A verdict is what the frames of a trace say of one module.
 type verdict struct {
+	name    string     // of the module in the frame that named it first
+	id      buildid.ID // zero if it is not known
 	image   *Image
 	bias    uint64
 	biased  bool // bias is known
@@ -199,7 +202,11 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
-	return t.verdictFor(key, func() *Image { return t.Open(f) })
+	v := t.verdictFor(key, func() *Image { return t.Open(f) })
+	if v != nil && v.name == "" {
+		v.name, v.id = f.Module, f.ID
+	}
+	return v
 }
 
 // verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if

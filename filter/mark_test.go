@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -82,6 +83,10 @@ func checkFindMark(t *testing.T, b []byte) {
 		goAt, goLines := searchMarkGo(rest, markBytes)
 		if at, lines := searchMark(rest); at != goAt || lines != goLines {
 			t.Fatalf("%q: got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
+		}
+		goAt, goLines = searchMarkGo(rest, escapedBytes)
+		if at, lines := searchEscaped(rest); at != goAt || lines != goLines {
+			t.Fatalf("%q: escaped, got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
 		}
 		if at == len(rest) {
 			return
@@ -165,4 +170,24 @@ func FuzzFindMark(f *testing.F) {
 			checkFindMark(t, append(bytes.Repeat([]byte{'.'}, int(before)), b...))
 		}
 	})
+}
+
+// Each mark of a line is found in the line as a string of JSON, whatever is escaped there.
+func TestEscapedMarksAreFound(t *testing.T) {
+	for _, mark := range append([]string{"0x"}, markStrings...) {
+		if mark == "\n0x" {
+			mark = "a\n0x"
+		}
+		for _, html := range []bool{false, true} {
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(html)
+			if err := e.Encode(map[string]string{"log": mark + "12"}); err != nil {
+				t.Fatal(err)
+			}
+			if at, _ := FindEscapedMark(b.Bytes()); at == b.Len() {
+				t.Errorf("%q in %s is not found", mark, b.Bytes())
+			}
+		}
+	}
 }

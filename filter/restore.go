@@ -30,6 +30,7 @@ type savedFilter struct {
 	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess, the last used first
 	Held    *savedLine                       `json:"held,omitempty"`
 	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back; Line does not count them
+	Traces  *savedTraces                     `json:"traces,omitempty"`
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`
 }
@@ -87,7 +88,7 @@ func (f *Filter) AppendContext(dst []byte) []byte {
 	if f.open != nil {
 		s.Held = f.savedOpen(f.open)
 	}
-	if f.tracer.holds() {
+	if s.Traces = f.tracer.saved(); f.tracer.holds() {
 		s.Trace = f.tracer.heldText()
 	}
 	if tail, long := f.cut.Unfinished(); long {
@@ -221,7 +222,11 @@ func (f *Filter) restore(context []byte) error {
 		open.records = []record{{module: open}}
 	}
 	f.restoreProcesses(processes, s.Grown, s.Began)
-	f.wholeLines(s.Trace)
+	hold := func() { f.wholeLines(s.Trace) }
+	if s.Traces != nil && f.tracer != nil {
+		return f.tracer.restore(s.Traces, hold)
+	}
+	hold()
 	return nil
 }
 
