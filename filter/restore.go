@@ -104,7 +104,7 @@ func (p *process) saved() savedProcess {
 }
 
 // savedIdle returns the processes other than the current one, up to maxIdleContext bytes.
-func (f *Filter) savedIdle() (all []json.RawMessage) {
+func (f *processes) savedIdle() (all []json.RawMessage) {
 	var idle []*process
 	for _, p := range f.all {
 		if p != f.process {
@@ -126,7 +126,7 @@ func (f *Filter) savedIdle() (all []json.RawMessage) {
 }
 
 // savedOpen returns the form of a module line in JSON.
-func (f *Filter) savedOpen(m *moduleLine) *savedLine {
+func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
 		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after, EOL: m.eol,
 		Color: sgr.AppendTransition(nil, sgr.State{}, m.state), Process: checkpoint.Text(m.process),
@@ -221,7 +221,7 @@ func (f *Filter) restore(context []byte) error {
 	if open != nil && f.records != nil && len(open.records) == 0 {
 		open.records = []record{{module: open}}
 	}
-	f.restoreProcesses(processes, s.Grown, s.Began)
+	restoreProcesses(&f.lineFilter, processes, s.Grown, s.Began)
 	hold := func() { f.wholeLines(s.Trace) }
 	if s.Traces != nil && f.tracer != nil {
 		return f.tracer.restore(s.Traces, hold)
@@ -229,9 +229,6 @@ func (f *Filter) restore(context []byte) error {
 	hold()
 	return nil
 }
-
-// between reports whether n is at least 0 and at most most.
-func between(n, most int) bool { return n >= 0 && n <= most }
 
 // processes returns at most most processes of s, the current one first.
 func (s *savedFilter) processes(most int) ([]*process, error) {
@@ -290,7 +287,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 }
 
 // restoreProcesses sets the processes of the Filter; the first is the current one.
-func (f *Filter) restoreProcesses(processes []*process, grown, began int) {
+func restoreProcesses(f *lineFilter, processes []*process, grown, began int) {
 	if f.o.ProcessKey == nil {
 		for _, p := range processes {
 			if p.key == "" {

@@ -201,3 +201,6 @@ func refutation(text string) error {
 	}
 	return nil
 }
+
+// between reports whether n is at least 0 and at most most.
+func between(n, most int) bool { return n >= 0 && n <= most }
