@@ -86,6 +86,9 @@ type Verdict struct {
 // Verdicts returns what t knows of its modules, by name.
 func (t *Trace) Verdicts() (all []Verdict) {
 	for key, v := range t.modules {
+		if v.name == "" && v.id.IsZero() {
+			continue // no frame has named it yet
+		}
 		of := Verdict{
 			Module: v.name, ID: v.id, Bias: v.bias, Biased: v.biased, Proved: v.proved, Refuted: v.refuted,
 			Symbols: v.symbols, Calls: v.calls, Failed: v.failed, Process: key.process, Moved: v.moved,
