@@ -103,18 +103,19 @@ type Span struct{ From, To int }
 type Part uint8
 
 const (
-	Name     Part = iota // the function; with +0xOFFSET if the answer has no line
-	Func                 // the function alone
-	BareFunc             // Func without the prefix of a sanitizer's interceptor
-	Callers              // " inlined into f file:line:column" for each call around the innermost
-	Nothing              // no part: the Edit removes text
-	Decimal              // as Name, with a decimal offset
-	Inlined              // the function if it is inlined there; otherwise the Edit has no effect
-	AtLine               // file:line
-	AtColumn             // file:line:column, or file:line if the column is not known
-	AtBase               // file:line, without the file's directories
-	AtSource             // AtColumn without "./" at the beginning, and without a line that is 0
-	FuncAt               // the function alone, if the answer has a line
+	Name           Part = iota // the function; with +0xOFFSET if the answer has no line
+	Func                       // the function alone
+	BareFunc                   // Func without the prefix of a sanitizer's interceptor
+	Callers                    // " inlined into f file:line:column" for each call around the innermost
+	Nothing                    // no part: the Edit removes text
+	NothingInCalls             // Nothing, but only around an inlined call: in all frames but the innermost
+	Decimal                    // as Name, with a decimal offset
+	Inlined                    // the function if it is inlined there; otherwise the Edit has no effect
+	AtLine                     // file:line
+	AtColumn                   // file:line:column, or file:line if the column is not known
+	AtBase                     // file:line, without the file's directories
+	AtSource                   // AtColumn without "./" at the beginning, and without a line that is 0
+	FuncAt                     // the function alone, if the answer has a line
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a

@@ -116,6 +116,9 @@ func answered(text []byte, f *dialect.Frame) string {
 	var b strings.Builder
 	at := 0
 	for _, e := range f.Edits {
+		if e.Part == dialect.NothingInCalls {
+			continue
+		}
 		b.Write(text[at:e.From])
 		b.WriteString(e.Before + parts[e.Part] + e.After)
 		at = e.To

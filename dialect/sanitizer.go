@@ -45,11 +45,8 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	t := r.tails.find(b[end:])
 	if t == nil {
 		parsed, ok := r.sanitizerTail(b[end:])
-		switch {
-		case !ok:
-			return matchNamed(l, number, digits, end)
-		case parsed.name.To == 1 && parsed.id.IsZero() && !hasAt(b, digits.From-3, "  #"):
-			return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium or of LLVM
+		if !ok || parsed.name.To == 1 && !hasAt(b, digits.From-3, "  #") {
+			return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium, LLVM or symfilter
 		}
 		t = r.tails.add(b[end:], parsed)
 	}
@@ -84,11 +81,15 @@ func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
 }
 
 // matchNamed matches a frame that was named online, or that has no module. Its number counts the
-// inlined calls of the frames before it. end is the end of its address.
-func matchNamed(l *Line, number int, digits Span, end int) bool {
+// inlined calls of the frames before it.
+func matchNamed(_ *Reader, l *Line, at int) bool {
 	b := l.Text
-	rest := blanksAfter(b, end)
-	if digits.From < 2 || !hasAt(b, rest, "in ") && !hasAt(b, rest, "(") {
+	number, digits, ok := numberBefore(b, at)
+	if !ok || digits.From < 2 {
+		return false
+	}
+	rest := blanksAfter(b, hexDigits(b, at+2))
+	if !hasAt(b, rest, "in ") && !(hasAt(b, rest, "(") && hasAt(b, digits.From-3, "  #")) {
 		return false
 	}
 	f := l.frame()
@@ -100,33 +101,38 @@ func matchNamed(l *Line, number int, digits Span, end int) bool {
 func matchTSan(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := bytes.LastIndexByte(b[:at], '(')
-	if open < 2 || b[open-1] != ' ' {
+	if open < 4 || b[open-1] != ' ' {
 		return false
 	}
 	m, ok := r.modulePlus(b, open)
 	if !ok || !onlyBlanks(b, m.end) {
 		return false
 	}
-	const null = "<null>"
-	if !endsWith(b, open-1, " "+null) {
-		return false
-	}
-	place := Span{open - 1 - len(null), open - 1}
-	hash := bytes.LastIndexByte(b[:place.From], '#')
-	if hash < 0 {
+	hash := bytes.LastIndex(b[:open], []byte(" #"))
+	if hash++; hash == 0 && b[0] != '#' {
 		return false
 	}
 	number, end, ok := decimalAt(b, hash+1)
-	if !ok || !hasAt(b, end, " ") || end+1 > place.From-1 || hash > 0 && b[hash-1] != ' ' {
+	if !ok || !hasAt(b, end, " ") || hasAt(b, end+1, "0x") || hasAt(b, end+1, " ") {
 		return false
 	}
 	f := l.frame()
-	f.Number, f.Digits = number, Span{hash + 1, end}
+	f.Number, f.Digits, f.Start = number, Span{hash + 1, end}, hash
+	const null = "<null>"
+	unknown := Span{open - 1 - len(null), open - 1}
+	if !hasAt(b, unknown.From, null) {
+		f.Named = true // or text that only looks like a frame
+		_, digits, ok := decimalBefore(b, open-1)
+		return ok && b[digits-1] == ':'
+	}
+	if end+1 > unknown.From-1 || b[unknown.From-1] != ' ' {
+		return false
+	}
 	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
-	f.Start = hash
 	f.Inline = InlineFrames
-	l.edit(f, Edit{Span{end + 1, place.From - 1}, "", BareFunc, ""})
-	l.edit(f, Edit{place, "", AtSource, ""})
+	l.edit(f, Edit{Span{end + 1, unknown.From - 1}, "", BareFunc, ""})
+	l.edit(f, Edit{unknown, "", AtSource, ""})
+	l.edit(f, Edit{Span{m.close, m.end}, "", NothingInCalls, ""})
 	return true
 }
 
@@ -149,6 +155,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
+	f.Number = 0 // it is the first frame of the report
 	f.Start = mark
 	f.Inline = Innermost
 	name := Span{m.end, len(b)}

@@ -8,6 +8,9 @@ func allGrammars() []grammar {
 	return []grammar{
 		{dialect: &android, anchor: anchorPC, direct: "0 ", back: "0", match: matchAndroid},
 		{dialect: &sanitizer, direct: " ", back: "0", match: matchSanitizer},
+		{dialect: &own, direct: " ", back: "0", match: matchOwn},
+		{dialect: &own, direct: " ", back: "0", match: matchOwnSentence},
+		{dialect: &sanitizer, direct: " ", back: "0", match: matchNamed},
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
 		{dialect: &valgrind, direct: " ", back: "ty", match: matchValgrind},
@@ -43,7 +46,7 @@ func allHeaders() []header {
 // All returns all dialects, in the order in which they are documented.
 func All() []*Dialect {
 	return []*Dialect{
-		&sanitizer, &tsan,
+		&sanitizer, &tsan, &own,
 		&android,
 		&glibc, &python,
 		&clickhouse, &mongodb,

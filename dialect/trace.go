@@ -411,8 +411,8 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.of.symbols++
 		c.verified = BySymbol
 	}
-	if call == Exact || call == Adjusted && f.Number == 0 || !known {
-		return signal
+	if call == Exact || call == Adjusted && f.Number == 0 && !yes || !known {
+		return signal // the first frame may be the place of a fault
 	}
 	if !yes {
 		// A symbol that is only a whole number of pages away proves less than one at its distance:

@@ -1,0 +1,101 @@
+package dialect
+
+import "bytes"
+
+// The frames that symfilter itself leaves unresolved, so that another run may resolve them on a
+// machine that has the debug files. On lines of their own they are
+//
+//	#1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…)
+//
+// and in sentences
+//
+//	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
+//
+// The number is the address that the first run has looked up.
+var own = Dialect{
+	Name: "symfilter", Who: "symfilter, for frames that it could not resolve",
+	Needs:  "the build ID in the frame",
+	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
+}
+
+// matchOwn matches a frame on a line of its own, whose runtime address begins at at.
+func matchOwn(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	const before = "   " // for the depth of an inlined call
+	if !endsWith(b, at-1, before) {
+		return false
+	}
+	number, digits, ok := numberBefore(b, at-len(before))
+	if !ok {
+		return false
+	}
+	addr, m, open, ok := r.ownFrame(b, at)
+	if !ok {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Depth = number, Span{digits.To, digits.To + len(before)}
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = m.module, m.id, Vaddr, m.offset, addr, Adjusted
+	f.Start = digits.From - 1
+	f.Inline = InlineDotted
+	l.edit(f, Edit{Span{open, open}, "", Name, " "})
+	l.edit(f, Edit{Span{open, open}, "", AtColumn, " "})
+	l.edit(f, Edit{Span{m.close, m.end}, "", Nothing, ""})
+	return true
+}
+
+// matchOwnSentence matches the frames in a sentence, of which the first has its runtime address at
+// at.
+func matchOwnSentence(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	for range maxAnchors {
+		end, ok := r.inSentence(l, at)
+		switch {
+		case ok:
+			at = end
+		case len(l.Frames) == 0:
+			return false
+		default:
+			at += len("0x")
+		}
+		next := bytes.Index(b[at:], []byte("0x"))
+		if next < 0 {
+			break
+		}
+		at += next
+	}
+	return true
+}
+
+// inSentence adds the frame whose runtime address begins at at, and returns its end.
+func (r *Reader) inSentence(l *Line, at int) (end int, ok bool) {
+	number, digits, ok := numberBefore(l.Text, at)
+	if !ok {
+		return at, false
+	}
+	addr, m, open, ok := r.ownFrame(l.Text, at)
+	if !ok {
+		return at, false
+	}
+	f := l.frame()
+	f.Number = number
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = m.module, m.id, Vaddr, m.offset, addr, Adjusted
+	f.Start = digits.From - 1
+	f.Inline = Innermost
+	l.edit(f, Edit{Span{at, open - 1}, "", Name, ""})
+	l.edit(f, Edit{Span{open - 1, open - 1}, " ", AtColumn, ""})
+	l.edit(f, Edit{Span{m.close, m.end}, "", Callers, ""})
+	return m.end, true
+}
+
+// ownFrame parses a frame from its address on: "0xADDRESS (MODULE+0xOFFSET) (BuildId: HEX)". The
+// "(" of the module is at open.
+func (r *Reader) ownFrame(b []byte, at int) (addr uint64, m place, open int, ok bool) {
+	addr, end, ok := prefixedHex(b, at)
+	open = end + 1
+	if !ok || !hasAt(b, end, " (") {
+		return addr, m, open, false
+	}
+	m, ok = r.modulePlus(b, open)
+	return addr, m, open, ok && !m.id.IsZero()
+}

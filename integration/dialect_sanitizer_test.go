@@ -1,0 +1,233 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sanitizerReports are programs with a report each. The addresses in a report are those of the other
+// run, because the layout of the address space is not random.
+var sanitizerReports = []struct {
+	name, source string
+	flags        []string
+	input        string // content of a file that is the argument
+	long         bool   // of make test-long only
+}{
+	{name: "use-after-free", source: "uaf.cc", flags: []string{"-O1", "-fsanitize=address"}},
+	{name: "use-after-free-no-pie", source: "uaf.cc", flags: []string{"-O0", "-no-pie", "-fsanitize=address"}, long: true},
+	{name: "use-after-free-O2", source: "uaf.cc", flags: []string{"-O2", "-fsanitize=address"}, long: true},
+	{name: "signal", source: "segv.cc", flags: []string{"-O0", "-no-pie", "-fsanitize=address"}},
+	{name: "signal-O2", source: "segv.cc", flags: []string{"-O2", "-fsanitize=address"}, long: true},
+	{name: "leak", source: "sanitizer/leak.cc", flags: []string{"-O1", "-fsanitize=leak"}},
+	{name: "leak-in-asan", source: "sanitizer/leak.cc", flags: []string{"-O2", "-fsanitize=address"}, long: true},
+	{name: "undefined", source: "sanitizer/undefined.cc", flags: []string{"-O1", "-fsanitize=undefined"}},
+	{name: "undefined-O0", source: "sanitizer/undefined.cc", flags: []string{"-O0", "-no-pie", "-fsanitize=undefined"}, long: true},
+	{name: "race", source: "sanitizer/race.cc", flags: []string{"-O1", "-fsanitize=thread"}},
+	{name: "race-O2", source: "sanitizer/race.cc", flags: []string{"-O2", "-fsanitize=thread"}, long: true},
+	{name: "uninitialized", source: "sanitizer/uninitialized.cc", flags: []string{"-O1", "-fsanitize=memory", "-fsanitize-memory-track-origins"}, long: true},
+	{name: "fuzzer", source: "sanitizer/fuzz.cc", flags: []string{"-O1", "-fsanitize=fuzzer,address"}, input: "abc", long: true},
+}
+
+// The report of a stripped program, filtered, is the report of the program with its debug
+// information if it has a symbolizer, byte for byte. So is a report of which the sanitizer has named
+// the frames in libc.
+func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
+	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
+	need(t, sanitizerRuntime(t))
+	for _, r := range sanitizerReports {
+		if r.long && !long() {
+			continue
+		}
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSanitized(t, "clang-19", r.source, r.flags)
+			var args []string
+			if r.input != "" {
+				args = []string{filepath.Join(s.dir, "input")}
+				if err := os.WriteFile(args[0], []byte(r.input), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			online := s.report(t, true, args...)
+			s.strip(t)
+			half, offline := s.report(t, true, args...), s.report(t, false, args...)
+			if !strings.Contains(online, " in ") && !strings.Contains(online, filepath.Base(r.source)+":") || !strings.Contains(offline, "inventory+0x") {
+				t.Fatalf("not as expected; online:\n%s\noffline:\n%s", online, offline)
+			}
+			for name, log := range map[string]string{"without a symbolizer": offline, "without debug information": half} {
+				if got := s.filtered(t, log); beyondMain.ReplaceAllString(got, "") != online {
+					t.Errorf("%s: online (-), filtered (+):\n%s", name, cmp.Diff(online, got))
+				} else if again := s.filtered(t, got); again != got {
+					t.Errorf("%s: filtered once (-), twice (+):\n%s", name, cmp.Diff(got, again))
+				}
+			}
+		})
+	}
+}
+
+// ClusterFuzz finds the frames of a report with an expression of this form.
+func TestClusterFuzzReadsFilteredReports(t *testing.T) {
+	need(t, "clang-19", "g++", "strip", "setarch")
+	need(t, sanitizerRuntime(t))
+	s := newSanitized(t, "clang-19", "uaf.cc", []string{"-O1", "-fsanitize=address"})
+	s.strip(t)
+	out := s.filtered(t, s.report(t, false))
+	frame := regexp.MustCompile(`^\s*#(\d+)\s+([xX0-9a-fA-F]+)\s+(?:in\s+(.*?)\s+)?(?:\(((.*)\+([xX0-9a-fA-F]+))\)|(\S+?):(\d+)(?::(\d+))?)(?:\s+\(BuildId: [0-9a-f]+\))?$`)
+	var named []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(line, "    #") {
+			continue
+		}
+		m := frame.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("not a frame: %q", line)
+		} else if filepath.Base(m[7]) == "uaf.cc" {
+			named = append(named, m[1]+" "+m[3]+" "+m[8])
+		}
+	}
+	want := []string{
+		"0 shop::Box<long>::get(int) const 11", "1 shop::weigh(shop::Box<long> const&, int) 14", "2 main::$_1::operator()() const 33",
+		"3 int shop::run<main::$_1>(main::$_1) 22", "4 main 33",
+		"1 main 29",
+		"1 shop::Box<long>::Box(long) 9", "2 shop::pack(long) 16", "3 main 28",
+	}
+	if diff := cmp.Diff(want, named); diff != "" {
+		t.Errorf("frames in uaf.cc (-want +got):\n%s\n%s", diff, out)
+	}
+}
+
+// GCC 12's sanitizers print no build ID: the file at the path is the one that ran, as the calls before
+// the return addresses show. Another build of it answers nothing.
+func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
+	need(t, "g++", "strip", "setarch")
+	flags := []string{"-fsanitize=address"}
+	for _, more := range [][]string{{"-O1"}, {"-O1", "-no-pie"}} {
+		if len(more) > 1 && !long() {
+			continue
+		}
+		t.Run(strings.Join(more, ""), func(t *testing.T) {
+			t.Parallel()
+			s := newSanitized(t, "g++", "uaf.cc", append(more, flags...))
+			s.strip(t)
+			log := []byte(s.report(t, false))
+			w := &traceTwin{dir: s.dir, program: s.program, whole: s.whole, debug: s.debug}
+			calls := []string{
+				"uaf.cc:11", "uaf.cc:14", "uaf.cc:33", "uaf.cc:22", "uaf.cc:33", // the use
+				"uaf.cc:10", "uaf.cc:18", "uaf.cc:30", "uaf.cc:22", "uaf.cc:29", // freed
+				"uaf.cc:9", "uaf.cc:16", "uaf.cc:28", // allocated
+				"uaf.cc:11", "uaf.cc:14", "uaf.cc:33", "uaf.cc:22", // the summary
+			}
+			if diff := cmp.Diff(calls, places(w.frames(t, log))); diff != "" {
+				t.Errorf("calls (-), frames (+):\n%s\n%s\n%s", diff, log, w.text(t, log))
+			}
+			if text := w.text(t, log); !strings.Contains(text, " in malloc ") {
+				t.Errorf("the interceptor of malloc is not named:\n%s", text)
+			}
+			other := newSanitized(t, "g++", "uaf.cc", append([]string{"-O0"}, flags...))
+			other.strip(t)
+			run(t, nil, "cp", other.program, s.program)
+			if got := places(w.frames(t, log, "--debug-file-directory", other.debug)); len(got) > 0 {
+				t.Errorf("another build answers %q", got)
+			}
+		})
+	}
+}
+
+// places returns the file:line of the frames in uaf.cc.
+func places(frames []twinFrame) (all []string) {
+	for _, f := range frames {
+		for _, s := range f.Frames {
+			if base := filepath.Base(s.File); base == "uaf.cc" {
+				all = append(all, fmt.Sprintf("%s:%d", base, s.Line))
+			}
+		}
+	}
+	return all
+}
+
+// A sanitized is a program that is built with a sanitizer.
+type sanitized struct {
+	dir     string
+	program string
+	whole   string // folder of the program with debug information, once it is stripped
+	debug   string // --debug-file-directory
+}
+
+// newSanitized builds a file of testdata.
+func newSanitized(t *testing.T, compiler, source string, flags []string) *sanitized {
+	t.Helper()
+	dir := t.TempDir()
+	s := &sanitized{dir: dir, program: filepath.Join(dir, "inventory"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}
+	args := append([]string{"-x", "c++", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"}, flags...)
+	run(t, nil, compiler, append(args, filepath.Join(checkout, "integration", "testdata", source), "-lstdc++", "-o", s.program)...)
+	return s
+}
+
+// strip strips the program, and moves its debug information to the folder of debug files.
+func (s *sanitized) strip(t *testing.T) {
+	t.Helper()
+	id := buildIDOf(t, s.program)
+	whole := filepath.Join(s.whole, filepath.Base(s.program))
+	link := filepath.Join(s.debug, ".build-id", id[:2], id[2:]+".debug")
+	for _, folder := range []string{s.whole, filepath.Dir(link)} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(s.program, whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(whole, link); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "strip", "-o", s.program, whole)
+}
+
+// The thread sanitizer leaves out the frames around main and around the first function of a thread, if
+// it knows their names.
+var beyondMain = regexp.MustCompile(`(?m)^    #\d+ (?:__tsan_thread_start_func|__libc_start_call_main) .* \(.*\n`)
+
+// What differs between two runs of a program at the same addresses: the numbers of processes and
+// threads, and whether a thread has ended.
+var runs = regexp.MustCompile(`==\d+==|\(pid=\d+\)|tid=\d+, (?:running|finished)|T\d{2,}\)|INFO: Seed: \d+|in \d+ ms`)
+
+// report runs the program, and returns its report without what differs between runs. The environment
+// has the same length with and without a symbolizer, so that the addresses in the stack are the same.
+func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("setarch", append([]string{"-R", s.program}, args...)...)
+	symbolizer, err := exec.LookPath("llvm-symbolizer-19")
+	if err != nil {
+		symbolizer = "none"
+	}
+	options := "symbolize=0:print_stacktrace=1:external_symbolizer_path=" + symbolizer
+	if symbolize {
+		options = strings.Replace(options, "symbolize=0", "symbolize=1", 1)
+	}
+	cmd.Env = os.Environ()
+	for _, tool := range []string{"ASAN", "LSAN", "MSAN", "TSAN", "UBSAN"} {
+		cmd.Env = append(cmd.Env, tool+"_OPTIONS="+options)
+	}
+	out, _ := cmd.CombinedOutput()
+	if !bytes.Contains(out, []byte("SUMMARY: ")) {
+		t.Fatalf("%s reports nothing:\n%s", s.program, out)
+	}
+	return string(runs.ReplaceAll(out, []byte("(a run)")))
+}
+
+// filtered returns a report filtered.
+func (s *sanitized) filtered(t *testing.T, report string, args ...string) string {
+	t.Helper()
+	return run(t, []byte(report), command, append([]string{"--debug-file-directory", s.debug}, args...)...)
+}
