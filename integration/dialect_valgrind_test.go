@@ -1,0 +1,99 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// valgrindText runs the program of a twin in the folder dir below Valgrind, and returns the report.
+func (w *traceTwin) valgrindText(t *testing.T, dir string, args ...string) []byte {
+	t.Helper()
+	need(t, "valgrind")
+	cmd := exec.Command("valgrind", append([]string{"--read-inline-info=yes", "--log-file=" + filepath.Join(w.dir, "log")}, args...)...)
+	cmd.Args = append(cmd.Args[:len(cmd.Args)-1], filepath.Join(dir, filepath.Base(w.program)), args[len(args)-1])
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
+	out, _ := cmd.CombinedOutput() // its status is that of the program
+	log, err := os.ReadFile(filepath.Join(w.dir, "log"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return log
+}
+
+// valgrindPlaces returns the frames of a report in the sources of the twin: the word, the address,
+// the name without scopes and parameters, and the line.
+func valgrindPlaces(text string) (places []string) {
+	frame := regexp.MustCompile(`==    (at|by) (0x[0-9A-F]+): (.*) \((\w+\.(?:cc|h):\d+)\)$`)
+	ours := regexp.MustCompile(`^(memory|ledger|pool|inventory)\.`)
+	name := regexp.MustCompile(`(\w+)(\(.*)?$`)
+	for line := range strings.Lines(text) {
+		if m := frame.FindStringSubmatch(strings.TrimSpace(line)); m != nil && ours.MatchString(m[4]) {
+			fn := name.FindStringSubmatch(regexp.MustCompile(`\(.*|<.*>`).ReplaceAllString(m[3], ""))
+			places = append(places, fmt.Sprintf("%s %s %s %s", m[1], m[2], fn[1], m[4]))
+		}
+	}
+	return places
+}
+
+// Valgrind's reports of stripped files get the functions, lines and inlined calls that Valgrind
+// itself prints if the files have debug information.
+func TestValgrindsTextIsResolved(t *testing.T) {
+	builds := map[string]twinBuild{
+		"gcc":        {},
+		"gcc no-pie": {link: []string{"-no-pie"}},
+	}
+	if long() {
+		for _, level := range []string{"-O1", "-O2"} { // without optimization Valgrind 3.19 shows inlined lines with the file around them
+			for _, link := range []string{"-pie", "-no-pie"} {
+				for _, compiler := range []string{"g++", "clang++-19"} { // Valgrind 3.19 misreads files and lines of DWARF 5
+					builds[compiler+" "+level+" "+link] = twinBuild{compiler: compiler, flags: []string{level, "-gdwarf-4"}, link: []string{link}}
+				}
+			}
+		}
+	}
+	for name, b := range builds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "memory", b)
+			for _, args := range [][]string{
+				{"--leak-check=full", "memory"},
+				{"--track-origins=yes", "signal"},
+				{"--tool=helgrind", "race"},
+			} {
+				log := w.valgrindText(t, w.dir, args...)
+				want := valgrindPlaces(string(w.valgrindText(t, w.whole, args...)))
+				got := valgrindPlaces(w.text(t, log))
+				if diff := cmp.Diff(want, got); diff != "" || len(want) < 10 {
+					t.Errorf("%s: Valgrind with debug information (-), symfilter (+), %d frames:\n%s", args, len(want), diff)
+				}
+				w.frames(t, log)
+			}
+		})
+	}
+}
+
+// Another build of the files answers nothing: neither of the program, which Valgrind loads at its
+// usual place, nor of the library.
+func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "memory", twinBuild{})
+	log := w.valgrindText(t, w.dir, "--leak-check=full", "memory")
+	for _, flags := range []string{"-O0", "-O1", "-Os", "-fcf-protection=full"} {
+		other := newTraceTwin(t, "memory", twinBuild{flags: []string{flags}})
+		for _, file := range []string{"memory", "libledger.so"} {
+			run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
+		}
+		if out := w.text(t, log, "--debug-file-directory", other.debug); out != string(log) {
+			t.Errorf("%s: another build changes the report (-):\n%s", flags, cmp.Diff(string(log), out))
+		}
+	}
+}
