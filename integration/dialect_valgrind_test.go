@@ -52,7 +52,7 @@ func TestValgrindsTextIsResolved(t *testing.T) {
 		"gcc no-pie": {link: []string{"-no-pie"}},
 	}
 	if long() {
-		for _, level := range []string{"-O1", "-O2"} { // without optimization Valgrind 3.19 shows inlined lines with the file around them
+		for _, level := range []string{"-O1", "-O2"} { // of -O0, Valgrind 3.19 takes line 7 of two files for one
 			for _, link := range []string{"-pie", "-no-pie"} {
 				for _, compiler := range []string{"g++", "clang++-19"} { // Valgrind 3.19 misreads files and lines of DWARF 5
 					builds[compiler+" "+level+" "+link] = twinBuild{compiler: compiler, flags: []string{level, "-gdwarf-4"}, link: []string{link}}
