@@ -13,6 +13,7 @@ const (
 	maxFactMaps    = 16384   // mappings of a process; a large server has some thousands
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of names in both
+	maxMapGap      = 64      // lines of others between two mappings of a list
 	factLines      = 10000   // lines after which facts are forgotten: another process may write by then
 )
 
@@ -54,6 +55,14 @@ func (f *Facts) Reset() { *f = Facts{} }
 // Empty reports whether nothing is known.
 func (f *Facts) Empty() bool {
 	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{})
+}
+
+// ForgetMaps forgets all mappings.
+func (f *Facts) ForgetMaps() {
+	for i := range f.maps {
+		f.bytes -= len(f.maps[i].Path)
+	}
+	f.maps, f.sorted = nil, false
 }
 
 // AddMap adds a mapping.
@@ -222,6 +231,13 @@ func (r *Reader) mapLine(b []byte) bool {
 			m.Path = r.name(rest)
 		}
 		r.touchFacts(r.number)
+		if m.Start < r.mapStart || r.number-r.mapAt > maxMapGap { // the list of another process
+			r.facts.ForgetMaps()
+		}
+		r.mapAt, r.mapStart, r.line.MapStart = r.number, m.Start, from
+		if !r.inPast {
+			r.holdsUntil = -1 // they have come
+		}
 		r.facts.AddMap(m)
 		return true
 	}

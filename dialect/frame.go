@@ -114,6 +114,7 @@ const (
 	AtLine                     // file:line
 	AtColumn                   // file:line:column, or file:line if the column is not known
 	AtBase                     // file:line, without the file's directories
+	Other                      // the function, if the answer has a line and Frame.Symbol is another function
 	AtSource                   // AtColumn without "./" at the beginning, and without a line that is 0
 	FuncAt                     // the function alone, if the answer has a line
 )

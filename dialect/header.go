@@ -7,6 +7,7 @@ import "bytes"
 type header struct {
 	text  string
 	opens window // the traces whose frames may follow
+	lasts int64  // lines for which the windows stay open; 0: windowLines
 	holds bool   // the program prints its maps or modules after its frames, so that these wait
 
 	// fact takes what the line b, which has the text at at, says of the process; nil: nothing.
@@ -21,6 +22,11 @@ type window uint32
 // since it may have maps or modules.
 const windowTrace window = 1
 
+// The windows of single dialects.
+const (
+	windowJVM window = windowTrace << (iota + 1)
+)
+
 const (
 	windowLines = 256      // lines for which a window stays open
 	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
@@ -28,10 +34,13 @@ const (
 )
 
 // open opens the windows w at the line with this number.
-func (r *Reader) open(w window, number int64) {
+func (r *Reader) open(w window, number int64) { r.openUntil(w, number+windowLines) }
+
+// openUntil opens the windows w up to the line with the number last.
+func (r *Reader) openUntil(w window, last int64) {
 	for i := range r.until {
 		if w&(1<<i) != 0 {
-			r.until[i] = max(r.until[i], number+windowLines)
+			r.until[i] = max(r.until[i], last)
 			r.latest = max(r.latest, r.until[i])
 		}
 	}
@@ -67,14 +76,20 @@ func (r *Reader) header(l *Line) (found bool) {
 }
 
 func (r *Reader) apply(h *header, line []byte, at int, number int64) {
-	if h.opens != 0 {
-		r.open(h.opens, number)
+	lasts := h.lasts
+	if lasts == 0 {
+		lasts = windowLines
 	}
-	if h.holds {
-		r.holdsUntil = max(r.holdsUntil, number+windowLines)
+	if h.opens != 0 {
+		r.openUntil(h.opens, number+lasts)
+	}
+	if h.holds { // another process, whose maps follow
+		r.facts.ForgetMaps()
+		r.holdsUntil = max(r.holdsUntil, number+lasts)
 	}
 	if h.fact != nil {
 		r.touchFacts(number)
+		r.headerAt = number
 		h.fact(r, line, at)
 	}
 }

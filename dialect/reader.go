@@ -55,6 +55,10 @@ type Line struct {
 	Frames []Frame
 	edits  []Edit
 
+	// Map is set if the line is an entry of /proc/PID/maps, which begins at MapStart.
+	Map      bool
+	MapStart int
+
 	// Holds is set if the program prints maps or modules after the frames of this line.
 	Holds bool
 }
@@ -78,6 +82,12 @@ type Reader struct {
 	until      [maxWindows]int64 // number of the line up to which each window is open
 	latest     int64             // the largest of until
 	holdsUntil int64             // frames up to this line wait for maps
+
+	headerAt   int64 // the line of the header whose fact is taken
+	firstFrame int64 // the line after the last header of native frames
+
+	mapAt    int64  // the last line with a map
+	mapStart uint64 // address of that map
 
 	facts   Facts
 	factsAt int64 // the last line that a fact was taken from
@@ -121,6 +131,7 @@ func (r *Reader) Reset() {
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
 	r.facts.Reset()
 	r.crashes = nil
+	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 
 // setBytes sets bit in the entries of the bytes in set.
@@ -137,7 +148,7 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 // left out unless [Reader.Wants] asks for them.
 func (r *Reader) Line(text []byte, number int64) *Line {
 	l := &r.line
-	l.Text, l.Frames, l.edits, l.Holds = text, l.Frames[:0], l.edits[:0], false
+	l.Text, l.Frames, l.edits, l.Holds, l.Map = text, l.Frames[:0], l.edits[:0], false, false
 	if len(text) == 0 || len(text) > maxLine {
 		return nil
 	}
@@ -155,6 +166,7 @@ func (r *Reader) Line(text []byte, number int64) *Line {
 	case !wants:
 		return nil
 	case r.mapLine(text):
+		l.Map = true
 		r.open(windowTrace, number)
 		found = true
 	default:

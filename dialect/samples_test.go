@@ -109,7 +109,7 @@ func describe(f *dialect.Frame) string {
 // answered returns the line with the edits of f.
 func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
-		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
+		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.Other: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
 		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
 		dialect.Decimal: "FUNC", dialect.Inlined: "INLINED",
 	}

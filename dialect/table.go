@@ -21,6 +21,9 @@ func allGrammars() []grammar {
 		{dialect: &clickhouse, direct: " ", back: "@", match: matchClickHouse},
 		{dialect: &mongodb, anchor: anchorOffset, match: matchMongo},
 		{dialect: &death, anchor: anchorIP, direct: " n", match: matchDeath},
+		{dialect: &jvm, direct: "+", match: matchJVM},
+		{dialect: &jvm, direct: "+", match: matchOpenJ9},
+		{dialect: &jvm, direct: " ", back: "C", window: windowJVM, match: matchJVMAddress},
 		{dialect: &death, direct: " ", back: "etrR", match: matchUnhandled},
 	}
 }
@@ -34,6 +37,8 @@ func allHeaders() []header {
 		{text: "*** Error in `", holds: true},
 		{text: "== Using Valgrind-", holds: true},
 		{text: "======= Backtrace: =========", holds: true},
+		{text: "A fatal error has been detected by the Java Runtime", opens: windowJVM | windowTrace, lasts: jvmLines, holds: true},
+		{text: "Native frames: (J=", opens: windowJVM, fact: nativeFrames},
 		{text: "======= Memory map: ========", opens: windowTrace},
 		{text: "Register dump:", holds: true, fact: dumpsRegisters},
 		{text: "Backtrace:", fact: beginsBacktrace},
@@ -50,7 +55,7 @@ func All() []*Dialect {
 		&android,
 		&glibc, &python,
 		&clickhouse, &mongodb,
-		&death,
+		&death, &jvm,
 		&valgrind,
 	}
 }

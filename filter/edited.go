@@ -61,7 +61,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 	for k := range fr.Edits {
 		e := &fr.Edits[k]
 		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc ||
-			e.Part == dialect.Inlined && !t.inlined || e.Part == dialect.NothingInCalls && i == 0 {
+			e.Part == dialect.Inlined && !t.inlined || e.Part == dialect.Other && t.name == fr.Symbol.Name || e.Part == dialect.NothingInCalls && i == 0 {
 			continue
 		}
 		f.logBytes(text[at:e.From])
@@ -131,7 +131,7 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	case dialect.Decimal:
 		f.value(t.decimal())
 		return
-	case dialect.Func, dialect.FuncAt, dialect.Inlined:
+	case dialect.Func, dialect.FuncAt, dialect.Inlined, dialect.Other:
 		f.value(t.function())
 		return
 	case dialect.BareFunc:

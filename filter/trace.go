@@ -83,6 +83,7 @@ type tracer struct {
 	since   time.Time
 
 	locator locator
+	maps    lateMaps
 }
 
 // A heldLine is a line of the trace that is held back.
@@ -145,6 +146,14 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.release() // a panic has interrupted it
 	}
 	number := t.next()
+	isMap := l != nil && l.Map
+	if t.maps.held && !isMap { // the maps are complete
+		t.release()
+		t.end()
+	}
+	if isMap && t.mapLine(b, l.MapStart) {
+		return
+	}
 	if l == nil || len(l.Frames) == 0 {
 		if len(t.held) == 0 {
 			t.f.lineOf(b)
@@ -159,7 +168,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		}
 		return
 	}
-	if t.trace != nil && number-t.last > traceLasts {
+	if t.trace != nil && len(t.held) == 0 && number-t.last > traceLasts {
 		t.end()
 	}
 	sure := true
@@ -197,10 +206,17 @@ func (t *tracer) begin() {
 
 // end forgets the trace at work.
 func (t *tracer) end() {
+	t.endTrace()
+	t.full, t.promise = false, false
+	t.maps.forget()
+}
+
+// endTrace forgets what is known of the modules of the trace at work.
+func (t *tracer) endTrace() {
 	if t.objects != nil {
 		t.objects.Close()
 	}
-	t.trace, t.objects, t.full, t.promise = nil, nil, false, false
+	t.trace, t.objects = nil, nil
 }
 
 // hold holds a line back.
@@ -284,12 +300,17 @@ func (t *tracer) release() {
 		l := &t.held[t.printed]
 		t.printed++
 		b := t.text[l.from:l.to]
-		if len(l.frames) == 0 {
-			t.f.lineOf(b)
-		} else {
+		switch {
+		case len(l.frames) > 0:
 			t.print(b, l.frames)
+		case t.maps.held && t.printed == len(t.held):
+			t.maps.held = false
+			t.printMap(b)
+		default:
+			t.f.lineOf(b)
 		}
 	}
+	t.promise = false
 	t.held, t.text, t.printed = t.held[:0], t.text[:0], 0
 	if cap(t.text) > 4*maxTraceBytes {
 		t.held, t.text = nil, nil
@@ -299,19 +320,103 @@ func (t *tracer) release() {
 // print prints a line with frames, which are located.
 func (t *tracer) print(b []byte, frames []dialect.Frame) {
 	f := t.f
-	f.line++
-	f.looked = 0
-	f.printOf(f.line)
-	f.current.text = b
-	text, eol := splitLine(b)
-	if f.o.ProcessKey != nil {
-		f.enterProcess(text)
-	}
-	f.closeModule()
+	text, eol := t.enterLine(b)
 	f.layOutInPlace()
 	t.locator.line(text, eol, frames)
 	f.sendLarge()
 	f.current.text = nil
+	t.maps.keep(frames)
+}
+
+// mapLine filters b, a line with a map that begins at start. It reports whether the line is held
+// back.
+func (t *tracer) mapLine(b []byte, start int) bool {
+	m := &t.maps
+	if t.opt.NoHold || len(t.held) == 0 && m.unresolved == 0 {
+		return false
+	}
+	if m.held && len(t.held) == 1 { // only the last line is held back for footnotes
+		m.held = false
+		t.release()
+	}
+	t.hold(b, nil)
+	m.held, m.start = len(t.held) > 0, start
+	return true
+}
+
+// printMap prints b, the last map of a process, and the footnotes after it.
+func (t *tracer) printMap(b []byte) {
+	m := &t.maps
+	notes := t.lateNotes()
+	if len(notes) == 0 {
+		t.f.lineOf(b)
+		return
+	}
+	f := t.f
+	text, eol := t.enterLine(b)
+	f.logBytes(text)
+	between := eol
+	if len(between) == 0 {
+		between = newline
+	}
+	prefix := text[:min(m.start, maxRepeat)]
+	for i := range notes {
+		t.locator.note(prefix, between, &notes[i])
+	}
+	f.endLine(eol)
+	f.sendLarge()
+	f.current.text = nil
+}
+
+// lateNotes returns the frames that are located now and were not before, each address once.
+func (t *tracer) lateNotes() (notes []dialect.Frame) {
+	m := &t.maps
+	if m.unresolved == 0 {
+		return nil
+	}
+	open := make([]bool, len(m.frames))
+	for i := range m.frames {
+		f := &m.frames[i]
+		open[i] = f.Place.Err != nil
+		if f.Number < 0 {
+			f.Number = i
+		}
+	}
+	t.endTrace()
+	t.begin()
+	t.trace.Judge(pointers(m.frames), t.reader.Facts())
+	type place struct {
+		module string
+		addr   uint64
+	}
+	seen := make(map[place]bool)
+	for i := range m.frames {
+		f := &m.frames[i]
+		if !open[i] || f.Place.Err != nil {
+			continue
+		}
+		m.unresolved--
+		if at := (place{f.Module, f.Place.Addr}); !seen[at] {
+			seen[at] = true
+			notes = append(notes, *f)
+		}
+	}
+	return notes
+}
+
+// enterLine begins the line b, and cuts it into its text and line end.
+func (t *tracer) enterLine(b []byte) (text, eol []byte) {
+	f := t.f
+	f.line++
+	f.looked = 0
+	f.printOf(f.line)
+	f.current.text = b
+	text, eol = splitLine(b)
+	if f.o.ProcessKey != nil {
+		f.enterProcess(text)
+	}
+	f.closeModule()
+	return text, eol
 }
 
 // pointers returns pointers to the elements of frames.

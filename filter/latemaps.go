@@ -1,0 +1,88 @@
+package filter
+
+import (
+	"strconv"
+
+	"github.com/symfilter/symfilter/dialect"
+)
+
+// lateMaps keeps the frames of a trace for which the program prints its maps so much later that
+// the frames cannot be held back for them. After the last map, the frames that the maps locate
+// are printed as footnotes:
+//
+//	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
+type lateMaps struct {
+	frames     []dialect.Frame // of the trace, printed
+	bytes      int             // about, of frames
+	unresolved int             // of frames
+
+	held  bool // the last line that is held back is a map of the process
+	start int  // offset at which the map begins in that line
+}
+
+const (
+	maxLateFrames = 4096    // a heap profile has some thousands of addresses
+	maxLateBytes  = 1 << 20 // bytes of them
+)
+
+// keep keeps frames that were printed.
+func (m *lateMaps) keep(frames []dialect.Frame) {
+	for i := range frames {
+		f := &frames[i]
+		size := 256 + len(f.Module) + len(f.Symbol.Name)
+		if f.Crash != nil || len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes {
+			continue
+		}
+		m.bytes += size
+		m.frames = append(m.frames, *f)
+		kept := &m.frames[len(m.frames)-1]
+		kept.Edits = nil
+		if f.Place.Err != nil {
+			m.unresolved++
+		}
+		kept.Place.Image = nil // its file may be closed
+	}
+}
+
+// forget forgets all frames.
+func (m *lateMaps) forget() {
+	m.frames, m.bytes, m.unresolved, m.held = nil, 0, 0, false
+}
+
+// note lays out the footnote for a frame, which is located.
+func (c *locator) note(prefix, between []byte, fr *dialect.Frame) {
+	f := c.f
+	a := c.answer(fr)
+	if a == nil || !a.hasText {
+		return
+	}
+	for i := range a.text.cuts {
+		f.nextLine(between)
+		start := len(f.buf)
+		f.logBytes(prefix)
+		if i == 0 {
+			f.mark("  #")
+			f.value(strconv.Itoa(fr.Number))
+			f.mark(" ")
+			if fr.Addr != 0 {
+				f.value("0x" + strconv.FormatUint(fr.Addr, 16))
+				f.mark(" ")
+			}
+		} else {
+			f.mark("  (inlined by) ")
+		}
+		t := a.text.frame(i)
+		f.value(t.name)
+		if t.file != "" {
+			f.mark(" at ")
+			c.part(dialect.AtLine, &t)
+		}
+		if i == len(a.text.cuts)-1 {
+			f.mark(" (")
+			f.place(a)
+			f.mark(")")
+			f.recordLocated(start, fr, a)
+		}
+		f.printLarge()
+	}
+}

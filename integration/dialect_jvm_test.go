@@ -1,0 +1,114 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// diedCalls are the calls of a program of the twin that dies in its function fall.
+var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+
+// The error log of a Java virtual machine has the names of the libraries without their folders; their
+// paths come with the maps, some hundred lines later. In a file the frames are resolved in place.
+func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
+	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "hserr", twinBuild{link: link})
+			log := writeLog(t, w.output(t, nil))
+			w.wantChain(t, w.frames(t, nil, log), append([]string{"inventory.h/fall"}, diedCalls...)...)
+		})
+	}
+}
+
+// In a pipe the frames leave before the maps come, so that those that only the maps locate are
+// repeated after them.
+func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
+	w := newTraceTwin(t, "hserr", twinBuild{})
+	log := w.output(t, nil)
+	out := w.text(t, log)
+	notes := regexp.MustCompile(`(?m)^  (#\d+|\(inlined by\)) .*\n`).FindAllString(out, -1)
+	if got := strings.ReplaceAll(out, strings.Join(notes, ""), ""); got != string(log) {
+		t.Errorf("the footnotes are not together, or other lines have changed:\n%s", out)
+	}
+	if before, _, _ := strings.Cut(out, notes[0]); !regexp.MustCompile(`\[vsyscall\]\n$`).MatchString(before) {
+		t.Errorf("the footnotes do not follow the last map:\n%s", out)
+	}
+	resolved := slices.DeleteFunc(w.frames(t, log), func(f twinFrame) bool { return len(f.Frames) == 0 })
+	w.wantChain(t, resolved, diedCalls...)
+}
+
+// The error log of a real machine, whose own library has debug information. A method of Java is
+// replaced by a function that dies, so that the machine calls it.
+func TestErrorLogOfARealMachine(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	need(t, "java")
+	found, err := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so")
+	if err != nil || len(found) == 0 {
+		t.Fatal("openjdk-17-jre-headless is not installed")
+	}
+	w := newTraceTwin(t, "jni", twinBuild{link: []string{"-ldl"}})
+	log := filepath.Join(t.TempDir(), "hs_err")
+	w.output(t, nil, found[0], "-XX:ErrorFile="+log)
+	frames := w.frames(t, nil, log, "--debug-file-directory", "/usr/lib/debug")
+	// The machine follows frame pointers, and fall has none, so that it leaves out leaf.
+	w.wantChain(t, frames, "inventory.h/fall", "inventory.h/fall", "visit", "settle", "close", "audit", "count", "run", "call", "start", "main")
+	var got strings.Builder
+	question := []string{"--obj=" + found[0], "--functions", "--inlines", "--debug-file-directory=/usr/lib/debug"}
+	for _, f := range frames {
+		if filepath.Base(f.Module) != "libjvm.so" {
+			continue
+		}
+		question = append(question, f.Offset)
+		for _, s := range f.Frames {
+			fmt.Fprintf(&got, "%s\n%s:%d\n", s.Function, s.File, s.Line)
+		}
+		got.WriteString("\n")
+	}
+	if len(question) < 7 {
+		t.Errorf("only %d frames of the machine itself", len(question)-4)
+	}
+	want := run(t, nil, "llvm-symbolizer-19", question...)
+	want = regexp.MustCompile(`(?m):\d+$`).ReplaceAllString(want, "")
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("llvm-symbolizer-19 (-), symfilter (+):\n%s", diff)
+	}
+}
+
+// Libraries of another build answer nothing.
+func TestErrorLogsOfJavaAreNotResolvedByOtherBuilds(t *testing.T) {
+	w := newTraceTwin(t, "hserr", twinBuild{})
+	log := w.output(t, nil)
+	other := newTraceTwin(t, "hserr", twinBuild{flags: []string{"-O0"}})
+	for _, file := range []string{"hserr", "libledger.so"} {
+		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
+	}
+	for _, input := range []string{"-", writeLog(t, log)} {
+		for _, f := range w.frames(t, log, "--debug-file-directory", other.debug, input) {
+			if len(f.Frames) > 0 && strings.HasPrefix(f.Module, w.dir) {
+				t.Errorf("%s is answered by another build: %+v", f.Module, f.Frames)
+			}
+		}
+	}
+}
+
+// writeLog writes a log to a file and returns its path.
+func writeLog(t *testing.T, log []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, log, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
