@@ -55,7 +55,7 @@ type bias struct {
 // sight adds what f tells of the bias. interrupted is set if f follows a signal.
 func (v *verdict) sight(f *Frame, interrupted bool) {
 	call := f.Call
-	if interrupted || call == Adjusted && f.Number == 0 {
+	if interrupted || call == System || call == Adjusted && f.Number == 0 {
 		call = Exact
 	}
 	for i := range v.seen {

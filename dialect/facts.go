@@ -38,6 +38,7 @@ type ModuleFact struct {
 	HasBase bool
 	End     uint64 // the address after the module; 0 if it is not known
 	Main    bool   // it is the program itself
+	Text    uint64 // address of its section .text; 0 if it is not known
 }
 
 // Facts are what a log says of the modules of a process around its traces.

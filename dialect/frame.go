@@ -21,6 +21,9 @@ const (
 	// from the beginning of the executable mapping. All frames of a module have the same kind. It is
 	// Vaddr unless the code of the file refutes that, and agrees with one of the others.
 	Offsetted
+	// FileOrRuntime is FileOffset, or Runtime in a program that is loaded at its link address: the
+	// file decides.
+	FileOrRuntime
 )
 
 // A Call is the relation between the number of a frame and the call that the frame waits for.
@@ -31,6 +34,7 @@ const (
 	Adjusted             // an address within the call: the producer has subtracted from a return address
 	Exact                // the address of the frame itself: of a fault, or after a signal
 	Either               // Return or Exact: a call before the address decides
+	System               // Exact, or after the instruction of a system call, if one is before the address
 )
 
 // A Frame is one frame of a backtrace. The byte slices refer to its line.
@@ -43,6 +47,10 @@ type Frame struct {
 	// before have one.
 	Module string
 	ID     buildid.ID
+
+	// Program is set if the producer leaves out the module of frames of the program itself, as it
+	// does with addresses that are not code. Deleted is set if the file at the path was deleted.
+	Program, Deleted bool
 
 	Kind   Number
 	Value  uint64 // the number, of the kind Kind
@@ -105,6 +113,7 @@ type Part uint8
 const (
 	Name           Part = iota // the function; with +0xOFFSET if the answer has no line
 	Func                       // the function alone
+	Rename                     // Name, if the line has no name there, or that of another function
 	BareFunc                   // Func without the prefix of a sanitizer's interceptor
 	Callers                    // " inlined into f file:line:column" for each call around the innermost
 	Nothing                    // no part: the Edit removes text

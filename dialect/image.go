@@ -12,6 +12,10 @@ import (
 
 const pageSize = 4096 // bytes; load biases are multiples of it, or of larger pages
 
+// plainBase is where Linux loads a position-independent program of x86-64 that is not randomized, as
+// gdb starts it: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
+const plainBase = 0x555555554000
+
 // An Image is the file on this machine that a module of a trace is taken to be.
 type Image struct {
 	Path string
@@ -101,6 +105,33 @@ func (m *Image) biasOfMap(entry *Map) (bias uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// biasOfText returns the load bias of the file if its section .text is at an address.
+func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
+	if m.File == nil {
+		return 0, false
+	}
+	s, ok := m.File.Section(".text")
+	bias = addr - s.Addr
+	return bias, ok && bias%pageSize == 0
+}
+
+// systemCalls are the instructions of system calls.
+var systemCalls = map[elf.Machine][]string{
+	elf.EM_X86_64:  {"\x0f\x05"},
+	elf.EM_386:     {"\xcd\x80", "\x0f\x34", "\x0f\x05"},
+	elf.EM_AARCH64: {"\x01\x00\x00\xd4"},
+}
+
+// followsSystemCall reports whether the instruction of a system call is before addr.
+func (m *Image) followsSystemCall(addr uint64) bool {
+	for _, code := range systemCalls[m.File.Machine] {
+		if bytes.HasPrefix(m.File.Loaded(addr-uint64(len(code))), []byte(code)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isCode reports whether code is loaded at addr.

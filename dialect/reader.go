@@ -95,9 +95,12 @@ type Reader struct {
 	crashes []*Crash // the last ones
 	inPast  bool     // headers of lines before the current one are read
 
-	exactAfter int64 // line after which the next frame of glibc is the place of a fault; 0: none
-	dumpAt     int64 // last line at which a program began to print its registers
-	signalAt   int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
+	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
+	dumpAt      int64 // last line at which a program began to print its registers
+	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
+	frameAt     int64 // the last line with a frame
+	gdbSignal   int   // number of the last frame that gdb printed as that of a signal handler
+	gdbSignalAt int64 // its line
 
 	idDigits []byte // of id, the last build ID
 	id       buildid.ID
@@ -129,6 +132,7 @@ func (r *Reader) Reset() {
 		r.until[i] = -1
 	}
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
+	r.frameAt, r.gdbSignal = -1, -1
 	r.facts.Reset()
 	r.crashes = nil
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
@@ -173,6 +177,9 @@ func (r *Reader) Line(text []byte, number int64) *Line {
 		found = r.header(l)
 	}
 	r.readTo = number
+	if len(l.Frames) > 0 {
+		r.frameAt = number
+	}
 	if !found {
 		return nil
 	}

@@ -81,9 +81,10 @@ func framesOf(log string) string {
 func describe(f *dialect.Frame) string {
 	kinds := map[dialect.Number]string{
 		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol", dialect.CodeOffset: "code",
-		dialect.Offsetted: "vaddr or offset",
+		dialect.Offsetted:     "vaddr or offset",
+		dialect.FileOrRuntime: "file or runtime",
 	}
-	calls := map[dialect.Call]string{dialect.Return: "ret", dialect.Adjusted: "adj", dialect.Exact: "pc", dialect.Either: "ret or pc"}
+	calls := map[dialect.Call]string{dialect.Return: "ret", dialect.Adjusted: "adj", dialect.Exact: "pc", dialect.Either: "ret or pc", dialect.System: "pc or system call"}
 	if f.Named {
 		return "is named"
 	}
@@ -109,7 +110,7 @@ func describe(f *dialect.Frame) string {
 // answered returns the line with the edits of f.
 func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
-		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.Other: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
+		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.Rename: "FUNC", dialect.Other: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
 		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
 		dialect.Decimal: "FUNC", dialect.Inlined: "INLINED",
 	}

@@ -76,8 +76,8 @@ type Verdict struct {
 	Biased  bool // Bias is known
 	Proved  bool
 	Refuted error
-	Symbols int // frames that agree with the symbols of the file
-	Calls   int // return addresses after a call
+	Symbols int      // frames that agree with the symbols of the file
+	Calls   int      // return addresses after a call
 	Failed  []uint64 // addresses that contradict the file
 	Process uint64   // the process that has the module, as in Frame
 	Moved   bool     // several processes have it at different places

@@ -30,6 +30,7 @@ var (
 	ErrTitle    = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
 	ErrManySym  = errors.New("the file has several symbols of this name")
 	ErrNoSym    = errors.New("the file has no symbol of this name")
+	ErrNoLib    = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
 )
 
 // A Place is where a frame is.
@@ -186,6 +187,9 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 			f.Module = m.Path
 		}
 	}
+	if f.Module == "" && f.Program {
+		f.Module = facts.Main().Name
+	}
 	if f.ID.IsZero() && f.Module != "" {
 		if m, ok := facts.Module(f.Module); ok {
 			f.ID = m.ID
@@ -195,7 +199,7 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 
 // verdictOf returns the verdict of f's module, nil if it has no module or there are too many.
 func (t *Trace) verdictOf(f *Frame) *verdict {
-	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() {
+	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
 	}
 	key := moduleKey{f.Process, f.Module}
@@ -303,6 +307,8 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 	}
 	if fact, found := facts.Module(f.Module); found && fact.HasBase {
 		return fact.Base - m.lowest(), true
+	} else if found && fact.Text != 0 {
+		return m.biasOfText(fact.Text)
 	}
 	if addr, ok := numbered(m, f); ok {
 		for _, less := range []uint64{0, 1, 2, 4} { // of a producer that subtracts from the number alone
@@ -340,6 +346,12 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 		return m.atOffset(f.Value)
 	case CodeOffset:
 		return m.inCode(f.Value, f.Crash.Size)
+	case FileOrRuntime:
+		addr, ok = m.atOffset(f.Value)
+		if m.Fixed && m.File != nil && m.isCode(f.Value) {
+			return f.Value, !ok || addr == f.Value
+		}
+		return addr, ok
 	}
 	return 0, false
 }
@@ -390,8 +402,12 @@ func (c *check) run(f *Frame) (signal bool) {
 		}
 	}
 	c.lookup = c.addr
-	if call == Return {
+	if call == Return || call == System && m.followsSystemCall(c.addr) {
 		c.lookup--
+	}
+	if f.Program && !m.isCode(c.lookup) {
+		c.err = ErrNoModule // it may be an address of anything
+		return false
 	}
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
@@ -411,7 +427,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.of.symbols++
 		c.verified = BySymbol
 	}
-	if call == Exact || call == Adjusted && f.Number == 0 && !yes || !known {
+	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.identified(f)) || !known {
 		return signal // the first frame may be the place of a fault
 	}
 	if !yes {
@@ -444,7 +460,7 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 		syms = v.image.symbols(f.Symbol.Name)
 	}
 	switch {
-	case f.Kind == FileOffset, f.Kind == CodeOffset:
+	case f.Kind == FileOffset, f.Kind == CodeOffset, f.Kind == FileOrRuntime:
 		return 0, false, ErrNotCode
 	case f.Kind == Runtime:
 		addr, err = v.runtime(f, syms)
@@ -486,6 +502,9 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	}
 	return 0, ErrManySym
 }
+
+// identified reports whether the file has the build ID that the log has for f.
+func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.ID == f.ID }
 
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {

@@ -61,7 +61,8 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 	for k := range fr.Edits {
 		e := &fr.Edits[k]
 		if t.file == "" && e.Part >= dialect.AtLine || e.Part == dialect.BareFunc && t.name == unknownFunc ||
-			e.Part == dialect.Inlined && !t.inlined || e.Part == dialect.Other && t.name == fr.Symbol.Name || e.Part == dialect.NothingInCalls && i == 0 {
+			e.Part == dialect.Inlined && !t.inlined || e.Part == dialect.Other && t.name == fr.Symbol.Name || e.Part == dialect.NothingInCalls && i == 0 ||
+			e.Part == dialect.Rename && c.names(text[e.From:e.To], &t) {
 			continue
 		}
 		f.logBytes(text[at:e.From])
@@ -125,7 +126,7 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	switch p {
 	case dialect.Nothing, dialect.NothingInCalls:
 		return
-	case dialect.Name:
+	case dialect.Name, dialect.Rename:
 		f.value(t.name)
 		return
 	case dialect.Decimal:
@@ -224,4 +225,11 @@ func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth
 		f.mark(": ")
 	}
 	f.value(t.name)
+}
+
+// names reports whether logged, which a producer has found in a symbol table, is the function t: its
+// name, mangled or with a version, or what an earlier run has put there.
+func (c *locator) names(logged []byte, t *frameText) bool {
+	name, _, _ := strings.Cut(string(logged), "@")
+	return t.name == unknownFunc || string(logged) == t.name || name == t.function() || c.f.o.Symbolizer.Demangle(name) == t.function()
 }

@@ -30,6 +30,10 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 	entry, mapped := t.reader.Facts().Covering(f.Addr)
 	mapped = mapped && f.Addr != 0
 	switch {
+	case name == "" && !mapped:
+		return &dialect.Image{Err: dialect.ErrNoModule}
+	case f.Deleted:
+		return &dialect.Image{Path: name, Err: report.ErrDeleted}
 	case mapped && entry.Deleted:
 		return &dialect.Image{Path: entry.Path, Err: report.ErrDeleted}
 	case strings.HasPrefix(name, "/"):
@@ -58,11 +62,15 @@ var programs = []string{"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/u
 // called returns the file of a program by the name or the title that its process has.
 func (t *tracer) called(title string) *dialect.Image {
 	name := dialect.ProgramName(title)
-	if main := t.reader.Facts().Main().Name; strings.HasPrefix(main, "/") && path.Base(main) == name {
+	main := t.reader.Facts().Main().Name
+	if strings.HasPrefix(main, "/") && path.Base(main) == name {
 		return t.named(main)
 	}
 	if mapped := t.reader.Facts().PathOf(name); mapped != "" {
 		return t.named(mapped)
+	}
+	if strings.Contains(name, ".so") {
+		return t.library(name, path.Dir(main))
 	}
 	if len(name) > 1 && !strings.HasPrefix(title, ".") {
 		for _, folder := range programs {
@@ -73,6 +81,26 @@ func (t *tracer) called(title string) *dialect.Image {
 		}
 	}
 	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
+}
+
+// libraries are the folders in which the dynamic linkers of distributions search for libraries.
+var libraries = []string{
+	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
+}
+
+// library returns the file of a library without a path, which may be in the program's folder.
+func (t *tracer) library(name, folder string) *dialect.Image {
+	for i := -1; i < len(libraries); i++ {
+		if i >= 0 {
+			folder = libraries[i]
+		}
+		if strings.HasPrefix(folder, "/") {
+			if m := t.named(path.Join(folder, name)); m.Err == nil {
+				return m
+			}
+		}
+	}
+	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}
 }
 
 // isFor reports whether the operator has named g for a module of this name: without a name it is for
@@ -118,6 +146,11 @@ func (t *tracer) named(path string) *dialect.Image {
 
 // identified returns the file of a module whose build ID is known, from which ever place it comes.
 func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
+	if strings.HasPrefix(f.Module, "/") && !f.Deleted {
+		if m := t.named(f.Module); m.Err == nil && m.ID == f.ID {
+			return m // its code shows what is a signal trampoline
+		}
+	}
 	m := t.locator.module(f.Module, f.ID)
 	l, err := t.f.askLayout(m)
 	return &dialect.Image{

@@ -73,7 +73,7 @@ type tracer struct {
 
 	trace   *dialect.Trace  // the trace at work, nil if there is none
 	objects *report.Objects // the files of its modules
-	last    int64           // line of its last frame
+	last    int64           // line of its last frame, or fact after it
 	full    bool            // it has reached a limit: no more of its lines are held back
 
 	held    []heldLine

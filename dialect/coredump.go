@@ -1,0 +1,242 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The traces that are made from cores. systemd-coredump prints the frames of a thread, after a
+// header, as
+//
+//	Stack trace of thread 4711:
+//	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
+//	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
+//
+// The number in brackets is an offset from the load base, which is not decremented; frame 0 is exact.
+// The name is that of the innermost inlined call if the program had debug information. Modules are
+// paths, or names alone since systemd 252. eu-stack -b prints two lines for a frame,
+//
+//	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
+//	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d
+//
+// of which the second has the build ID and the offset, decremented for all but frame 0.
+var (
+	coredump = Dialect{
+		Name: "systemd-coredump", Who: "systemd-coredump, in the journal and in coredumpctl info",
+		Needs:  "the build ID of the module in the entry, or the file at the path, in the program's folder or a system folder",
+		Sample: "#1  0x00007f31c2a01154 n/a (/opt/shop/libledger.so + 0x1154)",
+	}
+	euStack = Dialect{
+		Name: "eu-stack", Who: "eu-stack -b of elfutils",
+		Needs:  "the build ID in the frame",
+		Sample: "    [3a0a920c3f1b7c55]@0x7f31c2a00000+0x1153",
+	}
+)
+
+// matchCoredump matches a frame of systemd-coredump whose runtime address begins at at.
+func matchCoredump(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	const plus, deleted = " + 0x", " (deleted)"
+	number, start, ok := stackNumberBefore(b, at)
+	if !ok {
+		return false
+	}
+	end := len(bytes.TrimRight(b, " \t"))
+	sign := bytes.LastIndex(b[at:end], []byte(plus))
+	if sign < 0 || !endsWith(b, end, ")") {
+		return false
+	}
+	sign += at
+	offset, to, ok := hexAt(b, sign+len(plus))
+	if !ok || to != end-1 {
+		return false
+	}
+	addr, name, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, name, " ") {
+		return false
+	}
+	name++
+	module, gone := bytes.CutSuffix(b[:sign], []byte(deleted))
+	open := bytes.LastIndex(module[name:], []byte(" (/"))
+	if open < 0 {
+		open = bytes.LastIndex(module[name:], []byte(" ("))
+	}
+	if open < 1 || len(module)-open > maxPath {
+		return false
+	}
+	open += name
+	if module = module[open+2:]; len(module) == 0 || string(module) == "n/a" {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start = number, start
+	f.Module, f.Deleted, f.Kind, f.Value, f.Addr = r.name(module), gone, BaseOffset, offset, addr
+	f.Call = Return
+	if number == 0 {
+		f.Call = Exact
+	}
+	l.edit(f, Edit{Span{name, open}, "", Rename, ""})
+	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
+	return true
+}
+
+// stackNumberBefore parses "#N " before the address at at, with one or two blanks after N, and returns
+// the offset of "#". A blank or the beginning of the line must come before it.
+func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
+	blanks := blanksBefore(b, at)
+	if at-blanks != 1 && at-blanks != 2 {
+		return 0, 0, false
+	}
+	n, from, ok := decimalBefore(b, blanks)
+	if !ok || from < 1 || b[from-1] != '#' {
+		return 0, 0, false
+	}
+	if from--; from > 0 && b[from-1] != ' ' && b[from-1] != '\t' {
+		return 0, 0, false
+	}
+	return n, from, true
+}
+
+// coredumpModule takes the build ID of a module from a line of systemd-coredump before the frames:
+//
+//	Found module libledger.so with build-id: c78d6009…
+//	Module libledger.so with build-id c78d6009…
+//	Module libledger.so from deb shop-1.0, build-id=c78d6009…
+//
+// at is the offset of "build-id".
+func coredumpModule(r *Reader, b []byte, at int) {
+	const before = "odule "
+	from := bytes.Index(b[:at], []byte(before))
+	digits := at + len("build-id")
+	for digits < len(b) && bytes.IndexByte([]byte(": ="), b[digits]) >= 0 {
+		digits++
+	}
+	if from < 0 || !onlyBlanks(b, hexDigits(b, digits)) {
+		return
+	}
+	name := b[from+len(before) : at]
+	to := bytes.Index(name, []byte(" from "))
+	if to < 0 {
+		to = bytes.LastIndex(name, []byte(" with "))
+	}
+	id, ok := r.parseID(b[digits:hexDigits(b, digits)])
+	if to < 1 || to > maxPath || !ok {
+		return
+	}
+	r.facts.AddModule(ModuleFact{Name: string(name[:to]), ID: id})
+}
+
+// coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field of
+// the journal. at is the offset of the text that is before the path.
+func coredumpProgram(r *Reader, b []byte, at int) {
+	i := bytes.IndexByte(b[at:], '/')
+	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
+		return
+	}
+	r.program(bytes.TrimRight(b[at+i:], " \t"))
+}
+
+// program sets the path of the program, or what it was called as. That does not replace its path.
+func (r *Reader) program(name []byte) {
+	known := r.facts.main.Name
+	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
+		r.facts.AddModule(ModuleFact{Name: string(name), Main: true})
+	}
+}
+
+// matchEuStack matches the second line of a frame of eu-stack -b, whose module's base begins at at.
+func matchEuStack(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	if !endsWith(b, at, "]@") {
+		return false
+	}
+	to := at - len("]@")
+	from := hexBefore(b, to)
+	base, end, ok := prefixedHex(b, at)
+	if !ok || from < 1 || b[from-1] != '[' || !hasAt(b, end, "+0x") || onlyBlanks(b, 0) {
+		return false
+	}
+	offset, end, ok := hexAt(b, end+len("+0x"))
+	if !ok || !onlyBlanks(b, end) || !standsFree(b, from-1) {
+		return false
+	}
+	id, ok := r.parseID(b[from:to])
+	if !ok {
+		return false
+	}
+	f := l.frame()
+	f.ID, f.Kind, f.Value, f.Addr, f.Call = id, BaseOffset, offset, base+offset, Adjusted
+	if r.Past != nil { // the line before has the number
+		before := r.Past(1)
+		if n, end, ok := decimalAt(before, bytes.IndexByte(before, '#')+1); ok && hasAt(before, blanksAfter(before, end), "0x") {
+			f.Number = n
+		}
+	}
+	f.Start = from - 1
+	l.after(f, end)
+	return true
+}
+
+// unstripModule matches a line of eu-unstrip -n, whose module's base begins at at:
+//
+//	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
+//
+// It has a build ID, or "-", the paths of the file and of its debug file, with "-" for none and "."
+// for the name itself, and the name.
+func unstripModule(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	base, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, "+") || !standsFree(b, at) {
+		return false
+	}
+	size, end, ok := prefixedHex(b, end+1)
+	if !ok || !hasAt(b, end, " ") {
+		return false
+	}
+	parts := bytes.SplitN(b[end+1:], []byte(" "), 4)
+	if len(parts) != 4 || len(parts[3]) > maxPath {
+		return false
+	}
+	digits, _, ok := bytes.Cut(parts[0], []byte("@0x"))
+	if !ok {
+		return false
+	}
+	m := ModuleFact{Name: string(parts[3]), Base: base, HasBase: true, End: base + size}
+	if m.ID, ok = r.parseID(digits); !ok || m.End < base {
+		return false
+	}
+	if path := parts[1]; len(path) > 0 && path[0] == '/' {
+		m.Name = string(path)
+	}
+	r.touchFacts(r.number)
+	r.facts.AddModule(m)
+	r.facts.AddMap(Map{Start: base, End: m.End, Path: m.Name, Code: true})
+	return true
+}
+
+// AddPackages adds the build IDs of modules in text, which is the field COREDUMP_PACKAGE_JSON of an
+// entry of systemd-coredump in the journal:
+//
+//	{"elfType":"coredump","elfArchitecture":"AMD x86-64","libledger.so":{"type":"deb","buildId":"c78d6009…"}}
+//
+// Text that is not such an object is ignored.
+func (f *Facts) AddPackages(text []byte) {
+	var modules map[string]json.RawMessage
+	if json.Unmarshal(text, &modules) != nil {
+		return
+	}
+	for name, raw := range modules {
+		var module struct {
+			BuildID string `json:"buildId"`
+		}
+		if json.Unmarshal(raw, &module) != nil {
+			continue // elfType and elfArchitecture are strings
+		}
+		if id, err := buildid.Parse([]byte(module.BuildID)); err == nil {
+			f.AddModule(ModuleFact{Name: name, ID: id})
+		}
+	}
+}
