@@ -62,8 +62,11 @@ func matchPython(r *Reader, l *Line, at int) bool {
 // not be told from one with an answer after it.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
+	if !hasAt(b, hexDigits(b, at+2), " <") || !standsFree(b, at) {
+		return false
+	}
 	addr, end, ok := prefixedHex(b, at)
-	if !ok || addr < firstAddress || !hasAt(b, end, " <") || !standsFree(b, at) {
+	if !ok || addr < firstAddress {
 		return false
 	}
 	const mark = "> at "

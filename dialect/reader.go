@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"bytes"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -150,7 +150,10 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 // Line reads text, the line with this number, without its end. It returns nil if the line means
 // nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
 // left out unless [Reader.Wants] asks for them.
-func (r *Reader) Line(text []byte, number int64) *Line {
+func (r *Reader) Line(text []byte, number int64) *Line { return r.LineFrom(text, number, 0) }
+
+// LineFrom is Line for a line whose first anchor begins at first or after it.
+func (r *Reader) LineFrom(text []byte, number int64, first int) *Line {
 	l := &r.line
 	l.Text, l.Frames, l.edits, l.Holds, l.Map = text, l.Frames[:0], l.edits[:0], false, false
 	if len(text) == 0 || len(text) > maxLine {
@@ -158,7 +161,7 @@ func (r *Reader) Line(text []byte, number int64) *Line {
 	}
 	wants := r.Wants(number)
 	r.number = number
-	found := r.frames(l)
+	found := r.frames(l, min(first, len(text)))
 	switch {
 	case found && needsContext(l):
 		if !wants {
@@ -196,28 +199,57 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at its anchors.
-func (r *Reader) frames(l *Line) bool {
-	for a := range anchors {
-		if r.framesAt(l, a) {
-			return true
-		}
+// ends has the last byte of each anchor.
+var ends = func() (set [256]bool) {
+	for _, text := range anchorText {
+		set[text[len(text)-1]] = true
 	}
-	return false
+	return set
+}()
+
+// anchorTo returns the anchor that ends with b[last], and its offset. It compares bytes by hand,
+// since it is called for a third of the bytes of lines that have an anchor.
+func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
+	if last == 0 {
+		return 0, 0, false
+	}
+	before := b[last-1]
+	switch b[last] {
+	case 'x':
+		return anchor0x, last - 1, before == '0'
+	case 'p':
+		return anchorIP, last - 1, before == 'i'
+	case 'c':
+		return anchorPC, last - 2, before == 'p' && last > 1 && b[last-2] == ' '
+	case '"':
+		return anchorOffset, last - 2, before == 'o' && last > 1 && b[last-2] == '"'
+	case ']':
+		return anchorWn, last - 2, before == 'n' && last > 1 && b[last-2] == 'w'
+	}
+	if before == '=' {
+		return anchorPCIs, last - 2, last > 1 && b[last-2] == 'C'
+	}
+	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-func (r *Reader) framesAt(l *Line, a anchor) bool {
+// frames finds the frames of l at the first of its anchors, from first on, that has one.
+func (r *Reader) frames(l *Line, first int) bool {
 	text := l.Text
-	for at, n := 0, 0; n < maxAnchors; n++ {
-		i := bytes.Index(text[at:], []byte(anchorText[a]))
-		if i < 0 {
-			break
+	tried := 0
+	for i, c := range text[first:] {
+		if !ends[c] {
+			continue
 		}
-		at += i
+		a, at, ok := anchorTo(text, first+i)
+		if !ok {
+			continue
+		}
 		if r.matchAt(l, a, at) {
 			return true
 		}
-		at += len(anchorText[a])
+		if tried++; tried == maxAnchors {
+			break
+		}
 	}
 	return false
 }
@@ -231,12 +263,8 @@ func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
 	if n := blanksBefore(l.Text, at); n > 0 {
 		back = l.Text[n-1]
 	}
-	set := r.direct[a][direct] & r.back[a][back]
-	for i := 0; set != 0; set, i = set>>1, i+1 {
-		if set&1 == 0 {
-			continue
-		}
-		g := &r.grammars[i]
+	for set := r.direct[a][direct] & r.back[a][back]; set != 0; set &= set - 1 {
+		g := &r.grammars[bits.TrailingZeros64(set)]
 		if g.window != 0 && g.window&r.opened() == 0 {
 			r.readPast() // the header may be before the first line that has an anchor
 			if g.window&r.opened() == 0 {

@@ -31,7 +31,7 @@ func (f *Filter) block(b []byte) {
 		start := from + bytes.LastIndexByte(b[from:mark], '\n') + 1
 		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
 		line := b[start:from]
-		means, plain := meaning(&f.lineFilter, b[:start], line, lines)
+		means, plain := meaning(&f.lineFilter, b[:start], line, max(0, mark-start), lines)
 		if plain {
 			lines++
 			continue

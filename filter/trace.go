@@ -119,14 +119,14 @@ func (t *tracer) nextMark(b []byte) (at, lines int) {
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
-// means nothing, and has no other mark. before is the text of the block before the line; its last
-// lines are not printed yet.
-func meaning(f *lineFilter, before, line []byte, lines int) (means *dialect.Line, plain bool) {
-	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
+// means nothing, and has no other mark. Its first mark begins at first. before is the text of the
+// block before the line; the last lines of it are not printed yet.
+func meaning(f *lineFilter, before, line []byte, first, lines int) (means *dialect.Line, plain bool) {
+	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line[first:], markupOpen) {
 		return nil, false
 	}
 	if f.openDicts == 0 {
-		means = f.tracer.read(line, before, lines)
+		means = f.tracer.read(line, before, first, lines)
 	}
 	return means, means == nil && f.openDicts == 0 && !f.tracer.holds() &&
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
@@ -134,10 +134,10 @@ func meaning(f *lineFilter, before, line []byte, lines int) (means *dialect.Line
 
 // read returns what the next line means to the dialects, nil if it means nothing. before is the
 // text of the block before it that was not printed yet; lines is the number of its lines.
-func (t *tracer) read(line, before []byte, lines int) *dialect.Line {
+func (t *tracer) read(line, before []byte, first, lines int) *dialect.Line {
 	text, _ := splitLine(line)
 	t.past.block = before
-	return t.reader.Line(text, t.next()+int64(lines))
+	return t.reader.LineFrom(text, t.next()+int64(lines), first)
 }
 
 // take filters b, the next line, with or without its line end. l is what it means to the dialects.
