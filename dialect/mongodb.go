@@ -70,7 +70,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		if !r.inTrace() {
 			r.readPast()
 		}
-		return r.mongoFrame(l, &line.Attr.Frame, start, 0)
+		return r.mongoFrame(l, &line.Attr.Frame, start, -1)
 	}
 	r.touchFacts(r.number)
 	for i := range trace.ProcessInfo.Somap {
@@ -91,7 +91,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// mongoFrame adds the frame m to l, whose JSON begins at start.
+// mongoFrame adds the frame m to l, whose JSON begins at start. number is -1 if the line has one frame.
 func (r *Reader) mongoFrame(l *Line, m *mongoFrame, start, number int) bool {
 	base, ok1 := mongoHex(m.Base)
 	offset, ok2 := mongoHex(m.Offset)
@@ -105,7 +105,10 @@ func (r *Reader) mongoFrame(l *Line, m *mongoFrame, start, number int) bool {
 		f.Symbol = Symbol{Name: m.Symbol, Offset: int64(within)}
 	}
 	f.Start = start
-	f.Below = fmt.Sprintf("  #%d %#x in ", number, f.Addr)
+	f.Below = fmt.Sprintf("  %#x in ", f.Addr)
+	if number >= 0 {
+		f.Below = fmt.Sprintf("  #%d %#x in ", number, f.Addr)
+	}
 	return true
 }
 

@@ -146,6 +146,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.release() // a panic has interrupted it
 	}
 	number := t.next()
+	dropAnswered(t.held, b)
 	isMap := l != nil && l.Map
 	if t.maps.held && !isMap { // the maps are complete
 		t.release()
@@ -179,7 +180,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.begin()
 		t.last = number
 	}
-	if len(t.held) == 0 && (sure || t.full || t.opt.NoHold) {
+	if len(t.held) == 0 && (sure || t.full && l.Frames[0].Below == "" || t.opt.NoHold) {
 		if !sure {
 			t.trace.Judge(pointers(l.Frames), t.reader.Facts())
 		}
@@ -217,6 +218,22 @@ func (t *tracer) endTrace() {
 		t.objects.Close()
 	}
 	t.trace, t.objects = nil, nil
+}
+
+// dropAnswered removes the frames of the last line that is held back if b, the line after it, has
+// the answer for one of them: the log was filtered before.
+func dropAnswered(held []heldLine, b []byte) {
+	if len(held) == 0 {
+		return
+	}
+	last := &held[len(held)-1]
+	for i := range last.frames {
+		f := &last.frames[i]
+		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) {
+			last.frames = nil
+			return
+		}
+	}
 }
 
 // hold holds a line back.

@@ -3,45 +3,188 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The calls of a twin that prints its stack, and of one that does so from the handler of a fault.
+var (
+	twinCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	diedIn    = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	signalled = append([]string{"print", "handler"}, diedIn...)
 )
 
 // backtrace_symbols_fd prints offsets from the load base, and names of exported functions.
 func TestBacktraceSymbolsAreResolved(t *testing.T) {
-	calls := []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
-	signalled := []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
-	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
+	builds := map[string]twinBuild{
+		"pie":    {link: []string{"-pie"}},
+		"no-pie": {link: []string{"-no-pie"}},
+	}
+	if long() {
+		for _, compiler := range []string{"g++", "clang++-19"} {
+			for _, flag := range []string{"-O0", "-O1", "-O2", "-O3"} {
+				for _, pie := range []string{"-pie", "-no-pie"} {
+					builds[compiler+flag+pie] = twinBuild{compiler: compiler, flags: []string{flag}, link: []string{pie}}
+				}
+			}
+		}
+	}
+	for name, build := range builds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newTraceTwin(t, "backtrace", twinBuild{link: link})
-			w.wantChain(t, w.frames(t, w.output(t, nil)), calls...)
+			w := newTraceTwin(t, "backtrace", build)
+			w.wantChain(t, w.frames(t, w.output(t, nil)), twinCalls...)
 			w.wantChain(t, w.frames(t, w.output(t, nil, "signal")), signalled...)
 		})
+	}
+}
+
+// Many programs print the frames of glibc after a text of their own, or print what dladdr returns
+// in another form.
+func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
+	w := newTraceTwin(t, "forms", twinBuild{})
+	for _, name := range []string{"mongod", "clickhouse"} { // what the forms call the executable
+		if err := os.Symlink(filepath.Join(w.whole, "forms"), filepath.Join(w.whole, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, form := range []struct {
+		name          string
+		plain, signal []string // the calls; nil: the form is not printed
+	}{
+		{"ceph", twinCalls, signalled},
+		{"samba", nil, signalled},
+		{"openmpi", nil, signalled},
+		{"godot", nil, signalled},
+		{"v8", twinCalls, nil},
+		{"mysql", nil, signalled},
+		{"redis", nil, append([]string{"fall"}, diedIn...)},
+		{"segfault", nil, diedIn},
+		{"abort", twinCalls, nil},
+		{"bare", nil, signalled},
+		{"python", twinCalls, signalled},
+		{"execinfo", nil, signalled},
+		{"mtrace", twinCalls, nil},
+		{"mtrace-old", nil, signalled},
+		{"clickhouse", twinCalls, diedIn},
+		{"mongodb", append(slices.Clone(twinCalls), twinCalls...), append(slices.Clone(signalled), signalled...)},
+		{"mongodb-old", nil, signalled},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			if form.plain != nil {
+				w.wantChain(t, w.frames(t, w.output(t, nil, form.name)), form.plain...)
+			}
+			if form.signal != nil {
+				w.wantChain(t, w.frames(t, w.output(t, nil, form.name, "signal")), form.signal...)
+			}
+			log := w.output(t, nil, form.name)
+			once := w.text(t, log)
+			if diff := cmp.Diff(once, w.text(t, []byte(once))); diff != "" {
+				t.Errorf("filtered once (-), filtered twice (+):\n%s", diff)
+			}
+			for _, line := range strings.Split(strings.TrimSpace(string(log)), "\n") {
+				if strings.HasPrefix(line, "{") && !strings.Contains(once, line+"\n") {
+					t.Errorf("changed JSON: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// calledAs runs the stripped program under another name.
+func (w *traceTwin) calledAs(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(w.program, args...)
+	cmd.Args[0] = name
+	out, _ := cmd.CombinedOutput()
+	return out
+}
+
+// The executable of a frame is named as it was called. It is found by its path, if the title begins
+// with it, by maps in the log, and by --image; a relative path is not opened.
+func TestProgramsAreFoundByTheirTitles(t *testing.T) {
+	w := newTraceTwin(t, "backtrace", twinBuild{})
+	raw := []string{"visit", "settle", "close", "audit"} // of the library, which has a path
+	for title, image := range map[string]string{
+		"./backtrace":                             "backtrace",
+		"../run/backtrace":                        "backtrace",
+		"backtrace":                               "backtrace",
+		"backtrace *:6379":                        "backtrace",
+		"backtrace: shop ledger [local] SELECT":   "backtrace",
+		"backtrace unixsocket:/tmp/x":             "backtrace",
+		w.program + " 127.0.0.1:6379 [cluster]":   "",
+		w.program:                                 "",
+		"/nowhere/backtrace":                      "backtrace",
+		"master process " + w.program + " -g off": "",
+	} {
+		log := w.calledAs(t, title)
+		if image == "" {
+			w.wantChain(t, w.frames(t, log), twinCalls...)
+			continue
+		}
+		var resolved []twinFrame
+		for _, f := range w.frames(t, log) {
+			if len(f.Frames) > 0 {
+				resolved = append(resolved, f)
+			}
+		}
+		w.wantChain(t, resolved, raw...)
+		w.wantChain(t, w.frames(t, log, "--image", image+"="+w.program), twinCalls...)
 	}
 }
 
 // A file that is not the one that ran answers nothing, whether it is another build or another
 // program.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
-	w := newTraceTwin(t, "backtrace", twinBuild{})
-	log := w.output(t, nil)
-	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}})
-	for _, file := range []string{"backtrace", "libledger.so"} {
+	w := newTraceTwin(t, "forms", twinBuild{})
+	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
+	logs := make(map[string][]byte)
+	for _, form := range []string{"ceph", "abort", "bare", "mysql", "python", "execinfo", "redis", "mtrace", "mtrace-old"} {
+		logs[form] = w.output(t, nil, form, "signal")
+	}
+	for _, file := range []string{"forms", "libledger.so"} {
 		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
 	}
-	for _, f := range w.frames(t, log, "--debug-file-directory", other.debug) {
-		if filepath.Dir(f.Module) == w.dir && len(f.Frames) > 0 {
-			t.Errorf("%s+%s is answered by another build: %+v", f.Module, f.Offset, f.Frames)
+	for form, log := range logs {
+		for _, f := range w.frames(t, log, "--debug-file-directory", other.debug) {
+			if filepath.Dir(f.Module) == w.dir && len(f.Frames) > 0 {
+				t.Errorf("%s: %s+%s is answered by another build: %+v", form, f.Module, f.Offset, f.Frames)
+			}
 		}
 	}
-	if err := os.Remove(filepath.Join(w.dir, "libledger.so")); err != nil {
-		t.Fatal(err)
+}
+
+// Maps that show another place of a library do not change the answers for frames that have a
+// distance from its beginning or from a symbol, and give no wrong answer for the others. A library
+// that was deleted while the program ran is not opened.
+func TestMapsThatLieAnswerNothing(t *testing.T) {
+	w := newTraceTwin(t, "forms", twinBuild{})
+	log := string(w.output(t, nil, "bare"))
+	w.wantChain(t, w.frames(t, []byte(log)), twinCalls...)
+	for _, f := range w.frames(t, []byte(strings.ReplaceAll(log, "libledger.so\n", "libledger.so (deleted)\n"))) {
+		if strings.HasSuffix(f.Module, "libledger.so") && len(f.Frames) > 0 {
+			t.Errorf("a deleted library answers: %+v", f)
+		}
 	}
-	out, err := exec.Command(command, "--no-default-debug-directories", "--no-paths", "-").Output()
-	if err != nil || len(out) != 0 {
-		t.Fatalf("%v: %s", err, out)
+	var moved strings.Builder
+	for _, line := range strings.SplitAfter(log, "\n") {
+		var from, to, offset uint64
+		if n, _ := fmt.Sscanf(line, "%x-%x r-xp %x", &from, &to, &offset); n == 3 {
+			_, rest, _ := strings.Cut(line, " r-xp ")
+			line = fmt.Sprintf("%x-%x r-xp %08x%s", from-0x1000, to, offset, rest[8:])
+		}
+		moved.WriteString(line)
+	}
+	for _, f := range w.frames(t, []byte(moved.String())) {
+		if strings.HasSuffix(f.Module, "libledger.so") && len(f.Frames) > 0 {
+			t.Errorf("a map that lies gives an answer: %+v", f)
+		}
 	}
 }

@@ -23,6 +23,8 @@ type traceTwin struct {
 	program string // path of the stripped program
 	whole   string // folder of the two files with debug information
 	debug   string // --debug-file-directory
+
+	truth map[string]string // by file and address: what llvm-symbolizer-19 prints
 }
 
 // A twinBuild is how a twin is built.
@@ -128,7 +130,15 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 		if _, err := os.Stat(whole); err != nil || len(f.Frames) == 0 {
 			continue
 		}
-		want := run(t, nil, "llvm-symbolizer-19", "--obj="+whole, "--functions", "--inlines", f.Offset)
+		key := whole + "+" + f.Offset
+		want := w.truth[key]
+		if want == "" {
+			want = run(t, nil, "llvm-symbolizer-19", "--obj="+whole, "--functions", "--inlines", f.Offset)
+			if w.truth == nil {
+				w.truth = make(map[string]string)
+			}
+			w.truth[key] = want
+		}
 		var got strings.Builder
 		for _, s := range f.Frames {
 			if s.File == "" {
