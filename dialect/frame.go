@@ -152,6 +152,9 @@ const (
 	// InlineMarked gives the line to the function that was called. Each inlined call has a line
 	// "f file:line [inline]" before it, innermost first, as for the frames of a kernel.
 	InlineMarked
+	// InlineBelow is InlinedBy in the form of Rust: each call has its place on the line after it, and
+	// the calls around the innermost one have no number and no address.
+	InlineBelow
 	// Innermost prints the innermost call alone.
 	Innermost
 	// InlineDotted is InlineFrames with the number of the frame on all lines: an inlined call has its

@@ -25,6 +25,9 @@ const windowTrace window = 1
 // The windows of single dialects.
 const (
 	windowJVM window = windowTrace << (iota + 1)
+	windowEnvoy
+	windowSeastar
+	windowCpptrace
 )
 
 const (

@@ -7,6 +7,7 @@ import "bytes"
 func allGrammars() []grammar {
 	return []grammar{
 		{dialect: &android, anchor: anchorPC, direct: "0 ", back: "0", match: matchAndroid},
+		{dialect: &cpptrace, direct: " ", back: "0", window: windowCpptrace, match: matchCpptrace},
 		{dialect: &sanitizer, direct: " ", back: "0", match: matchSanitizer},
 		{dialect: &own, direct: " ", back: "0", match: matchOwn},
 		{dialect: &own, direct: " ", back: "0", match: matchOwnSentence},
@@ -16,6 +17,17 @@ func allGrammars() []grammar {
 		{dialect: &tsan, direct: "+", match: matchTSan},
 		{dialect: &sanitizer, direct: "+", match: matchSummary},
 		{dialect: &valgrind, direct: " ", back: "ty", match: matchValgrind},
+		{dialect: &absl, direct: " ", back: "@", match: matchAbsl},
+		{dialect: &glog, direct: " ", back: "@", match: matchGlog},
+		{dialect: &folly, anchor: anchorAt, direct: " ", match: matchFolly},
+		{dialect: &envoy, direct: "[", back: "[", window: windowEnvoy, match: matchEnvoy},
+		{dialect: &stdTrace, direct: "[", match: matchStdTrace},
+		{dialect: &boost, direct: " ", back: "#", match: matchBoost},
+		{dialect: &backward, direct: " ", back: "t", match: matchBackward},
+		{dialect: &pytorch, direct: "(", match: matchPyTorch},
+		{dialect: &rust, direct: " ", back: ":", match: matchRust},
+		{dialect: &seastar, direct: " +", back: ":+", match: matchSeastarList},
+		{dialect: &seastar, direct: " +\n", window: windowSeastar, match: matchSeastarLine},
 		{dialect: &python, direct: "[", match: matchPython},
 		{dialect: &glibc, direct: "[", match: matchMtrace},
 		{dialect: &gdb, direct: " \t\n", back: "\n", match: gdbMap},
@@ -51,7 +63,10 @@ func allHeaders() []header {
 		{text: "Native frames: (J=", opens: windowJVM, fact: nativeFrames},
 		{text: "======= Memory map: ========", opens: windowTrace},
 		{text: "Register dump:", holds: true, fact: dumpsRegisters},
-		{text: "Backtrace:", fact: beginsBacktrace},
+		{text: "Backtrace:", fact: beginsBacktrace, opens: windowSeastar},
+		{text: "Backtrace (use tools/stack_decode.py", opens: windowEnvoy},
+		{text: "Address mapping: ", fact: envoyMapping},
+		{text: "Stack trace (most recent call first):", opens: windowCpptrace},
 		{text: "EIP:", fact: announcesFault},
 		{text: "Module: ", fact: redisModule},
 		{text: "build id: ", fact: clickhouseBuild},
@@ -77,6 +92,9 @@ func All() []*Dialect {
 		&death, &jvm,
 		&valgrind,
 		&perf, &strace,
+		&glog, &absl, &folly, &envoy,
+		&pytorch, &seastar, &rust,
+		&boost, &stdTrace, &backward, &cpptrace,
 	}
 }
 

@@ -138,7 +138,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		c.corrected = t.corrected
 		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
-			afterSignal = false
+			afterSignal = f.Symbol.Name == "__restore_rt" // the trampoline of x86-64, by its name in glibc
 			continue
 		}
 		c.exact = afterSignal && f.Number != 0

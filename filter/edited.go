@@ -233,3 +233,25 @@ func (c *locator) names(logged []byte, t *frameText) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.name == unknownFunc || string(logged) == t.name || name == t.function() || c.f.o.Symbolizer.Demangle(name) == t.function()
 }
+
+// placeBelow lays out a line with the place of a call, in the column in which Rust prints it.
+func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
+	f := c.f
+	if t.file == "" {
+		return
+	}
+	f.nextLine(eol)
+	c.beneath(text, fr, dialect.PlaceColumn)
+	f.mark("at ")
+	c.part(dialect.AtColumn, &t)
+	f.printLarge()
+}
+
+// beneath lays out the text before a frame, and n blanks.
+func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
+	f := c.f
+	if fr.Start <= maxRepeat {
+		f.logBytes(text[:fr.Start])
+	}
+	f.mark(strings.Repeat(" ", min(max(n, 0), maxRepeat)))
+}

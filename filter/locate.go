@@ -170,6 +170,16 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			f.nextLine(between)
 		}
 		c.edited(text, fr, number, a, 0)
+	case dialect.InlineBelow:
+		c.edited(text, fr, number, a, 0)
+		c.placeBelow(text, between, fr, a.text.frame(0))
+		for i := 1; i < n; i++ {
+			t := a.text.frame(i)
+			f.nextLine(between)
+			c.beneath(text, fr, fr.Edits[0].From-fr.Start)
+			f.value(t.function())
+			c.placeBelow(text, between, fr, t)
+		}
 	default:
 		c.edited(text, fr, number, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {

@@ -1,0 +1,50 @@
+package dialect
+
+import "bytes"
+
+// Rust prints the addresses of a backtrace with RUST_BACKTRACE=full, without their modules:
+//
+//	3:     0x55d0c0a013cb - <unknown>
+//	4:     0x7f31c2a2724a - __libc_start_main
+//	                             at ./csu/libc-start.c:360:3
+//
+// All are return addresses. The place is on a line of its own, and functions that are inlined have no
+// number and no address. A frame with a name is left as it is, since its place may be on the line
+// after it.
+var rust = Dialect{
+	Name: "rust", Who: "panics of Rust programs with RUST_BACKTRACE=full",
+	Needs:  "/proc/self/maps in the log, or --image FILE[@BASE]",
+	Sample: "   3:     0x55d0c0a013cb - <unknown>",
+}
+
+// PlaceColumn is the column, from the beginning of a frame, at which Rust prints the place of a call
+// on the line after it.
+const PlaceColumn = 31
+
+// matchRust matches a frame whose address begins at at.
+func matchRust(r *Reader, l *Line, at int) bool {
+	const unknown = " - <unknown>"
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || addr == 0 || !hasAt(b, end, unknown) || !onlyBlanks(b, end+len(unknown)) {
+		return false
+	}
+	colon := blanksBefore(b, at) - 1
+	if colon < 1 || b[colon] != ':' {
+		return false
+	}
+	number, digits, ok := decimalBefore(b, colon)
+	if !ok || !standsFree(b, digits) {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Kind, f.Addr, f.Value, f.Call = number, Runtime, addr, addr, Return
+	f.Start = max(blanksBefore(b, digits), digits-3) // the number has four columns
+	if colon-f.Start > 4 {
+		f.Start = colon - 4
+	}
+	f.Inline = InlineBelow
+	name := end + len(" - ")
+	l.edit(f, Edit{Span{name, len(bytes.TrimRight(b, " \t"))}, "", Func, ""})
+	return true
+}

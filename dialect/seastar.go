@@ -1,0 +1,106 @@
+package dialect
+
+import "bytes"
+
+// Seastar prints addresses of the ELF files, from which it has subtracted 1. The executable has no
+// name. Signal handlers print a list of lines, other messages a list in the line:
+//
+//	Backtrace:
+//	  0x13cb
+//	  /opt/scylladb/libreloc/libc.so.6+0x54daf
+//	Reactor stalled for 33 ms on shard 3. Backtrace: 0x13cb /lib64/libc.so.6+0x54daf (BuildId: 3a0a920c…)
+//
+// The build ID at the end is that of the executable.
+var seastar = Dialect{
+	Name: "seastar", Who: "Seastar: ScyllaDB, Redpanda",
+	Needs:  "the build ID at the end of the list (since 2026), or --image FILE for the executable",
+	Sample: "Backtrace: 0x13cb /opt/scylladb/libreloc/libc.so.6+0x54daf (BuildId: 3a0a920c3f1b7c55)",
+}
+
+const maxListed = 128 // frames of a list in a line; Seastar keeps at most 100
+
+// matchSeastarLine matches a frame on a line of its own: its number begins at at.
+func matchSeastarLine(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	value, end, ok := prefixedHex(b, at)
+	if !ok || !onlyBlanks(b, end) {
+		return false
+	}
+	start := at
+	if at > 0 && b[at-1] == '+' {
+		start = pathBefore(b, at-1)
+	}
+	if start >= at && at > 0 && b[at-1] == '+' || !endsWith(b, start, "  ") && start > 0 {
+		return false
+	}
+	f := l.frame()
+	f.Start = start
+	f.seastar(r, b[start:at], value)
+	l.after(f, end)
+	r.open(windowSeastar, r.number)
+	return true
+}
+
+// seastar sets the place of f. module is what is before the number, with "+" at its end.
+func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
+	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
+	if len(module) > 0 {
+		f.Module = r.name(module[:len(module)-1])
+	}
+}
+
+// matchSeastarList matches a list of frames in a line, whose first number begins at at.
+func matchSeastarList(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	start := at
+	if b[at-1] == '+' {
+		start = bytes.LastIndexByte(b[:at], ' ') + 1
+	}
+	if !endsWith(b, start, "acktrace: ") {
+		return false
+	}
+	list := b[start:]
+	end := len(b)
+	var id = bytes.Index(list, []byte(" (BuildId: "))
+	if id >= 0 {
+		end = start + id
+	}
+	for from := start; from < end && len(l.Frames) < maxListed; {
+		to := end
+		if i := bytes.IndexByte(b[from:end], ' '); i >= 0 {
+			to = from + i
+		}
+		word := b[from:to]
+		x := bytes.LastIndex(word, []byte("0x"))
+		if x < 0 || x > 0 && word[x-1] != '+' {
+			if len(word) > 0 && len(l.Frames) == 0 {
+				return false
+			}
+			break
+		}
+		value, stop, ok := prefixedHex(word, x)
+		if !ok || stop != len(word) {
+			return false
+		}
+		f := l.frame()
+		f.Start = from
+		f.seastar(r, word[:x], value)
+		f.Below = "  " + string(word) + ": "
+		from = to + 1
+	}
+	if len(l.Frames) == 0 {
+		return false
+	}
+	if id >= 0 {
+		of, _, ok := r.buildIDAfter(b, end)
+		if !ok {
+			return false
+		}
+		for i := range l.Frames {
+			if l.Frames[i].Module == "" {
+				l.Frames[i].ID = of
+			}
+		}
+	}
+	return true
+}
