@@ -65,6 +65,8 @@ type Trace struct {
 	modules map[moduleKey]*verdict
 	worked  int // work of the search for biases
 
+	apart bool // its frames tell processes apart
+
 	number    int  // of the last frame
 	corrected bool // the numbers of a module are not read as addresses: see Trace.read
 }
@@ -116,6 +118,7 @@ func (v *verdict) fail(addr uint64) {
 // what the log says of the process.
 func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for _, f := range frames {
+		t.apart = t.apart || f.Process != 0
 		f.Place = Place{}
 		t.assign(f, facts)
 		f.PlaceByID()
@@ -163,6 +166,20 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		checks[i].conclude(f)
 	}
 }
+
+// Lasts returns the number of lines after its last frame for which a trace is kept: longer if frames
+// tell the processes apart that write to a log, as in reports of Valgrind, whose errors are far
+// apart.
+func (t *Trace) Lasts() int64 {
+	if t.apart {
+		return factLines
+	}
+	return windowLines
+}
+
+// Apart reports whether frames tell the processes apart that write to the log. Such a trace may be
+// long: it has all errors of a process.
+func (t *Trace) Apart() bool { return t.apart }
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
 // file, and reports whether it does, or f is Named.

@@ -16,7 +16,6 @@ const (
 	maxTraceGap   = 8                      // lines without a frame that may be between two frames
 	maxFileLines  = 16384                  // lines of a trace in a regular file
 	maxFileBytes  = 4 << 20                // bytes of these lines
-	traceLasts    = 256                    // lines after its last frame for which a trace is kept
 )
 
 // Dialects set which raw backtraces are resolved, and by which files. The zero value resolves all,
@@ -74,7 +73,7 @@ type tracer struct {
 	trace   *dialect.Trace  // the trace at work, nil if there is none
 	objects *report.Objects // the files of its modules
 	last    int64           // line of its last frame, or fact after it
-	full    bool            // it has reached a limit: no more of its lines are held back
+	full    bool            // it has reached a limit, and no more of its lines are held back
 
 	held    []heldLine
 	text    []byte // of the held lines
@@ -169,7 +168,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		}
 		return
 	}
-	if t.trace != nil && len(t.held) == 0 && number-t.last > traceLasts {
+	if t.trace != nil && len(t.held) == 0 && number-t.last > t.trace.Lasts() {
 		t.end()
 	}
 	sure := true
@@ -245,8 +244,8 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 	t.text = append(t.text, b...)
 	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames)})
 	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes {
-		t.full = true
 		t.release()
+		t.full = !t.trace.Apart()
 	}
 }
 

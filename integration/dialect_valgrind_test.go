@@ -97,3 +97,23 @@ func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 		}
 	}
 }
+
+// Where Valgrind has loaded a file holds for all errors of the process, however many lines are between
+// them, and for no other process.
+func TestValgrindsTextIsOfOneProcess(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "memory", twinBuild{})
+	log := string(w.valgrindText(t, w.dir, "memory"))
+	frame := regexp.MustCompile(`(?m)^==(\d+)==    by 0x[0-9A-F]+: \?\?\? \(in .*libledger\.so\)\n`).FindStringSubmatch(log)
+	if frame == nil {
+		t.Fatalf("no frame of the library in\n%s", log)
+	}
+	other := strings.ReplaceAll(frame[0], frame[1], "1"+frame[1])
+	log += strings.Repeat("a line of the program\n", 2000) + frame[0] + other
+	out := w.text(t, []byte(log))
+	_, out, _ = strings.Cut(out, "a line of the program\n==")
+	want := regexp.MustCompile(`\A\d+==    by 0x\w+: .*visit\(int\) \(pool\.h:7\)\n==\d+==    by 0x\w+: ledger::settle\(.*\) \(ledger\.cc:8\)\n` + regexp.QuoteMeta(other) + `\z`)
+	if !want.MatchString(out) {
+		t.Errorf("the last frames are\n%s", out)
+	}
+}

@@ -1,0 +1,97 @@
+package dialect
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// thisProgram returns the running program as the file of a module that can be loaded anywhere, and
+// addresses of its code that follow a call.
+func thisProgram(t *testing.T) (m *Image, returns []uint64) {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := object.Open(file, info.Size(), file)
+	if err != nil {
+		t.Skipf("the test program is no ELF file: %v", err)
+	}
+	t.Cleanup(func() { f.Close() })
+	m = &Image{Path: path, File: f, Segments: f.Segments()}
+	text, _ := f.Section(".text")
+	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
+		if yes, _ := f.CallEndsAt(addr); yes {
+			returns = append(returns, addr)
+		}
+	}
+	if len(returns) < 1000 {
+		t.Skipf("the test program has %d calls", len(returns))
+	}
+	return m, returns
+}
+
+// framesOfModule returns frames that return to addresses, with the load bias.
+func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) {
+	for _, addr := range addrs {
+		frames = append(frames, &Frame{Module: path, Number: -1, Kind: Runtime, Addr: addr + bias, Value: addr + bias})
+	}
+	return frames
+}
+
+// The bias of a program of megabytes is found from a few return addresses, and never another one.
+// Addresses of another file have none.
+func TestBiasesAreFoundByCalls(t *testing.T) {
+	m, returns := thisProgram(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	const trials = 100
+	for _, c := range []struct {
+		frames    int
+		found     int // at least, of the trials
+		different bool
+	}{
+		{frames: 1}, {frames: 2}, {frames: 3}, {frames: 8, found: trials}, {frames: 24, found: trials},
+		{frames: 2, different: true}, {frames: 3, different: true}, {frames: 5, different: true}, {frames: 8, different: true}, {frames: 24, different: true},
+	} {
+		found := 0
+		for range trials {
+			bias := 0x7f0000000000 + rng.Uint64N(1<<28)*pageSize
+			if c.different {
+				bias += 1 + rng.Uint64N(pageSize-1)
+			}
+			var addrs []uint64
+			for range c.frames {
+				addrs = append(addrs, returns[rng.IntN(len(returns))])
+			}
+			frames := framesOfModule(m.Path, bias, addrs)
+			trace := Trace{Open: func(*Frame) *Image { return m }}
+			trace.Judge(frames, &Facts{})
+			for i, f := range frames {
+				if f.Place.Err != nil {
+					continue
+				}
+				found++
+				if want := addrs[i] - 1; c.different || f.Place.Addr != want {
+					t.Errorf("%d frames: frame %d is placed at %#x, not at %#x", c.frames, i, f.Place.Addr, want)
+				}
+				break
+			}
+		}
+		t.Logf("%d frames, different: %v: %d of %d found", c.frames, c.different, found, trials)
+		if found < c.found {
+			t.Errorf("%d frames: the bias is found %d times of %d", c.frames, found, trials)
+		}
+	}
+}
