@@ -73,6 +73,8 @@ func (s *stream) printRests(r filter.Rests) {
 // nameOf returns how a module is called in reports.
 func nameOf(u filter.Unresolved) string {
 	switch {
+	case u.Name == "" && u.ID.IsZero():
+		return "addresses without a module"
 	case u.ID.IsZero():
 		return u.Name
 	case u.Name == "":

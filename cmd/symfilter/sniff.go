@@ -133,36 +133,13 @@ var formatNames = map[input.Format]string{
 }
 
 // What to do about a backtrace of a kind that is not resolved.
-const (
-	hintGDB      = "gdb prints the names itself if it finds the debug files: write set debug-file-directory DIR in gdb"
-	hintKernel   = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
-	hintValgrind = "valgrind writes a report that symfilter reads with --xml=yes --xml-file=FILE"
-)
+const hintKernel = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
 
-// plainFrames are the frames of backtraces without functions: how they begin, what their lines
-// contain, what they do not contain, and what to do about them.
-var plainFrames = []struct{ begins, has, hasNot, hint string }{
-	{"#0  0x", " in ?? ", "", hintGDB},
-	{"#1  0x", " in ?? ", "", hintGDB},
-	{"Call Trace:", "", "", hintKernel},
-	{"Call trace:", "", "", hintKernel}, // of arm64
-	{"==    at 0x", ": ??? (", "", hintValgrind},
-	{"==    by 0x", ": ??? (", "", hintValgrind},
-}
-
-// plainFrame returns what to do about the first kind of such frames in b; "" if there are none.
+// plainFrame returns what to do about a backtrace in b that is not resolved; "" if there is none.
 func plainFrame(b []byte) string {
-	for _, frame := range plainFrames {
-		for rest := b; ; {
-			i := bytes.Index(rest, []byte(frame.begins))
-			if i < 0 {
-				break
-			}
-			line, more, _ := bytes.Cut(rest[i:], []byte("\n"))
-			if bytes.Contains(line, []byte(frame.has)) && (frame.hasNot == "" || !bytes.Contains(line, []byte(frame.hasNot))) {
-				return frame.hint
-			}
-			rest = more
+	for _, header := range []string{"Call Trace:", "Call trace:"} { // the second of arm64
+		if bytes.Contains(b, []byte(header)) {
+			return hintKernel
 		}
 	}
 	return ""

@@ -134,7 +134,10 @@ func (c counts) String() string {
 // shortName returns the name of a module without its folders, or its build ID if it has none.
 func shortName(u filter.Unresolved) string {
 	name := path.Base(u.Name)
-	if u.Name == "" {
+	switch {
+	case u.Name == "" && u.ID.IsZero():
+		return "no module"
+	case u.Name == "":
 		name = u.ID.String()
 	}
 	if len(name) > maxShownName {
