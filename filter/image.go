@@ -129,14 +129,16 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 
 // given returns the file that the operator names.
 func (t *tracer) given(g *Image) *dialect.Image {
-	m := t.named(g.Path)
+	m := imageOf(t.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase = true, g.Base, g.HasBase
 	return m
 }
 
 // named returns the file at a path.
-func (t *tracer) named(path string) *dialect.Image {
-	o := t.objects.Named(path)
+func (t *tracer) named(path string) *dialect.Image { return imageOf(t.objects.Named(path)) }
+
+// imageOf returns o as the file of a module.
+func imageOf(o *report.Object) *dialect.Image {
 	m := &dialect.Image{Path: o.Path, ID: o.ID, File: o.Image, Err: o.Err}
 	if o.Err == nil {
 		m.Segments, m.Fixed = o.Image.Segments(), o.Fixed

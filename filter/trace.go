@@ -72,6 +72,7 @@ type tracer struct {
 
 	trace   *dialect.Trace  // the trace at work, nil if there is none
 	objects *report.Objects // the files of its modules
+	images  *report.Objects // those that the operator names: neither Sysroot nor NoPaths is for them
 	last    int64           // line of its last frame, or fact after it
 	full    bool            // it has reached a limit, and no more of its lines are held back
 
@@ -201,6 +202,7 @@ func (t *tracer) begin() {
 	t.objects = report.NewObjects(&report.Options{
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
+	t.images = report.NewObjects(&report.Options{}, maxImages, true)
 	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle}
 }
 
@@ -215,8 +217,9 @@ func (t *tracer) end() {
 func (t *tracer) endTrace() {
 	if t.objects != nil {
 		t.objects.Close()
+		t.images.Close()
 	}
-	t.trace, t.objects = nil, nil
+	t.trace, t.objects, t.images = nil, nil, nil
 }
 
 // dropAnswered removes the frames of the last line that is held back if b, the line after it, has

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,15 +47,22 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 	}
 }
 
-// Many programs print the frames of glibc after a text of their own, or print what dladdr returns
-// in another form.
-func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
+// newForms builds the twin forms, which calls itself by other names in some forms.
+func newForms(t *testing.T) *traceTwin {
+	t.Helper()
 	w := newTraceTwin(t, "forms", twinBuild{})
-	for _, name := range []string{"mongod", "clickhouse"} { // what the forms call the executable
+	for _, name := range []string{"mongod", "clickhouse"} {
 		if err := os.Symlink(filepath.Join(w.whole, "forms"), filepath.Join(w.whole, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return w
+}
+
+// Many programs print the frames of glibc after a text of their own, or print what dladdr returns
+// in another form.
+func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
+	w := newForms(t)
 	for _, form := range []struct {
 		name          string
 		plain, signal []string // the calls; nil: the form is not printed
@@ -140,10 +148,26 @@ func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	}
 }
 
+// The operator names the file of a module whatever --no-paths and --sysroot are, by any path, also
+// for a module whose build ID the log has.
+func TestImagesOfTheOperatorAreOpened(t *testing.T) {
+	w := newForms(t)
+	for _, form := range []string{"ceph", "clickhouse"} {
+		cmd := exec.Command(command, "--no-paths", "--sysroot", t.TempDir(), "--output=json",
+			"--image", "libledger.so", "--image", "clickhouse=forms", "--image", "forms=forms")
+		cmd.Dir, cmd.Stdin = w.whole, bytes.NewReader(w.output(t, nil, form))
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantChain(t, framesIn(t, string(out)), twinCalls...)
+	}
+}
+
 // A file that is not the one that ran answers nothing, whether it is another build or another
 // program.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
-	w := newTraceTwin(t, "forms", twinBuild{})
+	w := newForms(t)
 	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
 	logs := make(map[string][]byte)
 	for _, form := range []string{"ceph", "abort", "bare", "mysql", "python", "execinfo", "redis", "mtrace", "mtrace-old"} {
@@ -165,7 +189,7 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 // distance from its beginning or from a symbol, and give no wrong answer for the others. A library
 // that was deleted while the program ran is not opened.
 func TestMapsThatLieAnswerNothing(t *testing.T) {
-	w := newTraceTwin(t, "forms", twinBuild{})
+	w := newForms(t)
 	log := string(w.output(t, nil, "bare"))
 	w.wantChain(t, w.frames(t, []byte(log)), twinCalls...)
 	for _, f := range w.frames(t, []byte(strings.ReplaceAll(log, "libledger.so\n", "libledger.so (deleted)\n"))) {

@@ -113,18 +113,7 @@ type twinFrame struct {
 func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "llvm-symbolizer-19")
-	out := w.text(t, log, append([]string{"--output=json"}, args...)...)
-	for line := range strings.Lines(out) {
-		var object struct{ Elements []twinFrame }
-		if err := json.Unmarshal([]byte(line), &object); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		for _, f := range object.Elements {
-			if f.Tag == "frame" {
-				all = append(all, f)
-			}
-		}
-	}
+	all = framesIn(t, w.text(t, log, append([]string{"--output=json"}, args...)...))
 	for _, f := range all {
 		whole := filepath.Join(w.whole, filepath.Base(f.Module))
 		if _, err := os.Stat(whole); err != nil || len(f.Frames) == 0 {
@@ -149,6 +138,23 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 		want = regexp.MustCompile(`(?m):\d+$`).ReplaceAllString(strings.TrimSpace(want), "")
 		if diff := cmp.Diff(want, strings.TrimSpace(got.String())); diff != "" {
 			t.Errorf("%s+%s: llvm-symbolizer-19 (-), symfilter (+):\n%s", f.Module, f.Offset, diff)
+		}
+	}
+	return all
+}
+
+// framesIn returns the frames of raw backtraces in JSON.
+func framesIn(t *testing.T, objects string) (all []twinFrame) {
+	t.Helper()
+	for line := range strings.Lines(objects) {
+		var object struct{ Elements []twinFrame }
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, f := range object.Elements {
+			if f.Tag == "frame" {
+				all = append(all, f)
+			}
 		}
 	}
 	return all

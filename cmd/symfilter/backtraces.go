@@ -55,7 +55,8 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 func parseImage(word string) (m filter.Image, err error) {
 	m.Path = word
 	if _, err := os.Stat(word); err == nil { // a file whose name has "=" or "@"
-		return m, nil
+		m.Path, err = filepath.Abs(word)
+		return m, err
 	}
 	if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
 		base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
@@ -73,7 +74,18 @@ func parseImage(word string) (m filter.Image, err error) {
 	case !info.Mode().IsRegular():
 		return m, usageError{fmt.Errorf("--image %q: %s is not a file", word, m.Path)}
 	}
-	return m, nil
+	m.Path, err = filepath.Abs(m.Path)
+	return m, err
+}
+
+// imagePaths returns the files of --image, which may have the build IDs of modules in the log.
+func (c *config) imagePaths() (paths []string) {
+	for _, word := range c.backtraces.images {
+		if m, err := parseImage(word); err == nil { // else dialects reports it
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
 }
 
 // dialectNames returns the names of all dialects.
