@@ -2,11 +2,12 @@ package main
 
 // The texts of the help pages, before the flags. Lines that begin with blanks are examples.
 const (
-	filterText = `Prints logs with every address replaced by function, file and line. Reads logs
-with symbolizer markup, also those of containers; XML reports of Valgrind;
-profiles of Callgrind; reports of sp-rtrace. Reads standard input if no FILE is
-given, or for "-".
+	filterText = `Prints logs with every address replaced by function, file and line. Reads the
+backtraces of sanitizers, glibc, Android, gdb, systemd and many others;
+symbolizer markup; XML reports of Valgrind; profiles of Callgrind; reports of
+sp-rtrace. Reads standard input if no FILE is given, or for "-".
 
+  ./server 2>&1 | symfilter
   adb logcat -v raw | symfilter -s out/symbols
   ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
   symfilter --color --explain crash.log | less -R
