@@ -189,7 +189,8 @@ func (s *sighting) agrees(m *Image, b *bias) bool {
 		return false
 	}
 	addr := s.lookup() - b.at
-	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr))
+	// the producer may have asked for the return address, where another function may begin
+	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr) || isInside(s.inside, s.addr-b.at))
 }
 
 // score adds what the address tells of b.

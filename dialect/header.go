@@ -28,6 +28,7 @@ const (
 	windowEnvoy
 	windowSeastar
 	windowCpptrace
+	windowLLVM
 )
 
 const (

@@ -432,7 +432,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		return false
 	}
 	if f.Symbol.Inside {
-		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) {
+		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr) {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol
 			return false
 		}

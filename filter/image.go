@@ -57,9 +57,10 @@ func (t *tracer) pathOf(name string) *dialect.Image {
 }
 
 // programs are the folders in which a program is searched that was called by its name.
-var programs = []string{"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/"}
+var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// called returns the file of a program by the name or the title that its process has.
+// called returns the file of a library by its name, or that of a program by the name or the title
+// that its process has.
 func (t *tracer) called(title string) *dialect.Image {
 	name := dialect.ProgramName(title)
 	main := t.reader.Facts().Main().Name
@@ -73,11 +74,9 @@ func (t *tracer) called(title string) *dialect.Image {
 		return t.library(name, path.Dir(main))
 	}
 	if len(name) > 1 && !strings.HasPrefix(title, ".") {
-		for _, folder := range programs {
-			if m := t.named(folder + name); m.Err == nil {
-				m.Guessed = true
-				return m
-			}
+		if m := firstIn(t, name, t.opt.Folders, programs); m != nil {
+			m.Guessed = true
+			return m
 		}
 	}
 	return &dialect.Image{Path: title, Err: dialect.ErrTitle}
@@ -90,17 +89,25 @@ var libraries = []string{
 
 // library returns the file of a library without a path, which may be in the program's folder.
 func (t *tracer) library(name, folder string) *dialect.Image {
-	for i := -1; i < len(libraries); i++ {
-		if i >= 0 {
-			folder = libraries[i]
-		}
-		if strings.HasPrefix(folder, "/") {
+	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
+		return m
+	}
+	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}
+}
+
+// firstIn returns the first file of this name in the folders, nil if there is none.
+func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
+	for _, folders := range lists {
+		for _, folder := range folders[:min(len(folders), maxFolders)] {
+			if !strings.HasPrefix(folder, "/") {
+				continue
+			}
 			if m := t.named(path.Join(folder, name)); m.Err == nil {
 				return m
 			}
 		}
 	}
-	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}
+	return nil
 }
 
 // isFor reports whether the operator has named g for a module of this name: without a name it is for

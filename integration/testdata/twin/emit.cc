@@ -2,6 +2,8 @@
 // the handler of a fault. The addresses are those of the process, each prepared as the program with
 // this form does.
 #include "inventory.h"
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <execinfo.h>
 #include <link.h>
@@ -82,6 +84,20 @@ static void print_frame(int i, const Place &p) {
     printf("      #%02d pc %016lx  %s!%s (BuildId: %s)\n", i, within - p.map + p.offset, app, p.name(), p.id.c_str());
   else if (form == "android-9")
     printf("    #%02d pc %016lx  /data/app/shop/lib/x86_64/%s\n", i, within - p.map, p.name());
+  else if (form == "chromium")
+    printf("#%d 0x%012lx (%s+0x%lx)\n", i, p.address, p.path.c_str(), p.address - 1 - p.bias);
+  else if (form == "firefox")
+    printf("#%02d: ???[%s +0x%lx]\n", i + 1, p.path.c_str(), p.address - p.base);
+  else if (form == "llvm")
+    printf("%*s#%d 0x%016lx (%s+0x%lx)\n", i < 10, "", i, p.address, p.path.c_str(), p.address - p.bias);
+  else if (form == "node") {
+    Dl_info nearest;
+    dladdr((void *)p.address, &nearest);
+    int status;
+    char *shown = nearest.dli_sname ? abi::__cxa_demangle(nearest.dli_sname, 0, 0, &status) : 0;
+    const char *symbol = shown ? shown : nearest.dli_sname ? nearest.dli_sname : "";
+    printf("%2d: 0x%lx %s [%s]\n", i + 1, p.address, symbol, p.path.c_str());
+  }
 }
 
 // first_is_exact reports whether the first frame is the place of a fault.

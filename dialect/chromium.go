@@ -1,0 +1,102 @@
+package dialect
+
+import "bytes"
+
+// Frames of Chromium, its relatives and Electron, which print a module only without symbols:
+//
+//	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
+//	#4 0x7f31c2a01154 <unknown>
+//
+// The first number is a return address, the second an address in the file, one byte before. V8 prints
+// "==== C stack trace ====" and frames of glibc.
+var chromium = Dialect{
+	Name: "chromium", Who: "Chromium, Electron, V8",
+	Needs:  "the file at the path, or --image",
+	Sample: "#3 0x7f31c2a01154 (/opt/shop/libledger.so+0x1153)",
+}
+
+// matchChromium matches a frame whose address begins at at.
+func matchChromium(r *Reader, l *Line, at int) bool {
+	h, ok := r.hashFrame(l.Text, at)
+	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%pageSize != 0 {
+		return false
+	}
+	f := l.hashed(&h, Vaddr)
+	// Chromium subtracts from the address after a signal, too, which was no return address.
+	f.Value, f.Call = f.Value+1, Return
+	f.Digits = Span{}
+	l.edit(f, Edit{Span{h.open, h.place.end}, "", Name, ""})
+	l.edit(f, Edit{Span{h.place.end, h.place.end}, " [", AtLine, "]"})
+	return true
+}
+
+// matchChromiumUnknown matches a frame without a module, which only the mappings of the process can
+// resolve. Its address begins at at.
+func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	const unknown = " <unknown>"
+	number, digits, ok := numberBefore(b, at)
+	if !ok {
+		return false
+	}
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, unknown) || !onlyBlanks(b, end+len(unknown)) {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start = number, digits.From-1
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
+	to := end + len(unknown)
+	l.edit(f, Edit{Span{end + 1, to}, "", Name, ""})
+	l.edit(f, Edit{Span{to, to}, " [", AtLine, "]"})
+	return true
+}
+
+// Frames of Node.js, with the exported symbol at the address and what the module was called as:
+//
+//	1: 0xc8e4a0 node::Abort() [node]
+//	4: 0x7f31c2a01154  [/opt/shop/ledger.node]
+//
+// They are return addresses.
+var node = Dialect{
+	Name: "node", Who: "Node.js: Native stack trace",
+	Needs:  "the files at the paths; node itself in /usr/bin, or --image node=FILE",
+	Sample: " 4: 0x7f31c2a01154  [/opt/shop/ledger.node]",
+}
+
+// matchNode matches a frame whose address begins at at.
+func matchNode(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	stop := len(bytes.TrimRight(b, " \t\r"))
+	if !ok || !hasAt(b, end, " ") || !endsWith(b, stop, "]") || !endsWith(b, at, ": ") {
+		return false
+	}
+	number, start, ok := decimalBefore(b, at-len(": "))
+	if !ok || !standsFree(b, start) || start > 0 && b[start-1] != ' ' && b[start-1] != '\t' && b[start-1] != ']' {
+		return false
+	}
+	open := bytes.LastIndex(b[end:stop], []byte(" ["))
+	if open < 0 {
+		return false
+	}
+	open += end
+	path := b[open+len(" [") : stop-1]
+	if len(path) == 0 || len(path) > maxPath || path[0] == '0' {
+		return false
+	}
+	name := Span{min(end+1, open), open}
+	text := b[name.From:name.To]
+	if _, from, ok := decimalBefore(text, len(text)); ok && from > 0 && text[from-1] == ':' {
+		return false // it is named already
+	}
+	f := l.frame()
+	f.Number, f.Start = number, start
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(path), Runtime, addr, addr, Return
+	if len(text) > 0 {
+		f.Symbol = Symbol{Name: string(text), Inside: true}
+	}
+	l.edit(f, Edit{name, "", Func, ""})
+	l.edit(f, Edit{Span{open, open}, " ", AtLine, ""})
+	return true
+}

@@ -1,0 +1,142 @@
+package dialect
+
+import "bytes"
+
+// What LLVM's tools, clang, MLIR's and Swift's print after "Stack dump:" if they die. With
+// llvm-symbolizer, but without debug files:
+//
+//	 #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)
+//	#10 0x00007f31c2a011f0 ledger_audit (/opt/shop/libledger.so+0x11f0)
+//
+// and without it, with a decimal offset:
+//
+//	4  libledger.so 0x00007f31c2a01154
+//	10 libledger.so 0x00007f31c2a011f0 ledger_audit + 22
+//
+// All are return addresses, but for those that follow a signal. In the first form the number is an
+// address in the file, whose last three digits are those of the address in the process.
+var llvm = Dialect{
+	Name: "llvm", Who: "LLVM, clang, MLIR and Swift, if they die",
+	Needs:  "the file at the path, or of the name in a folder of --symbol-path or of the system, or --image",
+	Sample: " #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)",
+}
+
+// matchLLVM matches a frame with the path of its module, whose address begins at at.
+func matchLLVM(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	h, ok := r.hashFrame(b, at)
+	if !ok || !h.padded || (h.addr-h.place.offset)%pageSize != 0 {
+		return false
+	}
+	f := l.hashed(&h, Vaddr)
+	f.Call = Return
+	f.Inline = InlineFrames
+	l.edit(f, Edit{h.name, "", Func, " "})
+	l.edit(f, Edit{Span{h.open, h.place.end}, "", AtColumn, ""})
+	return true
+}
+
+// A hashFrame is a frame "#4 0x7f31c2a01154 FUNCTION (MODULE+0xOFFSET)", with one blank after the
+// address. Sanitizers have two if there is no function, and "in" if there is one.
+type hashFrame struct {
+	number int
+	digits Span // of the number
+	addr   uint64
+	padded bool // the address has as many digits as a pointer of 64 or 32 bits
+	name   Span // of the function and the blank after it
+	open   int  // of the module
+	place  place
+}
+
+// hashFrame parses the frame whose address begins at at.
+func (r *Reader) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
+	if h.number, h.digits, ok = numberBefore(b, at); !ok {
+		return h, false
+	}
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, " ") || hasAt(b, end+1, " ") || hasAt(b, end+1, "in ") {
+		return h, false
+	}
+	h.addr, h.padded = addr, end-at == len("0x")+16 || end-at == len("0x")+8
+	if h.open = end + 1; !hasAt(b, h.open, "(") || lastModule(b, end) > h.open {
+		h.open = lastModule(b, end)
+	}
+	h.name = Span{end + 1, h.open}
+	h.place, ok = r.modulePlus(b, h.open)
+	return h, ok && h.place.id.IsZero() && onlyBlanks(b, h.place.end)
+}
+
+// hashed adds the frame h with a number of this kind to l.
+func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
+	f := l.frame()
+	f.Number, f.Digits, f.Start = h.number, h.digits, h.digits.From-1
+	f.Module, f.Kind, f.Value, f.Addr = h.place.module, kind, h.place.offset, h.addr
+	return f
+}
+
+// matchLLVMNamed matches a frame that was named online: its number counts the inlined calls of the
+// frames before it.
+func matchLLVMNamed(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	number, digits, ok := numberBefore(b, at)
+	if !ok {
+		return false
+	}
+	_, end, ok := prefixedHex(b, at)
+	if !ok || end-at != len("0x")+16 || !hasAt(b, end, " ") || hasAt(b, end+1, " ") || hasAt(b, end+1, "(") || hasAt(b, end+1, "in ") {
+		return false
+	}
+	if _, from, ok := decimalBefore(b, len(b)); !ok || from < end+3 || b[from-1] != ':' {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Digits, f.Start, f.Named = number, digits, digits.From-1, true
+	return true
+}
+
+// matchLLVMPlain matches a frame with the name of its module, whose address begins at at.
+func matchLLVMPlain(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || end-at != len("0x")+16 && end-at != len("0x")+8 {
+		return false
+	}
+	to := blanksBefore(b, at)
+	from := bytes.LastIndexAny(b[:to], " \t/([:") + 1
+	digits := blanksBefore(b, from)
+	number, start, ok := decimalBefore(b, digits)
+	if !ok || from == to || digits == from || start > 0 && b[start-1] != ' ' && b[start-1] != '\t' {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start = number, start
+	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(b[from:to]), Runtime, addr, addr, Return
+	stop := len(bytes.TrimRight(b, " \t\r"))
+	if stop > end {
+		const plus = " + "
+		offset, digits, ok := decimalBefore(b, stop)
+		if !ok || digits < end+len(" f + ") || !endsWith(b, digits, plus) || b[end] != ' ' {
+			return false
+		}
+		f.Symbol = Symbol{Name: string(b[end+1 : digits-len(plus)]), Offset: int64(offset)}
+		l.edit(f, Edit{Span{end + 1, stop}, "", FuncAt, ""})
+	} else {
+		l.edit(f, Edit{Span{stop, stop}, " ", Name, ""})
+	}
+	l.edit(f, Edit{Span{stop, stop}, " ", AtColumn, ""})
+	r.open(windowLLVM, r.number)
+	return true
+}
+
+// programArguments takes the path of the program from LLVM's list of what it was doing:
+//
+//  0. Program arguments: /usr/lib/llvm-19/bin/clang -cc1 -triple x86_64-pc-linux-gnu
+func programArguments(r *Reader, b []byte, at int) {
+	b = b[at+len("Program arguments: "):]
+	if i := bytes.IndexByte(b, ' '); i >= 0 {
+		b = b[:i]
+	}
+	if len(b) > 1 && b[0] == '/' && len(b) <= maxPath {
+		r.facts.AddModule(ModuleFact{Name: string(b), Main: true})
+	}
+}
