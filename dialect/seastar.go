@@ -83,7 +83,6 @@ func matchSeastarList(r *Reader, l *Line, at int) bool {
 			return false
 		}
 		f := l.frame()
-		f.Start = from
 		f.seastar(r, word[:x], value)
 		f.Below = "  " + string(word) + ": "
 		from = to + 1

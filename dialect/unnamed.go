@@ -11,16 +11,19 @@ const withoutASLR = 0x555555554000
 // operator gives its base, or the names of exported functions in the trace show it. of has the
 // verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
-	var unnamed []*Frame
+	var unnamed, own []*Frame
 	for _, f := range frames {
-		if f.isUnnamed() {
+		switch {
+		case f.isUnnamed():
 			unnamed = append(unnamed, f)
+		case f.isOfProgram():
+			own = append(own, f)
 		}
 	}
-	if len(unnamed) == 0 || t.Unnamed == nil {
+	if len(unnamed)+len(own) == 0 || t.Unnamed == nil {
 		return
 	}
-	var files []*verdict
+	var files, programs []*verdict // whose base is known, and in which own may be
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
 			continue
@@ -29,12 +32,22 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		if v == nil || v.image.File == nil {
 			continue
 		}
-		object.Guard(func() { t.biasOfUnnamed(v, unnamed) })
+		object.Guard(func() {
+			if len(unnamed) > 0 {
+				t.biasOfUnnamed(v, unnamed)
+			}
+			if len(own) > 0 && v.mayHave(own) {
+				programs = append(programs, v)
+			}
+		})
 		if v.biased {
 			files = append(files, v)
 		}
 	}
 	for i, f := range frames {
+		if f.isOfProgram() && len(programs) == 1 {
+			of[i] = programs[0]
+		}
 		if !f.isUnnamed() {
 			continue
 		}
@@ -73,6 +86,30 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	work := maxBiasWork - t.worked
 	v.search(&work)
 	t.worked = maxBiasWork - work
+}
+
+// mayHave reports whether the addresses of frames, as the file has them, can be in v's file: calls are
+// before all but one of them.
+func (v *verdict) mayHave(frames []*Frame) bool {
+	calls, others := 0, 0
+	for _, f := range frames {
+		yes, known := v.image.followsCall(f.Value, f.Call)
+		switch {
+		case !known || !v.image.isCode(f.Value):
+			others++
+		case yes:
+			calls++
+		default:
+			others++
+		}
+	}
+	return calls > 0 && others <= 1
+}
+
+// isOfProgram reports whether f has an address of an ELF file without a name: it is that of the
+// program itself.
+func (f *Frame) isOfProgram() bool {
+	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == Vaddr
 }
 
 // isUnnamed reports whether f has an address, and nothing that names its module.
