@@ -91,6 +91,9 @@ type Frame struct {
 	// its own after the line.
 	Below string
 
+	// Footnote is set if the line must not change: the answer follows the maps of the process.
+	Footnote bool
+
 	Crash *Crash // set for a process that the kernel has killed
 
 	Place Place // set by a Trace

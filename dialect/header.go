@@ -29,6 +29,8 @@ const (
 	windowSeastar
 	windowCpptrace
 	windowLLVM
+	windowGo
+	windowHeap
 )
 
 const (

@@ -83,8 +83,9 @@ type Reader struct {
 	latest     int64             // the largest of until
 	holdsUntil int64             // frames up to this line wait for maps
 
-	headerAt   int64 // the line of the header whose fact is taken
-	firstFrame int64 // the line after the last header of native frames
+	headerAt   int64  // the line of the header whose fact is taken
+	firstFrame int64  // the line after the last header of native frames
+	signalPC   uint64 // address of the last signal in C code of a Go program
 
 	mapAt    int64  // the last line with a map
 	mapStart uint64 // address of that map

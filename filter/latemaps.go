@@ -16,6 +16,8 @@ type lateMaps struct {
 	bytes      int             // about, of frames
 	unresolved int             // of frames
 
+	noted map[uint64]bool // addresses of frames that are only footnotes
+
 	held  bool // the last line that is held back is a map of the process
 	start int  // offset at which the map begins in that line
 }
@@ -44,10 +46,28 @@ func (m *lateMaps) keep(frames []dialect.Frame) {
 	}
 }
 
-// forget forgets all frames.
-func (m *lateMaps) forget() {
-	m.frames, m.bytes, m.unresolved, m.held = nil, 0, 0, false
+// await keeps the frames of a line that must not change, each address once, and reports whether the
+// line is such a line.
+func (m *lateMaps) await(frames []dialect.Frame) bool {
+	for i := range frames {
+		f := &frames[i]
+		if !f.Footnote {
+			return false
+		}
+		if len(m.noted) < maxLateFrames && !m.noted[f.Addr] {
+			if m.noted == nil {
+				m.noted = make(map[uint64]bool)
+			}
+			m.noted[f.Addr] = true
+			f.Place.Err = dialect.ErrNoBias
+			m.keep(frames[i : i+1])
+		}
+	}
+	return len(frames) > 0
 }
+
+// forget forgets all frames.
+func (m *lateMaps) forget() { *m = lateMaps{} }
 
 // note lays out the footnote for a frame, which is located.
 func (c *locator) note(prefix, between []byte, fr *dialect.Frame) {

@@ -155,7 +155,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if isMap && t.mapLine(b, l.MapStart) {
 		return
 	}
-	if l == nil || len(l.Frames) == 0 {
+	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {
 			t.f.lineOf(b)
 			return

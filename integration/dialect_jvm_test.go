@@ -37,8 +37,11 @@ func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	log := w.output(t, nil)
 	out := w.text(t, log)
 	notes := regexp.MustCompile(`(?m)^  (#\d+|\(inlined by\)) .*\n`).FindAllString(out, -1)
-	if got := strings.ReplaceAll(out, strings.Join(notes, ""), ""); got != string(log) {
-		t.Errorf("the footnotes are not together, or other lines have changed:\n%s", out)
+	got := strings.Split(strings.ReplaceAll(out, strings.Join(notes, ""), ""), "\n")
+	for i, line := range strings.Split(string(log), "\n") { // frames of the C library are found without maps
+		if i >= len(got) || got[i] != line && !(strings.HasPrefix(got[i], line+"  __libc_start") && strings.Contains(line, "[libc.so.6+0x")) {
+			t.Fatalf("the footnotes are not together, or line %d has changed:\n%s", i+1, out)
+		}
 	}
 	if before, _, _ := strings.Cut(out, notes[0]); !regexp.MustCompile(`\[vsyscall\]\n$`).MatchString(before) {
 		t.Errorf("the footnotes do not follow the last map:\n%s", out)
