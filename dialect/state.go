@@ -46,6 +46,12 @@ func (r *Reader) SetState(s State) {
 // SetFacts replaces the Facts of r. Facts must not be used by two Readers.
 func (r *Reader) SetFacts(f Facts) { r.facts = f }
 
+// AddModule adds a module that the log names around the current line, but not in a line of its own.
+func (r *Reader) AddModule(m ModuleFact) {
+	r.touchFacts(r.number)
+	r.facts.AddModule(m)
+}
+
 // Maps returns the mappings, which must not be modified.
 func (f *Facts) Maps() []Map { return f.maps }
 

@@ -230,7 +230,7 @@ func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
 }
 
 func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
-	dst = appendQuoted(append(dst, headDocker...), text, terminal)
+	dst = appendQuoted(append(dst, headDocker...), text, true, terminal)
 	if whole {
 		dst = append(dst, `\n`...)
 	}
@@ -375,9 +375,10 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendQuoted appends text as the inside of a JSON string, as Docker does. Bytes that are not
-// UTF-8 are not escaped, since they were not in the log either; nor is ESC for a terminal.
-func appendQuoted(dst, text []byte, terminal bool) []byte {
+// appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
+// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 are not escaped, since they
+// were not in the log either; nor is ESC for a terminal.
+func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0
 	for i := 0; i < len(text); {
@@ -390,11 +391,11 @@ func appendQuoted(dst, text []byte, terminal bool) []byte {
 			case half:
 				n = 3
 				r = 0xd000 | rune(text[i+1]&0x3f)<<6 | rune(text[i+2]&0x3f)
-			case r != 0x2028 && r != 0x2029:
+			case !html || r != 0x2028 && r != 0x2029:
 				i += n
 				continue
 			}
-		} else if c == 0x1b && terminal || c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+		} else if c == 0x1b && terminal || c >= ' ' && c != '"' && c != '\\' && (!html || c != '<' && c != '>' && c != '&') {
 			i++
 			continue
 		}

@@ -130,9 +130,18 @@ type envelopeContext struct {
 	Tail     checkpoint.Text              `json:"tail,omitempty"`
 	Long     bool                         `json:"long,omitempty"`
 	Doubt    bool                         `json:"doubt,omitempty"`
+	Entry    *entryContext                `json:"entry,omitempty"` // the unfinished entry of a journal
 	Streams  [2]streamContext             `json:"streams"`
 	Held     checkpoint.List[heldContext] `json:"held,omitempty"`
 	Filter   json.RawMessage              `json:"filter"`
+}
+
+// An entryContext is the state of an entryCutter.
+type entryContext struct {
+	Tail checkpoint.Text `json:"tail,omitempty"`
+	Long bool            `json:"long,omitempty"`
+	Skip uint64          `json:"skip,omitempty"`
+	Mid  bool            `json:"mid,omitempty"`
 }
 
 type streamContext struct {
@@ -149,6 +158,7 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // the input lines; there are no parts then
+	Ends  []int                            `json:"ends,omitempty"`  // of the output of each field of a record so far; Raw is the record
 	Out   checkpoint.Text                  `json:"out,omitempty"`
 	Open  bool                             `json:"open,omitempty"`
 	NoEnd bool                             `json:"noend,omitempty"`
@@ -156,28 +166,31 @@ type heldContext struct {
 	Got checkpoint.Text `json:"got,omitempty"`
 }
 
-func (e *Envelope) format() Format {
-	if e.docker {
-		return Docker
-	}
-	return CRI
-}
-
 // AppendContext appends the state of the Envelope and its filter; see
 // [filter.Filter.AppendContext].
 func (e *Envelope) AppendContext(dst []byte) []byte {
 	s := envelopeContext{
-		Version: checkpoint.Version, Envelope: e.format().String(),
+		Version: checkpoint.Version, Envelope: e.format.String(),
 		Doubt:  e.doubt,
 		Filter: e.f.AppendContext(nil),
 	}
 	s.Tail, s.Long = e.cut.Unfinished()
+	if c := &e.entries; e.format == Journal {
+		s.Entry = &entryContext{c.tail, c.long, c.skip, c.mid}
+	}
 	for i := range e.streams {
 		from := &e.streams[i]
 		s.Streams[i] = streamContext{from.begun, from.long, from.out, from.raw}
 	}
 	for _, l := range e.out.queue {
 		h := heldContext{Line: l.line, Last: l.last, Out: l.out, Open: l.open, NoEnd: l.noEnd, Got: l.got, Raw: l.raw}
+		if l.fields != nil {
+			h.Ends = []int{}
+			for i := range l.field {
+				h.Ends = append(h.Ends, l.fields[i].end)
+			}
+			h.Ends = append(h.Ends, len(l.got))
+		}
 		for _, p := range l.parts {
 			if len(l.raw) == 0 {
 				h.Parts = append(h.Parts, bytes.TrimSuffix(e.c.seal(nil, p, nil, p.whole, false), newline))
@@ -193,8 +206,8 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)
-	if err == nil && (s.Envelope != e.format().String() || len(s.Tail) > maxLine || s.Long && len(s.Tail) > 0 || bytes.Contains(s.Tail, newline)) {
-		err = checkpoint.Damaged("its last line is not an unfinished one of format %v", e.format())
+	if err == nil && (s.Envelope != e.format.String() || len(s.Tail) > maxLine || s.Long && len(s.Tail) > 0 || bytes.Contains(s.Tail, newline)) {
+		err = checkpoint.Damaged("its last line is not an unfinished one of format %v", e.format)
 	}
 	for i := 0; i < len(s.Streams) && err == nil; i++ {
 		err = e.restoreStream(i, s.Streams[i])
@@ -202,6 +215,9 @@ func (e *Envelope) Restore(context []byte) error {
 	if err == nil {
 		e.cut.Resume(s.Tail, s.Long)
 		e.doubt = s.Doubt
+		if c := s.Entry; c != nil && e.format == Journal {
+			e.entries = entryCutter{tail: c.Tail, long: c.Long, skip: c.Skip, mid: c.Mid}
+		}
 		for i := 0; i < len(s.Held) && err == nil; i++ {
 			err = e.restoreHeld(&s.Held[i])
 		}
@@ -236,6 +252,9 @@ func (e *Envelope) restoreStream(i int, from streamContext) error {
 
 func (e *Envelope) restoreHeld(from *heldContext) error {
 	l := &seal{line: from.Line, last: from.Last, out: from.Out, raw: from.Raw, open: from.Open, noEnd: from.NoEnd, got: from.Got}
+	if from.Ends != nil {
+		return e.restoreRecord(l, from.Ends)
+	}
 	lines := from.Parts
 	for line := range bytes.Lines(from.Raw) {
 		lines = append(lines, bytes.TrimSuffix(line, newline))
@@ -253,8 +272,34 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 			l.text = append(l.text, text...)
 		}
 	}
+	return e.restoreSeal(l, len(l.parts) > 0)
+}
+
+// restoreRecord restores a record. ends has an offset in its output for each field whose output has
+// begun.
+func (e *Envelope) restoreRecord(l *seal, ends []int) error {
+	fields, ok := e.fieldsOf(nil, l.raw)
+	e.text = nil // the fields refer to it
+	if !ok || len(ends) == 0 || len(ends) > max(len(fields), 1) || !slices.IsSorted(ends) || ends[0] < 0 || ends[len(ends)-1] > len(l.got) {
+		return checkpoint.Damaged("%.20q is not a record that is held", l.raw)
+	}
+	last := l.line - 1
+	for i := range fields {
+		f := &fields[i]
+		last += f.lines()
+		if f.last = last; i < len(ends)-1 {
+			f.end = ends[i]
+		}
+	}
+	if l.fields, l.field = fields, len(ends)-1; fields == nil {
+		l.fields = []field{}
+	}
+	return e.restoreSeal(l, last == l.last)
+}
+
+func (e *Envelope) restoreSeal(l *seal, ok bool) error {
 	q := e.out.queue
-	if len(l.parts) == 0 || l.line <= 0 || l.last < l.line || len(q) > 0 && q[len(q)-1].last >= l.line || e.out.queued > 2*maxQueued {
+	if !ok || l.line <= 0 || l.last < l.line-1 || len(q) > 0 && q[len(q)-1].last >= l.line || e.out.queued > 2*maxQueued {
 		return checkpoint.Damaged("the lines that are held are not valid")
 	}
 	e.out.enqueue(l)

@@ -20,8 +20,10 @@ import (
 // contain an element, they are joined, for each of the container's two streams, and printed when
 // the line is whole. Other parts are printed at once.
 type Envelope struct {
+	format Format
 	docker bool // the format is Docker's
 	c      container
+	names  []string // of the members of JSON that are filtered
 	f      *filter.Filter
 	out    sealer
 
@@ -36,11 +38,13 @@ type Envelope struct {
 	// the format was recognised by a part of the first entry: the log may be another program's
 	doubt bool
 
-	cut lines.Cutter
+	cut     lines.Cutter
+	entries entryCutter // of a journal
 
 	streams [2]stream
-	text    []byte // scratch: the unquoted text of a line
-	given   []byte // scratch: a line for the filter
+	text    []byte  // scratch: the unquoted text of a line
+	found   []field // scratch: the fields of a record
+	given   []byte  // scratch: a line for the filter
 }
 
 // A stream is one of the container's two output streams.
@@ -74,13 +78,24 @@ var (
 // Filter with the options o, and writes to w. Objects have the envelopes as members. A Printer in o
 // gets the text of the container's lines, and its output has no envelopes. One goroutine at a time
 // may use an Envelope.
-func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
-	e := &Envelope{cut: lines.Cutter{Max: maxLine}, c: cri, docker: format == Docker}
-	if e.docker {
+//
+// fields are the members of JSON lines whose strings are filtered, as [DefaultFields] has them; if
+// there are none, they are the default ones.
+func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string) *Envelope {
+	e := &Envelope{format: format, cut: lines.Cutter{Max: maxLine}, docker: format == Docker, names: fields}
+	if len(fields) == 0 {
+		e.names = DefaultFields()
+	}
+	switch format {
+	case CRI:
+		e.c = cri
+	case Docker:
 		e.c = docker
+	default:
+		e.c = container{unfinished: func(b []byte, _ *int) int { return len(b) }}
 	}
 	records := o.Output == filter.JSON || o.Printer != nil
-	e.every = records || format == Docker && o.Color != filter.ColorKeep
+	e.every = records || format != CRI && o.Color != filter.ColorKeep
 	e.pass = !records && o.Color == filter.ColorKeep && !o.Terminal
 	e.ascii = o.Terminal
 	e.search = o.Color == filter.ColorKeep
@@ -89,10 +104,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	if e.traces = o.Symbolizer != nil && !o.Dialects.None; e.traces {
 		var buf []byte
 		o.Dialects.Unwrap = func(dst, line []byte) []byte {
-			if _, text, ok := e.c.open(line, &buf); ok {
-				line = text
-			}
-			return append(dst, line...)
+			return append(dst, e.textOf(line, &buf)...)
 		}
 	}
 	if members := o.Members; members != nil {
@@ -104,6 +116,38 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
+// textOf returns the text of a line of the log; if it is not one of the format, the line itself.
+func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
+	if e.c.open != nil {
+		if _, text, ok := e.c.open(line, buf); ok {
+			return text
+		}
+	}
+	switch e.format {
+	case CRI:
+		return line
+	case Journal:
+		return bytes.TrimPrefix(line, []byte("MESSAGE="))
+	}
+	fields, ok := e.fieldsOf(nil, line)
+	if !ok {
+		return line
+	}
+	var text []byte
+	for _, f := range fields {
+		text = append(append(text, bytes.TrimSuffix(f.text, newline)...), '\n')
+	}
+	return text[:len(text)-1]
+}
+
+// fieldsOf appends the fields of a record to fields.
+func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
+	if e.format == Journal {
+		return journalFields(fields, record, e.names, nil), true
+	}
+	return jsonFields(fields, bytes.TrimSuffix(record, newline), e.names, &e.text)
+}
+
 // Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
 // it.
 func (e *Envelope) Filter() *filter.Filter { return e.f }
@@ -111,6 +155,10 @@ func (e *Envelope) Filter() *filter.Filter { return e.f }
 // Write filters p. When it returns, every complete line in p has been written, except for a module
 // line that the filter holds and for parts of an unfinished line that may contain an element.
 func (e *Envelope) Write(p []byte) (int, error) {
+	if e.format == Journal {
+		e.writeEntries(p)
+		p = nil
+	}
 	for rest := p; len(rest) > 0; {
 		var b []byte
 		var kind lines.Kind
@@ -133,6 +181,7 @@ func (e *Envelope) Write(p []byte) (int, error) {
 
 // Close ends the log, and closes the filter.
 func (e *Envelope) Close() error {
+	e.entry(e.entries.finish())
 	tail, _ := e.cut.Finish()
 	if len(tail) > 0 && e.line(tail, func() {}) {
 		tail = nil
@@ -150,6 +199,10 @@ func (e *Envelope) Close() error {
 // passUnfinished prints an unfinished last line unchanged. It is for a log that pauses within its
 // first entry: the rest of that line is not opened either.
 func (e *Envelope) passUnfinished() error {
+	if b := e.entries.giveUp(); len(b) > 0 {
+		e.passEntry(b)
+		e.out.flush()
+	}
 	if tail, _ := e.cut.Unfinished(); len(tail) > 0 {
 		e.passOn(nil, func() {})
 		e.filterBare(e.cut.GiveUp())
@@ -257,7 +310,7 @@ func (e *Envelope) plain(b []byte) int {
 	switch {
 	case !e.traces:
 		n, _ = filter.FindOpen(b)
-	case e.docker:
+	case e.docker, e.format == JSON:
 		n, _ = filter.FindEscapedMark(b)
 	default:
 		n, _ = filter.FindMark(b)
@@ -273,9 +326,12 @@ func (e *Envelope) plain(b []byte) int {
 	return n
 }
 
-// line processes a line. It returns false if the caller is to print the line unchanged. Otherwise
+// line processes a line, or an entry of the journal. It returns false if the caller is to print the line unchanged. Otherwise
 // it calls flush before its first change.
 func (e *Envelope) line(line []byte, flush func()) bool {
+	if e.format == JSON || e.format == Journal {
+		return e.recordLine(line, flush)
+	}
 	var p part
 	var text []byte
 	ok := len(line) <= maxLine+1
@@ -286,13 +342,10 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 		e.settle(p, text)
 	}
 	if !ok || e.ascii && !ascii(p.tail) {
-		e.passOn(nil, flush)
-		if !e.each && !e.marked(line) {
-			return false
+		if !ok && e.docker { // members in another order, or with blanks
+			return e.recordLine(line, flush)
 		}
-		flush() // a hexdict that begins or ends with the line changes how the next line is read
-		e.filterBare(line)
-		return true
+		return e.bareLine(line, flush)
 	}
 	s := &e.streams[0]
 	if p.stderr {
@@ -332,6 +385,18 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
+// bareLine processes a line without an envelope. It returns false if the caller is to print the line
+// unchanged.
+func (e *Envelope) bareLine(line []byte, flush func()) bool {
+	e.passOn(nil, flush)
+	if !e.each && !e.marked(line) {
+		return false
+	}
+	flush() // a hexdict that begins or ends with the line changes how the next line is read
+	e.filterBare(line)
+	return true
+}
+
 // filterLine passes a line to the filter.
 func (e *Envelope) filterLine(l *seal) {
 	e.given = append(append(e.given[:0], l.text...), '\n')
@@ -339,6 +404,11 @@ func (e *Envelope) filterLine(l *seal) {
 	l.last = l.line + int64(bytes.Count(l.text, newline))
 	e.out.begin(l)
 	e.f.Write(e.given) // its error is that of the writer, which e.out keeps
+	e.endLine()
+}
+
+// endLine ends the current line of out.
+func (e *Envelope) endLine() {
 	e.out.end(e.done())
 	if e.out.queued > maxQueued {
 		e.f.Release()

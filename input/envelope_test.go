@@ -249,7 +249,7 @@ func (g *generator) sealed(stream, text string, whole bool) string {
 		if whole {
 			text += "\n"
 		}
-		return string(appendQuoted([]byte(`{"log":"`), []byte(text), false)) + `","stream":"` + stream + `","time":"` + at + "\"}\n"
+		return string(appendQuoted([]byte(`{"log":"`), []byte(text), true, false)) + `","stream":"` + stream + `","time":"` + at + "\"}\n"
 	}
 	tag := "P"
 	if whole {

@@ -22,6 +22,8 @@ const (
 	Markup           // lines of a log, with or without markup
 	CRI              // lines of a container in the files of Kubernetes' runtimes
 	Docker           // lines of a container in the files of Docker's driver json-file
+	JSON             // an object in each line, one or some of whose strings are text of a log
+	Journal          // entries of journald in its export format
 	Valgrind         // XML of Valgrind's tools
 	Callgrind        // profiles in the format of Callgrind
 	RTrace           // reports of sp-rtrace
@@ -29,7 +31,7 @@ const (
 
 // Names returns the names of the formats, in their order.
 func Names() []string {
-	return []string{"auto", "markup", "cri", "docker", "valgrind", "callgrind", "rtrace"}
+	return []string{"auto", "markup", "cri", "docker", "json", "journal", "valgrind", "callgrind", "rtrace"}
 }
 
 func (f Format) String() string { return Names()[f] }
@@ -55,10 +57,13 @@ func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error
 // Translators make the writer that takes an input of each format.
 type Translators struct {
 	Markup    func() io.WriteCloser
-	Container func(Format) io.WriteCloser // CRI and Docker
+	Container func(Format) io.WriteCloser // CRI, Docker, JSON and Journal
 	Valgrind  func() io.WriteCloser
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
+
+	// Fields are the members by which lines of JSON are recognised; nil: DefaultFields.
+	Fields []string
 
 	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine that
 	// unpacks. nil: nobody wants to know.
@@ -190,7 +195,7 @@ func (w *Writer) settle(head []byte, until extent) bool {
 	}
 	recognised := w.format == Auto
 	if recognised {
-		w.format = recognise(head, until)
+		w.format = recognise(head, until, w.t.Fields)
 	}
 	if w.format == Auto && until == more {
 		return false
@@ -297,7 +302,7 @@ func (w *Writer) Flush() error {
 // open makes the translator for the format.
 func (w *Writer) open() {
 	switch w.format {
-	case CRI, Docker:
+	case CRI, Docker, JSON, Journal:
 		w.dst = w.t.Container(w.format)
 	case Valgrind:
 		w.dst = w.t.Valgrind()

@@ -26,21 +26,21 @@ const (
 // format once it is recognised.
 func Recognise(head []byte) Format {
 	if len(head) >= headSize {
-		return recognise(head[:headSize], full)
+		return recognise(head[:headSize], full, nil)
 	}
-	return recognise(head, more)
+	return recognise(head, more, nil)
 }
 
 // recognise returns the format of an input that begins with head, or Auto if more bytes may follow
-// and decide.
-func recognise(head []byte, until extent) Format {
+// and decide. fields are Translators.Fields.
+func recognise(head []byte, until extent, fields []string) Format {
 	b := trimPrefix(head, byteOrderMark)
 	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {
 		return Markup // blank lines of a log are printed at once
 	}
 	b = bytes.TrimLeft(b, " \t\r")
 	undecided := len(b) == 0
-	for _, is := range []func([]byte, extent) Format{isCRI, isDocker, isValgrind, isCallgrind, isRTrace} {
+	for _, is := range []func([]byte, extent) Format{isCRI, isDocker, isJournal, isValgrind, isCallgrind, isRTrace} {
 		switch f := is(b, until); f {
 		case Markup:
 		case Auto:
@@ -52,7 +52,10 @@ func recognise(head []byte, until extent) Format {
 	if undecided && until == more {
 		return Auto
 	}
-	return Markup
+	if fields == nil {
+		fields = DefaultFields()
+	}
+	return isJSON(b, until, fields)
 }
 
 // byteOrderMark may begin a file written on Windows.

@@ -12,14 +12,16 @@ import (
 type seal struct {
 	// numbers of its lines in the filter; the text of a Docker entry may have several lines
 	line, last int64
-	parts      []part // parts of the container's line, in order
-	out        []byte // text of the line that was printed before, and must not be repeated
-	text       []byte // text for the filter
-	raw        []byte // the input lines of that text
-	open       bool   // the container's line continues after it
-	noEnd      bool   // the log ends with the line, without a line end
-	got        []byte // output of the filter for the line so far
-	cut        bool   // the output is large: a part of it was printed already
+	parts      []part  // parts of the container's line, in order
+	out        []byte  // text of the line that was printed before, and must not be repeated
+	text       []byte  // text for the filter
+	raw        []byte  // the input lines of that text
+	open       bool    // the container's line continues after it
+	noEnd      bool    // the log ends with the line, without a line end
+	got        []byte  // output of the filter for the line so far
+	cut        bool    // the output is large: a part of it was printed already, or none of it is
+	fields     []field // of a record; nil for a line of a container
+	field      int     // the first field whose output may not be complete
 }
 
 // chunkSize is the largest text of a part in bytes, if a line has several parts: the size of the
@@ -76,6 +78,10 @@ func (s *sealer) emit(line int64, p []byte) error {
 		s.print(p)
 		return s.err
 	}
+	if l.fields != nil {
+		l.take(line, p)
+		return s.err
+	}
 	l.got = append(l.got, p...)
 	if len(l.got) > gotSize {
 		s.spill(l)
@@ -85,7 +91,7 @@ func (s *sealer) emit(line int64, p []byte) error {
 
 // members appends the members that the envelope of a line adds to its object.
 func (s *sealer) members(dst []byte, line int64) []byte {
-	if l := s.sealOf(line); l != nil {
+	if l := s.sealOf(line); l != nil && l.fields == nil {
 		return s.c.fields(dst, l.parts[0])
 	}
 	return dst
@@ -145,7 +151,7 @@ func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
 	switch {
-	case l.last > done || module >= l.line:
+	case l.last > done || module >= l.line || l.last < l.line && len(s.queue) > 0:
 		s.enqueue(l.clone(l.last > done))
 		s.settled(done, module)
 		return
@@ -192,7 +198,10 @@ func (l *seal) size() int { return 256 + 2*len(l.raw) }
 func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {
-	case s.records, len(l.got) == 0 && len(l.out) == 0:
+	case s.records:
+	case l.fields != nil:
+		s.finishRecord(l)
+	case len(l.got) == 0 && len(l.out) == 0:
 	case !l.cut && len(l.raw) > 0 && len(l.got) == n+1 && l.got[n] == '\n' && bytes.HasPrefix(l.got, l.text):
 		s.print(l.raw)
 		s.bare = l.noEnd
@@ -252,8 +261,12 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil
-	if raw {
+	if raw || l.fields != nil {
 		c.text, c.raw = bytes.Clone(l.text), bytes.Clone(l.raw)
+	}
+	c.fields = slices.Clone(l.fields)
+	for i := range c.fields {
+		c.fields[i].text = bytes.Clone(c.fields[i].text)
 	}
 	for _, p := range l.parts {
 		c.parts = append(c.parts, p.clone())

@@ -1,0 +1,286 @@
+package input
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/lines"
+)
+
+// The export format of journald: entries with an empty line after each. An entry has fields, each a
+// line NAME=VALUE; a value with control characters is binary, with its length before it, in 8 bytes,
+// little end first:
+//
+//	__CURSOR=s=739ad463348b4ceca5a9e69c95a3c93f;i=4ece7
+//	_PID=417
+//	MESSAGE
+//	<length>VALUE
+//
+// Whole entries are records.
+
+const (
+	cursor   = "__CURSOR="
+	packages = "COREDUMP_PACKAGE_JSON" // a field of systemd-coredump with the modules of the program
+)
+
+// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines: an entry of more
+// than maxLine bytes is returned in parts.
+type entryCutter struct {
+	tail []byte // the unfinished entry so far; of a long entry, the unfinished field
+	at   int    // bytes of tail that are whole fields
+	from int    // bytes of tail after at that have no line end
+
+	long bool   // the Head of the entry was returned
+	skip uint64 // bytes of the current value of a long entry
+	mid  bool   // the current value of a long entry ends with the line
+}
+
+// next returns the first part of p, what it is, and the rest of p.
+func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
+	switch {
+	case c.skip > 0:
+		n := int(min(c.skip, uint64(len(p))))
+		c.skip -= uint64(n)
+		return p[:n], lines.Rest, p[n:]
+	case c.mid:
+		n := bytes.IndexByte(p, '\n') + 1
+		if c.mid = n == 0; c.mid {
+			n = len(p)
+		}
+		return p[:n], lines.Rest, p[n:]
+	}
+	had := len(c.tail)
+	data := p
+	if had > 0 {
+		data = append(c.tail, p...)
+	}
+	for end := false; !end; {
+		n, size := 0, uint64(0)
+		n, size, c.from, end = fieldLength(data[c.at:], c.from)
+		if n == 0 {
+			return c.unfinished(data, had, size)
+		}
+		c.at += n
+		switch {
+		case end:
+		case c.long:
+			return c.cut(data, p, lines.Rest)
+		case !isField(data[c.at-n:]):
+			c.long = true
+			return c.cut(data, p, lines.Head)
+		}
+	}
+	kind = lines.Whole
+	if c.long {
+		kind = lines.Rest
+	}
+	c.long = false
+	return c.cut(data, p, kind)
+}
+
+// cut returns the whole fields of data, which ends with p.
+func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Kind, rest []byte) {
+	b, rest = data[:c.at], p[len(p)-(len(data)-c.at):]
+	c.at, c.from = 0, 0
+	if c.tail = c.tail[:0]; len(data) > len(p) {
+		c.tail = data[:0] // b is valid until the next call
+	}
+	if cap(c.tail) > maxScratch {
+		c.tail = nil
+	}
+	return b, kind, rest
+}
+
+// unfinished keeps data, which ends within a field whose value has size bytes if it is binary, and
+// which has the had bytes of c.tail at its beginning.
+func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
+	field := data[c.at:]
+	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
+		if had == 0 {
+			data = append(c.tail, data...)
+		}
+		c.tail = data
+		return nil, lines.None, nil
+	}
+	kind = lines.Rest
+	if !c.long {
+		kind = lines.Head
+	}
+	if c.long, c.mid = true, size == 0; size > 0 {
+		c.skip = size - uint64(len(field))
+	}
+	c.tail, c.at, c.from = nil, 0, 0
+	return data, kind, nil
+}
+
+// fieldLength returns the length of the first field in b with its line end, or of an empty line,
+// which ends an entry. The first from bytes of b have no line end. If the end of the field is
+// missing it returns 0, and the size of the field if it is a binary one.
+func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
+	i := bytes.IndexByte(b[from:], '\n')
+	if i < 0 {
+		return 0, 0, len(b), false
+	}
+	i += from
+	switch {
+	case i == 0:
+		return 1, 0, 0, true
+	case bytes.IndexByte(b[:i], '=') >= 0 || !isField(b):
+		return i + 1, 0, 0, false
+	case len(b) < i+9:
+		return 0, 0, from, false
+	}
+	head := uint64(i + 9)
+	size = min(binary.LittleEndian.Uint64(b[i+1:]), 1<<62) + head + 1
+	if size > uint64(len(b)) {
+		return 0, size, from, false
+	}
+	return int(size), 0, 0, false
+}
+
+// isField reports whether b begins with the name of a field.
+func isField(b []byte) bool {
+	for i, c := range b {
+		if c == '=' || c == '\n' {
+			return i > 0
+		}
+		if (c < 'A' || c > 'Z') && c != '_' && !digit(c) {
+			return false
+		}
+	}
+	return false
+}
+
+// giveUp returns the unfinished entry so far, but for a field whose form is not known yet. The rest
+// is returned as it comes.
+func (c *entryCutter) giveUp() (b []byte) {
+	if c.long || len(c.tail) == 0 {
+		return nil
+	}
+	b = c.tail
+	c.long, c.mid = true, bytes.IndexByte(b[c.at:], '=') >= 0
+	if c.tail = nil; !c.mid {
+		b, c.tail = b[:c.at], bytes.Clone(b[c.at:])
+	}
+	c.at, c.from = 0, 0
+	return b
+}
+
+// finish returns the unfinished entry at the end of the stream.
+func (c *entryCutter) finish() []byte {
+	b := c.tail
+	*c = entryCutter{}
+	return b
+}
+
+// value splits a whole field into its name and its value.
+func fieldValue(b []byte) (name, value []byte) {
+	i := bytes.IndexAny(b, "=\n")
+	if i < 0 || b[i] == '=' {
+		name, value, _ = bytes.Cut(b, []byte{'='})
+		return name, bytes.TrimSuffix(value, newline)
+	}
+	return b[:i], b[i+9 : len(b)-1]
+}
+
+// journalFields appends the fields of an entry that are filtered. known is called with the field
+// that has the modules of a program.
+func journalFields(fields []field, entry []byte, names []string, known func(value []byte)) []field {
+	for at := 0; at < len(entry); {
+		n, _, _, end := fieldLength(entry[at:], 0)
+		if n == 0 || end {
+			break
+		}
+		name, value := fieldValue(entry[at : at+n])
+		switch {
+		case slices.Contains(names, string(name)) && len(value) > 0:
+			fields = append(fields, field{from: at, to: at + n, form: exported, text: value})
+		case string(name) == packages && known != nil:
+			known(value)
+		}
+		at += n
+	}
+	return fields
+}
+
+// writeEntries filters p, a part of a journal.
+func (e *Envelope) writeEntries(p []byte) {
+	for rest := p; len(rest) > 0; {
+		var b []byte
+		var kind lines.Kind
+		switch b, kind, rest = e.entries.next(rest); kind {
+		case lines.Whole:
+			e.entry(b)
+		case lines.Head, lines.Rest:
+			e.passEntry(b)
+		}
+	}
+}
+
+// passEntry prints a part of an entry as it is.
+func (e *Envelope) passEntry(b []byte) {
+	e.out.cur = nil
+	e.f.Text(b) // its error is that of the writer, which e.out keeps
+	e.catchUp()
+}
+
+// entry filters an entry of a journal.
+func (e *Envelope) entry(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if e.quick() && !e.marked(b) {
+		e.f.Text(b) // its error is that of the writer, which e.out keeps
+		return
+	}
+	fields := journalFields(e.found[:0], b, e.names, e.learn)
+	e.found = fields[:0]
+	switch {
+	case e.ascii:
+		e.filterBare(b)
+	case e.quick() && !slices.ContainsFunc(fields, func(f field) bool { return e.marked(f.text) }):
+		e.f.Text(b) // its error is that of the writer, which e.out keeps
+	default:
+		e.filterRecord(&seal{raw: b, fields: slices.Clip(append([]field{}, fields...))})
+	}
+}
+
+// maxModules bounds the modules of an entry.
+const maxModules = 4096
+
+// learn makes the filter know the build IDs of the modules of a program, as systemd-coredump writes
+// them: {"elfType":"coredump","/usr/bin/app":{"type":"deb","buildId":"…"},…}.
+func (e *Envelope) learn(value []byte) {
+	var modules map[string]json.RawMessage
+	if len(value) > maxLine || json.Unmarshal(value, &modules) != nil || len(modules) > maxModules {
+		return
+	}
+	for name, about := range modules {
+		var of struct {
+			BuildID string `json:"buildId"`
+		}
+		if json.Unmarshal(about, &of) != nil {
+			continue
+		}
+		if id, err := buildid.Parse([]byte(strings.ToLower(of.BuildID))); err == nil {
+			filter.KnowModule(e.f, name, id)
+		}
+	}
+}
+
+// isJournal returns Journal if b begins like a journal in the export format, Auto if more bytes are
+// needed, and Markup otherwise.
+func isJournal(b []byte, _ extent) Format {
+	switch {
+	case begins(cursor, b):
+		return Auto
+	case bytes.HasPrefix(b, []byte(cursor)):
+		return Journal
+	}
+	return Markup
+}

@@ -1,0 +1,281 @@
+package input
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DefaultFields returns the members of a JSON line whose strings are filtered, unless others are
+// named. A dot leads into an object; it may also be a part of a name. They are those of Docker, zap,
+// logrus, bunyan, ECS, OpenTelemetry, Logstash and journald.
+func DefaultFields() []string {
+	return []string{"message", "msg", "log", "MESSAGE", "stack_trace", "exception.stacktrace", "error.stack_trace"}
+}
+
+const maxDepth = 64 // nested objects and arrays of a line; a deeper line is a line of a log
+
+// A jsonScan reads one line of JSON, and finds the values to filter. It checks what encoding/json
+// checks.
+type jsonScan struct {
+	b      []byte
+	at     int
+	names  []string
+	path   []byte // names of the members around at, with dots
+	arrays int    // arrays around at: their elements have no name
+	fields []field
+	text   []byte // of the fields, one after the other
+	begun  bool   // the value of a field has begun, at least
+}
+
+// jsonFields appends to fields the values of a line that are to be filtered, in their order. It
+// returns false if the line is not an object in JSON, or has none. Their text is in buf. whole is
+// false if line is only the beginning of one, and may have had a field.
+func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
+	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
+	ok = s.line() && len(s.fields) > len(fields)
+	*buf = s.text
+	return s.fields, ok
+}
+
+// beginsJSON reports whether b may begin a line of JSON that has a field, and whether the value of a
+// field has begun.
+func beginsJSON(b []byte, names []string) (may, has bool) {
+	s := jsonScan{b: b, names: names}
+	whole := s.line()
+	return whole && len(s.fields) > 0 || s.at >= len(b), s.begun
+}
+
+// line reads the object that is the line.
+func (s *jsonScan) line() bool {
+	s.blanks()
+	if !s.next('{') || !s.object(1) {
+		return false
+	}
+	s.blanks()
+	return s.at == len(s.b)
+}
+
+func (s *jsonScan) blanks() {
+	for s.at < len(s.b) && strings.IndexByte(" \t\r\n", s.b[s.at]) >= 0 {
+		s.at++
+	}
+}
+
+// next reports whether the next byte is c, and reads it if so.
+func (s *jsonScan) next(c byte) bool {
+	if s.at < len(s.b) && s.b[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// object reads an object after its opening brace.
+func (s *jsonScan) object(depth int) bool {
+	if s.blanks(); s.next('}') {
+		return true
+	}
+	outside := len(s.path)
+	for {
+		s.blanks()
+		if !s.next('"') {
+			return false
+		}
+		from := s.at
+		if !s.str() {
+			return false
+		}
+		name := s.b[from : s.at-1]
+		if s.blanks(); !s.next(':') {
+			return false
+		}
+		if outside > 0 {
+			s.path = append(s.path, '.')
+		}
+		s.path = append(s.path, name...)
+		if !s.value(depth) {
+			return false
+		}
+		s.path = s.path[:outside]
+		if s.blanks(); s.next('}') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// array reads an array after its opening bracket. ints are its elements if all are bytes.
+func (s *jsonScan) array(depth int) (bytes []byte, ok bool) {
+	if s.blanks(); s.next(']') {
+		return nil, true
+	}
+	all := true
+	for {
+		s.blanks()
+		from := s.at
+		if !s.value(depth) {
+			return nil, false
+		}
+		if n, err := strconv.ParseUint(string(s.b[from:min(s.at, from+4)]), 10, 8); all && err == nil {
+			bytes = append(bytes, byte(n))
+		} else {
+			all, bytes = false, nil
+		}
+		if s.blanks(); s.next(']') {
+			return bytes, true
+		}
+		if !s.next(',') {
+			return nil, false
+		}
+	}
+}
+
+// value reads a value, within depth objects and arrays.
+func (s *jsonScan) value(depth int) bool {
+	s.blanks()
+	if s.at == len(s.b) || depth > maxDepth {
+		return false
+	}
+	wanted := s.arrays == 0 && slices.Contains(s.names, string(s.path))
+	from := s.at
+	s.at++
+	switch s.b[from] {
+	case '{':
+		return s.object(depth + 1)
+	case '[':
+		s.arrays++
+		array, ok := s.array(depth + 1)
+		s.arrays--
+		if ok && wanted && len(array) > 0 {
+			n := len(s.text)
+			s.text = append(s.text, array...)
+			s.add(field{from: from, to: s.at, form: byteArray}, n)
+		}
+		return ok
+	case '"':
+		s.begun = s.begun || wanted
+		if !s.str() {
+			return false
+		}
+		if wanted && s.at-from > 2 {
+			n := len(s.text)
+			s.text, _ = unquote(s.text, s.b[from+1:s.at-1])
+			form := jsonString
+			if bytes.Contains(s.b[from:s.at], []byte(`\u003`)) {
+				form = htmlString
+			}
+			s.add(field{from: from + 1, to: s.at - 1, form: form}, n)
+		}
+		return true
+	case 't':
+		return s.word("rue")
+	case 'f':
+		return s.word("alse")
+	case 'n':
+		return s.word("ull")
+	}
+	s.at = from
+	return s.number()
+}
+
+// add adds a field whose text begins at text[n].
+func (s *jsonScan) add(f field, n int) {
+	f.text = s.text[n:len(s.text):len(s.text)]
+	s.fields = append(s.fields, f)
+}
+
+func (s *jsonScan) word(rest string) bool {
+	if n := min(len(rest), len(s.b)-s.at); string(s.b[s.at:s.at+n]) != rest[:n] {
+		return false
+	}
+	s.at += min(len(rest), len(s.b)-s.at)
+	return s.at < len(s.b)
+}
+
+// str reads a string after its opening quote.
+func (s *jsonScan) str() bool {
+	for s.at < len(s.b) {
+		c := s.b[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			return true
+		case c < ' ':
+			s.at--
+			return false
+		case c == '\\':
+			if s.at == len(s.b) {
+				return false
+			}
+			c = s.b[s.at]
+			s.at++
+			if c == 'u' {
+				if _, ok := hex4(s.b[s.at:]); !ok {
+					if len(s.b)-s.at < 4 {
+						s.at = len(s.b)
+					}
+					return false
+				}
+				s.at += 4
+			} else if strings.IndexByte(`"\/bfnrt`, c) < 0 {
+				s.at -= 2
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// number reads a number.
+func (s *jsonScan) number() bool {
+	s.next('-')
+	if !s.next('0') && !s.digits() {
+		return false
+	}
+	if s.next('.') && !s.digits() {
+		return false
+	}
+	if s.next('e') || s.next('E') {
+		if !s.next('+') {
+			s.next('-')
+		}
+		return s.digits()
+	}
+	return true
+}
+
+func (s *jsonScan) digits() bool {
+	from := s.at
+	for s.at < len(s.b) && digit(s.b[s.at]) {
+		s.at++
+	}
+	return s.at > from
+}
+
+// isJSON returns JSON if b begins with a line of JSON that has a field, Auto if more bytes are
+// needed, and Markup otherwise. If the first line is longer than the head, its beginning decides.
+func isJSON(b []byte, until extent, names []string) Format {
+	if !bytes.HasPrefix(b, []byte("{")) {
+		return Markup
+	}
+	line, _, whole := bytes.Cut(b, newline)
+	if whole || until == ended {
+		if _, ok := jsonFields(nil, line, names, new([]byte)); ok {
+			return JSON
+		}
+		return Markup
+	}
+	switch may, has := beginsJSON(line, names); {
+	case !may:
+		return Markup
+	case until == more:
+		return Auto
+	case has:
+		return JSON
+	}
+	return Markup
+}

@@ -1,0 +1,199 @@
+package input
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A field is a value of a record that is filtered. A record is a line of JSON or an entry of the
+// journal; everything else of it stays as it is.
+type field struct {
+	from, to int // of the value in the record
+	form     form
+	text     []byte // the value
+	last     int64  // number of the last line of text in the filter
+	end      int    // end of its output in seal.got, once it is known
+}
+
+// A form is how a value is written.
+type form uint8
+
+const (
+	jsonString form = iota
+	htmlString      // a string in which <, > and & are escaped, as Go does
+	byteArray       // an array of numbers, as journald writes a text that has control characters
+	exported        // a field of journald's export format, with its name and its line end
+)
+
+// ended reports whether the text ends with a line end. If not, its output has one more.
+func (f *field) ended() bool { return f.text[len(f.text)-1] == '\n' }
+
+// lines returns the number of lines of the text.
+func (f *field) lines() int64 {
+	n := bytes.Count(f.text, newline)
+	if !f.ended() {
+		n++
+	}
+	return int64(n)
+}
+
+// maxRecord bounds the output for a record, in bytes. A record with more is printed as it came.
+const maxRecord = 16 << 20
+
+// recordLine processes a record. It returns false if the caller is to print it unchanged.
+// Otherwise it calls flush before its first change.
+func (e *Envelope) recordLine(line []byte, flush func()) bool {
+	var fields []field
+	ok := len(line) <= maxLine+1
+	if ok {
+		fields, ok = e.fieldsOf(e.found[:0], line)
+		e.found = fields[:0]
+	}
+	if !ok || e.ascii && !harmless(line, fields) {
+		return e.bareLine(line, flush)
+	}
+	if !e.every && !e.each && !slices.ContainsFunc(fields, func(f field) bool { return e.marked(f.text) }) {
+		return false
+	}
+	flush()
+	e.filterRecord(&seal{raw: line, fields: fields, noEnd: line[len(line)-1] != '\n'})
+	return true
+}
+
+// filterRecord passes the texts of a record to the filter, each on lines of its own. A text of
+// several lines may have a whole trace; a trace of several records has a frame in each.
+func (e *Envelope) filterRecord(l *seal) {
+	l.line = e.f.Line() + 1
+	l.last = l.line - 1
+	several := false
+	for i := range l.fields {
+		f := &l.fields[i]
+		several = several || f.lines() > 1
+		l.last += f.lines()
+		f.last = l.last
+	}
+	e.out.begin(l)
+	for i := range l.fields {
+		f := &l.fields[i]
+		e.given = append(e.given[:0], f.text...)
+		if !f.ended() {
+			e.given = append(e.given, '\n')
+		}
+		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
+	}
+	if several {
+		e.f.Release()
+	}
+	e.endLine()
+}
+
+// harmless reports whether a terminal may get a record but for the values of its fields.
+func harmless(line []byte, fields []field) bool {
+	at := 0
+	for _, f := range fields {
+		if !printable(line[at:f.from]) {
+			return false
+		}
+		at = f.to
+	}
+	return printable(bytes.TrimRight(line[at:], "\r\n"))
+}
+
+// printable reports whether b is UTF-8 without control characters and those that change the
+// direction of text.
+func printable(b []byte) bool {
+	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
+}
+
+// take adds output for a line to l.got.
+func (l *seal) take(line int64, p []byte) {
+	for l.field < len(l.fields)-1 && line > l.fields[l.field].last {
+		l.fields[l.field].end = len(l.got)
+		l.field++
+	}
+	if len(l.got)+len(p) > maxRecord {
+		l.cut = true
+	}
+	if !l.cut {
+		l.got = append(l.got, p...)
+	}
+}
+
+// finishRecord prints a record whose texts have all of their output. A record that has nothing but
+// texts without output, as modules and maps have none, is left out.
+func (s *sealer) finishRecord(l *seal) {
+	for ; l.field < len(l.fields); l.field++ {
+		l.fields[l.field].end = len(l.got)
+	}
+	changed, shown, from := false, false, 0
+	for i := range l.fields {
+		f := &l.fields[i]
+		out := l.got[from:f.end]
+		from = f.end
+		shown = shown || len(bytes.TrimSpace(out)) > 0 || len(bytes.TrimSpace(f.text)) == 0 && len(l.fields) == 1
+		changed = changed || !f.unchanged(out)
+	}
+	switch {
+	case l.cut, !changed: // as a record without fields
+		s.print(l.raw)
+		s.bare = l.noEnd
+		return
+	case !shown:
+		return
+	}
+	s.endBare()
+	at, from := 0, 0
+	for i := range l.fields {
+		f := &l.fields[i]
+		out := l.got[from:f.end]
+		if from = f.end; f.unchanged(out) {
+			continue
+		}
+		if !f.ended() {
+			out = bytes.TrimSuffix(out, newline)
+		}
+		s.buf = append(s.buf, l.raw[at:f.from]...)
+		s.buf = f.append(s.buf, l.raw, out, s.term)
+		at = f.to
+	}
+	s.buf = append(s.buf, l.raw[at:]...)
+	s.bare = l.noEnd
+	if len(s.buf) >= bufSize {
+		s.flush()
+	}
+}
+
+// unchanged reports whether out is the text of f, with a line end.
+func (f *field) unchanged(out []byte) bool {
+	n := len(f.text)
+	return bytes.HasPrefix(out, f.text) && (len(out) == n && f.ended() || len(out) == n+1 && out[n] == '\n' && !f.ended())
+}
+
+// append appends text in the form of f, a field of the record raw.
+func (f *field) append(dst, raw, text []byte, terminal bool) []byte {
+	switch f.form {
+	case byteArray:
+		dst = append(dst, '[')
+		for i, c := range text {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendUint(dst, uint64(c), 10)
+		}
+		return append(dst, ']')
+	case exported:
+		name := raw[f.from : f.from+bytes.IndexAny(raw[f.from:], "=\n")]
+		dst = append(dst, name...)
+		if bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' }) {
+			dst = binary.LittleEndian.AppendUint64(append(dst, '\n'), uint64(len(text)))
+		} else {
+			dst = append(dst, '=')
+		}
+		return append(append(dst, text...), '\n')
+	}
+	return appendQuoted(dst, text, f.form == htmlString, terminal)
+}
