@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
-	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/lines"
 )
@@ -264,12 +262,8 @@ func (e *Envelope) learn(value []byte) {
 		var of struct {
 			BuildID string `json:"buildId"`
 		}
-		if json.Unmarshal(about, &of) != nil {
-			continue
-		}
-		if id, err := buildid.Parse([]byte(strings.ToLower(of.BuildID))); err == nil {
-			filter.KnowModule(e.f, name, id)
-		}
+		json.Unmarshal(about, &of) // members that are not objects have no build ID
+		filter.KnowModule(e.f, name, of.BuildID)
 	}
 }
 

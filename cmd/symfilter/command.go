@@ -59,6 +59,7 @@ type serverFlags struct {
 // inputFlags describe the input.
 type inputFlags struct {
 	input     string
+	fields    []string // the values of --json-field
 	sysroot   string
 	mapFiles  []string
 	maps      []*os.File // mapFiles, opened

@@ -211,7 +211,7 @@ func (f *followed) rotated() (*follow.Sink, error) {
 		return nil, err
 	}
 	switch f.input.Format() {
-	case input.Markup, input.CRI, input.Docker:
+	case input.Markup, input.CRI, input.Docker, input.JSON, input.Journal:
 		return nil, nil
 	}
 	return f.p.sink(f.name)
@@ -248,7 +248,7 @@ func (f *followed) restore(context []byte) error {
 // report that its input is empty.
 func (f *followed) drop() {
 	switch f.input.Format() {
-	case input.Markup, input.CRI, input.Docker:
+	case input.Markup, input.CRI, input.Docker, input.JSON, input.Journal:
 		quiet := f.out.quiet
 		f.out.quiet = true
 		f.engine.Close() // prints nothing: no error

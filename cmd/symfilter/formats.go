@@ -121,7 +121,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 			if r.output == outputMarkup {
 				return passOn{at.batch.w}
 			}
-			e := input.NewEnvelope(f, at.options, at.batch.w)
+			e := input.NewEnvelope(f, at.options, at.batch.w, r.c.fields...)
 			at.filter = e.Filter()
 			return e
 		},
@@ -132,6 +132,7 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 		Text:      sniffed.look,
 		Damaged:   at.damaged,
 		Memory:    r.packed,
+		Fields:    r.c.fields,
 	})
 	return engine{
 		WriteCloser: w,

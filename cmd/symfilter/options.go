@@ -95,8 +95,10 @@ var options = [...]group{
 	}},
 	{title: "What is read, plain or compressed (gzip, zstd, xz, bzip2), in UTF-8 or UTF-16", flags: []option{
 		{name: "input", metavar: "FORMAT", in: ofMost, words: input.Names, field: func(c *config) any { return &c.input },
-			text: "auto (default), markup, cri, docker, valgrind, callgrind or rtrace",
-			more: "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, and are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence"},
+			text: "auto (default), markup, cri, docker, json, journal, valgrind, callgrind or rtrace",
+			more: "cri and docker are logs of containers, as Kubernetes and Docker's json-file keep them, json is a log with an object in each line, journal what journalctl -o export prints; all four are printed in that form; valgrind is XML; auto recognizes the format by the first 4 KiB, or by what has come after 100 ms of silence"},
+		{name: "json-field", metavar: "NAME", in: ofMost, field: func(c *config) any { return &c.fields },
+			text: "a member of JSON lines that is text of a log, such as error.stack; instead of message, msg, log, ..."},
 		{name: "sysroot", metavar: "DIR", in: ofMost, on: ofReports, field: func(c *config) any { return &c.sysroot }, text: "look below DIR for the files that a report or profile names"},
 		{name: "map", metavar: "FILE", in: ofMost, on: ofValgrind, field: func(c *config) any { return &c.mapFiles },
 			text: "lists where files were loaded: a copy of /proc/PID/maps, or the --log-file of valgrind -v -v --xml-file=..."},

@@ -116,7 +116,7 @@ func (r reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.format:
 		return false
-	case input.CRI, input.Docker:
+	case input.CRI, input.Docker, input.JSON, input.Journal:
 		return r.format >= input.Valgrind
 	}
 	return r.because != ""
@@ -127,6 +127,8 @@ var formatNames = map[input.Format]string{
 	input.Markup:    "a log",
 	input.CRI:       "a container's log of CRI",
 	input.Docker:    "a container's log of Docker",
+	input.JSON:      "a log of JSON lines",
+	input.Journal:   "a journal in journald's export format",
 	input.Valgrind:  "an XML report of Valgrind",
 	input.Callgrind: "a profile of Callgrind",
 	input.RTrace:    "a report of sp-rtrace",
