@@ -82,6 +82,9 @@ var workloads = []workload{
 	{name: "index, vmlinux", commands: indexing(vmlinux), bar: "wall 0.6, 600 MiB, file 2.0"},
 	{name: "index, radosgw", commands: indexing(radosgw), bar: "wall 0.5, 600 MiB, file 3.0"},
 	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
+	{name: hotReports, log: sanitizerFrames(radosgw, 1_000_000, 64), commands: againstMarkup, bar: "CPU 1.5"},
+	{name: tenReports, log: sanitizerFrames(radosgw, 10_000, 64), commands: againstScript, bar: "wall 0.05"},
+	{name: "0x in every line, 256 MiB", log: values(256 << 20), debug: plainTree, bar: "wall 0.10"},
 	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},
 	{name: "Callgrind profile, 256 MiB", log: profile(256 << 20), debug: plainTree, other: annotate, bar: "wall 0.1"},
 	{name: "sp-rtrace report, 256 MiB", log: trace(256<<20, 64), debug: plainTree, other: countAddresses, bar: "64 MiB"},
@@ -213,9 +216,9 @@ func bench(runs int, only string, list bool, generate, base string, addresses in
 		}
 		ref, got := other.median(), mine.median()
 		size := ""
-		if w.commands != nil {
-			size = ", file " + ratio(bytesBelow(filepath.Join(made, "mine")), bytesBelow(filepath.Join(made, "other")))
-			os.RemoveAll(filepath.Join(made, "mine"))
+		if mine := filepath.Join(made, "mine"); bytesBelow(mine) > 0 {
+			size = ", file " + ratio(bytesBelow(mine), bytesBelow(filepath.Join(made, "other")))
+			os.RemoveAll(mine)
 		}
 		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s, %d MiB%s\t| %s\t| %s, %s, %d MiB\t|\n", w.name, against(other.argv),
 			ratio(got.wall.Seconds(), ref.wall.Seconds()), ratio(got.cpu.Seconds(), ref.cpu.Seconds()),

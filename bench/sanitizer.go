@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+)
+
+// The rows of raw backtraces.
+const (
+	hotReports = "1 M hot frames of sanitizers, radosgw"
+	tenReports = "10,000 frames of sanitizers, radosgw"
+)
+
+// markupSuffix is that of the log with the same frames as elements.
+const markupSuffix = ".bt"
+
+// sanitizerFrames returns a function that writes n frames as AddressSanitizer does, at addresses drawn
+// from a set of the size distinct, and beside the log another one with the same addresses as elements.
+func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		c, err := b.code(name, distinct)
+		if err != nil {
+			return err
+		}
+		addrs := make([]uint64, n)
+		for i := range addrs {
+			addrs[i] = c.chosen[c.rand.IntN(len(c.chosen))] - 1 // within the call
+		}
+		err = create(path+markupSuffix, func(w *logWriter) {
+			c.context(w)
+			for i, addr := range addrs {
+				w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, addr)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return create(path, func(w *logWriter) {
+			for i, addr := range addrs {
+				w.printf("    #%d %#x  (%s+%#x) (BuildId: %s)\n", i%depth, addr, b.bin(name), addr-c.base, c.id)
+			}
+		})
+	}
+}
+
+// againstMarkup compares with the same command on the log with elements.
+func againstMarkup(b *binaries, command, _ string) (other, mine []string) {
+	mine = []string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+	log := b.logPath(workload{name: hotReports}) + markupSuffix
+	return append([]string{"sh", "-c", `exec "$@" <"$0"`, log}, mine...), mine
+}
+
+// againstScript compares with LLVM's script, which asks llvm-symbolizer for each frame.
+func againstScript(b *binaries, command, _ string) (other, mine []string) {
+	return []string{"LLVM_SYMBOLIZER_PATH=" + filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"},
+		[]string{command, "--debug-file-directory=" + b.tree(plainTree), alone}
+}
+
+// values writes about size bytes of lines that all have hexadecimal values, but no frames.
+func values(size int64) func(b *binaries, path string) error {
+	return func(_ *binaries, path string) error {
+		r := rand.New(rand.NewPCG(3, 3))
+		return create(path, func(w *logWriter) {
+			for w.size < size {
+				w.printf("Nov 20 10:%02d:%02d node%02d kernel: %s 0x%x: irq %d, status=0x%04x at 0x%016x (flags 0x%x)\n", r.IntN(60), r.IntN(60),
+					r.IntN(40), nouns[r.IntN(len(nouns))], r.Uint32(), r.IntN(40), r.IntN(1<<16), r.Uint64(), r.IntN(64))
+			}
+		})
+	}
+}
