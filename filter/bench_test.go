@@ -54,6 +54,16 @@ func BenchmarkHotSanitizer(b *testing.B) {
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
 
+// BenchmarkValues is for a log with hexadecimal values in every line, but no frame.
+func BenchmarkValues(b *testing.B) {
+	var log bytes.Buffer
+	for i := range 20000 {
+		fmt.Fprintf(&log, "Nov 20 10:%02d:%02d node%02d kernel: lease 0x%x: irq %d, status=0x%04x at 0x%016x (flags 0x%x)\n",
+			i%60, i/60%60, i%40, i*7919, i%40, i%65536, uint64(i)*0x9e3779b97f4a7c15, i%64)
+	}
+	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
+}
+
 // BenchmarkFind compares the two searches that read every byte of every log, on logs without a mark.
 // A block of them fits the second-level cache.
 func BenchmarkFind(b *testing.B) {

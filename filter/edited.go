@@ -87,12 +87,15 @@ func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 		(l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleLine is edited for a frame with a function and a line, of which nothing is left out: a log may
-// have millions of them. It reports whether the answer is such a frame.
+// simpleLine is edited for a frame with a function and a line: a log may have millions of them. It
+// reports whether the answer is such a frame.
 func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rendered, i int) bool {
 	cut := &r.cuts[i]
-	answer := r.text[cut.start:cut.col]
-	if cut.file == cut.name || answer[0] == '_' || answer[0] == '?' || r.text[cut.name+1] == '.' || r.text[cut.file+1] == '0' {
+	if cut.file == cut.name {
+		return false
+	}
+	function, file := r.text[cut.start:cut.name], r.text[cut.name:cut.col]
+	if function[0] == '?' || strings.HasPrefix(function, "__") || r.text[cut.file+1] == '0' {
 		return false
 	}
 	name, at := &fr.Edits[0], &fr.Edits[1]
@@ -100,7 +103,11 @@ func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rend
 	b = appendSmall(b, uint64(number))
 	b = append(b, text[fr.Digits.To:name.From]...)
 	b = append(b, name.Before...)
-	b = append(b, answer...)
+	b = append(b, function...)
+	if strings.HasPrefix(file, " ./") {
+		b, file = append(b, ' '), file[len(" ./"):]
+	}
+	b = append(b, file...)
 	c.f.buf = append(b, text[at.To:]...)
 	return true
 }
