@@ -9,9 +9,21 @@ func hexDigits(b []byte, at int) int {
 }
 
 // isHex reports whether c is a hexadecimal digit.
-func isHex(c byte) bool {
-	return c-'0' < 10 || c|0x20-'a' < 6
-}
+func isHex(c byte) bool { return hexValues[c] < 16 }
+
+// hexValues are the values of hexadecimal digits; 16 for other bytes.
+var hexValues = func() (values [256]byte) {
+	for c := range values {
+		values[c] = 16
+	}
+	for i, c := range "0123456789abcdef" {
+		values[c] = byte(i)
+	}
+	for i, c := range "ABCDEF" {
+		values[c] = byte(10 + i)
+	}
+	return values
+}()
 
 // isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return c-'0' < 10 }
@@ -24,23 +36,23 @@ func isWord(c byte) bool {
 // hexAt parses the hexadecimal number in b from at on, without a prefix, and returns its end. ok is
 // false if there is no digit, or if the number has more than 64 bits.
 func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
-	end, ok = at, true
-	for ; end < len(b) && isHex(b[end]); end++ {
-		ok = ok && n>>60 == 0
-		n = n<<4 | uint64(nibble(b[end]))
+	for end = at; end < len(b); end++ {
+		v := hexValues[b[end]]
+		if v == 16 {
+			break
+		}
+		n = n<<4 | uint64(v)
 	}
-	if !ok || end == at {
+	if end == at {
+		return 0, at, false
+	}
+	for at < end-16 && b[at] == '0' {
+		at++
+	}
+	if end-at > 16 {
 		return 0, end, false
 	}
 	return n, end, true
-}
-
-// nibble returns the value of a hexadecimal digit.
-func nibble(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c | 0x20 - 'a' + 10
 }
 
 // prefixedHex is hexAt for a number with the prefix "0x" at at.

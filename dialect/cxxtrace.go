@@ -161,6 +161,5 @@ func matchCpptrace(r *Reader, l *Line, at int) bool {
 	}
 	l.edit(f, Edit{Span{end, place}, " in ", Func, ""})
 	l.edit(f, Edit{Span{place, to}, " at ", AtColumn, ""})
-	r.open(windowCpptrace, r.number)
 	return true
 }

@@ -6,6 +6,7 @@ import "bytes"
 // a trace, usually on a line without a frame.
 type header struct {
 	text  string
+	bytes []byte // text
 	opens window // the traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: windowLines
 	holds bool   // the program prints its maps or modules after its frames, so that these wait
@@ -73,7 +74,7 @@ func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 func (r *Reader) header(l *Line) (found bool) {
 	for i := range r.headers {
 		h := &r.headers[i]
-		if at := bytes.Index(l.Text, []byte(h.text)); at >= 0 {
+		if at := bytes.Index(l.Text, h.bytes); at >= 0 {
 			r.apply(h, l.Text, at, r.number)
 			found = true
 		}
@@ -125,7 +126,7 @@ func (r *Reader) readPast() {
 	for i := range r.headers {
 		h := &r.headers[i]
 		for at := 0; ; {
-			n := bytes.Index(past[at:], []byte(h.text))
+			n := bytes.Index(past[at:], h.bytes)
 			if n < 0 {
 				break
 			}

@@ -26,7 +26,6 @@ func matchHeap(r *Reader, l *Line, at int) bool {
 	if blanksBefore(b, at) == 0 || b[blanksBefore(b, at)-1] != '@' {
 		return false
 	}
-	r.open(windowHeap|windowTrace, r.number)
 	for n := 0; at < len(b); n++ {
 		addr, end, ok := prefixedHex(b, at)
 		if !ok || n == maxHeapFrames || end < len(b) && b[end] != ' ' {

@@ -124,7 +124,6 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 		l.edit(f, Edit{Span{stop, stop}, " ", Name, ""})
 	}
 	l.edit(f, Edit{Span{stop, stop}, " ", AtColumn, ""})
-	r.open(windowLLVM, r.number)
 	return true
 }
 

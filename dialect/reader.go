@@ -41,7 +41,11 @@ type grammar struct {
 	// frame. '\n' stands for the beginning of the line, '0' for all digits. Empty: any byte.
 	direct, back string
 
-	// window is set for a weak grammar, which is tried only in this window.
+	// next are the bytes that may follow the hexadecimal digits after the anchor "0x", in the same way;
+	// '\n' stands for the end of the line.
+	next string
+
+	// window is set for a weak grammar, whose frames count only in this window. Each keeps it open.
 	window window
 
 	// match looks for a frame around the anchor at at, and adds it to l. If it reports false, what
@@ -73,6 +77,7 @@ type Reader struct {
 	headers  []header
 	direct   [anchors][256]uint64 // the grammars that may have this byte directly before the anchor
 	back     [anchors][256]uint64 // and this one before the blanks
+	next     [256]uint64          // and this one after the digits, for anchor0x
 
 	line   Line
 	number int64 // of the current line
@@ -118,10 +123,14 @@ func NewReader(only []string) *Reader {
 			r.grammars = append(r.grammars, g)
 		}
 	}
+	for i := range r.headers {
+		r.headers[i].bytes = []byte(r.headers[i].text)
+	}
 	for i := range r.grammars {
 		g := &r.grammars[i]
 		setBytes(&r.direct[g.anchor], g.direct, 1<<i)
 		setBytes(&r.back[g.anchor], g.back, 1<<i)
+		setBytes(&r.next, g.next, 1<<i)
 	}
 	return r
 }
@@ -264,15 +273,17 @@ func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
 	if n := blanksBefore(l.Text, at); n > 0 {
 		back = l.Text[n-1]
 	}
-	for set := r.direct[a][direct] & r.back[a][back]; set != 0; set &= set - 1 {
-		g := &r.grammars[bits.TrailingZeros64(set)]
-		if g.window != 0 && g.window&r.opened() == 0 {
-			r.readPast() // the header may be before the first line that has an anchor
-			if g.window&r.opened() == 0 {
-				continue
-			}
+	set := r.direct[a][direct] & r.back[a][back]
+	if set != 0 && a == anchor0x {
+		next := byte('\n')
+		if end := hexDigits(l.Text, at+2); end < len(l.Text) {
+			next = l.Text[end]
 		}
-		if g.match(r, l, at) {
+		set &= r.next[next]
+	}
+	for ; set != 0; set &= set - 1 {
+		g := &r.grammars[bits.TrailingZeros64(set)]
+		if g.match(r, l, at) && r.inWindow(g.window) {
 			for i := range l.Frames {
 				l.Frames[i].Dialect = g.dialect
 			}
@@ -281,6 +292,23 @@ func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
 		l.Frames, l.edits = l.Frames[:0], l.edits[:0]
 	}
 	return false
+}
+
+// inWindow reports whether one of the windows w is open, or w is empty, and keeps them open. It is
+// asked after a match, because the lines before have to be read for it: the header may be before the
+// first line that has an anchor.
+func (r *Reader) inWindow(w window) bool {
+	if w == 0 {
+		return true
+	}
+	if w&r.opened() == 0 {
+		r.readPast()
+	}
+	if w&r.opened() == 0 {
+		return false
+	}
+	r.open(w&r.opened(), r.number)
+	return true
 }
 
 // Facts returns what the log has said of the process.

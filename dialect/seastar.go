@@ -37,7 +37,6 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	f.Start = start
 	f.seastar(r, b[start:at], value)
 	l.after(f, end)
-	r.open(windowSeastar, r.number)
 	return true
 }
 
