@@ -1,6 +1,7 @@
 // Prints its stack as programs print it that Debian does not have, or that are large: each form is
-// that of the program's source. Usage: emit FORM [signal] [maps-before | maps-after]
+// that of the program's source. Usage: traces FORM,FORM... [signal] [maps-before | maps-after]
 #include "inventory.h"
+#include <algorithm>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -23,7 +24,8 @@ struct Place {
   bool program;
 };
 
-static std::string form;
+static std::string forms;
+static std::string form; // of the current trace
 static bool maps_before, maps_after;
 
 static _Unwind_Reason_Code add(_Unwind_Context *context, void *all) {
@@ -115,13 +117,7 @@ static void print_frame(int i, const Place &p) {
   }
 }
 
-static void print() {
-  std::vector<Place> all;
-  _Unwind_Backtrace(add, &all); // line: print
-  for (Place &p : all)
-    find(p);
-  if (maps_before)
-    print_maps(false);
+static void print_trace(const std::vector<Place> &all) {
   if (form == "envoy") {
     puts("[2026-11-20 10:00:00.000][12][critical][backtrace] [./source/server/backtrace.h:91] Backtrace (use tools/stack_decode.py to get line numbers):");
     print_maps(true);
@@ -142,6 +138,20 @@ static void print() {
   }
   if (form == "seastar-list")
     puts("");
+}
+
+static void print() {
+  std::vector<Place> all;
+  _Unwind_Backtrace(add, &all); // line: print
+  for (Place &p : all)
+    find(p);
+  if (maps_before)
+    print_maps(false);
+  for (size_t from = 0, to; from < forms.size(); from = to + 1) {
+    to = std::min(forms.find(',', from), forms.size());
+    form = forms.substr(from, to - from);
+    print_trace(all);
+  }
   if (maps_after)
     print_maps(false);
   fflush(stdout);
@@ -164,7 +174,7 @@ static int dying_leaf(int account) {
 
 int main(int argc, char **argv) {
   bool dies = false;
-  form = argc > 1 ? argv[1] : "";
+  forms = argc > 1 ? argv[1] : "";
   for (int i = 2; i < argc; i++) {
     dies = dies || !strcmp(argv[i], "signal");
     maps_before = maps_before || !strcmp(argv[i], "maps-before");
