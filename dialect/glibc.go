@@ -73,6 +73,7 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	default:
 		return false
 	}
+	f.Process = processIn(b[:f.Start])
 	if r.exactFrame(f) {
 		f.Call = Exact
 	}
@@ -207,6 +208,28 @@ func titleStart(b []byte, start, end int) int {
 			return start
 		}
 		start = at
+	}
+}
+
+// processIn returns the process ID in the text before a frame, 0 if there is none: that of OpenMPI,
+// "[node07:04711] ", or of a system log, "redis-server[4711]: ".
+func processIn(b []byte) uint64 {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], '[')
+		if i < 0 {
+			return 0
+		}
+		open := at + i
+		close := bytes.IndexByte(b[open:], ']')
+		if close < 0 {
+			return 0
+		}
+		at = open + close
+		id, from, ok := decimalBefore(b, at)
+		host := b[open+1 : max(open+1, from-1)]
+		if ok && (from == open+1 && open > 0 && isWord(b[open-1]) || b[from-1] == ':' && len(host) > 0 && isWord(host[0]) && !isDigit(host[0]) && bytes.IndexByte(host, ' ') < 0) {
+			return uint64(id)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ var (
 	ErrRefuted  = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle    = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
+	ErrSeveral  = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
 	ErrManySym  = errors.New("the file has several symbols of this name")
 	ErrNoSym    = errors.New("the file has no symbol of this name")
 	ErrNoLib    = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
@@ -135,21 +136,26 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	t.placeUnnamed(frames, of)
 	checks := make([]check, len(frames))
-	afterSignal := false
+	afterSignal := make(map[uint64]bool) // by process
+	mixed := false
+	for _, v := range of {
+		mixed = mixed || v != nil && v.moved
+	}
 	for i, f := range frames {
 		c := &checks[i]
 		c.corrected = t.corrected
 		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
-			afterSignal = f.Symbol.Name == "__restore_rt" // the trampoline of x86-64, by its name in glibc
+			afterSignal[f.Process] = f.Symbol.Name == "__restore_rt" // the trampoline of x86-64, by its name in glibc
 			continue
 		}
-		c.exact = afterSignal && f.Number != 0
+		c.exact, c.mixed = afterSignal[f.Process] && f.Number != 0, mixed
 		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
-		fault := object.Guard(func() { afterSignal = c.run(f) })
-		if fault != nil {
-			c.err, afterSignal = fault, false
+		signal := false
+		if fault := object.Guard(func() { signal = c.run(f) }); fault != nil {
+			c.err, signal = fault, false
 		}
+		afterSignal[f.Process] = signal
 	}
 	for i := range checks {
 		if v := checks[i].of; v != nil {
@@ -379,6 +385,7 @@ type check struct {
 	corrected bool   // see Trace
 	called    bool   // a call must be before the address: the frame before is known not to be a trampoline
 	exact     bool   // the frame was interrupted by a signal
+	mixed     bool   // frames of several processes may be mixed
 	addr      uint64 // as the file has it, not adjusted
 	lookup    uint64
 	verified  string
@@ -408,6 +415,12 @@ func (c *check) run(f *Frame) (signal bool) {
 		return false
 	}
 	signal = call != Adjusted && m.isTrampoline(c.addr)
+	if c.exact && c.mixed {
+		if yes, _ := m.followsCall(c.addr, Return); yes {
+			c.err = ErrSeveral
+			return signal
+		}
+	}
 	if c.exact || signal {
 		call = Exact
 	}

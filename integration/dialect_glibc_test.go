@@ -185,6 +185,45 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 	}
 }
 
+// The frames of several processes that die at the same time are mixed in the log of a job. Each line
+// has the process ID; without it, no frame gets a wrong answer.
+func TestMixedTracesAreToldApart(t *testing.T) {
+	w := newForms(t)
+	var traces [2][]string
+	for i := range traces {
+		log := strings.ReplaceAll(string(w.output(t, nil, "openmpi", "signal")), ":04711]", fmt.Sprintf(":%05d]", 4711+i))
+		traces[i] = strings.SplitAfter(strings.TrimSpace(log)+"\n", "\n")
+	}
+	var log strings.Builder
+	for i := range traces[0] {
+		log.WriteString(traces[0][i] + traces[1][i])
+	}
+	var want []string
+	for _, call := range signalled {
+		switch call {
+		case "settle", "run": // of the frame before
+		case "visit":
+			want = append(want, "visit", "settle", "visit", "settle")
+		case "count":
+			want = append(want, "count", "run", "count", "run")
+		default:
+			want = append(want, call, call)
+		}
+	}
+	w.wantChain(t, w.frames(t, []byte(log.String())), want...)
+	right := make(map[string]bool)
+	for _, place := range w.chain(t, want...) {
+		right[place] = true
+	}
+	for _, f := range w.frames(t, []byte(strings.ReplaceAll(log.String(), ":04712]", ":04711]"))) {
+		for _, s := range f.Frames {
+			if place := fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line); filepath.Dir(f.Module) == w.dir && s.Line > 0 && !right[place] {
+				t.Errorf("the wrong answer %s for %s+%s", place, f.Module, f.Offset)
+			}
+		}
+	}
+}
+
 // Maps that show another place of a library do not change the answers for frames that have a
 // distance from its beginning or from a symbol, and give no wrong answer for the others. A library
 // that was deleted while the program ran is not opened.
