@@ -105,6 +105,7 @@ func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 //	Found module libledger.so with build-id: c78d6009…
 //	Module libledger.so with build-id c78d6009…
 //	Module libledger.so from deb shop-1.0, build-id=c78d6009…
+//	Module /opt/shop/libledger.so, build-id=c78d6009…
 //
 // at is the offset of "build-id".
 func coredumpModule(r *Reader, b []byte, at int) {
@@ -117,16 +118,13 @@ func coredumpModule(r *Reader, b []byte, at int) {
 	if from < 0 || !onlyBlanks(b, hexDigits(b, digits)) {
 		return
 	}
-	name := b[from+len(before) : at]
-	to := bytes.Index(name, []byte(" from "))
-	if to < 0 {
-		to = bytes.LastIndex(name, []byte(" with "))
-	}
+	name, _, _ := bytes.Cut(b[from+len(before):at], []byte(" from "))
+	name = bytes.TrimSuffix(bytes.TrimSuffix(name, []byte(", ")), []byte(" with "))
 	id, ok := r.parseID(b[digits:hexDigits(b, digits)])
-	if to < 1 || to > maxPath || !ok {
+	if len(name) == 0 || len(name) > maxPath || !ok {
 		return
 	}
-	r.facts.AddModule(ModuleFact{Name: string(name[:to]), ID: id})
+	r.facts.AddModule(ModuleFact{Name: string(name), ID: id})
 }
 
 // coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field of

@@ -8,7 +8,7 @@
 static void print() {
   void *frames[64];
   int n = backtrace(frames, 64); // line: print
-  backtrace_symbols_fd(frames, n, 2);
+  backtrace_symbols_fd(frames, n, 2); // line: symbols
 }
 
 static void on_fault(int) {

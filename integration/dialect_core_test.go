@@ -1,0 +1,270 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// links are the ways in which a twin is linked, of which make test tries one.
+func links() map[string][]string {
+	if !long() {
+		return map[string][]string{"pie": {"-pie"}}
+	}
+	return map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}}
+}
+
+// gdb runs gdb with commands on the program of a twin and further arguments, and returns its output.
+func (w *traceTwin) gdb(t *testing.T, args []string, commands ...string) []byte {
+	t.Helper()
+	need(t, "gdb")
+	all := []string{"-nx", "-batch"}
+	for _, c := range append([]string{"set disable-randomization off", "set debuginfod enabled off"}, commands...) {
+		all = append(all, "-ex", c)
+	}
+	cmd := exec.Command("gdb", append(append(all, "--args", w.program), args...)...)
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return out
+}
+
+// core returns a core of the program of a twin, which dies, and gdb's output with the commands.
+func (w *traceTwin) core(t *testing.T, commands ...string) (path string, out []byte) {
+	t.Helper()
+	path = filepath.Join(w.dir, "core")
+	out = w.gdb(t, nil, append([]string{"run", "generate-core-file " + path}, commands...)...)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path, out
+}
+
+// replace replaces the files of a twin that were run by those of another build of them.
+func (w *traceTwin) replace(t *testing.T) (other *traceTwin) {
+	t.Helper()
+	name := filepath.Base(w.program)
+	other = newTraceTwin(t, name, twinBuild{flags: []string{"-O0"}})
+	for _, file := range []string{name, "libledger.so"} {
+		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
+	}
+	return other
+}
+
+// wantNothing fails the test if another build of the twin answers a frame of log.
+func (w *traceTwin) wantNothing(t *testing.T, log []byte, args ...string) {
+	t.Helper()
+	other := w.replace(t)
+	for _, f := range w.frames(t, log, append([]string{"--debug-file-directory", other.debug}, args...)...) {
+		if _, err := os.Stat(filepath.Join(w.whole, filepath.Base(f.Module))); err == nil && len(f.Frames) > 0 {
+			t.Errorf("%s+%s is answered by another build: %+v", f.Module, f.Offset, f.Frames)
+		}
+	}
+	once := w.text(t, log, append([]string{"--debug-file-directory", other.debug}, args...)...)
+	ours := regexp.MustCompile(`(?m)^.*(ledger|fault).*\n`)
+	if got, want := strings.Join(ours.FindAllString(once, -1), ""), strings.Join(ours.FindAllString(string(log), -1), ""); got != want {
+		t.Errorf("lines of frames have changed: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// wantOnce fails the test if filtering what was filtered changes it.
+func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
+	t.Helper()
+	once := w.text(t, log, args...)
+	if twice := w.text(t, []byte(once), args...); twice != once {
+		t.Errorf("filtered once:\n%s\nfiltered twice:\n%s", once, twice)
+	}
+}
+
+// gdb names no file for frames of the program; maps before or after the frames tell where it is.
+func TestFramesOfGDBAreResolved(t *testing.T) {
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			core, out := w.core(t, "bt", "info proc mappings")
+			w.wantChain(t, w.frames(t, out), diedCalls...)
+			w.wantOnce(t, out)
+			w.core(t)
+			for _, commands := range [][]string{{"bt", "info sharedlibrary", "info proc mappings"}, {"info proc mappings", "thread apply all bt full"}} {
+				out := w.gdb(t, nil, append([]string{"core-file " + core}, commands...)...)
+				w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // the first frame is shown twice
+			}
+			w.wantNothing(t, out)
+		})
+	}
+}
+
+// Without maps, the libraries are found by the functions that gdb names, and by where it has read
+// symbols from.
+func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
+	w := newTraceTwin(t, "fault", twinBuild{})
+	core, _ := w.core(t)
+	for _, commands := range [][]string{{"bt"}, {"bt", "info sharedlibrary"}} {
+		out := w.gdb(t, nil, append([]string{"core-file " + core}, commands...)...)
+		library := strings.Join(regexp.MustCompile(`(?m)^.*libledger.*\n`).FindAllString(string(out), -1), "")
+		w.wantChain(t, w.frames(t, []byte(library)), "visit", "settle", "close", "audit")
+	}
+}
+
+// A program that is not randomized, as gdb starts it, needs only its file.
+func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			out := w.gdb(t, nil, "set disable-randomization on", "run", "bt")
+			if strings.Contains(string(out), "Error disabling address space randomization") {
+				t.Skip("addresses are randomized")
+			}
+			w.wantChain(t, w.frames(t, out, "--image", w.program), diedCalls...)
+			out = append([]byte("Reading symbols from "+w.program+"...\n"), out...)
+			w.wantChain(t, w.frames(t, out), diedCalls...)
+			w.wantNothing(t, out)
+		})
+	}
+}
+
+// The frame that a signal has interrupted is exact.
+func TestFramesOfGDBAfterASignalAreExact(t *testing.T) {
+	w := newTraceTwin(t, "backtrace", twinBuild{})
+	out := w.gdb(t, []string{"signal"}, "handle SIGSEGV nostop pass", "break backtrace_symbols_fd", "run", "bt", "info proc mappings")
+	w.wantChain(t, w.frames(t, out), "symbols", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main")
+}
+
+// eu-stack -b prints the build ID of each frame.
+func TestFramesOfEuStackAreResolved(t *testing.T) {
+	need(t, "eu-stack", "eu-unstrip")
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			core, _ := w.core(t)
+			out, _ := exec.Command("eu-stack", "-b", "--core", core).Output() // it fails if a file has no frames
+			list := run(t, nil, "eu-unstrip", "-n", "--core", core)
+			both := append([]byte(list), out...)
+			w.wantChain(t, w.frames(t, both), diedCalls...)
+			if got, want := list+w.text(t, out), w.text(t, both); got != want {
+				t.Errorf("without the list of modules: got\n%s\nwant\n%s", got, want)
+			}
+			w.wantOnce(t, out)
+			var bare bytes.Buffer // as gdb prints them without files
+			for _, m := range regexp.MustCompile(`(?m)^#\d+ +0x[0-9a-f]+`).FindAllString(string(out), -1) {
+				fmt.Fprintf(&bare, "%s in ?? ()\n", m)
+			}
+			w.wantChain(t, w.frames(t, append([]byte(list), bare.Bytes()...)), diedCalls...)
+			other := w.replace(t)
+			if got := run(t, out, command, "--no-default-debug-directories", "--debug-file-directory", other.debug); got != string(out) {
+				t.Errorf("with other builds only: got\n%s", got)
+			}
+		})
+	}
+}
+
+// entry returns the message of systemd-coredump for a core, by what eu-stack finds in it. Modules
+// have their paths, or if names is set their names.
+func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
+	t.Helper()
+	need(t, "eu-stack", "eu-unstrip")
+	files := make(map[string]string) // by build ID
+	for _, m := range regexp.MustCompile(`(?m)^\S+ ([0-9a-f]+)@\S+ (\S+) \S+ (\S+)$`).FindAllStringSubmatch(run(t, nil, "eu-unstrip", "-n", "--core", core), -1) {
+		if files[m[1]] = m[2]; m[2] == "." {
+			files[m[1]] = m[3]
+		}
+	}
+	stack, _ := exec.Command("eu-stack", "-b", "--core", core).Output()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Process 4711 (inventory) of user 1000 dumped core.\n\nStack trace of thread 4711:\n")
+	frame := regexp.MustCompile(`(?m)^#(\d+) +0x([0-9a-f]+)(?: .*)?\n +\[([0-9a-f]+)\]@0x([0-9a-f]+)`)
+	for _, m := range frame.FindAllStringSubmatch(string(stack), -1) {
+		number, _ := strconv.Atoi(m[1])
+		addr, _ := strconv.ParseUint(m[2], 16, 64)
+		base, _ := strconv.ParseUint(m[4], 16, 64)
+		file := files[m[3]]
+		if names {
+			file = filepath.Base(file)
+		}
+		fmt.Fprintf(&b, "#%-2d 0x%016x n/a (%s + 0x%x)\n", number, addr, file, addr-base)
+	}
+	fmt.Fprintf(&b, "ELF object binary architecture: AMD x86-64\n")
+	return b.Bytes()
+}
+
+// The frames of systemd-coredump have offsets from the base of their modules.
+func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			core, _ := w.core(t)
+			paths, names := w.entry(t, core, false), w.entry(t, core, true)
+			w.wantChain(t, w.frames(t, paths), diedCalls...)
+			w.wantOnce(t, paths)
+			info := append([]byte("    Executable: "+w.program+"\n"), names...)
+			w.wantChain(t, w.frames(t, info), diedCalls...)
+
+			ids := fmt.Sprintf("Module fault with build-id %s\nModule libledger.so from deb shop-1.0.amd64, build-id=%s\n",
+				buildIDOf(t, w.program), buildIDOf(t, filepath.Join(w.dir, "libledger.so")))
+			field := fmt.Sprintf(`COREDUMP_PACKAGE_JSON={"elfType":"coredump","fault":{"buildId":"%s"},"libledger.so":{"type":"deb","buildId":"%s"}}`+"\n",
+				buildIDOf(t, w.program), buildIDOf(t, filepath.Join(w.dir, "libledger.so")))
+			deleted := bytes.ReplaceAll(paths, []byte(" + 0x"), []byte(" (deleted) + 0x"))
+			w.wantNothing(t, paths)
+			w.wantNothing(t, info)
+			w.wantNothing(t, deleted)
+			for _, before := range []string{ids, field} {
+				w.wantChain(t, w.frames(t, append([]byte(before), names...)), diedCalls...)
+				w.wantChain(t, w.frames(t, append([]byte(before), deleted...)), diedCalls...)
+			}
+		})
+	}
+}
+
+// systemd-coredump itself, which gets a core as from its socket unit. Modules with a package note have
+// their path and their build ID in the text.
+func TestSystemdCoredumpItself(t *testing.T) {
+	const program = "/lib/systemd/systemd-coredump"
+	if !long() {
+		t.Skip("long")
+	}
+	need(t, program, "unshare", "g++")
+	feeder := filepath.Join(t.TempDir(), "coredump")
+	run(t, nil, "g++", "-O1", "-o", feeder, filepath.Join("testdata", "twin", "coredump.cc"))
+	const private = `mount -t tmpfs none /run/systemd && mkdir /run/systemd/journal &&
+		mount -t tmpfs none /var/lib/systemd && mkdir /var/lib/systemd/coredump && exec "$@"`
+	for name, link := range links() {
+		for _, note := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %v", name, note), func(t *testing.T) {
+				// systemd 252 leaves out the second frame of a program that it finds by its path.
+				b, calls := twinBuild{link: link}, append([]string{"inventory.h/fall"}, diedCalls[2:]...)
+				if note {
+					b.flags = []string{"-Xlinker", `--package-metadata={"type":"deb","os":"debian"}`}
+				}
+				w := newTraceTwin(t, "fault", b)
+				core, _ := w.core(t)
+				out, err := exec.Command("unshare", "-m", "sh", "-c", private, "sh", feeder, "4711", "fault", w.program, core).Output()
+				if err != nil {
+					t.Skipf("no mount namespace: %v", err)
+				}
+				w.wantChain(t, w.frames(t, out), calls...)
+				w.wantOnce(t, out)
+				message, _, _ := bytes.Cut(out[bytes.Index(out, []byte("Process 4711")):], []byte("COREDUMP_PACKAGE_JSON"))
+				if note {
+					w.replace(t)
+					w.wantChain(t, w.frames(t, message), calls...) // by the build IDs
+				} else {
+					w.wantNothing(t, append([]byte("COREDUMP_EXE="+w.program+"\n"), message...))
+				}
+			})
+		}
+	}
+}
