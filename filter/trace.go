@@ -13,6 +13,7 @@ const (
 	maxTraceLines = 256                    // lines; most programs print at most 128 frames
 	maxTraceBytes = 64 << 10               // bytes of its lines
 	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: nobody notices that
+	maxStackStart = maxTraceLines / 4 * 3  // held lines after which no new stack begins: it would be divided
 	maxTraceGap   = 8                      // lines without a frame that may be between two frames
 	maxFileLines  = 16384                  // lines of a trace in a regular file
 	maxFileBytes  = 4 << 20                // bytes of these lines
@@ -157,6 +158,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {
+			t.full = false // the next stack may be held back
 			t.f.lineOf(b)
 			return
 		}
@@ -164,7 +166,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		if l != nil {
 			t.last = number // of the maps after the frames
 		}
-		if !t.promise && number-t.last > maxTraceGap || t.late() {
+		if !t.promise && (number-t.last > maxTraceGap || len(t.held) >= maxStackStart) || t.late() {
 			t.release()
 		}
 		return

@@ -13,7 +13,7 @@ static void print() {
 
 static void on_fault(int) {
   print(); // line: handler
-  _exit(1);
+  _exit(1); // line: exit
 }
 
 static int leaf(int account) {

@@ -1,0 +1,121 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// strace -k prints offsets in the file after the line of a system call, or of a signal.
+func TestStacksOfStraceAreResolved(t *testing.T) {
+	need(t, "strace")
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			cmd := exec.Command("strace", "-k", "-e", "trace=none", w.program)
+			out, _ := cmd.CombinedOutput() // its status is that of the program
+			if !bytes.Contains(out, []byte("--- SIGSEGV")) {
+				t.Skipf("strace may not trace: %s", out)
+			}
+			w.wantChain(t, w.frames(t, out), diedCalls...)
+			w.wantOnce(t, out)
+			w.wantNothing(t, out)
+		})
+	}
+}
+
+// The first frame of a system call is after its instruction, which no call precedes; a signal handler
+// returns to a trampoline.
+func TestStacksOfStraceBelowAHandler(t *testing.T) {
+	need(t, "strace")
+	w := newTraceTwin(t, "backtrace", twinBuild{})
+	out, _ := exec.Command("strace", "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal").CombinedOutput()
+	_, stack, ok := bytes.Cut(out, []byte("exit_group(1)"))
+	if !ok {
+		t.Skipf("strace may not trace: %s", out)
+	}
+	frames := w.frames(t, stack)
+	w.wantChain(t, frames, "exit", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main")
+	if len(frames) == 0 || len(frames[0].Frames) == 0 || !strings.Contains(frames[0].Frames[0].Function, "xit") {
+		t.Errorf("the frame of the system call: %+v", frames[:min(1, len(frames))])
+	}
+}
+
+// perf script prints offsets in the file in perf 5.6 to 6.3, and addresses of the process in other
+// versions. A page fault is exact. The last sample of the twin is its fault.
+func TestSamplesOfPerfAreResolved(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	need(t, "perf")
+	calls := append([]string{"inventory.h/fall"}, diedCalls[2:]...) // perf follows frame pointers: fall has none
+	for name, link := range links() {
+		t.Run(name, func(t *testing.T) {
+			w := newTraceTwin(t, "fault", twinBuild{link: link})
+			data := filepath.Join(w.dir, "data")
+			// The status of perf is that of the program.
+			out, _ := exec.Command("perf", "record", "--buildid-mmap", "-q", "-e", "page-faults:u", "-c", "1", "-g", "-o", data, w.program).CombinedOutput()
+			if bytes.Contains(out, []byte("perf_event_paranoid")) {
+				t.Skipf("perf may not record: %s", out)
+			}
+			log := run(t, nil, "perf", "script", "-i", data)
+			header := regexp.MustCompile(`(?m)^fault .*page-faults:u:.*\n`).FindAllStringIndex(log, -1)
+			if header == nil {
+				t.Fatalf("no samples: %s", log)
+			}
+			last := header[len(header)-1]
+			sample := []byte(log[last[0]:])
+			w.wantChain(t, w.frames(t, sample), calls...)
+			w.wantOnce(t, sample)
+			w.wantChain(t, w.frames(t, asRuntime(t, w, log[last[1]:], data)), calls...)
+			all, rest := w.frames(t, []byte(log)), w.frames(t, []byte(log[:last[0]]))
+			w.wantChain(t, all[len(rest):], calls...)
+			w.wantNothing(t, sample)
+
+			// The events of the mappings have the build IDs.
+			log = run(t, nil, "perf", "script", "--show-mmap-events", "-i", data)
+			events := strings.Join(regexp.MustCompile(`(?m)^.*PERF_RECORD_MMAP2.*\n`).FindAllString(log, -1), "")
+			w.wantChain(t, w.frames(t, append([]byte(events), sample...)), calls...)
+		})
+	}
+}
+
+// asRuntime returns frames of perf script with the addresses of the process, as perf 6.4 and newer
+// print them, after the events of the mappings.
+func asRuntime(t *testing.T, w *traceTwin, frames, data string) []byte {
+	t.Helper()
+	log := run(t, nil, "perf", "script", "--show-mmap-events", "-i", data)
+	event := regexp.MustCompile(`(?m)^.*PERF_RECORD_MMAP2 .*: \[0x([0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r-xp (/.*)\n`)
+	var b bytes.Buffer
+	type mapping struct{ start, size, offset uint64 }
+	maps := make(map[string]mapping)
+	for _, m := range event.FindAllStringSubmatch(log, -1) {
+		start, _ := strconv.ParseUint(m[1], 16, 64)
+		size, _ := strconv.ParseUint(m[2], 0, 64)
+		offset, _ := strconv.ParseUint(m[3], 0, 64)
+		maps[m[4]] = mapping{start, size, offset}
+		b.WriteString(regexp.MustCompile(`<[0-9a-f]+>`).ReplaceAllString(m[0], "fe:01 1835021 0"))
+	}
+	b.WriteString("fault  4711 27427.945316:          1 page-faults:u: \n")
+	frame := regexp.MustCompile(`^\s+([0-9a-f]+) (.* \((/.*)\))\n`)
+	for line := range strings.Lines(frames) {
+		f := frame.FindStringSubmatch(line)
+		if f == nil {
+			continue
+		}
+		n, _ := strconv.ParseUint(f[1], 16, 64)
+		if m, ok := maps[f[3]]; ok && n-m.offset < m.size {
+			n += m.start - m.offset
+		}
+		fmt.Fprintf(&b, "\t%16x %s\n", n, f[2])
+	}
+	return b.Bytes()
+}
