@@ -107,6 +107,30 @@ func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	}
 }
 
+// A log may be located where it is written, by a run without debug files, and named elsewhere, by
+// another run: the result is that of one run with debug files.
+func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
+	need(t, "clang-19", "g++", "strip", "setarch")
+	need(t, sanitizerRuntime(t))
+	s := newSanitized(t, "clang-19", "uaf.cc", []string{"-O1", "-fsanitize=address"})
+	s.strip(t)
+	log := string(crash(t, s.dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, s.program))
+	for _, lines := range []string{"full", "short", "none"} {
+		form := "--module-lines=" + lines
+		if lines == "full" {
+			form = "--no-default-debug-directories" // the form without a flag
+		}
+		want := s.filtered(t, log, form, "--no-default-debug-directories")
+		located := run(t, []byte(log), command, form, "--no-default-debug-directories", "--no-paths")
+		if strings.Contains(located, "uaf.cc") || !strings.Contains(want, "uaf.cc:33") {
+			t.Fatalf("one is not as expected:\n%s\n%s", located, want)
+		}
+		if got := s.filtered(t, located, "--no-default-debug-directories"); got != want {
+			t.Errorf("module lines %s: one run (-), two runs (+):\n%s", lines, cmp.Diff(want, got))
+		}
+	}
+}
+
 // GCC 12's sanitizers print no build ID: the file at the path is the one that ran, as the calls before
 // the return addresses show. Another build of it answers nothing.
 func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
