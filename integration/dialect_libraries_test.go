@@ -1,0 +1,110 @@
+//go:build linux
+
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// libraryTwin builds a twin with a library that prints its stack, of a Debian package of the group
+// long of scripts/install-deps.
+func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
+	t.Helper()
+	if !long() {
+		t.Skip("TEST_LONG=1 builds programs with glog, Abseil, Boost and backward-cpp; TestTraces has their forms")
+	}
+	header := map[string]string{
+		"glog": "/usr/include/glog/logging.h", "absl": "/usr/include/absl/debugging/symbolize.h",
+		"boost": "/usr/include/boost/stacktrace.hpp", "backward": "/usr/include/backward.hpp",
+	}[name]
+	need(t, header)
+	switch name {
+	case "glog":
+		link = append(link, "-lglog")
+	case "absl":
+		need(t, "pkg-config")
+		link = append(link, strings.Fields(run(t, nil, "pkg-config", "--libs", "absl_failure_signal_handler", "absl_symbolize"))...)
+	}
+	return newTraceTwin(t, name, twinBuild{link: link})
+}
+
+// ofTwin returns frames without the calls that are in headers of this library.
+func ofTwin(frames []twinFrame, library string) (own []twinFrame) {
+	for _, f := range frames {
+		calls := f.Frames[:0:0]
+		for _, s := range f.Frames {
+			if !strings.Contains(s.File, library) {
+				calls = append(calls, s)
+			}
+		}
+		if f.Frames = calls; len(calls) > 0 {
+			own = append(own, f)
+		}
+	}
+	return own
+}
+
+var (
+	checkedCalls = []string{"leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	faultedCalls = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+)
+
+// glog prints no modules: maps in the log, or --image, are needed.
+func TestGlogIsResolved(t *testing.T) {
+	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
+		t.Run(name, func(t *testing.T) {
+			w := libraryTwin(t, "glog", link)
+			w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "maps")), checkedCalls...)
+			w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "maps", "signal")), faultedCalls...)
+			log := w.output(t, nil)
+			if got := w.text(t, log); got != string(log) {
+				t.Errorf("without a base, the trace is\n%s", got)
+			}
+			if name == "no-pie" {
+				w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), "leaf", "count", "run", "main")
+			}
+		})
+	}
+}
+
+// Abseil's handler walks frame pointers, which Debian's C library lacks: its trace has the place of
+// the fault alone, which no check can test.
+func TestAbseilIsResolvedByAnImage(t *testing.T) {
+	w := libraryTwin(t, "absl", "-no-pie")
+	log := w.output(t, nil, "maps")
+	if got := w.text(t, log); got != string(log) {
+		t.Errorf("without a proof, the trace is\n%s", got)
+	}
+	w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), "fall")
+}
+
+// Boost prints a name or an address, never both.
+func TestBoostIsResolved(t *testing.T) {
+	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
+		t.Run(name, func(t *testing.T) {
+			w := libraryTwin(t, "boost", link)
+			w.wantChain(t, ofTwin(w.tracedFrames(t, w.output(t, nil, "maps")), "/boost/"), "leaf", "visit", "settle", "count", "run", "main")
+			w.wantChain(t, ofTwin(w.tracedFrames(t, w.output(t, nil)), "/boost/"), "leaf", "count", "run", "main")
+		})
+	}
+}
+
+// backward-cpp names modules and exported functions, the newest call last.
+func TestBackwardIsResolved(t *testing.T) {
+	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
+		t.Run(name, func(t *testing.T) {
+			w := libraryTwin(t, "backward", link)
+			for _, signal := range []bool{false, true} {
+				args, want := []string{}, checkedCalls
+				if signal {
+					args, want = []string{"signal"}, faultedCalls
+				}
+				frames := ofTwin(w.tracedFrames(t, w.output(t, nil, args...)), "/backward.hpp")
+				slices.Reverse(frames)
+				w.wantChain(t, frames, want...)
+			}
+		})
+	}
+}
