@@ -66,8 +66,16 @@ func (r *Reader) afterSignal(n int) bool {
 	if !r.Wants(r.number) {
 		r.readPast()
 	}
+	if r.gdbSignal == anyFrame {
+		return r.number == r.gdbSignalAt+1
+	}
 	return n > 0 && r.gdbSignal == n-1 && r.number-r.gdbSignalAt < windowLines
 }
+
+// anyFrame is the number of a frame that KDE's DrKonqi has replaced by "[KCrash Handler]".
+const anyFrame = -2
+
+func crashHandler(r *Reader, _ []byte, _ int) { r.gdbSignal, r.gdbSignalAt = anyFrame, r.factsAt }
 
 // gdbHandler notes the frame "#N  <signal handler called>", whose "<" is at at.
 func gdbHandler(r *Reader, b []byte, at int) {
