@@ -32,6 +32,7 @@ const (
 	windowLLVM
 	windowGo
 	windowHeap
+	windowFortran
 )
 
 const (

@@ -146,8 +146,12 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// faultFrame is the number of the frame of a fault in the traces of gfortran: before it are two of its
+// library, and that of the signal.
+const faultFrame = 3
+
 // matchGfortran matches a frame whose address is at at.
-func matchGfortran(_ *Reader, l *Line, at int) bool {
+func matchGfortran(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	blanks := blanksBefore(b, at)
 	number, from, ok := decimalBefore(b, blanks)
@@ -162,6 +166,12 @@ func matchGfortran(_ *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Number, f.Start = number, from-1
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Adjusted
+	if !r.inTrace() {
+		r.readPast()
+	}
+	if number == faultFrame && r.opened()&windowFortran != 0 {
+		f.Call = Exact
+	}
 	name := Span{end + len(in), end + len(in+unknown)}
 	l.edit(f, Edit{name, "", Name, ""})
 	l.edit(f, Edit{Span{name.To, name.To}, " at ", AtLine, ""})

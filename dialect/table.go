@@ -80,6 +80,7 @@ func allHeaders() []header {
 		{text: "Native frames: (J=", opens: windowJVM, fact: nativeFrames},
 		{text: "[BUG] ", opens: windowTrace, lasts: rubyLines, holds: true},
 		{text: "-- C level backtrace information", opens: windowTrace, lasts: rubyLines, holds: true},
+		{text: "Backtrace for this error:", opens: windowFortran},
 		{text: "heap profile: ", opens: windowHeap},
 		{text: "heap_v2/", opens: windowHeap},
 		{text: "MAPPED_LIBRARIES:", opens: windowTrace},

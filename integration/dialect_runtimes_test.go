@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,38 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 	}
 }
 
+// The heap profile of gperftools itself.
+func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	library := installed(t, "libtcmalloc.so.4")
+	w := newTraceTwin(t, "heap", twinBuild{})
+	path := filepath.Join(t.TempDir(), "profile")
+	w.output(t, []string{"LD_PRELOAD=" + library, "HEAPPROFILE=" + path}, "malloc")
+	profile := path + ".0001.heap"
+	log, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := []string{"malloc", "visit", "settle", "close", "audit", "count", "run", "allocating"}
+	w.wantChain(t, resolvedOf(w.frames(t, log)), calls...)
+	w.wantChain(t, resolvedOf(w.frames(t, nil, profile)), calls...)
+}
+
+// installed returns the path of a library of the system.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/*/" + name)
+	if err != nil || len(found) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not installed", name)
+		}
+		t.Skipf("%s is not installed", name)
+	}
+	return found[0]
+}
+
 // Ruby's report of a library that dies in C. The maps follow its frames.
 func TestReportOfRubyIsResolved(t *testing.T) {
 	if !long() {
@@ -48,6 +81,76 @@ func TestReportOfRubyIsResolved(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, log)), calls...)
 	w.wantNone(t, log, "-")
 	w.wantNone(t, nil, writeLog(t, log))
+}
+
+// Xorg prints the nearest symbol, however far away it is; one that is right gives the base of its
+// module.
+func TestTracesOfXorgAreResolved(t *testing.T) {
+	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-rdynamic", "-ldl"}})
+	calls := []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	w.wantChain(t, w.frames(t, w.output(t, nil, "xorg")), calls...)
+	signalled := []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	log := w.output(t, nil, "xorg-fault")
+	w.wantChain(t, w.frames(t, log), signalled...)
+	w.wantNone(t, log)
+}
+
+// Julia prints an address in the call, and its file.
+func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
+	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-ldl"}})
+	log := w.output(t, nil, "julia")
+	w.wantChain(t, w.frames(t, log), "print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main")
+	w.wantNone(t, log)
+}
+
+// gfortran's own library prints addresses alone; the program is named by the operator.
+func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	installed(t, "libgfortran.so.5")
+	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-no-pie", "-ldl"}})
+	for form, calls := range map[string][]string{
+		"fortran":       {"show", "count", "run", "main"},
+		"fortran-fault": {"fall", "dying-leaf", "count", "run", "main"},
+	} {
+		log := w.output(t, nil, form)
+		if got := w.text(t, log); got != string(log) {
+			t.Errorf("without --image:\n%s", got)
+		}
+		w.wantChain(t, resolvedOf(w.frames(t, log, "--image", w.program)), calls...)
+		w.wantNone(t, log, "--image", w.program)
+	}
+}
+
+// The line of Go for a signal in a C function has the address alone.
+func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	need(t, "go", "gcc")
+	dir := t.TempDir()
+	w := &traceTwin{dir: filepath.Join(dir, "run"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}
+	w.program = filepath.Join(w.dir, "cgo")
+	whole := filepath.Join(w.whole, "cgo")
+	run(t, nil, "go", "build", "-o", whole, filepath.Join(checkout, "integration", "testdata", "twin", "cgo.go"))
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "strip", "-o", w.program, whole)
+	id := buildIDOf(t, whole)
+	if err := os.MkdirAll(filepath.Join(w.debug, ".build-id", id[:2]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(whole, filepath.Join(w.debug, ".build-id", id[:2], id[2:]+".debug")); err != nil {
+		t.Fatal(err)
+	}
+	log := w.output(t, nil)
+	if got := w.text(t, log); got != string(log) {
+		t.Errorf("without --image:\n%s", got)
+	}
+	frames := w.frames(t, log, "--image", w.program)
+	w.wantChain(t, frames, "cgo.go/c-fall", "c-settle")
 }
 
 // resolvedOf returns the frames that have an answer.
