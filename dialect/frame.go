@@ -93,6 +93,7 @@ type Frame struct {
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
+	Unread   error // why the frame cannot be located, whatever is known of it; nil: it may be
 
 	Crash *Crash // set for a process that the kernel has killed
 

@@ -116,7 +116,7 @@ func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	past := r.Past(r.number - max(r.pastAt, r.readTo) - 1)
+	past := r.Past(r.number - max(r.pastAt-1, r.readTo) - 1) // the line pastAt was not read then
 	r.pastAt = r.number
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -25,7 +26,13 @@ func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	reader := dialect.NewReader(nil)
 	var number int64
 	var past []byte
-	reader.Past = func(int64) []byte { return past }
+	reader.Past = func(n int64) []byte {
+		at := len(past)
+		for ; n > 0 && at > 0; n-- {
+			at = bytes.LastIndexByte(past[:at-1], '\n') + 1
+		}
+		return past[at:]
+	}
 	found := 0
 	for n := 0; n < size; {
 		line := ordinaryLine(r)
@@ -76,7 +83,7 @@ func ordinaryLine(r *rand.Rand) string {
 		return word("/usr/lib/x86_64-linux-gnu/libc.so.6", "/opt/shop/inventory", "/srv/www/index.html", "/proc/self/maps", "/home/u/a (copy).txt")
 	}
 	h := func() uint64 { return r.Uint64() >> r.IntN(60) }
-	bytes := func(n int) []byte {
+	random := func(n int) []byte {
 		b := make([]byte, n)
 		for i := range b {
 			b[i] = byte(r.Uint32())
@@ -92,11 +99,11 @@ func ordinaryLine(r *rand.Rand) string {
 	case 2:
 		return fmt.Sprintf(`10.0.%d.%d - - [20/Nov/2026:10:00:00 +0000] "GET /a?p=0x%x&q=%%28+0x%x%%29 HTTP/1.1" 200 %d "-" "curl/7.88 (x)"`, r.IntN(256), r.IntN(256), h(), h(), r.IntN(1e6))
 	case 3:
-		return hex.Dump(bytes(16))[:78]
+		return hex.Dump(random(16))[:78]
 	case 4:
-		return fmt.Sprintf("%08x: %x %x %x %x  ................", r.Uint32(), bytes(2), bytes(2), bytes(2), bytes(2))
+		return fmt.Sprintf("%08x: %x %x %x %x  ................", r.Uint32(), random(2), random(2), random(2), random(2))
 	case 5:
-		return base64.StdEncoding.EncodeToString(bytes(57))
+		return base64.StdEncoding.EncodeToString(random(57))
 	case 6:
 		return fmt.Sprintf(`openat(AT_FDCWD, "%s", O_RDONLY|O_CLOEXEC) = %d`, path(), r.IntN(20))
 	case 7:
@@ -116,7 +123,7 @@ func ordinaryLine(r *rand.Rand) string {
 	case 14:
 		return fmt.Sprintf("%s host-07 kernel: usb 1-%d: new device number %d flags 0x%x pc 0%d ip 10.0.0.%d sp", stamp, r.IntN(9), r.IntN(99), h(), r.IntN(99), r.IntN(255))
 	case 15:
-		return fmt.Sprintf("commit %x (tag: v%d, 0x%x) #%d fixes #%d in %s", bytes(20), r.IntN(9), h(), r.IntN(99), r.IntN(999), path())
+		return fmt.Sprintf("commit %x (tag: v%d, 0x%x) #%d fixes #%d in %s", random(20), r.IntN(9), h(), r.IntN(99), r.IntN(999), path())
 	case 16:
 		return fmt.Sprintf("  %4x:\t48 8b 05 %02x 0f 00 00 \tmov    0x%x(%%rip),%%rax        # %x <_DYNAMIC+0x%x>", r.IntN(65536), r.IntN(256), h(), h(), r.IntN(4096))
 	case 17:
@@ -128,6 +135,6 @@ func ordinaryLine(r *rand.Rand) string {
 	case 20:
 		return strings.Repeat(word("the ", "etc ", " pc ", " ip ", "wn] ", "0x ", "@ 0 "), 1+r.IntN(12))
 	default:
-		return fmt.Sprintf("%s %s: loaded %s (%d bytes), sha256 %x", stamp, word("cron", "sshd", "loader"), path(), r.IntN(1e7), bytes(32))
+		return fmt.Sprintf("%s %s: loaded %s (%d bytes), sha256 %x", stamp, word("cron", "sshd", "loader"), path(), r.IntN(1e7), random(32))
 	}
 }

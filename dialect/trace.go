@@ -122,6 +122,12 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		t.apart = t.apart || f.Process != 0
 		f.Place = Place{}
 		t.assign(f, facts)
+		if f.Place.Err = f.Unread; f.Place.Err == nil {
+			f.Place.Err = notELF(f.Module)
+		}
+		if f.Place.Err != nil {
+			continue
+		}
 		f.PlaceByID()
 		t.crashed(f)
 	}

@@ -117,7 +117,7 @@ func (g *Image) isFor(module string) bool {
 	if name == "" {
 		name = path.Base(g.Path)
 	}
-	return name == module || path.Base(module) == name || dialect.ProgramName(module) == name
+	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || dialect.ProgramName(module) == name
 }
 
 // unnamed returns the files in which the address of a frame without a module may be.

@@ -1,0 +1,139 @@
+package dialect
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+)
+
+// The frames of modules that are no ELF files. They are found only so that the reason is known why
+// they are not resolved:
+//
+//	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156
+//	    +     2557 ???  (in inventory)  load address 0x10f2a0000 + 0x3f1c  [0x10f2a3f1c]
+//	000000d5`f86ff8a8 00007ff6`1c2b1034 inventory+0x1034
+//	Fault offset: 0x0000000000001034
+//	    at wasm://wasm/8d3f5a6e:wasm-function[33]:0x5d
+var foreign = Dialect{
+	Name: "foreign", Who: "macOS, iOS, Windows and WebAssembly",
+	Needs:  "another program: --explain names it",
+	Sample: "1   inventory                           0x000000010f2a3f1c 0x10f2a0000 + 16156",
+}
+
+// The reasons why frames of such modules are not located.
+var (
+	ErrMachO = errors.New("the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it")
+	ErrPE    = errors.New("the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file")
+	ErrWasm  = errors.New("the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
+)
+
+// notELF returns the reason why frames of a module of this name are not located; nil if it may be an
+// ELF file.
+func notELF(module string) error {
+	switch {
+	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):
+		return ErrMachO
+	case strings.HasSuffix(module, ".dll"), len(module) > 3 && module[1] == ':' && module[2] == '\\':
+		return ErrPE
+	case strings.HasSuffix(module, ".wasm"):
+		return ErrWasm
+	}
+	return nil
+}
+
+// unread adds a frame that begins at start, and is not located for the reason why.
+func (l *Line) unread(start int, addr uint64, why error) bool {
+	f := l.frame()
+	f.Unread, f.Start, f.Kind, f.Addr, f.Value = why, start, Runtime, addr, addr
+	return true
+}
+
+// matchForeign matches a frame of any of these, with a number at at.
+func matchForeign(r *Reader, l *Line, at int) bool {
+	switch l.Text[at-1] {
+	case '+':
+		return matchWinDbg(r, l, at)
+	case ':':
+		return matchWasm(l, at)
+	}
+	return matchCrashReport(r, l, at) || matchMacSample(r, l, at) || matchFaultOffset(l, at)
+}
+
+// matchCrashReport matches a frame of macOS whose address is at at: of a crash report, which has the
+// distance from the module, not from a function.
+func matchCrashReport(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok1 := prefixedHex(b, at)
+	if !hasAt(b, end, " ") {
+		return false
+	}
+	base, end, ok2 := prefixedHex(b, end+1)
+	if !ok1 || !ok2 || !hasAt(b, end, " + ") {
+		return false
+	}
+	n, end, ok := decimalAt(b, end+3)
+	if !ok || !onlyBlanks(b, end) || base+uint64(n) != addr {
+		return false
+	}
+	to := blanksBefore(b, at)
+	from := bytes.LastIndexAny(b[:to], " \t") + 1
+	_, start, ok := decimalBefore(b, blanksBefore(b, from))
+	if !ok || from == to || from == 0 || !standsFree(b, start) {
+		return false
+	}
+	l.unread(start, addr, ErrMachO)
+	l.Frames[0].Module = r.name(b[from:to])
+	return true
+}
+
+// matchMacSample matches a function without a name of macOS's sample and spindump; the load address
+// is at at.
+func matchMacSample(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	in := bytes.LastIndex(b[:at], []byte("???  (in "))
+	close := at - len(")  load address ")
+	_, end, ok := prefixedHex(b, at)
+	if in < 0 || close < in || !hasAt(b, close, ")  load address ") || !ok || !hasAt(b, end, " + 0x") {
+		return false
+	}
+	offset, _, ok := hexAt(b, end+5)
+	l.unread(in, offset, ErrMachO)
+	l.Frames[0].Module = r.name(b[in+len("???  (in ") : close])
+	return ok
+}
+
+// matchWinDbg matches a frame of WinDbg, whose offset in a module or function is at at.
+func matchWinDbg(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	offset, end, ok := prefixedHex(b, at)
+	from := bytes.LastIndexByte(b[:at], ' ') + 1
+	if !ok || !onlyBlanks(b, end) || from == at-1 || from < 18 || bytes.IndexByte(b[from:at], '!') >= 0 {
+		return false
+	}
+	tick := from - 10 // "00007ff6`1c2b1034 "
+	if b[tick] != '`' || hexBefore(b, tick) != tick-8 || hexDigits(b, tick+1) != from-1 {
+		return false
+	}
+	l.unread(tick-8, offset, ErrPE)
+	l.Frames[0].Module = r.name(b[from : at-1])
+	return true
+}
+
+// matchFaultOffset matches the line of Windows' log of events whose offset is at at.
+func matchFaultOffset(l *Line, at int) bool {
+	const mark = "Fault offset: "
+	offset, end, ok := prefixedHex(l.Text, at)
+	return ok && onlyBlanks(l.Text, end) && endsWith(l.Text, at, mark) && l.unread(at-len(mark), offset, ErrPE)
+}
+
+// matchWasm matches a function of WebAssembly without a name, whose offset in the module is at at.
+func matchWasm(l *Line, at int) bool {
+	b := l.Text
+	offset, end, ok := prefixedHex(b, at)
+	if !ok || !onlyBlanks(b, end) && !hasAt(b, end, ")") || !endsWith(b, at, "]:") {
+		return false
+	}
+	const mark = "wasm-function["
+	_, start, ok := decimalBefore(b, at-2)
+	return ok && endsWith(b, start, mark) && l.unread(start-len(mark), offset, ErrWasm)
+}
