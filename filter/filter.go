@@ -226,9 +226,11 @@ func (f *Filter) Line() int64 {
 // belong to a raw backtrace. Their output comes after that of all lines before, in their order.
 func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
 
-// Release prints the lines that are held back because they belong to a raw backtrace.
+// Release prints the lines that are held back because they belong to a raw backtrace, and the module
+// line that is still collecting its maps.
 func (f *Filter) Release() error {
 	f.tracer.release()
+	f.closeModule()
 	f.send()
 	return f.err
 }

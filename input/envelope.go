@@ -129,7 +129,7 @@ func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
 	case Journal:
 		return bytes.TrimPrefix(line, []byte("MESSAGE="))
 	}
-	fields, ok := e.fieldsOf(nil, line)
+	fields, ok := jsonFields(nil, line, e.names, buf)
 	if !ok {
 		return line
 	}
@@ -314,6 +314,9 @@ func (e *Envelope) plain(b []byte) int {
 		n, _ = filter.FindEscapedMark(b)
 	default:
 		n, _ = filter.FindMark(b)
+	}
+	if e.format == JSON {
+		n = min(n, beforeArrays(b[:n]))
 	}
 	if n < len(b) {
 		n = bytes.LastIndexByte(b[:n], '\n') + 1

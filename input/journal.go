@@ -220,11 +220,13 @@ func (e *Envelope) writeEntries(p []byte) {
 	}
 }
 
-// passEntry prints a part of an entry as it is.
+// passEntry prints a part of an entry as it is. Objects have none for it.
 func (e *Envelope) passEntry(b []byte) {
-	e.out.cur = nil
-	e.f.Text(b) // its error is that of the writer, which e.out keeps
+	e.f.Release() // its error is that of the writer, which e.out keeps
 	e.catchUp()
+	if !e.out.records {
+		e.out.print(b)
+	}
 }
 
 // entry filters an entry of a journal.

@@ -150,7 +150,7 @@ func (s *jsonScan) value(depth int) bool {
 		s.arrays++
 		array, ok := s.array(depth + 1)
 		s.arrays--
-		if ok && wanted && len(array) > 0 {
+		if ok && wanted && len(array) > 0 && string(s.path) == message {
 			n := len(s.text)
 			s.text = append(s.text, array...)
 			s.add(field{from: from, to: s.at, form: byteArray}, n)
@@ -180,6 +180,29 @@ func (s *jsonScan) value(depth int) bool {
 	}
 	s.at = from
 	return s.number()
+}
+
+// message is the member in which journalctl -o json prints a text with control characters as an array
+// of bytes.
+const message = "MESSAGE"
+
+// beforeArrays returns the offset in b of the first text that is an array of bytes, or len(b): the
+// search for marks does not see what it holds.
+func beforeArrays(b []byte) int {
+	const member = `"` + message + `"`
+	for at := 0; ; at += len(member) {
+		i := bytes.Index(b[at:], []byte(member))
+		if i < 0 {
+			return len(b)
+		}
+		at += i
+		rest := bytes.TrimLeft(b[at+len(member):min(len(b), at+len(member)+16)], " \t")
+		if len(rest) > 0 && rest[0] == ':' {
+			if rest = bytes.TrimLeft(rest[1:], " \t"); len(rest) > 0 && rest[0] == '[' {
+				return at
+			}
+		}
+	}
 }
 
 // add adds a field whose text begins at text[n].

@@ -42,7 +42,7 @@ func (f *field) lines() int64 {
 }
 
 // maxRecord bounds the output for a record, in bytes. A record with more is printed as it came.
-const maxRecord = 16 << 20
+const maxRecord = 8 << 20
 
 // recordLine processes a record. It returns false if the caller is to print it unchanged.
 // Otherwise it calls flush before its first change.
@@ -85,7 +85,7 @@ func (e *Envelope) filterRecord(l *seal) {
 		}
 		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
 	}
-	if several {
+	if several && e.f.HeldTrace() > 0 {
 		e.f.Release()
 	}
 	e.endLine()
@@ -134,7 +134,7 @@ func (s *sealer) finishRecord(l *seal) {
 		f := &l.fields[i]
 		out := l.got[from:f.end]
 		from = f.end
-		shown = shown || len(bytes.TrimSpace(out)) > 0 || len(bytes.TrimSpace(f.text)) == 0 && len(l.fields) == 1
+		shown = shown || len(bytes.TrimSpace(out)) > 0 || bytes.Count(out, newline) >= int(f.lines())
 		changed = changed || !f.unchanged(out)
 	}
 	switch {
