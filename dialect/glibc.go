@@ -49,7 +49,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	group := to > 0 && b[to-1] == ')'
 	switch open := 0; {
 	case group:
-		if open = openingOf(b, to-1); open < 0 || !f.inParentheses(b[open+1:to-1]) {
+		open = openingOf(b, to-1)
+		if open >= 0 && r.resolvedFrame(b[:open], b[open+1:to-1]) || open < 0 || !f.inParentheses(b[open+1:to-1]) {
 			return false
 		}
 		to = open
@@ -231,6 +232,22 @@ func processIn(b []byte) uint64 {
 			return uint64(id)
 		}
 	}
+}
+
+// resolvedFrame reports whether a frame has its file and line, as MariaDB prints it:
+//
+//	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
+//
+// A signal has interrupted the frame after that one.
+func (r *Reader) resolvedFrame(place, function []byte) bool {
+	_, from, ok := decimalBefore(place, len(place))
+	if !ok || from == 0 || place[from-1] != ':' || len(function) == 0 || bytes.Contains(function, []byte("+0x")) {
+		return false
+	}
+	if r.exactAfter = 0; string(function) == "__restore_rt" {
+		r.exactAfter = r.number
+	}
+	return true
 }
 
 // exactFrame reports whether f is the frame that a program has announced as the place of its fault.
