@@ -77,8 +77,11 @@ func decimalAt(b []byte, at int) (n, end int, ok bool) {
 }
 
 // decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
-// start.
+// start. There is none before a negative end.
 func decimalBefore(b []byte, end int) (n, start int, ok bool) {
+	if end < 0 {
+		return 0, end, false
+	}
 	start = end
 	for start > 0 && isDigit(b[start-1]) {
 		if start--; end-start > 9 {
