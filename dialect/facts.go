@@ -82,6 +82,9 @@ func (f *Facts) AddMap(m Map) {
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main {
 		f.main = m
+		if old := f.modules[path.Base(m.Name)]; old.Name == m.Name && m.ID.IsZero() && !m.HasBase {
+			return // more is known of it
+		}
 	}
 	if m.Name == "" || len(f.modules) >= maxFactModules || !f.room(len(m.Name)) {
 		return

@@ -70,6 +70,7 @@ type savedModuleFact struct {
 	HasBase bool            `json:"has_base,omitempty"`
 	End     uint64          `json:"end,omitempty"`
 	Main    bool            `json:"main,omitempty"`
+	Text    uint64          `json:"text,omitempty"`
 }
 
 // factsSaved returns the form of facts in JSON, nil if there are none.
@@ -82,7 +83,7 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted})
 	}
 	for _, m := range f.Modules() {
-		s.Modules = append(s.Modules, savedModuleFact{checkpoint.Text(m.Name), m.ID.String(), m.Base, m.HasBase, m.End, m.Main})
+		s.Modules = append(s.Modules, savedModuleFact{checkpoint.Text(m.Name), m.ID.String(), m.Base, m.HasBase, m.End, m.Main, m.Text})
 	}
 	return s
 }
@@ -103,7 +104,7 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 		if err != nil {
 			return f, err
 		}
-		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main})
+		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main, Text: m.Text})
 	}
 	return f, nil
 }

@@ -229,18 +229,16 @@ func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	}
 }
 
-// systemd-coredump itself, which gets a core as from its socket unit. Modules with a package note have
-// their path and their build ID in the text.
+// systemd-coredump itself, which gets a core as from its socket unit, and writes to a journal. Modules
+// with a package note have their path and their build ID in the text.
 func TestSystemdCoredumpItself(t *testing.T) {
 	const program = "/lib/systemd/systemd-coredump"
 	if !long() {
 		t.Skip("long")
 	}
-	need(t, program, "unshare", "g++")
+	need(t, program, "unshare", "g++", "coredumpctl")
 	feeder := filepath.Join(t.TempDir(), "coredump")
 	run(t, nil, "g++", "-O1", "-o", feeder, filepath.Join("testdata", "twin", "coredump.cc"))
-	const private = `mount -t tmpfs none /run/systemd && mkdir /run/systemd/journal &&
-		mount -t tmpfs none /var/lib/systemd && mkdir /var/lib/systemd/coredump && exec "$@"`
 	for name, link := range links() {
 		for _, note := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s %v", name, note), func(t *testing.T) {
@@ -251,19 +249,32 @@ func TestSystemdCoredumpItself(t *testing.T) {
 				}
 				w := newTraceTwin(t, "fault", b)
 				core, _ := w.core(t)
-				out, err := exec.Command("unshare", "-m", "sh", "-c", private, "sh", feeder, "4711", "fault", w.program, core).Output()
-				if err != nil {
-					t.Skipf("no mount namespace: %v", err)
+				out := t.TempDir()
+				if text, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
+					t.Skipf("no mount namespace: %s", text)
 				}
-				w.wantChain(t, w.frames(t, out), calls...)
-				w.wantOnce(t, out)
-				message, _, _ := bytes.Cut(out[bytes.Index(out, []byte("Process 4711")):], []byte("COREDUMP_PACKAGE_JSON"))
-				if note {
-					w.replace(t)
-					w.wantChain(t, w.frames(t, message), calls...) // by the build IDs
-				} else {
-					w.wantNothing(t, append([]byte("COREDUMP_EXE="+w.program+"\n"), message...))
+				run(t, nil, "unshare", "-m", filepath.Join("testdata", "twin", "coredump.sh"), out, feeder, "4711", "fault", w.program, core)
+				logs := make(map[string][]byte)
+				for _, form := range []string{"info", "short", "export"} {
+					log, err := os.ReadFile(filepath.Join(out, form))
+					if err != nil || len(log) == 0 {
+						t.Fatalf("%s: %v", form, err)
+					}
+					logs[form] = log
 				}
+				w.wantChain(t, w.frames(t, logs["info"]), calls...)
+				w.wantOnce(t, logs["info"])
+				if !note {
+					w.wantNothing(t, logs["info"])
+					return
+				}
+				w.replace(t) // the build IDs lead to the right files
+				w.wantChain(t, w.frames(t, logs["info"]), calls...)
+				w.wantChain(t, w.frames(t, logs["short"]), calls...)
+				_, field, _ := bytes.Cut(logs["export"], []byte("\nCOREDUMP_PACKAGE_JSON="))
+				field, _, _ = bytes.Cut(field, []byte("\n"))
+				message := regexp.MustCompile(`(?m)^ *Module .*\n`).ReplaceAll(logs["short"], nil)
+				w.wantChain(t, w.frames(t, fmt.Appendf(nil, "COREDUMP_PACKAGE_JSON=%s\n%s", field, message)), calls...)
 			})
 		}
 	}
