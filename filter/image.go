@@ -129,7 +129,9 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 		if len(all) >= maxUnnamed {
 			break
 		}
-		all = append(all, t.named(path))
+		m := t.named(path)
+		m.Guessed = true // the log does not name it for the frame
+		all = append(all, m)
 	}
 	return all
 }

@@ -52,52 +52,71 @@ func callsOf(form string, all, unnamed []string) []string {
 	return all
 }
 
-// With the maps of the process, before or after the trace, every form is resolved, through a signal.
-func TestTracesWithMapsAreResolved(t *testing.T) {
-	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newTraceTwin(t, "traces", twinBuild{link: link})
-			for _, form := range slices.Concat(bareForms, []string{"boost", "envoy", "pytorch", "glog-paths"}) {
-				log := w.output(t, nil, form, "signal", "maps-before")
-				want := callsOf(form, tracedSignal, unnamedSignal)
-				if form == "stdtrace" { // it subtracts from the address that the signal interrupted, too
-					want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "fall" })
-				}
-				w.wantChain(t, w.tracedFrames(t, log), want...)
-			}
-			w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "glog", "maps-after")), tracedCalls...)
-		})
-	}
+// TestTraces compares the forms with the calls of position-independent programs and of programs at
+// fixed addresses.
+func TestTraces(t *testing.T) {
+	pie, fixed := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}}), newTraceTwin(t, "traces", twinBuild{link: []string{"-no-pie"}})
+	t.Run("WithMaps", func(t *testing.T) {
+		tracesWithMaps(t, pie)
+		tracesWithMaps(t, fixed)
+	})
+	t.Run("WithModules", func(t *testing.T) {
+		tracesWithModules(t, pie)
+		tracesWithModules(t, fixed)
+	})
+	t.Run("WithoutModules", func(t *testing.T) {
+		addressesAlone(t, pie, fixed)
+	})
+	t.Run("ResolvedOnce", func(t *testing.T) {
+		resolvedOnce(t, pie)
+	})
+	t.Run("OfOtherBuilds", func(t *testing.T) { // the last one: it replaces the files
+		tracesOfOtherBuilds(t, fixed)
+	})
 }
 
-// A form that names its modules is resolved by itself.
-func TestTracesWithModulesAreResolved(t *testing.T) {
-	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newTraceTwin(t, "traces", twinBuild{link: link})
-			for _, form := range fullForms {
-				frames := w.tracedFrames(t, w.output(t, nil, form))
-				if form == "backward" { // the newest call is the last one
-					slices.Reverse(frames)
-				}
-				w.wantChain(t, frames, tracedCalls...)
-			}
-			w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "envoy")), programCalls...)
-			for _, form := range []string{"seastar", "seastar-list"} {
-				log := w.output(t, nil, form)
-				w.wantChain(t, w.tracedFrames(t, log), "visit", "settle", "close", "audit")
-				w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), tracedCalls...)
-			}
-		})
+// tracesWithMaps tests that with the maps of the process, before or after the trace, every form is
+// resolved, through a signal.
+func tracesWithMaps(t *testing.T, w *traceTwin) {
+	for _, form := range slices.Concat(bareForms, []string{"boost", "envoy", "pytorch", "glog-paths"}) {
+		log := w.output(t, nil, form, "signal", "maps-before")
+		want := callsOf(form, tracedSignal, unnamedSignal)
+		if form == "stdtrace" { // it subtracts from the address that the signal interrupted, too
+			want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "fall" })
+		}
+		w.wantChain(t, w.tracedFrames(t, log), want...)
 	}
+	w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "glog", "maps-after")), tracedCalls...)
 }
 
-// Addresses without modules are resolved in the files that --image names: a program at a fixed
-// address, a file whose base is given, and a library whose exported functions are in the trace.
-func TestAddressesWithoutModulesNeedImages(t *testing.T) {
-	w := newTraceTwin(t, "traces", twinBuild{link: []string{"-no-pie"}})
+// tracesWithModules tests that a form that names its modules is resolved by itself.
+func tracesWithModules(t *testing.T, w *traceTwin) {
+	for _, form := range fullForms {
+		frames := w.tracedFrames(t, w.output(t, nil, form))
+		if form == "backward" { // the newest call is the last one
+			slices.Reverse(frames)
+		}
+		w.wantChain(t, frames, tracedCalls...)
+	}
+	w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "envoy")), programCalls...)
+	for _, form := range []string{"seastar", "seastar-list"} {
+		log := w.output(t, nil, form)
+		w.wantChain(t, w.tracedFrames(t, log), "visit", "settle", "close", "audit")
+		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), tracedCalls...)
+	}
+	frames := framesIn(t, w.text(t, w.output(t, nil, "seastar-id"), "--output=json"))
+	for i := range frames {
+		if frames[i].Module == "" && frames[i].Verified == "build-id" {
+			frames[i].Module = w.program // only its build ID is in the log
+		}
+	}
+	w.wantChain(t, frames, tracedCalls...)
+}
+
+// addressesAlone tests that addresses without modules are resolved in the files that --image names: a
+// program at a fixed address, a file whose base is given, a library whose exported functions are in
+// the trace, and a program that was loaded without randomization.
+func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	library := filepath.Join(w.dir, "libledger.so")
 	for _, form := range bareForms {
 		log := w.output(t, nil, form)
@@ -109,7 +128,7 @@ func TestAddressesWithoutModulesNeedImages(t *testing.T) {
 			w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", library), tracedCalls...)
 		}
 	}
-	w = newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}})
+	w, library = pie, filepath.Join(pie.dir, "libledger.so")
 	log := string(w.output(t, nil, "folly", "maps-before"))
 	base := regexp.MustCompile(`(?m)^([0-9a-f]+)-.* 00000000 .*/traces$`).FindStringSubmatch(log)
 	if base == nil {
@@ -129,11 +148,16 @@ func TestAddressesWithoutModulesNeedImages(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "/proc/self/maps") {
 		t.Errorf("%v: --explain does not name what would help:\n%s", err, out)
 	}
+	need(t, "setarch")
+	if out, err := exec.Command("setarch", "-R", w.program, "folly").Output(); err != nil && len(out) == 0 {
+		t.Logf("addresses are always randomized here: %v", err)
+	} else {
+		w.wantChain(t, w.tracedFrames(t, out, "--image", w.program), programCalls...)
+	}
 }
 
-// A filtered trace is not filtered again.
-func TestTracesAreResolvedOnce(t *testing.T) {
-	w := newTraceTwin(t, "traces", twinBuild{})
+// resolvedOnce tests that a filtered trace is not filtered again.
+func resolvedOnce(t *testing.T, w *traceTwin) {
 	forms := strings.Join(slices.Concat(bareForms, fullForms, partForms), ",")
 	log := w.output(t, nil, forms, "maps-before")
 	once := w.text(t, log, "--image", w.program)
@@ -145,9 +169,8 @@ func TestTracesAreResolvedOnce(t *testing.T) {
 	}
 }
 
-// Files of another build answer nothing, whatever the trace has.
-func TestTracesOfOtherBuildsStayRaw(t *testing.T) {
-	w := newTraceTwin(t, "traces", twinBuild{link: []string{"-no-pie"}})
+// tracesOfOtherBuilds tests that files of another build answer nothing, whatever the trace has.
+func tracesOfOtherBuilds(t *testing.T, w *traceTwin) {
 	other := newTraceTwin(t, "traces", twinBuild{flags: []string{"-O1", "-fno-inline"}, link: []string{"-no-pie"}})
 	logs := make(map[string][]byte)
 	for _, form := range slices.Concat(bareForms, fullForms, partForms) {

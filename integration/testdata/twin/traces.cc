@@ -75,6 +75,28 @@ static void print_maps(bool only_first) {
     fclose(maps);
 }
 
+static int print_build_id_of(dl_phdr_info *info, size_t, void *) {
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) &p = info->dlpi_phdr[i];
+    const char *at = (const char *)info->dlpi_addr + p.p_vaddr, *end = at + p.p_memsz;
+    while (p.p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
+      const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+      const unsigned char *id = (const unsigned char *)at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4) {
+        printf(" (BuildId: ");
+        for (unsigned k = 0; k < note->n_descsz; k++)
+          printf("%02x", id[k]);
+        printf(")");
+        return 1;
+      }
+      at = (const char *)id + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return 1; // the first object is the program
+}
+
+static void print_build_id() { dl_iterate_phdr(print_build_id_of, nullptr); }
+
 // without_parameters is a name as glog shows it.
 static std::string without_parameters(const std::string &name) {
   size_t at = name.find('(');
@@ -99,7 +121,7 @@ static void print_frame(int i, const Place &p) {
     printf("frame #%d: %s + 0x%lx (%p in %s)\n", i, named ? name : "<unknown function>", named ? p.offset : p.pc - p.base, pc, path);
   } else if (form == "seastar") {
     printf("  %s%s0x%lx\n", p.program ? "" : path, p.program ? "" : "+", p.inside - p.bias);
-  } else if (form == "seastar-list") {
+  } else if (form == "seastar-list" || form == "seastar-id") {
     printf(" %s%s0x%lx", p.program ? "" : path, p.program ? "" : "+", p.inside - p.bias);
   } else if (form == "rust") {
     printf("%4d: %18p - %s\n", i, pc, named ? name : "<unknown>");
@@ -123,7 +145,7 @@ static void print_trace(const std::vector<Place> &all) {
     print_maps(true);
   } else if (form == "seastar") {
     puts("Backtrace:");
-  } else if (form == "seastar-list") {
+  } else if (form == "seastar-list" || form == "seastar-id") {
     printf("Reactor stalled for 33 ms on shard 3. Backtrace:");
   } else if (form == "cpptrace") {
     puts("Stack trace (most recent call first):");
@@ -136,7 +158,9 @@ static void print_trace(const std::vector<Place> &all) {
     size_t k = form == "backward" ? all.size() - 1 - i : i;
     print_frame(k, all[k]);
   }
-  if (form == "seastar-list")
+  if (form == "seastar-id")
+    print_build_id();
+  if (form == "seastar-list" || form == "seastar-id")
     puts("");
 }
 
