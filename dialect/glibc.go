@@ -70,7 +70,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	case !group && !isPath(name) && !r.inTrace(): // "name[0x…]" may be an element of an array
 		return false
 	case to > 0 && isWord(b[to-1]) || group || isPath(name):
-		f.Module = r.name(name)
+		path, deleted := bytes.CutSuffix(name, []byte(" (deleted)"))
+		f.Module, f.Deleted = r.name(path), deleted
 	default:
 		return false
 	}
