@@ -49,6 +49,9 @@ func New(w io.Writer, o Options) (*Filter, error) {
 		return nil, err
 	}
 	o.Filter.Symbolizer, o.Filter.Cache = opened.Symbolizer, opened.Cache
+	if o.Filter.Dialects.Complete == nil {
+		o.Filter.Dialects.Complete = opened.Complete
+	}
 	return &Filter{filter.New(w, o.Filter), opened}, nil
 }
 

@@ -82,6 +82,7 @@ type Opened struct {
 	SymbolPath *buildid.SymbolPath
 
 	closers []io.Closer
+	trees   []*buildid.Tree
 }
 
 // UserCacheDir returns the folder that the command keeps indexes in: below XDG_CACHE_HOME or the
@@ -154,12 +155,25 @@ func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 		all = append(all, buildid.NewIDsFile(path))
 	}
 	for _, dir := range slices.Concat(s.BuildIDDirs, s.DebugDirs) {
-		all = append(all, buildid.NewTree(dir))
+		tree := buildid.NewTree(dir)
+		opened.trees = append(opened.trees, tree)
+		all = append(all, tree)
 	}
 	if s.NoPaths {
 		return all
 	}
 	return append(all, buildid.ModulePath{}, report.Files{})
+}
+
+// Complete returns the build ID that begins with the bytes of prefix, of a file in one of the trees
+// that are searched, zero if there is none. It is for [filter.Dialects].
+func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
+	for _, tree := range o.trees {
+		if id = tree.Complete(prefix); !id.IsZero() {
+			break
+		}
+	}
+	return id
 }
 
 // Close ends all searches and downloads, and closes every file.

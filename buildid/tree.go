@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A Tree finds files by their place in a tree of debug files. It knows the layouts of:
@@ -60,6 +61,40 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	}
 	return nil, s.miss()
 }
+
+// Complete returns the build ID of the files in the tree that begins with the bytes of prefix, zero
+// if there is none or if there are several. Prefix must have at least two bytes.
+func (t *Tree) Complete(prefix ID) (id ID) {
+	if prefix.Len() < minPathID {
+		return id
+	}
+	for _, place := range t.places(prefix) {
+		folder, begins := filepath.Split(place)
+		d, err := os.Open(folder)
+		if err != nil {
+			continue
+		}
+		names, _ := d.Readdirnames(maxSiblings)
+		d.Close()
+		for _, name := range names {
+			if !strings.HasPrefix(name, begins) {
+				continue
+			}
+			found, err := Parse([]byte(filepath.Base(folder) + strings.TrimSuffix(name, ".debug")))
+			if err != nil {
+				continue
+			}
+			if !id.IsZero() && found != id {
+				return ID{}
+			}
+			id = found
+		}
+	}
+	return id
+}
+
+// maxSiblings is the number of names that are read of a folder in a tree: one of 256.
+const maxSiblings = 1 << 16
 
 // places returns the paths of id without a suffix. id must have at least minPathID bytes.
 func (t *Tree) places(id ID) []string {

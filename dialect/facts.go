@@ -34,7 +34,8 @@ type Map struct {
 type ModuleFact struct {
 	Name    string // a path or the last part of one
 	ID      buildid.ID
-	Base    uint64 // address of its first page; valid if HasBase is set
+	Prefix  buildid.ID // the first bytes of its build ID, if ID is not known; zero if these are not either
+	Base    uint64     // address of its first page; valid if HasBase is set
 	HasBase bool
 	End     uint64 // the address after the module; 0 if it is not known
 	Main    bool   // it is the program itself

@@ -97,7 +97,8 @@ type Frame struct {
 
 	Crash *Crash // set for a process that the kernel has killed
 
-	Place Place // set by a Trace
+	Place  Place      // set by a Trace
+	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
 }
 
 // A Symbol is the symbol near an address as the producer of a frame has found it.
@@ -123,8 +124,10 @@ const (
 	Nothing                    // no part: the Edit removes text
 	NothingInCalls             // Nothing, but only around an inlined call: in all frames but the innermost
 	Decimal                    // as Name, with a decimal offset
+	Spaced                     // as Name, with blanks: f + 0x12
 	Inlined                    // the function if it is inlined there; otherwise the Edit has no effect
 	AtLine                     // file:line
+	AtSpaced                   // file : line
 	AtColumn                   // file:line:column, or file:line if the column is not known
 	AtBase                     // file:line, without the file's directories
 	Other                      // the function, if the answer has a line and Frame.Symbol is another function

@@ -33,6 +33,7 @@ const (
 	windowGo
 	windowHeap
 	windowFortran
+	windowBreakpad
 )
 
 const (

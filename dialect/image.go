@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -186,13 +187,27 @@ func (m *Image) symbols(name string) []object.Symbol {
 	if m.File == nil || name == "" {
 		return nil
 	}
+	return m.symbolsIn(m.File, name)
+}
+
+func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	if strings.ContainsAny(name, " (:<") {
-		return m.shown.named(m.File, name)
+		return m.shown.named(file, name)
 	}
-	all := m.File.SymbolsNamed(name)
+	all := file.SymbolsNamed(name)
 	if len(all) > 0 {
 		return all
 	}
 	plain, _, _ := strings.Cut(name, "@")
-	return m.File.SymbolsNamed(plain)
+	return file.SymbolsNamed(plain)
+}
+
+// visitedSymbols is symbols for a file that is open only during a visit. Their names are not valid
+// after it.
+func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
+	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
+	for i := range all {
+		all[i].Name = nil
+	}
+	return all
 }

@@ -132,6 +132,13 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	return addr, nil
 }
 
+// visited reports whether the file, which may have no code, has the code to which a signal handler
+// returns at addr.
+func (m *Image) visited(addr uint64) (trampoline bool) {
+	m.visit(func(file *object.File) { trampoline = (&Image{File: file}).isTrampoline(addr) })
+	return trampoline
+}
+
 // visit calls examine with the file while it is open, and reports whether it could.
 func (m *Image) visit(examine Examination) (done bool) {
 	err := object.Guard(func() {

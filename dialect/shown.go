@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/internal/object"
@@ -54,7 +55,9 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
 		if shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
-			all = append(all, s)
+			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) { // in both tables
+				all = append(all, s)
+			}
 		}
 	}
 	n.found[name] = all

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -19,6 +20,7 @@ const (
 
 // The reasons why a frame is not located.
 var (
+	ErrOtherID  = errors.New("the file has another build ID than the list of modules in the log")
 	ErrNoModule = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
 	ErrNoBias   = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
 	ErrNotCode  = errors.New("the file has no code at this place: it is not the file that ran")
@@ -62,6 +64,11 @@ type Trace struct {
 
 	// Demangle returns the name that programs show for a mangled one. It may be nil.
 	Demangle func(name string) string
+
+	// Complete returns the build ID that begins with these bytes, zero if none or several are known.
+	// It may be nil.
+	Complete  func(prefix buildid.ID) buildid.ID
+	completed map[buildid.ID]buildid.ID
 
 	modules map[moduleKey]*verdict
 	worked  int // work of the search for biases
@@ -222,7 +229,26 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 	if f.ID.IsZero() && f.Module != "" {
 		if m, ok := facts.Module(f.Module); ok {
 			f.ID = m.ID
+			t.complete(f, m.Prefix)
 		}
+	}
+}
+
+// complete sets the build ID of f's module, of which the log has the first bytes.
+func (t *Trace) complete(f *Frame, prefix buildid.ID) {
+	if prefix.IsZero() || !f.ID.IsZero() {
+		return
+	}
+	id, known := t.completed[prefix]
+	if !known && len(t.completed) < maxModules && t.Complete != nil {
+		if t.completed == nil {
+			t.completed = make(map[buildid.ID]buildid.ID)
+		}
+		id = t.Complete(prefix)
+		t.completed[prefix] = id
+	}
+	if f.ID = id; id.IsZero() {
+		f.prefix = prefix
 	}
 }
 
@@ -235,7 +261,13 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
-	v := t.verdictFor(key, func() *Image { return t.Open(f) })
+	v := t.verdictFor(key, func() *Image {
+		m := t.Open(f)
+		if m.Err == nil && !f.prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.prefix.Bytes()) {
+			return &Image{Path: m.Path, Err: ErrOtherID}
+		}
+		return m
+	})
 	if v != nil && v.name == "" {
 		v.name, v.id = f.Module, f.ID
 	}
@@ -418,7 +450,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		if c.lookup = c.addr; call == Return && !c.exact && f.Number != 0 {
 			c.lookup--
 		}
-		return false
+		return call != Adjusted && m.Visit != nil && m.visited(c.addr)
 	}
 	signal = call != Adjusted && m.isTrampoline(c.addr)
 	if c.exact && c.mixed {
@@ -495,6 +527,9 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if !f.Symbol.Inside {
 		syms = v.image.symbols(f.Symbol.Name)
 	}
+	if f.Kind == InSymbol && v.image.Visit != nil {
+		syms = v.image.visitedSymbols(f.Symbol.Name)
+	}
 	switch {
 	case f.Kind == FileOffset, f.Kind == CodeOffset, f.Kind == FileOrRuntime:
 		return 0, false, ErrNotCode
@@ -545,7 +580,7 @@ func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
 	p := &f.Place
-	byID := !f.ID.IsZero()
+	byID := !f.ID.IsZero() || !f.prefix.IsZero()
 	switch v := c.of; {
 	case p.Verified != "" || p.Err != nil:
 	case v == nil:
@@ -554,7 +589,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: v.image.Err}
 	case c.err != nil:
 		*p = Place{Image: v.image, Err: c.err}
-	case byID && (v.image.File == nil || v.image.ID == f.ID):
+	case byID && (v.image.File == nil || v.image.ID == f.ID || !f.prefix.IsZero()):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted != nil:
 		*p = Place{Image: v.image, Err: ErrRefuted}

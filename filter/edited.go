@@ -139,6 +139,9 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	case dialect.Decimal:
 		f.value(t.decimal())
 		return
+	case dialect.Spaced:
+		f.value(t.spaced())
+		return
 	case dialect.Func, dialect.FuncAt, dialect.Inlined, dialect.Other:
 		f.value(t.function())
 		return
@@ -155,7 +158,11 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	default:
 		f.value(t.file)
 	}
-	f.mark(":")
+	if p == dialect.AtSpaced {
+		f.mark(" : ")
+	} else {
+		f.mark(":")
+	}
 	f.value(t.line)
 	if (p == dialect.AtColumn || p == dialect.AtSource) && t.col != "" {
 		f.mark(":")
@@ -199,6 +206,16 @@ func (t *frameText) decimal() string {
 		return t.name
 	}
 	return name + "+" + strconv.FormatUint(n, 10)
+}
+
+// spaced returns the name of the function, with blanks around the "+" before the distance from its
+// beginning.
+func (t *frameText) spaced() string {
+	name := t.function()
+	if distance := t.name[len(name):]; distance != "" {
+		return name + " + " + distance[len("+"):]
+	}
+	return name
 }
 
 // inlined lays out a line for one of the functions at the address of a frame, after the text that

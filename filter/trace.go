@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 )
@@ -40,6 +41,10 @@ type Dialects struct {
 
 	// Images are files that the operator names for modules of the log.
 	Images []Image
+
+	// Complete returns the build ID that begins with the bytes of prefix, zero if none or several are
+	// known: minidumps have only the first 16 bytes. It may be nil.
+	Complete func(prefix buildid.ID) buildid.ID
 
 	// KeepRaw appends answers to lines, and replaces nothing.
 	KeepRaw bool
@@ -205,7 +210,7 @@ func (t *tracer) begin() {
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
 	t.images = report.NewObjects(&report.Options{}, maxImages, true)
-	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle}
+	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete}
 }
 
 // end forgets the trace at work.

@@ -5,6 +5,7 @@ package integration
 import (
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -12,10 +13,10 @@ import (
 // the next frame exact.
 func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]twinBuild{"pie": byLLD, "no-pie": {link: []string{"-no-pie"}}} {
-		w := newEmitter(t, b)
+	for _, build := range []string{"lld", "no-pie"} {
+		w := emitter(t, build)
 		for _, form := range []string{"chromium", "firefox", "llvm"} {
-			t.Run(form+"/"+name, func(t *testing.T) {
+			t.Run(form+"/"+build, func(t *testing.T) {
 				w.wantChain(t, w.frames(t, w.output(t, nil, form)), emittedCalls...)
 				w.wantChain(t, w.frames(t, w.output(t, nil, form, "signal")), signalledCalls...)
 			})
@@ -26,9 +27,9 @@ func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 // Node prints addresses of the process and exported names, which show where modules were loaded.
 func TestFramesOfNodeAreResolved(t *testing.T) {
 	t.Parallel()
-	for name, b := range map[string]twinBuild{"pie": {link: []string{"-rdynamic"}}, "no-pie": {link: []string{"-no-pie"}}} {
-		w := newEmitter(t, b)
-		t.Run(name, func(t *testing.T) {
+	for _, build := range []string{"pie", "no-pie"} {
+		w := emitter(t, build)
+		t.Run(build, func(t *testing.T) {
 			w.wantChain(t, w.frames(t, w.output(t, nil, "node")), emittedCalls...)
 		})
 	}
@@ -37,21 +38,9 @@ func TestFramesOfNodeAreResolved(t *testing.T) {
 // A file that is not the one that ran answers nothing.
 func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 	t.Parallel()
-	w := newEmitter(t, byLLD)
-	logs := map[string][]byte{}
+	w := emitter(t, "lld")
 	for _, form := range []string{"chromium", "firefox", "llvm", "node"} {
-		logs[form] = w.output(t, nil, form, "signal")
-	}
-	other := newEmitter(t, twinBuild{compiler: "clang++-19", flags: []string{"-fuse-ld=lld", "-O0"}})
-	for _, file := range []string{"emit", "libledger.so"} {
-		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
-	}
-	for form, log := range logs {
-		for _, f := range w.frames(t, log, "--debug-file-directory", other.debug) {
-			if filepath.Dir(f.Module) == w.dir && len(f.Frames) > 0 {
-				t.Errorf("%s: %s+%s is answered by another build: %+v", form, f.Module, f.Offset, f.Frames)
-			}
-		}
+		w.answersNothing(t, w.output(t, nil, form, "signal"), emitter(t, "pie"))
 	}
 }
 
@@ -68,4 +57,31 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	log, _ := exec.Command("node", "-e", script, w.program).CombinedOutput()
 	calls := []string{"leaf", "visit", "settle", "close", "audit", "count", "run", "audit-from-script"}
 	w.wantChain(t, w.frames(t, log), calls...)
+}
+
+// Breakpad prints offsets, and the first bytes of the build IDs after all threads: they lead to files
+// in a tree, or confirm a file that is named.
+func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
+	t.Parallel()
+	w := emitter(t, "lld")
+	log := w.output(t, nil, "breakpad")
+	w.wantChain(t, w.frames(t, log), emittedCalls...)
+	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad-functions")), emittedCalls...)
+	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad", "signal")), signalledCalls...)
+
+	resolved := func(library string) (n int) {
+		out := run(t, log, command, "--no-default-debug-directories", "--image", "libledger.so="+library, "-")
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "  libledger.so!") {
+				n++
+			}
+		}
+		return n
+	}
+	if n := resolved(filepath.Join(w.dir, "libledger.so")); n != 2 { // by symbols: the third function is static
+		t.Errorf("%d frames are resolved by --image, want 2", n)
+	}
+	if n := resolved(filepath.Join(emitter(t, "pie").dir, "libledger.so")); n != 0 {
+		t.Errorf("%d frames are resolved by a file with another build ID", n)
+	}
 }

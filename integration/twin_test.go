@@ -37,11 +37,16 @@ type twinBuild struct {
 // newTraceTwin builds testdata/twin/NAME.cc.
 func newTraceTwin(t *testing.T, name string, b twinBuild) *traceTwin {
 	t.Helper()
+	return newTraceTwinIn(t, t.TempDir(), name, b)
+}
+
+// newTraceTwinIn is newTraceTwin in a folder.
+func newTraceTwinIn(t *testing.T, dir, name string, b twinBuild) *traceTwin {
+	t.Helper()
 	if b.compiler == "" {
 		b.compiler = "g++"
 	}
 	need(t, b.compiler, "strip")
-	dir := t.TempDir()
 	w := &traceTwin{dir: filepath.Join(dir, "run"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}
 	w.program = filepath.Join(w.dir, name)
 	for _, d := range []string{w.dir, w.whole, w.debug} {

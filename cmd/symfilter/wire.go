@@ -90,6 +90,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if options.Dialects, err = c.dialects(false); err != nil {
 		return exitUsage, err
 	}
+	options.Dialects.Complete = opened.Complete
 	terminal := isTerminal(stdout)
 	var out io.Writer = stdout
 	if terminal && status.w != nil {

@@ -6,12 +6,15 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <execinfo.h>
+#include <ctype.h>
 #include <link.h>
+#include <map>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 static std::string form;
 
@@ -74,6 +77,45 @@ static int find(dl_phdr_info *info, size_t, void *data) {
   return 1;
 }
 
+// debug_id returns Breakpad's identifier of a build ID: the first 16 bytes as the fields of a GUID,
+// and an age.
+static std::string debug_id(const std::string &id) {
+  static const int order[] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+  std::string text;
+  for (int byte : order)
+    for (int digit = 0; digit < 2; digit++)
+      text += toupper(id[2 * byte + digit]);
+  return text + "0";
+}
+
+static std::string shown(const char *mangled) {
+  int status;
+  char *demangled = mangled ? abi::__cxa_demangle(mangled, 0, 0, &status) : 0;
+  return demangled ? demangled : mangled ? mangled : "";
+}
+
+static void print_breakpad(const std::vector<Place> &stack) {
+  printf("Operating system: Linux\nCPU: amd64\n\nCrash reason:  SIGABRT\nCrash address: 0x3e800001234\n"
+         "Process uptime: not available\n\nThread 0 (crashed)\n");
+  std::map<uintptr_t, Place> modules;
+  for (size_t i = 0; i < stack.size(); i++) {
+    const Place &p = stack[i];
+    Dl_info nearest;
+    dladdr((void *)p.address, &nearest);
+    if (form == "breakpad-functions" && nearest.dli_sname)
+      printf("%2zu  %s!%s + 0x%lx\n", i, p.name(), shown(nearest.dli_sname).c_str(), p.address - (uintptr_t)nearest.dli_saddr);
+    else
+      printf("%2zu  %s + 0x%lx\n", i, p.name(), p.address - p.base);
+    printf("    rbp = 0x%016lx   rsp = 0x%016lx\n    Found by: %s\n", p.address, p.base,
+           i ? "call frame info" : "given as instruction pointer in context");
+    modules.emplace(p.base, p);
+  }
+  printf("\nLoaded modules:\n");
+  for (auto &[base, p] : modules)
+    printf("0x%08lx - 0x%08lx  %s  ???%s  (WARNING: No symbols, %s, %s)\n", base, p.end - 1, p.name(),
+           p.path == own_path() ? "  (main)" : "", p.name(), debug_id(p.id).c_str());
+}
+
 static void print_frame(int i, const Place &p) {
   // of a return address, most producers print an address within the call
   uintptr_t within = p.address - (i > 0 && !p.exact);
@@ -93,21 +135,19 @@ static void print_frame(int i, const Place &p) {
   else if (form == "node") {
     Dl_info nearest;
     dladdr((void *)p.address, &nearest);
-    int status;
-    char *shown = nearest.dli_sname ? abi::__cxa_demangle(nearest.dli_sname, 0, 0, &status) : 0;
-    const char *symbol = shown ? shown : nearest.dli_sname ? nearest.dli_sname : "";
-    printf("%2d: 0x%lx %s [%s]\n", i + 1, p.address, symbol, p.path.c_str());
+    printf("%2d: 0x%lx %s [%s]\n", i + 1, p.address, shown(nearest.dli_sname).c_str(), p.path.c_str());
   }
 }
 
 // first_is_exact reports whether the first frame is the place of a fault.
-static bool first_is_exact() { return form.rfind("android", 0) == 0; }
+static bool first_is_exact() { return form.rfind("android", 0) == 0 || form.rfind("breakpad", 0) == 0; }
 
 static void print() {
   void *stack[64];
   int n = backtrace(stack, 64); // line: print
   static const unsigned char trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   bool after_signal = false;
+  std::vector<Place> places;
   for (int i = 0; i < n; i++) {
     Place p{(uintptr_t)stack[i]};
     if (i == 0 && first_is_exact())
@@ -116,7 +156,10 @@ static void print() {
     p.exact = after_signal;
     after_signal = !memcmp(stack[i], trampoline, sizeof trampoline);
     print_frame(i, p);
+    places.push_back(p);
   }
+  if (form.rfind("breakpad", 0) == 0)
+    print_breakpad(places);
   fflush(stdout);
 }
 

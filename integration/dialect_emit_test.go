@@ -1,0 +1,69 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// emittedCalls and signalledCalls are the calls of testdata/twin/emit.cc.
+var (
+	emittedCalls   = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+	signalledCalls = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+)
+
+// emitterBuilds are the builds of testdata/twin/emit.cc. lld gives the segments of a file other
+// offsets than addresses.
+var emitterBuilds = map[string]twinBuild{
+	"pie":    {link: []string{"-rdynamic"}},
+	"no-pie": {link: []string{"-no-pie"}},
+	"lld":    {compiler: "clang++-19", flags: []string{"-fuse-ld=lld"}},
+}
+
+var emitters struct {
+	sync.Mutex
+	made map[string]*traceTwin
+}
+
+// emitter returns the build of testdata/twin/emit.cc with this name, which tests share and do not
+// change.
+func emitter(t *testing.T, build string) *traceTwin {
+	t.Helper()
+	emitters.Lock()
+	defer emitters.Unlock()
+	if w := emitters.made[build]; w != nil {
+		return w
+	}
+	dir := filepath.Join(filepath.Dir(command), "emitter-"+build)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := newTraceTwinIn(t, dir, "emit", emitterBuilds[build])
+	if emitters.made == nil {
+		emitters.made = make(map[string]*traceTwin)
+	}
+	emitters.made[build] = w
+	return w
+}
+
+// answersNothing fails the test if other, another build of the program that printed log, answers a
+// frame of it: the log then names the files of other.
+func (w *traceTwin) answersNothing(t *testing.T, log []byte, other *traceTwin, args ...string) {
+	t.Helper()
+	log = bytes.ReplaceAll(log, []byte(w.dir), []byte(other.dir))
+	files, err := os.ReadDir(other.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range other.frames(t, log, args...) {
+		for _, file := range files {
+			if filepath.Base(f.Module) == file.Name() && len(f.Frames) > 0 {
+				t.Errorf("%s+%s is answered by another build: %+v", f.Module, f.Offset, f.Frames)
+			}
+		}
+	}
+}
