@@ -1,0 +1,162 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A ownFrame is a frame in the program of a twin that has printed its stack with backtrace_symbols_fd.
+type ownFrame struct {
+	addr, offset uint64 // in the process, from the load base
+	symbol       string // that covers the address, as nm prints it
+	start, size  uint64 // of the symbol, in the file
+}
+
+// ownFrames returns the frames of a stack that are in the program itself, up to main.
+func (w *traceTwin) ownFrames(t *testing.T, out []byte, base uint64) (all []ownFrame) {
+	t.Helper()
+	symbols := regexp.MustCompile(`(?m)^([0-9a-f]+) ([0-9a-f]+) [tT] (\S+)$`).FindAllStringSubmatch(run(t, nil, "nm", "-S", filepath.Join(w.whole, filepath.Base(w.program))), -1)
+	for _, m := range regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(w.program)+`\(?.*\[0x([0-9a-f]+)\]$`).FindAllStringSubmatch(string(out), -1) {
+		f := ownFrame{addr: number(t, m[1])}
+		f.offset = f.addr - base
+		for _, s := range symbols {
+			if start, size := number(t, s[1]), number(t, s[2]); f.offset-start-1 < size {
+				f.symbol, f.start, f.size = s[3], start, size
+			}
+		}
+		if f.symbol == "_start" {
+			break
+		}
+		all = append(all, f)
+	}
+	if len(all) < 4 {
+		t.Fatalf("%d frames of the program in\n%s", len(all), out)
+	}
+	return all
+}
+
+// number returns the hexadecimal number s.
+func number(t *testing.T, s string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(s, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// loadBase returns the load base of a position-independent program from a frame without a name.
+func loadBase(t *testing.T, w *traceTwin, out []byte) uint64 {
+	t.Helper()
+	m := regexp.MustCompile(regexp.QuoteMeta(w.program) + `\(\+0x([0-9a-f]+)\)\[0x([0-9a-f]+)\]`).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("no offset in\n%s", out)
+	}
+	return number(t, string(m[2])) - number(t, string(m[1]))
+}
+
+// inProgram are flags that link the library into the program of a twin.
+func inProgram(flags ...string) []string {
+	return append(flags, filepath.Join(checkout, "integration", "testdata", "twin", "ledger.cc"))
+}
+
+var ownCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
+
+// Xen's call trace names symbols, with the file of some; xen-syms is a file that can be loaded at one
+// place only.
+func TestXenIsResolved(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-no-pie")})
+	var log strings.Builder
+	log.WriteString("(XEN) ----[ Xen-4.17.3  x86_64  debug=n  Not tainted ]----\n(XEN) Xen call trace:\n")
+	for i, f := range w.ownFrames(t, w.output(t, nil), 0) {
+		file := []string{"", "backtrace.cc#"}[i%2]
+		fmt.Fprintf(&log, "(XEN)    [<%016x>] F %s%s+%#x/%#x\n", f.addr, file, f.symbol, f.addr-f.start, f.size)
+	}
+	image := "--image=xen-syms=" + filepath.Join(w.whole, "backtrace")
+	w.wantChain(t, w.frames(t, []byte(log.String()), image), ownCalls...)
+	stripped := w.frames(t, []byte(log.String()), "--image=xen-syms="+w.program)
+	w.wantChain(t, stripped, ownCalls...)
+
+	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O1"}, link: inProgram("-no-pie")})
+	out := w.text(t, []byte(log.String()), "--debug-file-directory", other.debug, "--image=xen-syms="+filepath.Join(other.whole, "backtrace"))
+	if out != log.String() {
+		t.Errorf("another build changes the trace:\n%s", out)
+	}
+}
+
+// OP-TEE tells where it has loaded a file. The addresses are decremented.
+func TestOPTEEIsResolved(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie")})
+	out := w.output(t, nil)
+	base := loadBase(t, w, out)
+	const uuid = "5b9e0e40-2636-11e1-ad9e-0002a5d5c51b"
+	var log strings.Builder
+	fmt.Fprintf(&log, "E/LD:  Status of TA %s\nE/LD:   arch: x86_64\n", uuid)
+	fmt.Fprintf(&log, "E/LD:  region  0: va %#x pa 0x0e100000 size 0x002000 flags rw-s (ldelf)\n", base-0x8000)
+	fmt.Fprintf(&log, "E/LD:  region  1: va %#x pa 0x0e100000 size 0x00f000 flags r-xs [0]\n", base)
+	fmt.Fprintf(&log, "E/LD:   [0] %s @ %#x\nE/LD:  Call stack:\n", uuid, base)
+	for _, f := range w.ownFrames(t, out, base) {
+		fmt.Fprintf(&log, "E/LD:   %#x\n", f.addr-1)
+	}
+	w.wantChain(t, w.frames(t, []byte(log.String()), "--image="+uuid+"="+w.program), ownCalls...)
+
+	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O1"}, link: inProgram("-pie")})
+	answer := w.text(t, []byte(log.String()), "--debug-file-directory", other.debug, "--image="+uuid+"="+other.program)
+	if answer != log.String() {
+		t.Errorf("another build changes the stack:\n%s", answer)
+	}
+}
+
+// QNX logs one instruction, with its offset in the file and in an exported function.
+func TestQNXIsResolved(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie", "-rdynamic", "-Wl,-z,noseparate-code")})
+	line := func(w *traceTwin) string {
+		out := w.output(t, nil, "signal")
+		for _, f := range w.ownFrames(t, out, loadBase(t, w, out)) {
+			if f.symbol == "_Z4falli" {
+				return fmt.Sprintf("Process 4711 (backtrace) terminated SIGSEGV code=1 fltno=11 ip=%016x(%s@%s+%#x) mapaddr=%016x. ref=0000000000000000\n",
+					f.addr, w.program, f.symbol, f.offset-f.start, f.offset)
+			}
+		}
+		t.Fatalf("no frame of fall in\n%s", out)
+		return ""
+	}
+	log := line(w)
+	w.wantChain(t, w.frames(t, []byte(log)), "fall")
+
+	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}, link: inProgram("-pie", "-rdynamic", "-Wl,-z,noseparate-code")})
+	answer := w.text(t, []byte(log), "--debug-file-directory", other.debug, "--image=backtrace="+other.program)
+	if answer != log {
+		t.Errorf("another build changes the line:\n%s", answer)
+	}
+}
+
+// Frames of files that are not ELF stay, and --explain tells what reads them.
+func TestForeignFramesAreExplained(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"1   inventory                     \t0x000000010f2a3f1c 0x10f2a0000 + 16156": "Mach-O",
+		"000000d5`f86ff8a8 00007ff6`1c2b1034 inventory+0x1034":                       "PE file",
+		"    at wasm://wasm/8d3f5a6e:wasm-function[33]:0x5d":                         "WebAssembly",
+		"    #1 0x10f2a3f1c  (/usr/lib/libledger.dylib:x86_64+0x3f1c)":               "Mach-O",
+		`    #1 0x7ff61c2b1034  (C:\shop\ledger.dll+0x1034)`:                         "PE file",
+	} {
+		cmd := exec.Command(command, "--explain")
+		cmd.Stdin = strings.NewReader(line + "\n")
+		var out, explained strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &explained
+		if err := cmd.Run(); err != nil || out.String() != line+"\n" || !strings.Contains(explained.String(), want) {
+			t.Errorf("%v: %s\nis printed as %s\nand explained as %s", err, line, &out, &explained)
+		}
+	}
+}
