@@ -87,7 +87,6 @@ func allHeaders() []header {
 		{text: "======= Backtrace: =========", holds: true},
 		{text: "A fatal error has been detected by the Java Runtime", opens: windowJVM | windowTrace, lasts: jvmLines, holds: true},
 		{text: "Native frames: (J=", opens: windowJVM, fact: nativeFrames},
-		{text: "[BUG] ", opens: windowTrace, lasts: rubyLines, holds: true},
 		{text: "-- C level backtrace information", opens: windowTrace, lasts: rubyLines, holds: true},
 		{text: "Backtrace for this error:", opens: windowFortran},
 		{text: "heap profile: ", opens: windowHeap},

@@ -1,9 +1,11 @@
 package filter
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 )
 
@@ -23,6 +25,9 @@ func (t *tracer) byName(name string) (found []*dialect.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return nil
 	}
+	if t.opt.NoPaths {
+		return nil
+	}
 	folders := append(t.opt.Folders[:len(t.opt.Folders):len(t.opt.Folders)], systemFolders...)
 	seen := make(map[string]bool)
 	for _, folder := range folders[:min(len(folders), maxFolders)] {
@@ -31,6 +36,10 @@ func (t *tracer) byName(name string) (found []*dialect.Image) {
 			continue
 		}
 		seen[path] = true
+		place := buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot)
+		if info, err := os.Stat(place); err != nil || !info.Mode().IsRegular() {
+			continue // most folders: it does not count as a file that the trace names
+		}
 		if m := t.named(path); m.Err == nil {
 			found = append(found, m)
 		}

@@ -18,8 +18,9 @@ type lateMaps struct {
 
 	noted map[uint64]bool // addresses of frames that are only footnotes
 
-	held  bool // the last line that is held back is a map of the process
-	start int  // offset at which the map begins in that line
+	held   bool // the last line that is held back is a map of the process
+	start  int  // offset at which the map begins in that line
+	passed bool // maps have come: the next frame is that of another process
 }
 
 const (

@@ -154,12 +154,15 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	number := t.next()
 	dropAnswered(t.held, b)
 	isMap := l != nil && l.Map
-	if t.maps.held && !isMap { // the maps are complete
+	if t.maps.held && !isMap { // the maps are complete, unless another process logs between them
 		t.release()
-		t.end()
+		t.maps.passed = true
 	}
 	if isMap && t.mapLine(b, l.MapStart) {
 		return
+	}
+	if t.maps.passed && len(t.held) == 0 && l != nil && len(l.Frames) > 0 {
+		t.end()
 	}
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {

@@ -3,6 +3,8 @@
 package integration
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,6 +55,70 @@ func TestProcessesThatDiedAreNotResolvedByOtherBuilds(t *testing.T) {
 	}
 	both := w.frames(t, log, "--symbol-path", other.dir, "--symbol-path", w.dir)
 	w.wantChain(t, both, "inventory.h/fall")
+}
+
+// Other processors: AArch64 logs the address on a later line, and PowerPC lists instructions as words.
+func TestProcessesOfOtherProcessorsThatDied(t *testing.T) {
+	need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump")
+	w := &traceTwin{whole: t.TempDir(), debug: t.TempDir()}
+	w.program = filepath.Join(w.whole, "died")
+	source := filepath.Join(w.whole, "died.c")
+	if err := os.WriteFile(source, []byte(`int step(int n) { return n * 3 + 1; }
+__attribute__((noinline)) int fall(volatile int *p, int n) {
+  n = n * 7 + 3;
+  *p = n;
+  n = n * n + 5 * *p;
+  return n ^ (n << 3);
+}
+void _start(void) { for (;;) fall((int *)8, step(2)); }
+`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "aarch64-linux-gnu-gcc", "-g", "-O1", "-nostdlib", "-static", "-Wl,-z,max-page-size=0x1000,-z,separate-code", source, "-o", w.program)
+	listing := run(t, nil, "aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", w.program)
+	var at uint64 // of the store in fall
+	for line := range strings.Lines(listing) {
+		if strings.Contains(line, "\tstr\t") {
+			fmt.Sscanf(strings.TrimSpace(line), "%x:", &at)
+		}
+	}
+	file, err := elf.Open(w.program)
+	if err != nil || at == 0 {
+		t.Fatal(err, listing)
+	}
+	defer file.Close()
+	text := file.Section(".text")
+	code, err := text.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	for i := 0; i+4 <= len(code); i += 4 {
+		format := " %08x"
+		if text.Addr+uint64(i) == at {
+			format = " <%08x>"
+		}
+		fmt.Fprintf(&words, format, binary.LittleEndian.Uint32(code[i:]))
+	}
+	base := at &^ 0xfff
+	arm := fmt.Sprintf("died[7]: unhandled level 2 translation fault (11) at 0x00000008, esr 0x92000046, in died[%x+1000]\nCPU: 0 PID: 7 Comm: died\npc : %016x\n", base, at)
+	riscv := fmt.Sprintf("died[7]: unhandled signal 11 code 0x1 at 0x0000000000000008 in died[%x,%x+1000]\n", text.Offset+at-text.Addr, base)
+	power := fmt.Sprintf("died[7]: segfault (11) at 8 nip %x lr %x code 1 in died[%x+1000]\ndied[7]: code:%s\n", at, at, base, words.String())
+	for log, args := range map[string][]string{
+		arm:   {"--image", w.program},
+		riscv: {"--image", w.program},
+		power: {"--symbol-path", w.whole},
+	} {
+		frames := w.frames(t, []byte(log), args...)
+		if len(frames) != 1 || len(frames[0].Frames) != 1 || frames[0].Frames[0].Function != "fall" || frames[0].Frames[0].Line != 4 {
+			t.Errorf("%s: %+v", log, frames)
+		}
+	}
+	for _, log := range []string{strings.Replace(arm, "+1000", "+2000", 1), strings.Replace(power, " <", " 00000000 <", 1)} {
+		if got := run(t, []byte(log), command, "--image", w.program, "--symbol-path", w.whole); got != log {
+			t.Errorf("a line that does not fit the file is answered: %s", got)
+		}
+	}
 }
 
 // The kernel's own log of a process that dies.

@@ -5,6 +5,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,6 +29,27 @@ func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 			w.wantChain(t, w.frames(t, nil, log), append([]string{"inventory.h/fall"}, diedCalls...)...)
 		})
 	}
+}
+
+// Several machines that died one after the other have their libraries at different addresses.
+func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
+	w := newTraceTwin(t, "hserr", twinBuild{})
+	log := append(w.output(t, nil), w.output(t, nil)...)
+	first := append([]string{"inventory.h/fall"}, diedCalls...)
+	w.wantChain(t, w.frames(t, nil, writeLog(t, log)), append(first, first...)...)
+	w.wantChain(t, resolvedOf(w.frames(t, log)), append(diedCalls[:len(diedCalls):len(diedCalls)], diedCalls...)...)
+}
+
+// glibc's abort, up to 2.25, prints its maps after frames that name the program as it was called.
+func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
+	w := newTraceTwin(t, "oldabort", twinBuild{})
+	cmd := exec.Command("./oldabort")
+	cmd.Dir = w.dir
+	log, _ := cmd.CombinedOutput()
+	calls := []string{"oldabort.cc/print", "visit", "settle", "close", "audit", "count", "run", "main"}
+	w.wantChain(t, w.frames(t, nil, writeLog(t, log)), calls...)
+	w.wantChain(t, w.frames(t, log), calls...)
+	w.wantNone(t, log)
 }
 
 // In a pipe the frames leave before the maps come, so that those that only the maps locate are
