@@ -1,0 +1,141 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A logForm is a form in which a log keeps the lines of a program. unseal fails the test if a record
+// does not parse.
+type logForm struct {
+	name   string
+	seal   func(log string) string
+	unseal func(t *testing.T, log string) string
+}
+
+// eachLine returns a function that seals the lines of a log one by one.
+func eachLine(seal func(line string) string) func(log string) string {
+	return func(log string) string {
+		var b strings.Builder
+		for line := range strings.Lines(log) {
+			b.WriteString(seal(strings.TrimSuffix(line, "\n")))
+		}
+		return b.String()
+	}
+}
+
+// jsonLine returns v as a line of JSON.
+func jsonLine(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b) + "\n"
+}
+
+// member returns a function that parses lines of JSON, and returns the text of one of their members.
+func member(path ...string) func(t *testing.T, log string) string {
+	return func(t *testing.T, log string) string {
+		t.Helper()
+		var all strings.Builder
+		for line := range strings.Lines(log) {
+			var object map[string]any
+			if err := json.Unmarshal([]byte(line), &object); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			for _, name := range path[:len(path)-1] {
+				object = object[name].(map[string]any)
+			}
+			text, ok := object[path[len(path)-1]].(string)
+			if !ok {
+				t.Fatalf("no member %s: %s", path, line)
+			}
+			all.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+		}
+		return all.String()
+	}
+}
+
+// logForms returns all forms, with records for a line each, and with one for the whole log.
+func logForms() []logForm {
+	all := []logForm{
+		{"ecs", eachLine(func(line string) string {
+			return jsonLine(map[string]any{"@timestamp": "2026-11-20T10:00:01Z", "log.level": "error", "message": line, "ecs": map[string]string{"version": "8.11"}})
+		}), member("message")},
+		{"ecs trace", func(log string) string {
+			return jsonLine(map[string]any{"message": "the program died", "error": map[string]string{"stack_trace": log}})
+		}, member("error", "stack_trace")},
+		{"journalctl -o json", eachLine(func(line string) string {
+			return jsonLine(map[string]string{"__CURSOR": "s=1", "_PID": "7", "MESSAGE": line})
+		}), member("MESSAGE")},
+		{"docker, written again", eachLine(func(line string) string {
+			return strings.Replace(jsonLine(map[string]string{"stream": "stderr", "time": "2026-11-20T10:00:01Z", "log": line + "\n"}), ":", ": ", 1)
+		}), member("log")},
+		{"journalctl -o export", eachLine(func(line string) string {
+			return "__CURSOR=s=1\n_PID=7\nMESSAGE=" + line + "\n_CMDLINE=/usr/bin/app 0x7\n\n"
+		}), journalMessages},
+	}
+	for name, r := range runtimes() {
+		all = append(all, logForm{name, func(log string) string { return strings.Join(r.lines(log, 1<<30), "") }, r.text})
+	}
+	return all
+}
+
+// journalMessages returns the messages of a journal in the export format.
+func journalMessages(t *testing.T, log string) string {
+	t.Helper()
+	var all strings.Builder
+	for rest := []byte(log); len(rest) > 0; {
+		line, after, ok := bytes.Cut(rest, []byte("\n"))
+		if !ok {
+			t.Fatalf("a field has no end: %q", rest)
+		}
+		rest = after
+		name, value, isText := strings.Cut(string(line), "=")
+		if !isText && len(line) > 0 {
+			n := binary.LittleEndian.Uint64(rest)
+			value, rest = string(rest[8:8+n]), rest[8+n+1:]
+		}
+		if name == "MESSAGE" {
+			all.WriteString(value + "\n")
+		}
+	}
+	return all.String()
+}
+
+// A raw backtrace in any form of log is resolved as the backtrace alone, and each record parses.
+func TestBacktracesInRecordsAreResolved(t *testing.T) {
+	need(t, "g++", "strip")
+	w := newTraceTwin(t, "backtrace", twinBuild{})
+	logs := map[string]string{"glibc": string(w.output(t, nil, "signal"))}
+	folders := map[string]string{"glibc": w.debug}
+	need(t, "clang-19", "setarch")
+	need(t, sanitizerRuntime(t))
+	s := newSanitized(t, "clang-19", "uaf.cc", []string{"-O1", "-fsanitize=address"})
+	s.strip(t)
+	logs["sanitizer"], folders["sanitizer"] = s.report(t, false), s.debug
+	for name, log := range logs {
+		log = strings.ToValidUTF8(log, "?")
+		if !strings.HasSuffix(log, "\n") {
+			log += "\n"
+		}
+		args := []string{"--debug-file-directory", folders[name]}
+		want := run(t, []byte(log), command, args...)
+		if want == log {
+			t.Fatalf("%s: nothing is resolved in\n%s", name, log)
+		}
+		for _, form := range logForms() {
+			out := run(t, []byte(form.seal(log)), command, args...)
+			if diff := cmp.Diff(want, form.unseal(t, out)); diff != "" {
+				t.Errorf("%s in %s (-alone +inside):\n%s", name, form.name, diff)
+			}
+		}
+	}
+}
