@@ -39,8 +39,8 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 	} else if name.To = end - len(args); name.To <= name.From || !hasAt(b, name.To, args) {
 		return false
 	}
-	if len(module) > maxPath {
-		return false
+	if so := bytes.Index(module, []byte(".so")); len(module) > maxPath || so >= 0 && bytes.IndexByte(module[so:], ' ') >= 0 {
+		return false // an answer follows the path
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start

@@ -19,6 +19,9 @@ type State struct {
 	Until      []int64 `json:"until"` // of each window that was opened
 	ExactAfter int64   `json:"exact_after,omitempty"`
 	DumpAt     int64   `json:"dump,omitempty"`
+	FrameAt    int64   `json:"frame"`
+	Signal     int     `json:"signal"` // number of gdb's last frame of a signal handler
+	SignalAt   int64   `json:"signal_at,omitempty"`
 }
 
 // State returns the state of r.
@@ -27,13 +30,14 @@ func (r *Reader) State() State {
 	for n > 0 && r.until[n-1] < 0 {
 		n--
 	}
-	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, slices.Clone(r.until[:n]), r.exactAfter, r.dumpAt}
+	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, slices.Clone(r.until[:n]), r.exactAfter, r.dumpAt, r.frameAt, r.gdbSignal, r.gdbSignalAt}
 }
 
 // SetState sets the state of r to one that State has returned. It ignores windows that do not exist.
 func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt = s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
+	r.frameAt, r.gdbSignal, r.gdbSignalAt = s.FrameAt, s.Signal, s.SignalAt
 	for i := range r.until {
 		r.until[i] = -1
 		if i < len(s.Until) {
