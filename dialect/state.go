@@ -117,6 +117,7 @@ func (t *Trace) Resume(v Verdict) {
 	if of == nil {
 		return
 	}
+	t.apart = t.apart || v.Process != 0
 	of.bias, of.biased, of.proved, of.refuted = v.Bias, v.Biased, v.Proved, v.Refuted
 	of.symbols, of.calls, of.failed, of.moved = v.Symbols, v.Calls, v.Failed[:min(len(v.Failed), maxFailures)], v.Moved
 }
