@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -73,11 +74,8 @@ type Reader struct {
 	// with its end; it may return more or fewer. Nil: there are none.
 	Past func(n int64) []byte
 
-	grammars []grammar
-	headers  []header
-	direct   [anchors][256]uint64 // the grammars that may have this byte directly before the anchor
-	back     [anchors][256]uint64 // and this one before the blanks
-	next     [256]uint64          // and this one after the digits, for anchor0x
+	*tables          // nil until the first line is read: most logs have none that is
+	only    []string // the names of the dialects; nil: all
 
 	line   Line
 	number int64 // of the current line
@@ -116,21 +114,43 @@ type Reader struct {
 
 // NewReader returns a Reader for the named dialects; nil means all.
 func NewReader(only []string) *Reader {
-	r := &Reader{headers: allHeaders()}
+	r := &Reader{only: only}
 	r.Reset()
+	return r
+}
+
+// tables are the grammars of some dialects and what rejects most lines before they are tried.
+type tables struct {
+	grammars [anchors][]grammar // of each anchor at most 64, the bits of the tables
+	headers  []header
+	direct   [anchors][256]uint64 // the grammars that may have this byte directly before the anchor
+	back     [anchors][256]uint64 // and this one before the blanks
+	next     [256]uint64          // and this one after the digits, for anchor0x
+}
+
+// allTables returns the tables of all dialects, which all Readers share.
+var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
+
+// tablesOf returns the tables of the named dialects; nil means all.
+func tablesOf(only []string) *tables {
+	r := &tables{headers: allHeaders()}
 	for _, g := range allGrammars() {
 		if only == nil || slices.Contains(only, g.dialect.Name) {
-			r.grammars = append(r.grammars, g)
+			r.grammars[g.anchor] = append(r.grammars[g.anchor], g)
 		}
 	}
 	for i := range r.headers {
 		r.headers[i].bytes = []byte(r.headers[i].text)
 	}
-	for i := range r.grammars {
-		g := &r.grammars[i]
-		setBytes(&r.direct[g.anchor], g.direct, 1<<i)
-		setBytes(&r.back[g.anchor], g.back, 1<<i)
-		setBytes(&r.next, g.next, 1<<i)
+	for a := range r.grammars {
+		for i := range r.grammars[a] {
+			g := &r.grammars[a][i]
+			setBytes(&r.direct[a], g.direct, 1<<i)
+			setBytes(&r.back[a], g.back, 1<<i)
+			if g.anchor == anchor0x {
+				setBytes(&r.next, g.next, 1<<i)
+			}
+		}
 	}
 	return r
 }
@@ -164,6 +184,11 @@ func (r *Reader) Line(text []byte, number int64) *Line { return r.LineFrom(text,
 
 // LineFrom is Line for a line whose first anchor begins at first or after it.
 func (r *Reader) LineFrom(text []byte, number int64, first int) *Line {
+	if r.tables == nil {
+		if r.tables = allTables(); r.only != nil {
+			r.tables = tablesOf(r.only)
+		}
+	}
 	l := &r.line
 	l.Text, l.Frames, l.edits, l.Holds, l.Map = text, l.Frames[:0], l.edits[:0], false, false
 	if len(text) == 0 || len(text) > maxLine {
@@ -282,7 +307,7 @@ func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
 		set &= r.next[next]
 	}
 	for ; set != 0; set &= set - 1 {
-		g := &r.grammars[bits.TrailingZeros64(set)]
+		g := &r.grammars[a][bits.TrailingZeros64(set)]
 		if g.match(r, l, at) && r.inWindow(g.window) {
 			for i := range l.Frames {
 				l.Frames[i].Dialect = g.dialect

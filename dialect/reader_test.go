@@ -25,3 +25,12 @@ func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 		}
 	}
 }
+
+// Each grammar has a bit of the tables.
+func TestGrammarsFitTheTables(t *testing.T) {
+	for a, all := range allTables().grammars {
+		if n := len(all); n > 64 {
+			t.Errorf("%d grammars at %q, want at most 64", n, anchorText[a])
+		}
+	}
+}
