@@ -47,7 +47,7 @@ func matchBoost(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	path, to := end+len(" in "), len(bytes.TrimRight(b, " \t"))
-	if path >= to || to-path > maxPath {
+	if path >= to || to-path > maxPath || isAnswered(b[path:to]) {
 		return false
 	}
 	f := l.frame()

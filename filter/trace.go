@@ -186,11 +186,12 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	for i := range l.Frames {
 		sure = l.Frames[i].PlaceByID() && sure
 	}
-	if !sure {
+	listed := l.Frames[0].Below != "" // the next line may have the answers already
+	if !sure || listed {
 		t.begin()
 		t.last = number
 	}
-	if len(t.held) == 0 && (sure || t.full && l.Frames[0].Below == "" || t.opt.NoHold) {
+	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
 		if !sure {
 			t.trace.Judge(pointers(l.Frames), t.reader.Facts())
 		}

@@ -160,12 +160,18 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 func resolvedOnce(t *testing.T, w *traceTwin) {
 	forms := strings.Join(slices.Concat(bareForms, fullForms, partForms), ",")
 	log := w.output(t, nil, forms, "maps-before")
+	id := " (BuildId: " + buildIDOf(t, w.program) + ")\n"
+	log = append(log, "Reactor stalled for 33 ms on shard 3. Backtrace: 0x"+placeIn(t, w, "main")+id...)
 	once := w.text(t, log, "--image", w.program)
 	if lines := strings.Count(once, "ledger.cc:"); lines < 30 {
 		t.Fatalf("%d answers in\n%s", lines, once)
 	}
-	if twice := w.text(t, []byte(once), "--image", w.program); twice != once {
-		t.Errorf("filtered twice:\n%s\nonce:\n%s", twice, once)
+	for _, args := range [][]string{nil, {"--keep-raw"}} {
+		args = append(args, "--image", w.program)
+		once := w.text(t, log, args...)
+		if twice := w.text(t, []byte(once), args...); twice != once {
+			t.Errorf("%v: filtered twice:\n%s\nonce:\n%s", args, twice, once)
+		}
 	}
 }
 
@@ -197,4 +203,16 @@ func tracesOfOtherBuilds(t *testing.T, w *traceTwin) {
 			}
 		}
 	}
+}
+
+// placeIn returns an address of the program in this function, in hexadecimal digits.
+func placeIn(t *testing.T, w *traceTwin, function string) string {
+	t.Helper()
+	for line := range strings.Lines(run(t, nil, "nm", filepath.Join(w.whole, filepath.Base(w.program)))) {
+		if f := strings.Fields(line); len(f) == 3 && f[2] == function {
+			return strings.TrimLeft(f[0], "0")
+		}
+	}
+	t.Fatalf("no function %s", function)
+	return ""
 }

@@ -1,0 +1,42 @@
+package dialect_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/dialect"
+)
+
+// A line that has its answer is no frame, so that a log can be filtered twice.
+func TestAnsweredLinesAreNoFrames(t *testing.T) {
+	for _, family := range []string{"glog", "pytorch", "cxxtrace"} {
+		archive, err := txtar.ParseFile(filepath.Join("testdata", family+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if strings.HasSuffix(file.Name, " frames") {
+				continue
+			}
+			first, second := dialect.NewReader(nil), dialect.NewReader(nil)
+			var before, after string // the lines so far, and with their answers
+			first.Past = func(int64) []byte { return []byte(before) }
+			second.Past = func(int64) []byte { return []byte(after) }
+			number := int64(0)
+			for line := range strings.Lines(string(file.Data)) {
+				number++
+				text := strings.TrimSuffix(line, "\n")
+				if l := first.Line([]byte(text), number); l != nil && len(l.Frames) == 1 {
+					text = answered([]byte(text), &l.Frames[0])
+				}
+				if l := second.Line([]byte(text), number); l != nil && len(l.Frames) == 1 {
+					t.Errorf("%s: %q is a frame of %s", file.Name, text, l.Frames[0].Dialect.Name)
+				}
+				before, after = before+line, after+text+"\n"
+			}
+		}
+	}
+}
