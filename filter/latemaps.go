@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -65,6 +66,13 @@ func (m *lateMaps) await(frames []dialect.Frame) bool {
 		}
 	}
 	return len(frames) > 0
+}
+
+// isNote reports whether b, the line after the last map, is a footnote.
+func (m *lateMaps) isNote(b []byte) bool {
+	rest, ok := bytes.CutPrefix(b[min(m.start, len(b)):], []byte("  #"))
+	digits := bytes.TrimLeft(rest, "0123456789")
+	return ok && len(digits) < len(rest) && len(digits) > 0 && digits[0] == ' '
 }
 
 // forget forgets all frames.

@@ -155,6 +155,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	dropAnswered(t.held, b)
 	isMap := l != nil && l.Map
 	if t.maps.held && !isMap { // the maps are complete, unless another process logs between them
+		if t.maps.isNote(b) { // the log was filtered before
+			t.maps.unresolved = 0
+		}
 		t.release()
 		t.maps.passed = true
 	}

@@ -22,6 +22,7 @@ func TestProcessesThatDiedAreResolvedByTheirCode(t *testing.T) {
 			w := newTraceTwin(t, "death", twinBuild{link: link})
 			for _, form := range []string{"new", "old"} {
 				log := w.output(t, nil, form)
+				w.wantSame(t, log, "--symbol-path", w.dir)
 				frames := w.frames(t, log, "--symbol-path", w.dir)
 				w.wantChain(t, frames, "inventory.h/fall")
 				if len(frames) != 1 || frames[0].Verified != "code" {

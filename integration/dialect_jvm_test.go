@@ -68,6 +68,7 @@ func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	if before, _, _ := strings.Cut(out, notes[0]); !regexp.MustCompile(`\[vsyscall\]\n$`).MatchString(before) {
 		t.Errorf("the footnotes do not follow the last map:\n%s", out)
 	}
+	w.wantSame(t, log)
 	resolved := slices.DeleteFunc(w.frames(t, log), func(f twinFrame) bool { return len(f.Frames) == 0 })
 	w.wantChain(t, resolved, diedCalls...)
 }

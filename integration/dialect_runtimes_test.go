@@ -27,6 +27,7 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 				}
 				frames := resolvedOf(w.frames(t, log, input))
 				w.wantChain(t, frames, "leaf", "visit", "settle", "close", "audit", "count", "run", "main", "second")
+				w.wantSame(t, log)
 				w.wantNone(t, log, input)
 			}
 		})
@@ -91,6 +92,7 @@ func TestTracesOfXorgAreResolved(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "xorg")), calls...)
 	signalled := []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	log := w.output(t, nil, "xorg-fault")
+	w.wantSame(t, log)
 	w.wantChain(t, w.frames(t, log), signalled...)
 	w.wantNone(t, log)
 }
@@ -99,6 +101,7 @@ func TestTracesOfXorgAreResolved(t *testing.T) {
 func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-ldl"}})
 	log := w.output(t, nil, "julia")
+	w.wantSame(t, log)
 	w.wantChain(t, w.frames(t, log), "print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main")
 	w.wantNone(t, log)
 }

@@ -103,6 +103,15 @@ func (w *traceTwin) text(t *testing.T, log []byte, args ...string) string {
 	return run(t, log, command, append([]string{"--debug-file-directory", w.debug}, args...)...)
 }
 
+// wantSame fails the test if the output for log changes when it is filtered again.
+func (w *traceTwin) wantSame(t *testing.T, log []byte, args ...string) {
+	t.Helper()
+	once := w.text(t, log, args...)
+	if diff := cmp.Diff(once, w.text(t, []byte(once), args...)); diff != "" {
+		t.Errorf("filtered once (-), twice (+):\n%s", diff)
+	}
+}
+
 // A twinFrame is a frame of a raw backtrace in JSON.
 type twinFrame struct {
 	Tag, Dialect, Verified, Module, Offset, Reason string
