@@ -132,10 +132,20 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	return addr, nil
 }
 
+// trampolineNames are the symbols at the code to which a signal handler returns, in glibc and musl.
+var trampolineNames = []string{"__restore_rt", "__restore"}
+
 // visited reports whether the file, which may have no code, has the code to which a signal handler
 // returns at addr.
 func (m *Image) visited(addr uint64) (trampoline bool) {
-	m.visit(func(file *object.File) { trampoline = (&Image{File: file}).isTrampoline(addr) })
+	m.visit(func(file *object.File) {
+		trampoline = (&Image{File: file}).isTrampoline(addr)
+		for _, name := range trampolineNames {
+			for _, s := range file.SymbolsNamed(name) {
+				trampoline = trampoline || s.Addr == addr
+			}
+		}
+	})
 	return trampoline
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Chromium prints an address in the call, the others a return address; a signal's trampoline makes
@@ -62,12 +64,26 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 // Breakpad prints offsets, and the first bytes of the build IDs after all threads: they lead to files
 // in a tree, or confirm a file that is named.
 func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
+	need(t, "/usr/lib/debug/.build-id") // of libc
 	t.Parallel()
 	w := emitter(t, "lld")
 	log := w.output(t, nil, "breakpad")
 	w.wantChain(t, w.frames(t, log), emittedCalls...)
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad-functions")), emittedCalls...)
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad", "signal")), signalledCalls...)
+
+	// libc's debug file has no code, but the symbol of the trampoline: the next frame is exact
+	offsets := func(form string) (all []string) {
+		for _, f := range w.frames(t, w.output(t, nil, form, "signal")) {
+			if len(f.Frames) > 0 && f.Frames[0].Line != 0 && strings.HasPrefix(filepath.Base(f.Module), "emit") {
+				all = append(all, f.Offset)
+			}
+		}
+		return all
+	}
+	if diff := cmp.Diff(offsets("firefox"), offsets("breakpad")); diff != "" {
+		t.Errorf("offsets in a file with code (-), without (+):\n%s", diff)
+	}
 
 	resolved := func(library string) (n int) {
 		out := run(t, log, command, "--no-default-debug-directories", "--image", "libledger.so="+library, "-")
