@@ -180,10 +180,12 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 // Line reads text, the line with this number, without its end. It returns nil if the line means
 // nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
 // left out unless [Reader.Wants] asks for them.
-func (r *Reader) Line(text []byte, number int64) *Line { return r.LineFrom(text, number, 0) }
+func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, nil) }
 
-// LineFrom is Line for a line whose first anchor begins at first or after it.
-func (r *Reader) LineFrom(text []byte, number int64, first int) *Line {
+// LineAt is Line for a line whose anchors have been found. marks are offsets in text, ascending, of
+// each byte before "0x" and the first byte of each other anchor, or of "0x" itself at the beginning.
+// They are not used if [Reader.Wants] asks for the line, or if they are nil.
+func (r *Reader) LineAt(text []byte, number int64, marks []int) *Line {
 	if r.tables == nil {
 		if r.tables = allTables(); r.only != nil {
 			r.tables = tablesOf(r.only)
@@ -196,7 +198,10 @@ func (r *Reader) LineFrom(text []byte, number int64, first int) *Line {
 	}
 	wants := r.Wants(number)
 	r.number = number
-	found := r.frames(l, min(first, len(text)))
+	if wants {
+		marks = nil
+	}
+	found := r.frames(l, marks)
 	switch {
 	case found && needsContext(l):
 		if !wants {
@@ -267,15 +272,31 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// frames finds the frames of l at the first of its anchors, from first on, that has one.
-func (r *Reader) frames(l *Line, first int) bool {
+// frames finds the frames of l at the first of its anchors that has one. marks are its anchors if
+// they are known, nil otherwise.
+func (r *Reader) frames(l *Line, marks []int) bool {
 	text := l.Text
+	for _, mark := range marks {
+		last := mark + 2
+		if text[mark] == '0' {
+			last = 1
+		}
+		if last >= len(text) {
+			break
+		}
+		if a, at, ok := anchorTo(text, last); ok && r.matchAt(l, a, at) {
+			return true
+		}
+	}
+	if marks != nil {
+		return false
+	}
 	tried := 0
-	for i, c := range text[first:] {
+	for i, c := range text {
 		if !ends[c] {
 			continue
 		}
-		a, at, ok := anchorTo(text, first+i)
+		a, at, ok := anchorTo(text, i)
 		if !ok {
 			continue
 		}

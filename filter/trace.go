@@ -125,14 +125,15 @@ func (t *tracer) nextMark(b []byte) (at, lines int) {
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
-// means nothing, and has no other mark. Its first mark begins at first. before is the text of the
-// block before the line; the last lines of it are not printed yet.
-func meaning(f *lineFilter, before, line []byte, first, lines int) (means *dialect.Line, plain bool) {
-	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line[first:], markupOpen) {
+// means nothing, and has no other mark. marks are the offsets of its marks if these are known, and if
+// it has no element; otherwise nil. before is the text of the block before the line; the last lines of
+// it are not printed yet.
+func meaning(f *lineFilter, before, line []byte, marks []int, lines int) (means *dialect.Line, plain bool) {
+	if f.tracer == nil || len(line) > maxLine || marks == nil && bytes.Contains(line, markupOpen) {
 		return nil, false
 	}
 	if f.openDicts == 0 {
-		means = f.tracer.read(line, before, first, lines)
+		means = f.tracer.read(line, before, marks, lines)
 	}
 	return means, means == nil && f.openDicts == 0 && !f.tracer.holds() &&
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
@@ -140,10 +141,10 @@ func meaning(f *lineFilter, before, line []byte, first, lines int) (means *diale
 
 // read returns what the next line means to the dialects, nil if it means nothing. before is the
 // text of the block before it that was not printed yet; lines is the number of its lines.
-func (t *tracer) read(line, before []byte, first, lines int) *dialect.Line {
+func (t *tracer) read(line, before []byte, marks []int, lines int) *dialect.Line {
 	text, _ := splitLine(line)
 	t.past.block = before
-	return t.reader.LineFrom(text, t.next()+int64(lines), first)
+	return t.reader.LineAt(text, t.next()+int64(lines), marks)
 }
 
 // take filters b, the next line, with or without its line end. l is what it means to the dialects.
