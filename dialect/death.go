@@ -61,12 +61,15 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 // RISC-V, AArch64 and others. The "0x" at at belongs to a code of the fault.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	mark := bytes.Index(b[:at], []byte("]: unhandled "))
-	if mark < 0 || processBefore(b, mark+1) != mark {
+	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
 		return false
 	}
 	in := bytes.Index(b[at:], []byte(" in "))
-	return in >= 0 && r.died(l, mark, at+in, 0)
+	if in < 0 {
+		return false
+	}
+	mark := bytes.Index(b[:at], []byte("]: unhandled "))
+	return mark >= 0 && processBefore(b, mark+1) == mark && r.died(l, mark, at+in, 0)
 }
 
 // processBefore returns the offset of the "]" of the last "[PID]" that ends at or before end, or -1.

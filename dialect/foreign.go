@@ -63,10 +63,10 @@ func matchForeign(r *Reader, l *Line, at int) bool {
 // distance from the module, not from a function.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	addr, end, ok1 := prefixedHex(b, at)
-	if !hasAt(b, end, " ") {
+	if !hasAt(b, hexDigits(b, at+len("0x")), " 0x") {
 		return false
 	}
+	addr, end, ok1 := prefixedHex(b, at)
 	base, end, ok2 := prefixedHex(b, end+1)
 	if !ok1 || !ok2 || !hasAt(b, end, " + ") {
 		return false
@@ -90,10 +90,13 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 // is at at.
 func matchMacSample(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	in := bytes.LastIndex(b[:at], []byte("???  (in "))
-	close := at - len(")  load address ")
+	const load = ")  load address "
+	if !endsWith(b, at, load) {
+		return false
+	}
+	in, close := bytes.LastIndex(b[:at], []byte("???  (in ")), at-len(load)
 	_, end, ok := prefixedHex(b, at)
-	if in < 0 || close < in || !hasAt(b, close, ")  load address ") || !ok || !hasAt(b, end, " + 0x") {
+	if in < 0 || !ok || !hasAt(b, end, " + 0x") {
 		return false
 	}
 	offset, _, ok := hexAt(b, end+5)
@@ -122,15 +125,21 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 // matchFaultOffset matches the line of Windows' log of events whose offset is at at.
 func matchFaultOffset(l *Line, at int) bool {
 	const mark = "Fault offset: "
+	if !endsWith(l.Text, at, mark) {
+		return false
+	}
 	offset, end, ok := prefixedHex(l.Text, at)
-	return ok && onlyBlanks(l.Text, end) && endsWith(l.Text, at, mark) && l.unread(at-len(mark), offset, ErrPE)
+	return ok && onlyBlanks(l.Text, end) && l.unread(at-len(mark), offset, ErrPE)
 }
 
 // matchWasm matches a function of WebAssembly without a name, whose offset in the module is at at.
 func matchWasm(l *Line, at int) bool {
 	b := l.Text
+	if !endsWith(b, at, "]:") {
+		return false
+	}
 	offset, end, ok := prefixedHex(b, at)
-	if !ok || !onlyBlanks(b, end) && !hasAt(b, end, ")") || !endsWith(b, at, "]:") {
+	if !ok || !onlyBlanks(b, end) && !hasAt(b, end, ")") {
 		return false
 	}
 	const mark = "wasm-function["

@@ -94,6 +94,11 @@ func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// beforeName reports whether c cannot be in the name of a module.
+func beforeName(c byte) bool {
+	return c == ' ' || c == '\t' || c == '/' || c == '(' || c == '[' || c == ':'
+}
+
 // matchLLVMPlain matches a frame with the name of its module, whose address begins at at.
 func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	b := l.Text
@@ -102,7 +107,10 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	to := blanksBefore(b, at)
-	from := bytes.LastIndexAny(b[:to], " \t/([:") + 1
+	from := to
+	for from > 0 && !beforeName(b[from-1]) {
+		from--
+	}
 	digits := blanksBefore(b, from)
 	number, start, ok := decimalBefore(b, digits)
 	if !ok || from == to || digits == from || start > 0 && b[start-1] != ' ' && b[start-1] != '\t' {

@@ -22,6 +22,9 @@ const maxListed = 128 // frames of a list in a line; Seastar keeps at most 100
 // matchSeastarLine matches a frame on a line of its own: its number begins at at.
 func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	b := l.Text
+	if at > 0 && b[at-1] != '+' && !endsWith(b, at, "  ") {
+		return false
+	}
 	value, end, ok := prefixedHex(b, at)
 	if !ok || !onlyBlanks(b, end) {
 		return false

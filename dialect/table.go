@@ -31,7 +31,7 @@ func allGrammars() []grammar {
 		{dialect: &envoy, direct: "[", back: "[", window: windowEnvoy, next: "]", match: matchEnvoy},
 		{dialect: &stdTrace, direct: "[", match: matchStdTrace},
 		{dialect: &boost, direct: " ", back: "#", match: matchBoost},
-		{dialect: &backward, direct: " ", back: "t", match: matchBackward},
+		{dialect: &backward, direct: " ", back: "t", next: ",", match: matchBackward},
 		{dialect: &pytorch, direct: "(", match: matchPyTorch},
 		{dialect: &rust, direct: " ", back: ":", match: matchRust},
 		{dialect: &seastar, direct: " +", back: ":+", match: matchSeastarList},
