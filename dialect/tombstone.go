@@ -37,6 +37,9 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 	}
 	path = blanksAfter(b, path)
 	end := len(bytes.TrimRight(b, " \t\r"))
+	if path >= end {
+		return false
+	}
 	f := l.frame()
 	place := end // the answer's function is put here
 	const mark = " (BuildId: "
