@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -115,5 +116,51 @@ func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	want := regexp.MustCompile(`\A\d+==    by 0x\w+: .*visit\(int\) \(pool\.h:7\)\n==\d+==    by 0x\w+: ledger::settle\(.*\) \(ledger\.cc:8\)\n` + regexp.QuoteMeta(other) + `\z`)
 	if !want.MatchString(out) {
 		t.Errorf("the last frames are\n%s", out)
+	}
+}
+
+// The places of a large program's files are those of its maps, which it prints below Valgrind: for
+// tens of thousands of frames of files without debug information.
+func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
+	if !long() {
+		t.Skip("takes a minute; TEST_LONG=1 runs it")
+	}
+	need(t, "valgrind", "gdb")
+	log := filepath.Join(t.TempDir(), "log")
+	printed := run(t, nil, "valgrind", "--leak-check=full", "--show-leak-kinds=all", "--log-file="+log,
+		"/usr/bin/gdb", "-nx", "-batch", "-ex", `python print(open("/proc/self/maps").read())`, "/bin/true")
+	bases := make(map[string]uint64)
+	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-\S+ r\S+ 00000000 \S+ \d+ +(/\S+)$`).FindAllStringSubmatch(printed, -1) {
+		if bases[m[2]] == 0 {
+			bases[m[2]] = number(t, m[1])
+		}
+	}
+	right, raw := 0, 0
+	for line := range strings.Lines(run(t, nil, command, "--output=json", "--no-default-debug-directories", log)) {
+		var object struct {
+			Elements []struct{ Address, Module, Offset, Verified string }
+		}
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, f := range object.Elements {
+			base := bases[f.Module]
+			switch {
+			case f.Verified == "" || base == 0:
+				raw++
+				continue
+			case base == 0x400000:
+				base = 0 // the program is not position-independent
+			}
+			addr, offset := number(t, strings.TrimPrefix(f.Address, "0x")), number(t, strings.TrimPrefix(f.Offset, "0x"))
+			if d := addr - base - offset; d > 1 {
+				t.Errorf("%s is at %#x in %s, which is loaded at %#x", f.Offset, addr, f.Module, base)
+			}
+			right++
+		}
+	}
+	t.Logf("%d frames are in their places, %d stay", right, raw)
+	if right < 9*raw {
+		t.Errorf("%d frames of %d stay", raw, right+raw)
 	}
 }
