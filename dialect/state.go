@@ -11,17 +11,20 @@ import (
 // A State is what a Reader knows of the lines so far, but for its Facts. Numbers are those of lines;
 // -1 is before the first.
 type State struct {
-	Number     int64   `json:"number"` // of the current line
-	ReadTo     int64   `json:"read"`
-	PastAt     int64   `json:"past"`
-	HoldsUntil int64   `json:"holds"`
-	FactsAt    int64   `json:"facts"`
-	Until      []int64 `json:"until"` // of each window that was opened
-	ExactAfter int64   `json:"exact_after,omitempty"`
-	DumpAt     int64   `json:"dump,omitempty"`
-	FrameAt    int64   `json:"frame"`
-	Signal     int     `json:"signal"` // number of gdb's last frame of a signal handler
-	SignalAt   int64   `json:"signal_at,omitempty"`
+	Number     int64    `json:"number"` // of the current line
+	ReadTo     int64    `json:"read"`
+	PastAt     int64    `json:"past"`
+	HoldsUntil int64    `json:"holds"`
+	FactsAt    int64    `json:"facts"`
+	Until      []int64  `json:"until"` // of each window that was opened
+	ExactAfter int64    `json:"exact_after,omitempty"`
+	DumpAt     int64    `json:"dump,omitempty"`
+	FirstFrame int64    `json:"first_frame"`
+	MapAt      int64    `json:"map"`
+	MapStart   uint64   `json:"map_start,omitempty"`
+	SignalAt   int64    `json:"signal,omitempty"`
+	FrameAt    int64    `json:"frame"`
+	GDBSignal  [2]int64 `json:"gdb"` // the number of a frame, and its line
 }
 
 // State returns the state of r.
@@ -30,14 +33,16 @@ func (r *Reader) State() State {
 	for n > 0 && r.until[n-1] < 0 {
 		n--
 	}
-	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, slices.Clone(r.until[:n]), r.exactAfter, r.dumpAt, r.frameAt, r.gdbSignal, r.gdbSignalAt}
+	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, slices.Clone(r.until[:n]), r.exactAfter, r.dumpAt,
+		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}}
 }
 
 // SetState sets the state of r to one that State has returned. It ignores windows that do not exist.
 func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt = s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
-	r.frameAt, r.gdbSignal, r.gdbSignalAt = s.FrameAt, s.Signal, s.SignalAt
+	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
+	r.gdbSignal, r.gdbSignalAt = int(s.GDBSignal[0]), s.GDBSignal[1]
 	for i := range r.until {
 		r.until[i] = -1
 		if i < len(s.Until) {
@@ -49,6 +54,10 @@ func (r *Reader) SetState(s State) {
 
 // SetFacts replaces the Facts of r. Facts must not be used by two Readers.
 func (r *Reader) SetFacts(f Facts) { r.facts = f }
+
+// Know makes r begin with facts of earlier lines of the log. r must be new or reset, and becomes the
+// owner of their memory.
+func (r *Reader) Know(f Facts) { r.facts, r.factsAt = f, 0 }
 
 // AddModule adds a module that the log names around the current line, but not in a line of its own.
 func (r *Reader) AddModule(m ModuleFact) {

@@ -4,16 +4,20 @@ import (
 	"math"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A Context is the context of one process of a log: its modules, their maps, and an open hexdict.
+// A Context is the context of one process of a log: its modules, their maps, an open hexdict, and
+// what raw backtraces in the records of [Lines] have shown of the process's modules.
 // The zero value is empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names.
 // One goroutine at a time may use it.
 type Context struct {
 	space space
 	hex   *openDict // nil if no hexdict is open
+
+	facts *dialect.Facts // of the records so far; nil if there are none
 
 	by    *Lines // the Lines that used it last; nil if none has
 	cache *Cache // the Cache that module.cached refers to
@@ -33,6 +37,9 @@ func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {
 		n += cap(c.hex.body) + cap(c.hex.prefix)
+	}
+	if c.facts != nil {
+		n += c.facts.Size()
 	}
 	return n
 }
@@ -72,6 +79,7 @@ type savedContext struct {
 	Modules checkpoint.List[savedModule] `json:"modules,omitempty"`
 	Maps    checkpoint.List[savedMap]    `json:"maps,omitempty"` // by address; they are disjoint
 	HexDict *savedDict                   `json:"hexdict,omitempty"`
+	Facts   *savedFacts                  `json:"facts,omitempty"`
 }
 
 type savedModule struct {
@@ -123,6 +131,9 @@ func (c *Context) saved() (to savedContext) {
 	if d := c.hex; d != nil {
 		to.HexDict = &savedDict{d.lines, d.prefix, d.body}
 	}
+	if c.facts != nil {
+		to.Facts = factsSaved(c.facts)
+	}
 	return to
 }
 
@@ -169,6 +180,13 @@ func (c *savedContext) context() (to Context, err error) {
 			return to, checkpoint.Damaged("the open hexdict is too long")
 		}
 		to.hex = &openDict{lines: d.Lines, prefix: d.Prefix, body: d.Body}
+	}
+	if c.Facts != nil {
+		facts, err := c.Facts.facts()
+		if err != nil {
+			return to, err
+		}
+		to.facts = &facts
 	}
 	return to, nil
 }

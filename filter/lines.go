@@ -16,7 +16,7 @@ type Lines struct {
 
 // An Outcome is the result of filtering one record.
 type Outcome struct {
-	Elements   int  // well-formed elements
+	Elements   int  // well-formed elements, and frames of raw backtraces
 	Resolved   int  // addresses with a name
 	Unresolved int  // addresses without a name
 	Pending    int  // unresolved addresses whose debug file is still being searched
@@ -58,6 +58,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 		f.guardedLine(rest)
 	}
 	f.tracer.release()
+	l.keepFacts()
 	f.tracer.forget()
 	f.closeModule()
 	f.send()
@@ -78,6 +79,21 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil
 	return dst, got
+}
+
+// keepFacts keeps in the Context of the current record what its lines have shown of the process: maps,
+// and build IDs of modules.
+func (l *Lines) keepFacts() {
+	t := l.f.tracer
+	if t == nil || t.reader.Facts().Empty() {
+		return
+	}
+	p := &l.process.Context
+	if p.facts == nil || p.facts.Size() != t.reader.Facts().Size() {
+		l.f.changed = true
+	}
+	facts := *t.reader.Facts()
+	p.facts = &facts
 }
 
 // Unresolved is [Filter.Unresolved] for all records.
@@ -101,6 +117,9 @@ func (l *Lines) enterContext(c *Context) {
 		})
 		p.by, p.cache = l, f.cached
 		l.last = nil
+	}
+	if f.tracer != nil && p.facts != nil {
+		f.tracer.reader.Know(*p.facts)
 	}
 	f.process, f.space, f.openDicts = &l.process, &p.space, 0
 	if p.hex != nil {

@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -177,5 +178,53 @@ func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 		dst, _ = l.Append(dst[:0], &contexts[n/4%2], record)
 	}); got > 0 {
 		t.Errorf("got %v allocations a record, want 0", got)
+	}
+}
+
+// A trace in a record is resolved within it. What it shows of the process's modules is known for the
+// next records of the same Context, also after a restart, and for no other Context.
+func TestFactsOfRecords(t *testing.T) {
+	image, err := filepath.Abs("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
+	o.Dialects.Images = []Image{{Name: "a.out", Path: image}}
+	l := NewLines(o)
+	const (
+		maps   = "00400000-00401000 r-xp 00000000 08:01 12 /opt/a.out\n"
+		frame  = "/opt/a.out(+0x18d) [0x40018d]"
+		later  = "/opt/x(+0x18d) [0x55d0c0a0018d]\n[0x40018d]"
+		answer = "/opt/x(+0x18d) [0x55d0c0a0018d]\n[0x40018d] bare+0x1"
+	)
+	var a, b Context
+	for i, step := range []struct {
+		c        *Context
+		in, want string
+		outcome  Outcome
+	}{
+		{&a, frame + "\n" + maps, frame + " bare+0x1\n" + maps, Outcome{Elements: 1, Resolved: 1, Changed: true}},
+		{&a, later, answer, Outcome{Elements: 2, Resolved: 1, Unresolved: 1}},
+		{&b, later, answer, Outcome{Elements: 2, Resolved: 1, Unresolved: 1}},
+		{&a, later, answer, Outcome{Elements: 2, Resolved: 1, Unresolved: 1}},
+	} {
+		got, outcome := l.Append(nil, step.c, []byte(step.in))
+		if string(got) != step.want || outcome != step.outcome {
+			t.Errorf("%d: %q:\n got %q, %+v\nwant %q, %+v", i, step.in, got, outcome, step.want, step.outcome)
+		}
+		saved, err := json.Marshal(step.c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known := strings.Contains(string(saved), `"path":"/opt/a.out"`); known != (step.c == &a) {
+			t.Errorf("%d: the saved Context is %s", i, saved)
+		}
+		size := step.c.Size()
+		if *step.c = (Context{}); json.Unmarshal(saved, step.c) != nil || step.c.Size() < size*2/3 {
+			t.Errorf("%d: %d bytes after a restart, %d before: %s", i, step.c.Size(), size, saved)
+		}
+	}
+	if empty := new(Context).Size(); a.Size() < empty+50 || b.Size() != empty {
+		t.Errorf("the Contexts have %d and %d bytes", a.Size(), b.Size())
 	}
 }

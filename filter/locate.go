@@ -48,6 +48,7 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 // answer returns the answer for a frame, nil if it is not located.
 func (c *locator) answer(fr *dialect.Frame) *answer {
 	f := c.f
+	f.elements++
 	p := &fr.Place
 	if p.Err != nil {
 		f.recordPlace(fr)

@@ -167,7 +167,9 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	t.reader.SetState(s.Reader)
+	before := s.Reader // as it was, about, before the lines that are held
+	before.MapAt, before.MapStart, before.FrameAt = -1, 0, -1
+	t.reader.SetState(before)
 	if s.Open {
 		t.begin()
 		t.last, t.promise = s.Last, s.Promise
