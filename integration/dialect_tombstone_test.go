@@ -3,9 +3,15 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The numbers of Android 11 are addresses, those of Android 10 file offsets. Only a build ID says
@@ -53,4 +59,64 @@ func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 		run(t, nil, "objcopy", "--only-keep-debug", whole, filepath.Join(folder, id[2:]+".debug"))
 	}
 	w.wantChain(t, w.frames(t, w.output(t, nil, "android", "signal")), signalledCalls...)
+}
+
+// Libraries built for Android: the number is that of the call, odd in Thumb code, or on x86 one less
+// than the return address.
+func TestAndroidLibrariesOfAllMachinesAreResolved(t *testing.T) {
+	t.Parallel()
+	need(t, "clang++-19", "ld.lld-19", "llvm-objdump-19")
+	call := regexp.MustCompile(`(?m)^ *([0-9a-f]+): .*\t(?:bl|blr|blx|calll)\t.*\n *([0-9a-f]+):`)
+	code := regexp.MustCompile(`LOAD +0x([0-9a-f]+) 0x([0-9a-f]+) .* R E `)
+	for _, m := range []struct {
+		name, target, flag string
+		number             func(call, after uint64) uint64
+	}{
+		{"aarch64", "aarch64-linux-android29", "-O2", func(call, _ uint64) uint64 { return call }},
+		{"arm", "armv7a-linux-androideabi29", "-marm", func(call, _ uint64) uint64 { return call }},
+		{"thumb", "armv7a-linux-androideabi29", "-mthumb", func(call, _ uint64) uint64 { return call | 1 }},
+		{"x86", "i686-linux-android29", "-O2", func(_, after uint64) uint64 { return after - 1 }},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := &traceTwin{whole: dir, debug: filepath.Join(dir, "debug")}
+			library := filepath.Join(dir, "libledger.so")
+			run(t, nil, "clang++-19", "--target="+m.target, m.flag, "-g", "-O2", "-fPIC", "-shared", "-nostdlib", "-fuse-ld=lld",
+				"-Wl,--build-id", filepath.Join(checkout, "integration", "testdata", "twin", "ledger.cc"), "-o", library)
+			id := buildIDOf(t, library)
+			folder := filepath.Join(w.debug, ".build-id", id[:2])
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(library, filepath.Join(folder, id[2:]+".debug")); err != nil {
+				t.Fatal(err)
+			}
+			segment := code.FindStringSubmatch(run(t, nil, "readelf", "-lW", library))
+			offset, _ := strconv.ParseUint(segment[1], 16, 64)
+			addr, _ := strconv.ParseUint(segment[2], 16, 64)
+			calls := call.FindAllStringSubmatch(run(t, nil, "llvm-objdump-19", "-d", "--no-show-raw-insn", library), -1)
+			if len(calls) < 3 {
+				t.Fatalf("%d calls", len(calls))
+			}
+			for _, less := range []uint64{0, addr - offset} { // Android 11, Android 10
+				var log strings.Builder
+				var want, got []string
+				for i, c := range calls {
+					at, _ := strconv.ParseUint(c[1], 16, 64)
+					after, _ := strconv.ParseUint(c[2], 16, 64)
+					at = m.number(at, after)
+					want = append(want, fmt.Sprintf("%#x", at))
+					fmt.Fprintf(&log, "      #%02d pc %08x  /system/lib/libledger.so (BuildId: %s)\n", i+1, at-less, id)
+				}
+				for _, f := range w.frames(t, []byte(log.String())) {
+					if len(f.Frames) > 0 && f.Frames[0].Line > 0 {
+						got = append(got, f.Offset)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("calls (-), frames (+):\n%s", diff)
+				}
+			}
+		})
+	}
 }
