@@ -49,7 +49,11 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 			f.ID = main.ID
 		}
 	case hasAt(b, end, in+"/") && len(b)-end < maxPath:
-		f.Module = r.name(bytes.TrimRight(b[end+len(in):], " \t"))
+		path := bytes.TrimRight(b[end+len(in):], " \t\r")
+		if bytes.IndexByte(path, ' ') >= 0 {
+			return false // it could not be told from a path with an answer after it
+		}
+		f.Module = r.name(path)
 	default:
 		return false
 	}

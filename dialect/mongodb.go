@@ -45,11 +45,11 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line whose first offset of a frame is at at.
+// matchMongo matches a line whose first offset of a frame is at at. The line is parsed once only.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')
-	if start < 0 || !bytes.Contains(b[:at], []byte(`"backtrace":[`)) && !bytes.Contains(b[:at], []byte(`"msg":"Frame"`)) {
+	if start < 0 || bytes.Contains(b[:at], []byte(`"o"`)) || !bytes.Contains(b[:at], []byte(`"backtrace":[`)) && !bytes.Contains(b[:at], []byte(`"msg":"Frame"`)) {
 		return false
 	}
 	var line struct {

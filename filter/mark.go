@@ -60,7 +60,7 @@ var escapedMarks = func() (all []mark) {
 		m.rest = strings.ReplaceAll(m.rest, `"`, `\`)
 		all = append(all, m)
 	}
-	return all
+	return append(all, mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
 }()
 
 // markSets has for each place in a mark and each byte the set of marks with the byte at the place,

@@ -36,8 +36,20 @@ func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	ok = s.line() && len(s.fields) > len(fields)
 	*buf = s.text
+	for i := len(fields); ok && i < len(s.fields); i++ {
+		if text := string(s.fields[i].text); text == mongoTrace || text == mongoFrame {
+			return fields, false
+		}
+	}
 	return s.fields, ok
 }
+
+// The messages of MongoDB whose frames are members beside the message. The whole line is a line of
+// the log: the filter keeps it, and the answers follow.
+const (
+	mongoTrace = "BACKTRACE"
+	mongoFrame = "Frame"
+)
 
 // beginsJSON reports whether b may begin a line of JSON that has a field, and whether the value of a
 // field has begun.
