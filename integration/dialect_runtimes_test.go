@@ -27,8 +27,10 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 				}
 				frames := resolvedOf(w.frames(t, log, input))
 				w.wantChain(t, frames, "leaf", "visit", "settle", "close", "audit", "count", "run", "main", "second")
+			}
+			if name == "pie" {
 				w.wantSame(t, log)
-				w.wantNone(t, log, input)
+				w.wantNone(t, log)
 			}
 		})
 	}
@@ -103,7 +105,6 @@ func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	log := w.output(t, nil, "julia")
 	w.wantSame(t, log)
 	w.wantChain(t, w.frames(t, log), "print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main")
-	w.wantNone(t, log)
 }
 
 // gfortran's own library prints addresses alone; the program is named by the operator.
