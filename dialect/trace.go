@@ -20,20 +20,21 @@ const (
 
 // The reasons why a frame is not located.
 var (
-	ErrOtherID  = errors.New("the file has another build ID than the list of modules in the log")
-	ErrNoModule = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
-	ErrNoBias   = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
-	ErrNotCode  = errors.New("the file has no code at this place: it is not the file that ran")
-	ErrSymbol   = errors.New("the file has the symbol at another place: it is not the file that ran")
-	ErrCall     = errors.New("in the file, no call is before this return address: it is not the file that ran")
-	ErrCode     = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
-	ErrRefuted  = errors.New("other frames of the trace show that it is not the file that ran")
-	ErrUnproven = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
-	ErrTitle    = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
-	ErrSeveral  = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
-	ErrManySym  = errors.New("the file has several symbols of this name")
-	ErrNoSym    = errors.New("the file has no symbol of this name")
-	ErrNoLib    = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
+	ErrOtherID   = errors.New("the file has another build ID than the list of modules in the log")
+	ErrNoModule  = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
+	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
+	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
+	ErrNotCode   = errors.New("the file has no code at this place: it is not the file that ran")
+	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
+	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrCode      = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
+	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
+	ErrUnproven  = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
+	ErrTitle     = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
+	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
+	ErrManySym   = errors.New("the file has several symbols of this name")
+	ErrNoSym     = errors.New("the file has no symbol of this name")
+	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
 )
 
 // A Place is where a frame is.
@@ -583,6 +584,8 @@ func (c *check) conclude(f *Frame) {
 	byID := !f.ID.IsZero() || !f.prefix.IsZero()
 	switch v := c.of; {
 	case p.Verified != "" || p.Err != nil:
+	case v == nil && f.isOfProgram():
+		p.Err = ErrNoProgram
 	case v == nil:
 		p.Err = ErrNoModule
 	case v.image.Err != nil:

@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/symfilter/symfilter/internal/object"
+import (
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
 
 // withoutASLR is where Linux loads a position-independent program if addresses are not randomized:
 // under gdb and setarch -R.
@@ -23,15 +27,16 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	if len(unnamed)+len(own) == 0 || t.Unnamed == nil {
 		return
 	}
-	var files, programs []*verdict // whose base is known, and in which own may be
+	var tried, files, programs []*verdict // all, those with a known base, and those that own may be in
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
 			continue
 		}
 		v := t.verdictFor(moduleKey{0, m.Path}, func() *Image { return m })
-		if v == nil || v.image.File == nil {
+		if v == nil || v.image.File == nil || slices.Contains(tried, v) {
 			continue
 		}
+		tried = append(tried, v)
 		object.Guard(func() {
 			if len(unnamed) > 0 {
 				t.biasOfUnnamed(v, unnamed)
@@ -51,12 +56,17 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		if !f.isUnnamed() {
 			continue
 		}
+		found := 0
 		for _, v := range files {
 			object.Guard(func() {
 				if s := (sighting{addr: f.Addr, call: f.Call}); v.image.isCode(s.lookup() - v.bias) {
 					of[i] = v
+					found++
 				}
 			})
+		}
+		if found > 1 { // the base of one of the files is not that of this process
+			of[i] = nil
 		}
 	}
 }

@@ -99,6 +99,11 @@ func tracesWithModules(t *testing.T, w *traceTwin) {
 		w.wantChain(t, frames, tracedCalls...)
 	}
 	w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "envoy")), programCalls...)
+	for _, f := range framesIn(t, w.text(t, w.output(t, nil, "seastar"), "--output=json")) {
+		if f.Module == "" && !strings.Contains(f.Reason, "--image FILE names it") {
+			t.Errorf("the reason of a frame of the program is %q", f.Reason)
+		}
+	}
 	for _, form := range []string{"seastar", "seastar-list"} {
 		log := w.output(t, nil, form)
 		w.wantChain(t, w.tracedFrames(t, log), "visit", "settle", "close", "audit")
@@ -124,6 +129,7 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 			t.Errorf("%s: without a base, the trace is\n%s", form, got)
 		}
 		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), programCalls...)
+		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", w.program), programCalls...)
 		if form != "rust" {
 			w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", library), tracedCalls...)
 		}
