@@ -58,6 +58,7 @@ type Frame struct {
 	Call   Call
 	Symbol Symbol
 
+	Less    uint64 // what the producer has subtracted in each frame but the first, exact ones included; it is added in Addr
 	Process uint64 // tells the processes of a log apart; 0 if the line does not
 	Usual   uint64 // a load bias that the module is likely to have; 0 if none is
 

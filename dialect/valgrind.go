@@ -60,7 +60,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 		f.Number = 0
 		f.First, f.Later = Span{word, word + 2}, "by"
 	} else {
-		f.Call, f.Addr = Return, addr+1
+		f.Call, f.Addr, f.Less = Return, addr+1, 1
 	}
 	f.Kind, f.Value = Runtime, f.Addr
 	switch {

@@ -95,9 +95,9 @@ func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
 		number = uint64(fr.Number)
 	}
 	if a != nil {
-		r.set(p.of, markup.TagUnknown, number, fr.Addr, a)
+		r.set(p.of, markup.TagUnknown, number, fr.Addr-fr.Less, a)
 	} else {
-		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
+		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr - fr.Less, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
 	}
 	r.Dialect, r.Verified = fr.Dialect.Name, fr.Place.Verified
 	if p.onAnswer != nil {

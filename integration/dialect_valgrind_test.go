@@ -153,7 +153,7 @@ func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
 				base = 0 // the program is not position-independent
 			}
 			addr, offset := number(t, strings.TrimPrefix(f.Address, "0x")), number(t, strings.TrimPrefix(f.Offset, "0x"))
-			if d := addr - base - offset; d > 1 {
+			if d := addr - base - offset; d+1 > 1 { // after a signal, the address is one more than was logged
 				t.Errorf("%s is at %#x in %s, which is loaded at %#x", f.Offset, addr, f.Module, base)
 			}
 			right++
