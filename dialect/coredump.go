@@ -221,7 +221,7 @@ func unstripModule(r *Reader, l *Line, at int) bool {
 //	{"elfType":"coredump","elfArchitecture":"AMD x86-64","libledger.so":{"type":"deb","buildId":"c78d6009…"}}
 //
 // Text that is not such an object is ignored.
-func (f *Facts) AddPackages(text []byte) {
+func (r *Reader) AddPackages(text []byte) {
 	var modules map[string]json.RawMessage
 	if json.Unmarshal(text, &modules) != nil {
 		return
@@ -234,7 +234,7 @@ func (f *Facts) AddPackages(text []byte) {
 			continue // elfType and elfArchitecture are strings
 		}
 		if id, err := buildid.Parse([]byte(module.BuildID)); err == nil {
-			f.AddModule(ModuleFact{Name: name, ID: id})
+			r.AddModule(ModuleFact{Name: name, ID: id})
 		}
 	}
 }

@@ -104,7 +104,7 @@ func allHeaders() []header {
 		{text: "build-id", fact: coredumpModule},
 		{text: "COREDUMP_EXE=", fact: coredumpProgram},
 		{text: "Executable: /", fact: coredumpProgram},
-		{text: "COREDUMP_PACKAGE_JSON=", fact: func(r *Reader, b []byte, at int) { r.facts.AddPackages(b[at+len("COREDUMP_PACKAGE_JSON="):]) }},
+		{text: "COREDUMP_PACKAGE_JSON=", fact: func(r *Reader, b []byte, at int) { r.AddPackages(b[at+len("COREDUMP_PACKAGE_JSON="):]) }},
 		{text: "<signal handler called>", fact: gdbHandler},
 		{text: "[KCrash Handler]", fact: crashHandler},
 		{text: " @ 0x", fact: opteeFile},

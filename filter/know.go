@@ -1,15 +1,24 @@
 package filter
 
 import (
-	"github.com/symfilter/symfilter/buildid"
+	"strings"
+
 	"github.com/symfilter/symfilter/dialect"
 )
 
-// KnowModule lets f know the build ID, in hexadecimal digits, of the module with this name or path,
-// which the frames of raw backtraces around the current line name without it. Digits that are not a
-// build ID have no effect.
-func KnowModule(f *Filter, name, digits string) {
-	if id, err := buildid.Parse([]byte(digits)); err == nil && f.tracer != nil {
-		f.tracer.reader.AddModule(dialect.ModuleFact{Name: name, ID: id})
+// KnowPackages lets f know the build IDs in text, which is the field COREDUMP_PACKAGE_JSON of an entry
+// of systemd-coredump in the journal: those of the modules that the frames of raw backtraces around
+// the current line name. Other text has no effect.
+func KnowPackages(f *Filter, text []byte) {
+	if f.tracer != nil {
+		f.tracer.reader.AddPackages(text)
+	}
+}
+
+// KnowProgram lets f know the path of the program that the frames of raw backtraces around the current
+// line are of.
+func KnowProgram(f *Filter, path string) {
+	if strings.HasPrefix(path, "/") && f.tracer != nil {
+		f.tracer.reader.AddModule(dialect.ModuleFact{Name: path, Main: true})
 	}
 }

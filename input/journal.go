@@ -3,10 +3,8 @@ package input
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"slices"
 
-	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
@@ -21,10 +19,7 @@ import (
 //
 // Whole entries are records.
 
-const (
-	cursor   = "__CURSOR="
-	packages = "COREDUMP_PACKAGE_JSON" // a field of systemd-coredump with the modules of the program
-)
+const cursor = "__CURSOR="
 
 // An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines: an entry of more
 // than maxLine bytes is returned in parts.
@@ -186,9 +181,9 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. known is called with the field
-// that has the modules of a program.
-func journalFields(fields []field, entry []byte, names []string, known func(value []byte)) []field {
+// journalFields appends the fields of an entry that are filtered. known is called with those
+// that systemd-coredump has written about files.
+func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	for at := 0; at < len(entry); {
 		n, _, _, end := fieldLength(entry[at:], 0)
 		if n == 0 || end {
@@ -198,8 +193,8 @@ func journalFields(fields []field, entry []byte, names []string, known func(valu
 		switch {
 		case slices.Contains(names, string(name)) && len(value) > 0:
 			fields = append(fields, field{from: at, to: at + n, form: exported, text: value})
-		case string(name) == packages && known != nil:
-			known(value)
+		case known != nil && (string(name) == coredumpProgram || string(name) == coredumpPackages):
+			known(string(name), value)
 		}
 		at += n
 	}
@@ -238,7 +233,7 @@ func (e *Envelope) entry(b []byte) {
 		e.f.Text(b) // its error is that of the writer, which e.out keeps
 		return
 	}
-	fields := journalFields(e.found[:0], b, e.names, e.learn)
+	fields := journalFields(e.found[:0], b, e.names, e.learnField)
 	e.found = fields[:0]
 	switch {
 	case e.ascii:
@@ -247,25 +242,6 @@ func (e *Envelope) entry(b []byte) {
 		e.f.Text(b) // its error is that of the writer, which e.out keeps
 	default:
 		e.filterRecord(&seal{raw: b, fields: slices.Clip(append([]field{}, fields...))})
-	}
-}
-
-// maxModules bounds the modules of an entry.
-const maxModules = 4096
-
-// learn makes the filter know the build IDs of the modules of a program, as systemd-coredump writes
-// them: {"elfType":"coredump","/usr/bin/app":{"type":"deb","buildId":"…"},…}.
-func (e *Envelope) learn(value []byte) {
-	var modules map[string]json.RawMessage
-	if len(value) > maxLine || json.Unmarshal(value, &modules) != nil || len(modules) > maxModules {
-		return
-	}
-	for name, about := range modules {
-		var of struct {
-			BuildID string `json:"buildId"`
-		}
-		json.Unmarshal(about, &of) // members that are not objects have no build ID
-		filter.KnowModule(e.f, name, of.BuildID)
 	}
 }
 

@@ -60,6 +60,7 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 		return false
 	}
 	flush()
+	e.learnLine(line)
 	e.filterRecord(&seal{raw: line, fields: fields, noEnd: line[len(line)-1] != '\n'})
 	return true
 }

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // links are the ways in which a twin is linked, of which make test tries one.
@@ -226,6 +229,27 @@ func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 				w.wantChain(t, w.frames(t, append([]byte(before), deleted...)), diedCalls...)
 			}
 		})
+	}
+}
+
+// An entry of a journal in the form of JSON has the path of the program in a field of its own.
+func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
+	w := newTraceTwin(t, "fault", twinBuild{})
+	core, _ := w.core(t)
+	message := w.entry(t, core, true)
+	line, err := json.Marshal(map[string]string{
+		"_PID": "4712", "COREDUMP_EXE": w.program, "MESSAGE": string(message), "SYSLOG_IDENTIFIER": "systemd-coredump",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(w.text(t, append([]byte("COREDUMP_EXE="+w.program+"\n"), message...)), "\n")
+	var got struct{ MESSAGE string }
+	if err := json.Unmarshal([]byte(w.text(t, append(line, '\n'))), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.MESSAGE); diff != "" || !strings.Contains(want, "inventory.h:") {
+		t.Errorf("the message alone (-), in the entry (+):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,40 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/symfilter/symfilter/filter"
+)
+
+// The fields of systemd-coredump in a journal that tell the files of the frames in MESSAGE.
+const (
+	coredumpProgram  = "COREDUMP_EXE"          // the path of the program
+	coredumpPackages = "COREDUMP_PACKAGE_JSON" // the modules with their build IDs
+)
+
+// learnField makes the filter know what a field of systemd-coredump has about the files.
+func (e *Envelope) learnField(name string, value []byte) {
+	switch name {
+	case coredumpProgram:
+		filter.KnowProgram(e.f, string(value))
+	case coredumpPackages:
+		if len(value) <= maxLine {
+			filter.KnowPackages(e.f, value)
+		}
+	}
+}
+
+// learnLine is learnField for the fields of a line of journalctl -o json.
+func (e *Envelope) learnLine(line []byte) {
+	if !bytes.Contains(line, []byte(`"COREDUMP_`)) {
+		return
+	}
+	var entry struct {
+		Program  string `json:"COREDUMP_EXE"`
+		Packages string `json:"COREDUMP_PACKAGE_JSON"`
+	}
+	json.Unmarshal(line, &entry) // long fields are null, and binary ones arrays
+	e.learnField(coredumpProgram, []byte(entry.Program))
+	e.learnField(coredumpPackages, []byte(entry.Packages))
+}
