@@ -278,8 +278,16 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 // restoreRecord restores a record. ends has an offset in its output for each field whose output has
 // begun.
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
-	fields, ok := e.fieldsOf(nil, l.raw)
-	e.text = nil // the fields refer to it
+	fields, ok := []field(nil), false
+	if e.c.open == nil {
+		fields, ok = e.fieldsOf(nil, l.raw)
+	} else if p, text, is := e.c.open(bytes.TrimSuffix(l.raw, newline), &e.text); is {
+		l.parts, l.text = []part{p}, text
+		fields, ok = jsonFields(nil, text, e.names, &e.inner)
+	} else {
+		fields, ok = e.fieldsOf(nil, l.raw)
+	}
+	e.text, e.inner = nil, nil // the fields refer to them
 	if !ok || len(ends) == 0 || len(ends) > max(len(fields), 1) || !slices.IsSorted(ends) || ends[0] < 0 || ends[len(ends)-1] > len(l.got) {
 		return checkpoint.Damaged("%.20q is not a record that is held", l.raw)
 	}

@@ -44,6 +44,7 @@ type Envelope struct {
 	streams [2]stream
 	text    []byte  // scratch: the unquoted text of a line
 	found   []field // scratch: the fields of a record
+	inner   []byte  // scratch: their texts, in a line of a container
 	given   []byte  // scratch: a line for the filter
 }
 
@@ -402,6 +403,13 @@ func (e *Envelope) bareLine(line []byte, flush func()) bool {
 
 // filterLine passes a line to the filter.
 func (e *Envelope) filterLine(l *seal) {
+	if len(l.text) > 0 && l.text[0] == '{' && len(l.parts) == 1 && len(l.out) == 0 && !l.open {
+		if fields, ok := jsonFields(e.found[:0], l.text, e.names, &e.inner); ok && (!e.ascii || harmless(l.text, fields)) {
+			e.found, l.fields = fields[:0], fields
+			e.filterRecord(l)
+			return
+		}
+	}
 	e.given = append(append(e.given[:0], l.text...), '\n')
 	l.line = e.f.Line() + 1
 	l.last = l.line + int64(bytes.Count(l.text, newline))

@@ -148,6 +148,11 @@ func (s *sealer) finishRecord(l *seal) {
 	}
 	s.endBare()
 	at, from := 0, 0
+	raw, inside := l.raw, len(l.parts) > 0
+	dst := s.buf
+	if inside { // the record is a line of a container
+		raw, dst = l.text, s.record[:0]
+	}
 	for i := range l.fields {
 		f := &l.fields[i]
 		out := l.got[from:f.end]
@@ -157,11 +162,19 @@ func (s *sealer) finishRecord(l *seal) {
 		if !f.ended() {
 			out = bytes.TrimSuffix(out, newline)
 		}
-		s.buf = append(s.buf, l.raw[at:f.from]...)
-		s.buf = f.append(s.buf, l.raw, out, s.term)
+		dst = append(dst, raw[at:f.from]...)
+		dst = f.append(dst, raw, out, s.term)
 		at = f.to
 	}
-	s.buf = append(s.buf, l.raw[at:]...)
+	dst = append(dst, raw[at:]...)
+	if inside {
+		if s.record = dst; cap(dst) > maxScratch {
+			s.record = nil
+		}
+		s.seal(l, append(dst, '\n'), true)
+		return
+	}
+	s.buf = dst
 	s.bare = l.noEnd
 	if len(s.buf) >= bufSize {
 		s.flush()

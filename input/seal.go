@@ -42,6 +42,7 @@ type sealer struct {
 	queue  []*seal // lines that the filter holds back or that have no output yet, in order
 	queued int     // bytes of queue, about
 	got    []byte  // scratch: output for the current line
+	record []byte  // scratch: a record in a line of a container
 
 	buf []byte // output that is not written to w yet
 	// buf ends with the log's last line, without a line end; the line of another stream may follow
@@ -91,7 +92,7 @@ func (s *sealer) emit(line int64, p []byte) error {
 
 // members appends the members that the envelope of a line adds to its object.
 func (s *sealer) members(dst []byte, line int64) []byte {
-	if l := s.sealOf(line); l != nil && l.fields == nil {
+	if l := s.sealOf(line); l != nil && len(l.parts) > 0 {
 		return s.c.fields(dst, l.parts[0])
 	}
 	return dst
