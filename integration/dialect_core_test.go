@@ -117,6 +117,7 @@ func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
 		out := w.gdb(t, nil, append([]string{"core-file " + core}, commands...)...)
 		library := strings.Join(regexp.MustCompile(`(?m)^.*libledger.*\n`).FindAllString(string(out), -1), "")
 		w.wantChain(t, w.frames(t, []byte(library)), "visit", "settle", "close", "audit")
+		w.wantChain(t, w.frames(t, out, "--image", "fault="+w.program)[1:], diedCalls...) // the first frame is shown twice
 	}
 }
 
