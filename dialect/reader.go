@@ -278,8 +278,11 @@ func (r *Reader) frames(l *Line, marks []int) bool {
 	text := l.Text
 	for _, mark := range marks {
 		last := mark + 2
-		if text[mark] == '0' {
+		switch text[mark] {
+		case '0':
 			last = 1
+		case ']':
+			last = mark + 3 // of "]:0x"
 		}
 		if last >= len(text) {
 			break
