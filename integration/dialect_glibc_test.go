@@ -47,16 +47,23 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 	}
 }
 
-// newForms builds the twin forms, which calls itself by other names in some forms.
+// forms is the twin that newForms has built.
+var forms *traceTwin
+
+// newForms returns the twin forms, which calls itself by other names in some forms. It is built once;
+// tests must not change its files.
 func newForms(t *testing.T) *traceTwin {
 	t.Helper()
-	w := newTraceTwin(t, "forms", twinBuild{})
-	for _, name := range []string{"mongod", "clickhouse"} {
-		if err := os.Symlink(filepath.Join(w.whole, "forms"), filepath.Join(w.whole, name)); err != nil {
-			t.Fatal(err)
+	if forms == nil {
+		w := newTraceTwinIn(t, filepath.Join(filepath.Dir(command), "forms"), "forms", twinBuild{})
+		for _, name := range []string{"mongod", "clickhouse"} {
+			if err := os.Symlink(filepath.Join(w.whole, "forms"), filepath.Join(w.whole, name)); err != nil {
+				t.Fatal(err)
+			}
 		}
+		forms = w
 	}
-	return w
+	return forms
 }
 
 // Many programs print the frames of glibc after a text of their own, or print what dladdr returns
@@ -171,7 +178,7 @@ func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 // A file that is not the one that ran answers nothing, whether it is another build or another
 // program.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
-	w := newForms(t)
+	w := newTraceTwin(t, "forms", twinBuild{})
 	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
 	logs := make(map[string][]byte)
 	for _, form := range []string{"ceph", "abort", "bare", "mysql", "python", "execinfo", "redis", "mtrace", "mtrace-old"} {
