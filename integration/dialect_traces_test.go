@@ -28,7 +28,6 @@ var (
 	tracedCalls   = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	tracedSignal  = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	programCalls  = []string{"print", "leaf", "count", "run", "main"}
-	unnamedCalls  = []string{"print", "leaf", "visit", "settle", "count", "run", "main"} // frames that are named have no address
 	unnamedSignal = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "count", "run", "main"}
 )
 

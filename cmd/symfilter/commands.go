@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symfilter/symfilter/input"
 )
 
 // A command is what the first word of the command line names: a row of the table of commands.
@@ -67,9 +66,6 @@ func (cmd *command) usage() string {
 
 // isReport reports whether the command reads one format only.
 func (cmd *command) isReport() bool { return cmd.in&ofReports != 0 }
-
-// formatCommands returns the names of the commands that read one format only.
-func formatCommands() []string { return input.Names()[input.Valgrind:] }
 
 // check returns what is wrong with the number of the arguments, or with the word that cmd takes.
 func (cmd *command) check(args []string) error {

@@ -106,7 +106,10 @@ func TestUnfinishedInputsAreRecorded(t *testing.T) {
 		done := Watch(t, how)
 		switch how {
 		case "work":
-			for {
+			for work := 0; ; work++ {
+				if work < 0 { // as if the work had an end
+					work = 0
+				}
 			}
 		case "wait":
 			select {}
