@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
 )
 
 // A command is what the first word of the command line names: a row of the table of commands.
