@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -112,5 +113,34 @@ func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 			objects, _ := filterString(t, o, log, nil)
 			checkJSON(t, schema, objects, text)
 		}
+	}
+}
+
+// A fault in package dialect costs the answers of a line or of a trace, and no text.
+func TestFaultsOfDialectsCostAnswers(t *testing.T) {
+	const log = "one\n/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]\ntwo\n"
+	for name, fail := range map[string]func(*Filter){
+		"of a line": func(f *Filter) { f.tracer.reader.Past = func(int64) []byte { panic("a fault") } },
+		"of a trace": func(f *Filter) {
+			f.tracer.begin()
+			f.tracer.trace.Open = func(*dialect.Frame) *dialect.Image { panic("a fault") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			var messages []string
+			f := New(&out, Options{Symbolizer: testSymbolizer(t), Diagnose: func(d Diagnostic) { messages = append(messages, d.Message) }})
+			fail(f)
+			for range 2 {
+				io.WriteString(f, log)
+			}
+			f.Close()
+			if diff := cmp.Diff(log+log, out.String()); diff != "" {
+				t.Errorf("(-log +out)\n%s", diff)
+			}
+			if len(messages) == 0 || !strings.Contains(messages[0], "please report this bug") {
+				t.Errorf("the fault is not reported: %q", messages)
+			}
+		})
 	}
 }

@@ -2,6 +2,9 @@ package filter
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -141,10 +144,41 @@ func meaning(f *lineFilter, before, line []byte, marks []int, lines int) (means 
 
 // read returns what the next line means to the dialects, nil if it means nothing. before is the
 // text of the block before it that was not printed yet; lines is the number of its lines.
-func (t *tracer) read(line, before []byte, marks []int, lines int) *dialect.Line {
+func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.Line) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			l = nil
+			t.reader.Reset()
+			t.reportFault(fault, int64(lines))
+		}
+	}()
 	text, _ := splitLine(line)
 	t.past.block = before
 	return t.reader.LineAt(text, t.next()+int64(lines), marks)
+}
+
+// errFault is the reason for frames whose trace could not be judged because of a fault.
+var errFault = errors.New("symfilter failed on the trace; please report this bug")
+
+// judge locates frames. If that panics, they are not located.
+func (t *tracer) judge(frames []*dialect.Frame) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			for _, f := range frames {
+				f.Place = dialect.Place{Err: errFault}
+			}
+			t.reportFault(fault, 0)
+		}
+	}()
+	t.trace.Judge(frames, t.reader.Facts())
+}
+
+// reportFault reports a panic in package dialect, on the line that follows the next lines.
+func (t *tracer) reportFault(fault any, lines int64) {
+	if f := t.f; f.o.Diagnose != nil {
+		stack := debug.Stack()
+		f.o.Diagnose(Diagnostic{Line: t.next() + lines, Byte: 1, Message: fmt.Sprintf("symfilter failed on this line, which is printed as it is; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)])})
+	}
 }
 
 // take filters b, the next line, with or without its line end. l is what it means to the dialects.
@@ -197,7 +231,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
 		if !sure {
-			t.trace.Judge(pointers(l.Frames), t.reader.Facts())
+			t.judge(pointers(l.Frames))
 		}
 		t.print(b, l.Frames)
 		return
@@ -328,7 +362,7 @@ func (t *tracer) release() {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
 		t.begin()
-		t.trace.Judge(all, t.reader.Facts())
+		t.judge(all)
 	}
 	for t.printed < len(t.held) {
 		l := &t.held[t.printed]
@@ -418,7 +452,7 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	}
 	t.endTrace()
 	t.begin()
-	t.trace.Judge(pointers(m.frames), t.reader.Facts())
+	t.judge(pointers(m.frames))
 	type place struct {
 		module string
 		addr   uint64
