@@ -149,7 +149,7 @@ func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.L
 		if fault := recover(); fault != nil {
 			l = nil
 			t.reader.Reset()
-			t.reportFault(fault, int64(lines))
+			reportFault(t, fault, int64(lines))
 		}
 	}()
 	text, _ := splitLine(line)
@@ -161,20 +161,20 @@ func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.L
 var errFault = errors.New("symfilter failed on the trace; please report this bug")
 
 // judge locates frames. If that panics, they are not located.
-func (t *tracer) judge(frames []*dialect.Frame) {
+func judge(t *tracer, frames []*dialect.Frame) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			for _, f := range frames {
 				f.Place = dialect.Place{Err: errFault}
 			}
-			t.reportFault(fault, 0)
+			reportFault(t, fault, 0)
 		}
 	}()
 	t.trace.Judge(frames, t.reader.Facts())
 }
 
 // reportFault reports a panic in package dialect, on the line that follows the next lines.
-func (t *tracer) reportFault(fault any, lines int64) {
+func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()
 		f.o.Diagnose(Diagnostic{Line: t.next() + lines, Byte: 1, Message: fmt.Sprintf("symfilter failed on this line, which is printed as it is; please report this bug: %v\n%s", fault, stack[:min(len(stack), maxStack)])})
@@ -231,7 +231,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
 		if !sure {
-			t.judge(pointers(l.Frames))
+			judge(t, pointers(l.Frames))
 		}
 		t.print(b, l.Frames)
 		return
@@ -362,7 +362,7 @@ func (t *tracer) release() {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
 		t.begin()
-		t.judge(all)
+		judge(t, all)
 	}
 	for t.printed < len(t.held) {
 		l := &t.held[t.printed]
@@ -452,7 +452,7 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	}
 	t.endTrace()
 	t.begin()
-	t.judge(pointers(m.frames))
+	judge(t, pointers(m.frames))
 	type place struct {
 		module string
 		addr   uint64
