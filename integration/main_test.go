@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -45,9 +46,12 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
-		// a shell ignores the signal in background jobs, and the commands would inherit that
-		if signal.Ignored(os.Interrupt) {
-			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		// A shell ignores the one in background jobs, nohup the other, and the commands would inherit
+		// that.
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+			if signal.Ignored(sig) {
+				signal.Notify(make(chan os.Signal, 1), sig)
+			}
 		}
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", command, "../cmd/symfilter")
 		// like the shipped command, without the race detector of the tests

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,8 +35,11 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
-	if signal.Ignored(os.Interrupt) { // a shell starts its background jobs so, and the commands would inherit it
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// A shell ignores the one in background jobs, nohup the other, and the commands would inherit that.
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // each of hundreds of commands would end a second late
 	testscript.Main(m, map[string]func(){"symfilter": main})
