@@ -76,8 +76,9 @@ type Trace struct {
 
 	apart bool // its frames tell processes apart
 
-	number    int  // of the last frame
-	corrected bool // the numbers of a module are not read as addresses: see Trace.read
+	number    int             // of the last frame
+	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
+	corrected bool            // the numbers of a module are not read as addresses: see Trace.read
 }
 
 // A moduleKey identifies a module of a process.
@@ -150,7 +151,6 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	t.placeUnnamed(frames, of)
 	checks := make([]check, len(frames))
-	afterSignal := make(map[uint64]bool) // by process
 	mixed := false
 	for _, v := range of {
 		mixed = mixed || v != nil && v.moved
@@ -160,16 +160,16 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		c.corrected = t.corrected
 		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
-			afterSignal[f.Process] = f.Symbol.Name == "__restore_rt" // the trampoline of x86-64, by its name in glibc
+			t.setSignal(f, f.Symbol.Name == "__restore_rt") // the trampoline of x86-64, by its name in glibc
 			continue
 		}
-		c.exact, c.mixed = afterSignal[f.Process] && f.Number != 0, mixed
+		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
 		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		signal := false
 		if fault := object.Guard(func() { signal = c.run(f) }); fault != nil {
 			c.err, signal = fault, false
 		}
-		afterSignal[f.Process] = signal
+		t.setSignal(f, signal)
 	}
 	for i := range checks {
 		if v := checks[i].of; v != nil {
@@ -186,6 +186,22 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		checks[i].conclude(f)
 	}
 }
+
+// setSignal notes whether the frame after f is the one that a signal has interrupted. It may be judged
+// later than f.
+func (t *Trace) setSignal(f *Frame, signal bool) {
+	switch {
+	case !signal:
+		delete(t.signals, f.Process)
+	case t.signals == nil:
+		t.signals = map[uint64]bool{f.Process: true}
+	case len(t.signals) < maxModules:
+		t.signals[f.Process] = true
+	}
+}
+
+// EndStack ends the stack of the last frame: the next one begins another stack.
+func (t *Trace) EndStack() { clear(t.signals) }
 
 // Lasts returns the number of lines after its last frame for which a trace is kept: longer if frames
 // tell the processes apart that write to a log, as in reports of Valgrind, whose errors are far

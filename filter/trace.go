@@ -217,8 +217,13 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		}
 		return
 	}
-	if t.trace != nil && len(t.held) == 0 && number-t.last > t.trace.Lasts() {
-		t.end()
+	if t.trace != nil && len(t.held) == 0 {
+		if number-t.last > maxTraceGap {
+			t.trace.EndStack()
+		}
+		if number-t.last > t.trace.Lasts() {
+			t.end()
+		}
 	}
 	sure := true
 	for i := range l.Frames {
