@@ -22,11 +22,13 @@ type lateMaps struct {
 	held   bool // the last line that is held back is a map of the process
 	start  int  // offset at which the map begins in that line
 	passed bool // maps have come: the next frame is that of another process
+	tries  int  // lists of maps, or parts of one, after which the frames were judged again
 }
 
 const (
 	maxLateFrames = 4096    // a heap profile has some thousands of addresses
 	maxLateBytes  = 1 << 20 // bytes of them
+	maxLateTries  = 64      // lines of other processes may divide a list of maps; 4 ms each with 4096 frames
 )
 
 // keep keeps frames that were printed.

@@ -447,6 +447,10 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	if m.unresolved == 0 {
 		return nil
 	}
+	if m.tries++; m.tries > maxLateTries {
+		m.unresolved = 0
+		return nil
+	}
 	open := make([]bool, len(m.frames))
 	for i := range m.frames {
 		f := &m.frames[i]

@@ -1,0 +1,36 @@
+package filter
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A log with a map in every second line does not judge the frames before it again and again.
+func TestFramesAreJudgedForABoundedNumberOfMaps(t *testing.T) {
+	type outcome struct {
+		tries    int
+		resolves bool // frames still wait for maps
+	}
+	var got []outcome
+	for _, lists := range []int{1, maxLateTries, maxLateTries + 1, 10 * maxLateTries} {
+		o := resolvingDialects(t)
+		o.Dialects.Images = nil
+		f := New(io.Discard, o)
+		log := "#1  0x00007f31c2a01154 in ?? () from /none/libledger.so\n" + strings.Repeat("text\n", 20) +
+			strings.Repeat("7fe000000000-7fe000001000 r-xp 00000000 fe:01 1835021    /none/libshop.so\ntext\n", lists)
+		if _, err := io.WriteString(f, log); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, outcome{f.tracer.maps.tries, f.tracer.maps.unresolved > 0})
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []outcome{{1, true}, {maxLateTries, true}, {maxLateTries + 1, false}, {maxLateTries + 1, false}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
