@@ -1,9 +1,11 @@
 package filter
 
 import (
+	"errors"
 	"path"
 	"strings"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 )
@@ -143,8 +145,20 @@ func (t *tracer) given(g *Image) *dialect.Image {
 	return m
 }
 
+// errProc is the reason for a path such as /proc/self/exe: for symfilter it is another file.
+var errProc = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
+
 // named returns the file at a path.
-func (t *tracer) named(path string) *dialect.Image { return imageOf(t.objects.Named(path)) }
+func (t *tracer) named(name string) *dialect.Image {
+	clean := path.Clean(name)
+	if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {
+		place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
+		if strings.HasSuffix(path.Clean(place), clean) { // the operator does not map it
+			return &dialect.Image{Path: name, Err: errProc}
+		}
+	}
+	return imageOf(t.objects.Named(name))
+}
 
 // imageOf returns o as the file of a module.
 func imageOf(o *report.Object) *dialect.Image {
