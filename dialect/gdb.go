@@ -25,6 +25,9 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 	if !ok {
 		return false
 	}
+	if number <= r.gdbSignal { // another stack
+		r.gdbSignal = -1
+	}
 	addr, end, ok := prefixedHex(b, at)
 	const in, args, from = " in ", " ()", " () from /"
 	if !ok || !hasAt(b, end, in) {
@@ -81,6 +84,14 @@ func crashHandler(r *Reader, _ []byte, _ int) { r.gdbSignal, r.gdbSignalAt = any
 func gdbHandler(r *Reader, b []byte, at int) {
 	if n, _, ok := stackNumberBefore(b, at); ok {
 		r.gdbSignal, r.gdbSignalAt = n, r.factsAt
+	}
+}
+
+// gdbThread notes the line before the stack of another thread: "Thread 2 (LWP 4712):". The frames after a
+// signal are those of the thread before it.
+func gdbThread(r *Reader, _ []byte, _ int) {
+	if r.factsAt > r.gdbSignalAt {
+		r.gdbSignal = -1
 	}
 }
 

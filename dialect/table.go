@@ -1,7 +1,5 @@
 package dialect
 
-import "bytes"
-
 // allGrammars returns the grammars of all dialects. Of those that may match at the same anchor the
 // first that matches counts, so specific ones come before general ones.
 func allGrammars() []grammar {
@@ -107,6 +105,7 @@ func allHeaders() []header {
 		{text: "COREDUMP_PACKAGE_JSON=", fact: func(r *Reader, b []byte, at int) { r.AddPackages(b[at+len("COREDUMP_PACKAGE_JSON="):]) }},
 		{text: "<signal handler called>", fact: gdbHandler},
 		{text: "[KCrash Handler]", fact: crashHandler},
+		{text: "(LWP ", fact: gdbThread},
 		{text: " @ 0x", fact: opteeFile},
 		{text: "TEE load address @ ", fact: opteeLoad},
 		gdbProgram("Reading symbols from "),
@@ -136,5 +135,3 @@ func All() []*Dialect {
 		&foreign,
 	}
 }
-
-var _ = bytes.Index
