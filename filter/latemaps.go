@@ -83,6 +83,10 @@ func (m *lateMaps) forget() { *m = lateMaps{} }
 // note lays out the footnote for a frame, which is located.
 func (c *locator) note(prefix, between []byte, fr *dialect.Frame) {
 	f := c.f
+	if f.o.Dialects.Elements {
+		c.madeNote(prefix, between, fr)
+		return
+	}
 	a := c.answer(fr)
 	if a == nil || !a.hasText {
 		return

@@ -33,6 +33,8 @@ func (f *lineFilter) lineOf(b []byte) {
 		f.enterProcess(text)
 	}
 	switch {
+	case f.o.Dialects.Elements:
+		passOn(f, text, eol)
 	case f.process.hex != nil:
 		f.dictLine(text)
 		f.linePieces(eol)

@@ -12,6 +12,8 @@ type locator struct {
 
 	recent  recent           // answers by Frame.Key
 	stacks  [maxStacks]stack // whose frames are renumbered, by the text before them
+	made    made             // for Dialects.Elements
+	first   uint64           // number of the first of made
 	scratch []byte
 }
 
@@ -29,6 +31,10 @@ const maxLocated = 4096 // modules of raw backtraces that are kept
 // line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
+	if f.o.Dialects.Elements {
+		c.madeLine(text, eol, frames)
+		return
+	}
 	if len(frames) == 1 && frames[0].Below == "" {
 		c.frameLine(text, eol, &frames[0])
 		return
@@ -57,15 +63,9 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	if fr.Key != 0 && p.Image == nil {
 		return c.keyed(fr)
 	}
-	name, id := fr.Module, fr.ID
-	if p.Image != nil {
-		id = p.Image.ID
-		if id.IsZero() || p.Image.File != nil {
-			name = p.Image.Path // the frame may have the title of a process, or a path of another machine
-		}
-	}
+	k := c.identity(fr)
 	a := &f.last
-	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(name, id)}
+	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(k.name, k.id)}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
 		f.rests.count(p.Verified)

@@ -52,6 +52,11 @@ type Dialects struct {
 	// KeepRaw appends answers to lines, and replaces nothing.
 	KeepRaw bool
 
+	// Elements makes markup of the log instead of answers: located frames become elements, with
+	// made-up modules and maps, and everything else is printed as it is. Terminal, Color and Printer
+	// of the Options must not be set.
+	Elements bool
+
 	// Unwrap appends the text of line, a line that was given to [Filter.Text] in an envelope, without
 	// its end. It is called for lines that may have the header of a trace. Nil: lines have none.
 	Unwrap func(dst, line []byte) []byte

@@ -19,6 +19,7 @@ type savedTraces struct {
 	Past     checkpoint.Text               `json:"past,omitempty"`
 	Facts    *savedFacts                   `json:"facts,omitempty"`
 	Stacks   []savedStack                  `json:"stacks,omitempty"`
+	Made     uint64                        `json:"made,omitempty"` // modules that were made up
 	Open     bool                          `json:"open,omitempty"` // the fields after it are of an open trace
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
@@ -129,6 +130,7 @@ func (t *tracer) saved() *savedTraces {
 		Reader: t.reader.State(),
 		Past:   t.past.tail[max(0, len(t.past.tail)-savedPast):],
 		Facts:  factsSaved(t.reader.Facts()),
+		Made:   t.locator.first + uint64(len(t.locator.made)),
 	}
 	for i, k := range t.locator.stacks {
 		if i > 0 && k != (stack{}) {
@@ -167,7 +169,8 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	before := s.Reader // as it was, about, before the lines that are held
+	t.locator.first = min(s.Made, maxMade) // they are printed again, as others
+	before := s.Reader                     // as it was, about, before the lines that are held
 	before.MapAt, before.MapStart, before.FrameAt = -1, 0, -1
 	t.reader.SetState(before)
 	if s.Open {

@@ -111,12 +111,7 @@ func (e engine) hint(label string) string { return e.sniffer.hint(label, e.input
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	sniffed := &sniffer{reading: r.c.reading()}
 	w := input.New(format, input.Translators{
-		Markup: func() io.WriteCloser {
-			if r.output == outputMarkup {
-				return passOn{at.batch.w}
-			}
-			return at.filter
-		},
+		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
 			if r.output == outputMarkup {
 				return passOn{at.batch.w}

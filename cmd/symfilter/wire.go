@@ -101,6 +101,10 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	options.Color = c.color.mode(terminal, os.Getenv)
 	options.Terminal = terminal && !c.raw
+	if c.output == outputMarkup {
+		options.Dialects.Elements = true
+		options.Color, options.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
+	}
 	var dumps *dumpList
 	if c.dumps != "" {
 		dumps = newDumpList(string(c.dumps), diag)
@@ -182,7 +186,7 @@ func (w waitFor) of(regular bool) filter.Patience {
 	return filter.Patience{Local: symfilter.StreamWait, Servers: symfilter.StreamWait, PerMinute: symfilter.StreamWaitPerMinute}
 }
 
-// passOn is the engine of --output=markup for a log of markup.
+// passOn is the engine of --output=markup for the logs of containers and for lines of JSON.
 type passOn struct{ io.Writer }
 
 func (passOn) Close() error { return nil }

@@ -1,0 +1,157 @@
+package filter
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/markup"
+)
+
+// Made-up modules and maps are where no log has its own: a process has no memory there, and no program
+// has so many modules.
+const (
+	madeModule = 1 << 32               // ID of the first module
+	madeBase   = 0xfff0_0000_0000_0000 // address of its map
+	madeSize   = 1 << 39               // bytes of a map, which begins with address 0 of the file
+	maxMade    = 4096                  // modules; frames of further ones stay as they are
+)
+
+// made are the modules that were made up since the last reset of the log.
+type made map[cacheModule]uint64
+
+// identity returns the name and the build ID of the module in which a frame is located.
+func (c *locator) identity(fr *dialect.Frame) cacheModule {
+	m := fr.Place.Image
+	switch {
+	case m == nil:
+		return cacheModule{fr.ID, fr.Module}
+	case m.ID.IsZero() || m.File != nil:
+		return cacheModule{m.ID, m.Path} // the frame may have the title of a process, or a path of another machine
+	}
+	return cacheModule{m.ID, fr.Module}
+}
+
+// passOn prints a line without frames as it is, for [Dialects.Elements].
+func passOn(f *lineFilter, text, eol []byte) {
+	if f.process.hex != nil {
+		f.dictLine(text)
+	} else {
+		f.tokens(text)
+		f.findDict(text)
+	}
+	for i := range f.pieces {
+		if p := &f.pieces[i]; f.tracer != nil && p.Kind == markup.Elem && p.Tag == markup.TagReset {
+			clear(f.tracer.locator.made)
+			f.tracer.locator.first = 0
+		}
+	}
+	f.footnotes = f.footnotes[:0]
+	f.logBytes(text)
+	f.endLine(eol)
+}
+
+// place returns the made-up address of a frame, and whether it has one. Unless its module was made
+// up before, it prints the module and its map, on a line of their own: so the current line must be
+// empty.
+func (c *locator) place(fr *dialect.Frame, eol []byte) (addr uint64, ok bool) {
+	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= madeSize {
+		return 0, false
+	}
+	k := c.identity(fr)
+	n, ok := c.made[k]
+	if !ok {
+		n = c.first + uint64(len(c.made))
+		if k.id.IsZero() || len(k.name) > maxName || n >= maxMade {
+			return 0, false
+		}
+		if c.made == nil {
+			c.made = make(made)
+		}
+		c.made[k] = n
+		name := k.name
+		if name == "" {
+			name = "module"
+		}
+		f := c.f
+		f.buf = markup.Module{ID: madeModule + n, Name: name, BuildID: k.id}.AppendMarkup(f.buf)
+		f.buf = markup.MMap{Addr: madeBase + n*madeSize, Size: madeSize, Module: madeModule + n, Mode: markup.Read | markup.Exec}.AppendMarkup(f.buf)
+		f.nextLine(lineEnd(eol))
+	}
+	return madeBase + n*madeSize + fr.Place.Addr, true
+}
+
+// lineEnd returns eol, or a newline if the last line of the log has no end.
+func lineEnd(eol []byte) []byte {
+	if len(eol) == 0 {
+		return newline
+	}
+	return eol
+}
+
+// madeLine prints the current line with elements for its located frames. A frame of a sanitizer
+// becomes a bt; other lines keep their text, with a pc after each frame.
+func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
+	f := c.f
+	for i := range frames {
+		c.place(&frames[i], eol)
+	}
+	at := 0
+	for i := range frames {
+		fr := &frames[i]
+		addr, ok := c.place(fr, eol)
+		if !ok || fr.Below != "" {
+			continue
+		}
+		if len(frames) == 1 && isBT(text, fr) {
+			f.logBytes(text[:fr.Start])
+			f.buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
+			at = fr.Edits[len(fr.Edits)-1].To
+			break
+		}
+		end := len(bytes.TrimRight(text, " \t"))
+		if len(frames) > 1 {
+			end = fr.Edits[len(fr.Edits)-1].To
+		}
+		f.logBytes(text[at:end])
+		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.buf, ' '))
+		at = end
+	}
+	f.logBytes(text[at:])
+	for i := range frames {
+		fr := &frames[i]
+		addr, ok := c.place(fr, eol)
+		if !ok || fr.Below == "" {
+			continue
+		}
+		f.nextLine(lineEnd(eol))
+		if fr.Start <= maxRepeat {
+			f.logBytes(text[:fr.Start])
+		}
+		f.mark(fr.Below)
+		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
+		f.printLarge()
+	}
+	f.endLine(eol)
+}
+
+// isBT reports whether a bt takes the place of a frame: the answer would take that of the module.
+func isBT(text []byte, fr *dialect.Frame) bool {
+	last := len(fr.Edits) - 1
+	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&
+		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
+}
+
+// madeNote is note with an element.
+func (c *locator) madeNote(prefix, between []byte, fr *dialect.Frame) {
+	f := c.f
+	f.nextLine(between)
+	addr, ok := c.place(fr, between)
+	f.logBytes(prefix)
+	f.mark("  #")
+	f.value(strconv.Itoa(fr.Number))
+	if ok {
+		f.buf = markup.PC{Addr: addr, Kind: markup.Precise}.AppendMarkup(append(f.buf, ' '))
+	}
+	f.printLarge()
+}

@@ -1,0 +1,138 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// answersIn returns the function, file and line of all answers in a log, filtered.
+func answersIn(t *testing.T, o Options, log string) (all []string) {
+	t.Helper()
+	o.Output, o.Dialects.Whole = JSON, true
+	objects, _ := filterString(t, o, log, nil)
+	for line := range strings.Lines(objects) {
+		var object struct {
+			Elements []struct {
+				Frames []struct {
+					Function, File string
+					Line           int
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, e := range object.Elements {
+			for _, f := range e.Frames {
+				all = append(all, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+			}
+		}
+	}
+	return all
+}
+
+// scriptLogs returns the logs of the scripts.
+func scriptLogs(t *testing.T) (logs []string) {
+	t.Helper()
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, path := range scripts {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			if file.Name == "in" {
+				logs = append(logs, string(file.Data))
+			}
+		}
+	}
+	return logs
+}
+
+// A log of which no frame is located passes as it is, however it is cut.
+func TestMarkupPassesAsItIs(t *testing.T) {
+	none := symbolize.New(symbolize.Options{})
+	defer none.Close()
+	for _, log := range append(scriptLogs(t), strings.Repeat("{", 99)+"\r\nreset {{{reset:a}}}") {
+		for _, d := range []Dialects{{None: true}, {NoPaths: true, Whole: true, Only: []string{"glibc"}}} {
+			d.Elements = true
+			got, diagnostics := filterString(t, Options{Symbolizer: none, Dialects: d}, log, rand.New(rand.NewPCG(1, 2)))
+			if diff := cmp.Diff(log, got); diff != "" || diagnostics != "" {
+				t.Errorf("%s\n(-log +out)\n%s", diagnostics, diff)
+			}
+		}
+	}
+}
+
+// The markup that is made of a log with raw backtraces gives the answers that the log itself gives.
+func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
+	logs := sampleLogs(t)
+	for _, log := range scriptLogs(t) {
+		if !strings.Contains(log, "{{{") {
+			logs = append(logs, log)
+		}
+	}
+	for _, log := range logs {
+		logs = append(logs, strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7"))
+	}
+	answers := 0
+	for _, log := range logs {
+		o := resolvingDialects(t)
+		want := answersIn(t, o, log)
+		answers += len(want)
+		o.Dialects.Elements, o.Dialects.Whole = true, true
+		made, _ := filterString(t, o, log, nil)
+		o.Dialects.Elements = false
+		if diff := cmp.Diff(want, answersIn(t, o, made)); diff != "" {
+			t.Errorf("the log (-), its markup (+):\n%s\n%s", diff, made)
+		}
+	}
+	if answers < 20 {
+		t.Errorf("only %d answers", answers)
+	}
+}
+
+// Elements that the log has pass as they are. After its reset, modules are made up again. A Filter that
+// goes on after a restart makes up others.
+func TestMadeModulesAndTheLogsOwn(t *testing.T) {
+	const (
+		frame  = "a #1 0x55d01234018d  (/opt/a.out+0x40018d) (BuildId: a0a1)\n"
+		module = "{{{module:%d:/opt/a.out:elf:a0a1}}}{{{mmap:0xfff%013x:0x8000000000:load:%[1]d:rx:0x00}}}\n"
+		bt     = "a {{{bt:1:0xfff%013x:pc}}}\n"
+		kept   = "{{{module:0:b:elf:a1}}} {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n\x1b[1mx {{{pc:0x1000}}} {{{ {{{bt:0}}}\n" +
+			"{{{hexdict:a = 0x1\n #1 0x55d01234018d  (/opt/a.out+0x40018d) (BuildId: a0a1)\n}}}\n"
+	)
+	o := Options{Symbolizer: testSymbolizer(t), Dialects: Dialects{Elements: true}}
+	var out strings.Builder
+	f := New(&out, o)
+	write := func(s string) {
+		if _, err := f.Write([]byte(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(frame + kept + frame + "b {{{reset}}}\n" + frame)
+	context := f.AppendContext(nil)
+	f = New(&out, o)
+	if err := f.Restore(context); err != nil {
+		t.Fatal(err)
+	}
+	write(frame)
+	first, second := fmt.Sprintf(module, uint64(madeModule), 0), fmt.Sprintf(module, uint64(madeModule+1), uint64(madeSize))
+	at := fmt.Sprintf(bt, 0x40018d)
+	want := first + at + kept + at + "b {{{reset}}}\n" + first + at + second + fmt.Sprintf(bt, uint64(madeSize+0x40018d))
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
