@@ -162,7 +162,7 @@ func (r *Reader) Reset() {
 		r.until[i] = -1
 	}
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
-	r.frameAt, r.gdbSignal = -1, -1
+	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
 	r.crashes = nil
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1

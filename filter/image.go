@@ -41,9 +41,18 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 	case strings.HasPrefix(name, "/"):
 		return t.pathOf(name)
 	case mapped:
-		return t.named(entry.Path)
+		m := t.named(entry.Path)
+		// the mapping may be that of another process; a link to a library has another name
+		m.Guessed = name != "" && stem(path.Base(entry.Path)) != stem(dialect.ProgramName(name))
+		return m
 	}
 	return t.called(name)
+}
+
+// stem returns the name of a library without its versions, which links to it leave out.
+func stem(name string) string {
+	name, _, _ = strings.Cut(name, ".so")
+	return name
 }
 
 // pathOf returns the file at a path, which may have blanks, or may be the beginning of the title of

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/report"
 )
 
@@ -43,5 +44,37 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A mapping of a file that has another name than the frame may be one of another process: one call
+// does not prove the file then.
+func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
+	f := New(io.Discard, resolvingDialects(t))
+	defer f.Close()
+	f.o.Dialects.Images = nil
+	f.tracer.begin()
+	f.tracer.reader.Facts().AddMap(dialect.Map{Start: 0x1000, End: 0x2000, Path: "/opt/shop/libledger.so.1.2", Code: true})
+	for name, want := range map[string]bool{"": false, "libledger.so": false, "libledger.so.1": false, "libshop.so": true, "shop: idle": true} {
+		m := f.tracer.open(&dialect.Frame{Module: name, Addr: 0x1234})
+		if m.Path != "/opt/shop/libledger.so.1.2" || m.Guessed != want {
+			t.Errorf("%q: %s, guessed: %v, want %v", name, m.Path, m.Guessed, want)
+		}
+	}
+}
+
+// The number of a frame depends on the frames of its own log, not on those of other Contexts.
+func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
+	const id = "(BuildId: a0a1a2a3a4a5a6a7)\n"
+	first, second := []byte("    #0 0x55d01234017a  (/opt/shop/a.out+0x40017a) "+id), []byte("    #1 0x55d01234018d  (/opt/shop/a.out+0x40018d) "+id)
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
+	l := NewLines(o)
+	var one, other Context
+	l.Append(nil, &one, first)
+	got, _ := l.Append(nil, &other, second)
+	var alone Context
+	want, _ := NewLines(o).Append(nil, &alone, second)
+	if string(got) != string(want) {
+		t.Errorf("after a record of another log:\n%s\nalone:\n%s", got, want)
 	}
 }

@@ -351,6 +351,7 @@ func (t *tracer) forget() {
 		t.end()
 		t.reader.Reset()
 		t.past.tail = t.past.tail[:0]
+		t.locator.stacks = [maxStacks]stack{}
 	}
 }
 
