@@ -1,11 +1,9 @@
 package filter
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 )
 
@@ -36,8 +34,7 @@ func (t *tracer) byName(name string) (found []*dialect.Image) {
 			continue
 		}
 		seen[path] = true
-		place := buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot)
-		if info, err := os.Stat(place); err != nil || !info.Mode().IsRegular() {
+		if !isFile(t, path) {
 			continue // most folders: it does not count as a file that the trace names
 		}
 		if m := t.named(path); m.Err == nil {

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"os"
 	"path"
 	"strings"
 
@@ -113,7 +114,11 @@ func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
 			if !strings.HasPrefix(folder, "/") {
 				continue
 			}
-			if m := t.named(path.Join(folder, name)); m.Err == nil {
+			place := path.Join(folder, name)
+			if t.opt.NoPaths || !isFile(t, place) {
+				continue // most folders: it does not count as a file that the trace names
+			}
+			if m := t.named(place); m.Err == nil {
 				return m
 			}
 		}
@@ -191,4 +196,10 @@ func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 		Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed,
 		Visit: func(do dialect.Examination) { t.f.examine(m, do) },
 	}
+}
+
+// isFile reports whether a regular file of this machine is at a path of the log.
+func isFile(t *tracer, path string) bool {
+	info, err := os.Stat(buildid.PrefixMaps(t.opt.PrefixMap).Place(path, t.opt.Sysroot))
+	return err == nil && info.Mode().IsRegular()
 }

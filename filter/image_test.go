@@ -1,8 +1,10 @@
 package filter
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -76,5 +78,27 @@ func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	want, _ := NewLines(o).Append(nil, &alone, second)
 	if string(got) != string(want) {
 		t.Errorf("after a record of another log:\n%s\nalone:\n%s", got, want)
+	}
+}
+
+// Names of which there is no file do not count as files that the trace names.
+func TestALibraryIsFoundAfterManyThatAreNot(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := resolvingDialects(t)
+	o.Dialects.Images, o.Dialects.Folders = nil, []string{t.TempDir()}
+	if err := os.Symlink(program, filepath.Join(o.Dialects.Folders[0], "libledger.so")); err != nil {
+		t.Fatal(err)
+	}
+	f := New(io.Discard, o)
+	defer f.Close()
+	f.tracer.begin()
+	for i := range maxImages {
+		f.tracer.called(fmt.Sprintf("libnone%d.so", i))
+	}
+	if m := f.tracer.called("libledger.so"); m.Err != nil {
+		t.Error(m.Err)
 	}
 }
