@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,10 @@ type traceTwin struct {
 	program string // path of the stripped program
 	whole   string // folder of the two files with debug information
 	debug   string // --debug-file-directory
-
-	truth map[string]string // by file and address: what llvm-symbolizer-19 prints
 }
+
+// truths has what llvm-symbolizer-19 prints, by file and address. Tests share twins.
+var truths sync.Map
 
 // A twinBuild is how a twin is built.
 type twinBuild struct {
@@ -134,14 +136,12 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 			continue
 		}
 		key := whole + "+" + f.Offset
-		want := w.truth[key]
-		if want == "" {
-			want = run(t, nil, "llvm-symbolizer-19", "--obj="+whole, "--functions", "--inlines", f.Offset)
-			if w.truth == nil {
-				w.truth = make(map[string]string)
-			}
-			w.truth[key] = want
+		known, ok := truths.Load(key)
+		if !ok {
+			known = run(t, nil, "llvm-symbolizer-19", "--obj="+whole, "--functions", "--inlines", f.Offset)
+			truths.Store(key, known)
 		}
+		want := known.(string)
 		var got strings.Builder
 		for _, s := range f.Frames {
 			if s.File == "" {
