@@ -6,10 +6,6 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// withoutASLR is where Linux loads a position-independent program if addresses are not randomized:
-// under gdb and setarch -R.
-const withoutASLR = 0x555555554000
-
 // placeUnnamed finds the modules of the frames that have an address alone, as those of glog and Rust,
 // among the files that the operator or the log names. Such a file is loaded at a fixed address, or the
 // operator gives its base, or the names of exported functions in the trace show it. of has the
@@ -85,7 +81,7 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 			v.sight(f, false)
 		}
 	}
-	if usual := withoutASLR - v.image.lowest(); len(v.seen) == 0 && v.image.Given {
+	if usual := plainBase - v.image.lowest(); len(v.seen) == 0 && v.image.Given {
 		for _, f := range frames {
 			if s := (sighting{addr: f.Addr, call: f.Call}); v.image.isCode(s.lookup() - usual) {
 				v.sight(f, false)

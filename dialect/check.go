@@ -1,0 +1,133 @@
+package dialect
+
+// A check is the check of one frame against the file of its module.
+type check struct {
+	of        *verdict
+	corrected bool   // see Trace
+	called    bool   // a call must be before the address: the frame before is known not to be a trampoline
+	exact     bool   // the frame was interrupted by a signal
+	mixed     bool   // frames of several processes may be mixed
+	addr      uint64 // as the file has it, not adjusted
+	lookup    uint64
+	verified  string
+	err       error
+}
+
+// run checks f, and reports whether the next frame of its stack was interrupted by a signal.
+func (c *check) run(f *Frame) (signal bool) {
+	m := c.of.image
+	derived := false // the address comes from the symbol, which proves nothing then
+	if f.Kind == Offsetted {
+		c.addr, c.err = c.of.readAddress(f, c.corrected)
+	} else {
+		c.addr, derived, c.err = c.of.address(f)
+	}
+	if c.err != nil {
+		if c.err == ErrSymbol {
+			c.of.refuted = ErrSymbol
+		}
+		return false
+	}
+	call := f.Call
+	if m.File == nil { // the build ID identifies the file
+		if c.lookup = c.addr; call == Return && !c.exact && f.Number != 0 {
+			c.lookup--
+		}
+		return call != Adjusted && m.Visit != nil && m.visited(c.addr)
+	}
+	signal = call != Adjusted && m.isTrampoline(c.addr)
+	if c.exact && c.mixed {
+		if yes, _ := m.followsCall(c.addr, Return); yes {
+			c.err = ErrSeveral
+			return signal
+		}
+	}
+	if c.exact || signal {
+		call = Exact
+	}
+	yes, known := m.followsCall(c.addr, call)
+	if call == Either {
+		call = Exact
+		if yes {
+			call = Return
+		}
+	}
+	c.lookup = c.addr
+	if call == Return || call == System && m.followsSystemCall(c.addr) {
+		c.lookup--
+	}
+	if f.Program && !m.isCode(c.lookup) {
+		c.err = ErrNoModule // it may be an address of anything
+		return false
+	}
+	if !m.isCode(c.lookup) {
+		c.err = ErrNotCode
+		c.of.fail(c.addr)
+		return false
+	}
+	if f.Symbol.Inside {
+		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr) {
+			c.err, c.of.refuted = ErrSymbol, ErrSymbol
+			return false
+		}
+	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
+		if !same {
+			c.err, c.of.refuted = ErrSymbol, ErrSymbol
+			return false
+		}
+		c.of.symbols++
+		c.verified = BySymbol
+	}
+	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.identified(f)) || !known {
+		return signal // the first frame may be the place of a fault
+	}
+	if !yes {
+		// A symbol that is only a whole number of pages away proves less than one at its distance:
+		// linkers align functions, so another build has it there by chance once in 256 times.
+		if c.called && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
+			c.err = ErrCall
+			c.of.fail(c.addr)
+		}
+		return signal
+	}
+	c.of.calls++
+	if c.verified == "" {
+		c.verified = ByCall
+	}
+	return signal
+}
+
+// located reports whether the code of the frame was found.
+func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
+
+// identified reports whether the file has the build ID that the log has for f.
+func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.ID == f.ID }
+
+// conclude sets the Place of f.
+func (c *check) conclude(f *Frame) {
+	p := &f.Place
+	byID := !f.ID.IsZero() || !f.prefix.IsZero()
+	switch v := c.of; {
+	case p.Verified != "" || p.Err != nil:
+	case v == nil && f.isOfProgram():
+		p.Err = ErrNoProgram
+	case v == nil:
+		p.Err = ErrNoModule
+	case v.image.Err != nil:
+		*p = Place{Image: v.image, Err: v.image.Err}
+	case c.err != nil:
+		*p = Place{Image: v.image, Err: c.err}
+	case byID && (v.image.File == nil || v.image.ID == f.ID || !f.prefix.IsZero()):
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
+	case v.refuted != nil:
+		*p = Place{Image: v.image, Err: ErrRefuted}
+	case v.image.Guessed && !v.proved:
+		*p = Place{Image: v.image, Err: ErrTitle}
+	case c.verified != "":
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
+	case v.proved || v.image.Given:
+		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByPath}
+	default:
+		*p = Place{Image: v.image, Err: ErrUnproven}
+	}
+}
