@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const day = 24 * time.Hour
@@ -66,12 +68,9 @@ func TestCleanIsElfutils(t *testing.T) {
 		t.Error("within the interval (-got +want):\n" + diff)
 	}
 
-	find, err := exec.LookPath("debuginfod-find")
-	if err != nil {
-		t.Skip("missing: debuginfod-find (make install-deps)")
-	}
+	testenv.Need(t, "debuginfod-find")
 	theirs := oldCache(t)
-	cmd := exec.Command(find, "debuginfo", id(9))
+	cmd := exec.Command("debuginfod-find", "debuginfo", id(9))
 	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=http://127.0.0.1:1", "DEBUGINFOD_CACHE_PATH="+theirs)
 	if out, err := cmd.CombinedOutput(); err == nil {
 		t.Fatalf("a file that nobody has was found: %s", out)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // durations are those of misses, which depend on the time that a test takes.
@@ -179,15 +180,12 @@ func TestMissesOfUnknownServers(t *testing.T) {
 // elfutils' client believes our misses and finds a file that replaces one; we believe its misses.
 func TestMissesAreSharedWithElfutils(t *testing.T) {
 	t.Parallel()
-	debuginfodFind, err := exec.LookPath("debuginfod-find")
-	if err != nil {
-		t.Skip("missing: debuginfod-find (make install-deps)")
-	}
+	testenv.Need(t, "debuginfod-find")
 	id := testID(1)
 	none := serve(t, http.NotFound)
 	holder := serve(t, has(map[string][]byte{debugPath(id): elfFile(id, 1000)}))
 	elfutils := func(dir string, s *fake) (string, error) {
-		cmd := exec.Command(debuginfodFind, "debuginfo", id.String())
+		cmd := exec.Command("debuginfod-find", "debuginfo", id.String())
 		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS="+s.URL, "DEBUGINFOD_CACHE_PATH="+dir)
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // remember stores a miss for k, as the client does if no server has it.
@@ -110,12 +111,9 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 		}
 	}
 
-	find, err := exec.LookPath("debuginfod-find")
-	if err != nil {
-		t.Skip("missing: debuginfod-find (make install-deps)")
-	}
+	testenv.Need(t, "debuginfod-find")
 	for i, word := range files[:2] {
-		cmd := exec.Command(find, word, testID(i).String())
+		cmd := exec.Command("debuginfod-find", word, testID(i).String())
 		cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=http://127.0.0.1:1", "DEBUGINFOD_CACHE_PATH="+dir)
 		out, err := cmd.Output()
 		if want := filepath.Join(dir, testID(i).String(), word); err != nil || strings.TrimSpace(string(out)) != want {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // Chromium prints an address in the call, the others a return address; a signal's trampoline makes
@@ -48,9 +50,7 @@ func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 
 // The real Node.js, whose own frames have addresses of a file that is called by its name.
 func TestAddonsOfNodeAreResolved(t *testing.T) {
-	if !long() {
-		t.Skip("TEST_LONG=1 runs Node.js")
-	}
+	testenv.OnlyLong(t)
 	const header = "/usr/include/node/node_api.h"
 	need(t, "node", header)
 	t.Parallel()

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // links are the ways in which a twin is linked, of which make test tries one.
@@ -129,7 +131,7 @@ func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			out := w.gdb(t, nil, "set disable-randomization on", "run", "bt")
 			if strings.Contains(string(out), "Error disabling address space randomization") {
-				t.Skip("addresses are randomized")
+				testenv.Forbidden(t, "to disable address space randomization", "gdb could not")
 			}
 			w.wantChain(t, w.frames(t, out, "--image", w.program), diedCalls...)
 			out = append([]byte("Reading symbols from "+w.program+"...\n"), out...)
@@ -258,9 +260,7 @@ func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 // with a package note have their path and their build ID in the text.
 func TestSystemdCoredumpItself(t *testing.T) {
 	const program = "/lib/systemd/systemd-coredump"
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, program, "unshare", "g++", "coredumpctl")
 	feeder := filepath.Join(t.TempDir(), "coredump")
 	run(t, nil, "g++", "-O1", "-o", feeder, filepath.Join("testdata", "twin", "coredump.cc"))
@@ -276,7 +276,7 @@ func TestSystemdCoredumpItself(t *testing.T) {
 				core, _ := w.core(t)
 				out := t.TempDir()
 				if text, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
-					t.Skipf("no mount namespace: %s", text)
+					testenv.Forbidden(t, "a mount namespace", string(text))
 				}
 				run(t, nil, "unshare", "-m", filepath.Join("testdata", "twin", "coredump.sh"), out, feeder, "4711", "fault", w.program, core)
 				logs := make(map[string][]byte)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A server is a program of another project, whose output is its log.
@@ -127,9 +129,9 @@ func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 	if os.Getuid() != 0 {
 		return cmd
 	}
-	u, err := user.Lookup("postgres")
+	u, err := user.Lookup("postgres") // made by Debian's package
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
@@ -144,9 +146,7 @@ func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 // PostgreSQL prints a backtrace with an error of a function that backtrace_functions names. A server
 // calls its executable as it calls its process, a single process by its path.
 func TestPostgreSQLBacktrace(t *testing.T) {
-	if !long() {
-		t.Skip("PostgreSQL is installed for make test-long")
-	}
+	testenv.OnlyLong(t)
 	const bin = "/usr/lib/postgresql/15/bin/"
 	need(t, bin+"postgres")
 	dir, err := os.MkdirTemp("/tmp", "symfilter-postgres-") // a folder that its user may enter
@@ -184,9 +184,7 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 // MariaDB resolves the frames of libraries itself, and not its own: addr2line does not find the file
 // that it was called as.
 func TestMariaDBCrash(t *testing.T) {
-	if !long() {
-		t.Skip("MariaDB is installed for make test-long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "mariadbd")
 	dir := t.TempDir()
 	s := startServer(t, exec.Command("mariadbd", "--no-defaults", "--datadir="+dir, "--socket="+filepath.Join(dir, "s"),

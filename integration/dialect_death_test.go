@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // The line that the kernel logs for a process that it has killed has the name of a file, and no
@@ -124,15 +126,13 @@ void _start(void) { for (;;) fall((int *)8, step(2)); }
 
 // The kernel's own log of a process that dies.
 func TestKernelLogOfAProcessThatDied(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "dmesg")
 	if err := exec.Command("dmesg").Run(); err != nil {
-		t.Skipf("the kernel's log is not readable here: %v", err)
+		testenv.Forbidden(t, "to read the kernel's log", err)
 	}
 	if on, err := os.ReadFile("/proc/sys/debug/exception-trace"); err != nil || strings.TrimSpace(string(on)) != "1" {
-		t.Skip("the kernel does not log processes that die")
+		testenv.Forbidden(t, "the kernel's log of processes that die", "exception-trace is off")
 	}
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestKernelLogOfAProcessThatDied(t *testing.T) {
 				}
 			}
 			if log.Len() == 0 {
-				t.Skip("the kernel's log has no line for the process: its limit of messages was reached")
+				testenv.Forbidden(t, "the kernel's log of this process", "no line for it: the limit of messages was reached")
 			}
 			frames := w.frames(t, []byte(log.String()), "--symbol-path", filepath.Dir(w.program))
 			w.wantChain(t, frames, "inventory.h/fall")

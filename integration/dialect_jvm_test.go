@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // diedCalls are the calls of a program of the twin that dies in its function fall.
@@ -76,22 +78,17 @@ func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 // The error log of a real machine, whose own library has debug information. A method of Java is
 // replaced by a function that dies, so that the machine calls it.
 func TestErrorLogOfARealMachine(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "java")
-	found, err := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so")
-	if err != nil || len(found) == 0 {
-		t.Fatal("openjdk-17-jre-headless is not installed")
-	}
+	machine := testenv.Find(t, "/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so")
 	w := newTraceTwin(t, "jni", twinBuild{link: []string{"-ldl"}})
 	log := filepath.Join(t.TempDir(), "hs_err")
-	w.output(t, nil, found[0], "-XX:ErrorFile="+log)
+	w.output(t, nil, machine, "-XX:ErrorFile="+log)
 	frames := w.frames(t, nil, log, "--debug-file-directory", "/usr/lib/debug")
 	// The machine follows frame pointers, and fall has none, so that it leaves out leaf.
 	w.wantChain(t, frames, "inventory.h/fall", "inventory.h/fall", "visit", "settle", "close", "audit", "count", "run", "call", "start", "main")
 	var got strings.Builder
-	question := []string{"--obj=" + found[0], "--functions", "--inlines", "--debug-file-directory=/usr/lib/debug"}
+	question := []string{"--obj=" + machine, "--functions", "--inlines", "--debug-file-directory=/usr/lib/debug"}
 	for _, f := range frames {
 		if filepath.Base(f.Module) != "libjvm.so" {
 			continue

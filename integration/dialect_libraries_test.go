@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // libraryTwin builds a twin with a library that prints its stack, of a Debian package of the group
-// long of scripts/install-deps.
+// long of scripts/install-deps. Without TEST_LONG=1 it skips the test: TestTraces has the forms.
 func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
 	t.Helper()
-	if !long() {
-		t.Skip("TEST_LONG=1 builds programs with glog, Abseil, Boost and backward-cpp; TestTraces has their forms")
-	}
+	testenv.OnlyLong(t)
 	header := map[string]string{
 		"glog": "/usr/include/glog/logging.h", "absl": "/usr/include/absl/debugging/symbolize.h",
 		"boost": "/usr/include/boost/stacktrace.hpp", "backward": "/usr/include/backward.hpp",

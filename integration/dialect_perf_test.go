@@ -11,20 +11,28 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
+
+// traced returns the output of strace, and skips the test if the kernel does not let it trace.
+func traced(t *testing.T, args ...string) []byte {
+	t.Helper()
+	need(t, "strace")
+	out, _ := exec.Command("strace", args...).CombinedOutput() // the status is that of the program
+	if bytes.Contains(out, []byte("Operation not permitted")) {
+		testenv.Forbidden(t, "to trace a process", string(out))
+	}
+	return out
+}
 
 // strace -k prints offsets in the file after the line of a system call, or of a signal.
 func TestStacksOfStraceAreResolved(t *testing.T) {
-	need(t, "strace")
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
-			cmd := exec.Command("strace", "-k", "-e", "trace=none", w.program)
-			out, _ := cmd.CombinedOutput() // its status is that of the program
-			if !bytes.Contains(out, []byte("--- SIGSEGV")) {
-				t.Skipf("strace may not trace: %s", out)
-			}
+			out := traced(t, "-k", "-e", "trace=none", w.program)
 			w.wantChain(t, w.frames(t, out), diedCalls...)
 			w.wantOnce(t, out)
 			w.wantNothing(t, out)
@@ -35,12 +43,11 @@ func TestStacksOfStraceAreResolved(t *testing.T) {
 // The first frame of a system call is after its instruction, which no call precedes; a signal handler
 // returns to a trampoline.
 func TestStacksOfStraceBelowAHandler(t *testing.T) {
-	need(t, "strace")
 	w := newTraceTwin(t, "backtrace", twinBuild{})
-	out, _ := exec.Command("strace", "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal").CombinedOutput()
+	out := traced(t, "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal")
 	_, stack, ok := bytes.Cut(out, []byte("exit_group(1)"))
 	if !ok {
-		t.Skipf("strace may not trace: %s", out)
+		t.Fatalf("no stack of the last system call:\n%s", out)
 	}
 	frames := w.frames(t, stack)
 	w.wantChain(t, frames, "exit", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main")
@@ -52,9 +59,7 @@ func TestStacksOfStraceBelowAHandler(t *testing.T) {
 // perf script prints offsets in the file in perf 5.6 to 6.3, and addresses of the process in other
 // versions. A page fault is exact. The last sample of the twin is its fault.
 func TestSamplesOfPerfAreResolved(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "perf")
 	calls := append([]string{"inventory.h/fall"}, diedCalls[2:]...) // perf follows frame pointers: fall has none
 	for name, link := range links() {
@@ -64,7 +69,7 @@ func TestSamplesOfPerfAreResolved(t *testing.T) {
 			// The status of perf is that of the program.
 			out, _ := exec.Command("perf", "record", "--buildid-mmap", "-q", "-e", "page-faults:u", "-c", "1", "-g", "-o", data, w.program).CombinedOutput()
 			if bytes.Contains(out, []byte("perf_event_paranoid")) {
-				t.Skipf("perf may not record: %s", out)
+				testenv.Forbidden(t, "to record with perf", string(out))
 			}
 			log := run(t, nil, "perf", "script", "-i", data)
 			header := regexp.MustCompile(`(?m)^fault .*page-faults:u:.*\n`).FindAllStringIndex(log, -1)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // Heap profiles are not changed; the functions of their addresses follow the maps.
@@ -38,10 +40,8 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 
 // The heap profile of gperftools itself.
 func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
-	library := installed(t, "libtcmalloc.so.4")
+	testenv.OnlyLong(t)
+	library := testenv.Find(t, "/usr/lib/*/libtcmalloc.so.4")
 	w := newTraceTwin(t, "heap", twinBuild{})
 	path := filepath.Join(t.TempDir(), "profile")
 	w.output(t, []string{"LD_PRELOAD=" + library, "HEAPPROFILE=" + path}, "malloc")
@@ -55,24 +55,9 @@ func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, nil, profile)), calls...)
 }
 
-// installed returns the path of a library of the system.
-func installed(t *testing.T, name string) string {
-	t.Helper()
-	found, err := filepath.Glob("/usr/lib/*/" + name)
-	if err != nil || len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed", name)
-	}
-	return found[0]
-}
-
 // Ruby's report of a library that dies in C. The maps follow its frames.
 func TestReportOfRubyIsResolved(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "ruby")
 	w := newTraceTwin(t, "native", twinBuild{link: []string{"-shared", "-fPIC"}})
 	script := `require "fiddle"; l = Fiddle.dlopen("./native"); Fiddle::Function.new(l["inventory_die"], [], Fiddle::TYPE_VOID).call`
@@ -109,10 +94,8 @@ func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 
 // gfortran's own library prints addresses alone; the program is named by the operator.
 func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
-	installed(t, "libgfortran.so.5")
+	testenv.OnlyLong(t)
+	testenv.Find(t, "/usr/lib/*/libgfortran.so.5")
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-no-pie", "-ldl"}})
 	for form, calls := range map[string][]string{
 		"fortran":       {"show", "count", "run", "main"},
@@ -129,9 +112,7 @@ func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
 
 // The line of Go for a signal in a C function has the address alone.
 func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	need(t, "go", "gcc")
 	dir := t.TempDir()
 	w := &traceTwin{dir: filepath.Join(dir, "run"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}

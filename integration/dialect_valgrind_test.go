@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // valgrindText runs the program of a twin in the folder dir below Valgrind, and returns the report.
@@ -122,9 +124,7 @@ func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 // The places of a large program's files are those of its maps, which it prints below Valgrind: for
 // tens of thousands of frames of files without debug information.
 func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
-	if !long() {
-		t.Skip("takes a minute; TEST_LONG=1 runs it")
-	}
+	testenv.OnlyLong(t)
 	need(t, "valgrind", "gdb")
 	log := filepath.Join(t.TempDir(), "log")
 	printed := run(t, nil, "valgrind", "--leak-check=full", "--show-leak-kinds=all", "--log-file="+log,

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // command is the path of symfilter, which is built once for all tests. checkout is a link to the
@@ -73,35 +76,20 @@ func TestMain(m *testing.M) {
 }
 
 // long reports whether TEST_LONG requests the full sizes.
-func long() bool { return os.Getenv("TEST_LONG") == "1" }
+func long() bool { return fuzztest.Long() }
 
 // need skips the test if a program or file that it uses is missing, or fails it if CI allows no
 // skips.
 func need(t *testing.T, parts ...string) {
 	t.Helper()
-	var missing []string
-	for _, p := range parts {
-		if filepath.IsAbs(p) {
-			if _, err := os.Stat(p); err != nil {
-				missing = append(missing, p)
-			}
-		} else if _, err := exec.LookPath(p); err != nil {
-			missing = append(missing, p)
-		}
-	}
-	switch {
-	case len(missing) == 0:
-	case os.Getenv("CI") == "true":
-		t.Fatalf("missing: %s (make install-deps)", strings.Join(missing, ", "))
-	default:
-		t.Skipf("missing: %s (make install-deps)", strings.Join(missing, ", "))
-	}
+	testenv.Need(t, parts...)
 }
 
-// run runs a program to its end and returns its standard output. It fails the test on a status
-// other than 0.
+// run runs a program, which it needs, to its end and returns its standard output. It fails the test
+// on a status other than 0.
 func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
+	need(t, name)
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	var stdout, stderr bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // largeDebugFile returns a debug file of more than 100 MB with compressed sections, as in Debian's
@@ -34,10 +35,7 @@ func largeDebugFile(t *testing.T) string {
 		return nil
 	})
 	if found == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no debug file of 100 MB in /usr/lib/debug: scripts/install-deps long installs one")
-		}
-		t.Skip("no debug file of 100 MB in /usr/lib/debug: scripts/install-deps long installs one")
+		testenv.Missing(t, "a debug file of 100 MB in /usr/lib/debug, of the group long")
 	}
 	return found
 }
@@ -46,9 +44,7 @@ func largeDebugFile(t *testing.T) string {
 // process stays within the default --max-memory, in a control group that allows little more, and
 // prints every plain line. Only with TEST_LONG=1.
 func TestRealDebugFilesStayWithinMaxMemory(t *testing.T) {
-	if !long() {
-		t.Skip("eight debug files of 156 MB each: TEST_LONG=1")
-	}
+	testenv.OnlyLong(t)
 	const mib, logs, frames = 1 << 20, 8, 300
 	const most, group = (512 + 64) * mib, 700 * mib
 	data, err := os.ReadFile(largeDebugFile(t))

@@ -48,7 +48,6 @@ func newTraceTwinIn(t *testing.T, dir, name string, b twinBuild) *traceTwin {
 	if b.compiler == "" {
 		b.compiler = "g++"
 	}
-	need(t, b.compiler, "strip")
 	w := &traceTwin{dir: filepath.Join(dir, "run"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}
 	w.program = filepath.Join(w.dir, name)
 	for _, d := range []string{w.dir, w.whole, w.debug} {

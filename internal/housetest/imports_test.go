@@ -47,7 +47,8 @@ var direction = map[string][]string{
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
 	"internal/demangle": {},
-	"internal/fuzztest": {}, // only tests may import it
+	"internal/fuzztest": {},                    // only tests may import it
+	"internal/testenv":  {"internal/fuzztest"}, // only tests may import it
 	"follow":            {},
 }
 
@@ -82,7 +83,7 @@ var only = map[string][]string{
 	// No package but these uses the network or starts a program.
 	"net":      {"debuginfod", "bench"},
 	"net/http": {"debuginfod", "bench"},
-	"os/exec":  {"bench", "scripts/gotest"},
+	"os/exec":  {"bench", "scripts/gotest", "internal/testenv"},
 }
 
 // never lists packages that no package may import, not even a test: delve's line writes to standard
@@ -204,7 +205,7 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
 		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for follow"},
-		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest"},
+		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for bench and scripts/gotest and internal/testenv"},
 		{"its own third party", listed{ImportPath: module + "/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
 		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},

@@ -1,0 +1,85 @@
+// Package testenv is for tests that use programs, files and rights which a machine may lack. Only
+// tests import it.
+//
+// A missing program or file skips a test, and fails it if CI=true: a run that has to pass may not
+// lose a test without notice. What cannot be mended by installing something skips a test always:
+// see [OnlyLong], [OnlyOn] and [Forbidden].
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// Need skips the test if a program, or a file that is given by its absolute path, is missing. It
+// fails the test if CI=true.
+func Need(t testing.TB, parts ...string) {
+	t.Helper()
+	var missing []string
+	for _, p := range parts {
+		if filepath.IsAbs(p) {
+			if _, err := os.Stat(p); err != nil {
+				missing = append(missing, p)
+			}
+		} else if _, err := exec.LookPath(p); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) > 0 {
+		Missing(t, strings.Join(missing, ", "))
+	}
+}
+
+// Find returns the path of the first file that matches pattern, in the syntax of [filepath.Glob].
+// If no file matches, it skips the test, or fails it if CI=true.
+func Find(t testing.TB, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		Missing(t, pattern)
+	}
+	return found[0]
+}
+
+// Missing skips the test because the machine lacks part, or fails it if CI=true.
+func Missing(t testing.TB, part string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("missing: %s (make install-deps)", part)
+	}
+	t.Skipf("missing: %s (make install-deps)", part)
+}
+
+// OnlyLong skips the test unless TEST_LONG=1.
+func OnlyLong(t testing.TB) {
+	t.Helper()
+	if !fuzztest.Long() {
+		t.Skip("TEST_LONG=1 runs this test")
+	}
+}
+
+// OnlyOn skips the test unless it runs on one of the platforms: "linux" or "linux/amd64".
+func OnlyOn(t testing.TB, platforms ...string) {
+	t.Helper()
+	if !slices.Contains(platforms, runtime.GOOS) && !slices.Contains(platforms, runtime.GOOS+"/"+runtime.GOARCH) {
+		t.Skipf("%s/%s: this test runs on %s", runtime.GOOS, runtime.GOARCH, strings.Join(platforms, ", "))
+	}
+}
+
+// Forbidden skips the test because the kernel, or the rights of the user, forbid something that it
+// does, such as to trace another process.
+func Forbidden(t testing.TB, what string, reason any) {
+	t.Helper()
+	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
+}
