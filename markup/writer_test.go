@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/markup"
 )
 
@@ -192,13 +192,7 @@ func FuzzWriter(f *testing.F) {
 // TestLLVMShowsTheVeryText has LLVM's own filter read what a Writer printed.
 func TestLLVMShowsTheVeryText(t *testing.T) {
 	const name = "llvm-symbolizer-19"
-	filter, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%v: install the package llvm-19", err)
-		}
-		t.Skip(err)
-	}
+	testenv.Need(t, name)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"{", "{{", "{{{", "}", "}}}", "\n", "\r\n", "\x1b", "\x1b[", "\x1b[1m", "\x1b[0;31m", "a", "pc:0x1", "{{{pc:0x1}}}", "{{{", ":", "\xff", "[", "symbol", " ", "1m",
 		strings.Repeat("{", 1025)}
@@ -223,7 +217,7 @@ func TestLLVMShowsTheVeryText(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filter, "--filter-markup")
+	cmd := exec.Command(name, "--filter-markup")
 	cmd.Stdin = &in
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,18 +46,11 @@ __asm__(".pushsection .text\n.globl bare\n.type bare,@function\nbare:\n nop\n no
         ".pushsection .data\n.globl label\nlabel:\n.quad 1\n.quad 2\n.popsection\n");
 `
 
-// tool returns the path of a program that a test needs. Without it the test is
-// skipped, or fails where CI promises it.
+// tool returns the name of a program that a test needs.
 func tool(t testing.TB, name string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	return path
+	testenv.Need(t, name)
+	return name
 }
 
 func run(t testing.TB, name string, args ...string) []byte {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const llvmSymbolizer = "llvm-symbolizer-19"
@@ -51,12 +52,7 @@ func runProgram(t *testing.T, dir, stdin string, env []string, name string, args
 // both outputs and the exit code.
 func TestWordsAreThoseOfLLVM(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("missing: %s", llvmSymbolizer)
-		}
-		t.Skipf("missing: %s", llvmSymbolizer)
-	}
+	testenv.Need(t, llvmSymbolizer)
 	crash, err := os.ReadFile("../../testdata/crash.log")
 	if err != nil {
 		t.Fatal(err)

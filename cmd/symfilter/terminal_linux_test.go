@@ -16,6 +16,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // openTerminal returns both ends of a pseudo-terminal that changes nothing.
@@ -106,12 +107,7 @@ func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
 // terminal decides on colours, and diagnostics are in the same places.
 func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	if _, err := exec.LookPath(llvmSymbolizer); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("missing: %s", llvmSymbolizer)
-		}
-		t.Skipf("missing: %s", llvmSymbolizer)
-	}
+	testenv.Need(t, llvmSymbolizer)
 	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}} {{{pc:0x1}}} b {{{bt:x:0x1}}} c\n{{{module:0:m:elf:aabb}}}\n" +
 		"{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{reset:begin}}}\n\x1b[1m{{{module:0:m:elf:aabb}}}\n{{{mmap:0x1000:16:load:0:r:0}}}\n{{{bt:0:0x1004}}} {{{data:0x1004}}}\n"
 	for _, env := range []string{

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // The oracle of TestAgreement.
@@ -203,14 +204,7 @@ func (l testLinks) open(t *testing.T, o *object.File) *Data {
 // need skips the test if a tool is missing; on CI the test fails.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	testenv.Need(t, tools...)
 }
 
 // build compiles the fixture and returns the path of the program.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -26,15 +27,7 @@ const llvmSymbolizer = "llvm-symbolizer-19"
 // need skips the test if a program that it runs is missing. With CI=true it fails the test.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("missing: %s", p)
-		}
-		t.Skipf("missing: %s", p)
-	}
+	testenv.Need(t, programs...)
 }
 
 // command runs a program to its end and returns its output.

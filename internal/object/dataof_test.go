@@ -8,23 +8,19 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 func TestSectionsOfOneName(t *testing.T) {
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testenv.Need(t, "gcc")
 	dir := t.TempDir()
 	src, path := filepath.Join(dir, "a.s"), filepath.Join(dir, "a.o")
 	text := ".section .debug_x,\"\",@progbits\n.ascii \"one\"\n.section .debug_x,\"G\",@progbits,g,comdat\n.ascii \"two\"\n.section .debug_y,\"\",@progbits\n.ascii \"why\"\n"
 	if err := os.WriteFile(src, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(gcc, "-c", "-o", path, src).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-c", "-o", path, src).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	r, err := os.Open(path)
