@@ -1,5 +1,5 @@
 // Prints its stack with backtrace_symbols_fd. With "signal", from the handler of a fault.
-#include "inventory.h"
+#include "leaf.h"
 #include <execinfo.h>
 #include <signal.h>
 #include <string.h>
@@ -14,16 +14,6 @@ static void print() {
 static void on_fault(int) {
   print(); // line: handler
   _exit(1); // line: exit
-}
-
-static int leaf(int account) {
-  print(); // line: leaf
-  return account;
-}
-
-static int dying_leaf(int account) {
-  int sum = fall(account); // line: dying-leaf
-  return sum + 1;
 }
 
 int main(int argc, char **argv) {

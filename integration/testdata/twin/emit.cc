@@ -1,7 +1,7 @@
 // Prints its stack as programs do that are not in Debian: "emit FORM [signal]". With "signal", from
 // the handler of a fault. The addresses are those of the process, each prepared as the program with
 // this form does.
-#include "inventory.h"
+#include "leaf.h"
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -166,16 +166,6 @@ static void print() {
 static void on_fault(int) {
   print(); // line: handler
   _exit(1);
-}
-
-static int leaf(int account) {
-  print(); // line: leaf
-  return account;
-}
-
-static int dying_leaf(int account) {
-  int sum = fall(account); // line: dying-leaf
-  return sum + 1;
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 // Prints its stack in the form of another program, which its first argument names. With "signal" as
 // second argument, from the handler of a fault.
-#include "inventory.h"
+#include "leaf.h"
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -208,16 +208,6 @@ static void on_fault(int, siginfo_t *, void *context) {
   fault = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
   print(); // line: handler
   _exit(1);
-}
-
-static int leaf(int account) {
-  print(); // line: leaf
-  return account;
-}
-
-static int dying_leaf(int account) {
-  int sum = fall(account); // line: dying-leaf
-  return sum + 1;
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
 // Prints its stack as Xorg and Julia do, or has libgfortran print it. "xorg", "julia" and "fortran"
 // print it from a function; "xorg-fault" and "fortran-fault" after a fault. After that of Julia come
 // the maps of the process.
-#include "inventory.h"
+#include "leaf.h"
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -48,16 +48,6 @@ static int fortran_leaf(int account) {
   void (*show)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "_gfortran_backtrace");
   show(); // line: show
   return account + 1;
-}
-
-static int leaf(int account) {
-  print(); // line: leaf
-  return account;
-}
-
-static int dying_leaf(int account) {
-  int sum = fall(account); // line: dying-leaf
-  return sum + 1;
 }
 
 int main(int argc, char **argv) {

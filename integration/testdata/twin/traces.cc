@@ -1,6 +1,6 @@
 // Prints its stack as programs print it that Debian does not have, or that are large: each form is
 // that of the program's source. Usage: traces FORM,FORM... [signal] [maps-before | maps-after]
-#include "inventory.h"
+#include "leaf.h"
 #include <algorithm>
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -184,16 +184,6 @@ static void print() {
 static void on_fault(int) {
   print(); // line: handler
   _exit(1);
-}
-
-static int leaf(int account) {
-  print(); // line: leaf
-  return account;
-}
-
-static int dying_leaf(int account) {
-  int sum = fall(account); // line: dying-leaf
-  return sum + 1;
 }
 
 int main(int argc, char **argv) {
