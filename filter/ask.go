@@ -173,7 +173,7 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 
 // examine calls do with the file of m, if it was found before.
 func (r *asker) examine(m *module, do dialect.Examination) {
-	// Without the file do is not called, which Image.Visit allows.
+	// An error means that the file is not open: do is not called, which Image.Visit allows.
 	_ = symbolize.Examine(r.expired, r.opt.Symbolizer, m.buildID(), m.name(), do)
 }
 

@@ -18,20 +18,29 @@ import (
 
 // sampleLogs returns the logs of the samples of all dialects.
 func sampleLogs(t testing.TB) (logs []string) {
-	archives, err := filepath.Glob("../dialect/testdata/*.txtar")
-	if err != nil || len(archives) == 0 {
-		t.Fatalf("no samples: %v", err)
-	}
-	for _, path := range archives {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, archive := range archives(t, "../dialect/testdata/*.txtar") {
 		for i := 0; i < len(archive.Files); i += 2 {
 			logs = append(logs, string(archive.Files[i].Data))
 		}
 	}
 	return logs
+}
+
+// archives returns the archives whose paths match pattern, of which there must be one.
+func archives(t testing.TB, pattern string) (all []*txtar.Archive) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no file matches %s: %v", pattern, err)
+	}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, archive)
+	}
+	return all
 }
 
 // resolvingDialects returns options with which many frames of the samples have an answer: the

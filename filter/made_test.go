@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -43,15 +41,7 @@ func answersIn(t *testing.T, o Options, log string) (all []string) {
 // scriptLogs returns the logs of the scripts.
 func scriptLogs(t *testing.T) (logs []string) {
 	t.Helper()
-	scripts, err := filepath.Glob("testdata/script/*.txtar")
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, path := range scripts {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, archive := range archives(t, "testdata/script/*.txtar") {
 		for _, file := range archive.Files {
 			if file.Name == "in" {
 				logs = append(logs, string(file.Data))

@@ -536,16 +536,8 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		defer fuzztest.Watch(t, log)()
-		o := o
-		o.Color, o.Terminal = filter.Color(mode%3), mode&4 != 0
-		if mode&8 != 0 {
-			o.Output, o.Terminal = filter.JSON, false
-		}
 		format := []Format{CRI, Docker}[mode>>4&1]
-		whole := envelope(t, format, o, string(log), nil)
-		if cut := envelope(t, format, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole && !o.Terminal {
-			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
-		}
+		o, whole := inMode(t, format, o, log, mode)
 		fuzztest.Growth(t, log, func(log []byte) {
 			w := newWriter(format, o, io.Discard)
 			w.Write(log)
@@ -565,6 +557,21 @@ func FuzzEnvelope(f *testing.F) {
 			t.Fatalf("a log without markup changed: %q", whole)
 		}
 	})
+}
+
+// inMode returns the options of a mode, which change o, and the output for log with them. It fails
+// the test if blocks of other sizes change the output, but for a terminal.
+func inMode(t *testing.T, format Format, o filter.Options, log []byte, mode byte) (filter.Options, string) {
+	t.Helper()
+	o.Color, o.Terminal = filter.Color(mode%3), mode&4 != 0
+	if mode&8 != 0 {
+		o.Output, o.Terminal = filter.JSON, false
+	}
+	whole := envelope(t, format, o, string(log), nil)
+	if cut := envelope(t, format, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole && !o.Terminal {
+		t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
+	}
+	return o, whole
 }
 
 // isLog reports whether each line is one of the format.

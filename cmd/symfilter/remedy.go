@@ -52,7 +52,9 @@ func (c *config) remedier(sym *symbolize.Symbolizer, quick bool) *remedier {
 	}
 	if c.searched != nil {
 		ended, cancel := context.WithCancel(context.Background())
-		cancel() // what no search has walked is not walked now
+		cancel()
+		// The error is that of ended, if no search has walked the paths: they are not walked for a
+		// remedy, and without roots there is one remedy less.
 		r.roots, _ = c.searched.Roots(ended)
 	}
 	return r
