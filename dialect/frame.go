@@ -134,6 +134,7 @@ const (
 	Other                      // the function, if the answer has a line and Frame.Symbol is another function
 	AtSource                   // AtColumn without "./" at the beginning, and without a line that is 0
 	FuncAt                     // the function alone, if the answer has a line
+	Strings                    // "f at file:line" for each call, innermost first, as strings in JSON with commas between them
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a

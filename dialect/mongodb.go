@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -16,8 +15,10 @@ import (
 //
 // a is a return address, b the load base of its module, o the distance from it, all in hexadecimal
 // digits. The module with this base has its build ID in the same line. From version 4.4 on, a line
-// with the message "Frame" for each frame follows. JSON is not changed: the answers follow on lines
-// of their own.
+// with the message "Frame" for each frame follows. An answer is a member more of the frame's object,
+// so that the line stays an object:
+//
+//	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{
 	Name: "mongodb", Who: "MongoDB",
 	Needs:  "the build IDs in the line",
@@ -27,15 +28,16 @@ var mongodb = Dialect{
 const maxMongoFrames = 512 // of a line; MongoDB prints at most 100
 
 type mongoFrame struct {
-	Addr   string `json:"a"`
-	Base   string `json:"b"`
-	Offset string `json:"o"`
-	Symbol string `json:"s"`
-	Within string `json:"s+"`
+	Addr   string          `json:"a"`
+	Base   string          `json:"b"`
+	Offset string          `json:"o"`
+	Symbol string          `json:"s"`
+	Within string          `json:"s+"`
+	Answer json.RawMessage `json:"symbolized"`
 }
 
 type mongoTrace struct {
-	Backtrace   []mongoFrame
+	Backtrace   []json.RawMessage // each a mongoFrame
 	ProcessInfo struct {
 		Somap []struct {
 			Base    string `json:"b"`
@@ -56,7 +58,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		mongoTrace
 		Attr struct {
 			BT    mongoTrace
-			Frame mongoFrame
+			Frame json.RawMessage
 		}
 	}
 	if json.NewDecoder(bytes.NewReader(b[start:])).Decode(&line) != nil {
@@ -70,7 +72,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		if !r.inTrace() {
 			r.readPast()
 		}
-		return r.mongoFrame(l, &line.Attr.Frame, start, -1)
+		return r.mongoFrame(l, line.Attr.Frame)
 	}
 	r.touchFacts(r.number)
 	for i := range trace.ProcessInfo.Somap {
@@ -85,14 +87,23 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		}
 		r.facts.AddModule(ModuleFact{Name: m.Path, ID: id, Base: base, HasBase: true})
 	}
-	for i := range trace.Backtrace[:min(len(trace.Backtrace), maxMongoFrames)] {
-		r.mongoFrame(l, &trace.Backtrace[i], start, i)
+	for _, object := range trace.Backtrace[:min(len(trace.Backtrace), maxMongoFrames)] {
+		r.mongoFrame(l, object)
 	}
 	return len(l.Frames) > 0
 }
 
-// mongoFrame adds the frame m to l, whose JSON begins at start. number is -1 if the line has one frame.
-func (r *Reader) mongoFrame(l *Line, m *mongoFrame, start, number int) bool {
+// mongoFrame adds the frame of an object in l to it. The objects are added in their order.
+func (r *Reader) mongoFrame(l *Line, object []byte) bool {
+	start := 0
+	if n := len(l.Frames); n > 0 {
+		start = l.Frames[n-1].Edits[0].To
+	}
+	at := bytes.Index(l.Text[start:], object)
+	var m mongoFrame
+	if len(object) == 0 || at < 0 || json.Unmarshal(object, &m) != nil || m.Answer != nil {
+		return false
+	}
 	base, ok1 := mongoHex(m.Base)
 	offset, ok2 := mongoHex(m.Offset)
 	module, ok3 := r.facts.Based(base)
@@ -104,11 +115,9 @@ func (r *Reader) mongoFrame(l *Line, m *mongoFrame, start, number int) bool {
 	if within, ok := mongoHex(m.Within); ok && m.Symbol != "" && within>>62 == 0 {
 		f.Symbol = Symbol{Name: m.Symbol, Offset: int64(within)}
 	}
-	f.Start = start
-	f.Below = fmt.Sprintf("  %#x in ", f.Addr)
-	if number >= 0 {
-		f.Below = fmt.Sprintf("  #%d %#x in ", number, f.Addr)
-	}
+	f.Start, f.Inline = start+at, Innermost
+	end := f.Start + len(object) - len("}")
+	l.edit(f, Edit{Span{end, end}, `,"symbolized":[`, Strings, "]"})
 	return true
 }
 

@@ -112,6 +112,7 @@ func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
 		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.Rename: "FUNC", dialect.Other: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",
 		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
+		dialect.Strings: `"FUNC at dir/FILE:7"`,
 		dialect.Decimal: "FUNC", dialect.Spaced: "FUNC", dialect.AtSpaced: "dir/FILE : 7", dialect.Inlined: "INLINED",
 	}
 	var b strings.Builder

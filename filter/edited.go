@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // edited lays out the line text with the i-th frame of the answer a in the places of the frame's
@@ -23,15 +24,17 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		return
 	}
 	t := a.text.frame(i)
-	if t.file == "" && fr.Symbol.Name != "" && t.function() == fr.Symbol.Name { // the line has it already
+	if t.file == "" && fr.Symbol.Name != "" && t.function() == fr.Symbol.Name && !inObject(fr) { // the line has it already
 		f.logBytes(text[at:])
 		return
 	}
-	if f.o.Dialects.KeepRaw {
+	if f.o.Dialects.KeepRaw && !inObject(fr) {
 		end := len(bytes.TrimRight(text, " \t"))
 		f.logBytes(text[at:end])
-		f.mark(" ")
-		f.functionAndLine(t)
+		if !bytes.HasSuffix(text[:end], []byte(" "+a.text.functionAndLine(i))) { // the log was filtered before
+			f.mark(" ")
+			f.functionAndLine(t)
+		}
 		f.logBytes(text[end:])
 		return
 	}
@@ -67,6 +70,10 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 		}
 		f.logBytes(text[at:e.From])
 		at = e.To
+		if e.Part == dialect.Strings {
+			c.strings(e, a)
+			continue
+		}
 		f.mark(e.Before)
 		if e.Part == dialect.Callers {
 			c.callers(a)
@@ -125,6 +132,29 @@ func (c *locator) callers(a *answer) {
 		f.mark(" inlined into ")
 		f.functionAndLine(a.text.frame(i))
 	}
+}
+
+// inObject reports whether the answer for a frame is a member of an object of JSON in its line.
+func inObject(fr *dialect.Frame) bool {
+	return len(fr.Edits) > 0 && fr.Edits[0].Part == dialect.Strings
+}
+
+// strings lays out the calls at an address, innermost first, as strings of JSON without colours.
+func (c *locator) strings(e *dialect.Edit, a *answer) {
+	f := c.f
+	f.buf = append(f.buf, e.Before...)
+	for i := range a.text.cuts {
+		t := a.text.frame(i)
+		c.scratch = append(c.scratch[:0], t.name...)
+		if t.file != "" {
+			c.scratch = append(append(append(append(c.scratch, " at "...), t.file...), ':'), t.line...)
+		}
+		if i > 0 {
+			f.buf = append(f.buf, ',')
+		}
+		f.buf, _ = escape.AppendString(f.buf, c.scratch)
+	}
+	f.buf = append(f.buf, e.After...)
 }
 
 // part lays out a part of an answer.

@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"bytes"
+
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 )
@@ -229,10 +231,12 @@ func (c *locator) sentence(text []byte, frames []dialect.Frame) {
 		start := len(f.buf)
 		switch end := fr.Edits[len(fr.Edits)-1].To; {
 		case a == nil || !a.hasText:
-		case f.o.Dialects.KeepRaw:
+		case f.o.Dialects.KeepRaw && !inObject(fr):
 			f.logBytes(text[at:end])
-			f.mark(" ")
-			f.functionAndLine(a.text.frame(0))
+			if !bytes.HasPrefix(text[end:], []byte(" "+a.text.functionAndLine(0))) { // the log was filtered before
+				f.mark(" ")
+				f.functionAndLine(a.text.frame(0))
+			}
 			at = end
 		default:
 			at = c.edits(text, at, fr, a, 0)

@@ -90,9 +90,15 @@ func lineEnd(eol []byte) []byte {
 }
 
 // madeLine prints the current line with elements for its located frames. A frame of a sanitizer
-// becomes a bt; other lines keep their text, with a pc after each frame.
+// becomes a bt; other lines keep their text, with a pc after each frame. A line that is an object of
+// JSON stays one: it is printed as it is, since it has the build IDs of its modules.
 func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
+	if inObject(&frames[0]) {
+		f.logBytes(text)
+		f.endLine(eol)
+		return
+	}
 	for i := range frames {
 		c.place(&frames[i], eol)
 	}

@@ -68,6 +68,9 @@ func (r *rendered) frame(i int) frameText {
 	return t
 }
 
+// functionAndLine returns the text that layout.functionAndLine lays out for the i-th frame.
+func (r *rendered) functionAndLine(i int) string { return r.text[r.cuts[i].start:r.cuts[i].col] }
+
 // tail returns the text that follows the address of the i-th frame.
 func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
 

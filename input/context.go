@@ -283,7 +283,7 @@ func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 		fields, ok = e.fieldsOf(nil, l.raw)
 	} else if p, text, is := e.c.open(bytes.TrimSuffix(l.raw, newline), &e.text); is {
 		l.parts, l.text = []part{p}, text
-		fields, ok = jsonFields(nil, text, e.names, &e.inner)
+		fields, ok = e.jsonFields(nil, text, &e.inner)
 	} else {
 		fields, ok = e.fieldsOf(nil, l.raw)
 	}

@@ -27,14 +27,15 @@ type Envelope struct {
 	f      *filter.Filter
 	out    sealer
 
-	search bool // lines without markup need not be passed to the filter one by one
-	every  bool // each line is opened, not only those with markup
-	pass   bool // parts without markup go out at once
-	ascii  bool // envelopes must be ASCII: a terminal would obey control characters
-	each   bool // each line may be part of a hexdict or of a backtrace
-	dict   bool // a hexdict is open
-	traces bool // raw backtraces are resolved
-	hint   int
+	search   bool // lines without markup need not be passed to the filter one by one
+	every    bool // each line is opened, not only those with markup
+	pass     bool // parts without markup go out at once
+	ascii    bool // envelopes must be ASCII: a terminal would obey control characters
+	each     bool // each line may be part of a hexdict or of a backtrace
+	dict     bool // a hexdict is open
+	traces   bool // raw backtraces are resolved
+	elements bool // they become elements
+	hint     int
 	// the format was recognised by a part of the first entry: the log may be another program's
 	doubt bool
 
@@ -100,6 +101,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	e.pass = !records && o.Color == filter.ColorKeep && !o.Terminal
 	e.ascii = o.Terminal
 	e.search = o.Color == filter.ColorKeep
+	e.elements = o.Dialects.Elements
 	e.out = sealer{w: w, c: e.c, records: records, term: o.Terminal}
 	o.Emit = e.out.emit
 	if e.traces = o.Symbolizer != nil && !o.Dialects.None; e.traces {
@@ -146,7 +148,17 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	if e.format == Journal {
 		return journalFields(fields, record, e.names, nil), true
 	}
-	return jsonFields(fields, bytes.TrimSuffix(record, newline), e.names, &e.text)
+	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
+}
+
+// jsonFields is the function jsonFields. A whole line gets no elements, since there is no place in it
+// for those of modules: only the elements that it has concern the filter.
+func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
+	fields, ok := jsonFields(fields, line, e.names, buf)
+	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
+		f[0].text = []byte(notFiltered)
+	}
+	return fields, ok
 }
 
 // Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
@@ -404,7 +416,7 @@ func (e *Envelope) bareLine(line []byte, flush func()) bool {
 // filterLine passes a line to the filter.
 func (e *Envelope) filterLine(l *seal) {
 	if len(l.text) > 0 && l.text[0] == '{' && len(l.parts) == 1 && len(l.out) == 0 && !l.open {
-		if fields, ok := jsonFields(e.found[:0], l.text, e.names, &e.inner); ok && (!e.ascii || harmless(l.text, fields)) {
+		if fields, ok := e.jsonFields(e.found[:0], l.text, &e.inner); ok && (!e.ascii || harmless(l.text, fields)) {
 			e.found, l.fields = fields[:0], fields
 			e.filterRecord(l)
 			return

@@ -190,9 +190,9 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 			break
 		}
 		name, value := fieldValue(entry[at : at+n])
-		switch {
-		case slices.Contains(names, string(name)) && len(value) > 0:
-			fields = append(fields, field{from: at, to: at + n, form: exported, text: value})
+		switch i := slices.Index(names, string(name)); {
+		case i >= 0 && len(value) > 0:
+			fields = append(fields, field{name: names[i], from: at, to: at + n, form: exported, text: value})
 		case known != nil && (string(name) == coredumpProgram || string(name) == coredumpPackages):
 			known(string(name), value)
 		}

@@ -30,22 +30,27 @@ type jsonScan struct {
 }
 
 // jsonFields appends to fields the values of a line that are to be filtered, in their order. It
-// returns false if the line is not an object in JSON, or has none. Their text is in buf. whole is
-// false if line is only the beginning of one, and may have had a field.
+// returns false if the line is not an object in JSON. Their text is in buf. A line without any of the
+// members, and one of MongoDB with a backtrace, is one field.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
-	ok = s.line() && len(s.fields) > len(fields)
+	ok = s.line()
 	*buf = s.text
-	for i := len(fields); ok && i < len(s.fields); i++ {
-		if text := string(s.fields[i].text); text == mongoTrace || text == mongoFrame {
-			return fields, false
-		}
+	if !ok {
+		return fields, false
 	}
-	return s.fields, ok
+	whole := len(s.fields) == len(fields)
+	for _, f := range s.fields[len(fields):] {
+		whole = whole || string(f.text) == mongoTrace || string(f.text) == mongoFrame
+	}
+	if whole {
+		return append(fields, field{to: len(line), form: wholeLine, text: line}), true
+	}
+	return s.fields, true
 }
 
-// The messages of MongoDB whose frames are members beside the message. The whole line is a line of
-// the log: the filter keeps it, and the answers follow.
+// The messages of MongoDB whose frames are members beside the message. The filter puts the answers
+// into the objects of the frames.
 const (
 	mongoTrace = "BACKTRACE"
 	mongoFrame = "Frame"
@@ -152,7 +157,11 @@ func (s *jsonScan) value(depth int) bool {
 	if s.at == len(s.b) || depth > maxDepth {
 		return false
 	}
-	wanted := s.arrays == 0 && slices.Contains(s.names, string(s.path))
+	name := -1
+	if s.arrays == 0 {
+		name = slices.Index(s.names, string(s.path))
+	}
+	wanted := name >= 0
 	from := s.at
 	s.at++
 	switch s.b[from] {
@@ -165,7 +174,7 @@ func (s *jsonScan) value(depth int) bool {
 		if ok && wanted && len(array) > 0 && string(s.path) == message {
 			n := len(s.text)
 			s.text = append(s.text, array...)
-			s.add(field{from: from, to: s.at, form: byteArray}, n)
+			s.add(field{name: message, from: from, to: s.at, form: byteArray}, n)
 		}
 		return ok
 	case '"':
@@ -180,7 +189,7 @@ func (s *jsonScan) value(depth int) bool {
 			if bytes.Contains(s.b[from:s.at], []byte(`\u003`)) {
 				form = htmlString
 			}
-			s.add(field{from: from + 1, to: s.at - 1, form: form}, n)
+			s.add(field{name: s.names[name], from: from + 1, to: s.at - 1, form: form}, n)
 		}
 		return true
 	case 't':
@@ -299,7 +308,7 @@ func isJSON(b []byte, until extent, names []string) Format {
 	}
 	line, _, whole := bytes.Cut(b, newline)
 	if whole || until == ended {
-		if _, ok := jsonFields(nil, line, names, new([]byte)); ok {
+		if fields, ok := jsonFields(nil, line, names, new([]byte)); ok && fields[0].form != wholeLine {
 			return JSON
 		}
 		return Markup

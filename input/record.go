@@ -12,7 +12,8 @@ import (
 // A field is a value of a record that is filtered. A record is a line of JSON or an entry of the
 // journal; everything else of it stays as it is.
 type field struct {
-	from, to int // of the value in the record
+	name     string // of the member; empty for a whole line
+	from, to int    // of the value in the record
 	form     form
 	text     []byte // the value
 	last     int64  // number of the last line of text in the filter
@@ -27,7 +28,11 @@ const (
 	htmlString      // a string in which <, > and & are escaped, as Go does
 	byteArray       // an array of numbers, as journald writes a text that has control characters
 	exported        // a field of journald's export format, with its name and its line end
+	wholeLine       // a line of JSON as it is: what is put into it must leave it an object
 )
+
+// notFiltered is the text of a wholeLine that is printed as it came.
+const notFiltered = "{}"
 
 // ended reports whether the text ends with a line end. If not, its output has one more.
 func (f *field) ended() bool { return f.text[len(f.text)-1] == '\n' }
@@ -56,9 +61,10 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	if !ok || e.ascii && !harmless(line, fields) {
 		return e.bareLine(line, flush)
 	}
-	if !e.every && !e.each && !slices.ContainsFunc(fields, func(f field) bool { return e.marked(f.text) }) {
+	if !e.every && !e.each && !slices.ContainsFunc(fields, func(f field) bool { return string(f.text) == notFiltered || e.marked(f.text) }) {
 		return false
 	}
+	e.passOn(nil, flush)
 	flush()
 	e.learnLine(line)
 	e.filterRecord(&seal{raw: line, fields: fields, noEnd: line[len(line)-1] != '\n'})
@@ -92,11 +98,12 @@ func (e *Envelope) filterRecord(l *seal) {
 	e.endLine()
 }
 
-// harmless reports whether a terminal may get a record but for the values of its fields.
+// harmless reports whether a terminal may get a record but for the values of its fields, which are
+// not the whole line.
 func harmless(line []byte, fields []field) bool {
 	at := 0
 	for _, f := range fields {
-		if !printable(line[at:f.from]) {
+		if f.form == wholeLine || !printable(line[at:f.from]) {
 			return false
 		}
 		at = f.to
@@ -137,6 +144,9 @@ func (s *sealer) finishRecord(l *seal) {
 		from = f.end
 		shown = shown || len(bytes.TrimSpace(out)) > 0 || bytes.Count(out, newline) >= int(f.lines())
 		changed = changed || !f.unchanged(out)
+		if f.form == wholeLine && shown && changed && !isObject(out) {
+			l.cut = true
+		}
 	}
 	switch {
 	case l.cut, !changed: // as a record without fields
@@ -181,15 +191,26 @@ func (s *sealer) finishRecord(l *seal) {
 	}
 }
 
+// isObject reports whether b, a line, is an object in JSON.
+func isObject(b []byte) bool {
+	s := jsonScan{b: b}
+	return bytes.Count(b, newline) <= 1 && s.line()
+}
+
 // unchanged reports whether out is the text of f, with a line end.
 func (f *field) unchanged(out []byte) bool {
 	n := len(f.text)
+	if f.form == wholeLine && string(out) == notFiltered+"\n" {
+		return true
+	}
 	return bytes.HasPrefix(out, f.text) && (len(out) == n && f.ended() || len(out) == n+1 && out[n] == '\n' && !f.ended())
 }
 
 // append appends text in the form of f, a field of the record raw.
 func (f *field) append(dst, raw, text []byte, terminal bool) []byte {
 	switch f.form {
+	case wholeLine:
+		return append(dst, text...)
 	case byteArray:
 		dst = append(dst, '[')
 		for i, c := range text {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/symfilter/symfilter/internal/escape"
 )
 
 // A seal is one line for the filter, or several, with the envelope of its output.
@@ -92,8 +94,20 @@ func (s *sealer) emit(line int64, p []byte) error {
 
 // members appends the members that the envelope of a line adds to its object.
 func (s *sealer) members(dst []byte, line int64) []byte {
-	if l := s.sealOf(line); l != nil && len(l.parts) > 0 {
-		return s.c.fields(dst, l.parts[0])
+	l := s.sealOf(line)
+	if l == nil {
+		return dst
+	}
+	if len(l.parts) > 0 {
+		dst = s.c.fields(dst, l.parts[0])
+	}
+	for i := range l.fields {
+		if f := &l.fields[i]; line <= f.last {
+			if f.name != "" {
+				dst, _ = escape.AppendString(append(dst, `,"field":`...), f.name)
+			}
+			break
+		}
 	}
 	return dst
 }

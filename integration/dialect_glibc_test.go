@@ -4,10 +4,12 @@ package integration
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,9 +110,15 @@ func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 			if diff := cmp.Diff(once, w.text(t, []byte(once))); diff != "" {
 				t.Errorf("filtered once (-), filtered twice (+):\n%s", diff)
 			}
-			for _, line := range strings.Split(strings.TrimSpace(string(log)), "\n") {
-				if strings.HasPrefix(line, "{") && !strings.Contains(once, line+"\n") {
-					t.Errorf("changed JSON: %s", line)
+			answers := regexp.MustCompile(`,"symbolized":\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]`)
+			if strings.HasPrefix(form.name, "mongodb") { // the answers are members of the objects
+				if diff := cmp.Diff(string(log), answers.ReplaceAllString(once, "")); diff != "" || answers.FindString(once) == "" {
+					t.Errorf("the log (-), filtered, without answers (+):\n%s\n%s", diff, once)
+				}
+			}
+			for line := range strings.Lines(once) {
+				if strings.HasPrefix(line, "{") && !json.Valid([]byte(line)) {
+					t.Errorf("not JSON: %s", line)
 				}
 			}
 		})

@@ -113,9 +113,6 @@ func (r *reports) engine(format input.Format, at *arrival) engine {
 	w := input.New(format, input.Translators{
 		Markup: func() io.WriteCloser { return at.filter },
 		Container: func(f input.Format) io.WriteCloser {
-			if r.output == outputMarkup {
-				return passOn{at.batch.w}
-			}
 			e := input.NewEnvelope(f, at.options, at.batch.w, r.c.fields...)
 			at.filter = e.Filter()
 			return e

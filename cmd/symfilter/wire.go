@@ -186,17 +186,6 @@ func (w waitFor) of(regular bool) filter.Patience {
 	return filter.Patience{Local: symfilter.StreamWait, Servers: symfilter.StreamWait, PerMinute: symfilter.StreamWaitPerMinute}
 }
 
-// passOn is the engine of --output=markup for the logs of containers and for lines of JSON.
-type passOn struct{ io.Writer }
-
-func (passOn) Close() error { return nil }
-
-// AppendContext appends nothing: later lines do not depend on the lines before.
-func (passOn) AppendContext(dst []byte) []byte { return dst }
-
-// Restore does nothing: there is no context.
-func (passOn) Restore([]byte) error { return nil }
-
 // isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) (is bool) {
 	control(f, func(fd uintptr) { is = term.IsTerminal(int(fd)) })
