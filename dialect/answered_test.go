@@ -17,6 +17,7 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		answers := 0
 		for _, file := range archive.Files {
 			if strings.HasSuffix(file.Name, " frames") {
 				continue
@@ -30,6 +31,7 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 				number++
 				text := strings.TrimSuffix(line, "\n")
 				if l := first.Line([]byte(text), number); l != nil && len(l.Frames) == 1 {
+					answers++
 					text = answered([]byte(text), &l.Frames[0])
 				}
 				if l := second.Line([]byte(text), number); l != nil && len(l.Frames) == 1 {
@@ -37,6 +39,9 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 				}
 				before, after = before+line, after+text+"\n"
 			}
+		}
+		if answers == 0 {
+			t.Errorf("%s: no line has an answer", family)
 		}
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // Ordinary logs have no frames, whatever numbers they have: those of servers, kernels and traces of
 // system calls, dumps of bytes, source code. With TEST_LONG=1 they have 1 GiB.
 func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
-	size := 16 << 20
-	if os.Getenv("TEST_LONG") == "1" {
-		size = 1 << 30
-	}
+	size := fuzztest.LongOr(1<<30, 16<<20)
 	r := rand.New(rand.NewPCG(14, 1))
 	reader := dialect.NewReader(nil)
 	var number int64
@@ -72,6 +71,10 @@ func TestLogsOfThisMachineHaveNoFrames(t *testing.T) {
 			}
 		}
 		file.Close()
+	}
+	if lines == 0 {
+		testenv.OnlyOn(t, "linux")
+		t.Fatalf("no lines in %d files", len(files))
 	}
 	t.Logf("%d lines of %d files", lines, len(files))
 }

@@ -76,6 +76,9 @@ func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	got, _ := l.Append(nil, &other, second)
 	var alone Context
 	want, _ := NewLines(o).Append(nil, &alone, second)
+	if string(want) == string(second) {
+		t.Errorf("the frame is not resolved: %s", want)
+	}
 	if string(got) != string(want) {
 		t.Errorf("after a record of another log:\n%s\nalone:\n%s", got, want)
 	}

@@ -115,7 +115,11 @@ func TestRedisCrash(t *testing.T) {
 		len(frames[1].Frames) == 0 || frames[1].Frames[0].Function != "__restore_rt" {
 		t.Errorf("the fault, the trampoline and the fault again are not the first frames: %+v\n%s", frames, log)
 	}
-	for _, f := range framesIn(t, run(t, log, command, "--output=json", "--image", "redis-server=/usr/bin/c++filt")) {
+	others := framesIn(t, run(t, log, command, "--output=json", "--image", "redis-server=/usr/bin/c++filt"))
+	if len(others) != len(frames) {
+		t.Errorf("%d frames with another program, want %d", len(others), len(frames))
+	}
+	for _, f := range others {
 		if !strings.Contains(f.Module, "/libc.so") && len(f.Frames) > 0 {
 			t.Errorf("another program answers: %+v", f)
 		}

@@ -59,7 +59,11 @@ func (w *traceTwin) answersNothing(t *testing.T, log []byte, other *traceTwin, a
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range other.frames(t, log, args...) {
+	frames := other.frames(t, log, args...)
+	if len(frames) == 0 {
+		t.Errorf("no frames in\n%s", log)
+	}
+	for _, f := range frames {
 		for _, file := range files {
 			if filepath.Base(f.Module) == file.Name() && len(f.Frames) > 0 {
 				t.Errorf("%s+%s is answered by another build: %+v", f.Module, f.Offset, f.Frames)

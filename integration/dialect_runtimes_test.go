@@ -157,7 +157,11 @@ func (w *traceTwin) wantNone(t *testing.T, log []byte, args ...string) {
 	for _, file := range files {
 		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
 	}
-	for _, f := range w.frames(t, log, append(args, "--debug-file-directory", other.debug)...) {
+	frames := w.frames(t, log, append(args, "--debug-file-directory", other.debug)...)
+	if len(frames) == 0 {
+		t.Errorf("no frames in\n%s", log)
+	}
+	for _, f := range frames {
 		if filepath.Dir(f.Module) == w.dir && len(f.Frames) > 0 {
 			t.Errorf("%s+%s is answered by another build: %+v", f.Module, f.Offset, f.Frames)
 		}
