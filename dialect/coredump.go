@@ -58,7 +58,9 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, name, " ") {
 		return false
 	}
-	name++
+	if name++; name > sign {
+		return false
+	}
 	module, gone := bytes.CutSuffix(b[:sign], []byte(deleted))
 	open := bytes.LastIndex(module[name:], []byte(" (/"))
 	if open < 0 {

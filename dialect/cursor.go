@@ -1,11 +1,34 @@
 package dialect
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // hexDigits returns the end of the hexadecimal digits in b from at on.
 func hexDigits(b []byte, at int) int {
+	for at+8 <= len(b) {
+		if n := hexPrefix(binary.LittleEndian.Uint64(b[at:])); n < 8 {
+			return at + n
+		}
+		at += 8
+	}
 	for at < len(b) && isHex(b[at]) {
 		at++
 	}
 	return at
+}
+
+// hexPrefix returns the number of hexadecimal digits with which the eight bytes of x begin, the
+// lowest first. It is branch-free, since the lengths of numbers differ from one to the next.
+func hexPrefix(x uint64) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit
+	letter := (x | ' '*ones) ^ '`'*ones // 1 to 6 for a letter
+	// The sums set the high bit of a byte whose low seven bits are larger than 9, than 6, than 0.
+	noDigit := digit&^high + (0x7f-9)*ones
+	noLetter := letter&^high + (0x7f-6)*ones | ^(letter&^high + 0x7f*ones)
+	return bits.TrailingZeros64((noDigit&noLetter|x)&high) / 8
 }
 
 // isHex reports whether c is a hexadecimal digit.
@@ -30,8 +53,11 @@ func isDigit(c byte) bool { return c-'0' < 10 }
 
 // isWord reports whether c is a letter, a digit or an underscore.
 func isWord(c byte) bool {
-	return isDigit(c) || c|0x20-'a' < 26 || c == '_'
+	return isDigit(c) || isLetter(c) || c == '_'
 }
+
+// isLetter reports whether c is a letter of ASCII.
+func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
 // hexAt parses the hexadecimal number in b from at on, without a prefix, and returns its end. ok is
 // false if there is no digit, or if the number has more than 64 bits.

@@ -64,6 +64,15 @@ func matchUnhandled(r *Reader, l *Line, at int) bool {
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
 		return false
 	}
+	is := func(text string) bool { return endsWith(b, at, text) }
+	if !is(" code ") && !is(" at ") && !is(" ESR ") && !is(" esr ") {
+		return false
+	}
+	end := hexDigits(b, at+len("0x"))
+	comma := hasAt(b, end, ", ") && end+2 < len(b) && isLetter(b[end+2])
+	if !comma && !hasAt(b, end, " at ") && !hasAt(b, end, " in ") {
+		return false
+	}
 	in := bytes.Index(b[at:], []byte(" in "))
 	if in < 0 {
 		return false

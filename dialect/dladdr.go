@@ -126,6 +126,9 @@ func matchMtrace(r *Reader, l *Line, at int) bool {
 // isOperation reports whether b is the rest of a line of mtrace: the operation, the address of the
 // block, and for some its size.
 func isOperation(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
 	sizes := bytes.IndexByte([]byte("+>!"), b[0]) >= 0
 	if !sizes && b[0] != '-' && b[0] != '<' || !hasAt(b, 1, " ") {
 		return false

@@ -48,17 +48,6 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchForeign matches a frame of any of these, with a number at at.
-func matchForeign(r *Reader, l *Line, at int) bool {
-	switch l.Text[at-1] {
-	case '+':
-		return matchWinDbg(r, l, at)
-	case ':':
-		return matchWasm(l, at)
-	}
-	return matchCrashReport(r, l, at) || matchMacSample(r, l, at) || matchFaultOffset(l, at)
-}
-
 // matchCrashReport matches a frame of macOS whose address is at at: of a crash report, which has the
 // distance from the module, not from a function.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
@@ -123,7 +112,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 }
 
 // matchFaultOffset matches the line of Windows' log of events whose offset is at at.
-func matchFaultOffset(l *Line, at int) bool {
+func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	const mark = "Fault offset: "
 	if !endsWith(l.Text, at, mark) {
 		return false
@@ -133,7 +122,7 @@ func matchFaultOffset(l *Line, at int) bool {
 }
 
 // matchWasm matches a function of WebAssembly without a name, whose offset in the module is at at.
-func matchWasm(l *Line, at int) bool {
+func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]:") {
 		return false

@@ -34,7 +34,9 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	name := Span{From: end + len(in)}
-	end = len(bytes.TrimRight(b, " \t\r"))
+	if end = len(bytes.TrimRight(b, " \t\r")); end < name.From {
+		return false
+	}
 	var module []byte
 	if i := bytes.LastIndex(b[name.From:end], []byte(from)); i > 0 {
 		name.To = name.From + i

@@ -168,13 +168,16 @@ func matchStrace(r *Reader, l *Line, at int) bool {
 	}
 	from, close := len(mark)-1, at-len(") [")
 	open := bytes.IndexByte(b[from:close+1], '(') + from
+	if open < from {
+		return false
+	}
 	gone := open > from && hasAt(b, open, "(deleted)(") && b[open-1] == ' '
 	path := b[from:open]
 	if gone {
 		path, open = b[from:open-1], open+len("(deleted)")
 	}
 	f := l.frame()
-	if open < from || open > close || len(path) > maxPath || !f.inParentheses(b[open+1:close]) {
+	if open > close || len(path) > maxPath || !f.inParentheses(b[open+1:close]) {
 		return false
 	}
 	f.Module, f.Deleted, f.Start = r.name(path), gone, from

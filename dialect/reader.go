@@ -2,9 +2,6 @@ package dialect
 
 import (
 	"math/bits"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -15,36 +12,22 @@ const (
 	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
 )
 
-// An anchor is the few bytes at which the search for a frame begins. Nearly every dialect has a
-// hexadecimal number with its prefix.
-type anchor uint8
-
-const (
-	anchor0x     anchor = iota // "0x"
-	anchorPC                   // " pc": Android
-	anchorIP                   // " ip" or "nip": the kernel's line for a process that died
-	anchorOffset               // "\"o\"": MongoDB
-	anchorAt                   // "@ 0": folly
-	anchorWn                   // "wn]": perf's [unknown]
-	anchorPCIs                 // "C=0": Go's PC=0x
-	anchors
-)
-
-var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0"}
-
 // A grammar recognizes the frames of a dialect.
 type grammar struct {
 	dialect *Dialect
 	anchor  anchor
 
 	// direct are the bytes that may stand directly before the anchor; back are those that may be
-	// the last before the blanks before it. They reject nearly all lines that have an anchor but no
-	// frame. '\n' stands for the beginning of the line, '0' for all digits. Empty: any byte.
+	// the last before the blanks before it. '\n' stands for the beginning of the line, '0' for all
+	// digits. Empty: any byte. match may rely on them.
 	direct, back string
 
-	// next are the bytes that may follow the hexadecimal digits after the anchor "0x", in the same way;
-	// '\n' stands for the end of the line.
-	next string
+	// These reject nearly all other anchors before match is called, which would reject them too:
+	// what may stand before the byte of back, what may follow the hexadecimal digits after the anchor,
+	// or the anchor if digitsAfter gives it none, and what may follow that byte and blanks. '\n' stands
+	// for the end of the line, too.
+	before, next, then string
+	shape              shape
 
 	// window is set for a weak grammar, whose frames count only in this window. Each keeps it open.
 	window window
@@ -119,42 +102,6 @@ func NewReader(only []string) *Reader {
 	return r
 }
 
-// tables are the grammars of some dialects and what rejects most lines before they are tried.
-type tables struct {
-	grammars [anchors][]grammar // of each anchor at most 64, the bits of the tables
-	headers  []header
-	direct   [anchors][256]uint64 // the grammars that may have this byte directly before the anchor
-	back     [anchors][256]uint64 // and this one before the blanks
-	next     [256]uint64          // and this one after the digits, for anchor0x
-}
-
-// allTables returns the tables of all dialects, which all Readers share.
-var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
-
-// tablesOf returns the tables of the named dialects; nil means all.
-func tablesOf(only []string) *tables {
-	r := &tables{headers: allHeaders()}
-	for _, g := range allGrammars() {
-		if only == nil || slices.Contains(only, g.dialect.Name) {
-			r.grammars[g.anchor] = append(r.grammars[g.anchor], g)
-		}
-	}
-	for i := range r.headers {
-		r.headers[i].bytes = []byte(r.headers[i].text)
-	}
-	for a := range r.grammars {
-		for i := range r.grammars[a] {
-			g := &r.grammars[a][i]
-			setBytes(&r.direct[a], g.direct, 1<<i)
-			setBytes(&r.back[a], g.back, 1<<i)
-			if g.anchor == anchor0x {
-				setBytes(&r.next, g.next, 1<<i)
-			}
-		}
-	}
-	return r
-}
-
 // Reset forgets all lines that were read. The next line may have any number.
 func (r *Reader) Reset() {
 	r.number, r.readTo, r.pastAt, r.latest, r.holdsUntil = -1, -1, -1, -1, -1
@@ -168,15 +115,6 @@ func (r *Reader) Reset() {
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 
-// setBytes sets bit in the entries of the bytes in set.
-func setBytes(table *[256]uint64, set string, bit uint64) {
-	for c := range table {
-		if set == "" || strings.IndexByte(set, byte(c)) >= 0 || isDigit(byte(c)) && strings.Contains(set, "0") {
-			table[c] |= bit
-		}
-	}
-}
-
 // Line reads text, the line with this number, without its end. It returns nil if the line means
 // nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
 // left out unless [Reader.Wants] asks for them.
@@ -186,11 +124,7 @@ func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, n
 // each byte before "0x" and the first byte of each other anchor, or of "0x" itself at the beginning.
 // They are not used if [Reader.Wants] asks for the line, or if they are nil.
 func (r *Reader) LineAt(text []byte, number int64, marks []int) *Line {
-	if r.tables == nil {
-		if r.tables = allTables(); r.only != nil {
-			r.tables = tablesOf(r.only)
-		}
-	}
+	r.load()
 	l := &r.line
 	l.Text, l.Frames, l.edits, l.Holds, l.Map = text, l.Frames[:0], l.edits[:0], false, false
 	if len(text) == 0 || len(text) > maxLine {
@@ -239,55 +173,12 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// ends has the last byte of each anchor.
-var ends = func() (set [256]bool) {
-	for _, text := range anchorText {
-		set[text[len(text)-1]] = true
-	}
-	return set
-}()
-
-// anchorTo returns the anchor that ends with b[last], and its offset. It compares bytes by hand,
-// since it is called for a third of the bytes of lines that have an anchor.
-func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
-	if last == 0 {
-		return 0, 0, false
-	}
-	before := b[last-1]
-	switch b[last] {
-	case 'x':
-		return anchor0x, last - 1, before == '0'
-	case 'p':
-		return anchorIP, last - 1, before == 'i'
-	case 'c':
-		return anchorPC, last - 2, before == 'p' && last > 1 && b[last-2] == ' '
-	case '"':
-		return anchorOffset, last - 2, before == 'o' && last > 1 && b[last-2] == '"'
-	case ']':
-		return anchorWn, last - 2, before == 'n' && last > 1 && b[last-2] == 'w'
-	}
-	if before == '=' {
-		return anchorPCIs, last - 2, last > 1 && b[last-2] == 'C'
-	}
-	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
-}
-
 // frames finds the frames of l at the first of its anchors that has one. marks are its anchors if
 // they are known, nil otherwise.
 func (r *Reader) frames(l *Line, marks []int) bool {
 	text := l.Text
 	for _, mark := range marks {
-		last := mark + 2
-		switch text[mark] {
-		case '0':
-			last = 1
-		case ']':
-			last = mark + 3 // of "]:0x"
-		}
-		if last >= len(text) {
-			break
-		}
-		if a, at, ok := anchorTo(text, last); ok && r.matchAt(l, a, at) {
+		if a, at, ok := anchorOf(text, mark); ok && r.matchAt(l, a, at, r.of[a].at(text, at)) {
 			return true
 		}
 	}
@@ -303,7 +194,11 @@ func (r *Reader) frames(l *Line, marks []int) bool {
 		if !ok {
 			continue
 		}
-		if r.matchAt(l, a, at) {
+		set := r.of[a].at(text, at)
+		if set == 0 {
+			continue
+		}
+		if r.matchAt(l, a, at, set) {
 			return true
 		}
 		if tried++; tried == maxAnchors {
@@ -313,25 +208,10 @@ func (r *Reader) frames(l *Line, marks []int) bool {
 	return false
 }
 
-// matchAt tries the grammars that may have a frame at this anchor.
-func (r *Reader) matchAt(l *Line, a anchor, at int) bool {
-	direct, back := byte('\n'), byte('\n')
-	if at > 0 {
-		direct = l.Text[at-1]
-	}
-	if n := blanksBefore(l.Text, at); n > 0 {
-		back = l.Text[n-1]
-	}
-	set := r.direct[a][direct] & r.back[a][back]
-	if set != 0 && a == anchor0x {
-		next := byte('\n')
-		if end := hexDigits(l.Text, at+2); end < len(l.Text) {
-			next = l.Text[end]
-		}
-		set &= r.next[next]
-	}
+// matchAt tries the grammars of set at the anchor at at.
+func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	for ; set != 0; set &= set - 1 {
-		g := &r.grammars[a][bits.TrailingZeros64(set)]
+		g := &r.of[a].grammars[bits.TrailingZeros64(set)]
 		if g.match(r, l, at) && r.inWindow(g.window) {
 			for i := range l.Frames {
 				l.Frames[i].Dialect = g.dialect

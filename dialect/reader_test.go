@@ -1,6 +1,9 @@
 package dialect
 
-import "testing"
+import (
+	"encoding/binary"
+	"testing"
+)
 
 // The comparison by hand finds each anchor, and nothing that is none.
 func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
@@ -28,9 +31,26 @@ func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 
 // Each grammar has a bit of the tables.
 func TestGrammarsFitTheTables(t *testing.T) {
-	for a, all := range allTables().grammars {
-		if n := len(all); n > 64 {
+	for a := range allTables().of {
+		if n := len(allTables().of[a].grammars); n > 64 {
 			t.Errorf("%d grammars at %q, want at most 64", n, anchorText[a])
+		}
+	}
+}
+
+// Digits are counted eight at a time, whatever the bytes around them.
+func TestHexPrefixCountsDigits(t *testing.T) {
+	for c := range 256 {
+		for i := range 8 {
+			b := []byte("09afAF5c")
+			b[i] = byte(c)
+			want := 8
+			if !isHex(byte(c)) {
+				want = i
+			}
+			if got := hexPrefix(binary.LittleEndian.Uint64(b)); got != want {
+				t.Errorf("%q: got %d digits, want %d", b, got, want)
+			}
 		}
 	}
 }

@@ -88,8 +88,9 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	if !ok || digits.From < 2 {
 		return false
 	}
-	rest := blanksAfter(b, hexDigits(b, at+2))
-	if !hasAt(b, rest, "in ") && !(hasAt(b, rest, "(") && hasAt(b, digits.From-3, "  #")) {
+	end := hexDigits(b, at+2)
+	rest := blanksAfter(b, end)
+	if !hasAt(b, end, " ") || !hasAt(b, rest, "in ") && !(hasAt(b, rest, "(") && hasAt(b, digits.From-3, "  #")) {
 		return false
 	}
 	f := l.frame()

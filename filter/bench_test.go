@@ -90,7 +90,7 @@ func BenchmarkFind(b *testing.B) {
 		for _, search := range []struct {
 			name string
 			find func([]byte) (at, lines int)
-		}{{"FindOpen", FindOpen}, {"findMark", findMark}} {
+		}{{"FindOpen", FindOpen}, {"FindMark", FindMark}} {
 			b.Run(search.name+"/"+log.name, func(b *testing.B) {
 				b.SetBytes(int64(len(block)))
 				for b.Loop() {

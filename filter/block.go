@@ -90,8 +90,8 @@ func (m *blockMarks) ofLine(start, mark, end int) []int {
 		}
 		marks = append(marks, mark-start)
 		m.base = mark + 1
-		n, lines := searchMark(m.b[m.base:])
-		mark = m.base + n
+		var lines int
+		mark, lines = searchMark(m.b, m.base, m.of.tracer.reader)
 		if mark < len(m.b) && m.b[mark] == '\n' { // see findMark
 			mark, lines = mark+1, lines+1
 		}
@@ -107,8 +107,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 		return from, 0 // each line may be part of the hexdict or of the trace
 	}
 	if m.open < from {
-		n, l := f.tracer.nextMark(m.b[from:])
-		m.open, m.lines, m.base = from+n, l, from
+		m.open, m.lines = f.tracer.nextMark(m.b, from)
+		m.base = from
 	}
 	if m.base < from {
 		m.lines -= bytes.Count(m.b[m.base:from], newline)

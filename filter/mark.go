@@ -3,6 +3,8 @@ package filter
 import (
 	"bytes"
 	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
 )
 
 const esc = 0x1b
@@ -84,14 +86,16 @@ func setsOf(marks []mark) *markSets {
 // begin reports whether b, of at least three bytes, begins with a mark.
 func (s *markSets) begin(b []byte) bool { return s[0][b[0]]&s[1][b[1]]&s[2][b[2]] != 0 }
 
-// searchMarkGo is searchMark for any processor.
-func searchMarkGo(b []byte, sets *markSets) (at, lines int) {
+// searchMarkGo returns the offset of the first mark of sets in b from from on, or len(b) if there is
+// none, and the number of line ends between. It leaves out marks at which r rejects all dialects,
+// unless r is nil.
+func searchMarkGo(b []byte, from int, sets *markSets, r *dialect.Reader) (at, lines int) {
 	at = len(b)
-	for i := 0; i+2 < len(b); i++ {
-		if sets.begin(b[i : i+3 : i+3]) {
+	for i := from; i+2 < len(b); i++ {
+		if sets.begin(b[i:i+3:i+3]) && (r == nil || r.MayMatch(b, i)) {
 			at = i
 			break
 		}
 	}
-	return at, bytes.Count(b[:at], newline)
+	return at, bytes.Count(b[from:at], newline)
 }

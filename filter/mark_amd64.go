@@ -4,6 +4,8 @@ import (
 	"math/bits"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/symfilter/symfilter/dialect"
 )
 
 // findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. It
@@ -73,14 +75,9 @@ func tablesOf(marks []mark) *markTables {
 	return t
 }
 
-// searchMark returns the offset of the first three bytes in b that are a mark, or len(b) if there
-// are none, and the number of line ends before that offset.
-func searchMark(b []byte) (at, lines int) { return searchTables(b, vectorTables, markBytes) }
-
-// searchEscaped is searchMark for escapedMarks.
-func searchEscaped(b []byte) (at, lines int) { return searchTables(b, escapedTables, escapedBytes) }
-
-func searchTables(b []byte, t *markTables, sets *markSets) (at, lines int) {
+// searchTables is searchMarkGo, with the tables of sets.
+func searchTables(b []byte, from int, t *markTables, sets *markSets, r *dialect.Reader) (at, lines int) {
+	at = from
 	for cpu.X86.HasAVX2 {
 		n, l, candidates, ends := findMarkAVX2(b[at:], t)
 		at, lines = at+n, lines+l
@@ -88,12 +85,23 @@ func searchTables(b []byte, t *markTables, sets *markSets) (at, lines int) {
 			break
 		}
 		for ; candidates != 0; candidates &= candidates - 1 {
-			if i := bits.TrailingZeros64(candidates); sets.begin(b[at+i : at+i+3]) {
+			i := bits.TrailingZeros64(candidates)
+			if sets.begin(b[at+i:at+i+3]) && (r == nil || r.MayMatch(b, at+i)) {
 				return at + i, lines + bits.OnesCount64(ends&(1<<i-1))
 			}
 		}
 		at, lines = at+markRound, lines+bits.OnesCount64(ends)
 	}
-	restAt, restLines := searchMarkGo(b[at:], sets)
-	return at + restAt, lines + restLines
+	restAt, restLines := searchMarkGo(b, at, sets, r)
+	return restAt, lines + restLines
+}
+
+// searchMark is searchMarkGo for marks.
+func searchMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
+	return searchTables(b, from, vectorTables, markBytes, r)
+}
+
+// searchEscaped is searchMarkGo for escapedMarks.
+func searchEscaped(b []byte) (at, lines int) {
+	return searchTables(b, 0, escapedTables, escapedBytes, nil)
 }

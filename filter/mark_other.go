@@ -2,13 +2,16 @@
 
 package filter
 
+import "github.com/symfilter/symfilter/dialect"
+
 // FindOpen returns the offset of the first "{{{" in b, or len(b) if there is none, and the number
 // of line ends before that offset.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 
-// searchMark returns the offset of the first three bytes in b that are a mark, or len(b) if there
-// are none, and the number of line ends before that offset.
-func searchMark(b []byte) (at, lines int) { return searchMarkGo(b, markBytes) }
+// searchMark is searchMarkGo for marks.
+func searchMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
+	return searchMarkGo(b, from, markBytes, r)
+}
 
-// searchEscaped is searchMark for escapedMarks.
-func searchEscaped(b []byte) (at, lines int) { return searchMarkGo(b, escapedBytes) }
+// searchEscaped is searchMarkGo for escapedMarks.
+func searchEscaped(b []byte) (at, lines int) { return searchMarkGo(b, 0, escapedBytes, nil) }

@@ -75,16 +75,16 @@ func findMarkNaive(b []byte) (at, lines int) {
 func checkFindMark(t *testing.T, b []byte) {
 	t.Helper()
 	for rest := b; ; {
-		at, lines := findMark(rest)
+		at, lines := findMark(rest, 0, nil)
 		wantAt, wantLines := findMarkNaive(rest)
 		if at != wantAt || lines != wantLines {
 			t.Fatalf("%q: got %d and %d lines, want %d and %d", rest, at, lines, wantAt, wantLines)
 		}
-		goAt, goLines := searchMarkGo(rest, markBytes)
-		if at, lines := searchMark(rest); at != goAt || lines != goLines {
+		goAt, goLines := searchMarkGo(rest, 0, markBytes, nil)
+		if at, lines := searchMark(rest, 0, nil); at != goAt || lines != goLines {
 			t.Fatalf("%q: got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
 		}
-		goAt, goLines = searchMarkGo(rest, escapedBytes)
+		goAt, goLines = searchMarkGo(rest, 0, escapedBytes, nil)
 		if at, lines := searchEscaped(rest); at != goAt || lines != goLines {
 			t.Fatalf("%q: escaped, got %d and %d lines, for any processor %d and %d", rest, at, lines, goAt, goLines)
 		}
@@ -127,7 +127,7 @@ func TestFindMarkFindsNothingElse(t *testing.T) {
 	bits := fuzztest.LongOr(8, 7) // of a byte
 	for i := range 1 << (3 * bits) {
 		b[8], b[9], b[10] = byte(i>>(2*bits)), byte(i>>bits&(1<<bits-1)), byte(i&(1<<bits-1))
-		at, _ := searchMark(b)
+		at, _ := searchMark(b, 0, nil)
 		if want := is[string(b[8:11])]; want != (at == 8) || !want && at != len(b) {
 			t.Fatalf("%q is found at %d", b[8:11], at)
 		}

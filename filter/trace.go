@@ -71,12 +71,14 @@ func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) +
 // wants reports whether the next line has to be given to take, whatever it has.
 func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
 
-// nextMark returns the offset in b of the first mark but ESC, and the number of line ends before it.
-func (t *tracer) nextMark(b []byte) (at, lines int) {
+// nextMark returns the offset in b of the first mark but ESC from from on that may mean something,
+// and the number of line ends between. from is the beginning of a line.
+func (t *tracer) nextMark(b []byte, from int) (at, lines int) {
 	if t == nil {
-		return FindOpen(b)
+		at, lines = FindOpen(b[from:])
+		return from + at, lines
 	}
-	return findMark(b)
+	return findMark(b, from, t.reader)
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it

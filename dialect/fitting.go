@@ -1,0 +1,188 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A shape is what stands before the anchors of a grammar, if the bytes of its sets are not enough to
+// reject most other lines.
+type shape uint8
+
+const (
+	anyShape   shape = iota
+	hashNumber       // "#N" and blanks
+	wordNumber       // N, blanks, a word, and blanks
+	twoBlanks        // at least two blanks
+	shapes
+)
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// tables are the grammars of some dialects, and what rejects most anchors before they are tried.
+type tables struct {
+	of      [anchors]fits
+	headers []header
+}
+
+// fits are the grammars of an anchor, at most 64, and for each byte and place the set of those that
+// may have the byte there. A set has the bits of their places in grammars.
+type fits struct {
+	grammars                         []grammar
+	direct, before, back, next, then [256]uint64
+	shapes                           [shapes]uint64 // the grammars of each shape
+	length                           int            // of the anchor
+	digits                           int            // digitsAfter
+}
+
+// allTables returns the tables of all dialects, which all Readers share.
+var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
+
+// tablesOf returns the tables of the named dialects; nil means all.
+func tablesOf(only []string) *tables {
+	t := &tables{headers: allHeaders()}
+	for i := range t.headers {
+		t.headers[i].bytes = []byte(t.headers[i].text)
+	}
+	for a := range t.of {
+		t.of[a].length, t.of[a].digits = len(anchorText[a]), digitsAfter[a]
+	}
+	for _, g := range allGrammars() {
+		if only != nil && !slices.Contains(only, g.dialect.Name) {
+			continue
+		}
+		f := &t.of[g.anchor]
+		bit := uint64(1) << len(f.grammars)
+		f.grammars = append(f.grammars, g)
+		setBytes(&f.direct, g.direct, bit)
+		setBytes(&f.before, g.before, bit)
+		setBytes(&f.back, g.back, bit)
+		setBytes(&f.next, g.next, bit)
+		setBytes(&f.then, g.then, bit)
+		f.shapes[g.shape] |= bit
+	}
+	return t
+}
+
+// setBytes sets bit in the entries of the bytes in set.
+func setBytes(table *[256]uint64, set string, bit uint64) {
+	if set == "" {
+		for c := range table {
+			table[c] |= bit
+		}
+	}
+	for _, c := range []byte(set) {
+		table[c] |= bit
+	}
+	if strings.Contains(set, "0") {
+		for c := '0'; c <= '9'; c++ {
+			table[c] |= bit
+		}
+	}
+	if strings.Contains(set, "\n") { // a block of lines has "\r\n"
+		table['\r'] |= bit
+	}
+}
+
+// load makes the tables of r, unless it has them.
+func (r *Reader) load() {
+	if r.tables != nil {
+		return
+	}
+	if r.tables = allTables(); r.only != nil {
+		r.tables = tablesOf(r.only)
+	}
+}
+
+// MayMatch reports whether a frame may be at the mark at mark in b, or an element of markup begins
+// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. A line of which no
+// mark may match means nothing to r, unless [Reader.Wants] asks for it.
+func (r *Reader) MayMatch(b []byte, mark int) bool {
+	if b[mark] == '{' {
+		return true
+	}
+	if r.tables == nil {
+		r.load()
+	}
+	a, at, ok := anchorOf(b, mark)
+	return ok && r.of[a].at(b, at) != 0
+}
+
+// at returns the grammars that may have a frame at the anchor at at. b may have other lines around
+// that of the anchor.
+func (f *fits) at(b []byte, at int) (set uint64) {
+	direct, back, before := byte('\n'), byte('\n'), byte('\n')
+	if at > 0 {
+		direct = b[at-1]
+	}
+	blanks := at // the beginning of the blanks before the anchor
+	for blanks > 0 && (b[blanks-1] == ' ' || b[blanks-1] == '\t') {
+		blanks--
+	}
+	if blanks > 0 {
+		if back = b[blanks-1]; back != '\n' && blanks > 1 {
+			before = b[blanks-2]
+		}
+	}
+	set = f.direct[direct] & f.back[back] & f.before[before]
+	if set == 0 {
+		return 0
+	}
+	end := at + f.length
+	if f.digits > 0 {
+		end = hexDigits(b, min(at+f.digits, len(b)))
+	}
+	next, then := byte('\n'), byte('\n')
+	if end < len(b) {
+		next = b[end]
+	}
+	if set &= f.next[next]; set == 0 {
+		return 0
+	}
+	if next != '\n' {
+		if end = blanksAfter(b, end+1); end < len(b) {
+			then = b[end]
+		}
+	}
+	if set &= f.then[then]; set == 0 {
+		return 0
+	}
+	if at-blanks < 2 {
+		set &^= f.shapes[twoBlanks]
+	}
+	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
+		set &^= s
+	}
+	if s := f.shapes[wordNumber]; set&s != 0 && !numberedWord(b, blanks) {
+		set &^= s
+	}
+	return set
+}
+
+// hashBefore reports whether "#" and a number end at end.
+func hashBefore(b []byte, end int) bool {
+	at := digitsBefore(b, end)
+	return at > 0 && at < end && b[at-1] == '#'
+}
+
+// numberedWord reports whether a number, blanks and a word end at end.
+func numberedWord(b []byte, end int) bool {
+	at := end
+	for at > 0 && b[at-1] != ' ' && b[at-1] != '\t' && b[at-1] != '\n' {
+		at--
+	}
+	digits := blanksBefore(b, at)
+	if digits == at || digits == 0 || !isDigit(b[digits-1]) {
+		return false
+	}
+	return standsFree(b, digitsBefore(b, digits))
+}
+
+// digitsBefore returns the start of the decimal digits that end at end.
+func digitsBefore(b []byte, end int) (start int) {
+	for end > 0 && isDigit(b[end-1]) {
+		end--
+	}
+	return end
+}

@@ -1,0 +1,153 @@
+package dialect
+
+import (
+	"bytes"
+	"math/bits"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// sampleLogs returns the logs of the samples in testdata.
+func sampleLogs(t *testing.T) (logs [][]byte) {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, path := range archives {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(archive.Files); i += 2 {
+			logs = append(logs, archive.Files[i].Data)
+		}
+	}
+	return logs
+}
+
+// eachAnchor calls do with each anchor of line.
+func eachAnchor(line []byte, do func(a anchor, at int)) {
+	for last := range line {
+		if a, at, ok := anchorTo(line, last); ok && ends[line[last]] {
+			do(a, at)
+		}
+	}
+}
+
+// trying returns t with tables that reject by the bytes on which grammars rely alone.
+func (t *tables) trying() *tables {
+	slow := *t
+	for a := range slow.of {
+		f := &slow.of[a]
+		for c := range f.next {
+			f.before[c], f.next[c], f.then[c] = ^uint64(0), ^uint64(0), ^uint64(0)
+		}
+		f.shapes = [shapes]uint64{}
+	}
+	return &slow
+}
+
+// The tables reject only what the grammars reject, too: the same frames are found if all grammars are
+// tried, in each sample, and in each line that differs from one in a byte or ends before it.
+func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	fast, slow := NewReader(nil), NewReader(nil)
+	fast.tables, slow.tables = allTables(), allTables().trying()
+	lines, found := 0, 0
+	framesOf := func(r *Reader, line []byte) []Frame {
+		defer func() {
+			if fault := recover(); fault != nil {
+				t.Errorf("%q: %v", line, fault)
+			}
+		}()
+		r.Reset()
+		r.number = 1
+		r.open(^window(0), 1)
+		r.line.Text, r.line.Frames, r.line.edits = line, r.line.Frames[:0], r.line.edits[:0]
+		r.frames(&r.line, nil)
+		for i := range r.line.Frames {
+			r.line.Frames[i].Key = 0 // depends on the lines before
+		}
+		return r.line.Frames
+	}
+	check := func(line []byte) {
+		got, want := framesOf(fast, line), framesOf(slow, line)
+		if lines++; len(got) == 0 && len(want) == 0 {
+			return
+		}
+		found++
+		if !slices.EqualFunc(got, want, func(a, b Frame) bool { return reflect.DeepEqual(a, b) }) {
+			t.Errorf("%q: got\n%+v\nwant as if all grammars are tried\n%+v", line, got, want)
+		}
+	}
+	for _, log := range sampleLogs(t) {
+		for line := range bytes.Lines(log) {
+			line = bytes.TrimRight(line, "\n")
+			check(line)
+			if len(line) > fuzztest.LongOr(len(line), 300) {
+				continue
+			}
+			for i := range line {
+				check(line[:i])
+				check(slices.Concat(line[:i], line[i+1:]))
+				check(slices.Concat(line[:i], []byte(" "), line[i:]))
+				other := bytes.Clone(line)
+				for _, c := range []byte(fuzztest.LongOr(" \t0ax]()[+:@#,/\r\x80", " 0]")) {
+					other[i] = c
+					check(other)
+				}
+			}
+		}
+	}
+	if found < lines/10 {
+		t.Errorf("%d of %d lines have frames, want at least a tenth", found, lines)
+	}
+}
+
+// In a block of lines the tables reject what they reject in the line itself.
+func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
+	tables := allTables()
+	for _, log := range sampleLogs(t) {
+		dos := bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n"))
+		from := 0
+		fromDOS := 0
+		for line := range bytes.Lines(log) {
+			text := bytes.TrimRight(line, "\n")
+			eachAnchor(text, func(a anchor, at int) {
+				want := tables.of[a].at(text, at)
+				if got := tables.of[a].at(log, from+at); got != want {
+					t.Errorf("%q at %d: got %b in the block, %b alone", text, at, got, want)
+				}
+				if got := tables.of[a].at(dos, fromDOS+at); got&want != want {
+					t.Errorf("%q at %d: got %b with CRLF, want %b", text, at, got, want)
+				}
+			})
+			from += len(line)
+			fromDOS += len(line) + 1
+		}
+	}
+}
+
+// Logs with many numbers cost little: no grammar is tried in these lines.
+func TestNoGrammarIsTriedInOrdinaryLines(t *testing.T) {
+	const log = `Nov 20 10:02:03 node07 kernel: segment 0x1234abcd: irq 3, status=0x00ff at 0x0123456789abcdef (flags 0x1f)
+Nov 20 10:02:03 node07 kernel: token 0x9c84ab0: irq 8, status=0x9810 at 0x7e3a3c7379cf1252 (flags 0x2d)
+`
+	tables := allTables()
+	for line := range strings.Lines(log) {
+		text := []byte(strings.TrimRight(line, "\n"))
+		eachAnchor(text, func(a anchor, at int) {
+			for set := tables.of[a].at(text, at); set != 0; set &= set - 1 {
+				t.Errorf("a grammar of %s is tried in %q at %d", tables.of[a].grammars[bits.TrailingZeros64(set)].dialect.Name, text, at)
+			}
+		})
+	}
+}
