@@ -75,6 +75,7 @@ type Data struct {
 	tick   uint64                 // lookups so far
 	work   int                    // steps left for the current lookup
 	afford func(bytes int64) bool // see Afford; nil: all memory is granted
+	beside func(func()) func()    // see Beside; nil: a lookup takes one goroutine
 
 	meter *meter // shared with the Data of split and supplementary files
 	err   error  // the first damage that the current lookup found outside of units
@@ -82,6 +83,7 @@ type Data struct {
 	spans []span // scratch space, like the next two fields
 	rows  []lineRow
 	table abbrevTable
+	cold  *coldRun
 }
 
 // New finds the debug sections of f, and follows references to other files with l. It parses
@@ -143,12 +145,19 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 // unless u is split.
 func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
-	if row := u.lineAt(addr); row.ok {
+	var at int
+	var calls []call
+	row, cold := u.beginLine(addr)
+	if cold != nil {
+		at, calls, row = u.innermostAndRow(hu, cold)
+	} else {
+		at, calls = hu.innermost(addr)
+	}
+	if row.ok {
 		if frame = inFile(u.path(uint32(row.file))); frame.File != "" {
 			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
-	at, calls := hu.innermost(addr)
 	if at < 0 {
 		if frame.File != "" {
 			dst = append(dst, frame)
@@ -227,6 +236,11 @@ func (d *Data) firstErr(u *unit) error {
 // before the first Lookup.
 func (d *Data) Afford(ask func(bytes int64) bool) { d.afford = ask }
 
+// Beside makes Lookup give start a part of each long lookup, which reads nothing that the rest of the
+// lookup writes. start calls run, here or in another goroutine, and returns a function that waits for
+// its end. It must come before the first Lookup.
+func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
+
 // A meter counts the cost of lookups.
 type meter struct {
 	steps     int64
@@ -252,13 +266,16 @@ func (d *Data) trim() {
 	if d.table.footprint() > maxScratchKept {
 		d.table = abbrevTable{}
 	}
+	if d.cold.footprint() > maxScratchKept {
+		d.cold = nil
+	}
 }
 
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
 // sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
 	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() + sizeOf(d.sec.places) +
-		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table))
+		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
 }
 
 // Read returns the approximate number of bytes of the file that were read since the last call of
@@ -328,5 +345,5 @@ func (d *Data) Shrink(target int64) {
 		d.links.close(f)
 	}
 	d.links.shrink()
-	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford}
+	*d = Data{sec: d.sec, big: d.big, short: d.short, lazyNames: d.lazyNames, tick: d.tick, links: d.links, packaged: d.packaged, meter: d.meter, afford: d.afford, beside: d.beside}
 }

@@ -211,6 +211,11 @@ func TestLineOpcodes(t *testing.T) {
 			for _, p := range tt.program {
 				l.program.buf = append(l.program.buf, p...)
 			}
+			var alone []lineHit
+			u.coldLine(0)
+			for addr := range uint64(400) {
+				alone = append(alone, u.lineFromProgram(l.covering(addr), addr))
+			}
 			u.keepLines()
 			if u.err != nil {
 				t.Fatal(u.err)
@@ -230,6 +235,9 @@ func TestLineOpcodes(t *testing.T) {
 				fromRows = append(fromRows, kept)
 				if once := u.coldLine(addr); once != kept {
 					t.Errorf("address %d: got %+v when nothing was kept, %+v from rows", addr, once, kept)
+				}
+				if alone[addr] != kept {
+					t.Errorf("address %d: got %+v from one sequence, %+v from rows", addr, alone[addr], kept)
 				}
 			}
 			u.keepStops()

@@ -23,8 +23,8 @@ func FuzzLookup(f *testing.F) {
 	})
 }
 
-// FuzzLine runs a line program of any bytes with any header. A run for one address must find what a
-// run that keeps all rows does.
+// FuzzLine runs a line program of any bytes with any header. A run for one address, and one of a
+// single sequence, must find what a run that keeps all rows does.
 func FuzzLine(f *testing.F) {
 	program := parts(binary.LittleEndian, 0, 9, lneSetAddress, uint64(0x1000), lnsCopy, 0x20, 0x55, 0xff, lnsSetColumn, 7, lnsAdvanceLine, 0x7f,
 		lnsSetFile, 1, lnsConstAddPC, lnsFixedAdvancePC, uint16(9), lnsCopy, lnsAdvancePC, 3, 0, 1, lneEndSequence)
@@ -41,12 +41,17 @@ func FuzzLine(f *testing.F) {
 			lineRange: lineRange, opBase: opBase, opLens: bytes.Repeat([]byte{1}, int(max(1, opBase)-1)), program: cursor{buf: program, big: big},
 		}}
 		once := u.lineAt(addr)
+		if !u.lines.listed {
+			t.Fatal("the sequences are not kept")
+		}
+		alone := u.lineFromProgram(u.lines.covering(addr), addr)
+		u.lines.rerun = len(program) + 1
 		kept := u.lineAt(addr)
 		if !u.lines.decoded {
 			t.Fatal("the rows are not kept")
 		}
-		if once != kept {
-			t.Errorf("got %+v when nothing was kept, %+v from rows", once, kept)
+		if once != kept || alone != kept {
+			t.Errorf("got %+v when nothing was kept, %+v from one sequence, %+v from rows", once, alone, kept)
 		}
 		for _, s := range u.lines.seqs {
 			rows := u.lines.rows[s.first : s.first+s.n]

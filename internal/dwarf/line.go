@@ -18,6 +18,8 @@ type lineTable struct {
 	program   cursor
 
 	runs    uint8
+	listed  bool // seqs are those of a coldRun: first and n are their opcodes in the program
+	rerun   int  // bytes of the program that were run again for single addresses
 	decoded bool // seqs, and rows or stops, are set
 	huge    bool // too many rows to keep: stops are set, unless lost
 	lost    bool // no row can be found in bounded time
@@ -37,7 +39,8 @@ type lineRow struct {
 }
 
 // A sequence is [lo,hi) and its rows, sorted by address, without the row that ends it. In a huge
-// table it has stops instead, and one more for its end.
+// table it has stops instead, and one more for its end; while none are kept, the bytes of its
+// opcodes.
 type sequence struct {
 	lo, hi uint64
 	first  uint32
@@ -106,24 +109,51 @@ type lineHit struct {
 // LLVM takes the sequence with the lowest end above the address. If that does not cover the address
 // there is no row; else it is the last row with an address not above it.
 func (u *unit) lineAt(addr uint64) lineHit {
+	row, cold := u.beginLine(addr)
+	if cold != nil {
+		cold.run()
+		row = cold.end()
+	}
+	return row
+}
+
+// beginLine returns the row of addr, or the run of the line program that has yet to find it.
+func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	t := u.openLines()
 	if !t.present || t.lost {
-		return lineHit{}
+		return lineHit{}, nil
 	}
-	if !t.decoded {
-		size := len(t.program.buf) - t.program.pos
-		again := u.d.tick > warmLookups && size >= bigProgram
-		if t.runs < coldLineLookups && !again && size <= maxRows { // a longer one may be huge
-			t.runs++
-			return u.coldLine(addr)
+	if t.decoded {
+		return u.lineFromRows(addr), nil
+	}
+	size := len(t.program.buf) - t.program.pos
+	again := u.d.tick > warmLookups && size >= bigProgram
+	switch {
+	case t.listed:
+		s := t.covering(addr)
+		if t.rerun += len(t.seqs) + int(s.n); t.rerun <= size/rerunShare {
+			return u.lineFromProgram(s, addr), nil
 		}
 		if u.keepLines(); t.crowded {
-			return u.coldLine(addr)
+			return u.lineFromProgram(s, addr), nil
 		}
-		if !t.decoded {
-			return lineHit{}
+	case t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
+		t.runs++
+		return lineHit{}, u.beginCold(addr)
+	default:
+		if u.keepLines(); t.crowded {
+			return lineHit{}, u.beginCold(addr)
 		}
 	}
+	if !t.decoded {
+		return lineHit{}, nil
+	}
+	return u.lineFromRows(addr), nil
+}
+
+// lineFromRows returns the row of addr from the rows, or stops, that are kept.
+func (u *unit) lineFromRows(addr uint64) lineHit {
+	t := &u.lines
 	i, end := 0, len(t.seqs)
 	for i < end {
 		if m := int(uint(i+end) >> 1); t.seqs[m].hi > addr {

@@ -75,6 +75,8 @@ type lineRun struct {
 	own    object.Place // the addresses that it may answer
 
 	lo, hi uint64 // addresses of the sequence that ended last; equal if it has no code
+
+	files [][2]int // arguments of each DW_LNE_define_file in prog, for finish
 }
 
 // begin prepares a run of the whole line program of u.
@@ -86,6 +88,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	m.opBase, m.unit, m.vliw = max(1, t.opBase), uint64(t.advanceUnit()), t.maxOps > 1
 	m.top = ^uint64(0)
 	m.registers, m.own = registers{line: 1, file: 1}, everywhere
+	m.files = m.files[:0]
 }
 
 // resume makes the run begin at a stop, and end at the position of the next one.
@@ -98,9 +101,12 @@ func (m *lineRun) resume(from *lineStop, end uint64) {
 // running reports whether the program has opcodes left.
 func (m *lineRun) running() bool { return uint(m.pos) < uint(len(m.prog)) }
 
-// finish marks the file table as complete, adds the bytes of the run to Data.read, and reports a
-// damaged program.
+// finish completes the file table, adds the bytes of the run to Data.read, and reports a damaged
+// program. Until then the run only reads, so that another goroutine may use the unit.
 func (m *lineRun) finish() {
+	for _, at := range m.files {
+		m.u.defineFile(cursor{buf: m.prog[at[0]:at[1]], pos: 1, big: m.t.program.big}, uint64(at[0]))
+	}
 	m.t.files.defined = true
 	m.d.read += int64(len(m.prog) - m.start)
 	if m.pos < 0 {
@@ -248,7 +254,9 @@ func (m *lineRun) extended(p int) (next int, ended bool) {
 		m.dead = arg.bad || m.pc >= m.t.enc.maxAddr()-1 || m.pc == 0 && !m.d.sec.zeroCode
 		m.live = m.opened && !m.dead
 	case lneDefineFile:
-		m.u.defineFile(arg, uint64(p))
+		if !m.t.files.defined && len(m.files) < maxFiles {
+			m.files = append(m.files, [2]int{p, next})
+		}
 	case lneEndSequence:
 		if lo, hi := max(m.low, m.own.Lo), min(m.pc, m.own.Hi); m.opened && lo < hi && m.pc-m.low <= maxSequence {
 			m.lo, m.hi = lo, hi

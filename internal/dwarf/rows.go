@@ -17,29 +17,6 @@ func (d *Data) spendProgram(t *lineTable) bool {
 	return d.spend((len(t.program.buf) - t.program.pos) / 4)
 }
 
-// coldLine returns the row of addr. It keeps nothing, which is much cheaper for one lookup.
-func (u *unit) coldLine(addr uint64) lineHit {
-	d := u.d
-	if !d.spendProgram(&u.lines) {
-		return lineHit{}
-	}
-	var m lineRun
-	m.begin(d, u)
-	var best lineHit
-	bestLo, bestHi := uint64(0), ^uint64(0)
-	for m.running() {
-		near := m.nearest(addr)
-		if m.hi > addr && m.hi < bestHi {
-			best, bestLo, bestHi = near, m.lo, m.hi
-		}
-	}
-	m.finish()
-	if bestLo > addr {
-		return lineHit{}
-	}
-	return best
-}
-
 // nearest runs the program to the end of a sequence. It returns the last of the rows with the
 // highest address not above addr, if the sequence has one.
 func (m *lineRun) nearest(addr uint64) (near lineHit) {
@@ -101,9 +78,6 @@ func (u *unit) keepRows() {
 			if len(rows) == maxRows {
 				t.huge = true
 				d.rows = nil
-				if !t.files.defined {
-					t.files = fileTable{} // the next run defines them all again
-				}
 				return
 			}
 			rows = append(rows, lineRow{uint32(rel), m.line, m.file, m.column})
@@ -130,7 +104,7 @@ func (u *unit) keepRows() {
 // keepSequences stores the sequences of rows or stops.
 func (t *lineTable) keepSequences(seqs []sequence) {
 	slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
-	t.seqs, t.decoded = slices.Clip(seqs), true
+	t.seqs, t.listed, t.decoded = slices.Clip(seqs), false, true
 }
 
 // rebase makes rows relative to an address that is skip bytes after the start of their sequence.

@@ -1,0 +1,165 @@
+package dwarf
+
+import (
+	"runtime/debug"
+	"slices"
+	"unsafe"
+)
+
+// A coldRun runs a whole line program for the row of one address. It keeps no rows, which is much
+// cheaper for one lookup, but the places of the sequences in the program, so that the next lookup
+// runs one sequence only.
+//
+// The run reads nothing but the program, and writes nothing but the coldRun. So it may be made by
+// another goroutine, while that of the lookup reads the functions of the unit.
+type coldRun struct {
+	m    lineRun
+	addr uint64
+	best lineHit
+	seqs []sequence // in the order of the program
+
+	join     func() // waits for the other goroutine; nil: there is none
+	panicked any    // what it recovered
+}
+
+func (c *coldRun) footprint() int64 {
+	if c == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*c)) + sizeOf(c.seqs) + sizeOf(c.m.files)
+}
+
+const (
+	// bytes of a line program that takes longer than waking up another processor: 0.1 ms
+	apartProgram = 32 << 10
+	// of the line program of a unit this part, 1/2, is run again for single addresses before its
+	// rows are kept: a run that keeps them takes as long as two that do not
+	rerunShare = 2
+	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have some 2,000
+	maxSequences = 1 << 16
+)
+
+// beginCold prepares a run for addr. It returns nil if the budget of the lookup is used up.
+func (u *unit) beginCold(addr uint64) *coldRun {
+	d := u.d
+	if !d.spendProgram(&u.lines) {
+		return nil
+	}
+	if d.cold == nil {
+		d.cold = new(coldRun)
+	}
+	c := d.cold
+	c.m.begin(d, u)
+	c.addr, c.best, c.seqs, c.join, c.panicked = addr, lineHit{}, c.seqs[:0], nil, nil
+	return c
+}
+
+// coldLine returns the row of addr from a run of the whole program.
+func (u *unit) coldLine(addr uint64) lineHit {
+	c := u.beginCold(addr)
+	if c == nil {
+		return lineHit{}
+	}
+	c.run()
+	return c.end()
+}
+
+// run finds the row and the sequences.
+func (c *coldRun) run() {
+	m := &c.m
+	lo, hi := uint64(0), ^uint64(0)
+	for m.running() {
+		start := m.pos
+		near := m.nearest(c.addr)
+		if m.lo == m.hi {
+			continue
+		}
+		if m.hi > c.addr && m.hi < hi {
+			c.best, lo, hi = near, m.lo, m.hi
+		}
+		if len(c.seqs) <= maxSequences {
+			c.seqs = append(c.seqs, sequence{m.lo, m.hi, uint32(start - m.start), uint32(m.pos - start)})
+		}
+	}
+	if lo > c.addr {
+		c.best = lineHit{}
+	}
+}
+
+// start makes the run, in another goroutine if it is long. The file must stay open until wait has
+// returned.
+func (c *coldRun) start() {
+	beside := c.m.d.beside
+	if len(c.m.prog)-c.m.start < apartProgram || beside == nil {
+		c.run()
+		return
+	}
+	c.join = beside(func() {
+		defer func() { c.panicked = recover() }()                // end passes it on
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the program may be in a mapped file that shrinks
+		c.run()
+	})
+}
+
+// wait waits for the end of the run.
+func (c *coldRun) wait() {
+	if c.join != nil {
+		c.join()
+		c.join = nil
+	}
+}
+
+// end returns the row, and keeps the sequences, after the run.
+func (c *coldRun) end() lineHit {
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	m := &c.m
+	m.finish()
+	if t := m.t; !t.decoded && !t.listed && m.pos-m.start <= maxRows && len(c.seqs) <= maxSequences {
+		t.seqs, t.listed = slices.Clone(c.seqs), true
+	}
+	return c.best
+}
+
+// covering returns the sequence with the lowest end above addr if that covers addr; else one without
+// addresses.
+func (t *lineTable) covering(addr uint64) sequence {
+	best := sequence{hi: ^uint64(0)}
+	for i := range t.seqs {
+		if s := &t.seqs[i]; s.hi > addr && s.hi < best.hi {
+			best = *s
+		}
+	}
+	if best.lo > addr {
+		return sequence{}
+	}
+	return best
+}
+
+// lineFromProgram returns the row of addr from a run of the opcodes of s, the sequence that covers
+// it.
+func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
+	d := u.d
+	if s.n == 0 || !d.spend(len(u.lines.seqs)/4+int(s.n)/4) {
+		return lineHit{}
+	}
+	var m lineRun
+	m.begin(d, u)
+	m.start += int(s.first)
+	m.pos = m.start
+	m.prog = m.prog[:m.start+int(s.n)]
+	near := m.nearest(addr)
+	m.finish()
+	return near
+}
+
+// innermostAndRow returns what innermost does, for hu, which has the functions of u, and the row that
+// c finds.
+func (u *unit) innermostAndRow(hu *unit, c *coldRun) (at int, calls []call, row lineHit) {
+	c.start()
+	defer c.wait() // also if innermost panics
+	at, calls = hu.innermost(c.addr)
+	c.wait()
+	return at, calls, c.end()
+}
