@@ -42,6 +42,7 @@ type sighting struct {
 	addr   uint64
 	call   Call
 	inside []object.Symbol // the symbols of the name that the log has for the address
+	name   string          // of these
 }
 
 // A bias is a load bias that a module may have.
@@ -71,7 +72,7 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 	s := sighting{addr: f.Addr, call: call}
 	if f.Symbol.Inside {
-		s.inside = v.image.symbols(f.Symbol.Name)
+		s.inside, s.name = v.image.symbols(f.Symbol.Name), f.Symbol.Name
 	}
 	v.seen = append(v.seen, s)
 	if v.usual == 0 {

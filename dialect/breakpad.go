@@ -30,7 +30,7 @@ var breakpad = Dialect{
 
 // breakpadLines is the number of lines between the reason of the crash and the list of modules: a
 // frame has up to ten lines, a thread hundreds of frames.
-const breakpadLines = 16384
+const breakpadLines = maxWindow
 
 // matchBreakpad matches a frame whose offset begins at at.
 func matchBreakpad(r *Reader, l *Line, at int) bool {

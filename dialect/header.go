@@ -1,6 +1,9 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // A header is a text that opens windows, or names a module: it stands before or after the frames of
 // a trace, usually on a line without a frame.
@@ -38,6 +41,7 @@ const (
 
 const (
 	windowLines = 256      // lines for which a window stays open
+	maxWindow   = 16384    // lines for which one may stay open because of its header
 	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
 	maxWindows  = 32
 )
@@ -71,6 +75,13 @@ func (r *Reader) opened() (w window) {
 // Wants reports whether every line has to be read up to the line with this number, since windows
 // are open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
+
+// MayHaveHeader reports whether a line has the text of a header. Lines that have none do not matter to
+// the lines after them.
+func (r *Reader) MayHaveHeader(line []byte) bool {
+	r.load()
+	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) })
+}
 
 // header reads the headers of l's line, and reports whether there is one.
 func (r *Reader) header(l *Line) (found bool) {

@@ -1,11 +1,8 @@
 package dialect
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/symfilter/symfilter/buildid"
 )
 
 // A State is what a Reader knows of the lines so far, but for its Facts. Numbers are those of lines;
@@ -25,6 +22,7 @@ type State struct {
 	SignalAt   int64    `json:"signal,omitempty"`
 	FrameAt    int64    `json:"frame"`
 	GDBSignal  [2]int64 `json:"gdb"` // the number of a frame, and its line
+	SignalPC   uint64   `json:"signal_pc,omitempty"`
 }
 
 // State returns the state of r.
@@ -33,8 +31,15 @@ func (r *Reader) State() State {
 	for n > 0 && r.until[n-1] < 0 {
 		n--
 	}
-	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, slices.Clone(r.until[:n]), r.exactAfter, r.dumpAt,
-		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}}
+	s := r.Mark()
+	s.Until = slices.Clone(r.until[:n])
+	return s
+}
+
+// Mark returns the state of r without Until. It takes a few nanoseconds.
+func (r *Reader) Mark() State {
+	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, nil, r.exactAfter, r.dumpAt,
+		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC}
 }
 
 // SetState sets the state of r to one that State has returned. It ignores windows that do not exist.
@@ -42,11 +47,11 @@ func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt = s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
 	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
-	r.gdbSignal, r.gdbSignalAt = int(s.GDBSignal[0]), s.GDBSignal[1]
+	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
 	for i := range r.until {
 		r.until[i] = -1
 		if i < len(s.Until) {
-			r.until[i] = min(s.Until[i], s.Number+windowLines)
+			r.until[i] = min(s.Until[i], s.Number+maxWindow)
 		}
 		r.latest = max(r.latest, r.until[i])
 	}
@@ -85,48 +90,4 @@ func (f *Facts) Modules() (all []ModuleFact) {
 func (f *Facts) Size() int {
 	const perMap, perModule = 56, 120
 	return cap(f.maps)*perMap + len(f.modules)*perModule + f.bytes
-}
-
-// A Verdict is what the frames of a Trace so far show of one module.
-type Verdict struct {
-	Module  string
-	ID      buildid.ID
-	Bias    uint64
-	Biased  bool // Bias is known
-	Proved  bool
-	Refuted error
-	Symbols int      // frames that agree with the symbols of the file
-	Calls   int      // return addresses after a call
-	Failed  []uint64 // addresses that contradict the file
-	Process uint64   // the process that has the module, as in Frame
-	Moved   bool     // several processes have it at different places
-}
-
-// Verdicts returns what t knows of its modules, by name.
-func (t *Trace) Verdicts() (all []Verdict) {
-	for key, v := range t.modules {
-		if v.name == "" && v.id.IsZero() {
-			continue // no frame has named it yet
-		}
-		of := Verdict{
-			Module: v.name, ID: v.id, Bias: v.bias, Biased: v.biased, Proved: v.proved, Refuted: v.refuted,
-			Symbols: v.symbols, Calls: v.calls, Failed: v.failed, Process: key.process, Moved: v.moved,
-		}
-		all = append(all, of)
-	}
-	slices.SortFunc(all, func(a, b Verdict) int {
-		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.Process, b.Process))
-	})
-	return all
-}
-
-// Resume makes t, which is new, know the module of v. It opens the file of the module.
-func (t *Trace) Resume(v Verdict) {
-	of := t.verdictOf(&Frame{Module: v.Module, ID: v.ID, Process: v.Process})
-	if of == nil {
-		return
-	}
-	t.apart = t.apart || v.Process != 0
-	of.bias, of.biased, of.proved, of.refuted = v.Bias, v.Biased, v.Proved, v.Refuted
-	of.symbols, of.calls, of.failed, of.moved = v.Symbols, v.Calls, v.Failed[:min(len(v.Failed), maxFailures)], v.Moved
 }

@@ -82,7 +82,8 @@ type Trace struct {
 // A moduleKey identifies a module of a process.
 type moduleKey struct {
 	process uint64
-	name    string // or the build ID
+	name    string     // or the build ID
+	prefix  buildid.ID // see Frame
 }
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved

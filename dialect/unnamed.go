@@ -28,7 +28,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		if m.Err != nil || m.File == nil {
 			continue
 		}
-		v := t.verdictFor(moduleKey{0, m.Path}, func() *Image { return m })
+		v := t.unnamedVerdict(m)
 		if v == nil || v.image.File == nil || slices.Contains(tried, v) {
 			continue
 		}
@@ -65,6 +65,15 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 			of[i] = nil
 		}
 	}
+}
+
+// unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module may
+// be, nil if there are too many. It is the one of the module at this path, if a frame has named that.
+func (t *Trace) unnamedVerdict(m *Image) *verdict {
+	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
+		v.unnamed = m.Path
+		return m
+	})
 }
 
 // biasOfUnnamed finds the load bias of v's file by the addresses of frames, of which only some are in

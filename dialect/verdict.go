@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -14,8 +13,8 @@ const guessedCalls = 4
 
 // A verdict is what the frames of a trace say of one module.
 type verdict struct {
-	name    string     // of the module in the frame that named it first
-	id      buildid.ID // zero if it is not known
+	first   Frame  // what the frame that named it first has of the module; see verdictOf
+	unnamed string // path of the file that was tried for frames without a module, before any named it
 	image   *Image
 	bias    uint64
 	biased  bool // bias is known
@@ -48,29 +47,30 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
 	}
-	key := moduleKey{f.Process, f.Module}
+	key := moduleKey{process: f.Process, name: f.Module, prefix: f.prefix}
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
-	v := t.verdictFor(key, func() *Image {
+	if v := t.modules[key]; v != nil {
+		return v
+	}
+	return t.verdictFor(key, func(v *verdict) *Image {
+		v.first = Frame{Module: f.Module, ID: f.ID, prefix: f.prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
 		m := t.Open(f)
 		if m.Err == nil && !f.prefix.IsZero() && !bytes.HasPrefix(m.ID.Bytes(), f.prefix.Bytes()) {
 			return &Image{Path: m.Path, Err: ErrOtherID}
 		}
 		return m
 	})
-	if v != nil && v.name == "" {
-		v.name, v.id = f.Module, f.ID
-	}
-	return v
 }
 
 // verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if
 // there are too many.
-func (t *Trace) verdictFor(key moduleKey, open func() *Image) *verdict {
+func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict {
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
-		v = &verdict{image: open()}
+		v = new(verdict)
+		v.image = open(v)
 		v.image.shown.demangle = t.Demangle
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)

@@ -36,7 +36,7 @@ func (m *lateMaps) keep(frames []dialect.Frame) {
 	for i := range frames {
 		f := &frames[i]
 		size := 256 + len(f.Module) + len(f.Symbol.Name)
-		if f.Crash != nil || len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes {
+		if f.Crash != nil || f.Unread != nil || len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes {
 			continue
 		}
 		m.bytes += size
@@ -59,15 +59,20 @@ func (m *lateMaps) await(frames []dialect.Frame) bool {
 			return false
 		}
 		if len(m.noted) < maxLateFrames && !m.noted[f.Addr] {
-			if m.noted == nil {
-				m.noted = make(map[uint64]bool)
-			}
-			m.noted[f.Addr] = true
+			m.note(f.Addr)
 			f.Place.Err = dialect.ErrNoBias
 			m.keep(frames[i : i+1])
 		}
 	}
 	return len(frames) > 0
+}
+
+// note marks the address of a frame that is only a footnote.
+func (m *lateMaps) note(addr uint64) {
+	if m.noted == nil {
+		m.noted = make(map[uint64]bool)
+	}
+	m.noted[addr] = true
 }
 
 // isNote reports whether b, the line after the last map, is a footnote.

@@ -38,9 +38,10 @@ type tracer struct {
 	full    bool            // it has reached a limit, and no more of its lines are held back
 
 	held    []heldLine
-	text    []byte // of the held lines
-	printed int    // number of held lines that were printed; not 0 after a panic in one of them
-	promise bool   // maps may follow the frames
+	text    []byte        // of the held lines
+	printed int           // number of held lines that were printed; not 0 after a panic in one of them
+	promise bool          // maps may follow the frames
+	before  dialect.State // of reader, without its windows, before the first held line
 	since   time.Time
 
 	locator locator
@@ -108,6 +109,9 @@ func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.L
 	}()
 	text, _ := splitLine(line)
 	t.past.block = before
+	if len(t.held) == 0 {
+		t.before = t.reader.Mark()
+	}
 	return t.reader.LineAt(text, t.next()+int64(lines), marks)
 }
 

@@ -1,14 +1,9 @@
 package filter
 
 import (
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
-
-// savedPast is the number of bytes before the current line that a checkpoint has: the header of a
-// trace is a few lines before its first frame.
-const savedPast = 2 << 10
 
 // maxFrameNumber bounds the frames that inlined calls have added to a stack of a checkpoint.
 const maxFrameNumber = 1 << 30
@@ -16,7 +11,8 @@ const maxFrameNumber = 1 << 30
 // savedTraces are what the lines so far mean for the raw backtraces to come.
 type savedTraces struct {
 	Reader   dialect.State                 `json:"reader"`
-	Past     checkpoint.Text               `json:"past,omitempty"`
+	Before   *dialect.State                `json:"before,omitempty"` // Reader before the lines that are held back
+	Past     checkpoint.List[savedPast]    `json:"past,omitempty"`   // lines before them
 	Facts    *savedFacts                   `json:"facts,omitempty"`
 	Stacks   []savedStack                  `json:"stacks,omitempty"`
 	Made     uint64                        `json:"made,omitempty"` // modules that were made up
@@ -24,7 +20,9 @@ type savedTraces struct {
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
 	Promise  bool                          `json:"promise,omitempty"`
+	Trace    dialect.TraceState            `json:"trace,omitzero"`
 	Verdicts checkpoint.List[savedVerdict] `json:"verdicts,omitempty"`
+	Late     *savedLate                    `json:"late,omitempty"`
 }
 
 // A savedStack is a stack whose frames are renumbered.
@@ -36,89 +34,13 @@ type savedStack struct {
 }
 
 type savedVerdict struct {
-	Module  checkpoint.Text `json:"module"`
-	BuildID string          `json:"build_id,omitempty"`
-	Bias    uint64          `json:"bias,omitempty"`
-	Biased  bool            `json:"biased,omitempty"`
-	Proved  bool            `json:"proved,omitempty"`
-	Refuted string          `json:"refuted,omitempty"`
-	Symbols int             `json:"symbols,omitempty"`
-	Calls   int             `json:"calls,omitempty"`
-	Failed  []uint64        `json:"failed,omitempty"`
-	Process uint64          `json:"process,omitempty"`
-	Moved   bool            `json:"moved,omitempty"`
-}
-
-// savedFacts are Facts. Paths and names are UTF-8 in nearly all logs.
-type savedFacts struct {
-	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
-	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
-}
-
-type savedMapping struct {
-	Start   uint64          `json:"start"`
-	End     uint64          `json:"end"`
-	Offset  uint64          `json:"offset,omitempty"`
-	Path    checkpoint.Text `json:"path"`
-	Code    bool            `json:"code,omitempty"`
-	Deleted bool            `json:"deleted,omitempty"`
-}
-
-type savedModuleFact struct {
-	Name    checkpoint.Text `json:"name,omitempty"`
-	BuildID string          `json:"build_id,omitempty"`
-	Base    uint64          `json:"base,omitempty"`
-	HasBase bool            `json:"has_base,omitempty"`
-	End     uint64          `json:"end,omitempty"`
-	Main    bool            `json:"main,omitempty"`
-	Text    uint64          `json:"text,omitempty"`
-}
-
-// factsSaved returns the form of facts in JSON, nil if there are none.
-func factsSaved(f *dialect.Facts) *savedFacts {
-	if f.Empty() {
-		return nil
-	}
-	s := new(savedFacts)
-	for _, m := range f.Maps() {
-		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted})
-	}
-	for _, m := range f.Modules() {
-		s.Modules = append(s.Modules, savedModuleFact{checkpoint.Text(m.Name), m.ID.String(), m.Base, m.HasBase, m.End, m.Main, m.Text})
-	}
-	return s
-}
-
-// facts returns the Facts of s, which stay within their bounds.
-func (s *savedFacts) facts() (f dialect.Facts, err error) {
-	if s == nil {
-		return f, nil
-	}
-	for _, m := range s.Maps {
-		if m.Start >= m.End {
-			return f, checkpoint.Damaged("the mapping [%#x-%#x] is empty", m.Start, m.End)
-		}
-		f.AddMap(dialect.Map{Start: m.Start, End: m.End, Offset: m.Offset, Path: string(m.Path), Code: m.Code, Deleted: m.Deleted})
-	}
-	for _, m := range s.Modules {
-		id, err := savedID(m.BuildID)
-		if err != nil {
-			return f, err
-		}
-		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main, Text: m.Text})
-	}
-	return f, nil
-}
-
-// savedID parses the build ID of a checkpoint.
-func savedID(digits string) (id buildid.ID, err error) {
-	if digits == "" {
-		return id, nil
-	}
-	if id, err = buildid.Parse([]byte(digits)); err != nil {
-		return id, checkpoint.Damaged("a build ID: %v", err)
-	}
-	return id, nil
+	Module  checkpoint.Text                   `json:"module"`
+	BuildID string                            `json:"build_id,omitempty"`
+	Prefix  string                            `json:"build_id_prefix,omitempty"`
+	Path    checkpoint.Text                   `json:"path,omitempty"`
+	Refuted string                            `json:"refuted,omitempty"`
+	Seen    checkpoint.List[dialect.Sighting] `json:"seen,omitempty"`
+	dialect.Verdict
 }
 
 // saved returns the state of t, nil if it has no dialects.
@@ -128,23 +50,30 @@ func (t *tracer) saved() *savedTraces {
 	}
 	s := &savedTraces{
 		Reader: t.reader.State(),
-		Past:   t.past.tail[max(0, len(t.past.tail)-savedPast):],
+		Past:   pastSaved(t),
 		Facts:  factsSaved(t.reader.Facts()),
 		Made:   t.locator.first + uint64(len(t.locator.made)),
+	}
+	if t.holds() {
+		s.Before = &t.before
 	}
 	for i, k := range t.locator.stacks {
 		if i > 0 && k != (stack{}) {
 			s.Stacks = append(s.Stacks, savedStack{i, k.before, k.number, k.added})
 		}
 	}
+	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() { // else the next frame is of another trace
+		s.Late = t.maps.saved()
+	}
 	if t.trace == nil {
 		return s
 	}
 	s.Open, s.Last, s.Full, s.Promise = true, t.last, t.full, t.promise
+	s.Trace = t.trace.State()
 	for _, v := range t.trace.Verdicts() {
 		to := savedVerdict{
-			Module: checkpoint.Text(v.Module), BuildID: v.ID.String(), Bias: v.Bias, Biased: v.Biased, Proved: v.Proved,
-			Symbols: v.Symbols, Calls: v.Calls, Failed: v.Failed, Process: v.Process, Moved: v.Moved,
+			Module: checkpoint.Text(v.Module), BuildID: v.ID.String(), Prefix: v.Prefix.String(), Path: checkpoint.Text(v.Path),
+			Seen: v.Seen, Verdict: v,
 		}
 		if v.Refuted != nil {
 			to.Refuted = v.Refuted.Error()
@@ -156,11 +85,7 @@ func (t *tracer) saved() *savedTraces {
 
 // restore sets the state of t, which is new, and calls hold for the lines that were held back.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
-	facts, err := s.Facts.facts()
-	if err != nil {
-		return err
-	}
-	if len(s.Past) > savedPast || len(s.Verdicts) > maxImages {
+	if len(s.Verdicts) > maxImages {
 		return checkpoint.Damaged("its backtrace has too many parts")
 	}
 	for _, k := range s.Stacks {
@@ -169,30 +94,61 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	t.locator.first = min(s.Made, maxMade) // they are printed again, as others
-	before := s.Reader                     // as it was, about, before the lines that are held
-	before.MapAt, before.MapStart, before.FrameAt = -1, 0, -1
+	t.locator.first = min(s.Made, maxMade) // they are printed again, as others: the output may be another one
+	before := s.Reader
+	if s.Before != nil {
+		before = *s.Before
+		before.Until, before.HoldsUntil = s.Reader.Until, s.Reader.HoldsUntil // the first line that is held has opened them
+	}
 	t.reader.SetState(before)
+	facts, err := s.Facts.facts()
+	if err != nil {
+		return err
+	}
+	t.reader.SetFacts(facts)
 	if s.Open {
 		t.begin()
 		t.last, t.promise = s.Last, s.Promise
-		for _, v := range s.Verdicts {
-			id, err := savedID(v.BuildID)
-			if err != nil {
-				return err
-			}
-			t.trace.Resume(dialect.Verdict{
-				Module: string(v.Module), ID: id, Bias: v.Bias, Biased: v.Biased, Proved: v.Proved,
-				Refuted: refutation(v.Refuted), Symbols: v.Symbols, Calls: v.Calls, Failed: v.Failed, Process: v.Process, Moved: v.Moved,
-			})
+		verdicts, err := s.verdicts()
+		if err != nil {
+			return err
 		}
+		t.trace.Resume(verdicts)
+		t.trace.SetState(s.Trace)
+	}
+	if err := t.maps.restore(s.Late); err != nil {
+		return err
+	}
+	if err := t.past.restore(s.Past); err != nil {
+		return err
 	}
 	hold()
 	t.reader.SetState(s.Reader) // the held lines are read twice
+	if s.Before != nil {
+		t.before = *s.Before
+		t.before.Until = nil
+	}
+	facts, _ = s.Facts.facts()
 	t.reader.SetFacts(facts)
-	t.past.tail = append(t.past.tail[:0], s.Past...)
 	t.full, t.promise = s.Full, s.Promise
 	return nil
+}
+
+// verdicts returns the Verdicts of s.
+func (s *savedTraces) verdicts() (all []dialect.Verdict, err error) {
+	for i := range s.Verdicts {
+		from := &s.Verdicts[i]
+		v := from.Verdict
+		if v.ID, err = savedID(from.BuildID); err == nil {
+			v.Prefix, err = savedID(from.Prefix)
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.Module, v.Path, v.Seen, v.Refuted = string(from.Module), string(from.Path), from.Seen, refutation(from.Refuted)
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 // refutation returns the reason of this text for which a file is not the one that ran.

@@ -1,0 +1,159 @@
+package dialect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A TraceState is what a Trace knows beside its Verdicts.
+type TraceState struct {
+	Number    int      `json:"number,omitempty"`    // of the last frame
+	Signals   []uint64 `json:"signals,omitempty"`   // processes whose last frame was a signal's trampoline
+	Corrected bool     `json:"corrected,omitempty"` // numbers are not read as addresses
+	Worked    int      `json:"worked,omitempty"`    // work of the search for biases
+}
+
+// State returns what t knows beside its Verdicts.
+func (t *Trace) State() TraceState {
+	s := TraceState{Number: t.number, Corrected: t.corrected, Worked: t.worked}
+	for process := range t.signals {
+		s.Signals = append(s.Signals, process)
+	}
+	slices.Sort(s.Signals)
+	return s
+}
+
+// SetState sets the state of t, which is new.
+func (t *Trace) SetState(s TraceState) {
+	t.number, t.corrected, t.worked = s.Number, s.Corrected, min(max(s.Worked, 0), maxBiasWork)
+	for _, process := range s.Signals {
+		t.setSignal(&Frame{Process: process}, true)
+	}
+}
+
+// A Verdict is what the frames of a Trace so far show of one module. The first fields are those of
+// the frame that has named it first.
+type Verdict struct {
+	Module  string     `json:"-"`
+	ID      buildid.ID `json:"-"` // zero if it is not known
+	Prefix  buildid.ID `json:"-"` // its first bytes, if the log has no more
+	Refuted error      `json:"-"`
+	Process uint64     `json:"process,omitempty"` // the process that has the module
+	Addr    uint64     `json:"addr,omitempty"`
+	Program bool       `json:"program,omitempty"`
+	Deleted bool       `json:"deleted,omitempty"`
+
+	// Path is set for a file that is tried for frames without a module. Then the fields above are zero.
+	Path string `json:"-"`
+
+	Bias    uint64     `json:"bias,omitempty"`
+	Biased  bool       `json:"biased,omitempty"` // Bias is known
+	Moved   bool       `json:"moved,omitempty"`  // several processes have it at different places
+	Proved  bool       `json:"proved,omitempty"`
+	Symbols int        `json:"symbols,omitempty"` // frames that agree with the symbols of the file
+	Calls   int        `json:"calls,omitempty"`   // return addresses after a call
+	Failed  []uint64   `json:"failed,omitempty"`  // addresses that contradict the file
+	Seen    []Sighting `json:"-"`                 // what is known of the bias as long as it is not known
+	Tried   int        `json:"tried,omitempty"`   // number of Seen at the last search
+	Usual   uint64     `json:"usual,omitempty"`   // a likely bias
+
+	Weighed [3]Weighing `json:"weighed,omitzero"` // how frames of the kind Offsetted are read
+	Reading int         `json:"reading,omitempty"`
+	Unread  bool        `json:"unread,omitempty"`
+	Unseen  bool        `json:"unseen,omitempty"`
+}
+
+// A Sighting is an address of a module whose load bias is not known.
+type Sighting struct {
+	Addr   uint64 `json:"addr"`
+	Call   Call   `json:"call,omitempty"`
+	Symbol []byte `json:"symbol,omitempty"` // that the address is in
+}
+
+// A Weighing is how frames agree with a way to read their numbers.
+type Weighing struct {
+	Calls  int    `json:"calls,omitempty"`
+	Failed int    `json:"failed,omitempty"`
+	Addr   uint64 `json:"addr,omitempty"`
+}
+
+// Verdicts returns what t knows of its modules, by name.
+func (t *Trace) Verdicts() (all []Verdict) {
+	for key, v := range t.modules {
+		of := Verdict{
+			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.prefix, Process: key.process, Addr: v.first.Addr,
+			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
+			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
+			Symbols: v.symbols, Calls: v.calls, Failed: v.failed, Tried: v.tried, Usual: v.usual,
+			Reading: int(v.reading), Unread: v.unread, Unseen: v.unseen,
+		}
+		for i := range v.seen {
+			s := &v.seen[i]
+			of.Seen = append(of.Seen, Sighting{s.addr, s.call, []byte(s.name)})
+		}
+		for i, w := range v.weighed {
+			of.Weighed[i] = Weighing{w.calls, w.failed, w.addr}
+		}
+		all = append(all, of)
+	}
+	slices.SortFunc(all, func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.Prefix.String(), b.Prefix.String()),
+			cmp.Compare(a.Process, b.Process), cmp.Compare(a.Path, b.Path))
+	})
+	return all
+}
+
+// Resume makes t, which is new, know the modules of verdicts. It opens their files.
+func (t *Trace) Resume(verdicts []Verdict) {
+	var unnamed map[string]*Image
+	for i := range verdicts {
+		v := &verdicts[i]
+		var of *verdict
+		if v.Path != "" {
+			if unnamed == nil {
+				unnamed = t.unnamedByPath()
+			}
+			if m := unnamed[v.Path]; m != nil {
+				of = t.unnamedVerdict(m)
+			}
+		} else {
+			of = t.verdictOf(&Frame{Module: v.Module, ID: v.ID, prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted})
+		}
+		if of != nil {
+			t.apart = t.apart || v.Process != 0
+			of.resume(v)
+		}
+	}
+}
+
+// unnamedByPath returns the files in which the addresses of frames without a module may be.
+func (t *Trace) unnamedByPath() map[string]*Image {
+	all := make(map[string]*Image)
+	if t.Unnamed != nil {
+		for _, m := range t.Unnamed() {
+			if all[m.Path] == nil && m.Err == nil && m.File != nil {
+				all[m.Path] = m
+			}
+		}
+	}
+	return all
+}
+
+// resume sets what is known of v, which is new, within its bounds.
+func (v *verdict) resume(s *Verdict) {
+	v.bias, v.biased, v.moved, v.proved, v.refuted = s.Bias, s.Biased, s.Moved, s.Proved, s.Refuted
+	v.symbols, v.calls, v.failed = s.Symbols, s.Calls, s.Failed[:min(len(s.Failed), maxFailures)]
+	v.tried, v.usual = max(s.Tried, 0), s.Usual
+	for _, seen := range s.Seen[:min(len(s.Seen), maxSightings)] {
+		to := sighting{addr: seen.Addr, call: min(seen.Call, System), name: string(seen.Symbol)}
+		_ = object.Guard(func() { to.inside = v.image.symbols(to.name) }) // without them the address shows less
+		v.seen = append(v.seen, to)
+	}
+	for i, w := range s.Weighed {
+		v.weighed[i] = weighing{w.Calls, w.Failed, w.Addr}
+	}
+	v.reading, v.unread, v.unseen = reading(min(max(s.Reading, 0), int(readings)-1)), s.Unread, s.Unseen
+}

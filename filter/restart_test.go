@@ -1,0 +1,49 @@
+package filter
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// restartedAfterEachLine returns the output for log with a restart after each line, one by one, and
+// fails the test unless each is want.
+func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
+	t.Helper()
+	var out bytes.Buffer
+	f := New(&out, o)
+	at := 0
+	for line := range strings.Lines(log) {
+		io.WriteString(f, line)
+		at += len(line)
+		context := f.AppendContext(nil)
+		var other bytes.Buffer
+		other.Write(out.Bytes())
+		g := New(&other, o)
+		if err := g.Restore(context); err != nil {
+			t.Fatalf("after %q: %v in\n%s", line, err, context)
+		}
+		if diff := cmp.Diff(string(context), string(g.AppendContext(nil))); diff != "" {
+			t.Errorf("after %q: the context (-), that of what was restored (+):\n%s", line, diff)
+		}
+		io.WriteString(g, log[at:])
+		g.Close()
+		if diff := cmp.Diff(want, other.String()); diff != "" {
+			t.Errorf("after %q: uninterrupted (-), restarted (+):\n%s", line, diff)
+		}
+	}
+	f.Close()
+}
+
+// A restart after any line of a backtrace changes nothing of its text.
+func TestRestartsWithinBacktracesChangeNothing(t *testing.T) {
+	o := resolvingDialects(t)
+	o.Dialects.Whole = true // a slow machine must not end a trace
+	for _, log := range sampleLogs(t) {
+		want, _ := filterString(t, o, log, nil)
+		restartedAfterEachLine(t, o, log, want)
+	}
+}

@@ -1,0 +1,85 @@
+package filter
+
+import (
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/checkpoint"
+)
+
+// savedFacts are Facts. Paths and names are UTF-8 in nearly all logs.
+type savedFacts struct {
+	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
+	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
+}
+
+type savedMapping struct {
+	Start   uint64          `json:"start"`
+	End     uint64          `json:"end"`
+	Offset  uint64          `json:"offset,omitempty"`
+	Path    checkpoint.Text `json:"path"`
+	Code    bool            `json:"code,omitempty"`
+	Deleted bool            `json:"deleted,omitempty"`
+	First   bool            `json:"first,omitempty"` // see dialect.Map.FirstCode
+}
+
+type savedModuleFact struct {
+	Name    checkpoint.Text `json:"name,omitempty"`
+	BuildID string          `json:"build_id,omitempty"`
+	Prefix  string          `json:"build_id_prefix,omitempty"`
+	Base    uint64          `json:"base,omitempty"`
+	HasBase bool            `json:"has_base,omitempty"`
+	End     uint64          `json:"end,omitempty"`
+	Main    bool            `json:"main,omitempty"`
+	Text    uint64          `json:"text,omitempty"`
+}
+
+// factsSaved returns the form of facts in JSON, nil if there are none.
+func factsSaved(f *dialect.Facts) *savedFacts {
+	if f.Empty() {
+		return nil
+	}
+	s := new(savedFacts)
+	for _, m := range f.Maps() {
+		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted, m.FirstCode})
+	}
+	for _, m := range f.Modules() {
+		s.Modules = append(s.Modules, savedModuleFact{checkpoint.Text(m.Name), m.ID.String(), m.Prefix.String(), m.Base, m.HasBase, m.End, m.Main, m.Text})
+	}
+	return s
+}
+
+// facts returns the Facts of s, which stay within their bounds.
+func (s *savedFacts) facts() (f dialect.Facts, err error) {
+	if s == nil {
+		return f, nil
+	}
+	for _, m := range s.Maps {
+		if m.Start >= m.End {
+			return f, checkpoint.Damaged("the mapping [%#x-%#x] is empty", m.Start, m.End)
+		}
+		f.AddMap(dialect.Map{Start: m.Start, End: m.End, Offset: m.Offset, Path: string(m.Path), Code: m.Code, Deleted: m.Deleted, FirstCode: m.First})
+	}
+	for _, m := range s.Modules {
+		id, err := savedID(m.BuildID)
+		if err != nil {
+			return f, err
+		}
+		prefix, err := savedID(m.Prefix)
+		if err != nil {
+			return f, err
+		}
+		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Prefix: prefix, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main, Text: m.Text})
+	}
+	return f, nil
+}
+
+// savedID parses the build ID of a checkpoint.
+func savedID(digits string) (id buildid.ID, err error) {
+	if digits == "" {
+		return id, nil
+	}
+	if id, err = buildid.Parse([]byte(digits)); err != nil {
+		return id, checkpoint.Damaged("a build ID: %v", err)
+	}
+	return id, nil
+}

@@ -1,0 +1,90 @@
+package filter
+
+import (
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/checkpoint"
+)
+
+// savedLate are the frames of a trace whose maps may follow.
+type savedLate struct {
+	Frames     checkpoint.List[savedFrame] `json:"frames"`
+	Unresolved int                         `json:"unresolved"`
+	Passed     bool                        `json:"passed,omitempty"`
+	Tries      int                         `json:"tries,omitempty"`
+}
+
+// A savedFrame is what maps need to locate a frame, and what its footnote has of it.
+type savedFrame struct {
+	Dialect  string          `json:"dialect"`
+	Number   int             `json:"number"`
+	Module   checkpoint.Text `json:"module,omitempty"`
+	BuildID  string          `json:"build_id,omitempty"`
+	Program  bool            `json:"program,omitempty"`
+	Deleted  bool            `json:"deleted,omitempty"`
+	Kind     dialect.Number  `json:"kind,omitempty"`
+	Value    uint64          `json:"value,omitempty"`
+	Addr     uint64          `json:"addr,omitempty"`
+	Call     dialect.Call    `json:"call,omitempty"`
+	Symbol   checkpoint.Text `json:"symbol,omitempty"`
+	Offset   int64           `json:"offset,omitempty"`
+	Size     uint64          `json:"size,omitempty"`
+	Inside   bool            `json:"inside,omitempty"`
+	Less     uint64          `json:"less,omitempty"`
+	Process  uint64          `json:"process,omitempty"`
+	Usual    uint64          `json:"usual,omitempty"`
+	Footnote bool            `json:"footnote,omitempty"`
+	Located  bool            `json:"located,omitempty"`
+}
+
+// saved returns the form of m in JSON, nil if no frame waits for maps. The line that is held is
+// read again after a restart.
+func (m *lateMaps) saved() *savedLate {
+	if m.unresolved == 0 {
+		return nil
+	}
+	s := &savedLate{Unresolved: m.unresolved, Passed: m.passed, Tries: m.tries}
+	for i := range m.frames {
+		f := &m.frames[i]
+		s.Frames = append(s.Frames, savedFrame{
+			f.Dialect.Name, f.Number, checkpoint.Text(f.Module), f.ID.String(), f.Program, f.Deleted, f.Kind, f.Value, f.Addr, f.Call,
+			checkpoint.Text(f.Symbol.Name), f.Symbol.Offset, f.Symbol.Size, f.Symbol.Inside, f.Less, f.Process, f.Usual, f.Footnote, f.Place.Err == nil,
+		})
+	}
+	return s
+}
+
+// restore sets m, which is empty, to what saved has returned.
+func (m *lateMaps) restore(s *savedLate) error {
+	if s == nil {
+		return nil
+	}
+	dialects := make(map[string]*dialect.Dialect)
+	for _, d := range dialect.All() {
+		dialects[d.Name] = d
+	}
+	for i := range s.Frames {
+		from := &s.Frames[i]
+		id, err := savedID(from.BuildID)
+		if err != nil {
+			return err
+		}
+		f := dialect.Frame{
+			Dialect: dialects[from.Dialect], Number: from.Number, Module: string(from.Module), ID: id, Program: from.Program, Deleted: from.Deleted,
+			Kind: from.Kind, Value: from.Value, Addr: from.Addr, Call: from.Call,
+			Symbol: dialect.Symbol{Name: string(from.Symbol), Offset: from.Offset, Size: from.Size, Inside: from.Inside},
+			Less:   from.Less, Process: from.Process, Usual: from.Usual, Footnote: from.Footnote,
+		}
+		if f.Dialect == nil || f.Kind > dialect.FileOrRuntime || f.Call > dialect.System {
+			return checkpoint.Damaged("a frame that waits for maps is not valid")
+		}
+		if !from.Located {
+			f.Place.Err = dialect.ErrNoBias
+		}
+		if f.Footnote {
+			m.note(f.Addr)
+		}
+		m.keep([]dialect.Frame{f})
+	}
+	m.unresolved, m.passed, m.tries = min(m.unresolved, s.Unresolved), s.Passed, max(s.Tries, 0)
+	return nil
+}

@@ -1,0 +1,52 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/checkpoint"
+)
+
+// A savedPast is a line of the past that may have a header, and the lines before it that have none,
+// of which only the numbers count.
+type savedPast struct {
+	Bytes int             `json:"bytes,omitempty"`
+	Lines int             `json:"lines,omitempty"`
+	Text  checkpoint.Text `json:"text,omitempty"`
+}
+
+// pastSaved returns the past of t up to the lines that are held back.
+func pastSaved(t *tracer) (all []savedPast) {
+	past := t.past.tail[:len(t.past.tail)-len(lastLines(t.past.tail, int64(len(t.held)-t.printed)))]
+	var next savedPast
+	for line := range bytes.Lines(past[max(0, len(past)-maxPast):]) {
+		if t.reader.MayHaveHeader(t.past.texts(line)) {
+			next.Text = line
+			all = append(all, next)
+			next = savedPast{}
+			continue
+		}
+		next.Bytes += len(line)
+		next.Lines++
+	}
+	if next.Lines > 0 {
+		all = append(all, next)
+	}
+	return all
+}
+
+// restore sets p, which is empty, to what pastSaved has returned.
+func (p *past) restore(all []savedPast) error {
+	for i := range all {
+		s := &all[i]
+		if s.Lines < 0 || s.Lines > s.Bytes || s.Bytes > maxPast || len(p.tail)+s.Bytes+len(s.Text) > maxPast {
+			return checkpoint.Damaged("the lines before its backtrace are not valid")
+		}
+		p.tail = append(p.tail, bytes.Repeat([]byte{' '}, s.Bytes-s.Lines)...)
+		p.tail = append(p.tail, bytes.Repeat(newline, s.Lines)...)
+		p.tail = append(p.tail, s.Text...)
+	}
+	if n := len(p.tail); n > 0 && p.tail[n-1] != '\n' {
+		return checkpoint.Damaged("the line before its backtrace has no end")
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/filter"
+)
+
+// A restart after any line of a log with real backtraces changes nothing of the output: what is held
+// back, what waits for maps, and what the frames so far have shown of the files is in the checkpoint.
+// In a pipe the maps of some forms come too late for the frames, which have footnotes then.
+func TestRestartsWithinRealBacktracesChangeNothing(t *testing.T) {
+	traces := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}})
+	hserr := newTraceTwin(t, "hserr", twinBuild{})
+	forms := []string{"folly", "boost", "backward"}
+	if long() {
+		forms = slices.Concat(bareForms, fullForms, partForms)
+	}
+	for _, form := range forms {
+		for _, args := range [][]string{nil, {"signal", "maps-before"}, {"maps-after"}} {
+			log := traces.output(t, nil, append([]string{form}, args...)...)
+			traces.wantRestarts(t, len(args) != 2, string(log), form)
+		}
+	}
+	hserr.wantRestarts(t, false, string(hserr.output(t, nil)), "hserr")
+	if long() {
+		hserr.wantRestarts(t, true, string(hserr.output(t, nil)), "hserr")
+	}
+}
+
+// wantRestarts fails the test if a restart after a line of log changes what comes out.
+func (w *traceTwin) wantRestarts(t *testing.T, whole bool, log, name string) {
+	t.Helper()
+	opened, err := symfilter.Symbols{CacheDir: t.TempDir(), DebugDirs: []string{w.debug}}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	o := filter.Options{Symbolizer: opened.Symbolizer, Cache: opened.Cache, Patience: filter.Patience{Local: time.Minute}, Dialects: filter.Dialects{Whole: whole}}
+	var want bytes.Buffer
+	f := filter.New(&want, o)
+	io.WriteString(f, log)
+	f.Close()
+	var out bytes.Buffer
+	f = filter.New(&out, o)
+	at := 0
+	for line := range strings.Lines(log) {
+		io.WriteString(f, line)
+		at += len(line)
+		other := bytes.NewBuffer(bytes.Clone(out.Bytes()))
+		g := filter.New(other, o)
+		if err := g.Restore(f.AppendContext(nil)); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(g, log[at:])
+		g.Close()
+		if diff := cmp.Diff(want.String(), other.String()); diff != "" {
+			t.Errorf("%s, after %q: uninterrupted (-), restarted (+):\n%s", name, line, diff)
+		}
+	}
+	f.Close()
+}
