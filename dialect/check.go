@@ -16,6 +16,10 @@ type check struct {
 // run checks f, and reports whether the next frame of its stack was interrupted by a signal.
 func (c *check) run(f *Frame) (signal bool) {
 	m := c.of.image
+	if f.Kernel != nil {
+		c.runInKernel(f)
+		return false
+	}
 	derived := false // the address comes from the symbol, which proves nothing then
 	if f.Kind == Offsetted {
 		c.addr, c.err = c.of.readAddress(f, c.corrected)

@@ -96,7 +96,8 @@ type Frame struct {
 	Footnote bool
 	Unread   error // why the frame cannot be located, whatever is known of it; nil: it may be
 
-	Crash *Crash // set for a process that the kernel has killed
+	Crash  *Crash  // set for a process that the kernel has killed
+	Kernel *Kernel // set for a function of a kernel
 
 	Place  Place      // set by a Trace
 	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known

@@ -82,6 +82,11 @@ type Reader struct {
 	crashes []*Crash // the last ones
 	inPast  bool     // headers of lines before the current one are read
 
+	kernel   *Kernel // that has logged the last frames of a kernel; nil if it is not known
+	kernelAt int64   // the line that named it, or the first frame of it
+	fault    []byte  // the last function of a kernel that an instruction was in
+	faultAt  int64   // its line
+
 	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
 	dumpAt      int64 // last line at which a program began to print its registers
 	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
@@ -111,7 +116,7 @@ func (r *Reader) Reset() {
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
-	r.crashes = nil
+	r.crashes, r.kernel, r.fault = nil, nil, r.fault[:0]
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 

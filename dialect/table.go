@@ -66,6 +66,7 @@ func allGrammars() []grammar {
 		{dialect: &heap, direct: " ", back: "@", window: windowHeap, next: " \n", then: "0\n", match: matchHeap},
 		{dialect: &qnx, anchor: anchorIP, direct: " ", next: "(", match: matchQNX},
 		{dialect: &xen, direct: "+", next: "/", then: "0", match: matchXen},
+		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
 		{dialect: &optee, direct: " ", before: "CD", back: ":", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &optee, direct: " ", before: " ?:0", back: "?0", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &foreign, direct: "+", next: blank, then: "\n", match: matchWinDbg},
@@ -81,6 +82,8 @@ func allHeaders() []header {
 	return []header{
 		{text: "-xp ", fact: func(r *Reader, b []byte, _ int) { r.mapLine(b) }},
 		{text: "ode: ", fact: codeLine},
+		{text: "ainted", fact: kernelNamed},
+		{text: "Linux version ", fact: kernelBoots},
 		{text: "pc : ", fact: counterLine},
 		{text: "Stack dump", opens: windowLLVM},
 		{text: "Program arguments: ", fact: programArguments},
@@ -139,6 +142,7 @@ func All() []*Dialect {
 		&glog, &absl, &folly, &envoy,
 		&pytorch, &seastar, &rust,
 		&boost, &stdTrace, &backward, &cpptrace,
+		&kernel,
 		&qnx, &optee, &xen,
 		&foreign,
 	}

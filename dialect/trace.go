@@ -32,6 +32,10 @@ var (
 	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
 	ErrManySym   = errors.New("the file has several symbols of this name")
 	ErrNoSym     = errors.New("the file has no symbol of this name")
+	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
+	ErrSizes     = errors.New("the file has several functions of this name and size")
+	ErrPadding   = errors.New("the address is after the code of the function, so that no call is before it")
+	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
 	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
 )
 
@@ -199,6 +203,12 @@ func (f *Frame) PlaceByID() bool {
 
 // assign sets what is known of the module of f from the lines around it.
 func (t *Trace) assign(f *Frame, facts *Facts) {
+	if f.Kernel != nil {
+		if f.Module == kernelImage {
+			f.ID = f.Kernel.Named().ID
+		}
+		return
+	}
 	if f.Module == "" && f.Addr != 0 {
 		if m, ok := facts.Covering(f.Addr); ok {
 			f.Module = m.Path

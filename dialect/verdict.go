@@ -33,6 +33,8 @@ type verdict struct {
 	reading reading            // of these
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read
+
+	sizes map[sizedName]sized // of the functions of a kernel that were looked up
 }
 
 // fail notes that the file has no call before addr, or no code there.
@@ -48,6 +50,9 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 		return nil
 	}
 	key := moduleKey{process: f.Process, name: f.Module, prefix: f.prefix}
+	if f.Kernel != nil {
+		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
+	}
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}

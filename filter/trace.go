@@ -46,6 +46,7 @@ type tracer struct {
 
 	locator locator
 	maps    lateMaps
+	modules kernelModules
 }
 
 // A heldLine is a line of the trace that is held back.
@@ -215,7 +216,7 @@ func (t *tracer) begin() {
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
 	t.images = report.NewObjects(&report.Options{}, maxImages, true)
-	t.trace = &dialect.Trace{Open: t.open, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete}
+	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete}
 }
 
 // end forgets the trace at work.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -134,10 +135,17 @@ func (f *Object) read() error {
 			f.Code = append(f.Code, s)
 		}
 	}
-	if len(f.Code) == 0 {
+	if len(f.Code) == 0 && !isModule(f.Image) {
 		return ErrNoCode
 	}
 	return nil
+}
+
+// isModule reports whether a file is an object file with code, as modules of Linux are: it has
+// sections in place of segments.
+func isModule(f *object.File) bool {
+	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	return f.Type == elf.ET_REL && slices.ContainsFunc(f.Sections(), func(s object.Section) bool { return s.Flags&code == code && s.Size > 0 })
 }
 
 // close closes the file. The facts read from it remain.

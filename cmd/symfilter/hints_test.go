@@ -30,16 +30,3 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		}
 	}
 }
-
-// Nothing is claimed of an input that was not read to its end.
-func TestSnifferIsBounded(t *testing.T) {
-	var s sniffer
-	s.look([]byte("Call Trace:\n"))
-	if s.hint("x", "") == "" {
-		t.Fatal("no hint")
-	}
-	s.look(make([]byte, maxSniffed))
-	if got := s.hint("x", ""); got != "" {
-		t.Errorf("got %q", got)
-	}
-}

@@ -42,13 +42,12 @@ type sniffer struct {
 	reading reading
 
 	mu     sync.Mutex
-	past   bool // what comes was printed by an earlier run: a backtrace in it is not reported again
+	past   bool // what comes was printed by an earlier run
 	seen   int
 	head   []byte       // the first kindSize bytes; headSize if the format is given
 	begins input.Format // recognized by the head, if the format is given
 	kind   *fileKind    // nil for a log
 	markup bool         // an element was seen
-	frames string       // what to do about a backtrace of another kind that was seen
 }
 
 // look examines the next bytes of the text.
@@ -60,9 +59,6 @@ func (s *sniffer) look(b []byte) {
 		return
 	}
 	s.markup = bytes.Contains(b, []byte("{{{"))
-	if s.frames == "" && !s.past {
-		s.frames = plainFrame(b)
-	}
 }
 
 // lookHead examines the next bytes of the text if they belong to its beginning.
@@ -104,8 +100,6 @@ func (s *sniffer) hint(name, packed string) string {
 		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.because + ": leave that out"
 	case s.markup && (r.format == input.Valgrind || r.format == input.RTrace):
 		return "has symbolizer markup, which is not resolved because of " + r.because + ": leave that out"
-	case s.frames != "" && !s.markup && s.seen <= maxSniffed:
-		return "has a backtrace, but no symbolizer markup, so nothing was resolved; " + s.frames
 	}
 	return ""
 }
@@ -132,17 +126,4 @@ var formatNames = map[input.Format]string{
 	input.Valgrind:  "an XML report of Valgrind",
 	input.Callgrind: "a profile of Callgrind",
 	input.RTrace:    "a report of sp-rtrace",
-}
-
-// What to do about a backtrace of a kind that is not resolved.
-const hintKernel = "the kernel's scripts/decode_stacktrace.sh adds files and lines"
-
-// plainFrame returns what to do about a backtrace in b that is not resolved; "" if there is none.
-func plainFrame(b []byte) string {
-	for _, header := range []string{"Call Trace:", "Call trace:"} { // the second of arm64
-		if bytes.Contains(b, []byte(header)) {
-			return hintKernel
-		}
-	}
-	return ""
 }

@@ -1,0 +1,333 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// The functions in messages of Linux: of an oops, a warning, a report of KASAN, KCSAN or lockdep, a
+// hung task, a stalled processor, of /proc/PID/stack, and of ftrace:
+//
+//	RIP: 0010:ledger_settle+0x15/0x40 [ledger]
+//	 ? ledger_audit+0x2a/0x60 [ledger 5eda1a9afb2ba22d02ba6bd57a8ee6ed17b3a1e5]
+//	 vfs_write+0xc7/0x3f0
+//	[<c010f3a4>] (do_one_initcall) from [<c0e00f2c>] (kernel_init+0x1c/0x110)
+//
+// The first number is the distance from the function's beginning, the second that from its beginning
+// to the next function. Both together identify the function in a file. The address is a return
+// address, unless the line is about the instruction itself.
+var kernel = Dialect{
+	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
+	Needs:  "the build ID or the release of the kernel in the log and its files, or --image vmlinux, --image MODULE=FILE.ko",
+	Sample: " vfs_write+0xc7/0x3f0",
+}
+
+// kernelImage is the module of functions that are in no module.
+const kernelImage = "vmlinux"
+
+// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs to
+// the Reader of the frame.
+type Kernel struct {
+	Release string     // "6.1.0-56-amd64"; empty if it is not known
+	ID      buildid.ID // of vmlinux; zero if it is not known
+
+	before *Kernel // that of the lines before, if the log has not named this one
+}
+
+const maxRelease = 64 // bytes: __NEW_UTS_LEN of Linux
+
+// Named returns k, or the kernel of the lines before if the log has not named k.
+func (k *Kernel) Named() *Kernel {
+	if k.Release == "" && k.before != nil {
+		return k.before
+	}
+	return k
+}
+
+// exactBefore are the texts before a function that is the place of the instruction itself.
+var exactBefore = [][]byte{
+	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
+}
+
+// titles are the texts with which the first line of a report may begin: the line that names the
+// kernel comes after it.
+var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
+
+// matchKernel matches the functions of a line of which the first has its distance at at.
+func matchKernel(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	for range maxAnchors {
+		end, ok := r.kernelFrame(l, at)
+		if !ok {
+			break
+		}
+		next := bytes.Index(b[end:], []byte("+0x"))
+		if next < 0 {
+			break
+		}
+		at = end + next + 1
+	}
+	return len(l.Frames) > 0
+}
+
+// kernelFrame adds the frame whose distance begins at at, and returns its end.
+func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
+	b := l.Text
+	offset, slash, ok1 := prefixedHex(b, at)
+	if !ok1 || !hasAt(b, slash, "/") {
+		return at, false
+	}
+	size, end, ok2 := prefixedHex(b, slash+1)
+	from := symbolBefore(b, at-1)
+	if !ok2 || from == at-1 || size == 0 || offset > size || isDigit(b[from]) || !mayPrecede(b, from) {
+		return at, false
+	}
+	module, id, end, ok := r.kernelModule(b, end)
+	if !ok || !mayFollow(b, end) {
+		return at, false
+	}
+	call := Return
+	if isInstruction(b, from, end) || r.isFault(b[from:end]) {
+		call = Exact
+		r.fault, r.faultAt = append(r.fault[:0], b[from:end]...), r.number
+	} else if offset == 0 {
+		return end, true // the address of a function, which nothing has called there
+	}
+	f := l.frame()
+	f.Kind, f.Value, f.Call = InSymbol, offset, call
+	f.Symbol = Symbol{Name: string(b[from : at-1]), Offset: int64(offset), Size: size}
+	f.Module, f.ID = module, id
+	f.Kernel = r.kernelOf(b[:from])
+	f.Start = from
+	f.Inline = InlineMarked
+	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
+	return end, true
+}
+
+// isFault reports whether text, a function with its module, is that of the instruction at which the
+// report was made: the trace may begin with it, or have it as a value on the stack.
+func (r *Reader) isFault(text []byte) bool {
+	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && bytes.Equal(r.fault, text)
+}
+
+// symbolBefore returns the start of the name of a function that ends at end.
+func symbolBefore(b []byte, end int) (start int) {
+	for start = end; start > 0 && (isWord(b[start-1]) || b[start-1] == '.' || b[start-1] == '$'); start-- {
+	}
+	return start
+}
+
+// mayPrecede reports whether the text before from may be before a function of the kernel.
+func mayPrecede(b []byte, from int) bool {
+	if from == 0 {
+		return true
+	}
+	switch b[from-1] {
+	case ' ', '\t', '(', '>', '-', '*', '|':
+	case ':':
+		return segment(b, from) != ""
+	default:
+		return false
+	}
+	// an address in brackets has no prefix: NuttX prints one
+	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
+}
+
+// segment returns the code segment of "RIP: 0010:", which ends at end; empty if there is none.
+func segment(b []byte, end int) string {
+	start := hexBefore(b, end-1)
+	if !endsWith(b, start, "IP: ") || end-1-start != 4 {
+		return ""
+	}
+	return string(b[start : end-1])
+}
+
+// kernelModule parses " [MODULE]" or " [MODULE BUILDID]" in b from at on, and returns its end.
+func (r *Reader) kernelModule(b []byte, at int) (module string, id buildid.ID, end int, ok bool) {
+	if !hasAt(b, at, " [") {
+		return kernelImage, id, at, true
+	}
+	from := at + 2
+	for end = from; end < len(b) && (isWord(b[end]) || b[end] == '-'); end++ {
+	}
+	if end == from || end-from > maxRelease {
+		return "", id, at, false
+	}
+	name := b[from:end]
+	if hasAt(b, end, " ") {
+		to := hexDigits(b, end+1)
+		if id, ok = r.parseID(b[end+1 : to]); !ok {
+			return "", id, at, false
+		}
+		end = to
+	}
+	if !hasAt(b, end, "]") {
+		return "", id, at, false
+	}
+	return r.name(name), id, end + 1, true
+}
+
+// mayFollow reports whether the text from at on may be after a frame: not a file and a line, which an
+// earlier run has appended.
+func mayFollow(b []byte, at int) bool {
+	if onlyBlanks(b, at) {
+		return true
+	}
+	switch b[at] {
+	case ')', ',', '"', '\\', '\r', ';', ']':
+		return true
+	case ' ', '\t':
+	default:
+		return false
+	}
+	word := b[blanksAfter(b, at):]
+	if n := bytes.IndexAny(word, " \t"); n >= 0 {
+		word = word[:n]
+	}
+	colon := bytes.LastIndexByte(word, ':')
+	return colon < 1 || colon+1 == len(word) || !isDigit(word[colon+1])
+}
+
+// isInstruction reports whether the function from from to end is named for the instruction itself,
+// not for a call.
+func isInstruction(b []byte, from, end int) bool {
+	before := b[:from]
+	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function
+		return true
+	}
+	for _, mark := range exactBefore {
+		if bytes.HasSuffix(before, mark) {
+			return true
+		}
+	}
+	if i := blanksBefore(b, from); i > 0 && i < from {
+		word := wordStart(b, i) // of the word before: an address, or file:line
+		if addr := bytes.Trim(b[word:i], "[]<>("); isAddress(addr) {
+			return pcBefore(b[:word])
+		}
+		if bytes.Contains(b[:word], []byte("WARNING: ")) {
+			return isFileLine(b[word:i]) || b[i-1] == 't' && endsWith(b, i, " at")
+		}
+	}
+	if from > 0 && b[from-1] == '(' { // rIP: 0xffffffff81061234 (native_read_msr+0x4/0x10)
+		i := blanksBefore(b, from-1)
+		word := wordStart(b, i)
+		return i < from-1 && isAddress(bytes.TrimPrefix(b[word:i], []byte("0x"))) && pcBefore(b[:word])
+	}
+	return false
+}
+
+// counters are the texts before the address of an instruction.
+var counters = [][]byte{
+	[]byte("NIP "), []byte("NIP: "), []byte("epc : "), []byte("epc   : "), []byte("ERA: "), []byte("rIP: "), []byte("RIP: "),
+	[]byte("PC: "), []byte("pc : "), []byte("IP: "),
+}
+
+// pcBefore reports whether b ends with the name of the program counter, or with the other half of
+// the status of s390.
+func pcBefore(b []byte) bool {
+	for _, mark := range counters {
+		if bytes.HasSuffix(b, mark) {
+			return true
+		}
+	}
+	return bytes.Contains(b, []byte("Krnl PSW : "))
+}
+
+// wordStart returns the start of the word that ends at end.
+func wordStart(b []byte, end int) int { return bytes.LastIndexAny(b[:end], " \t") + 1 }
+
+// isAddress reports whether b is an address of 32 or 64 bits without a prefix.
+func isAddress(b []byte) bool { return len(b) >= 8 && len(b) <= 16 && hexDigits(b, 0) == len(b) }
+
+// isFileLine reports whether b is a path, ":" and a line.
+func isFileLine(b []byte) bool {
+	_, start, ok := decimalBefore(b, len(b))
+	return ok && start > 1 && b[start-1] == ':'
+}
+
+// kernelOf returns the kernel of a frame that has this text before it.
+func (r *Reader) kernelOf(before []byte) *Kernel {
+	if !r.Wants(r.number) {
+		r.readPast()
+	}
+	if r.kernel != nil && r.number-r.kernelAt > factLines {
+		r.kernel = nil
+	}
+	title := false
+	for _, text := range titles {
+		title = title || bytes.Contains(before, text)
+	}
+	if r.kernel == nil || title && r.kernel.Release != "" {
+		r.kernel, r.kernelAt = &Kernel{before: r.kernel}, r.number
+	}
+	return r.kernel
+}
+
+// kernelNamed takes the kernel of a report from "6.1.0-56-amd64 #1", which is before or after "Not
+// tainted" or "Tainted: G", and the build ID at the end of the line.
+func kernelNamed(r *Reader, b []byte, _ int) {
+	for at := 0; ; {
+		n := bytes.Index(b[at:], []byte(" #"))
+		if n < 0 {
+			return
+		}
+		at += n + 2
+		if at == len(b) || !isDigit(b[at]) {
+			continue
+		}
+		end := at - 2
+		from := wordStart(b, end)
+		if from == end || !isRelease(b[from:end]) {
+			continue
+		}
+		k := Kernel{Release: string(b[from:end])}
+		trimmed := bytes.TrimRight(b, " \t\r")
+		last := trimmed[wordStart(trimmed, len(trimmed)):]
+		if len(last) >= 2*minKernelID && hexDigits(last, 0) == len(last) {
+			k.ID, _ = r.parseID(last)
+		}
+		r.nameKernel(&k)
+		return
+	}
+}
+
+const minKernelID = 16 // bytes: an MD5; kernels have a SHA-1
+
+// kernelBoots takes the kernel from "Linux version 6.1.0-56-amd64 (…) …".
+func kernelBoots(r *Reader, b []byte, at int) {
+	from := at + len("Linux version ")
+	end := from
+	for end < len(b) && b[end] != ' ' {
+		end++
+	}
+	if isRelease(b[from:end]) {
+		r.kernel = nil
+		r.nameKernel(&Kernel{Release: string(b[from:end])})
+	}
+}
+
+// nameKernel notes the kernel that the current line names. Frames before it that have none get it.
+func (r *Reader) nameKernel(k *Kernel) {
+	r.kernelAt = r.number
+	switch known := r.kernel; {
+	case known == nil, known.Release != "" && (known.Release != k.Release || known.ID != k.ID):
+		r.kernel = k
+	case known.Release == "":
+		*known = *k
+	}
+}
+
+// isRelease reports whether b is the release of a kernel, and may be part of a path.
+func isRelease(b []byte) bool {
+	if len(b) == 0 || len(b) > maxRelease || !isDigit(b[0]) || bytes.IndexByte(b, '.') < 0 || bytes.Contains(b, []byte("..")) {
+		return false
+	}
+	for _, c := range b {
+		if !isWord(c) && bytes.IndexByte([]byte(".+-~"), c) < 0 {
+			return false
+		}
+	}
+	return true
+}

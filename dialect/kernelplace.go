@@ -1,0 +1,106 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+const (
+	// maxGap is the number of bytes that may be between the end of a function and the next one: they
+	// are aligned to 16 or 32 bytes.
+	maxGap = 32
+
+	maxSized = 1 << 16 // names and sizes that are remembered of a file; a kernel has 60,000 functions
+)
+
+// A sizedName is the name of a function and the distance to the next one.
+type sizedName struct {
+	name string
+	size uint64
+}
+
+// A sized is the function of a sizedName in a file.
+type sized struct {
+	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
+	err        error
+}
+
+// runInKernel checks f, a function of a kernel or a module. Its name and its size together are the
+// proof.
+func (c *check) runInKernel(f *Frame) {
+	s := c.of.sizedSymbol(&f.Symbol)
+	if c.err = s.err; s.err != nil {
+		if s.err == ErrSize || s.err == ErrNoSym && !isMadeAtRun(f.Symbol.Name) {
+			c.of.refuted = ErrSize
+		}
+		return
+	}
+	c.of.symbols++
+	offset := f.Value
+	if f.Call == Return {
+		if offset == 0 { // the address of a function, which was not called from there
+			c.err = ErrPadding
+			return
+		}
+		offset--
+	}
+	if s.size != 0 && offset >= s.size {
+		c.err = ErrPadding
+		return
+	}
+	c.addr, c.lookup, c.verified = s.addr+f.Value, s.addr+offset, BySymbol
+}
+
+// isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no file
+// has it.
+func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
+
+// sizedSymbol returns the function of this name and size.
+func (v *verdict) sizedSymbol(s *Symbol) (found sized) {
+	key := sizedName{s.Name, s.Size}
+	if found, ok := v.sizes[key]; ok {
+		return found
+	}
+	if !v.image.visit(func(file *object.File) { found = sizedIn(file, s) }) {
+		return sized{err: ErrUnproven}
+	}
+	if v.sizes == nil || len(v.sizes) >= maxSized {
+		v.sizes = make(map[sizedName]sized)
+	}
+	v.sizes[key] = found
+	return found
+}
+
+// sizedIn returns the function of this name and size in a file.
+func sizedIn(file *object.File, s *Symbol) (found sized) {
+	all := file.SymbolsNamed(s.Name)
+	found.err = ErrNoSym
+	if len(all) > 0 {
+		found.err = ErrSize
+	}
+	for i := range all {
+		sym := &all[i]
+		if !isOfSize(file, sym, s.Size) {
+			continue
+		}
+		if found.err == nil {
+			return sized{err: ErrSizes}
+		}
+		found = sized{addr: sym.Addr, size: sym.Size}
+	}
+	return found
+}
+
+// isOfSize reports whether the next function may be size bytes after the beginning of sym. After the last
+// function of a section follows another section, whose place the file does not show.
+func isOfSize(file *object.File, sym *object.Symbol, size uint64) bool {
+	if sym.Size != 0 && sym.Size <= size && size < sym.Size+maxGap {
+		return true
+	}
+	next, ok := file.NextSymbol(sym)
+	if !ok {
+		return size >= sym.Size
+	}
+	return next-sym.Addr == size
+}

@@ -1,0 +1,70 @@
+package filter
+
+import (
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/report"
+)
+
+// openModule returns the file for the module of a frame.
+func openModule(t *tracer, f *dialect.Frame) *dialect.Image {
+	if f.Kernel != nil {
+		return kernelFile(t, f)
+	}
+	return t.open(f)
+}
+
+// kernelFile returns the file of a kernel or a module of it: by its build ID, by the operator, or by
+// the release of the kernel.
+func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
+	var m *dialect.Image
+	if !f.ID.IsZero() {
+		if m = t.identified(f); m.Err == nil {
+			return m
+		}
+	} else {
+		for i := range t.opt.Images {
+			if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
+				return t.given(g)
+			}
+		}
+	}
+	release := f.Kernel.Named().Release
+	if release == "" {
+		if m == nil {
+			m = &dialect.Image{Path: f.Module, Err: dialect.ErrNoKernel}
+		}
+		return m
+	}
+	for _, place := range kernelPlaces(t, f.Module, release) {
+		if t.opt.NoPaths {
+			return &dialect.Image{Path: place, Err: report.ErrNoPaths}
+		}
+		found := t.named(place)
+		if found.Err == nil && (f.ID.IsZero() || found.ID == f.ID) {
+			return found
+		}
+		if m == nil || m.Err != nil && found.Err != report.ErrNoFile && f.ID.IsZero() {
+			m = found
+		}
+	}
+	if m == nil {
+		m = &dialect.Image{Path: f.Module, Err: report.ErrNoFile}
+	}
+	return m
+}
+
+// kernelPlaces returns where the file of a module of the kernel with this release may be.
+func kernelPlaces(t *tracer, module, release string) (places []string) {
+	if module == kernelName {
+		return []string{
+			"/usr/lib/debug/boot/vmlinux-" + release,
+			"/lib/modules/" + release + "/build/vmlinux",
+			"/usr/lib/debug/lib/modules/" + release + "/vmlinux",
+			"/boot/vmlinux-" + release,
+		}
+	}
+	return t.modules.places(func(name string) string {
+		return buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
+	}, module, release)
+}

