@@ -15,30 +15,45 @@ import (
 
 // dialectFlags describe raw backtraces.
 type dialectFlags struct {
-	names   string   // the value of --dialects
+	names   dialectList
 	images  []string // the values of --image
 	keepRaw bool
+}
+
+// A dialectList is the value of --dialects: auto, none, or names of dialects with commas between
+// them. The zero value is auto.
+type dialectList struct {
+	none bool
+	only []string // nil: all
+}
+
+// Set parses a value. The last one wins.
+func (l *dialectList) Set(s string) error {
+	*l = dialectList{}
+	switch s {
+	case "auto":
+		return nil
+	case "none":
+		l.none = true
+		return nil
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		if !slices.ContainsFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.Name == name }) {
+			return fmt.Errorf("%q is not a dialect: symfilter help dialects lists them", name)
+		}
+		l.only = append(l.only, name)
+	}
+	return nil
 }
 
 // dialects returns which raw backtraces are resolved. regular is set if the input is a regular file
 // that is not being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
-	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, KeepRaw: c.backtraces.keepRaw, Whole: regular}
+	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
+		KeepRaw: c.backtraces.keepRaw, Whole: regular}
 	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
 			d.Folders = append(d.Folders, abs)
-		}
-	}
-	switch names := c.backtraces.names; names {
-	case "", "auto":
-	case "none":
-		d.None = true
-	default:
-		for name := range strings.SplitSeq(names, ",") {
-			if !slices.Contains(dialectNames(), name) {
-				return d, usageError{fmt.Errorf("--dialects: %q is not a dialect; write auto, none, or some of %s with commas between them", name, strings.Join(dialectNames(), ", "))}
-			}
-			d.Only = append(d.Only, name)
 		}
 	}
 	for _, word := range c.backtraces.images {
@@ -88,15 +103,7 @@ func (c *config) imagePaths() (paths []string) {
 	return paths
 }
 
-// dialectNames returns the names of all dialects.
-func dialectNames() (names []string) {
-	for _, d := range dialect.All() {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-const nameWidth = 12 // columns of the longest name of a dialect
+const nameWidth = 12 // columns; a longer name of a dialect moves the text of its line
 
 // dialectsText returns the page of help about dialects.
 func dialectsText() string {
@@ -106,7 +113,7 @@ frame with a build ID is resolved on any machine. Another one is resolved by the
 file at its path, if that is on this machine and the frames of the trace show
 that it is the file that ran: its symbols are where the trace has them, and a
 call is before each return address. --image names the file if it is elsewhere. A
-frame that is not sure stays as it is, and --explain says why.
+frame that is not sure stays as it is, and --explain prints the reason.
 
 `)
 	for _, d := range dialect.All() {
