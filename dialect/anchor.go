@@ -12,10 +12,16 @@ const (
 	anchorAt                   // "@ 0": folly
 	anchorWn                   // "wn]": perf's [unknown]
 	anchorPCIs                 // "C=0": Go's PC=0x
+	anchorMember               // "d_o": build_id_offset of ABRT
+	anchorPath                 // " (/": bpftrace
 	anchors
+
+	// anchorLine is that of grammars for lines without an anchor, which follow another line of their
+	// dialect. They have a window, and are tried in it alone.
+	anchorLine
 )
 
-var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0"}
+var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
 // digitsAfter is the distance of the hexadecimal digits from the beginning of each anchor; 0: the
 // anchor has none.
@@ -45,6 +51,10 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 		return anchorPC, last - 2, before == 'p' && last > 1 && b[last-2] == ' '
 	case '"':
 		return anchorOffset, last - 2, before == 'o' && last > 1 && b[last-2] == '"'
+	case 'o':
+		return anchorMember, last - 2, before == '_' && last > 1 && b[last-2] == 'd'
+	case '/':
+		return anchorPath, last - 2, before == '(' && last > 1 && b[last-2] == ' '
 	case ']':
 		return anchorWn, last - 2, before == 'n' && last > 1 && b[last-2] == 'w'
 	}

@@ -69,6 +69,9 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.of.fail(c.addr)
 		return false
 	}
+	if c.listed(f); c.err != nil {
+		return signal
+	}
 	if f.Symbol.Inside {
 		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr) {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol

@@ -16,6 +16,7 @@ import (
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
 // The number in brackets is an offset from the load base, which is not decremented; frame 0 is exact.
+// Before systemd 244 there was none, and the module was always a name alone.
 // The name is that of the innermost inlined call if the program had debug information. Modules are
 // paths, or names alone since systemd 252. eu-stack -b prints two lines for a frame,
 //
@@ -79,6 +80,42 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 	f.Call = Return
 	if number == 0 {
 		f.Call = Exact
+	}
+	l.edit(f, Edit{Span{name, open}, "", Rename, ""})
+	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
+	return true
+}
+
+// matchOldCoredump matches a frame of systemd-coredump before version 244, whose runtime address begins
+// at at:
+//
+//	#1  0x00007f31c2a01154 ledger_audit (libledger.so)
+func matchOldCoredump(r *Reader, l *Line, at int) bool {
+	const digits = 16
+	b := l.Text
+	number, start, ok := stackNumberBefore(b, at)
+	addr, name, ok2 := prefixedHex(b, at)
+	if !ok || !ok2 || name != at+len("0x")+digits || !hasAt(b, name, " ") {
+		return false
+	}
+	name++
+	end := len(bytes.TrimRight(b, " \t"))
+	open := bytes.LastIndex(b[:end], []byte(" ("))
+	if open <= name || !endsWith(b, end, ")") {
+		return false
+	}
+	module := b[open+len(" (") : end-1]
+	if len(module) == 0 || len(module) > maxPath || bytes.ContainsAny(module, " /") || string(module) == "n/a" {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start, f.Module = number, start, r.name(module)
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
+	if number == 0 {
+		f.Call = Exact
+	}
+	if function := string(b[name:open]); function != "n/a" {
+		f.Symbol = Symbol{Name: function, Inside: true}
 	}
 	l.edit(f, Edit{Span{name, open}, "", Rename, ""})
 	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})

@@ -213,3 +213,23 @@ func (m *Image) showsCrash(f *Frame) bool {
 	}
 	return false
 }
+
+// listed compares the code that f's line lists with that of the file. Code of few different bytes
+// refutes a file, but does not prove it.
+func (c *check) listed(f *Frame) {
+	if len(f.Code) == 0 {
+		return
+	}
+	if !bytes.HasPrefix(c.of.image.File.Loaded(c.addr), f.Code) {
+		c.err, c.of.refuted = ErrCode, ErrCode
+		return
+	}
+	different := make(map[byte]bool)
+	for _, b := range f.Code {
+		different[b] = true
+	}
+	if len(different) >= minValues {
+		c.of.symbols++
+		c.verified = ByCode
+	}
+}

@@ -23,6 +23,7 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 // tables are the grammars of some dialects, and what rejects most anchors before they are tried.
 type tables struct {
 	of      [anchors]fits
+	lines   []grammar // those of anchorLine
 	headers []header
 }
 
@@ -50,6 +51,10 @@ func tablesOf(only []string) *tables {
 	}
 	for _, g := range allGrammars() {
 		if only != nil && !slices.Contains(only, g.dialect.Name) {
+			continue
+		}
+		if g.anchor == anchorLine {
+			t.lines = append(t.lines, g)
 			continue
 		}
 		f := &t.of[g.anchor]

@@ -98,6 +98,7 @@ type Frame struct {
 
 	Crash  *Crash  // set for a process that the kernel has killed
 	Kernel *Kernel // set for a function of a kernel
+	Code   []byte  // the code at the address, as the line lists it; nil if it does not
 
 	Place  Place      // set by a Trace
 	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
@@ -127,6 +128,7 @@ const (
 	NothingInCalls             // Nothing, but only around an inlined call: in all frames but the innermost
 	Decimal                    // as Name, with a decimal offset
 	Spaced                     // as Name, with blanks: f + 0x12
+	JSONFunc                   // the function, as a string of JSON
 	Inlined                    // the function if it is inlined there; otherwise the Edit has no effect
 	AtLine                     // file:line
 	AtSpaced                   // file : line
@@ -136,6 +138,7 @@ const (
 	AtSource                   // AtColumn without "./" at the beginning, and without a line that is 0
 	FuncAt                     // the function alone, if the answer has a line
 	Strings                    // "f at file:line" for each call, innermost first, as strings in JSON with commas between them
+	JSONSource                 // members of an object of JSON: "source_file": "file", "source_line": line, "inlined_by": ["f at file:line"]
 )
 
 // An Edit replaces a part of the line by Before, the Part of the answer, and After. An Edit with a

@@ -37,6 +37,9 @@ const (
 	windowHeap
 	windowFortran
 	windowBreakpad
+	windowCuda
+	windowCoredump
+	windowABRT
 )
 
 const (

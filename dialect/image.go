@@ -162,9 +162,12 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 // The code to which a signal handler returns, which makes the system call rt_sigreturn. It has no
 // symbol with a size, and no call is before it.
 var trampolines = map[elf.Machine][]byte{
-	elf.EM_X86_64:  {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+	elf.EM_X86_64:  []byte(x86Trampoline),
 	elf.EM_AARCH64: {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
 }
+
+// x86Trampoline is the code of glibc's __restore_rt.
+const x86Trampoline = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
 // isTrampoline reports whether addr is the beginning of the code to which a signal handler returns.
 func (m *Image) isTrampoline(addr uint64) bool {

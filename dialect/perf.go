@@ -94,11 +94,17 @@ func (r *Reader) follows(is func(b []byte) bool) bool {
 	if r.frameAt == r.number-1 {
 		return true
 	}
-	if r.Past == nil {
-		return false
-	}
-	before := bytes.TrimRight(r.Past(1), "\r\n")
+	before := r.before()
 	return len(before) <= maxLine && is(before)
+}
+
+// before returns the line before the current one without its end, or nothing.
+func (r *Reader) before() []byte {
+	if r.Past == nil {
+		return nil
+	}
+	past := bytes.TrimRight(r.Past(1), "\r\n")
+	return past[bytes.LastIndexByte(past, '\n')+1:]
 }
 
 // perfFrame reports whether b is a frame of perf script in user space.

@@ -210,21 +210,33 @@ func (r *Reader) frames(l *Line, marks []int) bool {
 			break
 		}
 	}
+	for i := range r.lines {
+		if g := &r.lines[i]; g.window&r.opened() != 0 && r.matches(g, l, 0) {
+			return true
+		}
+	}
 	return false
 }
 
 // matchAt tries the grammars of set at the anchor at at.
 func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	for ; set != 0; set &= set - 1 {
-		g := &r.of[a].grammars[bits.TrailingZeros64(set)]
-		if g.match(r, l, at) && r.inWindow(g.window) {
-			for i := range l.Frames {
-				l.Frames[i].Dialect = g.dialect
-			}
+		if r.matches(&r.of[a].grammars[bits.TrailingZeros64(set)], l, at) {
 			return true
 		}
-		l.Frames, l.edits = l.Frames[:0], l.edits[:0]
 	}
+	return false
+}
+
+// matches tries g at at.
+func (r *Reader) matches(g *grammar, l *Line, at int) bool {
+	if g.match(r, l, at) && r.inWindow(g.window) {
+		for i := range l.Frames {
+			l.Frames[i].Dialect = g.dialect
+		}
+		return true
+	}
+	l.Frames, l.edits = l.Frames[:0], l.edits[:0]
 	return false
 }
 

@@ -114,6 +114,7 @@ func answered(text []byte, f *dialect.Frame) string {
 		dialect.BareFunc: "FUNC", dialect.AtSource: "dir/FILE:7:3", dialect.Callers: " inlined into CALLER dir/FILE:9:3",
 		dialect.Strings: `"FUNC at dir/FILE:7"`,
 		dialect.Decimal: "FUNC", dialect.Spaced: "FUNC", dialect.AtSpaced: "dir/FILE : 7", dialect.Inlined: "INLINED",
+		dialect.JSONFunc: `"FUNC"`, dialect.JSONSource: `"source_file": "dir/FILE", "source_line": 7`,
 	}
 	var b strings.Builder
 	at := 0

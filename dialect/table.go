@@ -11,14 +11,13 @@ func allGrammars() []grammar {
 		{dialect: &llvm, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchLLVM},
 		{dialect: &llvm, direct: " ", back: "0", shape: hashNumber, window: windowLLVM, next: " ", match: matchLLVMNamed},
 		{dialect: &llvm, direct: " ", shape: wordNumber, window: windowLLVM, next: blank, match: matchLLVMPlain},
-		{dialect: &chromium, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: matchChromium},
-		{dialect: &chromium, direct: " ", back: "0", shape: hashNumber, next: " ", then: "<", match: matchChromiumUnknown},
+		{dialect: &chromium, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(<", match: anyOf(matchChromium, matchChromiumUnknown)},
 		{dialect: &node, direct: " ", before: "0", back: ":", next: " ", match: matchNode},
 		{dialect: &firefox, direct: "+", before: " ", back: "+", next: "]", then: "\n", match: matchFirefox},
 		{dialect: &firefox, direct: " ", before: " ", back: "+", next: ")", then: "\n", match: matchFirefox},
-		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: matchOwn},
-		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: matchOwnSentence},
+		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: anyOf(matchOwn, matchOwnSentence)},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchCoredump},
+		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, window: windowCoredump, next: " ", match: matchOldCoredump},
 		{dialect: &gdb, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchGDB},
 		{dialect: &sanitizer, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(i", match: matchNamed},
 		{dialect: &tsan, direct: "+", next: ")", then: "(\n", match: matchTSan},
@@ -39,8 +38,7 @@ func allGrammars() []grammar {
 		{dialect: &seastar, direct: "+\n", window: windowSeastar, next: blank, then: "\n", match: matchSeastarLine},
 		{dialect: &python, direct: "[", next: "]", then: "\n", match: matchPython},
 		{dialect: &glibc, direct: "[", before: "): ", next: "]", then: "+>!-<", match: matchMtrace},
-		{dialect: &gdb, direct: " \t\n", back: "\n", next: " ", then: "0", match: gdbMap},
-		{dialect: &gdb, direct: " \t\n", back: "\n", next: " ", then: "0", match: gdbLibrary},
+		{dialect: &gdb, direct: " \t\n", back: "\n", next: " ", then: "0", match: anyOf(gdbMap, gdbLibrary)},
 		{dialect: &euStack, direct: "@", before: "]", next: "+", then: "0", match: matchEuStack},
 		{dialect: &euStack, direct: " \t\n", next: "+", then: "0", match: unstripModule},
 		{dialect: &perf, anchor: anchorWn, direct: "o", next: " ", then: "(", match: matchPerfUnknown},
@@ -55,8 +53,7 @@ func allGrammars() []grammar {
 		{dialect: &clickhouse, direct: " ", before: " ", back: "@", next: blank, then: "i\n", match: matchClickHouse},
 		{dialect: &mongodb, anchor: anchorOffset, next: ":,]} \t", match: matchMongo},
 		{dialect: &death, anchor: anchorIP, direct: " n", next: " ", then: "sl", match: matchDeath},
-		{dialect: &jvm, direct: "+", next: "]", match: matchJVM},
-		{dialect: &jvm, direct: "+", next: "]", then: ")", match: matchOpenJ9},
+		{dialect: &jvm, direct: "+", next: "]", match: anyOf(matchJVM, matchOpenJ9)},
 		{dialect: &jvm, direct: " ", back: "C", shape: twoBlanks, window: windowJVM, next: blank, then: "\n", match: matchJVMAddress},
 		{dialect: &death, direct: " ", before: "daSs", back: "etrR", next: " ,", then: letters, match: matchUnhandled},
 		{dialect: &julia, direct: " ", before: "p", back: ":", next: ")", then: "a\n", match: matchJulia},
@@ -64,6 +61,14 @@ func allGrammars() []grammar {
 		{dialect: &cgo, anchor: anchorPCIs, direct: "P", next: "x", match: matchCgo},
 		{dialect: &cgo, direct: "=", before: "c", window: windowGo, next: blank, then: "\n", match: matchCgoFrame},
 		{dialect: &heap, direct: " ", back: "@", window: windowHeap, next: " \n", then: "0\n", match: matchHeap},
+		{dialect: &bpf, anchor: anchorPath, direct: "0", match: matchBPFtrace},
+		{dialect: &bpf, direct: " ", back: "0abcdef", next: " ", then: "(", match: matchBPFUnknown},
+		{dialect: &bpf, direct: " \t\n", back: "\n", next: " \t", match: matchBCC},
+		{dialect: &cuda, direct: "[", next: "]", then: "i\n", match: matchHostFrame},
+		{dialect: &cuda, anchor: anchorLine, window: windowCuda, match: matchHostModule},
+		{dialect: &abrt, anchor: anchorMember, direct: "i", match: matchABRT},
+		{dialect: &abrt, anchor: anchorLine, window: windowABRT, match: matchABRTFile},
+		{dialect: &haproxy, direct: " ", back: "|", next: " ", then: "[", match: matchHAProxy},
 		{dialect: &qnx, anchor: anchorIP, direct: " ", next: "(", match: matchQNX},
 		{dialect: &xen, direct: "+", next: "/", then: "0", match: matchXen},
 		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
@@ -74,6 +79,23 @@ func allGrammars() []grammar {
 		{dialect: &foreign, direct: " \t", shape: wordNumber, next: " ", then: "0", match: matchCrashReport},
 		{dialect: &foreign, direct: " ", before: "s", back: "s", next: " ", then: "+", match: matchMacSample},
 		{dialect: &foreign, direct: " ", before: "t", back: ":", next: blank, then: "\n", match: matchFaultOffset},
+	}
+}
+
+// A matcher is the function match of a grammar.
+type matcher func(r *Reader, l *Line, at int) bool
+
+// anyOf returns a matcher that tries all. It joins grammars of the same dialect, since an anchor has
+// at most 64.
+func anyOf(all ...matcher) matcher {
+	return func(r *Reader, l *Line, at int) bool {
+		for _, match := range all {
+			if match(r, l, at) {
+				return true
+			}
+			l.Frames, l.edits = l.Frames[:0], l.edits[:0]
+		}
+		return false
 	}
 }
 
@@ -111,6 +133,7 @@ func allHeaders() []header {
 		{text: "Module: ", fact: redisModule},
 		{text: "build id: ", fact: clickhouseBuild},
 		{text: "build-id", fact: coredumpModule},
+		{text: "Stack trace of thread ", opens: windowCoredump},
 		{text: "COREDUMP_EXE=", fact: coredumpProgram},
 		{text: "Executable: /", fact: coredumpProgram},
 		{text: "COREDUMP_PACKAGE_JSON=", fact: func(r *Reader, b []byte, at int) { r.AddPackages(b[at+len("COREDUMP_PACKAGE_JSON="):]) }},
@@ -143,6 +166,7 @@ func All() []*Dialect {
 		&pytorch, &seastar, &rust,
 		&boost, &stdTrace, &backward, &cpptrace,
 		&kernel,
+		&bpf, &cuda, &haproxy, &abrt,
 		&qnx, &optee, &xen,
 		&foreign,
 	}

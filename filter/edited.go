@@ -70,8 +70,10 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 		}
 		f.logBytes(text[at:e.From])
 		at = e.To
-		if e.Part == dialect.Strings {
-			c.strings(e, a)
+		if inJSON(e.Part) {
+			f.buf = append(f.buf, e.Before...)
+			c.json(e.Part, a)
+			f.buf = append(f.buf, e.After...)
 			continue
 		}
 		f.mark(e.Before)
@@ -134,27 +136,48 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// inObject reports whether the answer for a frame is a member of an object of JSON in its line.
-func inObject(fr *dialect.Frame) bool {
-	return len(fr.Edits) > 0 && fr.Edits[0].Part == dialect.Strings
+// inJSON reports whether the part is one of JSON.
+func inJSON(p dialect.Part) bool {
+	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
 }
 
-// strings lays out the calls at an address, innermost first, as strings of JSON without colours.
-func (c *locator) strings(e *dialect.Edit, a *answer) {
-	f := c.f
-	f.buf = append(f.buf, e.Before...)
-	for i := range a.text.cuts {
+// inObject reports whether the answer for a frame is a member of an object of JSON in its line.
+func inObject(fr *dialect.Frame) bool {
+	return len(fr.Edits) > 0 && inJSON(fr.Edits[0].Part)
+}
+
+// json lays out a part of an answer in JSON, without colours.
+func (c *locator) json(p dialect.Part, a *answer) {
+	b := c.f.buf
+	switch t := a.text.frame(0); p {
+	case dialect.Strings:
+		b = c.calls(b, a, 0)
+	case dialect.JSONFunc:
+		b, _ = escape.AppendString(b, []byte(t.function()))
+	case dialect.JSONSource:
+		b, _ = escape.AppendString(append(b, `"source_file": `...), []byte(t.file))
+		b = append(append(b, `, "source_line": `...), t.line...)
+		if len(a.text.cuts) > 1 {
+			b = append(c.calls(append(b, `, "inlined_by": [`...), a, 1), ']')
+		}
+	}
+	c.f.buf = b
+}
+
+// calls appends the calls at an address from the i-th on, innermost first, as strings of JSON.
+func (c *locator) calls(b []byte, a *answer, i int) []byte {
+	for first := i; i < len(a.text.cuts); i++ {
 		t := a.text.frame(i)
 		c.scratch = append(c.scratch[:0], t.name...)
 		if t.file != "" {
 			c.scratch = append(append(append(append(c.scratch, " at "...), t.file...), ':'), t.line...)
 		}
-		if i > 0 {
-			f.buf = append(f.buf, ',')
+		if i > first {
+			b = append(b, ',')
 		}
-		f.buf, _ = escape.AppendString(f.buf, c.scratch)
+		b, _ = escape.AppendString(b, c.scratch)
 	}
-	f.buf = append(f.buf, e.After...)
+	return b
 }
 
 // part lays out a part of an answer.

@@ -49,7 +49,7 @@ const findStep = 64
 
 // markStrings are the marks, one by one.
 var markStrings = []string{
-	"{{{", " pc", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "C=0",
+	"{{{", " pc", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "C=0", "d_o", " (/",
 	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "\n0x",
 }
 

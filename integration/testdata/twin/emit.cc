@@ -116,6 +116,68 @@ static void print_breakpad(const std::vector<Place> &stack) {
            p.path == own_path() ? "  (main)" : "", p.name(), debug_id(p.id).c_str());
 }
 
+// exported returns the name of the exported function at the address of p, demangled; "" if there is none.
+static std::string exported(const Place &p) {
+  Dl_info nearest;
+  dladdr((void *)p.address, &nearest);
+  return shown(nearest.dli_sname);
+}
+
+int main(int argc, char **argv);
+
+static void print_haproxy(const Place &p) {
+  printf(" | %#14lx [", p.address);
+  for (int i = 0; i < 8; i++)
+    printf("%s%02x", i ? " " : "", ((const unsigned char *)p.address)[i]);
+  printf("]: ");
+  Dl_info nearest;
+  const ElfW(Sym) *symbol = 0;
+  dladdr1((void *)p.address, &nearest, (void **)&symbol, RTLD_DL_SYMENT);
+  std::string name = p.name();
+  bool program = p.path == own_path();
+  if (!program)
+    printf("%s:", name.substr(0, name.find('.')).c_str());
+  if (nearest.dli_sname)
+    printf("%s+0x%lx/0x%lx\n", nearest.dli_sname, p.address - (uintptr_t)nearest.dli_saddr, (unsigned long)symbol->st_size);
+  else if (!program)
+    printf("+0x%lx\n", p.address - p.base);
+  else if (p.address < (uintptr_t)main)
+    printf("main-0x%lx\n", (uintptr_t)main - p.address);
+  else
+    printf("main+0x%lx\n", p.address - (uintptr_t)main);
+}
+
+static void print_bpf(const Place &p) {
+  Dl_info nearest;
+  dladdr((void *)p.address, &nearest);
+  std::string name = shown(nearest.dli_sname);
+  unsigned long offset = p.address - (uintptr_t)nearest.dli_saddr;
+  if (form == "bcc" && !name.empty())
+    printf("\t\t0x%016lx\t%s+0x%lx [%s]\n", p.address, name.c_str(), offset, p.name());
+  else if (form == "bcc")
+    printf("\t\t0x%016lx\t[unknown] [%s]\n", p.address, p.name());
+  else if (!name.empty())
+    printf("        %lx %s+%lu (%s)\n", p.address, name.c_str(), offset, p.path.c_str());
+  else
+    printf("        %lx 0x%lx ([unknown])\n", p.address, p.address);
+}
+
+// print_abrt prints what satyr writes to core_backtrace, with a member on each line or all on one.
+static void print_abrt(const std::vector<Place> &stack) {
+  const char *end = form == "abrt" ? "\n" : " ";
+  printf("{   \"signal\": 11%s,   \"executable\": \"%s\"%s,   \"stacktrace\":%s[ {   \"crash_thread\": true%s,   \"frames\":%s[ ",
+         end, own_path().c_str(), end, end, end, end);
+  for (size_t i = 0; i < stack.size(); i++) {
+    const Place &p = stack[i];
+    printf("%s{   \"address\": %lu%s,   \"build_id\": \"%s\"%s,   \"build_id_offset\": %lu%s", i ? ", " : "", p.address, end,
+           p.id.c_str(), end, p.address - p.base, end);
+    if (!exported(p).empty())
+      printf(",   \"function_name\": \"%s\"%s", exported(p).c_str(), end);
+    printf(",   \"file_name\": \"%s\"%s}%s", p.path.c_str(), end, end);
+  }
+  printf("]%s} ]%s}\n", end, end);
+}
+
 static void print_frame(int i, const Place &p) {
   // of a return address, most producers print an address within the call
   uintptr_t within = p.address - (i > 0 && !p.exact);
@@ -132,6 +194,16 @@ static void print_frame(int i, const Place &p) {
     printf("#%02d: ???[%s +0x%lx]\n", i + 1, p.path.c_str(), p.address - p.base);
   else if (form == "llvm")
     printf("%*s#%d 0x%016lx (%s+0x%lx)\n", i < 10, "", i, p.address, p.path.c_str(), p.address - p.bias);
+  else if (form == "haproxy")
+    print_haproxy(p);
+  else if (form == "bpftrace" || form == "bcc")
+    print_bpf(p);
+  else if (form == "cuda")
+    printf("=========     Host Frame:%s [0x%lx]\n=========                in %s\n", exported(p).c_str(), p.address - p.base, p.path.c_str());
+  else if (form == "cuda-line")
+    printf("=========         Host Frame: %s%s[0x%lx] in %s\n", exported(p).c_str(), exported(p).empty() ? "" : " ", p.address - p.base, p.name());
+  else if (form == "coredump-243")
+    printf("#%-2d 0x%016lx %s (%s)\n", i, p.address, exported(p).empty() ? "n/a" : exported(p).c_str(), p.name());
   else if (form == "node") {
     Dl_info nearest;
     dladdr((void *)p.address, &nearest);
@@ -140,7 +212,12 @@ static void print_frame(int i, const Place &p) {
 }
 
 // first_is_exact reports whether the first frame is the place of a fault.
-static bool first_is_exact() { return form.rfind("android", 0) == 0 || form.rfind("breakpad", 0) == 0; }
+static bool first_is_exact() {
+  for (const char *program : {"android", "breakpad", "bpftrace", "bcc", "abrt", "coredump"})
+    if (form.rfind(program, 0) == 0)
+      return true;
+  return false;
+}
 
 static void print() {
   void *stack[64];
@@ -148,6 +225,8 @@ static void print() {
   static const unsigned char trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   bool after_signal = false;
   std::vector<Place> places;
+  if (form == "coredump-243")
+    printf("    Executable: %s\nStack trace of thread %d:\n", own_path().c_str(), getpid());
   for (int i = 0; i < n; i++) {
     Place p{(uintptr_t)stack[i]};
     if (i == 0 && first_is_exact())
@@ -160,6 +239,8 @@ static void print() {
   }
   if (form.rfind("breakpad", 0) == 0)
     print_breakpad(places);
+  if (form.rfind("abrt", 0) == 0)
+    print_abrt(places);
   fflush(stdout);
 }
 

@@ -1,0 +1,126 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// ABRT keeps the stacks of a crash in the file core_backtrace as JSON, which satyr writes on one line
+// or with a member on each line:
+//
+//	{   "address": 139851234
+//	,   "build_id": "3a0a920c3f1b7c55"
+//	,   "build_id_offset": 4436
+//	,   "function_name": "ledger_audit"
+//	,   "file_name": "/opt/shop/libledger.so"
+//	}
+//
+// The offset is that of a return address from the load base, but for the first frame of a thread.
+// Answers are members of the same object, so that the file stays JSON: function_name, if it has none,
+// and source_file, source_line and inlined_by.
+var abrt = Dialect{
+	Name: "abrt", Who: "ABRT: the file core_backtrace",
+	Needs:  "the build ID in the frame",
+	Sample: `{"address": 139851234, "build_id": "3a0a920c3f1b7c55", "build_id_offset": 4436, "file_name": "/opt/shop/libledger.so"}`,
+}
+
+const (
+	maxABRTFrames  = 512 // of a line
+	maxABRTMembers = 8   // of a frame, each on a line of its own
+)
+
+// An abrtFrame is the JSON of a frame.
+type abrtFrame struct {
+	Address  uint64
+	BuildID  string  `json:"build_id"`
+	Offset   *uint64 `json:"build_id_offset"`
+	Function string  `json:"function_name"`
+	File     string  `json:"file_name"`
+	Source   string  `json:"source_file"`
+}
+
+// matchABRT matches a line with frames of which the first has "d_o", of build_id_offset, at at.
+func matchABRT(r *Reader, l *Line, at int) bool {
+	const before, after = `"build_i`, `ffset"`
+	b := l.Text
+	if !endsWith(b, at, before) || !hasAt(b, at+len("d_o"), after) {
+		return false
+	}
+	if open := bytes.LastIndexByte(b[:at], '{'); open < 0 || bytes.IndexByte(b[open:], '}') < 0 {
+		r.open(windowABRT, r.number) // the other members are on lines of their own
+		return true
+	}
+	number := -1
+	for range maxABRTFrames {
+		open := bytes.LastIndexByte(b[:at], '{')
+		close := bytes.IndexByte(b[at:], '}')
+		if open < 0 || close < 0 {
+			break
+		}
+		close += at
+		number++
+		if begins := bytes.TrimRight(b[:open], " \t"); bytes.HasSuffix(begins, []byte("[")) {
+			number = 0
+		}
+		var frame abrtFrame
+		if json.Unmarshal(b[open:close+1], &frame) == nil {
+			r.abrtFrame(l, &frame, number, open, len(bytes.TrimRight(b[:close], " \t")))
+		}
+		next := bytes.Index(b[close:], []byte(before+"d_o"+after))
+		if next < 0 {
+			break
+		}
+		at = close + next + len(before)
+	}
+	return len(l.Frames) > 0
+}
+
+// matchABRTFile matches the last member of a frame that is printed with a member on each line.
+func matchABRTFile(r *Reader, l *Line, _ int) bool {
+	b := l.Text
+	from := blanksAfter(b, 0)
+	if !hasAt(b, from, ",") && !hasAt(b, from, `"`) || !bytes.Contains(b[from:], []byte(`"file_name"`)) || r.Past == nil {
+		return false
+	}
+	past := r.Past(maxABRTMembers)
+	open := bytes.LastIndexByte(past, '{')
+	if open < 0 || len(past)-open > maxLine {
+		return false
+	}
+	end := len(bytes.TrimRight(b, " \t,"))
+	if bytes.IndexByte(past[open:], '}') >= 0 || bytes.IndexByte(b[:end], '}') >= 0 {
+		return false
+	}
+	object := append(append(bytes.Clone(past[open:]), b[:end]...), '}')
+	var frame abrtFrame
+	if json.Unmarshal(object, &frame) != nil {
+		return false
+	}
+	number := -1
+	if begins := bytes.TrimRight(past[:open], " \t\r\n"); bytes.HasSuffix(begins, []byte("[")) {
+		number = 0
+	}
+	return r.abrtFrame(l, &frame, number, from, end)
+}
+
+// abrtFrame adds a frame to whose JSON members can be added at end.
+func (r *Reader) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
+	id, err := buildid.Parse(bytes.ToLower([]byte(frame.BuildID)))
+	if err != nil || frame.Offset == nil || frame.Source != "" || len(frame.File) > maxPath {
+		return false
+	}
+	f := l.frame()
+	f.Module, f.ID, f.Kind, f.Value, f.Addr = r.name([]byte(frame.File)), id, BaseOffset, *frame.Offset, frame.Address
+	f.Number, f.Start, f.Inline, f.Call = number, start, Innermost, Return
+	if number == 0 {
+		f.Call = Exact
+	}
+	place := Span{end, end}
+	if frame.Function == "" {
+		l.edit(f, Edit{place, `, "function_name": `, JSONFunc, ""})
+	}
+	l.edit(f, Edit{place, `, `, JSONSource, ""})
+	return true
+}

@@ -1,0 +1,122 @@
+package dialect
+
+import "bytes"
+
+// bpftrace prints the stacks of user space, in the mode perf, as
+//
+//	7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)
+//	55d0c0a013cb 0x55d0c0a013cb ([unknown])
+//	55d0c0a013cb 0x55d0c0a013cb (/opt/shop/inventory)
+//
+// and the tools of bcc that print addresses as
+//
+//	0x00007f31c2a01154	ledger_audit+0x16 [libledger.so]
+//	0x000055d0c0a013cb	[unknown] [inventory]
+//
+// The first frame of a stack is exact, or follows the instruction of a system call; the others are
+// return addresses. A name comes from the symbol table, so only the line is added to it.
+var bpf = Dialect{
+	Name: "bpf", Who: "bpftrace: ustack(perf); the tools of bcc that print addresses",
+	Needs:  "the file at the path, and a name of the module in one of its frames; or --image FILE@BASE",
+	Sample: "\t7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)",
+}
+
+// matchBPFtrace matches a frame of bpftrace whose module's " (/" is at at.
+func matchBPFtrace(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	to := len(bytes.TrimRight(b, " \t"))
+	offset, digits, ok := decimalBefore(b, at)
+	if !ok || digits < 2 || b[digits-1] != '+' || to-at > maxPath || !endsWith(b, to, ")") {
+		return false
+	}
+	from := blanksAfter(b, 0)
+	addr, end, ok := hexAt(b, from)
+	if !ok || from == 0 || addr < firstAddress || !hasAt(b, end, " ") || end+1 >= digits-1 {
+		return false
+	}
+	path := b[at+len(" (") : to-1]
+	f := l.frame()
+	f.Start, f.Kind, f.Value, f.Addr = from, Runtime, addr, addr
+	path, f.Deleted = bytes.CutSuffix(path, []byte(" (deleted)"))
+	f.Module = r.name(path)
+	f.Symbol = Symbol{Name: string(b[end+1 : digits-1]), Offset: int64(offset)}
+	f.Call = r.bpfCall(offset == 0)
+	l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
+	return true
+}
+
+// matchBPFUnknown matches a frame of bpftrace without a name, whose second address is at at.
+func matchBPFUnknown(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	from := blanksAfter(b, 0)
+	first, space, _ := hexAt(b, from)
+	to := len(bytes.TrimRight(b, " \t"))
+	if !ok || from == 0 || space != at-1 || first != addr || addr < firstAddress || !hasAt(b, end, " (") || !endsWith(b, to, ")") || to-end > maxPath {
+		return false
+	}
+	f := l.frame()
+	switch module := b[end+len(" (") : to-1]; {
+	case len(module) > 0 && module[0] == '/':
+		module, f.Deleted = bytes.CutSuffix(module, []byte(" (deleted)"))
+		f.Module = r.name(module)
+	case string(module) != "[unknown]":
+		return false
+	}
+	f.Start, f.Kind, f.Value, f.Addr = from, Runtime, addr, addr
+	f.Call = r.bpfCall(false)
+	l.edit(f, Edit{Span{at, end}, "", Name, ""})
+	l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
+	return true
+}
+
+// matchBCC matches a frame of bcc whose address is at at.
+func matchBCC(r *Reader, l *Line, at int) bool {
+	const width, unknown = len("0x") + 16, "[unknown]"
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	to := len(bytes.TrimRight(b, " \t"))
+	name := blanksAfter(b, end)
+	if !ok || end-at != width || addr < firstAddress || blanksAfter(b, 0) != at || !endsWith(b, to, "]") || name == end {
+		return false
+	}
+	open := bytes.LastIndex(b[:to], []byte(" ["))
+	if open < name || to-open > maxPath || open+len(" [") == to-1 {
+		return false
+	}
+	f := l.frame()
+	f.Start, f.Kind, f.Value, f.Addr = at, Runtime, addr, addr
+	f.Module = r.name(b[open+len(" [") : to-1])
+	switch symbol, offset, ok := offsetAtEnd(b[name:open]); {
+	case string(b[name:open]) == unknown:
+		l.edit(f, Edit{Span{name, open}, "", Name, ""})
+	case !ok || len(symbol) == 0:
+		return false
+	default:
+		f.Symbol = Symbol{Name: string(symbol), Offset: offset}
+	}
+	f.Call = r.bpfCall(f.Symbol.Name != "" && f.Symbol.Offset == 0)
+	l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
+	return true
+}
+
+// bpfCall returns what the address of a frame is; entry is set if it is the beginning of a function.
+func (r *Reader) bpfCall(entry bool) Call {
+	switch {
+	case entry:
+		return Exact
+	case r.follows(bpfFrame):
+		return Return
+	}
+	return System
+}
+
+// bpfFrame reports whether b is a frame of bpftrace or bcc.
+func bpfFrame(b []byte) bool {
+	from := blanksAfter(b, 0)
+	if hasAt(b, from, "0x") {
+		from += len("0x")
+	}
+	end := hexDigits(b, from)
+	return end > from+8 && blanksAfter(b, end) > end
+}

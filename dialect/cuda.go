@@ -1,0 +1,122 @@
+package dialect
+
+import "bytes"
+
+// NVIDIA's compute-sanitizer, and cuda-memcheck before it, print the calls of the host program as
+//
+//	=========     Host Frame:settle(int) [0x1154]
+//	=========                in /opt/shop/inventory
+//	=========         Host Frame: [0x1154] in libledger.so
+//	=========     Host Frame:/opt/shop/libledger.so (ledger_audit + 0x16) [0x1154]
+//	=========     Host Frame:main in main.cu:12 [0x6e6f]
+//
+// The number is the offset of a return address from the load base. A frame with its line, as the
+// last one, is left as it is. In the first form the module is on a line of its own, after which the
+// answer is.
+var cuda = Dialect{
+	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer and cuda-memcheck: frames of the host",
+	Needs:  "the file at the path, or --image",
+	Sample: "=========     Host Frame:/opt/shop/libledger.so [0x1154]",
+}
+
+const (
+	hostFrame  = "Host Frame:"
+	hostMargin = "=========" // the beginning of all lines
+)
+
+// A hostPlace is what a line with a host frame has.
+type hostPlace struct {
+	function, module []byte
+	offset           uint64
+	start            int // of "Host Frame:"
+	name, open, end  int // the beginning of the function, the place of " [0x", and the end of "]"
+}
+
+// hostPlaceIn parses a line with a host frame, whose offset in brackets is at at.
+func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
+	p.start = bytes.Index(b[:at], []byte(hostFrame))
+	if p.start < 0 || !hasAt(b, 0, hostMargin) || b[at-1] != '[' || b[at-2] != ' ' && b[at-2] != ':' {
+		return p, false
+	}
+	p.name = blanksAfter(b, p.start+len(hostFrame))
+	p.open = max(p.name, at-len(" ["))
+	p.function = b[p.name:p.open]
+	if p.offset, p.end, ok = prefixedHex(b, at); !ok || !hasAt(b, p.end, "]") {
+		return p, false
+	}
+	p.end++
+	if hasAt(b, p.end, " in ") {
+		p.module = bytes.TrimRight(b[p.end+len(" in "):], " \t")
+		return p, len(p.module) > 0 && len(p.module) <= maxPath
+	}
+	return p, onlyBlanks(b, p.end)
+}
+
+// matchHostFrame matches a line with a host frame, whose offset in brackets is at at.
+func matchHostFrame(r *Reader, l *Line, at int) bool {
+	p, ok := hostPlaceIn(l.Text, at)
+	if !ok {
+		return false
+	}
+	if i := bytes.LastIndex(p.function, []byte(" in ")); i >= 0 && isAnswered(p.function) {
+		return false
+	}
+	if p.module != nil {
+		f := r.hostFrame(l, &p, p.module, p.start)
+		place := Span{p.open, p.open}
+		if len(p.function) > 0 {
+			l.edit(f, Edit{place, " in ", AtLine, ""})
+		} else {
+			l.edit(f, Edit{place, "", Name, " "})
+			l.edit(f, Edit{place, "in ", AtLine, " "})
+		}
+		return true
+	}
+	module := p.function
+	if i := bytes.LastIndex(module, []byte(" (")); i > 0 && module[len(module)-1] == ')' {
+		name, offset, plus := bytes.Cut(module[i+len(" ("):len(module)-1], []byte(" + 0x"))
+		if n, end, ok := hexAt(offset, 0); plus && ok && end == len(offset) && n>>62 == 0 && isPath(module) {
+			p.function, module = name, module[:i]
+		}
+	}
+	if len(module) == 0 || !isPath(module) {
+		r.open(windowCuda, r.number) // the module is on the next line
+		return true
+	}
+	if len(module) == len(p.function) {
+		p.function = nil
+	}
+	l.after(r.hostFrame(l, &p, module, p.start), p.end)
+	return true
+}
+
+// hostFrame adds a frame in module.
+func (r *Reader) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Frame {
+	f := l.frame()
+	f.Module, f.Kind, f.Value, f.Call, f.Start = r.name(module), BaseOffset, p.offset, Return, start
+	if len(p.function) > 0 {
+		f.Symbol = Symbol{Name: string(p.function), Inside: true}
+	}
+	return f
+}
+
+// matchHostModule matches the line with the module of the frame on the line before.
+func matchHostModule(r *Reader, l *Line, _ int) bool {
+	b := l.Text
+	in := blanksAfter(b, len(hostMargin))
+	if !hasAt(b, 0, hostMargin) || !hasAt(b, in, "in ") || r.Past == nil {
+		return false
+	}
+	from, to := in+len("in "), len(bytes.TrimRight(b, " \t"))
+	before := r.before()
+	open := bytes.LastIndex(before, []byte("[0x"))
+	if from >= to || to-from > maxPath || open < 1 || len(before) > maxLine || isAnswered(b[from:to]) {
+		return false
+	}
+	p, ok := hostPlaceIn(before, open+1)
+	if !ok || p.module != nil || isAnswered(p.function) {
+		return false
+	}
+	l.after(r.hostFrame(l, &p, b[from:to], in), to)
+	return true
+}
