@@ -32,7 +32,7 @@ test-elsewhere:
 
 # Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h
 soak:
-	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^TestSoak$$' -timeout 0 ./integration
+	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^(TestSoak|TestALogThroughASerialPortLosesNothing)$$' -timeout 0 ./integration
 
 bench:
 	go run ./bench

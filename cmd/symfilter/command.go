@@ -82,6 +82,7 @@ type outputFlags struct {
 type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
+	baud      baud
 	again     bool                // make indexes again
 	examining bool                // the command is doctor
 	searched  *buildid.SymbolPath // the finder of the symbol paths; nil: none, or not opened

@@ -21,6 +21,7 @@ func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandb
 	} else {
 		s = sandbox.Apply(sandbox.Policy{
 			Write:          c.writable(makes),
+			Devices:        c.deviceFolders(files),
 			Network:        len(c.urls) > 0,
 			OtherProcesses: slices.ContainsFunc(slices.Concat(c.paths(), files), ofOtherProcess),
 		})

@@ -153,6 +153,11 @@ var options = [...]group{
 			text: "begin each line with the name of its file",
 			more: "with --output=json each object has it"},
 	}},
+	{title: "Serial ports", topic: "devices", flags: []option{
+		{name: "baud", metavar: "RATE", preset: defaultRate, in: ofMost, field: func(c *config) any { return &c.baud },
+			text: "rate of the serial port that FILE is, such as /dev/ttyUSB0",
+			more: "the port is read until Ctrl-C, and looked for every second while it is not there"},
+	}},
 	{title: "How it runs", flags: []option{
 		{name: "process-key", metavar: "KEY", in: ofMost, words: processKeys, field: func(c *config) any { return &c.process },
 			text: "what distinguishes the processes of one log: fuchsia, logcat, syslog or a REGEXP with a group"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -24,11 +25,14 @@ type stream struct {
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // for one input
 	hints  bool                                                 // are printed for inputs of which nothing was resolved
+	isPort func(name string) bool                               // reports whether an input is a serial port
+	rate   int                                                  // of serial ports, in baud
 
 	unresolved tally // of the inputs that have ended
 
 	unwritten bool // the output could not be written
 	unread    bool // the reader of the output is gone
+	port      bool // an input was a serial port, which only a signal ends
 }
 
 // An engine is what filters one input.
@@ -46,37 +50,35 @@ type engine struct {
 // files filters the named inputs, each with a context of its own, and returns the exit code.
 func (s *stream) files(names []string, stdin *os.File) int {
 	code := s.each(names, stdin)
-	if sig := s.stop.end(); sig != 0 {
-		return exitSignal + sig
+	sig := s.stop.end()
+	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
+		return code
 	}
-	return code
+	return exitSignal + sig
 }
 
 // each filters the inputs until the output fails. An input that cannot be read does not keep the
 // others from being filtered.
 func (s *stream) each(names []string, stdin *os.File) (code int) {
 	for _, name := range names {
-		in, label := stdin, standardName
-		if name != "-" {
-			label = name
-			var err error
-			if in, err = os.Open(name); err != nil {
-				s.diag.line("%s", openError(name, err))
+		label := name
+		if name == "-" {
+			label = standardName
+		}
+		var readErr, writeErr error
+		if name != "-" && s.isPort(name) {
+			readErr, writeErr = s.filterPort(name)
+		} else {
+			in, err := s.open(name, stdin)
+			if err != nil {
+				s.diag.line("%s", err)
 				code = exitIO
 				continue
 			}
-		}
-		if sameRegular(in, s.out) { // it would grow while it is read
-			s.diag.line("%s is also the output, and is not read", label)
+			readErr, writeErr = s.filter(in, label)
 			if in != stdin {
 				in.Close()
 			}
-			code = exitIO
-			continue
-		}
-		readErr, writeErr := s.filter(in, label)
-		if in != stdin {
-			in.Close()
 		}
 		var usage usageError
 		var packed *input.UnpackError
@@ -103,6 +105,24 @@ func (s *stream) each(names []string, stdin *os.File) (code int) {
 		}
 	}
 	return code
+}
+
+// open opens the named input. Its error is a message for the user.
+func (s *stream) open(name string, stdin *os.File) (in *os.File, err error) {
+	in, label := stdin, standardName
+	if name != "-" {
+		label = name
+		if in, err = os.Open(name); err != nil {
+			return nil, errors.New(openError(name, err))
+		}
+	}
+	if !sameRegular(in, s.out) {
+		return in, nil
+	}
+	if in != stdin {
+		in.Close()
+	}
+	return nil, fmt.Errorf("%s is also the output, and is not read", label) // it would grow while it is read
 }
 
 // sameRegular reports whether a and b are one regular file.
@@ -133,11 +153,16 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 		return err, nil
 	}
 	regular := info.Mode().IsRegular()
-	p := &pass{engine: s.engine(in, label, regular), done: make(chan struct{})}
 	if !regular {
 		enlargePipe(in)
 	}
-	if !regular && p.flush != nil {
+	return s.run(s.engine(in, label, regular), in, label, !regular)
+}
+
+// run filters what it reads from in by the engine. Writers of a live input may be silent for a while.
+func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
+	p := &pass{engine: e, done: make(chan struct{})}
+	if live && p.flush != nil {
 		p.silence = time.AfterFunc(silence, p.silent)
 		p.silence.Stop()
 	}

@@ -20,6 +20,7 @@ func topics() []topic {
 		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
 		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
+		{name: "devices", about: "logs of serial ports", section: "SERIAL PORTS", text: devicesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
 		{name: allFlags, about: "all flags"},
 	}
@@ -133,11 +134,23 @@ file. A line counts as printed once the reader of a pipe has read it.
 Reports and profiles are printed when following ends, or their file is replaced.
 If the disk of the output is full, symfilter waits for space.
 `
+	devicesText = `A FILE may be a serial port. Its log is printed until Ctrl-C, which ends with 0:
+
+  symfilter /dev/ttyUSB0
+  symfilter --baud 921600 /dev/serial/by-id/usb-Espressif_*
+
+The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
+on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
+the device. If the port is not there, because the board restarts or is not
+plugged in yet, it is looked for every second. A path below /dev may be that of
+a port to come; with --baud, any path.
+`
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
   1    a file or standard input could not be read, or the output not be written
   2    wrong usage
   3    with --strict, and nothing else went wrong: an address stayed unresolved
-  128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM
+  128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; Ctrl-C
+       ends the reading of a serial port with 0
 
 If one of several FILEs cannot be read, the others are printed all the same, and
 the exit status is 1. If the reader of the output closes it, as head does,

@@ -35,7 +35,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := errors.Join(c.check(), c.follow.check(c, files)); err != nil {
+	if err := errors.Join(c.check(), c.follow.check(c, files), c.checkPorts(files)); err != nil {
 		return exitUsage, err
 	}
 	if err := c.checkWritten(files, std); err != nil {
@@ -111,10 +111,16 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		options.DumpFile = dumps.add
 	}
 	words, patience := lastWords, patience
-	if c.follow.on {
+	switch {
+	case c.follow.on:
 		words, patience = 0, followPatience
+	case slices.ContainsFunc(files, c.isPort):
+		words = 0 // the producer does not end
 	}
-	s := &stream{out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup}
+	s := &stream{
+		out: stdout, diag: diag, stop: newStopper(cancel, words, patience), hints: c.output != outputMarkup,
+		isPort: c.isPort, rate: c.rate(),
+	}
 	reports := c.reports(sym, biases, maps, options.Color)
 	engineOf := func(in *os.File, label string, regular bool, out io.Writer) engine {
 		o := options

@@ -46,6 +46,7 @@ var direction = map[string][]string{
 	"internal/escape":     {},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
+	"internal/serial":   {},
 	"internal/demangle": {},
 	"internal/fuzztest": {},                    // only tests may import it
 	"internal/testenv":  {"internal/fuzztest"}, // only tests may import it

@@ -18,6 +18,10 @@ type Policy struct {
 	// is created later.
 	Write []string
 
+	// Devices lists folders with devices, such as serial ports, that the process opens for reading and
+	// sets up. Write does not do so.
+	Devices []string
+
 	// Network keeps connections over TCP and UDP. No port is bound or listened on in any case.
 	Network bool
 

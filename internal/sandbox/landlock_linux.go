@@ -69,7 +69,10 @@ func restrictFiles(p Policy) (abi int, err error) {
 	}
 	defer unix.Close(int(fd))
 	for _, dir := range p.Write {
-		allowWriting(fd, dir, writing&attr.Handled_access_fs)
+		keep(fd, dir, writing&attr.Handled_access_fs)
+	}
+	for _, dir := range p.Devices {
+		keep(fd, dir, rights5&attr.Handled_access_fs)
 	}
 	if p.Network && attr.Handled_access_net != 0 {
 		// Package net binds to port 0, any port, to find out whether there is IPv6.
@@ -115,9 +118,12 @@ func handled(abi int, network bool) (attr unix.LandlockRulesetAttr) {
 	return attr
 }
 
-// allowWriting adds a rule for dir. A folder that cannot be opened is left out: a later write to it
-// fails and is reported.
-func allowWriting(ruleset uintptr, dir string, rights uint64) {
+// keep adds a rule for dir. A folder that cannot be opened is left out: a later use of these rights
+// in it fails and is reported.
+func keep(ruleset uintptr, dir string, rights uint64) {
+	if rights == 0 { // of a version that this kernel does not know
+		return
+	}
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return

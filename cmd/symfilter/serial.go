@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/symfilter/symfilter/internal/serial"
+)
+
+const defaultRate = "115200" // serial.DefaultRate, in the help
+
+// The rates that --baud takes. Adapters support some of these; others report that they do not.
+const (
+	minRate = 50        // baud: the slowest that Linux names
+	maxRate = 100 << 20 // baud: no adapter is as fast
+)
+
+// A baud is the flag --baud.
+type baud int
+
+func (b *baud) String() string { return "" }
+
+func (b *baud) Set(word string) error {
+	n, err := strconv.Atoi(word)
+	if err != nil || n < minRate || n > maxRate {
+		return fmt.Errorf("%q is not a rate in baud, such as %d", word, serial.DefaultRate)
+	}
+	*b = baud(n)
+	return nil
+}
+
+// rate returns the rate of serial ports.
+func (c *config) rate() int {
+	if c.baud == 0 {
+		return serial.DefaultRate
+	}
+	return int(c.baud)
+}
+
+// isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it makes
+// one of a name without a file.
+func (c *config) isPort(name string) bool {
+	return name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
+}
+
+// isMissing reports whether there is no file of this name.
+func isMissing(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// checkPorts returns what is wrong with the flags for the serial ports among files.
+func (c *config) checkPorts(files []string) error {
+	i := slices.IndexFunc(files, c.isPort)
+	switch {
+	case c.follow.on && i >= 0:
+		return usageError{fmt.Errorf("--follow is for files, and %s is a serial port: without --follow it is read until Ctrl-C, and again after it was unplugged", files[i])}
+	case c.baud != 0 && i < 0:
+		return usageError{errors.New("--baud is for serial ports, such as /dev/ttyUSB0, and no FILE is one")}
+	}
+	return nil
+}
+
+// deviceFolders returns the folders of the serial ports among files: the process must be able to set
+// them up when they are there again, under another name if there are links.
+func (c *config) deviceFolders(files []string) (dirs []string) {
+	for _, name := range files {
+		if !c.isPort(name) {
+			continue
+		}
+		if full, err := filepath.Abs(name); err == nil {
+			dirs = append(dirs, "/dev", filepath.Dir(full), folderOf(full))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// filterPort filters the log of a serial port until a signal ends it, or the port cannot be read.
+func (s *stream) filterPort(name string) (readErr, writeErr error) {
+	s.port = true
+	port := serial.New(name, s.rate, func(message string) { s.diag.printf("%s: %s", name, message) })
+	defer port.Close()
+	return s.run(s.engine(nil, name, false), port, name, true)
+}

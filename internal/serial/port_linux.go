@@ -1,0 +1,100 @@
+package serial
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The major numbers of character devices that are not serial ports: Documentation/admin-guide/
+// devices.txt of Linux.
+const (
+	majorMemory = 1 // /dev/null, /dev/zero, /dev/kmsg
+	majorOwn    = 5 // /dev/tty, /dev/console, /dev/ptmx
+)
+
+// Names reports whether path leads to a serial port: a terminal device other than those of this
+// process. A path below /dev where there is no file may become one.
+func Names(path string) bool {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		full, err := filepath.Abs(path)
+		return err == nil && strings.HasPrefix(full, "/dev/")
+	}
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	var at unix.Stat_t
+	if unix.Stat(path, &at) != nil {
+		return false
+	}
+	if major := unix.Major(at.Rdev); major == majorMemory || major == majorOwn {
+		return false
+	}
+	for fd := range 3 {
+		var own unix.Stat_t
+		if unix.Fstat(fd, &own) == nil && own.Mode&unix.S_IFMT == unix.S_IFCHR && own.Rdev == at.Rdev {
+			return false
+		}
+	}
+	return true
+}
+
+// open opens the port and sets it to pass each byte as it comes. If the error is errOrdinary, the
+// file is open, but has no such settings.
+func open(path string, rate int) (*os.File, error) {
+	// O_NONBLOCK: opening does not wait for a carrier, and Close ends a read.
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := file.SyscallConn()
+	if err == nil {
+		if ctl := conn.Control(func(fd uintptr) { err = configure(int(fd), rate) }); ctl != nil {
+			err = ctl
+		}
+	}
+	if err != nil && !errors.Is(err, errOrdinary) {
+		file.Close()
+		return nil, &fs.PathError{Op: "set up", Path: path, Err: err}
+	}
+	return file, err
+}
+
+// configure sets the port to eight bits at this rate, raw, without flow control.
+func configure(fd, rate int) error {
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
+	switch {
+	case errors.Is(err, unix.ENOTTY), errors.Is(err, unix.EINVAL):
+		return errOrdinary
+	case err != nil:
+		return err
+	}
+	t.Iflag = unix.IGNBRK
+	t.Oflag = 0
+	t.Lflag = 0
+	// CLOCAL: no modem has to be ready. Without HUPCL the lines by which adapters reset a board keep
+	// their state when symfilter ends.
+	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER
+	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
+		return fmt.Errorf("%d baud: %w", rate, err)
+	}
+	return nil
+}
+
+// isAway reports whether err is that of a device that is not plugged in, or restarts.
+func isAway(err error) bool {
+	for _, away := range []error{unix.ENOENT, unix.ENXIO, unix.ENODEV, unix.EIO, unix.EBUSY} {
+		if errors.Is(err, away) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,194 @@
+package serial
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// plug returns the device's end of a pseudo-terminal, to whose other end the link at path leads.
+func plug(t *testing.T, path string) *os.File {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := os.NewFile(uintptr(fd), "/dev/ptmx")
+	t.Cleanup(func() { device.Close() })
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is raw.
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, &unix.Termios{Cflag: unix.CS8 | unix.CREAD | unix.B38400}); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(path)
+	if err := os.Symlink(fmt.Sprintf("/dev/pts/%d", n), path); err != nil {
+		t.Fatal(err)
+	}
+	return device
+}
+
+// unplug takes the device away.
+func unplug(t *testing.T, device *os.File, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A reading is what a port has read and reported.
+type reading struct {
+	port    *Port
+	bytes   chan []byte
+	reports chan string
+	err     chan error
+}
+
+func read(t *testing.T, path string) *reading {
+	r := &reading{bytes: make(chan []byte, 64), reports: make(chan string, 64), err: make(chan error, 1)}
+	r.port = New(path, DefaultRate, func(s string) { r.reports <- s })
+	r.port.again = time.Millisecond
+	t.Cleanup(func() { r.port.Close() })
+	go func() {
+		for {
+			b := make([]byte, 4096)
+			n, err := r.port.Read(b)
+			if err != nil {
+				r.err <- err
+				return
+			}
+			r.bytes <- b[:n]
+		}
+	}()
+	return r
+}
+
+// want waits for these bytes.
+func (r *reading) want(t *testing.T, want string) {
+	t.Helper()
+	var got []byte
+	for !bytes.Equal(got, []byte(want)) {
+		if len(got) >= len(want) || !bytes.HasPrefix([]byte(want), got) {
+			t.Fatalf("read %q, want %q", got, want)
+		}
+		select {
+		case b := <-r.bytes:
+			got = append(got, b...)
+		case err := <-r.err:
+			t.Fatalf("read %q, then %v, want %q", got, err, want)
+		}
+	}
+}
+
+func (r *reading) wantReport(t *testing.T, want string) {
+	t.Helper()
+	if got := <-r.reports; got != want {
+		t.Errorf("reported %q, want %q", got, want)
+	}
+}
+
+func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ttyUSB0")
+	r := read(t, path)
+	r.wantReport(t, "no such file or directory; it is looked for every second, until Ctrl-C")
+	for range 3 {
+		device := plug(t, path)
+		r.wantReport(t, "open")
+		// Nothing of it is changed: neither control characters nor line ends.
+		const text = "rst:0x1\r\n\x03\x04\x11\x13\x1b[0;31mE (12)\xff\x00\n"
+		io.WriteString(device, text)
+		r.want(t, text)
+		unplug(t, device, path)
+		r.wantReport(t, "the device went away; it is looked for every second, until Ctrl-C")
+	}
+	r.port.Close()
+	if err := <-r.err; err != io.EOF {
+		t.Errorf("Read returned %v after Close, want io.EOF", err)
+	}
+}
+
+func TestCloseEndsARead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ttyUSB0")
+	device := plug(t, path)
+	r := read(t, path)
+	io.WriteString(device, "> ")
+	r.want(t, "> ")
+	r.port.Close()
+	if err := <-r.err; err != io.EOF {
+		t.Errorf("Read returned %v, want io.EOF", err)
+	}
+}
+
+func TestThePortIsRawAndHasTheRate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ttyUSB0")
+	device := plug(t, path)
+	for _, rate := range []int{9600, 74880, 115200, 2000000} { // the second is of ESP8266's boot loader
+		file, err := open(path, rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd := int(device.Fd())
+		termios, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int(termios.Ospeed) != rate || int(termios.Ispeed) != rate {
+			t.Errorf("the port is at %d and %d baud, want %d", termios.Ispeed, termios.Ospeed, rate)
+		}
+		if termios.Lflag != 0 || termios.Oflag != 0 || termios.Cflag&unix.CSIZE != unix.CS8 || termios.Cflag&unix.HUPCL != 0 {
+			t.Errorf("the port is set to %+v", termios)
+		}
+		file.Close()
+	}
+}
+
+func TestAFileThatIsNotAPortEnds(t *testing.T) {
+	p := New("/dev/null", DefaultRate, func(s string) { t.Errorf("reported %q", s) })
+	if n, err := p.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+		t.Errorf("Read returned %d and %v, want 0 and io.EOF", n, err)
+	}
+}
+
+func TestAPortThatMayNotBeOpenedIsAnError(t *testing.T) {
+	p := New(t.TempDir()+"/file/tty", DefaultRate, func(s string) { t.Errorf("reported %q", s) })
+	if err := os.WriteFile(filepath.Dir(p.path), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Read(make([]byte, 10)); err == nil || err == io.EOF {
+		t.Errorf("Read returned %v, want an error", err)
+	}
+}
+
+func TestWhichPathsAreSerialPorts(t *testing.T) {
+	folder := t.TempDir()
+	port, regular := filepath.Join(folder, "port"), filepath.Join(folder, "regular")
+	plug(t, port)
+	if err := os.WriteFile(regular, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var are []string
+	for _, path := range []string{port, regular, folder, filepath.Join(folder, "missing"),
+		"/dev/null", "/dev/tty", "/dev/stdin", "/dev/ttyNone", "/dev/serial/by-id/none"} {
+		if Names(path) {
+			are = append(are, path)
+		}
+	}
+	if want := []string{port, "/dev/ttyNone", "/dev/serial/by-id/none"}; !slices.Equal(are, want) {
+		t.Errorf("serial ports are %q, want %q", are, want)
+	}
+}
