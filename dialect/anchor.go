@@ -16,18 +16,18 @@ const (
 	anchorPath                 // " (/": bpftrace
 	anchors
 
-	// anchorLine is that of grammars for lines without an anchor, which follow another line of their
-	// dialect. They have a window, and are tried in it alone.
+	// anchorLine stands for no text: its grammars match lines without an anchor that follow another
+	// line of their dialect. They have a window, and are tried only in it.
 	anchorLine
 )
 
 var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
-// digitsAfter is the distance of the hexadecimal digits from the beginning of each anchor; 0: the
-// anchor has none.
+// digitsAfter is the distance in bytes of the hexadecimal digits from the beginning of each anchor; 0
+// if no digits follow.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
-// ends has the last byte of each anchor.
+// ends is the set of the last bytes of anchors.
 var ends = func() (set [256]bool) {
 	for _, text := range anchorText {
 		set[text[len(text)-1]] = true

@@ -10,50 +10,49 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The load bias of a module whose frames have addresses of the process only is found by trying all
-// that are possible: multiples of the page size for which every address is in code. Each call
-// before a return address and each function that the log names at an address is a fact for a bias.
-// The bias is taken if the facts for it are so many that neither another bias nor another file has
-// them by chance.
+// The load bias of a module whose frames have only addresses of the process is found by trying all
+// possible ones: multiples of the page size for which every address is in code. Each call before a
+// return address, and each function that the log names at an address, is a fact for a bias. The bias
+// is taken if it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
 	maxSightings = 128     // addresses of a module that are compared
 	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
-	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace; 50 ns each
+	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
-	maxFailures  = 2       // addresses without a call before them that show that the file is another one
+	maxFailures  = 2       // addresses without a call before them; with more the file is not the one that ran
 )
 
-// The scores of facts: the logarithm to base 2 of how much likelier the fact is at the true bias of
-// the file that ran than at another one. One in 50 to 100 places in code follows a call.
+// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias of the file
+// that ran as at another bias. One in 50 to 100 places in code follows a call.
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5
 	scoreTrampoline = 18 // its code is once or twice in a megabyte
 	scoreName       = 8  // at most: a function of 16 bytes in a page
-	scoreUsual      = 10 // the programs are usually loaded there
-	scoreDropped    = 24 // how far the score of a bias that is dropped is below the best
-	scoreMargin     = 8  // of the best bias over all others, and over the best of as many wrong ones
+	scoreUsual      = 10 // the bias is the one at which such programs are usually loaded
+	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
+	scoreMargin     = 8  // lead that the best bias needs over all others, and over the best of as many wrong ones
 )
 
 // A sighting is an address of a module whose load bias is not known.
 type sighting struct {
 	addr   uint64
 	call   Call
-	inside []object.Symbol // the symbols of the name that the log has for the address
-	name   string          // of these
+	inside []object.Symbol // the symbols that have the name, if the log names a function at the address
+	name   string          // the name of the symbols in inside
 }
 
 // A bias is a load bias that a module may have.
 type bias struct {
 	at    uint64
 	score int
-	calls int // that are before return addresses
-	facts int // that speak for it
+	calls int // return addresses that follow a call
+	facts int // facts for the bias
 }
 
-// sight adds what f tells of the bias. interrupted is set if f follows a signal.
+// sight adds the address of f to the sightings. interrupted is set if f follows a signal.
 func (v *verdict) sight(f *Frame, interrupted bool) {
 	call := f.Call
 	if interrupted || call == System || call == Adjusted && f.Number == 0 {
@@ -80,8 +79,8 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// search looks for the bias in what was seen, if enough has been seen since the last time. work is
-// what may be done still, and is reduced by what was done.
+// search looks for the bias, if there are enough new sightings since the last search. work is the
+// number of comparisons that are left for the trace; search reduces it.
 func (v *verdict) search(work *int) {
 	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
 		return
@@ -109,7 +108,8 @@ func (v *verdict) search(work *int) {
 	}
 }
 
-// best returns the bias of all that the facts prove; tried is how many there were at first.
+// best returns the one of all biases that the facts prove. tried is the number of biases before the
+// worst were dropped.
 func (v *verdict) best(all []bias, tried int) (b bias, ok bool) {
 	others := math.Log2(float64(max(tried, 1)))
 	for i := range all {
@@ -143,7 +143,7 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which the first address that was seen is in an executable segment.
+// possible returns the biases for which the first sighting is in an executable segment.
 func (v *verdict) possible() (all []bias) {
 	first := v.seen[0].addr
 	for _, s := range v.image.Segments {
@@ -165,7 +165,7 @@ func (v *verdict) possible() (all []bias) {
 	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
 }
 
-// worth orders sightings: those first that exclude most biases.
+// worth returns the rank of a sighting: the ones that exclude most biases are compared first.
 func (s *sighting) worth() int {
 	switch {
 	case len(s.inside) > 0:
@@ -176,7 +176,7 @@ func (s *sighting) worth() int {
 	return 0
 }
 
-// lookup returns the address that is in the code of the frame.
+// lookup returns the address of the instruction: one byte before a return address.
 func (s *sighting) lookup() uint64 {
 	if s.call == Return {
 		return s.addr - 1
@@ -184,17 +184,18 @@ func (s *sighting) lookup() uint64 {
 	return s.addr
 }
 
-// agrees reports whether the address can be what was logged, with the bias b.
+// agrees reports whether, with the bias b, the address is in code and in the function that the log
+// names.
 func (s *sighting) agrees(m *Image, b *bias) bool {
 	if b.at > s.addr {
 		return false
 	}
 	addr := s.lookup() - b.at
-	// the producer may have asked for the return address, where another function may begin
+	// the producer may have looked up the return address, at which another function may begin
 	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr) || isInside(s.inside, s.addr-b.at))
 }
 
-// score adds what the address tells of b.
+// score adds the facts of the address to b.
 func (s *sighting) score(m *Image, b *bias) {
 	if len(s.inside) > 0 {
 		b.score += nameBits(s.inside)

@@ -19,17 +19,17 @@ import (
 //	Loaded modules:
 //	0x7f31c2a00000 - 0x7f31c2a04fff  libledger.so  ???  (WARNING: No symbols, libledger.so, C0920A3A1B3F557C3A0A920C3F1B7C550)
 //
-// The number is an offset from the base of the module, or from the function. It is exact in the first
-// frame of a thread, and that of a return address in the others. The list of modules has the first
-// 16 bytes of their build IDs, as the fields of a GUID.
+// The number is an offset from the base of the module, or from the function. In the first frame of a
+// thread it is that of the instruction, in the others that of a return address. The list of modules
+// has the first 16 bytes of their build IDs, as the fields of a GUID.
 var breakpad = Dialect{
 	Name: "breakpad", Who: "Breakpad's minidump_stackwalk, rust-minidump",
 	Needs:  "the list of modules after the frames and a folder of debug files by build ID, or --image",
 	Sample: " 1  libledger.so + 0x1154",
 }
 
-// breakpadLines is the number of lines between the reason of the crash and the list of modules: a
-// frame has up to ten lines, a thread hundreds of frames.
+// breakpadLines is the most lines between the reason of the crash and the list of modules: a frame has
+// up to ten lines, a thread hundreds of frames.
 const breakpadLines = maxWindow
 
 // matchBreakpad matches a frame whose offset begins at at.
@@ -40,7 +40,7 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	if !ok || !onlyBlanks(b, end) || !endsWith(b, at, plus) {
 		return false
 	}
-	digits := blanksAfter(b, 0) // prefixes have a blank after them, as after a time
+	digits := blanksAfter(b, 0) // after the prefix of a log, such as a time
 	to := at - len(plus)
 	number, from, ok := 0, digits, false
 	for !ok && digits < to {

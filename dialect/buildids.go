@@ -28,8 +28,8 @@ func (r *Reader) buildIDAfter(b []byte, at int) (id buildid.ID, end int, ok bool
 	return id, to + 1, ok
 }
 
-// parseID returns the build ID with these hexadecimal digits. The one of the last call is kept:
-// the frames of a trace are in few modules.
+// parseID returns the build ID with these hexadecimal digits. It keeps the ID of the last call,
+// because the frames of a trace are in few modules.
 func (r *Reader) parseID(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) == 0 {
 		return id, false

@@ -1,10 +1,10 @@
 package dialect
 
-// A check is the check of one frame against the file of its module.
+// A check compares one frame with the file of its module.
 type check struct {
 	of        *verdict
 	corrected bool   // see Trace
-	called    bool   // a call must be before the address: the frame before is known not to be a trampoline
+	called    bool   // a call must be before the address, because the frame before is not a trampoline
 	exact     bool   // the frame was interrupted by a signal
 	mixed     bool   // frames of several processes may be mixed
 	addr      uint64 // as the file has it, not adjusted
@@ -20,7 +20,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.runInKernel(f)
 		return false
 	}
-	derived := false // the address comes from the symbol, which proves nothing then
+	derived := false // the address is computed from the symbol, so that the symbol proves nothing
 	if f.Kind == Offsetted {
 		c.addr, c.err = c.of.readAddress(f, c.corrected)
 	} else {
@@ -61,7 +61,7 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.lookup--
 	}
 	if f.Program && !m.isCode(c.lookup) {
-		c.err = ErrNoModule // it may be an address of anything
+		c.err = ErrNoModule // the address may be in any module
 		return false
 	}
 	if !m.isCode(c.lookup) {
@@ -89,8 +89,8 @@ func (c *check) run(f *Frame) (signal bool) {
 		return signal // the first frame may be the place of a fault
 	}
 	if !yes {
-		// A symbol that is only a whole number of pages away proves less than one at its distance:
-		// linkers align functions, so another build has it there by chance once in 256 times.
+		// A symbol whose distance is only right modulo the page size proves less than one at the very
+		// distance: linkers align functions, so one in 256 other builds has it there by chance.
 		if c.called && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
 			c.err = ErrCall
 			c.of.fail(c.addr)

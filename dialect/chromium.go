@@ -7,7 +7,7 @@ import "bytes"
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>
 //
-// The first number is a return address, the second an address in the file, one byte before. V8 prints
+// The first number is a return address, the second its address in the file minus one. V8 prints
 // "==== C stack trace ====" and frames of glibc.
 var chromium = Dialect{
 	Name: "chromium", Who: "Chromium, Electron, V8",
@@ -22,7 +22,8 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)
-	// Chromium subtracts from the address after a signal, too, which was no return address.
+	// Chromium also subtracts one from the address that a signal interrupted, which is not a return
+	// address.
 	f.Value, f.Call = f.Value+1, Return
 	f.Digits = Span{}
 	l.edit(f, Edit{Span{h.open, h.place.end}, "", Name, ""})
@@ -52,7 +53,7 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// Frames of Node.js, with the exported symbol at the address and what the module was called as:
+// Frames of Node.js, with the exported symbol at the address and the name that the module was given:
 //
 //	1: 0xc8e4a0 node::Abort() [node]
 //	4: 0x7f31c2a01154  [/opt/shop/ledger.node]
@@ -88,7 +89,7 @@ func matchNode(r *Reader, l *Line, at int) bool {
 	name := Span{min(end+1, open), open}
 	text := b[name.From:name.To]
 	if _, from, ok := decimalBefore(text, len(text)); ok && from > 0 && text[from-1] == ':' {
-		return false // it is named already
+		return false // Node has named the frame
 	}
 	f := l.frame()
 	f.Number, f.Start = number, start

@@ -11,9 +11,8 @@ import (
 //  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
 //  2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
-// The number is an address of the ELF file, and a return address. Without a path it is of the
-// executable, whose build ID is in the log: in the line that reports the signal, and when the server
-// starts.
+// The number is a return address, as the ELF file has it. A frame without a path is in the executable,
+// whose build ID is in the line that reports the signal, and in the one for the start of the server.
 var clickhouse = Dialect{
 	Name: "clickhouse", Who: "ClickHouse",
 	Needs:  "the build ID in the log, or --image clickhouse=FILE",
@@ -35,7 +34,7 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	name.From = start + bytes.IndexByte(b[start:], ' ') + 1
 	function := b[name.From:name.To]
 	if len(function) == 0 || hasLine(function) {
-		return false // the server has found the line itself
+		return false // ClickHouse has found the source line itself
 	}
 	if !r.inTrace() {
 		r.readPast()
@@ -51,14 +50,14 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	case hasAt(b, end, in+"/") && len(b)-end < maxPath:
 		path := bytes.TrimRight(b[end+len(in):], " \t\r")
 		if bytes.IndexByte(path, ' ') >= 0 {
-			return false // it could not be told from a path with an answer after it
+			return false // a path with blanks looks like a path with an answer after it
 		}
 		f.Module = r.name(path)
 	default:
 		return false
 	}
 	if r.signalAt > 0 && r.number-r.signalAt < maxDump && !bytes.Contains(function, []byte("StackTrace::StackTrace(")) {
-		f.Call = Exact // the frames of the handler are left out
+		f.Call = Exact // ClickHouse leaves out the frames of the signal handler
 	}
 	r.signalAt = 0
 	f.Inline = InlineNumbered
@@ -69,8 +68,8 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberedStart returns the offset in b of the first number that a frame of ClickHouse may begin
-// with, as "1. ", and the number; -1 if there is none.
+// numberedStart returns the offset in b of the first number with which a frame of ClickHouse may begin,
+// such as "1. ", and the number. The offset is -1 if there is no number.
 func numberedStart(b []byte) (start, number int) {
 	for at := 0; at < len(b); {
 		i := bytes.Index(b[at:], []byte(". "))

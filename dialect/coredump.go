@@ -8,22 +8,22 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The traces that are made from cores. systemd-coredump prints the frames of a thread, after a
-// header, as
+// The traces that programs make from cores. systemd-coredump prints a header and the frames of a
+// thread:
 //
 //	Stack trace of thread 4711:
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is an offset from the load base, which is not decremented; frame 0 is exact.
-// Before systemd 244 there was none, and the module was always a name alone.
-// The name is that of the innermost inlined call if the program had debug information. Modules are
-// paths, or names alone since systemd 252. eu-stack -b prints two lines for a frame,
+// The number in brackets is the offset of a return address from the load base; in frame 0 it is that
+// of the instruction. Before systemd 244 the brackets held only the name of the module. The function
+// is the innermost inlined call if the program had debug information. Modules are paths, or only names
+// since systemd 252. eu-stack -b prints two lines for a frame:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d
 //
-// of which the second has the build ID and the offset, decremented for all but frame 0.
+// The second line has the build ID and the offset, minus one for all frames but frame 0.
 var (
 	coredump = Dialect{
 		Name: "systemd-coredump", Who: "systemd-coredump, in the journal and in coredumpctl info",
@@ -167,7 +167,7 @@ func coredumpModule(r *Reader, b []byte, at int) {
 }
 
 // coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field of
-// the journal. at is the offset of the text that is before the path.
+// the journal. at is the offset of the text before the path.
 func coredumpProgram(r *Reader, b []byte, at int) {
 	i := bytes.IndexByte(b[at:], '/')
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
@@ -176,7 +176,8 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.program(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// program sets the path of the program, or what it was called as. That does not replace its path.
+// program sets the path of the program, or the name that it was called by. A name does not replace a
+// path that ends with it.
 func (r *Reader) program(name []byte) {
 	known := r.facts.main.Name
 	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
@@ -221,8 +222,8 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //
-// It has a build ID, or "-", the paths of the file and of its debug file, with "-" for none and "."
-// for the name itself, and the name.
+// After the build ID, or "-", come the paths of the file and of its debug file, and the name. A path is
+// "-" if there is no file, and "." if it is the name.
 func unstripModule(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)

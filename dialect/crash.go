@@ -8,16 +8,16 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Crash is what the kernel logs of a process that it has killed, beside the frame. Later lines of
-// the log add to it, so it belongs to the Reader of the frame.
+// A Crash holds what the kernel logs of a process that it has killed, apart from the frame. Later
+// lines of the log add to it, so it belongs to the Reader of the frame.
 type Crash struct {
 	Start, Size uint64 // address and bytes of the mapping of the code; Size is 0 if it is not known
-	Addr        uint64 // address of the frame, from a later line; 0 if there was none
+	Addr        uint64 // address of the frame, if a later line has it; otherwise 0
 
-	codes []code // of the lines after the frame, the first maxCodes
+	codes []code // listings of the first maxCodes lines of code after the frame
 }
 
-// When several processes die at once, the lines of code may come after the lines of all of them.
+// If several processes die at once, their lines of code may come after the frames of all of them.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -27,13 +27,13 @@ const (
 type code struct {
 	units []uint32 // in the order of memory
 	width int      // bytes of a unit: 1, 2 or 4
-	at    int      // the unit at the address of the frame
+	at    int      // index of the unit at the address of the frame
 }
 
 const (
-	maxUnits  = 128 // of a listing; x86 has 64 bytes
-	minListed = 16  // bytes that have to agree, so that chance does not make them
-	minValues = 4   // different units that a listing must have: padding proves nothing
+	maxUnits  = 128 // units of a listing; the kernel lists 64 bytes on x86
+	minListed = 16  // bytes of a file that must agree with the listing; fewer may agree by chance
+	minValues = 4   // different units that a listing must have, because padding proves nothing
 )
 
 // crash returns the Crash for a frame of the current line.
@@ -47,7 +47,7 @@ func (r *Reader) crash(start, size uint64) *Crash {
 	return c
 }
 
-// codeLine gives the listing of a line to the crashes before it.
+// codeLine adds the listing of a line to the crashes before it.
 func codeLine(r *Reader, b []byte, at int) {
 	if len(r.crashes) == 0 || r.inPast {
 		return
@@ -63,7 +63,7 @@ func codeLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// counterLine gives the program counter of a dump of registers to the last crash.
+// counterLine sets the address of the last crash from the program counter of a dump of registers.
 func counterLine(r *Reader, b []byte, at int) {
 	if len(r.crashes) == 0 || r.inPast {
 		return
@@ -106,7 +106,7 @@ func (c *code) values() int {
 	return bits.OnesCount64(seen)
 }
 
-// bytes returns the listing as it is in the memory of a file.
+// bytes returns the listing in the byte order of f.
 func (c *code) bytes(f *object.File) []byte {
 	b := make([]byte, len(c.units)*c.width)
 	for i, u := range c.units {
@@ -122,7 +122,7 @@ func (c *code) bytes(f *object.File) []byte {
 	return b
 }
 
-// hasCode reports whether the file has the listing around addr. Bytes outside of the segment are
+// hasCode reports whether the file has the listing around addr. Bytes outside the segment are
 // not compared.
 func (m *Image) hasCode(c *code, addr uint64) bool {
 	want := c.bytes(m.File)
@@ -141,8 +141,8 @@ func (m *Image) hasCode(c *code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address, as the file has it, of an offset in the mapping of an executable
-// segment, which has size bytes.
+// inCode returns the address in the file of an offset in the mapping of an executable segment. The
+// mapping has size bytes.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
@@ -158,8 +158,8 @@ func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// crashed locates the frame of a process that died by the code that is listed after it, and
-// reports whether there is a listing.
+// crashed locates the frame of a process that died, by the listing of its code, and reports whether
+// there is a listing.
 func (t *Trace) crashed(f *Frame) bool {
 	c := f.Crash
 	if c == nil || f.Place.Verified != "" {

@@ -2,16 +2,16 @@ package dialect
 
 import "bytes"
 
-// The stack traces of C++ libraries. Boost has the path of the module for an address without a name,
-// std::stacktrace of GCC has the address at the end, backward-cpp prints the newest call last, and
-// cpptrace has the path of the module in the place of that of a source:
+// The stack traces of C++ libraries. Boost prints the path of the module if it finds no name,
+// std::stacktrace of GCC prints the address at the end, backward-cpp prints the newest call last, and
+// cpptrace prints the path of the module in place of a source file:
 //
 //	 0# 0x000055D0C0A013CB in ./inventory
 //	   1# ledger_audit at :0 [0x7f31c2a01168]
 //	#3    Object "/opt/shop/libledger.so", at 0x7f31c2a01168, in ledger_audit
 //	#2 0x00007f31c2a01168 in ledger_audit at /opt/shop/libledger.so
 //
-// Addresses of Boost are return addresses; the others have subtracted from them.
+// Boost prints return addresses, the others return addresses minus one.
 var (
 	boost = Dialect{
 		Name: "boost", Who: "Boost.Stacktrace",

@@ -9,16 +9,16 @@ import "bytes"
 //	inventory[4711]: unhandled signal 11 code 0x1 at 0x0000000000000010 in inventory[12d2,2aaaaaa000+1000]
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
-// The file is the last part of its path. From Linux 6.1 on the brackets have the offset in the file;
-// before, they have only the mapping. The address is that of the instruction. The next line of x86
-// and PowerPC lists the code around it, which proves that a file is the one that ran.
+// The file is given by the last part of its path. The brackets hold the mapping and, from Linux 6.1
+// on, the offset in the file. The address is that of the instruction. On x86 and PowerPC the next line
+// lists the code around it, which proves that a file is the one that ran.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the line for a process that a fault has killed",
 	Needs:  "the code on the next line and a file of that name, or --image",
 	Sample: "inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000]",
 }
 
-// matchDeath matches the line whose "ip" is at at: of x86, and as "nip" of PowerPC.
+// matchDeath matches the line whose "ip" is at at. PowerPC prints "nip".
 func matchDeath(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if len(b) < at+4 {
@@ -29,7 +29,7 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	if !ok || separator != " " && separator != ":" {
 		return false
 	}
-	before := at - 1 // of the blank before "ip"
+	before := at - 1 // offset of the blank before "ip"
 	stack, code := " sp"+separator, " error"+separator
 	if b[before] == 'n' {
 		before--
@@ -57,8 +57,8 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	return r.died(l, close, end, addr)
 }
 
-// matchUnhandled matches the line of a kernel that logs no instruction pointer on it: that of
-// RISC-V, AArch64 and others. The "0x" at at belongs to a code of the fault.
+// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as those of
+// RISC-V and AArch64. The "0x" at at begins a code of the fault.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
@@ -143,7 +143,7 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	return true
 }
 
-// maxComm is the length of a process's name in the kernel, which may have blanks.
+// maxComm is the longest name of a process in the kernel, in bytes. A name may have blanks.
 const maxComm = 15
 
 // processName returns the start of the name of the process whose PID ends at close.

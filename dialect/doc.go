@@ -7,8 +7,8 @@
 // and checks that the file on this machine is the one that ran. A frame that fails a check, or that
 // no check can prove, is not located: its line stays as it is.
 //
-// The package knows neither a symbolizer nor the layout of the output. A [Frame] has the places in
-// its line that an answer replaces or follows, as [Edit] values.
+// The package depends neither on a symbolizer nor on the layout of the output. The [Edit] values of a
+// [Frame] are the places in its line that an answer replaces or follows.
 //
 // Lines are hostile: every grammar takes time linear in the length of the line, and nothing that a
 // line names is opened by this package.

@@ -53,7 +53,7 @@ func numberedName(b []byte, before, after string) (number, start, name int, ok b
 	}
 }
 
-// envoyMapping takes the mapping of the executable from a line that has "Address mapping: " at at.
+// envoyMapping adds the mapping of the executable from a line that has "Address mapping: " at at.
 func envoyMapping(r *Reader, b []byte, at int) {
 	at += len("Address mapping: ")
 	from, end, ok := hexAt(b, at)

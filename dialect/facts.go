@@ -13,7 +13,7 @@ const (
 	maxFactMaps    = 16384   // mappings of a process; a large server has some thousands
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of names in both
-	maxMapGap      = 64      // lines of others between two mappings of a list
+	maxMapGap      = 64      // lines of other writers between two mappings of a list
 	factLines      = 10000   // lines after which facts are forgotten: another process may write by then
 )
 
@@ -30,19 +30,19 @@ type Map struct {
 	FirstCode bool
 }
 
-// A ModuleFact is what the log says of a module beside its frames.
+// A ModuleFact holds what a log has about a module apart from its frames.
 type ModuleFact struct {
 	Name    string // a path or the last part of one
 	ID      buildid.ID
-	Prefix  buildid.ID // the first bytes of its build ID, if ID is not known; zero if these are not either
+	Prefix  buildid.ID // the first bytes of its build ID, if ID is not known; zero if they are not known
 	Base    uint64     // address of its first page; valid if HasBase is set
 	HasBase bool
 	End     uint64 // the address after the module; 0 if it is not known
-	Main    bool   // it is the program itself
-	Text    uint64 // address of its section .text; 0 if it is not known
+	Main    bool   // the module is the program itself
+	Text    uint64 // address of its section .text; 0 if not known
 }
 
-// Facts are what a log says of the modules of a process around its traces.
+// Facts hold what a log has about the modules of a process, around its traces. The zero value is empty.
 type Facts struct {
 	maps    []Map // by address, disjoint unless the log lies
 	sorted  bool
@@ -105,7 +105,7 @@ func (f *Facts) room(n int) bool {
 	return true
 }
 
-// Covering returns the mapping that covers an address.
+// Covering returns the mapping that has the address.
 func (f *Facts) Covering(addr uint64) (m Map, ok bool) {
 	if !f.sorted {
 		slices.SortStableFunc(f.maps, func(a, b Map) int {
@@ -134,7 +134,7 @@ func (f *Facts) Covering(addr uint64) (m Map, ok bool) {
 	return f.maps[i], true
 }
 
-// Module returns what is known of the module of this name or path.
+// Module returns the facts about the module of this name or path.
 func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
 	m, ok = f.modules[path.Base(name)]
 	if ok && strings.HasPrefix(name, "/") && strings.HasPrefix(m.Name, "/") && m.Name != name {
@@ -143,7 +143,7 @@ func (f *Facts) Module(name string) (m ModuleFact, ok bool) {
 	return m, ok
 }
 
-// Based returns what is known of the module with this load base.
+// Based returns the facts about the module with this load base.
 func (f *Facts) Based(base uint64) (m ModuleFact, ok bool) {
 	for _, m := range f.modules {
 		if m.HasBase && m.Base == base {
@@ -153,7 +153,7 @@ func (f *Facts) Based(base uint64) (m ModuleFact, ok bool) {
 	return m, false
 }
 
-// Main returns what is known of the program itself.
+// Main returns the facts about the program itself.
 func (f *Facts) Main() ModuleFact { return f.main }
 
 // Paths returns the absolute paths of the modules that the log names beside its frames.
@@ -170,8 +170,8 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path of the mapped file whose last part is name, or "" if there is none or more
-// than one.
+// PathOf returns the path of the mapped file whose last part is name. It returns "" unless exactly one
+// mapped file has the name.
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {
@@ -241,7 +241,7 @@ func (r *Reader) mapLine(b []byte) bool {
 		}
 		r.mapAt, r.mapStart, r.line.MapStart = r.number, m.Start, from
 		if !r.inPast {
-			r.holdsUntil = -1 // they have come
+			r.holdsUntil = -1 // the maps that the header promised have come
 		}
 		r.facts.AddMap(m)
 		return true

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A shape is what stands before the anchors of a grammar, if the bytes of its sets are not enough to
-// reject most other lines.
+// A shape describes the text before the anchors of a grammar. A grammar has one if the bytes of its
+// sets are not enough to reject most other lines.
 type shape uint8
 
 const (
@@ -20,15 +20,16 @@ const (
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tables are the grammars of some dialects, and what rejects most anchors before they are tried.
+// tables are the grammars of some dialects, with tables that reject most anchors before a grammar is
+// tried.
 type tables struct {
 	of      [anchors]fits
-	lines   []grammar // those of anchorLine
+	lines   []grammar // the grammars of anchorLine
 	headers []header
 }
 
-// fits are the grammars of an anchor, at most 64, and for each byte and place the set of those that
-// may have the byte there. A set has the bits of their places in grammars.
+// fits are the grammars of an anchor, at most 64, and for each byte and place the set of grammars that
+// may have the byte there. Bit i of a set stands for grammars[i].
 type fits struct {
 	grammars                         []grammar
 	direct, before, back, next, then [256]uint64
@@ -114,8 +115,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].at(b, at) != 0
 }
 
-// at returns the grammars that may have a frame at the anchor at at. b may have other lines around
-// that of the anchor.
+// at returns the grammars that may have a frame at the anchor at at. b may have lines before and after
+// the line of the anchor.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {

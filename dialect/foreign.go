@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The frames of modules that are no ELF files. They are found only so that the reason is known why
-// they are not resolved:
+// The frames of modules that are not ELF files. They are found only to report why they stay
+// unresolved:
 //
 //	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156
 //	    +     2557 ???  (in inventory)  load address 0x10f2a0000 + 0x3f1c  [0x10f2a3f1c]
@@ -41,15 +41,15 @@ func notELF(module string) error {
 	return nil
 }
 
-// unread adds a frame that begins at start, and is not located for the reason why.
+// unread adds a frame that begins at start and is not located; why is the reason.
 func (l *Line) unread(start int, addr uint64, why error) bool {
 	f := l.frame()
 	f.Unread, f.Start, f.Kind, f.Addr, f.Value = why, start, Runtime, addr, addr
 	return true
 }
 
-// matchCrashReport matches a frame of macOS whose address is at at: of a crash report, which has the
-// distance from the module, not from a function.
+// matchCrashReport matches a frame of a crash report of macOS whose address is at at. Its distance is
+// from the module, not from a function.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !hasAt(b, hexDigits(b, at+len("0x")), " 0x") {

@@ -26,7 +26,7 @@ const (
 	FileOrRuntime
 )
 
-// A Call is the relation between the number of a frame and the call that the frame waits for.
+// A Call is the relation between the number of a frame and the call instruction that the frame is in.
 type Call uint8
 
 const (
@@ -48,19 +48,19 @@ type Frame struct {
 	Module string
 	ID     buildid.ID
 
-	// Program is set if the producer leaves out the module of frames of the program itself, as it
-	// does with addresses that are not code. Deleted is set if the file at the path was deleted.
+	// Program is set if the line has no module because the frame is in the program itself, or its
+	// address is not in code. Deleted is set if the file at the path was deleted.
 	Program, Deleted bool
 
 	Kind   Number
 	Value  uint64 // the number, of the kind Kind
-	Addr   uint64 // address in the process; 0 if the line has none
+	Addr   uint64 // address in the process; 0 if not in the line
 	Call   Call
 	Symbol Symbol
 
 	Less    uint64 // what the producer has subtracted in each frame but the first, exact ones included; it is added in Addr
-	Process uint64 // tells the processes of a log apart; 0 if the line does not
-	Usual   uint64 // a load bias that the module is likely to have; 0 if none is
+	Process uint64 // number of the process in a log of several; 0 if not in the line
+	Usual   uint64 // a load bias that the module is likely to have; 0 if unknown
 
 	// Start is the offset in the line at which the frame begins. The text before it is repeated
 	// on lines that are added for inlined calls.
@@ -94,17 +94,17 @@ type Frame struct {
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
-	Unread   error // why the frame cannot be located, whatever is known of it; nil: it may be
+	Unread   error // why frames of this kind are never located; nil if they can be
 
 	Crash  *Crash  // set for a process that the kernel has killed
 	Kernel *Kernel // set for a function of a kernel
-	Code   []byte  // the code at the address, as the line lists it; nil if it does not
+	Code   []byte  // the code at the address, if the line lists it; otherwise nil
 
 	Place  Place      // set by a Trace
 	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
 }
 
-// A Symbol is the symbol near an address as the producer of a frame has found it.
+// A Symbol is the symbol that the producer of a frame has found near its address.
 type Symbol struct {
 	Name   string // mangled or demangled; empty if the line has none
 	Offset int64  // of the frame's address from the symbol

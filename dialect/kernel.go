@@ -14,8 +14,8 @@ import (
 //	 vfs_write+0xc7/0x3f0
 //	[<c010f3a4>] (do_one_initcall) from [<c0e00f2c>] (kernel_init+0x1c/0x110)
 //
-// The first number is the distance from the function's beginning, the second that from its beginning
-// to the next function. Both together identify the function in a file. The address is a return
+// The first number is the distance from the beginning of the function, the second the distance from
+// there to the next function. Both together identify the function in a file. The address is a return
 // address, unless the line is about the instruction itself.
 var kernel = Dialect{
 	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
@@ -23,7 +23,7 @@ var kernel = Dialect{
 	Sample: " vfs_write+0xc7/0x3f0",
 }
 
-// kernelImage is the module of functions that are in no module.
+// kernelImage is the module of functions of the kernel itself, for which the log names none.
 const kernelImage = "vmlinux"
 
 // A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs to
@@ -32,12 +32,12 @@ type Kernel struct {
 	Release string     // "6.1.0-56-amd64"; empty if it is not known
 	ID      buildid.ID // of vmlinux; zero if it is not known
 
-	before *Kernel // that of the lines before, if the log has not named this one
+	before *Kernel // the kernel of earlier lines, which is meant if the log has not named this one
 }
 
 const maxRelease = 64 // bytes: __NEW_UTS_LEN of Linux
 
-// Named returns k, or the kernel of the lines before if the log has not named k.
+// Named returns k, or the kernel of earlier lines if the log has not named k.
 func (k *Kernel) Named() *Kernel {
 	if k.Release == "" && k.before != nil {
 		return k.before
@@ -45,16 +45,16 @@ func (k *Kernel) Named() *Kernel {
 	return k
 }
 
-// exactBefore are the texts before a function that is the place of the instruction itself.
+// exactBefore are the texts before a function whose distance is that of an instruction, not of a return
+// address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// titles are the texts with which the first line of a report may begin: the line that names the
-// kernel comes after it.
+// titles are the beginnings of the first line of a report. The line that names the kernel follows.
 var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
 
-// matchKernel matches the functions of a line of which the first has its distance at at.
+// matchKernel matches the functions of a line. The distance of the first one is at at.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -92,7 +92,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 		call = Exact
 		r.fault, r.faultAt = append(r.fault[:0], b[from:end]...), r.number
 	} else if offset == 0 {
-		return end, true // the address of a function, which nothing has called there
+		return end, true // +0x0 is the address of a function, not a place in a call
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Call = InSymbol, offset, call
@@ -105,8 +105,8 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	return end, true
 }
 
-// isFault reports whether text, a function with its module, is that of the instruction at which the
-// report was made: the trace may begin with it, or have it as a value on the stack.
+// isFault reports whether text, a function with its module, is the place of the instruction that the
+// report is about. The trace may begin with it, or have it as a value on the stack.
 func (r *Reader) isFault(text []byte) bool {
 	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && bytes.Equal(r.fault, text)
 }
@@ -130,7 +130,7 @@ func mayPrecede(b []byte, from int) bool {
 	default:
 		return false
 	}
-	// an address in brackets has no prefix: NuttX prints one
+	// The kernel prints addresses in brackets without 0x, NuttX prints them with it.
 	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
 }
 
@@ -168,8 +168,8 @@ func (r *Reader) kernelModule(b []byte, at int) (module string, id buildid.ID, e
 	return r.name(name), id, end + 1, true
 }
 
-// mayFollow reports whether the text from at on may be after a frame: not a file and a line, which an
-// earlier run has appended.
+// mayFollow reports whether the text from at on may follow a frame. A file and a line may not: they are
+// the answer of an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true
@@ -189,8 +189,8 @@ func mayFollow(b []byte, at int) bool {
 	return colon < 1 || colon+1 == len(word) || !isDigit(word[colon+1])
 }
 
-// isInstruction reports whether the function from from to end is named for the instruction itself,
-// not for a call.
+// isInstruction reports whether the line names the function from from to end as the place of an
+// instruction, not of a call.
 func isInstruction(b []byte, from, end int) bool {
 	before := b[:from]
 	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function
@@ -202,7 +202,7 @@ func isInstruction(b []byte, from, end int) bool {
 		}
 	}
 	if i := blanksBefore(b, from); i > 0 && i < from {
-		word := wordStart(b, i) // of the word before: an address, or file:line
+		word := wordStart(b, i) // the word before is an address, or file:line
 		if addr := bytes.Trim(b[word:i], "[]<>("); isAddress(addr) {
 			return pcBefore(b[:word])
 		}
@@ -293,7 +293,7 @@ func kernelNamed(r *Reader, b []byte, _ int) {
 	}
 }
 
-const minKernelID = 16 // bytes: an MD5; kernels have a SHA-1
+const minKernelID = 16 // bytes, as an MD5 has; the IDs of kernels are SHA-1 sums of 20 bytes
 
 // kernelBoots takes the kernel from "Linux version 6.1.0-56-amd64 (…) …".
 func kernelBoots(r *Reader, b []byte, at int) {
@@ -308,7 +308,8 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	}
 }
 
-// nameKernel notes the kernel that the current line names. Frames before it that have none get it.
+// nameKernel sets the kernel that the current line names, also for the frames before the line that
+// have no kernel yet.
 func (r *Reader) nameKernel(k *Kernel) {
 	r.kernelAt = r.number
 	switch known := r.kernel; {

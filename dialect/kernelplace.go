@@ -11,7 +11,7 @@ const (
 	// are aligned to 16 or 32 bytes.
 	maxGap = 32
 
-	maxSized = 1 << 16 // names and sizes that are remembered of a file; a kernel has 60,000 functions
+	maxSized = 1 << 16 // names and sizes of functions that are cached for a file; a kernel has 60,000 functions
 )
 
 // A sizedName is the name of a function and the distance to the next one.
@@ -26,8 +26,8 @@ type sized struct {
 	err        error
 }
 
-// runInKernel checks f, a function of a kernel or a module. Its name and its size together are the
-// proof.
+// runInKernel checks f, a function of a kernel or a module. The proof is that the file has a function
+// of this name and size.
 func (c *check) runInKernel(f *Frame) {
 	s := c.of.sizedSymbol(&f.Symbol)
 	if c.err = s.err; s.err != nil {
@@ -39,7 +39,7 @@ func (c *check) runInKernel(f *Frame) {
 	c.of.symbols++
 	offset := f.Value
 	if f.Call == Return {
-		if offset == 0 { // the address of a function, which was not called from there
+		if offset == 0 { // the address of a function, not a return address in it
 			c.err = ErrPadding
 			return
 		}
@@ -92,8 +92,8 @@ func sizedIn(file *object.File, s *Symbol) (found sized) {
 	return found
 }
 
-// isOfSize reports whether the next function may be size bytes after the beginning of sym. After the last
-// function of a section follows another section, whose place the file does not show.
+// isOfSize reports whether the next function may be size bytes after the beginning of sym. For the last
+// function of a section any size is possible: the file does not show which section follows.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) bool {
 	if sym.Size != 0 && sym.Size <= size && size < sym.Size+maxGap {
 		return true

@@ -2,18 +2,18 @@ package dialect
 
 import "bytes"
 
-// What LLVM's tools, clang, MLIR's and Swift's print after "Stack dump:" if they die. With
+// The frames that the tools of LLVM, clang, MLIR and Swift print after "Stack dump:" if they die. With
 // llvm-symbolizer, but without debug files:
 //
 //	 #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)
 //	#10 0x00007f31c2a011f0 ledger_audit (/opt/shop/libledger.so+0x11f0)
 //
-// and without it, with a decimal offset:
+// Without llvm-symbolizer, with a decimal offset:
 //
 //	4  libledger.so 0x00007f31c2a01154
 //	10 libledger.so 0x00007f31c2a011f0 ledger_audit + 22
 //
-// All are return addresses, but for those that follow a signal. In the first form the number is an
+// All addresses are return addresses, except after a signal. In the first form the number is an
 // address in the file, whose last three digits are those of the address in the process.
 var llvm = Dialect{
 	Name: "llvm", Who: "LLVM, clang, MLIR and Swift, if they die",
@@ -40,11 +40,11 @@ func matchLLVM(r *Reader, l *Line, at int) bool {
 // address. Sanitizers have two if there is no function, and "in" if there is one.
 type hashFrame struct {
 	number int
-	digits Span // of the number
+	digits Span // the number of the frame
 	addr   uint64
 	padded bool // the address has as many digits as a pointer of 64 or 32 bits
-	name   Span // of the function and the blank after it
-	open   int  // of the module
+	name   Span // the function and the blank after it
+	open   int  // offset of the "(" before the module
 	place  place
 }
 
@@ -135,7 +135,7 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// programArguments takes the path of the program from LLVM's list of what it was doing:
+// programArguments takes the path of the program from the list of activities that LLVM prints:
 //
 //  0. Program arguments: /usr/lib/llvm-19/bin/clang -cc1 -triple x86_64-pc-linux-gnu
 func programArguments(r *Reader, b []byte, at int) {

@@ -17,7 +17,7 @@ func (t *Trace) findBias(f *Frame, facts *Facts) {
 	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
 }
 
-// showsOther reports whether f shows another load bias.
+// showsOther reports whether f shows that the load bias is not bias.
 func showsOther(m *Image, f *Frame, bias uint64) bool {
 	if f.Symbol.Inside {
 		return false
@@ -29,8 +29,9 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases looks for the biases of modules that no frame and no map shows. Where a library was
-// loaded may show that a signal interrupted code of another module.
+// searchBiases looks for the load biases of modules for which no frame and no map shows one. The bias
+// of a library may show that a frame is a signal trampoline, so that the next frame, in another module,
+// was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false
@@ -85,7 +86,7 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 		return m.biasOfText(fact.Text)
 	}
 	if addr, ok := numbered(m, f); ok {
-		for _, less := range []uint64{0, 1, 2, 4} { // of a producer that subtracts from the number alone
+		for _, less := range []uint64{0, 1, 2, 4} { // a producer may subtract from the number and not from the address
 			if bias = f.Addr - less - addr; bias%pageSize == 0 {
 				return bias, true
 			}
@@ -110,10 +111,10 @@ func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 		return f.Value, true
 	case BaseOffset:
 		if m.Fixed && f.Addr != 0 && f.Addr-f.Value == m.lowest() {
-			return f.Addr, true // counted from the first page, as dladdr's callers do
+			return f.Addr, true // an offset from the first page, as callers of dladdr print it
 		}
 		if m.Fixed && f.Value >= m.lowest() {
-			return f.Value, true // glibc gives the address itself: the bias of such a file is 0
+			return f.Value, true // glibc prints the address itself: the bias of such a file is 0
 		}
 		return f.Value + m.lowest(), true
 	case FileOffset:
