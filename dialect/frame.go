@@ -92,6 +92,9 @@ type Frame struct {
 	// its own after the line.
 	Below string
 
+	// Data is set for the address of a variable. Its Addr is in the process.
+	Data bool
+
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
 	Unread   error // why frames of this kind are never located; nil if they can be

@@ -137,6 +137,73 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// maxReport is the number of lines before the line of a variable in which its module's build ID is
+// searched: those of a report, whose stacks come first.
+const maxReport = 64
+
+// matchLocation matches the line of a variable on which ThreadSanitizer has found a race, whose
+// module-relative address is at at:
+//
+//	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
+//	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
+//
+// With a symbolizer that does not find the variable, the address is the load base. The line has no
+// build ID, but the frames before it have.
+func matchLocation(r *Reader, l *Line, at int) bool {
+	const before, after = "Location is global '", "' at 0x"
+	b := l.Text
+	from := bytes.Index(b, []byte(before))
+	if from < 0 || !standsFree(b, from) {
+		return false
+	}
+	name := from + len(before)
+	close := name + max(0, bytes.IndexByte(b[name:], '\''))
+	if unknown := string(b[name:close]); unknown != "??" && unknown != "<null>" || !hasAt(b, close, after) {
+		return false
+	}
+	addr, end, ok := hexAt(b, close+len(after))
+	m, ok2 := r.modulePlus(b, end+1)
+	if !ok || !ok2 || !hasAt(b, end, " (") || !onlyBlanks(b, m.end) || at > m.end || addr == 0 {
+		return false
+	}
+	if m.id.IsZero() {
+		m.id = r.idBefore(m.module)
+	}
+	if m.id.IsZero() {
+		return false
+	}
+	if b[name] == '?' {
+		addr += m.offset
+	}
+	f := l.frame()
+	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Data = m.module, m.id, Vaddr, m.offset, addr, Adjusted, true
+	f.Start = from
+	l.edit(f, Edit{Span{name, close}, "", Name, ""})
+	l.edit(f, Edit{Span{close + 1, end}, "", Nothing, ""})
+	return true
+}
+
+// idBefore returns the build ID that a frame of the report before the current line has for a module.
+func (r *Reader) idBefore(module string) (id buildid.ID) {
+	if r.Past == nil {
+		return id
+	}
+	past := r.Past(maxReport)
+	mark := []byte("(" + module + "+0x")
+	for range maxReport {
+		i := bytes.LastIndex(past, mark)
+		if i < 0 {
+			break
+		}
+		line, _, _ := bytes.Cut(past[i:], []byte("\n"))
+		if m, ok := r.modulePlus(line, 0); ok && !m.id.IsZero() {
+			return m.id
+		}
+		past = past[:i]
+	}
+	return id
+}
+
 // matchSummary matches the sanitizers' last line:
 //
 //	SUMMARY: AddressSanitizer: SEGV (/opt/shop/inventory+0x14a654) (BuildId: 55d0…)

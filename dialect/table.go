@@ -20,7 +20,7 @@ func allGrammars() []grammar {
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, window: windowCoredump, next: " ", match: matchOldCoredump},
 		{dialect: &gdb, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchGDB},
 		{dialect: &sanitizer, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(i", match: matchNamed},
-		{dialect: &tsan, direct: "+", next: ")", then: "(\n", match: matchTSan},
+		{dialect: &tsan, direct: "+", next: ")", then: "(\n", match: anyOf(matchTSan, matchLocation)},
 		{dialect: &sanitizer, direct: "+", next: ")", then: "(i\n", match: matchSummary},
 		{dialect: &valgrind, direct: " ", before: "ab", back: "ty", next: ":", match: matchValgrind},
 		{dialect: &absl, direct: " ", before: " ", back: "@", next: " ", match: matchAbsl},

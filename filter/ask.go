@@ -49,13 +49,16 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 		return text, false, nil
 	}
 	l := symbolize.Location{ID: m.buildID(), Name: m.name(), Addr: rel}
-	if form == dataAddress {
+	if form == dataAddress || form == wholeVariable {
 		v, err := r.askVariable(m, l)
 		if err != nil || v.Name == "" {
 			return text, false, err
 		}
 		if plain, ok := report.Unversioned(v.Linkage); ok {
 			v.Name = r.opt.Symbolizer.Demangle(plain)
+		}
+		if form == wholeVariable {
+			return r.renderer.whole(v), true, nil
 		}
 		return r.renderer.variable(v), true, nil
 	}

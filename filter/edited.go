@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -331,4 +332,35 @@ func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
 		f.logBytes(text[:fr.Start])
 	}
 	f.mark(strings.Repeat(" ", min(max(n, 0), maxRepeat)))
+}
+
+// variable lays out a line with the address of a variable, as a sanitizer prints one whose name it
+// knows: 'NAME' of size SIZE at 0xSTART.
+func (c *locator) variable(text []byte, fr *dialect.Frame) {
+	f := c.f
+	if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
+		f.logBytes(text)
+		return
+	}
+	f.elements++
+	a := &f.last
+	*a = answer{addr: fr.Value, rel: fr.Value, mod: c.module(fr.Module, fr.ID)}
+	f.completeAnswer(a, wholeVariable)
+	name, size, offset := a.text.whole()
+	start := len(f.buf)
+	if !a.hasText || len(fr.Edits) != 2 || size == 0 {
+		f.logBytes(text)
+		f.recordLocated(start, fr, a)
+		return
+	}
+	named, at := &fr.Edits[0], &fr.Edits[1]
+	f.logBytes(text[:named.From])
+	f.value(name)
+	f.logBytes(text[named.To:at.From])
+	f.mark(" of size ")
+	f.value(strconv.FormatUint(size, 10))
+	f.mark(" at ")
+	f.value(fmt.Sprintf("%#x", fr.Addr-offset))
+	f.logBytes(text[at.To:])
+	f.recordLocated(start, fr, a)
 }

@@ -33,6 +33,11 @@ const maxLocated = 4096 // modules of raw backtraces that are kept
 // line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
+	if frames[0].Data {
+		c.variable(text, &frames[0])
+		f.endLine(eol)
+		return
+	}
 	if f.o.Dialects.Elements {
 		c.madeLine(text, eol, frames)
 		return

@@ -14,6 +14,7 @@ const (
 	unspecified                    // one byte before, or exact if only that has a line
 	unspecifiedFirst               // of a first frame: exact, or one byte before if only that has a line
 	dataAddress                    // a data address
+	wholeVariable                  // the variable that a data address is in, for a report of a race
 )
 
 func lookupOf(k markup.PCKind) lookup {

@@ -1,8 +1,10 @@
 package filter
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/symfilter/symfilter/symbolize"
@@ -182,6 +184,27 @@ func (w *renderer) variable(v symbolize.Variable) draft {
 		parts.sources = &sources{variable: &v}
 	}
 	return draft{w.text, parts}
+}
+
+// whole renders a variable for [rendered.whole]: its size, the distance of the address, its name.
+func (w *renderer) whole(v symbolize.Variable) draft {
+	d := w.variable(symbolize.Variable{Name: v.Name, Until: v.Until})
+	w.text = fmt.Appendf(w.text[:0], "%d %d %s", v.Size, v.Offset, clean(v.Name))
+	d.text = w.text
+	if d.sources != nil {
+		d.sources = &sources{variable: &v}
+	}
+	return d
+}
+
+// whole returns the name and the size in bytes of the variable of an answer of the form
+// wholeVariable, and the distance of the address from its beginning.
+func (r *rendered) whole() (name string, size, offset uint64) {
+	digits, rest, _ := strings.Cut(r.text, " ")
+	distance, name, _ := strings.Cut(rest, " ")
+	size, _ = strconv.ParseUint(digits, 10, 64)
+	offset, _ = strconv.ParseUint(distance, 10, 64)
+	return name, size, offset
 }
 
 // unixNano returns t in Unix nanoseconds, 0 for the zero time.

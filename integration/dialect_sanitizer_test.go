@@ -75,6 +75,32 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
+// The variable of a race has the name, the size and the address that ThreadSanitizer prints itself if
+// it has the debug information.
+func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
+	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
+	need(t, sanitizerRuntime(t))
+	t.Parallel()
+	s := newSanitized(t, "clang-19", "sanitizer/global.cc", []string{"-O1", "-fsanitize=thread"})
+	online := s.report(t, true)
+	s.strip(t)
+	half := s.report(t, true)
+	if !strings.Contains(online, "'inventory::accounts' of size 48 at") || !strings.Contains(half, "'??'") {
+		t.Fatalf("not as expected; online:\n%s\nwithout debug information:\n%s", online, half)
+	}
+	got := s.filtered(t, half)
+	if diff := cmp.Diff(online, beyondMain.ReplaceAllString(got, "")); diff != "" {
+		t.Errorf("online (-), filtered (+):\n%s", diff)
+	}
+	if again := s.filtered(t, got); again != got {
+		t.Errorf("filtered once (-), twice (+):\n%s", cmp.Diff(got, again))
+	}
+	other := strings.ReplaceAll(half, buildIDOf(t, s.program), strings.Repeat("ab", 20))
+	if got := s.filtered(t, other); got != other {
+		t.Errorf("with the build ID of another program (-), filtered (+):\n%s", cmp.Diff(other, got))
+	}
+}
+
 // ClusterFuzz finds the frames of a report with an expression of this form.
 func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
