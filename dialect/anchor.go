@@ -23,8 +23,8 @@ const (
 
 var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
-// digitsAfter is the distance in bytes of the hexadecimal digits from the beginning of each anchor; 0
-// if no digits follow.
+// digitsAfter is the distance in bytes of the hexadecimal digits from the beginning of each anchor;
+// 0 if no digits follow.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
 // ends is the set of the last bytes of anchors.
@@ -64,8 +64,9 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// anchorOf returns the anchor of the mark at mark, and its offset: a mark begins with the byte before
-// "0x", or with the first byte of another anchor, or it is "0x" itself at the beginning of a line.
+// anchorOf returns the anchor of the mark at mark, and its offset: a mark begins with the byte
+// before "0x", or with the first byte of another anchor, or it is "0x" itself at the beginning of a
+// line.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {

@@ -12,8 +12,8 @@ import (
 
 // The load bias of a module whose frames have only addresses of the process is found by trying all
 // possible ones: multiples of the page size for which every address is in code. Each call before a
-// return address, and each function that the log names at an address, is a fact for a bias. The bias
-// is taken if it has more facts than another bias or another file could have by chance.
+// return address, and each function that the log names at an address, is a fact for a bias. The
+// bias is taken if it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
@@ -24,8 +24,8 @@ const (
 	maxFailures  = 2       // addresses without a call before them; with more the file is not the one that ran
 )
 
-// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias of the file
-// that ran as at another bias. One in 50 to 100 places in code follows a call.
+// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias of the
+// file that ran as at another bias. One in 50 to 100 places in code follows a call.
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5

@@ -53,7 +53,8 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// Frames of Node.js, with the exported symbol at the address and the name that the module was given:
+// Frames of Node.js, with the exported symbol at the address and the name that the module was
+// given:
 //
 //	1: 0xc8e4a0 node::Abort() [node]
 //	4: 0x7f31c2a01154  [/opt/shop/ledger.node]

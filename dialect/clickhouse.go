@@ -11,8 +11,9 @@ import (
 //  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
 //  2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
-// The number is a return address, as the ELF file has it. A frame without a path is in the executable,
-// whose build ID is in the line that reports the signal, and in the one for the start of the server.
+// The number is a return address, as the ELF file has it. A frame without a path is in the
+// executable, whose build ID is in the line that reports the signal, and in the one for the start
+// of the server.
 var clickhouse = Dialect{
 	Name: "clickhouse", Who: "ClickHouse",
 	Needs:  "the build ID in the log, or --image clickhouse=FILE",
@@ -68,8 +69,8 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberedStart returns the offset in b of the first number with which a frame of ClickHouse may begin,
-// such as "1. ", and the number. The offset is -1 if there is no number.
+// numberedStart returns the offset in b of the first number with which a frame of ClickHouse may
+// begin, such as "1. ", and the number. The offset is -1 if there is no number.
 func numberedStart(b []byte) (start, number int) {
 	for at := 0; at < len(b); {
 		i := bytes.Index(b[at:], []byte(". "))

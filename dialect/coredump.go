@@ -15,10 +15,10 @@ import (
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is the offset of a return address from the load base; in frame 0 it is that
-// of the instruction. Before systemd 244 the brackets held only the name of the module. The function
-// is the innermost inlined call if the program had debug information. Modules are paths, or only names
-// since systemd 252. eu-stack -b prints two lines for a frame:
+// The number in brackets is the offset of a return address from the load base; in frame 0 it is
+// that of the instruction. Before systemd 244 the brackets held only the name of the module. The
+// function is the innermost inlined call if the program had debug information. Modules are paths,
+// or only names since systemd 252. eu-stack -b prints two lines for a frame:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d
@@ -86,8 +86,8 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOldCoredump matches a frame of systemd-coredump before version 244, whose runtime address begins
-// at at:
+// matchOldCoredump matches a frame of systemd-coredump before version 244, whose runtime address
+// begins at at:
 //
 //	#1  0x00007f31c2a01154 ledger_audit (libledger.so)
 func matchOldCoredump(r *Reader, l *Line, at int) bool {
@@ -122,8 +122,8 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// stackNumberBefore parses "#N " before the address at at, with one or two blanks after N, and returns
-// the offset of "#". A blank or the beginning of the line must come before it.
+// stackNumberBefore parses "#N " before the address at at, with one or two blanks after N, and
+// returns the offset of "#". A blank or the beginning of the line must come before it.
 func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	blanks := blanksBefore(b, at)
 	if at-blanks != 1 && at-blanks != 2 {
@@ -166,8 +166,8 @@ func coredumpModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(name), ID: id})
 }
 
-// coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field of
-// the journal. at is the offset of the text before the path.
+// coredumpProgram takes the path of the program from the line of coredumpctl info, or from a field
+// of the journal. at is the offset of the text before the path.
 func coredumpProgram(r *Reader, b []byte, at int) {
 	i := bytes.IndexByte(b[at:], '/')
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
@@ -176,8 +176,8 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.program(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// program sets the path of the program, or the name that it was called by. A name does not replace a
-// path that ends with it.
+// program sets the path of the program, or the name that it was called by. A name does not replace
+// a path that ends with it.
 func (r *Reader) program(name []byte) {
 	known := r.facts.main.Name
 	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
@@ -222,8 +222,8 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //
-// After the build ID, or "-", come the paths of the file and of its debug file, and the name. A path is
-// "-" if there is no file, and "." if it is the name.
+// After the build ID, or "-", come the paths of the file and of its debug file, and the name. A
+// path is "-" if there is no file, and "." if it is the name.
 func unstripModule(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)

@@ -19,8 +19,9 @@ func hexDigits(b []byte, at int) int {
 	return at
 }
 
-// hexPrefix returns the number of hexadecimal digits with which the eight bytes of x begin, lowest byte
-// first. It has no branches: the lengths of numbers vary, so that branches would be mispredicted.
+// hexPrefix returns the number of hexadecimal digits with which the eight bytes of x begin, lowest
+// byte first. It has no branches: the lengths of numbers vary, so that branches would be
+// mispredicted.
 func hexPrefix(x uint64) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit

@@ -10,8 +10,8 @@ import "bytes"
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
 // The file is given by the last part of its path. The brackets hold the mapping and, from Linux 6.1
-// on, the offset in the file. The address is that of the instruction. On x86 and PowerPC the next line
-// lists the code around it, which proves that a file is the one that ran.
+// on, the offset in the file. The address is that of the instruction. On x86 and PowerPC the next
+// line lists the code around it, which proves that a file is the one that ran.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the line for a process that a fault has killed",
 	Needs:  "the code on the next line and a file of that name, or --image",
@@ -57,8 +57,8 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	return r.died(l, close, end, addr)
 }
 
-// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as those of
-// RISC-V and AArch64. The "0x" at at begins a code of the fault.
+// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as those
+// of RISC-V and AArch64. The "0x" at at begins a code of the fault.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
@@ -81,7 +81,8 @@ func matchUnhandled(r *Reader, l *Line, at int) bool {
 	return mark >= 0 && processBefore(b, mark+1) == mark && r.died(l, mark, at+in, 0)
 }
 
-// processBefore returns the offset of the "]" of the last "[PID]" that ends at or before end, or -1.
+// processBefore returns the offset of the "]" of the last "[PID]" that ends at or before end, or
+// -1.
 func processBefore(b []byte, end int) int {
 	close := bytes.LastIndexByte(b[:end], ']')
 	if close < 0 {

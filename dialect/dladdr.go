@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Frames in other forms than that of glibc, with the same contents: what dladdr returns for an address.
-// Python 3.14 prints one for each frame of C:
+// Frames in other forms than that of glibc, with the same contents: what dladdr returns for an
+// address. Python 3.14 prints one for each frame of C:
 //
 //	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
 //	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]
@@ -58,8 +58,8 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose address begins at at. A path with blanks does not
-// match, because a path with an answer after it looks the same.
+// matchExecinfo matches a frame of libexecinfo whose address begins at at. A path with blanks does
+// not match, because a path with an answer after it looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !hasAt(b, hexDigits(b, at+2), " <") || !standsFree(b, at) {
@@ -92,7 +92,8 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 
 // matchMtrace matches a line of glibc's mtrace whose address in brackets begins at at. From glibc
 // 2.34 on, the address is an offset from the first page of the file. A number of 2^32 or more is an
-// address in the process, because libraries and position-independent programs are loaded above 2^32.
+// address in the process, because libraries and position-independent programs are loaded above
+// 2^32.
 func matchMtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	n, end, ok := prefixedHex(b, at)

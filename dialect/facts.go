@@ -25,8 +25,8 @@ type Map struct {
 	Code       bool   // the mapping is executable
 	Deleted    bool   // the file was deleted while the program ran
 
-	// FirstCode is set if the mapping is the first executable one of its file, and its Offset is not
-	// known.
+	// FirstCode is set if the mapping is the first executable one of its file, and its Offset is
+	// not known.
 	FirstCode bool
 }
 
@@ -42,7 +42,8 @@ type ModuleFact struct {
 	Text    uint64 // address of its section .text; 0 if not known
 }
 
-// Facts hold what a log has about the modules of a process, around its traces. The zero value is empty.
+// Facts hold what a log has about the modules of a process, around its traces. The zero value is
+// empty.
 type Facts struct {
 	maps    []Map // by address, disjoint unless the log lies
 	sorted  bool
@@ -170,8 +171,8 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path of the mapped file whose last part is name. It returns "" unless exactly one
-// mapped file has the name.
+// PathOf returns the path of the mapped file whose last part is name. It returns "" unless exactly
+// one mapped file has the name.
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {

@@ -20,16 +20,16 @@ const (
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tables are the grammars of some dialects, with tables that reject most anchors before a grammar is
-// tried.
+// tables are the grammars of some dialects, with tables that reject most anchors before a grammar
+// is tried.
 type tables struct {
 	of      [anchors]fits
 	lines   []grammar // the grammars of anchorLine
 	headers []header
 }
 
-// fits are the grammars of an anchor, at most 64, and for each byte and place the set of grammars that
-// may have the byte there. Bit i of a set stands for grammars[i].
+// fits are the grammars of an anchor, at most 64, and for each byte and place the set of grammars
+// that may have the byte there. Bit i of a set stands for grammars[i].
 type fits struct {
 	grammars                         []grammar
 	direct, before, back, next, then [256]uint64
@@ -102,8 +102,8 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame may be at the mark at mark in b, or an element of markup begins
-// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. A line of which no
-// mark may match means nothing to r, unless [Reader.Wants] asks for it.
+// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. r needs no
+// line of which no mark may match, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if b[mark] == '{' {
 		return true
@@ -115,8 +115,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].at(b, at) != 0
 }
 
-// at returns the grammars that may have a frame at the anchor at at. b may have lines before and after
-// the line of the anchor.
+// at returns the grammars that may have a frame at the anchor at at. b may have lines before and
+// after the line of the anchor.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {

@@ -27,8 +27,8 @@ var (
 	ErrWasm  = errors.New("the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
-// notELF returns the reason why frames of a module of this name are not located; nil if it may be an
-// ELF file.
+// notELF returns the reason why frames of a module of this name are not located; nil if it may be
+// an ELF file.
 func notELF(module string) error {
 	switch {
 	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):
@@ -48,8 +48,8 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchCrashReport matches a frame of a crash report of macOS whose address is at at. Its distance is
-// from the module, not from a function.
+// matchCrashReport matches a frame of a crash report of macOS whose address is at at. Its distance
+// is from the module, not from a function.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !hasAt(b, hexDigits(b, at+len("0x")), " 0x") {

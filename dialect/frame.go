@@ -18,19 +18,20 @@ const (
 	InSymbol                 // bytes from the beginning of Frame.Symbol
 
 	// Offsetted is a Vaddr of Android 11 and newer. Older versions print a FileOffset, or the bytes
-	// from the beginning of the executable mapping. All frames of a module have the same kind. It is
-	// Vaddr unless the code of the file refutes that, and agrees with one of the others.
+	// from the beginning of the executable mapping. All frames of a module have the same kind. It
+	// is Vaddr unless the code of the file refutes that, and agrees with one of the others.
 	Offsetted
 	// FileOrRuntime is FileOffset, or Runtime in a program that is loaded at its link address: the
 	// file decides.
 	FileOrRuntime
 )
 
-// A Call is the relation between the number of a frame and the call instruction that the frame is in.
+// A Call is the relation between the number of a frame and the call instruction that the frame is
+// in.
 type Call uint8
 
 const (
-	Return   Call = iota // a return address: the byte before it is in the call
+	Return   Call = iota // a return address: the byte before it belongs to the call
 	Adjusted             // an address within the call: the producer has subtracted from a return address
 	Exact                // the address of the frame itself: of a fault, or after a signal
 	Either               // Return or Exact: a call before the address decides
@@ -80,8 +81,8 @@ type Frame struct {
 	// Named is set if the line has its answer already, or can have none: only its number changes.
 	Named bool
 
-	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value and
-	// Call; 0 if these were not compared.
+	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value
+	// and Call; 0 if these were not compared.
 	Key uint64
 
 	// Edits are the changes of the line for an answer, in the order of their places.
@@ -168,13 +169,13 @@ const (
 	// InlineMarked gives the line to the function that was called. Each inlined call has a line
 	// "f file:line [inline]" before it, innermost first, as for the frames of a kernel.
 	InlineMarked
-	// InlineBelow is InlinedBy in the form of Rust: each call has its place on the line after it, and
-	// the calls around the innermost one have no number and no address.
+	// InlineBelow is InlinedBy in the form of Rust: each call has its place on the line after it,
+	// and the calls around the innermost one have no number and no address.
 	InlineBelow
 	// Innermost prints the innermost call alone.
 	Innermost
-	// InlineDotted is InlineFrames with the number of the frame on all lines: an inlined call has its
-	// depth after it, as in "#3.1".
+	// InlineDotted is InlineFrames with the number of the frame on all lines: an inlined call has
+	// its depth after it, as in "#3.1".
 	InlineDotted
 	// InlineNumbered gives the line to the function that was called. Each inlined call has a line
 	// "N.K. inlined from file:line: f" before it, innermost first, as ClickHouse prints it.

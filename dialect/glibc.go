@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The family of glibc's backtrace_symbols and backtrace_symbols_fd, whose frames many programs print
-// after texts of their own:
+// The frames of glibc's backtrace_symbols and backtrace_symbols_fd, which many programs print after
+// texts of their own:
 //
 //	/opt/shop/libledger.so(ledger_audit+0x16) [0x7f31c2a01154]
 //	/opt/shop/inventory(+0x13cb)[0x55d0c0a013cb]
@@ -14,9 +14,9 @@ import (
 //	/opt/shop/inventory[0x40137f]
 //	[0x7f31c2a01154]
 //
-// Without a name the number in parentheses is an offset from the load base. All addresses are return
-// addresses, except those after a signal. The executable has the name that it was called by, or the
-// title that its process has given itself: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
+// Without a name the number in parentheses is an offset from the load base. All addresses are
+// return addresses, except those after a signal. The executable has the name that it was called by,
+// or the title that its process has given itself: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
 var glibc = Dialect{
 	Name: "glibc", Who: "glibc's backtrace_symbols: Redis, PostgreSQL, MySQL, MariaDB, Ceph, Samba, OpenMPI, V8, Godot and many others; mtrace; libexecinfo",
 	Needs:  "the file at the path, or --image",
@@ -61,7 +61,7 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	switch name := b[f.Start:to]; {
 	case len(name) > maxPath:
 		return false
-	case len(name) == 0: // the address alone, or an offset: too weak without other frames
+	case len(name) == 0: // only an address or an offset: it is a frame only near other frames
 		if !r.inTrace() || f.Symbol.Name != "" {
 			return false
 		}
@@ -88,8 +88,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// inTrace reports whether a frame was found shortly before, so that forms that are too weak alone
-// may be frames.
+// inTrace reports whether a frame was found shortly before. Then text that also occurs elsewhere in
+// logs may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
 // openingOf returns the offset of the parenthesis that the one at close closes, or -1. A demangled
@@ -149,10 +149,10 @@ func isPath(name []byte) bool {
 	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
 }
 
-// pathBefore returns the start of the path, or of the title of a process, that ends at end. What
-// comes before it is a prefix of the log or of the program.
+// pathBefore returns the start of the path, or of the title of a process, that ends at end. The
+// text before it is a prefix of the log or of the program.
 func pathBefore(b []byte, end int) (start int) {
-	cut := 0 // the end of what is a prefix for certain
+	cut := 0 // the text before cut is certainly a prefix
 	for _, mark := range []string{"]: ", " | "} {
 		if i := bytes.LastIndex(b[:end], []byte(mark)); i >= 0 {
 			cut = max(cut, i+len(mark))
@@ -251,27 +251,27 @@ func (r *Reader) resolvedFrame(place, function []byte) bool {
 	return true
 }
 
-// exactFrame reports whether f is the frame that a program has announced as the place of its fault.
+// exactFrame reports whether earlier lines of the report name f as the place of the fault.
 func (r *Reader) exactFrame(f *Frame) bool {
 	if !r.inTrace() {
 		r.readPast()
 	}
 	exact := r.exactAfter > 0 && r.number-r.exactAfter <= 2
 	r.exactAfter = 0
-	// libSegFault prints its own frames, too, if it does not find the one of the fault
+	// If libSegFault does not find the frame of the fault, the trace begins with its own frames.
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault takes the next frame as the place of a fault: "EIP:" is alone on its line in the
-// reports of Redis.
+// announcesFault marks the next frame as the place of a fault: in reports of Redis it follows a
+// line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
 		r.exactAfter = r.factsAt
 	}
 }
 
-// dumpsRegisters takes the first frame after the next "Backtrace:" as the place of a fault: so
-// libSegFault prints it.
+// dumpsRegisters marks the first frame after the next "Backtrace:" as the place of a fault, as in
+// reports of libSegFault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.dumpAt = r.factsAt }
 
 const maxDump = 64 // lines of libSegFault's registers
@@ -283,7 +283,7 @@ func beginsBacktrace(r *Reader, b []byte, at int) {
 	}
 }
 
-// redisModule reads where Redis has found the object of the fault:
+// redisModule reads the name and the base of the module of the fault, as Redis prints them:
 //
 //	Module: redis-server *:6379 (base 0x55d0c0a00000)
 func redisModule(r *Reader, b []byte, at int) {

@@ -10,10 +10,10 @@ import "bytes"
 //	    @     0x7f31c2a01154         48  (unknown)
 //	    @ 00007f31c2a01154 (unknown)
 //
-// Abseil has the size of the frame's stack between address and name, folly pads with zeros. All but
-// the PC are return addresses, with those of the handler and the trampoline before the frame that
-// the signal interrupted. Built for that, glog prints (PATH+0xOFFSET) for an address without a name,
-// from which it has subtracted 1.
+// Abseil prints the size of the frame's stack between address and name, folly pads the address with
+// zeros. All addresses but the PC are return addresses; the handler and the trampoline come before
+// the frame that the signal interrupted. Some builds of glog print (PATH+0xOFFSET) for an address
+// without a name, with the offset minus one.
 var (
 	glog = Dialect{
 		Name: "glog", Who: "glog's failed checks and failure handler",
@@ -66,8 +66,8 @@ func matchAbsl(r *Reader, l *Line, at int) bool {
 	return r.failureName(l, f, size+stackWidth)
 }
 
-// glogAddress parses what is before the name, and returns the end of the address; nil if this is not
-// a frame.
+// glogAddress parses the text before the name, and returns the frame and the end of the address. f
+// is nil if the line is not a frame.
 func glogAddress(l *Line, at int) (f *Frame, end int) {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -136,8 +136,8 @@ func (r *Reader) failureName(l *Line, f *Frame, at int) bool {
 	return true
 }
 
-// isAnswered reports whether the end of a line has what an answer appends: " f file:line" or
-// "f+0xOFFSET".
+// isAnswered reports whether the end of a line looks like the text that an answer appends:
+// " f file:line" or "f+0xOFFSET".
 func isAnswered(b []byte) bool {
 	b = bytes.TrimRight(b, " \t)")
 	end := len(b)

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// A header is a text that opens windows, or names a module: it stands before or after the frames of
+// A header is a text that opens windows, or names a module. It comes before or after the frames of
 // a trace, usually on a line without a frame.
 type header struct {
 	text  string
 	bytes []byte // text
 	opens window // the traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: windowLines
-	holds bool   // the program prints its maps or modules after its frames, so that these wait
+	holds bool   // maps or modules follow the frames, so that the frames are held until then
 
-	// fact takes what the line b, which has the text at at, says of the process; nil: nothing.
+	// fact, if not nil, reads facts about the process from the line b, which has the text at at.
 	fact func(r *Reader, b []byte, at int)
 }
 
-// A window is a set of kinds of traces whose header has been seen, or of which there was a frame,
-// within the last windowLines lines.
+// A window is a set of kinds of traces, each of which had a header or a frame within the last
+// windowLines lines.
 type window uint32
 
-// windowTrace is open after each frame whose build ID is not known: then every line is looked at,
-// since it may have maps or modules.
+// windowTrace is open after each frame whose build ID is not known. While it is open every line is
+// read, because it may have maps or modules.
 const windowTrace window = 1
 
 // The windows of single dialects.
@@ -44,7 +44,7 @@ const (
 
 const (
 	windowLines = 256      // lines for which a window stays open
-	maxWindow   = 16384    // lines for which one may stay open because of its header
+	maxWindow   = 16384    // most lines for which a header may keep a window open
 	maxPast     = 16 << 10 // bytes before the first frame of a trace that are searched for headers
 	maxWindows  = 32
 )
@@ -79,8 +79,8 @@ func (r *Reader) opened() (w window) {
 // are open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
-// MayHaveHeader reports whether a line has the text of a header. Lines that have none do not matter to
-// the lines after them.
+// MayHaveHeader reports whether a line has the text of a header. A line without one has no effect
+// on later lines.
 func (r *Reader) MayHaveHeader(line []byte) bool {
 	r.load()
 	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) })
@@ -106,7 +106,7 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	if h.opens != 0 {
 		r.openUntil(h.opens, number+lasts)
 	}
-	if h.holds { // another process, whose maps follow
+	if h.holds { // the report of another process begins, whose maps follow
 		r.facts.ForgetMaps()
 		r.holdsUntil = max(r.holdsUntil, number+lasts)
 	}
@@ -117,7 +117,7 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// touchFacts forgets the facts if they are old, and makes them last from this line on.
+// touchFacts forgets the facts if they are older than factLines, and restarts that count.
 func (r *Reader) touchFacts(number int64) {
 	if number-r.factsAt > factLines {
 		r.facts.Reset()
@@ -125,13 +125,13 @@ func (r *Reader) touchFacts(number int64) {
 	r.factsAt = number
 }
 
-// readPast reads the lines before the current one that were not read, for the headers of a trace
-// that begins here. Each byte is searched at most once.
+// readPast searches the unread lines before the current one for headers of the trace that begins
+// here. It searches each byte of a log at most once.
 func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	past := r.Past(r.number - max(r.pastAt-1, r.readTo) - 1) // the line pastAt was not read then
+	past := r.Past(r.number - max(r.pastAt-1, r.readTo) - 1) // the line pastAt itself was not read at that time
 	r.pastAt = r.number
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]

@@ -10,7 +10,7 @@ import "bytes"
 //
 //	MAPPED_LIBRARIES:
 //
-// Other programs read these lines, so that they are not changed: the answers follow the maps. All
+// Other programs read these lines, so they are not changed: the answers follow the maps. All
 // addresses are return addresses.
 var heap = Dialect{
 	Name: "heap", Who: "heap profiles of gperftools and jemalloc",

@@ -13,25 +13,25 @@ import (
 
 const pageSize = 4096 // bytes; load biases are multiples of it, or of larger pages
 
-// plainBase is where Linux loads a position-independent program of x86-64 that is not randomized, as
-// gdb starts it: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
+// plainBase is the address at which Linux loads a position-independent program of x86-64 without
+// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), to the page.
 const plainBase = 0x555555554000
 
-// An Image is the file on this machine that a module of a trace is taken to be.
+// An Image is a file on this machine that may be the module of a trace.
 type Image struct {
 	Path string
 	ID   buildid.ID // zero if the file has none
 	File *object.File
 	Err  error // why there is no file; then all other fields but Path may be zero
 
-	// Segments are the program headers of the file, and Fixed is set if its load address is its link
-	// address. File is nil if only these are known: then the build ID in the log identifies the file,
-	// and the trace checks nothing but how Offsetted numbers are read.
+	// Segments are the program headers of the file, and Fixed is set if its load address is its
+	// link address. File is nil if only these are known: then the build ID in the log identifies
+	// the file, and the trace checks nothing but how Offsetted numbers are read.
 	Segments []object.Segment
 	Fixed    bool
 
-	// Visit, set if File is nil, calls examine with the file while it is open. It does not call it if
-	// the file cannot be used at the moment.
+	// Visit, set if File is nil, calls examine with the file while it is open. It does not call it
+	// if the file cannot be used at the moment.
 	Visit func(examine Examination)
 
 	// Given is set if the operator has named the file for the module. Base is the address of its
@@ -40,24 +40,25 @@ type Image struct {
 	Base    uint64
 	HasBase bool
 
-	// Guessed is set if only the name of the program has led to the file. Then the trace must prove
-	// more than for a file at a path.
+	// Guessed is set if the file was found by its name alone. Then the trace must prove more than
+	// for a file at a path: see guessedCalls.
 	Guessed bool
 
 	shown shownNames
 }
 
 // ProgramName returns the name of the program in the title of a process, which may begin with the
-// path or the name that it was called by: "redis-server *:6379", "postgres: shop ledger [local] idle".
+// path or the name that it was called by: "redis-server *:6379", "postgres: shop ledger [local]
+// idle".
 func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))
 }
 
-// An Examination reads an open file, and does not keep it.
+// An Examination reads an open file. It must not keep the file.
 type Examination func(*object.File)
 
-// lowest returns the address of the first page that is loaded, as the file has it.
+// lowest returns the link address of the first page that is loaded.
 func (m *Image) lowest() uint64 {
 	low, found := uint64(0), false
 	for _, s := range m.Segments {
@@ -149,7 +150,7 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 	case elf.EM_X86_64, elf.EM_386:
 		distances = distances[:1]
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
-		distances = distances[:3] // 8 would be a call that follows the address
+		distances = distances[:3] // at 8 the call may be after the address
 	}
 	for _, d := range distances {
 		if y, k := m.File.CallEndsAt(addr + d); k {

@@ -15,8 +15,8 @@ import (
 //	[<c010f3a4>] (do_one_initcall) from [<c0e00f2c>] (kernel_init+0x1c/0x110)
 //
 // The first number is the distance from the beginning of the function, the second the distance from
-// there to the next function. Both together identify the function in a file. The address is a return
-// address, unless the line is about the instruction itself.
+// there to the next function. Both together identify the function in a file. The address is a
+// return address, unless the line is about the instruction itself.
 var kernel = Dialect{
 	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
 	Needs:  "the build ID or the release of the kernel in the log and its files, or --image vmlinux, --image MODULE=FILE.ko",
@@ -26,8 +26,8 @@ var kernel = Dialect{
 // kernelImage is the module of functions of the kernel itself, for which the log names none.
 const kernelImage = "vmlinux"
 
-// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs to
-// the Reader of the frame.
+// A Kernel is the kernel that has logged a frame. Later lines of the log add to it, so it belongs
+// to the Reader of the frame.
 type Kernel struct {
 	Release string     // "6.1.0-56-amd64"; empty if it is not known
 	ID      buildid.ID // of vmlinux; zero if it is not known
@@ -45,8 +45,8 @@ func (k *Kernel) Named() *Kernel {
 	return k
 }
 
-// exactBefore are the texts before a function whose distance is that of an instruction, not of a return
-// address.
+// exactBefore are the texts before a function whose distance is that of an instruction, not of a
+// return address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
@@ -105,8 +105,8 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	return end, true
 }
 
-// isFault reports whether text, a function with its module, is the place of the instruction that the
-// report is about. The trace may begin with it, or have it as a value on the stack.
+// isFault reports whether text, a function with its module, is the place of the instruction that
+// the report is about. The trace may begin with it, or have it as a value on the stack.
 func (r *Reader) isFault(text []byte) bool {
 	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && bytes.Equal(r.fault, text)
 }
@@ -168,8 +168,8 @@ func (r *Reader) kernelModule(b []byte, at int) (module string, id buildid.ID, e
 	return r.name(name), id, end + 1, true
 }
 
-// mayFollow reports whether the text from at on may follow a frame. A file and a line may not: they are
-// the answer of an earlier run.
+// mayFollow reports whether the text from at on may follow a frame. A file and a line may not: they
+// are the answer of an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true

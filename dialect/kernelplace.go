@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxGap is the number of bytes that may be between the end of a function and the next one: they
-	// are aligned to 16 or 32 bytes.
+	// maxGap is the number of bytes that may be between the end of a function and the next one:
+	// they are aligned to 16 or 32 bytes.
 	maxGap = 32
 
 	maxSized = 1 << 16 // names and sizes of functions that are cached for a file; a kernel has 60,000 functions
@@ -26,8 +26,8 @@ type sized struct {
 	err        error
 }
 
-// runInKernel checks f, a function of a kernel or a module. The proof is that the file has a function
-// of this name and size.
+// runInKernel checks f, a function of a kernel or a module. The proof is that the file has a
+// function of this name and size.
 func (c *check) runInKernel(f *Frame) {
 	s := c.of.sizedSymbol(&f.Symbol)
 	if c.err = s.err; s.err != nil {
@@ -52,8 +52,8 @@ func (c *check) runInKernel(f *Frame) {
 	c.addr, c.lookup, c.verified = s.addr+f.Value, s.addr+offset, BySymbol
 }
 
-// isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no file
-// has it.
+// isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no
+// file has it.
 func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
 
 // sizedSymbol returns the function of this name and size.
@@ -92,8 +92,8 @@ func sizedIn(file *object.File, s *Symbol) (found sized) {
 	return found
 }
 
-// isOfSize reports whether the next function may be size bytes after the beginning of sym. For the last
-// function of a section any size is possible: the file does not show which section follows.
+// isOfSize reports whether the next function may be size bytes after the beginning of sym. For the
+// last function of a section any size is possible: the file does not show which section follows.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) bool {
 	if sym.Size != 0 && sym.Size <= size && size < sym.Size+maxGap {
 		return true

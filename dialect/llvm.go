@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// The frames that the tools of LLVM, clang, MLIR and Swift print after "Stack dump:" if they die. With
-// llvm-symbolizer, but without debug files:
+// The frames that the tools of LLVM, clang, MLIR and Swift print after "Stack dump:" if they die.
+// With llvm-symbolizer, but without debug files:
 //
 //	 #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)
 //	#10 0x00007f31c2a011f0 ledger_audit (/opt/shop/libledger.so+0x11f0)

@@ -29,9 +29,9 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases looks for the load biases of modules for which no frame and no map shows one. The bias
-// of a library may show that a frame is a signal trampoline, so that the next frame, in another module,
-// was interrupted.
+// searchBiases looks for the load biases of modules for which no frame and no map shows one. The
+// bias of a library may show that a frame is a signal trampoline, so that the next frame, in
+// another module, was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false

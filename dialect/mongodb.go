@@ -8,16 +8,16 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The traces of MongoDB, each on one line: as a member of the log's JSON, or as the whole line before
-// version 4.4:
+// The traces of MongoDB, each on one line: as a member of the log's JSON, or as the whole line
+// before version 4.4:
 //
 //	{"backtrace":[{"a":"55D0C0A013CB","b":"55D0C0A00000","o":"13CB","s":"_ZN5mongo…","s+":"25"}],
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
 // a is a return address, b the load base of its module, o the distance from it, all in hexadecimal
 // digits. The module with this base has its build ID in the same line. From version 4.4 on, a line
-// with the message "Frame" for each frame follows. An answer is added to the object of the frame as a
-// member, so that the line stays valid JSON:
+// with the message "Frame" for each frame follows. An answer is added to the object of the frame as
+// a member, so that the line stays valid JSON:
 //
 //	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{
@@ -95,7 +95,8 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// mongoFrame adds the frame of an object to l. It is called for the objects in the order of the line.
+// mongoFrame adds the frame of an object to l. It is called for the objects in the order of the
+// line.
 func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	start := 0
 	if n := len(l.Frames); n > 0 {

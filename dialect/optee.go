@@ -9,8 +9,9 @@ import "bytes"
 //	E/LD:  Call stack:
 //	E/LD:   0x4001a83c
 //
-// A file is named by the UUID of its application, and loaded as a whole at the address after it. The
-// kernel, tee.elf, is loaded at the "TEE load address". Return addresses are already decremented.
+// A file is named by the UUID of its application, and loaded as a whole at the address after the
+// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE has subtracted from return
+// addresses.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
 	Needs:  "--image UUID=FILE, or --image tee.elf",
@@ -23,7 +24,7 @@ const opteeKernel = "tee.elf"
 // opteeStack is the line before the addresses.
 const opteeStack = "Call stack:"
 
-// matchOPTEE matches an address alone, at at.
+// matchOPTEE matches a line with only an address, at at.
 func matchOPTEE(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -31,9 +32,9 @@ func matchOPTEE(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	if text := ofOPTEE(b[:at]); len(text) == at || len(bytes.Trim(text, "? 0123456789")) > 0 {
-		return false // the processor and the thread stand between
+		return false // the processor and the thread come in between
 	}
-	r.readPast() // for the files
+	r.readPast() // for the places of the files
 	f := l.frame()
 	if f.Module = opteeKernel; !bytes.Contains(b[:at], []byte("/TC:")) {
 		m, _ := r.facts.below(addr)
@@ -59,7 +60,7 @@ func ofOPTEE(b []byte) []byte {
 	return b
 }
 
-// opteeFile takes the place of a file from "[0] UUID @ 0xADDRESS".
+// opteeFile reads the place of a file from "[0] UUID @ 0xADDRESS".
 func opteeFile(r *Reader, b []byte, at int) {
 	const mark = " @ "
 	addr, _, ok := prefixedHex(b, at+len(mark))
@@ -70,7 +71,7 @@ func opteeFile(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(b[from:at]), Base: addr, HasBase: true})
 }
 
-// opteeLoad takes the place of the kernel from "TEE load address @ 0xADDRESS".
+// opteeLoad reads the place of the kernel from "TEE load address @ 0xADDRESS".
 func opteeLoad(r *Reader, b []byte, at int) {
 	if addr, _, ok := prefixedHex(b, at+len("TEE load address @ ")); ok && len(ofOPTEE(b)) < len(b) {
 		r.facts.AddModule(ModuleFact{Name: opteeKernel, Base: addr, HasBase: true})

@@ -3,11 +3,11 @@ package dialect
 import "bytes"
 
 // The frames that symfilter itself leaves unresolved, so that another run may resolve them on a
-// machine that has the debug files. On lines of their own they are
+// machine that has the debug files. On lines of their own:
 //
 //	#1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…)
 //
-// and in sentences
+// In sentences:
 //
 //	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
 //
@@ -44,8 +44,7 @@ func matchOwn(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOwnSentence matches the frames in a sentence, of which the first has its runtime address at
-// at.
+// matchOwnSentence matches the frames in a sentence. The runtime address of the first one is at at.
 func matchOwnSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// perf script prints the call chain of a sample as
+// perf script prints the call chain of a sample:
 //
 //	inventory  4711  27427.945316:          1 page-faults:
 //	        ffffffff82259cc1 do_syscall_64+0x71 ([kernel.kallsyms])
@@ -15,8 +15,8 @@ import "bytes"
 //	> /opt/shop/libledger.so(ledger_audit+0x19) [0x1169]
 //	> /opt/shop/inventory() [0x1065]
 //
-// The first frame of a stack is exact, or follows the instruction of the system call; the others are
-// return addresses.
+// The first frame of a stack has the address of an instruction, or the address after that of a
+// system call; the others are return addresses.
 var (
 	perf = Dialect{
 		Name: "perf", Who: "perf script",
@@ -38,7 +38,7 @@ func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	return hasAt(l.Text, name.From, unknown) && r.matchPerf(l, name, Symbol{})
 }
 
-// matchPerfNamed matches a frame with a name, whose distance from it is at at.
+// matchPerfNamed matches a frame with a name. The distance from the named function is at at.
 func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	offset, end, ok := prefixedHex(l.Text, at)
 	if !ok || offset>>62 != 0 {
@@ -53,7 +53,7 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	return r.matchPerf(l, Span{from, end}, s)
 }
 
-// matchPerf matches a frame with this place of its name.
+// matchPerf matches a frame whose function s is at name in the line.
 func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	b := l.Text
 	digits := blanksAfter(b, 0)
@@ -70,7 +70,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	f.Symbol, f.Start, f.Call = s, digits, Return
 	f.Kind, f.Value = FileOrRuntime, n
 	if n>>32 != 0 {
-		f.Kind, f.Addr = Runtime, n // no file is as large
+		f.Kind, f.Addr = Runtime, n // an offset in a file is smaller
 	}
 	if i := bytes.LastIndex(path, []byte("+0x")); i > 0 && hexDigits(path, i+3) == len(path) { // -F +dsoff
 		if offset, _, ok := hexAt(path, i+3); ok {
@@ -89,7 +89,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	return true
 }
 
-// follows reports whether the line before the current one is a frame, as is reports.
+// follows reports whether is returns true for the line before the current one.
 func (r *Reader) follows(is func(b []byte) bool) bool {
 	if r.frameAt == r.number-1 {
 		return true

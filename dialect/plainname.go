@@ -4,8 +4,8 @@ import "strings"
 
 const anonymous = "(anonymous namespace)"
 
-// plainName returns a demangled name without the type that the function returns, parameters, template
-// arguments, qualifiers and suffixes, some of which many producers leave out.
+// plainName returns a demangled name without return type, parameters, template arguments,
+// qualifiers and suffixes: producers leave out different ones of these.
 func plainName(name string) string {
 	name = strings.ReplaceAll(name, anonymous, "{anonymous}")
 	var b strings.Builder

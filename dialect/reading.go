@@ -10,7 +10,7 @@ import (
 // ErrReading is the reason why a number of the kind Offsetted is not located.
 var ErrReading = errors.New("neither as an address nor as an offset does the number lead to calls in the file, or both do")
 
-// A reading is how the numbers of the kind Offsetted of a module are read.
+// A reading is a meaning that the numbers of the kind Offsetted of a module may have.
 type reading uint8
 
 const (
@@ -23,16 +23,16 @@ const (
 // A weighing counts how the frames of a module agree with a reading.
 type weighing struct {
 	calls  int    // frames with a call before them
-	failed int    // frames without one, or outside of the code
+	failed int    // frames without a call before them, or outside the code
 	addr   uint64 // of the last frame, as the file has it
 }
 
-// agrees reports whether the frames agree with the reading. One that was interrupted by a signal may
-// have no call before it.
+// agrees reports whether more frames agree with the reading than refute it: a frame that a signal
+// interrupted may have no call before it.
 func (w *weighing) agrees() bool { return w.calls > w.failed }
 
-// read returns the address, as the file has it, of a number of the kind Offsetted. ok is false if it
-// is not in an executable segment.
+// read returns the address, as the file has it, of a number of the kind Offsetted. ok is false if
+// it is not in an executable segment.
 func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	if as == asFileOffset {
 		return m.atOffset(value)
@@ -58,8 +58,8 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 func (t *Trace) read(frames []*Frame) {
 	changed := make(map[*verdict]bool)
 	for _, f := range frames {
-		// The frame before may be that of a signal's trampoline if it has another number: then no
-		// call is before this one.
+		// Unless the frame before has the number before, the missing frame may be a trampoline:
+		// then no call is before this address.
 		called := f.Number > 0 && f.Number == t.number+1
 		t.number = f.Number
 		v := t.verdictOf(f)
@@ -94,8 +94,8 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose chooses the reading. It is that of newer versions unless more frames refute it than agree:
-// correcting without need has made right addresses wrong in other programs.
+// choose sets the reading. It is that of newer versions unless more frames refute it than agree
+// with it: other programs correct without need, and so make right addresses wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
@@ -123,7 +123,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// other modules have offsets, and no frame shows whether this one has
+	// The numbers of other modules are offsets, and no frame shows what the numbers of this one
+	// are.
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading
@@ -149,7 +150,7 @@ func (m *Image) visited(addr uint64) (trampoline bool) {
 	return trampoline
 }
 
-// visit calls examine with the file while it is open, and reports whether it could.
+// visit calls examine with the file while it is open, and reports whether the file could be opened.
 func (m *Image) visit(examine Examination) (done bool) {
 	err := object.Guard(func() {
 		if m.Visit == nil {

@@ -4,17 +4,17 @@ import "bytes"
 
 // The crash reports of Ruby, Xorg, Julia, gfortran, and Go with cgo.
 //
-// Ruby prints frames as glibc does, and those that have a file but no symbol as
+// Ruby prints frames as glibc does. A frame with a file but no symbol is:
 //
 //	/usr/lib/libruby-3.1.so.3.1(0x7f31c2a01154) [0x7f31c2a01154]
 //
-// Its maps follow, in which its libraries may be twice: once more as data, for their debug
-// information. Xorg prints the symbol before the address, however far it is away:
+// The maps follow. They may have a library twice: once as code and once as data, for its debug
+// information. Xorg prints the symbol before the address, however far away it is:
 //
 //	(EE) 3: /usr/lib/xorg/Xorg (OsLookupColor+0x139) [0x55d0c0a013cb]
 //	(EE) 4: /opt/shop/libledger.so (?+0x0) [0x7f31c2a01154]
 //
-// Julia and gfortran (libbacktrace) print an address from which they have subtracted:
+// Julia and gfortran (libbacktrace) print a return address minus one:
 //
 //	unknown function (ip: 0x7f31c2a01153) at /opt/shop/libledger.so
 //	#3  0x7f31c2a01153 in ???
@@ -50,8 +50,8 @@ var (
 	}
 )
 
-// rubyLines is the number of lines that may be between the first line of a report and the maps: a
-// program has some thousands of loaded features.
+// rubyLines is the most lines between the first line of a report and the maps: programs load some
+// thousands of features, with a line each.
 const rubyLines = 8192
 
 // matchRuby matches a frame without a symbol, whose address in brackets is at at.
@@ -146,8 +146,8 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// faultFrame is the number of the frame of a fault in the traces of gfortran: before it are two of its
-// library, and that of the signal.
+// faultFrame is the number of the frame of a fault in the traces of gfortran. Before it come two
+// frames of its library, and the one of the signal.
 const faultFrame = 3
 
 // matchGfortran matches a frame whose address is at at.
@@ -197,7 +197,7 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	if !ok || !hasAt(b, rest, " sigcode=") {
 		return false
 	}
-	// The values that may follow: a name after them is an answer.
+	// Other values may follow. A name after them is the answer of an earlier run.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {
 			return false

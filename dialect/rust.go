@@ -8,17 +8,17 @@ import "bytes"
 //	4:     0x7f31c2a2724a - __libc_start_main
 //	                             at ./csu/libc-start.c:360:3
 //
-// All are return addresses. The place is on a line of its own, and functions that are inlined have no
-// number and no address. A frame with a name is left as it is, since its place may be on the line
-// after it.
+// All addresses are return addresses. File and line are on a line of their own, and inlined
+// functions have no number and no address. A frame with a name stays as it is, because its file may
+// be on the next line.
 var rust = Dialect{
 	Name: "rust", Who: "panics of Rust programs with RUST_BACKTRACE=full",
 	Needs:  "/proc/self/maps in the log, or --image FILE[@BASE]",
 	Sample: "   3:     0x55d0c0a013cb - <unknown>",
 }
 
-// PlaceColumn is the column, from the beginning of a frame, at which Rust prints the place of a call
-// on the line after it.
+// PlaceColumn is the number of columns, from the beginning of a frame, before the file of a call on
+// the next line.
 const PlaceColumn = 31
 
 // matchRust matches a frame whose address begins at at.

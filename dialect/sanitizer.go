@@ -6,18 +6,18 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The reports of the sanitizers: AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan and
-// libFuzzer print a frame in the default format of the sanitizers' StackTracePrinter as
+// The reports of the sanitizers. AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan
+// and libFuzzer print frames in the default format of the sanitizers' StackTracePrinter:
 //
 //	#1 0x7f31…  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c…)
 //	#2 0x7f31… in ledger::Book::close() (/opt/shop/libledger.so+0x119b) (BuildId: 3a0a920c…)
 //
-// and ThreadSanitizer as
+// ThreadSanitizer:
 //
 //	#1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c…)
 //
-// The number is an address of the ELF file, from which the producer has subtracted. GCC's
-// sanitizers have no build ID before GCC 14.
+// The number is a return address minus one, as the ELF file has it. GCC's sanitizers print no build
+// ID before GCC 14.
 var (
 	sanitizer = Dialect{
 		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
@@ -62,14 +62,14 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// sanitizerTail parses what follows the address of a frame: "  (MODULE+0xOFFSET)" or
+// sanitizerTail parses the text after the address of a frame: "  (MODULE+0xOFFSET)" or
 // " in FUNCTION (MODULE+0xOFFSET)", with or without a build ID.
 func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
 	open := blanksAfter(b, 0)
 	if open > 2 || open == len(b) {
 		return t, false
 	}
-	t.name = Span{1, open} // what the function takes the place of
+	t.name = Span{1, open} // the text that the function replaces
 	if hasAt(b, open, "in ") {
 		if open = lastModule(b, open+3); open < 0 {
 			return t, false
@@ -80,8 +80,8 @@ func (r *Reader) sanitizerTail(b []byte) (t tail, ok bool) {
 	return t, ok && onlyBlanks(b, t.end)
 }
 
-// matchNamed matches a frame that was named online, or that has no module. Its number counts the
-// inlined calls of the frames before it.
+// matchNamed matches a frame that the producer has named, or that has no module. Its number changes
+// if frames before it get inlined calls.
 func matchNamed(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -250,8 +250,8 @@ func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 	return n, Span{from, at - 1}, true
 }
 
-// lastModule returns the offset of the "(" with which the module of a frame begins whose function
-// begins at from, or -1. A function may have brackets and blanks, a path may, too.
+// lastModule returns the offset of the "(" before the module of a frame whose function begins at
+// from, or -1. Functions and paths may have brackets and blanks.
 func lastModule(b []byte, from int) int {
 	for _, mark := range []string{" (/", " ("} {
 		end := len(b)
@@ -274,8 +274,8 @@ type place struct {
 	module string
 	id     buildid.ID
 	offset uint64
-	close  int // offset in the line of the end of the first brackets
-	end    int // of all
+	close  int // offset in the line after the first brackets
+	end    int // offset in the line after the place
 }
 
 // modulePlus parses a place in a module whose "(" is at open.

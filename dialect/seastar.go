@@ -2,8 +2,9 @@ package dialect
 
 import "bytes"
 
-// Seastar prints addresses of the ELF files, from which it has subtracted 1. The executable has no
-// name. Signal handlers print a list of lines, other messages a list in the line:
+// Seastar prints return addresses minus one, as the ELF files have them. Addresses of the
+// executable have no module. Signal handlers print a line for each address, other messages a list
+// in one line:
 //
 //	Backtrace:
 //	  0x13cb
@@ -43,7 +44,8 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// seastar sets the place of f. module is what is before the number, with "+" at its end.
+// seastar sets the module and the number of f. module is the text before the number, with "+" at
+// its end, or empty.
 func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
 	if len(module) > 0 {

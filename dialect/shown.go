@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxShown     = 256     // demangled names of a file that are looked up
-	maxDemangled = 1 << 12 // symbols of a file that are demangled for that, 2 µs each
+	maxShown     = 256     // demangled names that are looked up in a file
+	maxDemangled = 1 << 12 // symbols of a file that are demangled for the look-ups, 2 µs each
 	maxSameName  = 64      // symbols of one demangled name
 )
 
@@ -19,11 +19,11 @@ const (
 type shownNames struct {
 	demangle  func(string) string
 	found     map[string][]object.Symbol
-	demangled int // symbols so far
+	demangled int // symbols demangled so far
 }
 
-// named returns the symbols of f that are shown as name, nil if these are too many or if finding
-// them is too much work.
+// named returns the symbols of f that programs show as name. It returns nil if there are more than
+// maxSameName, or if a limit of the work is reached.
 func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 	if n.demangle == nil {
 		return nil
@@ -72,8 +72,8 @@ func closed(name string) string {
 	return name
 }
 
-// lastWord returns the identifier of the function in a demangled name, which its mangled name has,
-// too; "" if there is none, as for operators.
+// lastWord returns the identifier of the function in a demangled name, which its mangled name also
+// has. It returns "" if there is none, as for operators.
 func lastWord(name string) string {
 	if strings.Contains(name, "operator") {
 		return ""
