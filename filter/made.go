@@ -90,7 +90,7 @@ func lineEnd(eol []byte) []byte {
 }
 
 // madeLine prints the current line with elements for its located frames. A frame of a sanitizer
-// becomes a bt; other lines keep their text, with a pc after each frame. A line that is an object of
+// becomes a bt, unless the text is kept; other lines keep theirs, with a pc after each frame. A line that is an object of
 // JSON stays one: it is printed as it is, since it has the build IDs of its modules.
 func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
@@ -109,7 +109,7 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 		if !ok || fr.Below != "" {
 			continue
 		}
-		if len(frames) == 1 && isBT(text, fr) {
+		if len(frames) == 1 && !f.o.Dialects.KeepRaw && isBT(text, fr) {
 			f.logBytes(text[:fr.Start])
 			f.buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
 			at = fr.Edits[len(fr.Edits)-1].To
