@@ -14,7 +14,7 @@ func DefaultFields() []string {
 	return []string{"message", "msg", "log", "MESSAGE", "stack_trace", "exception.stacktrace", "error.stack_trace"}
 }
 
-const maxDepth = 64 // nested objects and arrays of a line; a deeper line is a line of a log
+const maxDepth = 64 // nested objects and arrays of a line; a deeper object is not filtered
 
 // A jsonScan reads one line of JSON, and finds the values to filter. It checks what encoding/json
 // checks.
@@ -27,16 +27,20 @@ type jsonScan struct {
 	fields []field
 	text   []byte // of the fields, one after the other
 	begun  bool   // the value of a field has begun, at least
+	deep   bool   // the line is deeper than maxDepth
 }
 
 // jsonFields appends to fields the values of a line that are to be filtered, in their order. It
 // returns false if the line is not an object in JSON. Their text is in buf. A line without any of the
-// members, and one of MongoDB with a backtrace, is one field.
+// members, and one of MongoDB with a backtrace, is one field. One that is too deep has nothing to filter.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	ok = s.line()
 	*buf = s.text
-	if !ok {
+	switch {
+	case s.deep && len(fields) == 0:
+		return append(fields, field{to: len(line), form: wholeLine, text: []byte(notFiltered)}), true
+	case !ok:
 		return fields, false
 	}
 	whole := len(s.fields) == len(fields)
@@ -154,7 +158,7 @@ func (s *jsonScan) array(depth int) (bytes []byte, ok bool) {
 // value reads a value, within depth objects and arrays.
 func (s *jsonScan) value(depth int) bool {
 	s.blanks()
-	if s.at == len(s.b) || depth > maxDepth {
+	if s.deep = s.deep || depth > maxDepth; s.at == len(s.b) || s.deep {
 		return false
 	}
 	name := -1

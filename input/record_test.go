@@ -205,7 +205,7 @@ func TestNamedFields(t *testing.T) {
 }
 
 // FuzzRecords filters any log of JSON lines, and any journal: blocks and interruptions do not change
-// the output, and each record of the output is valid if those of the input are.
+// the output, and each valid record is one in the output, with the other members as they were.
 func FuzzRecords(f *testing.F) {
 	for seed := range uint64(8) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: []Format{JSON, Journal}[seed%2]}
@@ -213,7 +213,7 @@ func FuzzRecords(f *testing.F) {
 		for _, line := range traceLog(g) {
 			in.WriteString(sealedRecord(g, line))
 		}
-		f.Add([]byte(in.String()), byte(seed)<<4)
+		f.Add([]byte(in.String()), byte(seed%2)<<4|byte(seed/2%3)<<5&32|byte(seed/2))
 	}
 	f.Add([]byte(`{"msg":"\ud83d\u0000\ud83d\ude00\/ {{{pc:0x1}}}\n","a":[0e-1,{"b":""}],"message":[123,123,123,]}`), byte(0))
 	f.Add([]byte("__CURSOR=\nMESSAGE\n\x00\x00\x00\x00\x00\x00\x00\x00\n\nMESSAGE\n\xff\x00\x00\x00\x00\x00\x00\x00{{{pc:0x1}}}"), byte(16))
@@ -228,25 +228,13 @@ func FuzzRecords(f *testing.F) {
 		if o.Terminal {
 			return
 		}
-		if got := interrupted(t, format, o, string(log), len(log)/2); got != whole && !bytes.Contains(log, []byte("-")) {
-			t.Fatalf("an interruption changes what comes out:\n%s", cmp.Diff(got, whole))
-		}
-		if o.Output == filter.JSON || format == Journal {
-			return
-		}
-		valid := 0
-		for line := range bytes.Lines(log) {
-			if json.Valid(line) && bytes.HasPrefix(line, []byte("{")) {
-				valid++
+		if !o.Dialects.Elements && !bytes.Contains(log, []byte("-")) { // a restart makes modules up again, and forgets maps
+			if got := interrupted(t, format, o, string(log), len(log)/2); got != whole {
+				t.Fatalf("an interruption changes what comes out:\n%s", cmp.Diff(got, whole))
 			}
 		}
-		for line := range strings.Lines(whole) {
-			if json.Valid([]byte(line)) {
-				valid--
-			}
-		}
-		if n := bytes.Count(log, []byte("{{{")); valid > n {
-			t.Fatalf("%d records are not valid any more:\n%s", valid, whole)
+		if o.Output != filter.JSON {
+			wantSameRecords(t, format, o, log)
 		}
 	})
 }
