@@ -75,8 +75,11 @@ func (m *lateMaps) note(addr uint64) {
 	m.noted[addr] = true
 }
 
-// isNote reports whether b, the line after the last map, is a footnote.
+// isNote reports whether b, the line after the last map, is a footnote, or the module of one.
 func (m *lateMaps) isNote(b []byte) bool {
+	if bytes.HasPrefix(b, []byte("{{{module:")) {
+		return true
+	}
 	rest, ok := bytes.CutPrefix(b[min(m.start, len(b)):], []byte("  #"))
 	digits := bytes.TrimLeft(rest, "0123456789")
 	return ok && len(digits) < len(rest) && len(digits) > 0 && digits[0] == ' '

@@ -17,6 +17,9 @@ const (
 	maxMade    = 4096                  // modules; frames of further ones stay as they are
 )
 
+// madeMark begins a pc that was made of a frame.
+var madeMark = []byte("{{{pc:0xfff")
+
 // made are the modules that were made up since the last reset of the log.
 type made map[cacheModule]uint64
 

@@ -1,14 +1,19 @@
 package filter
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -124,5 +129,72 @@ func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	want := first + at + kept + at + "b {{{reset}}}\n" + first + at + second + fmt.Sprintf(bt, uint64(madeSize+0x40018d))
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// FuzzMade holds for every log without markup: the markup that is made of its raw backtraces keeps the
+// text around them, has no fault, is not changed by another run, and has the answers of the log.
+func FuzzMade(f *testing.F) {
+	for _, log := range sampleLogs(f) {
+		f.Add([]byte(log), byte(0))
+		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))
+	}
+	resolving := resolvingDialects(f)
+	resolving.Dialects.Whole = true // a slow machine must not end a trace
+	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
+		if len(log) > 64<<10 || bytes.Contains(log, markupOpen) {
+			return
+		}
+		defer fuzztest.Watch(t, log)()
+		o := resolving
+		o.Dialects.Elements, o.Dialects.KeepRaw = true, mode&1 != 0
+		made, _ := filterString(t, o, string(log), nil)
+		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != made {
+			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, made))
+		}
+		if twice, _ := filterString(t, o, made, nil); twice != made {
+			t.Fatalf("the markup changes:\n%s", cmp.Diff(made, twice))
+		}
+		wantText(t, string(log), made)
+		if _, diagnostics := filterString(t, resolving, made, nil); diagnostics != "" {
+			t.Fatalf("%s in\n%s", diagnostics, made)
+		}
+		if diff := cmp.Diff(answersIn(t, resolving, string(log)), answersIn(t, resolving, made)); diff != "" {
+			t.Fatalf("the log (-), its markup (+):\n%s\n%s", diff, made)
+		}
+		fuzztest.Growth(t, log, func(log []byte) {
+			f := New(io.Discard, o)
+			f.Write(log)
+			f.Close()
+		})
+	})
+}
+
+var (
+	madeModuleLine = regexp.MustCompile(`^\{\{\{module:\d+:[^:\n]*:elf:[0-9a-f]+\}\}\}\{\{\{mmap:0xfff[0-9a-f]{13}:0x8000000000:load:\d+:rx:0x00\}\}\}\r?\n$`)
+	madePC         = regexp.MustCompile(` \{\{\{pc:0xfff[0-9a-f]{13}:pc\}\}\}`)
+	madeBT         = regexp.MustCompile(`\{\{\{bt:\d+:0xfff[0-9a-f]{13}:pc\}\}\}`)
+	madeNote       = regexp.MustCompile(`  (#\d+(?: \{\{\{pc:[^}]*\}\}\})?|[^ ]+: \{\{\{pc:[^}]*\}\}\})\r?\n?$`) // on a line of its own
+)
+
+// wantText fails the test unless made has the lines of log, but for what elements replace, and no
+// others but those of elements.
+func wantText(t *testing.T, log, made string) {
+	t.Helper()
+	lines := slices.Collect(strings.Lines(log))
+	for line := range strings.Lines(made) {
+		if len(lines) > 0 {
+			bt := madeBT.FindStringIndex(line)
+			if madePC.ReplaceAllString(line, "") == lines[0] || bt != nil && strings.HasPrefix(lines[0], line[:bt[0]]) && strings.HasSuffix(lines[0], line[bt[1]:]) {
+				lines = lines[1:]
+				continue
+			}
+		}
+		if !madeModuleLine.MatchString(line) && !madeNote.MatchString(line) {
+			t.Fatalf("%q is neither of the log nor of an element; the log has %.1q", line, lines)
+		}
+	}
+	if len(lines) > 0 {
+		t.Fatalf("missing: %.1q in\n%s", lines, made)
 	}
 }

@@ -161,6 +161,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.maps.passed && len(t.held) == 0 && l != nil && len(l.Frames) > 0 {
 		t.end()
 	}
+	if t.trace != nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
+		t.last = number
+	}
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {
 			t.full = false // the next stack may be held back

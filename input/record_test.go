@@ -236,5 +236,10 @@ func FuzzRecords(f *testing.F) {
 		if o.Output != filter.JSON {
 			wantSameRecords(t, format, o, log)
 		}
+		fuzztest.Growth(t, log, func(log []byte) {
+			w := newWriter(format, o, io.Discard)
+			w.Write(log)
+			w.Close()
+		})
 	})
 }

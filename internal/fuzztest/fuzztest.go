@@ -7,7 +7,7 @@
 //
 //	target                                       Growth             Flow: what is promised
 //	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
-//	filter FuzzDialect                           the log            no promise for a trace that is held back
+//	filter FuzzDialect, FuzzMade                 the log            no promise for a trace that is held back
 //	filter FuzzHexDict                           the dict's body    by FuzzFilter
 //	filter FuzzFindMark                          by FuzzFilter      no stream
 //	filter FuzzRestore, FuzzSpace                a context has limits, a space a test of its own
@@ -16,6 +16,7 @@
 //	markup FuzzWriter                            the text           no promise: what is written waits for Flush or Close
 //	markup FuzzLeadingBT, sgr FuzzSGR            by FuzzScan        no stream
 //	input FuzzEnvelope                           the log            a complete line is out when Write returns
+//	input FuzzRecords                            the log            no promise for a trace that is held back
 //	input FuzzRecognise                          4 KiB are read     its own: output after 8 KiB
 //	follow FuzzLines                             the file           its own: each whole line, after each read
 //	follow FuzzCheckpoint                        nothing to repeat  no stream
