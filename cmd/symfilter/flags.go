@@ -238,7 +238,7 @@ func (c *config) check() error {
 	if c.noModules && c.moduleLines != "" && c.moduleLines != "none" {
 		return usageError{fmt.Errorf("--omit-module-lines contradicts --module-lines=%s: remove one of them", c.moduleLines)}
 	}
-	if c.backtraces.keepRaw && c.backtraces.names == "none" {
+	if c.backtraces.keepRaw && c.backtraces.names.none {
 		return usageError{fmt.Errorf("--keep-raw has no effect with --dialects=none: remove one of them")}
 	}
 	if c.output != outputMarkup {
