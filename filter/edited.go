@@ -334,17 +334,13 @@ func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
 	f.mark(strings.Repeat(" ", min(max(n, 0), maxRepeat)))
 }
 
-// variable lays out a line with the address of a variable, as a sanitizer prints one whose name it
-// knows: 'NAME' of size SIZE at 0xSTART.
-func (c *locator) variable(text []byte, fr *dialect.Frame) {
+// variable lays out a line with the address of a variable in mod, in the form of a sanitizer that has
+// found the name: 'NAME' of size SIZE at 0xSTART.
+func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
 	f := c.f
-	if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
-		f.logBytes(text)
-		return
-	}
 	f.elements++
 	a := &f.last
-	*a = answer{addr: fr.Value, rel: fr.Value, mod: c.module(fr.Module, fr.ID)}
+	*a = answer{addr: fr.Value, rel: fr.Value, mod: mod}
 	f.completeAnswer(a, wholeVariable)
 	name, size, offset := a.text.whole()
 	start := len(f.buf)

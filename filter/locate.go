@@ -33,8 +33,12 @@ const maxLocated = 4096 // modules of raw backtraces that are kept
 // line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
-	if frames[0].Data {
-		c.variable(text, &frames[0])
+	if fr := &frames[0]; fr.Data {
+		if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
+			f.logBytes(text)
+		} else {
+			c.variable(text, fr, c.module(fr.Module, fr.ID))
+		}
 		f.endLine(eol)
 		return
 	}

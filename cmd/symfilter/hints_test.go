@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/input"
 )
 
 func TestFilesThatAreNoLogs(t *testing.T) {
@@ -27,6 +29,22 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		s.look([]byte("{{{reset}}}\n"))
 		if got := s.hint("x", ""); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// Plain text must cost nothing: markup is looked for in the first bytes of a report only.
+func TestMarkupFarIntoAReportIsNotReported(t *testing.T) {
+	text := []byte(strings.Repeat("text\n", 1+maxSniffed/len("text\n")))
+	for before, want := range map[int]string{
+		maxSniffed - 100: "has symbolizer markup, which is not resolved because of --input=valgrind: leave that out",
+		maxSniffed + 1:   "",
+	} {
+		s := sniffer{reading: reading{format: input.Valgrind, because: "--input=valgrind"}}
+		s.look(text[:before])
+		s.look([]byte("{{{reset}}}\n"))
+		if got := s.hint("x", ""); got != want {
+			t.Errorf("after %d bytes: got %q, want %q", before, got, want)
 		}
 	}
 }
