@@ -70,10 +70,10 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	const mark = "> at "
-	close := bytes.LastIndex(b[end:], []byte(mark))
-	if close < 0 {
+	if !bytes.Contains(b[end:], []byte(mark)) { // which is faster than LastIndex
 		return false
 	}
+	close := bytes.LastIndex(b[end:], []byte(mark))
 	close += end
 	name, offset, ok := offsetAtEnd(b[end+len(" <") : close])
 	path := bytes.TrimRight(b[close+len(mark):], " \t\r")

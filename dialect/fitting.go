@@ -13,8 +13,9 @@ type shape uint8
 const (
 	anyShape   shape = iota
 	hashNumber       // "#N" and blanks
-	wordNumber       // N, blanks, a word, and blanks
+	wordNumber       // N, blanks, a word, and blanks; the anchor's number has at least eight digits
 	twoBlanks        // at least two blanks
+	freeNumber       // no letter before the decimal digits that end with the byte of back or before it
 	shapes
 )
 
@@ -45,7 +46,8 @@ var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 func tablesOf(only []string) *tables {
 	t := &tables{headers: allHeaders()}
 	for i := range t.headers {
-		t.headers[i].bytes = []byte(t.headers[i].text)
+		h := &t.headers[i]
+		h.bytes, h.plain = []byte(h.text), []byte(plainPart(h.text))
 	}
 	for a := range t.of {
 		t.of[a].length, t.of[a].digits = len(anchorText[a]), digitsAfter[a]
@@ -105,11 +107,14 @@ func (r *Reader) load() {
 // there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. r needs no
 // line of which no mark may match, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
-	if b[mark] == '{' {
-		return true
-	}
 	if r.tables == nil {
 		r.load()
+	}
+	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' { // nearly all marks
+		return r.of[anchor0x].at(b, at) != 0
+	}
+	if b[mark] == '{' {
+		return true
 	}
 	a, at, ok := anchorOf(b, mark)
 	return ok && r.of[a].at(b, at) != 0
@@ -135,10 +140,13 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	if set == 0 {
 		return 0
 	}
-	end := at + f.length
+	from := at + f.length
+	end := from
 	if f.digits > 0 {
-		end = hexDigits(b, min(at+f.digits, len(b)))
+		from = min(at+f.digits, len(b))
+		end = hexDigits(b, from)
 	}
+	digits := end - from
 	next, then := byte('\n'), byte('\n')
 	if end < len(b) {
 		next = b[end]
@@ -157,10 +165,13 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	if at-blanks < 2 {
 		set &^= f.shapes[twoBlanks]
 	}
+	if s := f.shapes[freeNumber]; set&s != 0 && !endsFree(b, blanks) {
+		set &^= s
+	}
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
 		set &^= s
 	}
-	if s := f.shapes[wordNumber]; set&s != 0 && !numberedWord(b, blanks) {
+	if s := f.shapes[wordNumber]; set&s != 0 && (digits < 8 || !numberedWord(b, blanks)) {
 		set &^= s
 	}
 	return set
@@ -183,6 +194,15 @@ func numberedWord(b []byte, end int) bool {
 		return false
 	}
 	return standsFree(b, digitsBefore(b, digits))
+}
+
+// endsFree reports whether no letter is before the decimal digits that end at end, or before the byte
+// that ends there.
+func endsFree(b []byte, end int) bool {
+	if end > 0 && !isDigit(b[end-1]) {
+		end--
+	}
+	return standsFree(b, digitsBefore(b, end))
 }
 
 // digitsBefore returns the start of the decimal digits that end at end.

@@ -140,6 +140,22 @@ func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 func TestNoGrammarIsTriedInOrdinaryLines(t *testing.T) {
 	const log = `Nov 20 10:02:03 node07 kernel: segment 0x1234abcd: irq 3, status=0x00ff at 0x0123456789abcdef (flags 0x1f)
 Nov 20 10:02:03 node07 kernel: token 0x9c84ab0: irq 8, status=0x9810 at 0x7e3a3c7379cf1252 (flags 0x2d)
+futex(0x7f31c2a01154, FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME, 0, NULL, FUTEX_BITSET_MATCH_ANY) = -1 EAGAIN
+mmap(NULL, 8192, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0x3000) = 0x7f31c2a01000
+brk(0x55d0c0a01000)                     = 0x55d0c0a01000
+ioctl(2, TCGETS, 0x7ffd0c1a2b30)        = -1 ENOTTY (Inappropriate ioctl for device)
+[    0.123456] BIOS-e820: [mem 0x0000000000100000-0x00000000bffdffff] usable
+[    0.123456] pci 0000:00:1f.2: reg 0x10: [mem 0xfebf1000-0xfebf1fff 64bit pref]
+[    0.123456] pci_bus 0000:00: resource 4 [io  0x0000-0x0cf7 window]
+[    0.123456] ACPI: SSDT 0x00000000BFFE2B40 001F51 (v02 PmRef  Cpu0Ist  00003000 INTL 20160422)
+[    0.123456] ata1.00: exception Emask 0x0 SAct 0x7fc00 SErr 0x50000 action 0x6 frozen
+0x00007ffd0c1a2b30: 0x48 0x8b 0x05 0x12 0x0f 0x00 0x00 0x48 0x85 0xc0
+00000010  48 8b 05 0c 0f 00 00 48  85 c0 74 02 ff d0 48 83  |H......H..t...H.|
+static const uint8_t table[] = {0x48, 0x8b, 0x05, 0x12, (0x0f), 0x00};
+{"level":"info","msg":"handle 0x1f3a at 0x7f31c2a01154","addr":"0x10","pool":[0x3f]}
+[0x7f31c2a01154] INFO request 0x1f3a (0x20) is handled
+Nov 20 10:02:03 host-07 dhcpd: lease of ip 10.0.3.17 for pc 12 ends, manipulated by nip: ip=10.0.3.18
+the pc of worker 12 has ip 192.168.7.9; meeting @ 09:30, price @ 0.5
 `
 	tables := allTables()
 	for line := range strings.Lines(log) {

@@ -52,7 +52,7 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 // is from the module, not from a function.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	if !hasAt(b, hexDigits(b, at+len("0x")), " 0x") {
+	if digits := hexDigits(b, at+len("0x")); digits < at+len("0x")+8 || !hasAt(b, digits, " 0x") {
 		return false
 	}
 	addr, end, ok1 := prefixedHex(b, at)

@@ -2,7 +2,9 @@ package dialect
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
+	"strings"
 )
 
 // A header is a text that opens windows, or names a module. It comes before or after the frames of
@@ -10,6 +12,7 @@ import (
 type header struct {
 	text  string
 	bytes []byte // text
+	plain []byte // the part of it that is the same in a string of JSON
 	opens window // the traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: windowLines
 	holds bool   // maps or modules follow the frames, so that the frames are held until then
@@ -123,6 +126,38 @@ func (r *Reader) touchFacts(number int64) {
 		r.facts.Reset()
 	}
 	r.factsAt = number
+}
+
+// pastOpens reports whether the lines before the current one may have a header that opens w, a single
+// window. Ordinary lines that look like a frame of a weak grammar are so rejected without a search
+// for all headers. Each byte is searched at most once for each window.
+func (r *Reader) pastOpens(w window) bool {
+	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
+	past := r.RawPast
+	if past == nil {
+		past = r.Past
+	}
+	if past == nil || r.pastAt == r.number || *sought == r.number {
+		return false
+	}
+	text := past(r.number - max(r.pastAt-1, r.readTo, *sought-1) - 1)
+	*sought = r.number
+	for i := range r.headers {
+		if h := &r.headers[i]; h.opens&w != 0 && bytes.Contains(text, h.plain) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainPart returns the longest part of text that is the same in all strings of JSON.
+func plainPart(text string) (part string) {
+	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\"\\/<>&'\t", r) }) {
+		if len(s) > len(part) {
+			part = s
+		}
+	}
+	return part
 }
 
 // readPast searches the unread lines before the current one for headers of the trace that begins

@@ -57,6 +57,10 @@ type Reader struct {
 	// with its end; it may return more or fewer. Nil: there are none.
 	Past func(n int64) []byte
 
+	// RawPast is Past, but the lines may be as they are in a log whose lines are strings of JSON or have
+	// other envelopes. Nil: Past.
+	RawPast func(n int64) []byte
+
 	*tables          // nil until the first line is read: most logs have none that is
 	only    []string // the names of the dialects; nil: all
 
@@ -64,6 +68,9 @@ type Reader struct {
 	number int64 // of the current line
 	readTo int64 // of the last line that was read
 	pastAt int64 // the line before which the past was read last
+
+	// sought is for each window the line before which the past was last searched for its headers.
+	sought [maxWindows]int64
 
 	until      [maxWindows]int64 // number of the line up to which each window is open
 	latest     int64             // the largest of until
@@ -111,7 +118,7 @@ func NewReader(only []string) *Reader {
 func (r *Reader) Reset() {
 	r.number, r.readTo, r.pastAt, r.latest, r.holdsUntil = -1, -1, -1, -1, -1
 	for i := range r.until {
-		r.until[i] = -1
+		r.until[i], r.sought[i] = -1, -1
 	}
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
@@ -248,6 +255,9 @@ func (r *Reader) inWindow(w window) bool {
 		return true
 	}
 	if w&r.opened() == 0 {
+		if !r.pastOpens(w) {
+			return false
+		}
 		r.readPast()
 	}
 	if w&r.opened() == 0 {

@@ -54,6 +54,13 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
+// HasMark reports whether b, a line or whole lines, has a mark that may mean something to f: an element
+// may begin there, or a frame of f's dialects may be around it. See [FindMark].
+func HasMark(f *Filter, b []byte) bool {
+	at, _ := f.tracer.nextMark(b, 0)
+	return at < len(b)
+}
+
 // takeLine filters a line. means is what it means to the dialects.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {

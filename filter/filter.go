@@ -236,7 +236,7 @@ func (f *Filter) Release() error {
 }
 
 // Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
-// without a mark may be given to Text; see [FindMark].
+// for which HasMark reports false may be given to Text.
 func (f *Filter) Wants() bool { return f.openDicts > 0 || f.tracer.wants() }
 
 // Held returns the number of the module line that is still collecting its maps, or 0 if there is

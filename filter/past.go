@@ -32,14 +32,20 @@ func (t *tracer) keepPast(b []byte) {
 }
 
 // last returns the last n lines before the current one, or those of them that are kept.
-func (p *past) last(n int64) []byte {
+func (p *past) last(n int64) []byte { return p.texts(p.raw(n)) }
+
+// raw is last with the envelopes of the lines.
+func (p *past) raw(n int64) []byte {
 	block := p.block[max(0, len(p.block)-maxPast):]
-	if len(block) == maxPast || len(p.tail) == 0 {
-		return p.texts(lastLines(block, n))
+	if len(block) == 0 {
+		return lastLines(p.tail[max(0, len(p.tail)-maxPast):], n)
+	}
+	if lines := lastLines(block, n); len(lines) < len(block) || len(block) == maxPast || len(p.tail) == 0 {
+		return lines
 	}
 	tail := p.tail[max(0, len(p.tail)-maxPast+len(block)):]
 	p.both = append(append(p.both[:0], tail...), block...)
-	return p.texts(lastLines(p.both, n))
+	return lastLines(p.both, n)
 }
 
 // texts returns lines without their envelopes.

@@ -369,6 +369,9 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	}
 	e.passOn(s, flush)
 	marked := e.every || e.dict || e.marked(text)
+	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // it is a line, and not an object with lines
+		marked = e.every || e.dict || filter.HasMark(e.f, text)
+	}
 	switch {
 	case !s.begun && p.whole, s.long:
 		s.begun = !p.whole
@@ -405,7 +408,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 // unchanged.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
-	if !e.each && !e.marked(line) {
+	if !e.each && !filter.HasMark(e.f, line) {
 		return false
 	}
 	flush() // a hexdict that begins or ends with the line changes how the next line is read
