@@ -99,6 +99,24 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, o
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
+// State returns what changes when another file takes the place of f or f is written to: its inode,
+// size and time. It is empty for what is not a file of its own.
+func (f *File) State() string {
+	if f.os == nil {
+		return ""
+	}
+	info, err := f.os.Stat()
+	if err != nil {
+		return ""
+	}
+	return StateOf(info)
+}
+
+// StateOf returns the State of an open file that info describes.
+func StateOf(info fs.FileInfo) string {
+	return fmt.Sprintf("%d-%d-%d", inode(info), info.Size(), info.ModTime().UnixNano())
+}
+
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 

@@ -23,14 +23,15 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 		s.noteMiss(s.where, "the module has no name")
 	case len(q.Name) > maxPath:
 		s.noteMiss(s.where, fmt.Sprintf("a name of %d bytes is too long for a path", len(q.Name)))
-	case strings.IndexByte(q.Name, 0) >= 0:
+	case strings.IndexByte(q.Name, 0) >= 0 && !q.ID.IsZero():
 		s.noteMiss(q.Name, "a name with a NUL byte is not a path")
 	case elsewhere(q.Name):
 		s.noteMiss(q.Name, "a path to another machine or a device is not opened")
 	case !filepath.IsAbs(q.Name):
 		s.noteMiss(q.Name, "not an absolute path")
 	case q.ID.IsZero():
-		s.noteMiss(q.Name, "without a build ID no file can be checked")
+		name, _, _ := strings.Cut(q.Name, "\x00") // the state of a file may follow
+		s.noteMiss(name, "without a build ID no file can be checked")
 	default:
 		if f := s.tryVerified(q.Name); f != nil {
 			return f, nil

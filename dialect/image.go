@@ -19,10 +19,11 @@ const plainBase = 0x555555554000
 
 // An Image is a file on this machine that may be the module of a trace.
 type Image struct {
-	Path string
-	ID   buildid.ID // zero if the file has none
-	File *object.File
-	Err  error // why there is no file; then all other fields but Path may be zero
+	Path  string
+	ID    buildid.ID // zero if the file has none
+	State string     // tells the files apart that have Path one after the other, if ID is zero
+	File  *object.File
+	Err   error // why there is no file; then all other fields but Path may be zero
 
 	// Segments are the program headers of the file, and Fixed is set if its load address is its
 	// link address. File is nil if only these are known: then the build ID in the log identifies

@@ -36,7 +36,7 @@ func expired() context.Context {
 func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	n := m.cached.Load()
 	if n == 0 {
-		n = r.cached.module(m.buildID(), m.name())
+		n = r.cached.module(m.binary.Value())
 		m.cached.Store(n)
 	}
 	return cacheKey{rel, n, form}
@@ -48,7 +48,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
 	}
-	l := symbolize.Location{ID: m.buildID(), Name: m.name(), Addr: rel}
+	l := symbolize.Location{ID: m.buildID(), Name: m.asked(), Addr: rel}
 	if form == dataAddress || form == wholeVariable {
 		v, err := r.askVariable(m, l)
 		if err != nil || v.Name == "" {
@@ -162,13 +162,13 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 		return l, symbolize.ErrPending
 	}
 	r.awaitFile(m)
-	l, err = symbolize.LayoutOf(r.expired, r.opt.Symbolizer, m.buildID(), m.name())
+	l, err = symbolize.LayoutOf(r.expired, r.opt.Symbolizer, m.buildID(), m.asked())
 	if !errors.Is(err, symbolize.ErrPending) {
 		r.patience.Settle(m.awaited)
 		return l, err
 	}
-	r.patience.Await(m.awaited, symbolize.Location{ID: m.buildID(), Name: m.name()}, func(ctx context.Context) error {
-		l, err = symbolize.LayoutOf(ctx, r.opt.Symbolizer, m.buildID(), m.name())
+	r.patience.Await(m.awaited, symbolize.Location{ID: m.buildID(), Name: m.asked()}, func(ctx context.Context) error {
+		l, err = symbolize.LayoutOf(ctx, r.opt.Symbolizer, m.buildID(), m.asked())
 		return err
 	})
 	return l, err
@@ -177,7 +177,7 @@ func (r *asker) askLayout(m *module) (l symbolize.Layout, err error) {
 // examine calls do with the file of m, if it was found before.
 func (r *asker) examine(m *module, do dialect.Examination) {
 	// An error means that the file is not open: do is not called, which Image.Visit allows.
-	_ = symbolize.Examine(r.expired, r.opt.Symbolizer, m.buildID(), m.name(), do)
+	_ = symbolize.Examine(r.expired, r.opt.Symbolizer, m.buildID(), m.asked(), do)
 }
 
 // never reports whether the asker may not open and read files: see Patience.Never.
@@ -200,9 +200,9 @@ func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
 	case r.never():
-		s.WarmFile(m.buildID(), m.name())
+		s.WarmFile(m.buildID(), m.asked())
 	default:
-		s.Prefetch(m.buildID(), m.name())
+		s.Prefetch(m.buildID(), m.asked())
 	}
 }
 

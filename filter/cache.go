@@ -143,8 +143,9 @@ func (a *arena[T]) at(s span) []T {
 // A cacheModule is a binary with the name that a process has for it, which is part of the rendered
 // text.
 type cacheModule struct {
-	id   buildid.ID
-	name string
+	id    buildid.ID
+	name  string
+	state string // of a file without a build ID; see report.NameOf
 }
 
 type cacheKey struct {
@@ -162,10 +163,9 @@ func NewCache(budget int64) *Cache {
 }
 
 // module returns the number of a module, from 1.
-func (c *Cache) module(id buildid.ID, name string) uint32 {
+func (c *Cache) module(k cacheModule) uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := cacheModule{id, name}
 	n, ok := c.young.modules[k]
 	if ok {
 		return n
@@ -174,7 +174,7 @@ func (c *Cache) module(id buildid.ID, name string) uint32 {
 		c.numbers++
 		n = c.numbers
 	}
-	c.grow(int64(160 + len(name) + id.Len()))
+	c.grow(int64(160 + len(k.name) + len(k.state) + k.id.Len()))
 	c.young.modules[k] = n
 	return n
 }

@@ -14,6 +14,7 @@ import (
 const (
 	maxImages  = 1024 // files that a trace may name
 	maxUnnamed = 64   // files that are tried for frames without a module
+	maxChanged = 16   // files of a trace that are looked at before another stack is judged
 )
 
 // open returns the file for the module of a frame: the one that the operator names for it, or the
@@ -176,7 +177,7 @@ func (t *tracer) named(name string) *dialect.Image {
 
 // imageOf returns o as the file of a module.
 func imageOf(o *report.Object) *dialect.Image {
-	m := &dialect.Image{Path: o.Path, ID: o.ID, File: o.Image, Err: o.Err}
+	m := &dialect.Image{Path: o.Path, ID: o.ID, State: o.State, File: o.Image, Err: o.Err}
 	if o.Err == nil {
 		m.Segments, m.Fixed = o.Image.Segments(), o.Fixed
 	}
@@ -190,7 +191,7 @@ func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 			return m // its code shows what is a signal trampoline
 		}
 	}
-	m := t.locator.module(f.Module, f.ID)
+	m := t.locator.module(cacheModule{id: f.ID, name: f.Module})
 	l, err := t.f.askLayout(m)
 	return &dialect.Image{
 		Path: f.Module, ID: f.ID, Err: err, Segments: l.Segments, Fixed: l.Fixed,

@@ -2,8 +2,8 @@ package filter
 
 import (
 	"bytes"
+	"unique"
 
-	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 )
 
@@ -37,7 +37,7 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 		if f.o.Dialects.Elements || f.o.Dialects.KeepRaw {
 			f.logBytes(text)
 		} else {
-			c.variable(text, fr, c.module(fr.Module, fr.ID))
+			c.variable(text, fr, c.module(cacheModule{id: fr.ID, name: fr.Module}))
 		}
 		f.endLine(eol)
 		return
@@ -76,7 +76,7 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	}
 	k := c.identity(fr)
 	a := &f.last
-	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(k.name, k.id)}
+	*a = answer{addr: p.Addr, rel: p.Addr, mod: c.module(k)}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
 		f.rests.count(p.Verified)
@@ -98,7 +98,7 @@ func (c *locator) keyed(fr *dialect.Frame) *answer {
 		slot = c.recent.slot(fr.Key, exactAddress)
 	}
 	a := &f.last
-	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(fr.Module, fr.ID)}
+	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(cacheModule{id: fr.ID, name: fr.Module})}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
@@ -106,15 +106,14 @@ func (c *locator) keyed(fr *dialect.Frame) *answer {
 	return a
 }
 
-// module returns the module of this name and build ID.
-func (c *locator) module(name string, id buildid.ID) *module {
-	k := cacheModule{id, name}
+// module returns the module of this name, build ID and state.
+func (c *locator) module(k cacheModule) *module {
 	m := c.modules[k]
 	if m == nil {
 		if c.modules == nil || len(c.modules) >= maxLocated {
 			c.modules = make(map[cacheModule]*module)
 		}
-		m = newModule(0, id, name)
+		m = &module{binary: unique.Make(k)}
 		c.modules[k] = m
 	}
 	return m

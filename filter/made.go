@@ -28,11 +28,11 @@ func (c *locator) identity(fr *dialect.Frame) cacheModule {
 	m := fr.Place.Image
 	switch {
 	case m == nil:
-		return cacheModule{fr.ID, fr.Module}
+		return cacheModule{id: fr.ID, name: fr.Module}
 	case m.ID.IsZero() || m.File != nil:
-		return cacheModule{m.ID, m.Path} // the frame may have the title of a process, or a path of another machine
+		return cacheModule{m.ID, m.Path, m.State} // the frame may have the title of a process, or a path of another machine
 	}
-	return cacheModule{m.ID, fr.Module}
+	return cacheModule{id: m.ID, name: fr.Module}
 }
 
 // passOn prints a line without frames as it is, for [Dialects.Elements].

@@ -191,12 +191,12 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 
 // recordPlace counts a frame of a raw backtrace that was not located.
 func (r *resolver) recordPlace(fr *dialect.Frame) {
-	r.countMiss(cacheModule{fr.ID, fr.Module}, fr.Place.Err)
+	r.countMiss(cacheModule{id: fr.ID, name: fr.Module}, fr.Place.Err)
 }
 
 // recordMiss counts an unresolved element in m.
 func (r *resolver) recordMiss(m *module, err error) {
-	r.countMiss(cacheModule{m.buildID(), m.name()}, err)
+	r.countMiss(cacheModule{id: m.buildID(), name: m.name()}, err)
 }
 
 func (r *resolver) countMiss(k cacheModule, err error) {

@@ -26,11 +26,17 @@ type module struct {
 
 // newModule returns a module without maps.
 func newModule(number uint64, id buildid.ID, name string) *module {
-	return &module{id: number, binary: unique.Make(cacheModule{id, name})}
+	return &module{id: number, binary: unique.Make(cacheModule{id: id, name: name})}
 }
 
 // name returns the name of m as logged.
 func (m *module) name() string { return m.binary.Value().name }
+
+// asked returns the name of m for the symbolizer.
+func (m *module) asked() string {
+	of := m.binary.Value()
+	return report.NameOf(of.name, of.state)
+}
 
 // buildID returns the build ID of m; zero if the log gave none.
 func (m *module) buildID() buildid.ID { return m.binary.Value().id }

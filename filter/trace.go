@@ -329,6 +329,9 @@ func (t *tracer) release() {
 		for i := range t.held {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
+		if t.trace != nil && (t.objects.Changed(maxChanged) || t.images.Changed(maxChanged)) {
+			t.endTrace() // what it knows of the files that were replaced is not so any more
+		}
 		t.begin()
 		judge(t, all)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,12 +48,14 @@ type Object struct {
 	Fixed bool             // its load address is its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // the executable segments of Loads
+	State string           // of a file without a build ID, which another may replace; see NameOf
 
 	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers read
 	// its contents within [object.Guard].
 	Image *object.File
 
 	file    *buildid.File // of Image
+	state   string        // as State, of any file
 	awaited *Awaited      // nil until its debug file is searched for
 }
 
@@ -99,6 +102,24 @@ func (all *Objects) Named(name string) *Object {
 	return f
 }
 
+// Changed reports whether one of the first most files that it looks at is another one now, or is there
+// only now. Which ones it looks at is random if there are more.
+func (all *Objects) Changed(most int) bool {
+	for _, f := range all.all {
+		if most--; most < 0 {
+			break
+		}
+		if f.Err != nil && f.Err != ErrNoFile {
+			continue
+		}
+		info, err := os.Stat(f.Path)
+		if there := err == nil && info.Mode().IsRegular(); there && buildid.StateOf(info) != f.state || !there && f.Err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Each calls visit for each Object so far, in random order.
 func (all *Objects) Each(visit func(*Object)) {
 	for _, f := range all.all {
@@ -124,7 +145,10 @@ func (f *Object) open() (err error) {
 
 // read reads the file's identity and the places of its code.
 func (f *Object) read() error {
-	f.ID, _ = buildid.Read(f.file, f.file.Size())
+	f.state = f.file.State()
+	if f.ID, _ = buildid.Read(f.file, f.file.Size()); f.ID.IsZero() {
+		f.State = f.state
+	}
 	f.Fixed = f.Image.Type == elf.ET_EXEC
 	for _, s := range f.Image.Segments() {
 		if s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr || len(f.Loads) == maxSegments {
@@ -193,19 +217,35 @@ func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}
 }
 
+// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state unless
+// that is empty. Answers for one state of a file are never those for another.
+func NameOf(path, state string) string {
+	if state == "" {
+		return path
+	}
+	return path + symbolize.StateMark + state
+}
+
+var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist)
+
 // Files finds object files that have no build ID. An [Asker] gives the symbolizer their path as
 // their name. It is a finder for Options.Symbolizer.
 type Files struct{}
 
 // Find returns the file at q.Name, if q has no ID and q.Name is the absolute path of a regular
-// file.
+// file, in the state that the name has.
 func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
-	if !q.ID.IsZero() || !filepath.IsAbs(q.Name) {
+	path, state, stated := strings.Cut(q.Name, symbolize.StateMark)
+	if !q.ID.IsZero() || !filepath.IsAbs(path) {
 		return nil, fs.ErrNotExist
 	}
-	f, err := buildid.OpenRegular(q.Name, "the report")
+	f, err := buildid.OpenRegular(path, "the report")
+	if err == nil && stated && f.State() != state {
+		f.Close()
+		f, err = nil, errReplaced
+	}
 	if err != nil && note != nil && !errors.Is(err, context.Canceled) {
-		note(buildid.Attempt{Where: q.Name, Reason: err.Error()})
+		note(buildid.Attempt{Where: path, Reason: err.Error()})
 	}
 	return f, err
 }

@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,12 +163,14 @@ func (e *entry) wants(name string) bool {
 	return true
 }
 
-// name returns the first name that the module was asked for under; e.mu is held.
+// name returns the first name that the module was asked for under, without a state; e.mu is held.
 func (e *entry) name() string {
-	if len(e.names) == 0 {
-		return e.key.name
+	name := e.key.name
+	if len(e.names) > 0 {
+		name = e.names[0]
 	}
-	return e.names[0]
+	name, _, _ = strings.Cut(name, StateMark)
+	return name
 }
 
 // due reports whether a question may start a search although there is an error, or a file

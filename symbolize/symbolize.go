@@ -119,9 +119,13 @@ const (
 // A Location is a place in a binary.
 type Location struct {
 	ID   buildid.ID
-	Name string // the module's name as logged; without an ID, a path that the operator gave
+	Name string // the module's name as logged; without an ID, a path that the operator gave, see StateMark
 	Addr uint64 // module-relative; return-address adjustment already applied
 }
+
+// StateMark is between the path and the state of a file in the Name of a Location without an ID: a
+// name without the state could get answers from a file that was replaced. No path has it.
+const StateMark = "\x00"
 
 // A Frame is a function and a source position in it.
 type Frame struct {

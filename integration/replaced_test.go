@@ -1,0 +1,138 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/filter"
+)
+
+// unidentified builds testdata/twin/backtrace.cc and its library in dir, with debug information and
+// without build IDs. Each source begins with so many more empty lines.
+func unidentified(t *testing.T, dir string, lines int, flags ...string) (program string) {
+	t.Helper()
+	need(t, "g++")
+	source := t.TempDir()
+	for _, name := range []string{"backtrace.cc", "ledger.cc", "leaf.h", "inventory.h", "pool.h"} {
+		text, err := os.ReadFile(filepath.Join(checkout, "integration", "testdata", "twin", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(source, name), append(bytes.Repeat([]byte("\n"), lines), text...), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	common := append([]string{"-g", "-Wl,--build-id=none", "-fno-omit-frame-pointer", "-ffile-prefix-map=" + source + "=/src"}, flags...)
+	library := filepath.Join(dir, "libledger.so")
+	program = filepath.Join(dir, "backtrace")
+	run(t, nil, "g++", append(common[:len(common):len(common)], "-fPIC", "-shared", filepath.Join(source, "ledger.cc"), "-o", library)...)
+	run(t, nil, "g++", append(common[:len(common):len(common)], filepath.Join(source, "backtrace.cc"), "-o", program, "-L", dir, "-lledger", `-Wl,-rpath,$ORIGIN`)...)
+	return program
+}
+
+// A program without a build ID that is built anew while its log is followed is resolved by the new
+// file from then on, and never by what the old one has shown.
+func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
+	for name, flag := range map[string]string{"with the same code": "-O2", "with other code": "-O0"} {
+		t.Run(name, func(t *testing.T) {
+			replacedFile(t, flag, 300)
+			replacedFile(t, flag, 10)
+		})
+	}
+}
+
+// replacedFile tests it for a file that is built anew with this flag, and so many lines between the two
+// traces: the first trace ends after 256.
+func replacedFile(t *testing.T, flag string, lines int) {
+	text := strings.Repeat("text\n", lines)
+	dir := t.TempDir()
+	w := &traceTwin{dir: dir, program: unidentified(t, dir, 0, "-O2")}
+	first := string(w.output(t, nil))
+	opened, err := symfilter.Symbols{CacheDir: t.TempDir()}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	o := filter.Options{Symbolizer: opened.Symbolizer, Cache: opened.Cache, Patience: filter.Patience{Local: time.Minute}, Dialects: filter.Dialects{Whole: true}}
+	var out bytes.Buffer
+	f := filter.New(&out, o)
+	io.WriteString(f, first)
+	f.Release()
+	if answers := strings.Count(out.String(), ".cc:"); answers < 5 {
+		t.Fatalf("%d answers in\n%s", answers, out.String())
+	}
+	other := t.TempDir()
+	unidentified(t, other, 5, flag)
+	for _, file := range []string{"libledger.so", "backtrace"} {
+		if err := os.Rename(filepath.Join(other, file), filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := string(w.output(t, nil))
+	out.Reset()
+	io.WriteString(f, text+second)
+	f.Close()
+	again, err := symfilter.Symbols{CacheDir: t.TempDir()}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	o.Symbolizer, o.Cache = again.Symbolizer, again.Cache
+	var want bytes.Buffer
+	g := filter.New(&want, o)
+	io.WriteString(g, second)
+	g.Close()
+	if diff := cmp.Diff(want.String(), strings.TrimPrefix(out.String(), text)); diff != "" {
+		t.Errorf("by the new file (-), in the followed log (+):\n%s", diff)
+	}
+}
+
+// A file that the trace refutes answers as soon as the right one is at its path: a verdict is about a
+// file, not about a name.
+func TestRefutedFilesAreTriedAgainWhenTheyAreReplaced(t *testing.T) {
+	right := newTraceTwin(t, "backtrace", twinBuild{})
+	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}})
+	log := string(right.output(t, nil))
+	opened, err := symfilter.Symbols{CacheDir: t.TempDir(), DebugDirs: []string{right.debug, other.debug}}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	library := filepath.Join(right.dir, "libledger.so")
+	kept, wrong := library+".kept", filepath.Join(other.dir, "libledger.so")
+	for _, image := range []bool{false, true} {
+		o := filter.Options{Symbolizer: opened.Symbolizer, Cache: opened.Cache, Patience: filter.Patience{Local: time.Minute}, Dialects: filter.Dialects{Whole: true}}
+		if image {
+			o.Dialects.Images = []filter.Image{{Name: "libledger.so", Path: library}}
+		}
+		var out bytes.Buffer
+		f := filter.New(&out, o)
+		var answers []int
+		for _, at := range []string{"", wrong, kept} {
+			if at == wrong {
+				run(t, nil, "mv", library, kept)
+				run(t, nil, "cp", wrong, library)
+			} else if at == kept {
+				run(t, nil, "mv", kept, library)
+			}
+			out.Reset()
+			io.WriteString(f, log)
+			f.Release()
+			answers = append(answers, strings.Count(out.String(), "ledger.cc:"))
+		}
+		f.Close()
+		if diff := cmp.Diff([]int{3, 0, 3}, answers); diff != "" {
+			t.Errorf("--image %v: answers of the right file, another one and the right one again (-want +got):\n%s", image, diff)
+		}
+	}
+}
