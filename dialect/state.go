@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// A State is what a Reader knows of the lines so far, but for its Facts. Numbers are those of lines;
-// -1 is before the first.
+// A State holds what a Reader remembers of the lines so far, apart from its Facts. Numbers are line
+// numbers; -1 is before the first line.
 type State struct {
-	Number     int64    `json:"number"` // of the current line
+	Number     int64    `json:"number"` // the current line
 	ReadTo     int64    `json:"read"`
 	PastAt     int64    `json:"past"`
 	HoldsUntil int64    `json:"holds"`
 	FactsAt    int64    `json:"facts"`
-	Until      []int64  `json:"until"` // of each window that was opened
+	Until      []int64  `json:"until"` // last line of each window that was opened
 	ExactAfter int64    `json:"exact_after,omitempty"`
 	DumpAt     int64    `json:"dump,omitempty"`
 	FirstFrame int64    `json:"first_frame"`
@@ -42,7 +42,8 @@ func (r *Reader) Mark() State {
 		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC}
 }
 
-// SetState sets the state of r to one that State has returned. It ignores windows that do not exist.
+// SetState sets the state of r to one that State has returned. It ignores windows that do not
+// exist.
 func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt = s.Number, s.ReadTo, s.PastAt, s.HoldsUntil, s.FactsAt
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
@@ -60,8 +61,8 @@ func (r *Reader) SetState(s State) {
 // SetFacts replaces the Facts of r. Facts must not be used by two Readers.
 func (r *Reader) SetFacts(f Facts) { r.facts = f }
 
-// Know makes r begin with facts of earlier lines of the log. r must be new or reset, and becomes the
-// owner of their memory.
+// Know sets the facts of earlier lines of the log. r must be new or reset, and becomes the owner of
+// their memory.
 func (r *Reader) Know(f Facts) { r.facts, r.factsAt = f, 0 }
 
 // AddModule adds a module that the log names around the current line, but not in a line of its own.
@@ -73,7 +74,7 @@ func (r *Reader) AddModule(m ModuleFact) {
 // Maps returns the mappings, which must not be modified.
 func (f *Facts) Maps() []Map { return f.maps }
 
-// Modules returns what is known of the modules, the program itself first.
+// Modules returns the facts about modules, the program itself first.
 func (f *Facts) Modules() (all []ModuleFact) {
 	if f.main != (ModuleFact{}) {
 		all = append(all, f.main)

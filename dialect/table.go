@@ -1,7 +1,7 @@
 package dialect
 
-// allGrammars returns the grammars of all dialects. Of those that may match at the same anchor the
-// first that matches counts, so specific ones come before general ones.
+// allGrammars returns the grammars of all dialects. At an anchor the first grammar that matches
+// wins, so specific ones come before general ones.
 func allGrammars() []grammar {
 	const blank = " \t\r\n" // or the end of the line
 	return []grammar{
@@ -82,11 +82,11 @@ func allGrammars() []grammar {
 	}
 }
 
-// A matcher is the function match of a grammar.
+// A matcher is the match function of a grammar.
 type matcher func(r *Reader, l *Line, at int) bool
 
-// anyOf returns a matcher that tries all. It joins grammars of the same dialect, since an anchor has
-// at most 64.
+// anyOf returns a matcher that tries all in order. It makes one grammar of several of the same
+// dialect, because an anchor has at most 64 grammars.
 func anyOf(all ...matcher) matcher {
 	return func(r *Reader, l *Line, at int) bool {
 		for _, match := range all {

@@ -5,26 +5,25 @@ import (
 	"hash/maphash"
 )
 
-// tails remembers how the ends of frames are parsed: in a log with many traces most frames are of
-// few places, and only their numbers and addresses differ.
+// tails caches the parsed ends of frames: in a log with many traces most frames are in few places,
+// and only their numbers and addresses differ.
 type tails struct {
 	seed  maphash.Seed
 	slots *[1 << tailBits]tail // nil until the first frame
 	keys  uint64               // the last Frame.Key
 }
 
-// A tail is the text of a line from the end of the frame's address on. Offsets are from its
-// beginning.
+// A tail is the text of a line after the address of a frame. Offsets are from its beginning.
 type tail struct {
 	text []byte
-	name Span // what the function takes the place of
+	name Span // the text that the function replaces
 	place
 	key uint64 // see Frame.Key; 0 if the tail has no build ID
 }
 
 const (
 	tailBits = 10      // 1,024 slots, 140 KiB
-	maxTail  = 1 << 10 // bytes of a text that is remembered
+	maxTail  = 1 << 10 // bytes of the longest tail that is cached
 )
 
 // pair returns the two slots in which a text may be.
@@ -36,7 +35,8 @@ func (t *tails) pair(text []byte) (first, second *tail) {
 	return &t.slots[i], &t.slots[i^1]
 }
 
-// find returns the tail with this text, nil if it is not known. It is valid until the next add.
+// find returns the tail with this text, or nil if the cache does not have it. It is valid until the
+// next add.
 func (t *tails) find(text []byte) *tail {
 	first, second := t.pair(text)
 	switch {

@@ -9,8 +9,8 @@ import "bytes"
 //	native: #00 pc 00000000000a1b2c  /apex/com.android.runtime/lib64/bionic/libc.so (syscall+28)
 //	#02 pc 0x1153 libledger.so (BuildId: 3a0a920c3f1b7c55)
 //
-// The number is within the call. From Android 11 on it is the address in the ELF file; older versions
-// print an offset: see Offsetted.
+// The number is that of a byte in the call instruction. From Android 11 on it is the address in the
+// ELF file; older versions print an offset: see Offsetted.
 var android = Dialect{
 	Name: "android", Who: "Android: tombstones, logcat, ART, Google Play, Firebase",
 	Needs:  "the build ID in the frame (Android 10), or --image",
@@ -71,8 +71,8 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// functionBefore returns the offset of the "(" of the function with which b, the text between pc and
-// the build ID, ends: "(f(int)+35)". It returns -1 if there is no function.
+// functionBefore returns the offset of the "(" of the function with which b, the text between pc
+// and the build ID, ends: "(f(int)+35)". It returns -1 if there is no function.
 func functionBefore(b []byte) (open int) {
 	if !bytes.HasSuffix(b, []byte(")")) || bytes.HasSuffix(b, []byte("(deleted)")) {
 		return -1
@@ -94,7 +94,7 @@ func functionBefore(b []byte) (open int) {
 	return -1
 }
 
-// decimalSymbol parses NAME+DECIMAL, or NAME alone, which is its first byte.
+// decimalSymbol parses NAME+DECIMAL, or NAME alone, which stands for NAME+0.
 func decimalSymbol(b []byte) (s Symbol) {
 	name := b
 	if n, from, ok := decimalBefore(b, len(b)); ok && from > 1 && b[from-1] == '+' {
@@ -105,8 +105,8 @@ func decimalSymbol(b []byte) (s Symbol) {
 }
 
 // libraryName returns the name of the library in b, a path of Android. It may be in an archive:
-// "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if there is no
-// library's name, and the name empty if native code of no file, or translated Java, is there.
+// "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if b has no
+// name of a library. The name is empty for translated Java, and for native code that is in no file.
 func libraryName(b []byte) (name []byte, ok bool) {
 	if len(b) == 0 || b[0] == '<' || b[0] == '[' || b[0] == '(' {
 		return nil, false
@@ -126,7 +126,7 @@ func libraryName(b []byte) (name []byte, ok bool) {
 	if bytes.HasPrefix(b, []byte("/memfd:")) || bytes.HasPrefix(b, []byte("/dev/")) {
 		return nil, false // the cache of the just-in-time compiler
 	}
-	// a blank in a name is likelier to be a sentence than a path, or an answer after the frame
+	// Text with a blank is more likely a sentence, or an answer after the frame, than a path.
 	if bytes.IndexByte(plain, ' ') >= 0 {
 		return b, false
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// placeUnnamed finds the modules of the frames that have an address alone, as those of glog and Rust,
-// among the files that the operator or the log names. Such a file is loaded at a fixed address, or the
-// operator gives its base, or the names of exported functions in the trace show it. of has the
-// verdicts of the frames.
+// placeUnnamed finds the modules of frames that have only an address, such as those of glog and
+// Rust, among the files that the operator or the log names. The load bias of such a file is that of
+// a fixed address, or the operator gives its base, or the names of exported functions in the trace
+// show it. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, own []*Frame
 	for _, f := range frames {
@@ -67,8 +67,9 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	}
 }
 
-// unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module may
-// be, nil if there are too many. It is the one of the module at this path, if a frame has named that.
+// unnamedVerdict returns the verdict of m, a file in which the addresses of frames without a module
+// may be. If a frame names a module at the same path, it is the verdict of that module. It is nil
+// if there are too many.
 func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
 		v.unnamed = m.Path
@@ -76,8 +77,8 @@ func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	})
 }
 
-// biasOfUnnamed finds the load bias of v's file by the addresses of frames, of which only some are in
-// the file.
+// biasOfUnnamed finds the load bias of v's file by the addresses of frames, of which only some are
+// in the file.
 func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	if v.biased {
 		return
@@ -103,8 +104,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	t.worked = maxBiasWork - work
 }
 
-// mayHave reports whether the addresses of frames, as the file has them, can be in v's file: calls are
-// before all but one of them.
+// mayHave reports whether the addresses of frames, as the file has them, can be in v's file: all
+// but one of them follow a call.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {
@@ -121,13 +122,13 @@ func (v *verdict) mayHave(frames []*Frame) bool {
 	return calls > 0 && others <= 1
 }
 
-// isOfProgram reports whether f has an address of an ELF file without a name: it is that of the
+// isOfProgram reports whether f has an address of an ELF file and names no file: then it is in the
 // program itself.
 func (f *Frame) isOfProgram() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == Vaddr
 }
 
-// isUnnamed reports whether f has an address, and nothing that names its module.
+// isUnnamed reports whether f has an address, but does not name its module in any way.
 func (f *Frame) isUnnamed() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == Runtime && f.Addr != 0
 }

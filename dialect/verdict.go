@@ -7,13 +7,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// guessedCalls is the number of return addresses with a call before them that prove a file of which
-// only the name is known. Of addresses in another file, at most one of 40 has a call before it.
+// guessedCalls is the number of return addresses after a call that prove a file that was found by
+// its name alone. In another file at most one address in 40 follows a call.
 const guessedCalls = 4
 
-// A verdict is what the frames of a trace say of one module.
+// A verdict holds what the frames of a trace show about one module.
 type verdict struct {
-	first   Frame  // what the frame that named it first has of the module; see verdictOf
+	first   Frame  // the fields about the module, of the first frame that named it; see verdictOf
 	unnamed string // path of the file that was tried for frames without a module, before any named it
 	image   *Image
 	bias    uint64
@@ -21,20 +21,20 @@ type verdict struct {
 	moved   bool // frames show different biases: several processes write to the log
 	proved  bool
 	refuted error
-	symbols int      // frames that agree with the file's symbols
-	calls   int      // frames with a call before them
-	failed  []uint64 // addresses without one, at most maxFailures
+	symbols int      // frames that agree with symbols of the file
+	calls   int      // return addresses that follow a call
+	failed  []uint64 // return addresses without a call before them, at most maxFailures
 
-	seen  []sighting // what is known of the bias as long as it is not known
-	tried int        // number of them at the last search
+	seen  []sighting // addresses that the bias must explain, as long as it is not known
+	tried int        // length of seen at the last search
 	usual uint64     // a bias that is likely; 0 if there is none
 
 	weighed [readings]weighing // of the frames of the kind Offsetted
-	reading reading            // of these
+	reading reading            // the reading of their numbers
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read
 
-	sizes map[sizedName]sized // of the functions of a kernel that were looked up
+	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 
 // fail notes that the file has no call before addr, or no code there.
@@ -44,7 +44,8 @@ func (v *verdict) fail(addr uint64) {
 	}
 }
 
-// verdictOf returns the verdict of f's module, nil if it has no module or there are too many.
+// verdictOf returns the verdict of f's module. It is nil if f has no module, or if the trace has
+// too many.
 func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
@@ -69,8 +70,8 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	})
 }
 
-// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if
-// there are too many.
+// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil
+// if the trace has too many.
 func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict {
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
@@ -85,8 +86,8 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 	return v
 }
 
-// address returns the address of f as the file has it, not adjusted. derived is set if it is that of
-// f's symbol, because the line has no other number.
+// address returns the address of f as the file has it, not adjusted. derived is set if it is
+// computed from f's symbol, because the line has no other number.
 func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if addr, ok := numbered(v.image, f); ok {
 		return addr, false, nil
@@ -113,9 +114,9 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 }
 
 // runtime returns the address, as the file has it, of a frame with an address in the process, whose
-// symbol is one of syms. The symbol counts more than the bias, which may be that of another process
-// that writes to the same log. If the address is not a whole number of pages away from the symbol,
-// the file is not the one that ran.
+// symbol is one of syms. The symbol takes precedence over the bias, which may be that of another
+// process that writes to the same log. If the address is not a whole number of pages away from the
+// symbol, the file is not the one that ran.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		if !v.biased || v.moved {

@@ -8,15 +8,15 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A TraceState is what a Trace knows beside its Verdicts.
+// A TraceState holds what a Trace remembers apart from its Verdicts.
 type TraceState struct {
-	Number    int      `json:"number,omitempty"`    // of the last frame
+	Number    int      `json:"number,omitempty"`    // number of the last frame
 	Signals   []uint64 `json:"signals,omitempty"`   // processes whose last frame was a signal's trampoline
-	Corrected bool     `json:"corrected,omitempty"` // numbers are not read as addresses
-	Worked    int      `json:"worked,omitempty"`    // work of the search for biases
+	Corrected bool     `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
+	Worked    int      `json:"worked,omitempty"`    // comparisons that the search for biases has made
 }
 
-// State returns what t knows beside its Verdicts.
+// State returns the state of t apart from its Verdicts.
 func (t *Trace) State() TraceState {
 	s := TraceState{Number: t.number, Corrected: t.corrected, Worked: t.worked}
 	for process := range t.signals {
@@ -26,7 +26,7 @@ func (t *Trace) State() TraceState {
 	return s
 }
 
-// SetState sets the state of t, which is new.
+// SetState sets the state of t, which must be new.
 func (t *Trace) SetState(s TraceState) {
 	t.number, t.corrected, t.worked = s.Number, s.Corrected, min(max(s.Worked, 0), maxBiasWork)
 	for _, process := range s.Signals {
@@ -34,30 +34,31 @@ func (t *Trace) SetState(s TraceState) {
 	}
 }
 
-// A Verdict is what the frames of a Trace so far show of one module. The first fields are those of
-// the frame that has named it first.
+// A Verdict holds what the frames of a Trace have shown so far about one module. The first fields
+// are those of the first frame that named it.
 type Verdict struct {
 	Module  string     `json:"-"`
 	ID      buildid.ID `json:"-"` // zero if it is not known
-	Prefix  buildid.ID `json:"-"` // its first bytes, if the log has no more
+	Prefix  buildid.ID `json:"-"` // first bytes of the build ID, if the log has no more
 	Refuted error      `json:"-"`
 	Process uint64     `json:"process,omitempty"` // the process that has the module
 	Addr    uint64     `json:"addr,omitempty"`
 	Program bool       `json:"program,omitempty"`
 	Deleted bool       `json:"deleted,omitempty"`
 
-	// Path is set for a file that is tried for frames without a module. Then the fields above are zero.
+	// Path is set for a file that is tried for frames without a module. Then the fields above are
+	// zero.
 	Path string `json:"-"`
 
 	Bias    uint64     `json:"bias,omitempty"`
 	Biased  bool       `json:"biased,omitempty"` // Bias is known
-	Moved   bool       `json:"moved,omitempty"`  // several processes have it at different places
+	Moved   bool       `json:"moved,omitempty"`  // frames show different biases: several processes write to the log
 	Proved  bool       `json:"proved,omitempty"`
 	Symbols int        `json:"symbols,omitempty"` // frames that agree with the symbols of the file
 	Calls   int        `json:"calls,omitempty"`   // return addresses after a call
 	Failed  []uint64   `json:"failed,omitempty"`  // addresses that contradict the file
-	Seen    []Sighting `json:"-"`                 // what is known of the bias as long as it is not known
-	Tried   int        `json:"tried,omitempty"`   // number of Seen at the last search
+	Seen    []Sighting `json:"-"`                 // addresses that the bias must explain, as long as it is not known
+	Tried   int        `json:"tried,omitempty"`   // length of Seen at the last search
 	Usual   uint64     `json:"usual,omitempty"`   // a likely bias
 
 	Weighed [3]Weighing `json:"weighed,omitzero"` // how frames of the kind Offsetted are read
@@ -70,17 +71,17 @@ type Verdict struct {
 type Sighting struct {
 	Addr   uint64 `json:"addr"`
 	Call   Call   `json:"call,omitempty"`
-	Symbol []byte `json:"symbol,omitempty"` // that the address is in
+	Symbol []byte `json:"symbol,omitempty"` // symbol that the log has for the address
 }
 
-// A Weighing is how frames agree with a way to read their numbers.
+// A Weighing counts the frames that agree with one way to read their numbers.
 type Weighing struct {
 	Calls  int    `json:"calls,omitempty"`
 	Failed int    `json:"failed,omitempty"`
 	Addr   uint64 `json:"addr,omitempty"`
 }
 
-// Verdicts returns what t knows of its modules, by name.
+// Verdicts returns the verdicts about the modules of t, sorted by name.
 func (t *Trace) Verdicts() (all []Verdict) {
 	for key, v := range t.modules {
 		of := Verdict{
@@ -106,7 +107,7 @@ func (t *Trace) Verdicts() (all []Verdict) {
 	return all
 }
 
-// Resume makes t, which is new, know the modules of verdicts. It opens their files.
+// Resume sets the verdicts of t, which must be new, and opens the files of their modules.
 func (t *Trace) Resume(verdicts []Verdict) {
 	var unnamed map[string]*Image
 	for i := range verdicts {
@@ -142,7 +143,7 @@ func (t *Trace) unnamedByPath() map[string]*Image {
 	return all
 }
 
-// resume sets what is known of v, which is new, within its bounds.
+// resume sets the fields of v, which is new, from s. It cuts lists that exceed their bounds.
 func (v *verdict) resume(s *Verdict) {
 	v.bias, v.biased, v.moved, v.proved, v.refuted = s.Bias, s.Biased, s.Moved, s.Proved, s.Refuted
 	v.symbols, v.calls, v.failed = s.Symbols, s.Calls, s.Failed[:min(len(s.Failed), maxFailures)]

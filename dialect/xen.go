@@ -9,9 +9,9 @@ import "bytes"
 //	(XEN)    [<ffff82d040205678>] F domain.c#idle_loop+0x56/0x78
 //	(XEN)    [<00000a0000212345>] traps.c#do_trap+0x12/0x34 (PC)
 //
-// The addresses are those of the file: Xen is loaded where it was linked. R and PC are the
-// instruction, the others return addresses. The file of a function is named if several have one of
-// its name.
+// The addresses are those of the ELF file, because Xen is loaded at its link address. R and PC mark
+// an instruction, the other addresses are return addresses. A function has its source file before
+// it if several files have a function of the name.
 var xen = Dialect{
 	Name: "xen", Who: "Xen: the hypervisor's call traces",
 	Needs:  "--image xen-syms, the file of this build",
@@ -34,7 +34,7 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	if !ok1 || !ok2 || offset>>62 != 0 || b[at-1] != '+' || at-1 == from {
 		return false
 	}
-	close := from - 1 // the end of what is before the name: the address in brackets, and a letter
+	close := from - 1 // the end of the text before the name: the address in brackets, and a letter
 	exact, letter := false, false
 	if close > 2 && b[close-2] == ' ' && bytes.IndexByte([]byte("RFS"), b[close-1]) >= 0 {
 		exact, letter = b[close-1] == 'R', true
