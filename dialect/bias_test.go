@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"debug/elf"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -94,6 +95,25 @@ func TestBiasesAreFoundByCalls(t *testing.T) {
 		t.Logf("%d frames, different: %v: %d of %d found", c.frames, c.different, found, trials)
 		if found < c.found {
 			t.Errorf("%d frames: the bias is found %d times of %d", c.frames, found, trials)
+		}
+	}
+}
+
+// A page of a file may have the end of a segment and the beginning of the next one, as lld lays out
+// files: a mapping of code is that of the segment with code.
+func TestBiasOfAMapWithTwoSegments(t *testing.T) {
+	const base = 0x5638e2ccf000
+	image := &Image{Segments: []object.Segment{
+		{Type: elf.PT_LOAD, Flags: elf.PF_R, Addr: 0, Offset: 0, FileSize: 0x13c30, MemSize: 0x13c30},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0x14c30, Offset: 0x13c30, FileSize: 0x3f1e0, MemSize: 0x3f1e0},
+	}}
+	for _, m := range []Map{
+		{Start: base, End: base + 0x14000},
+		{Start: base + 0x14000, End: base + 0x54000, Offset: 0x13000, Code: true},
+		{Start: base, End: base + 0x54000, Code: true}, // of the whole file, as eu-unstrip lists it
+	} {
+		if bias, ok := image.biasOfMap(&m); !ok || bias != base {
+			t.Errorf("%+v: got %#x, %t, want %#x", m, bias, ok, uint64(base))
 		}
 	}
 }

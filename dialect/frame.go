@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -92,6 +93,10 @@ type Frame struct {
 	// Below is the text before the answer if the line has several frames: each then has a line of
 	// its own after the line.
 	Below string
+
+	// PlaceBelow is set if the producer prints the place of the frame on the next line, if it knows it:
+	// then there is nothing to add. Placed reports whether a line is one.
+	PlaceBelow bool
 
 	// Data is set for the address of a variable. Its Addr is in the process.
 	Data bool
@@ -188,6 +193,21 @@ type Dialect struct {
 	Who    string // the programs, in a few words
 	Needs  string // what must be known to resolve a frame
 	Sample string // a frame, as it is in a log
+}
+
+// Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust prints
+// it, "file:line" or "-> file" as folly does.
+func (f *Frame) Placed(next []byte) bool {
+	if !f.PlaceBelow || len(next) < f.Start {
+		return false
+	}
+	next = bytes.TrimRight(next[f.Start:], " \t\r\n")
+	from := blanksAfter(next, 0)
+	if from == 0 || from == len(next) {
+		return false
+	}
+	_, digits, ok := decimalBefore(next, len(next))
+	return ok && digits > from && next[digits-1] == ':' || hasAt(next, from, "-> ")
 }
 
 // Clone returns a copy of frames that stays valid when their Line is used again.

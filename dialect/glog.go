@@ -103,7 +103,11 @@ func matchFolly(r *Reader, l *Line, at int) bool {
 		l.edit(f, Edit{Span{len(b), len(b)}, " ", AtLine, ""})
 		return true
 	}
-	return r.failureName(l, f, end)
+	if !r.failureName(l, f, end) {
+		return false
+	}
+	f.PlaceBelow = f.Symbol.Name != ""
+	return true
 }
 
 // failureName parses the name of f from at on, up to the end of the line.

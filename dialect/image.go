@@ -92,10 +92,22 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 	return 0, false
 }
 
-// biasOfMap returns the load bias of the file if the mapping is one of it.
+// biasOfMap returns the load bias of the file if the mapping is one of it. The page with which a
+// segment of code begins may have the end of the segment before it, which has another address: so
+// lld lays out files.
 func (m *Image) biasOfMap(entry *Map) (bias uint64, ok bool) {
+	if entry.Code {
+		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {
+			return bias, true
+		}
+	}
+	return m.biasOfMapIn(entry, 0)
+}
+
+// biasOfMapIn is biasOfMap for a mapping of a segment with these flags.
+func (m *Image) biasOfMapIn(entry *Map, flags elf.ProgFlag) (bias uint64, ok bool) {
 	for _, s := range m.Segments {
-		if s.Type != elf.PT_LOAD {
+		if s.Type != elf.PT_LOAD || s.Flags&flags != flags {
 			continue
 		}
 		first := s.Offset &^ (pageSize - 1)

@@ -8,9 +8,11 @@ import "bytes"
 //	4:     0x7f31c2a2724a - __libc_start_main
 //	                             at ./csu/libc-start.c:360:3
 //
-// All addresses are return addresses. File and line are on a line of their own, and inlined
-// functions have no number and no address. A frame with a name stays as it is, because its file may
-// be on the next line.
+//	5:     0x55d0c0a02c11 - ledger::settle::hb4f9496a9a3f4b05
+//
+// All addresses are return addresses. File and line are on a line of their own, which is left out
+// without a line; inlined functions have no number and no address. The name of frame 5 comes from the
+// symbol table: the program has no debug information.
 var rust = Dialect{
 	Name: "rust", Who: "panics of Rust programs with RUST_BACKTRACE=full",
 	Needs:  "/proc/self/maps in the log, or --image FILE[@BASE]",
@@ -23,10 +25,11 @@ const PlaceColumn = 31
 
 // matchRust matches a frame whose address begins at at.
 func matchRust(r *Reader, l *Line, at int) bool {
-	const unknown = " - <unknown>"
+	const dash, unknown = " - ", "<unknown>"
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
-	if !ok || addr == 0 || !hasAt(b, end, unknown) || !onlyBlanks(b, end+len(unknown)) {
+	name, to := end+len(dash), len(bytes.TrimRight(b, " \t"))
+	if !ok || addr == 0 || !hasAt(b, end, dash) || name >= to || b[name] == ' ' {
 		return false
 	}
 	colon := blanksBefore(b, at) - 1
@@ -44,7 +47,12 @@ func matchRust(r *Reader, l *Line, at int) bool {
 		f.Start = colon - 4
 	}
 	f.Inline = InlineBelow
-	name := end + len(" - ")
-	l.edit(f, Edit{Span{name, len(bytes.TrimRight(b, " \t"))}, "", Func, ""})
+	if string(b[name:to]) == unknown {
+		l.edit(f, Edit{Span{name, to}, "", Func, ""})
+		return true
+	}
+	f.Symbol = Symbol{Name: string(b[name:to]), Inside: true}
+	f.PlaceBelow = true
+	l.edit(f, Edit{Span{name, to}, "", FuncAt, ""})
 	return true
 }

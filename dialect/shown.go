@@ -38,6 +38,8 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 	if n.found == nil {
 		n.found = make(map[string][]object.Symbol)
 	}
+	name = withoutCrateIDs(name)
+	hash := rustHash(name)
 	want, cut := closed(name), !strings.HasSuffix(name, ")") && !strings.HasSuffix(name, "const")
 	plainWanted := "" // glog shows "()" for all parameters, and "<>" for all template arguments
 	if strings.HasSuffix(name, "()") || strings.Contains(name, "<>") {
@@ -54,7 +56,7 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 		}
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
-		if shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
+		if hash != "" || shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
 			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) { // in both tables
 				all = append(all, s)
 			}
@@ -62,6 +64,34 @@ func (n *shownNames) named(f *object.File, name string) []object.Symbol {
 	}
 	n.found[name] = all
 	return all
+}
+
+// rustHash returns the hash at the end of a name of Rust, of which no two symbols have the same: hb4f9496a9a3f4b05
+// in ledger::settle::hb4f9496a9a3f4b05; "" if there is none.
+func rustHash(name string) string {
+	const digits = 16
+	at := len(name) - digits
+	if at < 3 || name[at-3:at] != "::h" || hexDigits([]byte(name), at) != len(name) {
+		return ""
+	}
+	return name[at-1:]
+}
+
+// withoutCrateIDs returns name without the hashes of crates, which Rust's full backtraces have:
+// core::fmt::write for core[c1f1a4ba060b9bfa]::fmt::write.
+func withoutCrateIDs(name string) string {
+	from := 0
+	for {
+		i := strings.IndexByte(name[from:], '[')
+		if i < 0 {
+			return name
+		}
+		from += i + 1
+		if end := hexDigits([]byte(name), from); end > from && strings.HasPrefix(name[end:], "]::") {
+			name = name[:from-1] + name[end+1:]
+			from--
+		}
+	}
 }
 
 // closed returns a demangled name in the spelling of newer demanglers.

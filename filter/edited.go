@@ -2,7 +2,6 @@ package filter
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -315,7 +314,7 @@ func (c *locator) names(logged []byte, t *frameText) bool {
 // placeBelow lays out a line with the place of a call, in the column in which Rust prints it.
 func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
 	f := c.f
-	if t.file == "" {
+	if t.file == "" || t.line == "0" { // Rust prints no place without a line
 		return
 	}
 	f.nextLine(eol)
@@ -332,31 +331,4 @@ func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
 		f.logBytes(text[:fr.Start])
 	}
 	f.mark(strings.Repeat(" ", min(max(n, 0), maxRepeat)))
-}
-
-// variable lays out a line with the address of a variable in mod, in the form of a sanitizer that has
-// found the name: 'NAME' of size SIZE at 0xSTART.
-func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
-	f := c.f
-	f.elements++
-	a := &f.last
-	*a = answer{addr: fr.Value, rel: fr.Value, mod: mod}
-	f.completeAnswer(a, wholeVariable)
-	name, size, offset := a.text.whole()
-	start := len(f.buf)
-	if !a.hasText || len(fr.Edits) != 2 || size == 0 {
-		f.logBytes(text)
-		f.recordLocated(start, fr, a)
-		return
-	}
-	named, at := &fr.Edits[0], &fr.Edits[1]
-	f.logBytes(text[:named.From])
-	f.value(name)
-	f.logBytes(text[named.To:at.From])
-	f.mark(" of size ")
-	f.value(strconv.FormatUint(size, 10))
-	f.mark(" at ")
-	f.value(fmt.Sprintf("%#x", fr.Addr-offset))
-	f.logBytes(text[at.To:])
-	f.recordLocated(start, fr, a)
 }

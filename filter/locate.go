@@ -2,6 +2,8 @@ package filter
 
 import (
 	"bytes"
+	"fmt"
+	"strconv"
 	"unique"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -275,5 +277,32 @@ func (c *locator) below(text, eol []byte, fr *dialect.Frame) {
 		c.inlined(text, fr, a.text.frame(i), before, " at ", "")
 		f.printLarge()
 	}
+	f.recordLocated(start, fr, a)
+}
+
+// variable lays out a line with the address of a variable in mod, in the form of a sanitizer that has
+// found the name: 'NAME' of size SIZE at 0xSTART.
+func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
+	f := c.f
+	f.elements++
+	a := &f.last
+	*a = answer{addr: fr.Value, rel: fr.Value, mod: mod}
+	f.completeAnswer(a, wholeVariable)
+	name, size, offset := a.text.whole()
+	start := len(f.buf)
+	if !a.hasText || len(fr.Edits) != 2 || size == 0 {
+		f.logBytes(text)
+		f.recordLocated(start, fr, a)
+		return
+	}
+	named, at := &fr.Edits[0], &fr.Edits[1]
+	f.logBytes(text[:named.From])
+	f.value(name)
+	f.logBytes(text[named.To:at.From])
+	f.mark(" of size ")
+	f.value(strconv.FormatUint(size, 10))
+	f.mark(" at ")
+	f.value(fmt.Sprintf("%#x", fr.Addr-offset))
+	f.logBytes(text[at.To:])
 	f.recordLocated(start, fr, a)
 }

@@ -191,12 +191,15 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	for i := range l.Frames {
 		sure = l.Frames[i].PlaceByID() && sure
 	}
-	listed := l.Frames[0].Below != "" // the next line may have the answers already
+	listed := l.Frames[0].Below != "" || l.Frames[0].PlaceBelow // the next line may have the answers already
 	if !sure || listed {
 		t.begin()
 		t.last = number
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
+		for i := range l.Frames {
+			l.Frames[i].Named = l.Frames[i].Named || l.Frames[i].PlaceBelow // the next line is not awaited
+		}
 		if !sure {
 			judge(t, pointers(l.Frames))
 		}
@@ -239,7 +242,8 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last line that is held back if b, the line after it, has
-// the answer for one of them: the log was filtered before.
+// the answer for one of them: the log was filtered before. A frame that its producer has resolved
+// becomes Named.
 func dropAnswered(held []heldLine, b []byte) {
 	if len(held) == 0 {
 		return
@@ -247,6 +251,7 @@ func dropAnswered(held []heldLine, b []byte) {
 	last := &held[len(held)-1]
 	for i := range last.frames {
 		f := &last.frames[i]
+		f.Named = f.Named || f.Placed(b)
 		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) {
 			last.frames = nil
 			return

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -136,6 +138,61 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 	}
 	frames := w.frames(t, log, "--image", w.program)
 	w.wantChain(t, frames, "cgo.go/c-fall", "c-settle")
+}
+
+// A program of Rust without debug information names the functions of its symbol table, which show
+// where it was loaded. Their places, and the calls that are inlined, are those that the program prints
+// itself if it has its debug information.
+func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
+	if !long() {
+		t.Skip("long")
+	}
+	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
+	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
+		t.Skipf("rustc --version: %v\n%s", err, out)
+	}
+	dir := t.TempDir()
+	build := func(name string, flags ...string) (whole, program, debug string) {
+		debug = filepath.Join(dir, name)
+		whole, program = filepath.Join(debug, "whole"), filepath.Join(debug, "panic")
+		source := filepath.Join(checkout, "integration", "testdata", "twin", "panic.rs")
+		run(t, nil, "mkdir", debug)
+		run(t, nil, "rustc", append(flags, "-g", "-C", "link-arg=-Wl,--build-id", source, "-o", whole)...)
+		run(t, nil, "strip", "--strip-debug", "-o", program, whole)
+		id := buildIDOf(t, whole)
+		run(t, nil, "mkdir", "-p", filepath.Join(debug, ".build-id", id[:2]))
+		run(t, nil, "cp", whole, filepath.Join(debug, ".build-id", id[:2], id[2:]+".debug"))
+		return whole, program, debug
+	}
+	output := func(program string, args ...string) string {
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), "RUST_BACKTRACE=full")
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	places := func(text string) (all []string) {
+		for _, found := range regexp.MustCompile(`(?m)^ +at (.*)$`).FindAllStringSubmatch(text, -1) {
+			all = append(all, found[1])
+		}
+		return all
+	}
+	whole, program, debug := build("first", "-O")
+	want := places(output(whole))
+	for _, how := range []struct{ program, filter []string }{{nil, []string{"--image", program}}, {[]string{"maps"}, nil}} {
+		log, args := output(program, how.program...), append(how.filter, "--debug-file-directory", debug)
+		got := run(t, []byte(log), command, args...)
+		if diff := cmp.Diff(want, places(got)); diff != "" || len(want) < 20 {
+			t.Errorf("%s: online (-), filtered (+):\n%s", args, diff)
+		}
+		if again := run(t, []byte(got), command, args...); again != got {
+			t.Errorf("%s: filtered once (-), twice (+):\n%s", args, cmp.Diff(got, again))
+		}
+	}
+	log := output(program)
+	_, other, debug := build("second", "-C", "opt-level=1")
+	if got := run(t, []byte(log), command, "--image", other, "--debug-file-directory", debug); got != log {
+		t.Errorf("another build (-), filtered (+):\n%s", cmp.Diff(log, got))
+	}
 }
 
 // resolvedOf returns the frames that have an answer.

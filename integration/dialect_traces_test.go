@@ -45,7 +45,7 @@ func (w *traceTwin) tracedFrames(t *testing.T, log []byte, args ...string) (loca
 // callsOf returns the marks of the calls that a trace of this form shows.
 func callsOf(form string, all, unnamed []string) []string {
 	switch form {
-	case "rust", "boost":
+	case "boost":
 		return unnamed
 	}
 	return all
@@ -129,9 +129,7 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 		}
 		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), programCalls...)
 		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", w.program), programCalls...)
-		if form != "rust" {
-			w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", library), tracedCalls...)
-		}
+		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program, "--image", library), tracedCalls...)
 	}
 	w, library = pie, filepath.Join(pie.dir, "libledger.so")
 	log := string(w.output(t, nil, "folly", "maps-before"))
