@@ -17,6 +17,7 @@ import (
 // which a Go program keeps its own functions and lines replaces it; LLVM does not read that table.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
+	addr = q.m.obj.Place(addr)
 	dst, err := q.debugFrames(dst, addr)
 	if errors.Is(err, object.ErrFault) {
 		return dst[:start], err

@@ -101,7 +101,7 @@ func New(f *object.File, l Links) (*Data, error) {
 	})
 	if f.Type == elf.ET_REL {
 		d.chooseInfo(f)
-		d.sec.places = f.Places(sectionNames[secLine])
+		d.sec.placed = f.Placed()
 	}
 	d.link(l)
 	return d, nil
@@ -274,7 +274,7 @@ func (d *Data) trim() {
 // Footprint returns the bytes of heap held by parsed units, without computing. It does not include
 // sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
-	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() + sizeOf(d.sec.places) +
+	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() +
 		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
 }
 

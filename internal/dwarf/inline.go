@@ -48,9 +48,6 @@ type callStart struct {
 // innermost returns the innermost call of any function that covers addr: an index in the calls of
 // its function, which it also returns; -1 if there is none.
 func (u *unit) innermost(addr uint64) (int, []call) {
-	if u.d.sec.overlaps() {
-		return u.callAmong(addr)
-	}
 	fn := u.functionAt(addr)
 	switch {
 	case fn < 0:

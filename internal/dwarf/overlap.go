@@ -8,14 +8,10 @@ import (
 )
 
 // LLVM chooses among the ranges of all functions of a unit and all calls in them, in the order of
-// their entries. In two places that is not the same as first choosing a function, and then one of
-// its calls:
-//
-//   - In a file that was not linked, all sections with code begin at address 0, and so do unrelated
-//     functions.
-//   - In strict DWARF 2, in which a function has one range, GCC describes the cold part of a
-//     function as another function. Calls that were inlined into that part are below the function
-//     itself, outside of its range.
+// their entries. In strict DWARF 2 that is not the same as first choosing a function, and then one of
+// its calls: there a function has one range, and GCC describes the cold part of a function as another
+// function. Calls that were inlined into that part are below the function itself, outside of its
+// range.
 
 // coldPartPrefix begins the names of functions that are the cold part of another one.
 const coldPartPrefix = "__second_sect_of_"
@@ -33,9 +29,6 @@ func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
 	return name.off < uint64(len(b)) && bytes.HasPrefix(b[name.off:], []byte(coldPartPrefix))
 }
 
-// overlaps reports whether addresses belong to several functions.
-func (s *sections) overlaps() bool { return len(s.places) > 0 }
-
 // A reach is a stretch of addresses of a call: up to the start of the next reach, or to its own end
 // if that is lower.
 type reach struct {
@@ -44,7 +37,7 @@ type reach struct {
 }
 
 // callAmong returns the innermost call of all functions of a unit that covers addr, as callAt does
-// for one function. Unless functions overlap, addr must be in a cold part.
+// for one function. addr must be in a cold part.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
@@ -57,9 +50,8 @@ func (u *unit) callAmong(addr uint64) (int, []call) {
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather fills functionTable.all, unless that was done before: with the reaches of all functions
-// and calls if functions overlap, else with those that touch a cold part. A range that does not
-// touch a cold part cannot change what LLVM chooses there.
+// gather fills functionTable.all, unless that was done before: with the reaches that touch
+// a cold part. A range that does not touch one cannot change what LLVM chooses there.
 func (u *unit) gather() {
 	t := &u.funcs
 	if t.gathered {
@@ -68,11 +60,7 @@ func (u *unit) gather() {
 	t.gathered = true
 	u.scan()
 	u.scanAgain()
-	overlaps := u.d.sec.overlaps()
-	var cold functionSet
-	if !overlaps {
-		cold = t.coldParts()
-	}
+	cold := t.coldParts()
 	byEntry := make([]int, len(t.list))
 	for i := range byEntry {
 		byEntry[i] = i
@@ -90,12 +78,11 @@ func (u *unit) gather() {
 		spans := u.readCalls(f)
 		near = near[:0]
 		for _, s := range spans {
-			if overlaps || cold.touches(s) {
+			if cold.touches(s) {
 				near = append(near, s)
 			}
 		}
 		switch {
-		case overlaps:
 		case before.parsed || len(near) == 0: // the calls are known, or of no use here
 			*f, t.calls = before, t.calls[:calls]
 		default:

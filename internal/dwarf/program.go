@@ -1,7 +1,5 @@
 package dwarf
 
-import "github.com/symfilter/symfilter/internal/object"
-
 // A special is the effect of a special opcode.
 type special struct {
 	advance uint16 // added to the address: bytes, or operations if an instruction holds several
@@ -68,11 +66,10 @@ type lineRun struct {
 	vliw    bool   // instructions hold several operations
 	top     uint64 // next leaves out rows with a higher address
 
-	opened bool         // the current sequence has a row
-	dead   bool         // its code was discarded
-	live   bool         // opened, and not dead
-	low    uint64       // address of its first row
-	own    object.Place // the addresses that it may answer
+	opened bool   // the current sequence has a row
+	dead   bool   // its code was discarded
+	live   bool   // opened, and not dead
+	low    uint64 // address of its first row
 
 	lo, hi uint64 // addresses of the sequence that ended last; equal if it has no code
 
@@ -87,7 +84,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	t.specials(&m.special)
 	m.opBase, m.unit, m.vliw = max(1, t.opBase), uint64(t.advanceUnit()), t.maxOps > 1
 	m.top = ^uint64(0)
-	m.registers, m.own = registers{line: 1, file: 1}, everywhere
+	m.registers = registers{line: 1, file: 1}
 	m.files = m.files[:0]
 }
 
@@ -250,7 +247,6 @@ func (m *lineRun) extended(p int) (next int, ended bool) {
 	switch arg.buf[0] {
 	case lneSetAddress:
 		m.pc, m.opIndex = arg.word(uint8(min(n-1, 0xff))), 0
-		m.own = m.d.sec.owner(uint64(p) + 1)
 		m.dead = arg.bad || m.pc >= m.t.enc.maxAddr()-1 || m.pc == 0 && !m.d.sec.zeroCode
 		m.live = m.opened && !m.dead
 	case lneDefineFile:
@@ -258,11 +254,11 @@ func (m *lineRun) extended(p int) (next int, ended bool) {
 			m.files = append(m.files, [2]int{p, next})
 		}
 	case lneEndSequence:
-		if lo, hi := max(m.low, m.own.Lo), min(m.pc, m.own.Hi); m.opened && lo < hi && m.pc-m.low <= maxSequence {
-			m.lo, m.hi = lo, hi
+		if m.opened && m.low < m.pc && m.pc-m.low <= maxSequence {
+			m.lo, m.hi = m.low, m.pc
 		}
 		m.opened, m.live = false, false
-		m.registers, m.own = registers{line: 1, file: 1}, everywhere
+		m.registers = registers{line: 1, file: 1}
 		return next, true
 	}
 	return next, false

@@ -1,11 +1,7 @@
 package dwarf
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-
-	"github.com/symfilter/symfilter/internal/object"
 )
 
 // A section is the number of a section that is read.
@@ -44,15 +40,13 @@ var altSections = map[section]section{secAltInfo: secInfo, secAltStr: secStr, se
 // first needed.
 type sections struct {
 	big      bool // byte order
+	placed   bool // sections have addresses that the file does not have: see object.File.Place
 	zeroCode bool // address 0 is code, not the mark of discarded code
 	vars     varSections
 	load     func(name string) ([]byte, error)
 	data     [numSections][]byte
 	loaded   [numSections]bool
 	err      error // why the first section failed to load; such a section is empty
-
-	// in .debug_line, if sections with code overlap, in files that were not linked; else nil
-	places []object.Place
 
 	alt *sections // of the supplementary file, or nil
 	// of the file that these units are split from, or nil: it has the sections that split units
@@ -90,21 +84,6 @@ func (s *sections) get(id section) []byte {
 		}
 	}
 	return s.data[id]
-}
-
-// everywhere is the place of code in a file that was linked.
-var everywhere = object.Place{Hi: ^uint64(0)}
-
-// owner returns the addresses that the line sequence may answer whose address is at off in
-// .debug_line.
-func (s *sections) owner(off uint64) object.Place {
-	if len(s.places) == 0 {
-		return everywhere
-	}
-	if i, ok := slices.BinarySearchFunc(s.places, off, func(p object.Place, off uint64) int { return cmp.Compare(p.Off, off) }); ok {
-		return s.places[i]
-	}
-	return everywhere
 }
 
 // A strRef is the place of a string in a section, without a pointer. The zero value is no string.

@@ -36,7 +36,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 		d.rootLooks = coldLookups
 		d.unlistedUnit(0)
 	}
-	if d.sec.overlaps() {
+	if d.sec.placed {
 		return nil, fmt.Errorf("sections with code at one address: %w", ErrNotWhole)
 	}
 	if d.tooMany {

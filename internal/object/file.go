@@ -26,6 +26,7 @@ type File struct {
 	inMemory bool   // mapped is not a mapping of a file
 	onHeap   bool   // mapped is on the heap
 	closed   bool
+	placed   bool // sections have addresses of placeSections
 	damage   error
 	sections []Section
 	// the first section of each name; nil if there are fewer than manySections
@@ -104,6 +105,7 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	f.segments, segmentsErr = h.readSegments(r, f.size)
 	sectionsErr = f.readSections()
 	f.listSections()
+	f.placeSections()
 	f.damage = both(sectionsErr, segmentsErr)
 	if f.damage != nil && len(f.segments) == 0 && len(f.sections) == 0 {
 		return nil, f.damage

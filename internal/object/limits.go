@@ -49,7 +49,6 @@ const (
 	minSpill  = 1 << 20  // least bytes of sections that get a file
 	spareDisk = 1 << 30  // bytes of a file system that are left free for others
 
-	maxPlaces      = 1 << 20  // fields that are relocated to code, 24 MiB of them; a line table has one for each function
 	maxRelocations = 64 << 20 // relocations applied to one section; a large kernel module has 1 million
 
 	linearLookups = 16       // symbol lookups that scan the raw table: building the sorted one costs as much as 12 scans

@@ -1,69 +1,70 @@
 package object
 
 import (
-	"cmp"
 	"debug/elf"
 	"slices"
 )
 
-// The sections of an object file that was not linked all begin at address 0. As in llvm-symbolizer,
-// an address belongs to the first section with code that is long enough, and debug information
-// about the other sections' code is no answer for it.
+// The sections of an object file that was not linked all begin at address 0. A section with code that
+// would share addresses with one before it gets addresses of its own, above relocatedBase, so that
+// each function has one address, as it has after a loader or a linker has placed the sections.
+const (
+	relocatedBase32 = 1 << 31
+	relocatedBase64 = 1 << 40
+	relocatedAlign  = 4096 // bytes
+)
 
-// A Place is a field that holds an address in a section with code. Lookups in [Lo,Hi), which may be
-// empty, belong to that section.
-type Place struct {
-	Off    uint64 // bytes from the start of its section
-	Lo, Hi uint64
-}
-
-// Places returns the fields of the section name that are relocated to sections with code, in order;
-// nil if the file was linked, if its sections with code do not overlap, or if there are more than
-// maxPlaces fields.
-func (f *File) Places(name string) []Place {
-	if f.Type != elf.ET_REL {
-		return nil
+// placeSections gives addresses of their own to the sections with code, except the first of them.
+func (f *File) placeSections() {
+	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	own := func(s Section) bool { return s.Flags&code == code && s.Size > 0 }
+	if f.Type != elf.ET_REL || slices.ContainsFunc(f.sections, func(s Section) bool { return own(s) && s.Addr != 0 }) {
+		return // linked, or not written by a compiler
 	}
-	s := f.section(name)
-	if s == nil || !f.relocates(name, s) {
-		return nil
+	base := uint64(relocatedBase64)
+	if !f.header.is64 {
+		base = relocatedBase32
 	}
-	own, overlap := f.ownAddresses()
-	if !overlap {
-		return nil
-	}
-	var places []Place
-	err := f.eachRelocation(f.relocations(s), func(r *fieldRelocation) {
-		if relocationOf(f.Machine, r.kind).bytes == 0 {
-			return
-		}
-		if at, ok := own[r.section]; ok && len(places) <= maxPlaces {
-			places = append(places, Place{r.off, at.Lo, at.Hi})
-		}
-	})
-	if err != nil || len(places) > maxPlaces {
-		return nil
-	}
-	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Off, b.Off) })
-	return slices.Clip(slices.CompactFunc(places, func(a, b Place) bool { return a.Off == b.Off }))
-}
-
-// ownAddresses returns the addresses that belong to each section with code, and whether a section
-// lacks some of its own.
-func (f *File) ownAddresses() (own map[int]Place, overlap bool) {
-	own = make(map[int]Place)
-	var taken uint64 // all sections begin at 0: addresses below belong to earlier sections
+	next, first := base, true
 	for i := range f.sections {
 		s := &f.sections[i]
-		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS {
-			continue
+		switch {
+		case !own(*s):
+		case first:
+			first = false
+		case s.Size > base-relocatedAlign || next > 2*base-s.Size-relocatedAlign:
+			return // hostile
+		default:
+			s.Addr = next
+			next = (next + s.Size + relocatedAlign - 1) &^ (relocatedAlign - 1)
+			f.placed = true
 		}
-		if s.Addr != 0 { // not written by a compiler
-			return nil, false
-		}
-		own[i] = Place{Lo: taken, Hi: max(taken, s.Size)}
-		overlap = overlap || taken > 0 && s.Size > 0
-		taken = max(taken, s.Size)
 	}
-	return own, overlap
+}
+
+// Placed reports whether sections have addresses that the file does not have: see [File.Place].
+func (f *File) Placed() bool { return f.placed }
+
+// Place returns the address of the code that an address of an object file that was not linked means.
+// As in llvm-symbolizer, an address that several sections could have belongs to the first one with
+// code that is long enough. Addresses of other files, and of symbols, are returned as they are.
+func (f *File) Place(addr uint64) uint64 {
+	if !f.placed {
+		return addr
+	}
+	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	for i := range f.sections {
+		if s := &f.sections[i]; s.Flags&code == code && addr < s.Size {
+			return s.Addr + addr
+		}
+	}
+	return addr
+}
+
+// placedAt returns the address of a symbol that the file has at addr, in the section shndx.
+func (t *symbols) placedAt(addr, index uint64, shndx uint16) uint64 {
+	if s, _ := t.section(index, shndx); s != nil && s.Flags&elf.SHF_EXECINSTR != 0 {
+		return s.Addr + addr
+	}
+	return addr
 }

@@ -276,6 +276,9 @@ func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	if f.hasModeBit() && sym.Type == elf.STT_FUNC {
 		sym.Addr &^= 1
 	}
+	if f.placed {
+		sym.Addr = t.placedAt(sym.Addr, index, shndx)
+	}
 	return sym, f.header.u32(b), shndx
 }
 
@@ -363,7 +366,7 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 		}
 	}
 	n := uint64(len(t.raw)) / t.entry
-	if f.header.is64 && !f.header.big && !f.hasModeBit() {
+	if f.header.is64 && !f.header.big && !f.hasModeBit() && !f.placed {
 		var room [16]uint64
 		for _, i := range t.nearest64(addr, room[:0]) {
 			consider(i)
