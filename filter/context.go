@@ -10,14 +10,14 @@ import (
 )
 
 // A Context is the context of one process of a log: its modules, their maps, an open hexdict, and
-// what raw backtraces in the records of [Lines] have shown of the process's modules.
-// The zero value is empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names.
-// One goroutine at a time may use it.
+// the facts about its modules from raw backtraces in the records of [Lines]. The zero value is
+// empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names. One goroutine at a
+// time may use it.
 type Context struct {
 	space space
 	hex   *openDict // nil if no hexdict is open
 
-	facts *dialect.Facts // of the records so far; nil if there are none
+	facts *dialect.Facts // facts from the records so far; nil if none
 
 	by    *Lines // the Lines that used it last; nil if none has
 	cache *Cache // the Cache that module.cached refers to
@@ -30,9 +30,9 @@ const (
 	moduleBytes  = 100 // without its binary
 )
 
-// Size returns about how many bytes of memory c takes. Contexts share the names and build IDs of the
-// binaries that they have in common; each counts the names, and none the some 200 bytes of a binary's
-// entry in the shared table.
+// Size returns about how many bytes of memory c takes. Contexts share the names and build IDs of
+// the binaries that they have in common; each counts the names, and none the some 200 bytes of a
+// binary's entry in the shared table.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {

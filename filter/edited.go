@@ -10,7 +10,7 @@ import (
 )
 
 // edited lays out the line text with the i-th frame of the answer a in the places of the frame's
-// edits, or as it is if a is nil. number takes the place of the frame's number.
+// edits, or unchanged if a is nil. number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
@@ -56,8 +56,8 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 	f.logBytes(text[at:])
 }
 
-// edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer a,
-// and returns the end of what it has laid out.
+// edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer
+// a, and returns the offset after the last edit.
 func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -87,8 +87,8 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 	return at
 }
 
-// simple reports whether simpleLine may lay out lines for a frame: it is a sanitizer's, and nothing of
-// its line is coloured or escaped.
+// simple reports whether simpleLine may lay out lines for a frame: the frame is that of a
+// sanitizer, and nothing in its line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 	l := &c.f.layout
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
@@ -96,8 +96,8 @@ func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 		(l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleLine is edited for a frame with a function and a line: a log may have millions of them. It
-// reports whether the answer is such a frame.
+// simpleLine is a fast path of edited for answers with a function and a line: a log may have
+// millions of them. For other answers it returns false and lays out nothing.
 func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rendered, i int) bool {
 	cut := &r.cuts[i]
 	if cut.file == cut.name {
@@ -136,7 +136,7 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// inJSON reports whether the part is one of JSON.
+// inJSON reports whether the part is JSON.
 func inJSON(p dialect.Part) bool {
 	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
 }
@@ -223,8 +223,8 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	}
 }
 
-// bareFunction returns the name of the function that an interceptor of a sanitizer stands for, which
-// the sanitizers print in its place, or name itself.
+// bareFunction returns the name of the function that name, an interceptor of a sanitizer, stands
+// for: sanitizers print that. For other functions it returns name.
 func bareFunction(name string) string {
 	if !strings.HasPrefix(name, "__") {
 		return name
@@ -247,8 +247,8 @@ func (t *frameText) function() string {
 	return t.name
 }
 
-// decimal returns the name of the function, with a decimal distance from its beginning if the answer
-// is from a symbol.
+// decimal returns the name of the function, with a decimal distance from its beginning if the
+// answer is from a symbol.
 func (t *frameText) decimal() string {
 	name := t.function()
 	if len(name) == len(t.name) {
@@ -271,8 +271,8 @@ func (t *frameText) spaced() string {
 	return name
 }
 
-// inlined lays out a line for one of the functions at the address of a frame, after the text that
-// is before the frame.
+// inlined lays out a line for one of the functions at the address of a frame. It repeats the text
+// before the frame.
 func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, between, after string) {
 	f := c.f
 	if fr.Start <= maxRepeat {
@@ -287,7 +287,8 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 	f.mark(after)
 }
 
-// inlinedFrom lays out the line of ClickHouse for the depth-th inlined call at the address of a frame.
+// inlinedFrom lays out the line of ClickHouse for the depth-th inlined call at the address of a
+// frame.
 func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth int) {
 	f := c.f
 	if fr.Start <= maxRepeat {
@@ -304,14 +305,14 @@ func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth
 	f.value(t.name)
 }
 
-// names reports whether logged, which a producer has found in a symbol table, is the function t: its
-// name, mangled or with a version, or what an earlier run has put there.
+// names reports whether logged, a name that the producer has found, is that of the function t:
+// mangled, with a version, or as an earlier run has printed it.
 func (c *locator) names(logged []byte, t *frameText) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.name == unknownFunc || string(logged) == t.name || name == t.function() || c.f.o.Symbolizer.Demangle(name) == t.function()
 }
 
-// placeBelow lays out a line with the place of a call, in the column in which Rust prints it.
+// placeBelow lays out a line with file and line of a call, in the column in which Rust prints them.
 func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
 	f := c.f
 	if t.file == "" || t.line == "0" { // Rust prints no place without a line

@@ -190,8 +190,8 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or its end may become part
-// of one or of a line end. Of the bytes that an earlier call has seen, it looks at no more than an
-// element takes.
+// of one or of a line end. Of the bytes that an earlier call has seen, it reads at most the
+// length of an element again.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true
@@ -222,12 +222,12 @@ func (f *Filter) Line() int64 {
 	return f.line
 }
 
-// HeldTrace returns the number of lines, the last ones so far, that are held back because they
-// belong to a raw backtrace. Their output comes after that of all lines before, in their order.
+// HeldTrace returns the number of last lines that are held back because they belong to a raw
+// backtrace. They are printed in their order, after all lines before them.
 func (f *Filter) HeldTrace() int { return int(f.Line() - f.line) }
 
-// Release prints the lines that are held back because they belong to a raw backtrace, and the module
-// line that is still collecting its maps.
+// Release prints the lines that are held back because they belong to a raw backtrace, and the
+// module line that is still collecting its maps.
 func (f *Filter) Release() error {
 	f.tracer.release()
 	f.closeModule()

@@ -2,10 +2,10 @@ package filter
 
 import "github.com/symfilter/symfilter/dialect"
 
-// findMark returns the offset of the first mark in b from from on, or len(b) if there is none, and the
-// number of line ends between. At from, which must be the beginning of a line, "0x" is a mark too.
-// The offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'. Marks at
-// which r rejects all dialects are left out, unless r is nil.
+// findMark returns the offset of the first mark in b from from on, or len(b) if there is none, and
+// the number of line ends between. At from, which must be the beginning of a line, "0x" is a mark
+// too. The offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
+// Marks at which r rejects all dialects are left out, unless r is nil.
 //
 // Like FindOpen it reads every byte of every log.
 func findMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
@@ -19,9 +19,8 @@ func findMark(b []byte, from int, r *dialect.Reader) (at, lines int) {
 }
 
 // FindMark returns the offset of the first mark in b, or len(b) if there is none, and the number of
-// line ends before that offset. b begins at the beginning of a line. A line without a mark means
-// nothing to a Filter with dialects, unless [Filter.Wants] asks for every line, or colours are
-// followed.
+// line ends before that offset. b begins at the beginning of a line. A Filter with dialects
+// does not need a line without a mark, unless [Filter.Wants] returns true, or colours are followed.
 func FindMark(b []byte) (at, lines int) { return findMark(b, 0, nil) }
 
 // FindEscapedMark is FindMark for lines whose text is in strings of JSON.

@@ -9,7 +9,7 @@ import (
 
 const maxFolders = 128 // folders that are searched for a name
 
-// systemFolders are where distributions have programs and libraries.
+// systemFolders are the folders in which distributions install programs and libraries.
 var systemFolders = []string{
 	"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin",
 	"/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/libexec",
@@ -17,8 +17,8 @@ var systemFolders = []string{
 	"/usr/lib/arm-linux-gnueabihf", "/usr/lib/riscv64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu",
 }
 
-// byName returns the files of this name in the folders that are searched, and those at the paths
-// that the log has for the name. Callers need a proof of which of them is the one that ran.
+// byName returns the files of this name in the folders that are searched, and the files at the
+// paths that the log has for the name. Callers must prove which one of them ran.
 func (t *tracer) byName(name string) (found []*dialect.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return nil
@@ -35,7 +35,7 @@ func (t *tracer) byName(name string) (found []*dialect.Image) {
 		}
 		seen[path] = true
 		if !isFile(t, path) {
-			continue // most folders: it does not count as a file that the trace names
+			continue // as in most folders: it does not count towards maxImages
 		}
 		if m := t.named(path); m.Err == nil {
 			found = append(found, m)

@@ -44,14 +44,15 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 		return t.pathOf(name)
 	case mapped:
 		m := t.named(entry.Path)
-		// the mapping may be that of another process; a link to a library has another name
+		// A mapping of another name may be that of another process, or the name is a link to the
+		// library.
 		m.Guessed = name != "" && stem(path.Base(entry.Path)) != stem(dialect.ProgramName(name))
 		return m
 	}
 	return t.called(name)
 }
 
-// stem returns the name of a library without its versions, which links to it leave out.
+// stem returns the name of a library without the versions that links to it leave out.
 func stem(name string) string {
 	name, _, _ = strings.Cut(name, ".so")
 	return name
@@ -69,11 +70,11 @@ func (t *tracer) pathOf(name string) *dialect.Image {
 	return m
 }
 
-// programs are the folders in which a program is searched that was called by its name.
+// programs are the folders that are searched for a program if the log has only its name.
 var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// called returns the file of a library by its name, or that of a program by the name or the title
-// that its process has.
+// called returns the file of a library by its name, or the file of a program by the name or title
+// of its process.
 func (t *tracer) called(title string) *dialect.Image {
 	name := dialect.ProgramName(title)
 	main := t.reader.Facts().Main().Name
@@ -108,7 +109,7 @@ func (t *tracer) library(name, folder string) *dialect.Image {
 	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}
 }
 
-// firstIn returns the first file of this name in the folders, nil if there is none.
+// firstIn returns the first file of this name in the folders, or nil.
 func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
 	for _, folders := range lists {
 		for _, folder := range folders[:min(len(folders), maxFolders)] {
@@ -117,7 +118,7 @@ func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
 			}
 			place := path.Join(folder, name)
 			if t.opt.NoPaths || !isFile(t, place) {
-				continue // most folders: it does not count as a file that the trace names
+				continue // as in most folders: it does not count towards maxImages
 			}
 			if m := t.named(place); m.Err == nil {
 				return m
@@ -127,8 +128,8 @@ func firstIn(t *tracer, name string, lists ...[]string) *dialect.Image {
 	return nil
 }
 
-// isFor reports whether the operator has named g for a module of this name: without a name it is for
-// the modules that have the name of the file.
+// isFor reports whether the operator has named g for a module of this name. If g has no name, it is
+// for modules with the name of its file.
 func (g *Image) isFor(module string) bool {
 	name := g.Name
 	if name == "" {
@@ -147,7 +148,7 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 			break
 		}
 		m := t.named(path)
-		m.Guessed = true // the log does not name it for the frame
+		m.Guessed = true // the log does not name the file for the frame
 		all = append(all, m)
 	}
 	return all
@@ -160,7 +161,7 @@ func (t *tracer) given(g *Image) *dialect.Image {
 	return m
 }
 
-// errProc is the reason for a path such as /proc/self/exe: for symfilter it is another file.
+// errProc is the reason for a path such as /proc/self/exe, which is another file for this process.
 var errProc = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
 
 // named returns the file at a path.
@@ -168,7 +169,7 @@ func (t *tracer) named(name string) *dialect.Image {
 	clean := path.Clean(name)
 	if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {
 		place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
-		if strings.HasSuffix(path.Clean(place), clean) { // the operator does not map it
+		if strings.HasSuffix(path.Clean(place), clean) { // PrefixMap and Sysroot lead to no other path
 			return &dialect.Image{Path: name, Err: errProc}
 		}
 	}
@@ -184,11 +185,11 @@ func imageOf(o *report.Object) *dialect.Image {
 	return m
 }
 
-// identified returns the file of a module whose build ID is known, from which ever place it comes.
+// identified returns the file of a module with a known build ID, wherever the symbolizer finds it.
 func (t *tracer) identified(f *dialect.Frame) *dialect.Image {
 	if strings.HasPrefix(f.Module, "/") && !f.Deleted {
 		if m := t.named(f.Module); m.Err == nil && m.ID == f.ID {
-			return m // its code shows what is a signal trampoline
+			return m // unlike a debug file it has code, which shows signal trampolines
 		}
 	}
 	m := t.locator.module(cacheModule{id: f.ID, name: f.Module})

@@ -122,7 +122,7 @@ func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	appendFound(b, r)
 }
 
-// appendFound appends the members for what is at an address.
+// appendFound appends the members for the functions or the variable at an address.
 func appendFound(b *jsonout.Buffer, r *Resolved) {
 	switch {
 	case r.Variable != nil:

@@ -14,8 +14,8 @@ func openModule(t *tracer, f *dialect.Frame) *dialect.Image {
 	return t.open(f)
 }
 
-// kernelFile returns the file of a kernel or a module of it: by its build ID, by the operator, or by
-// the release of the kernel.
+// kernelFile returns the file of a kernel or of one of its modules. It is found by its build ID, or
+// the operator names it, or it is found by the release of the kernel.
 func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 	var m *dialect.Image
 	if !f.ID.IsZero() {
@@ -54,7 +54,8 @@ func kernelFile(t *tracer, f *dialect.Frame) *dialect.Image {
 	return m
 }
 
-// kernelPlaces returns where the file of a module of the kernel with this release may be.
+// kernelPlaces returns the paths at which the file of a module of the kernel with this release may
+// be.
 func kernelPlaces(t *tracer, module, release string) (places []string) {
 	if module == kernelName {
 		return []string{

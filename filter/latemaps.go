@@ -13,21 +13,21 @@ import (
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
-	frames     []dialect.Frame // of the trace, printed
-	bytes      int             // about, of frames
-	unresolved int             // of frames
+	frames     []dialect.Frame // frames of the trace that were printed
+	bytes      int             // approximate memory of frames
+	unresolved int             // number of frames without an answer
 
 	noted map[uint64]bool // addresses of frames that are only footnotes
 
 	held   bool // the last line that is held back is a map of the process
 	start  int  // offset at which the map begins in that line
-	passed bool // maps have come: the next frame is that of another process
+	passed bool // the maps were read: the next frame is that of another process
 	tries  int  // lists of maps, or parts of one, after which the frames were judged again
 }
 
 const (
 	maxLateFrames = 4096    // a heap profile has some thousands of addresses
-	maxLateBytes  = 1 << 20 // bytes of them
+	maxLateBytes  = 1 << 20 // bytes of frames
 	maxLateTries  = 64      // lines of other processes may divide a list of maps; 4 ms each with 4096 frames
 )
 
@@ -50,8 +50,8 @@ func (m *lateMaps) keep(frames []dialect.Frame) {
 	}
 }
 
-// await keeps the frames of a line that must not change, each address once, and reports whether the
-// line is such a line.
+// await reports whether the line of frames must not change. If so it keeps the frames, each address
+// once.
 func (m *lateMaps) await(frames []dialect.Frame) bool {
 	for i := range frames {
 		f := &frames[i]

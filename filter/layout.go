@@ -100,8 +100,8 @@ func (l *layout) logBytes(b []byte) {
 	}
 }
 
-// withoutColor returns b without its colour sequences, including those within elements, and with
-// the ESC of others escaped that would be formed by leaving out the ones between.
+// withoutColor returns b without its colour sequences, including those within elements. If leaving
+// out one would join the bytes around it to another sequence, the ESC of that is escaped.
 func withoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b

@@ -12,7 +12,7 @@ type lineFilter struct {
 	resolver
 	printing
 
-	tracer         *tracer     // resolves raw backtraces; nil if there are none to resolve
+	tracer         *tracer     // resolves raw backtraces; nil if Dialects.None is set
 	line           int64       // number of the current line, from 1
 	current        currentLine // set while a line is filtered
 	open           *moduleLine // the module line that is collecting its maps; nil if there is none

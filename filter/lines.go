@@ -81,8 +81,8 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	return dst, got
 }
 
-// keepFacts keeps in the Context of the current record what its lines have shown of the process: maps,
-// and build IDs of modules.
+// keepFacts keeps the maps and the build IDs of modules in the lines of the current record, in its
+// Context.
 func (l *Lines) keepFacts() {
 	t := l.f.tracer
 	if t == nil || t.reader.Facts().Empty() {

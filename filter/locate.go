@@ -15,20 +15,20 @@ type locator struct {
 	modules map[cacheModule]*module // by name and build ID, so that each is known to the Cache
 
 	recent  recent           // answers by Frame.Key
-	stacks  [maxStacks]stack // whose frames are renumbered, by the text before them
+	stacks  [maxStacks]stack // stacks whose frames are renumbered, by the text before the frames
 	made    made             // for Dialects.Elements
-	first   uint64           // number of the first of made
+	first   uint64           // the number that the first module of made gets
 	scratch []byte
 }
 
-// A stack is one whose producer counts inlined calls as frames.
+// A stack is a list of frames whose producer would count inlined calls as frames.
 type stack struct {
-	before uint64 // of the text before its frames
-	number int    // of its last frame, as logged
+	before uint64 // hash of the text before its frames; see textBefore
+	number int    // number of its last frame, as logged
 	added  int    // frames that inlined calls have added
 }
 
-const maxStacks = 16 // a power of two; of processes whose lines are interleaved
+const maxStacks = 16 // stacks of processes whose lines are interleaved; a power of two
 
 const maxLocated = 4096 // modules of raw backtraces that are kept
 
@@ -64,7 +64,7 @@ func (c *locator) line(text, eol []byte, frames []dialect.Frame) {
 	f.endLine(eol)
 }
 
-// answer returns the answer for a frame, nil if it is not located.
+// answer returns the answer for a frame, or nil if the frame is not located.
 func (c *locator) answer(fr *dialect.Frame) *answer {
 	f := c.f
 	f.elements++
@@ -86,8 +86,8 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	return a
 }
 
-// keyed is answer for a frame whose line has its module, build ID and address. A hot frame needs no
-// lock of the shared Cache.
+// keyed is answer for a frame whose line has its module, build ID and address. For a hot frame it
+// does not lock the shared Cache.
 func (c *locator) keyed(fr *dialect.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
@@ -205,7 +205,8 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	f.endLine(eol)
 }
 
-// stackOf returns the stack of a frame. If its frames are not renumbered, no frame was added to it.
+// stackOf returns the stack of a frame. A stack whose frames are not renumbered has no added
+// frames.
 func (c *locator) stackOf(text []byte, fr *dialect.Frame) *stack {
 	if fr.Digits.To == 0 {
 		c.stacks[0] = stack{}
@@ -220,8 +221,8 @@ func (c *locator) stackOf(text []byte, fr *dialect.Frame) *stack {
 	return s
 }
 
-// textBefore returns a hash of the text before a frame, which is the same for the frames of a stack:
-// digits and blanks do not count, since they are of times or before numbers.
+// textBefore returns a hash of the text before a frame that is the same for all frames of a stack.
+// It leaves out digits and blanks, because times change, and numbers are padded.
 func textBefore(b []byte) (hash uint64) {
 	for _, c := range b {
 		if c != ' ' && (c < '0' || c > '9') {

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Made-up modules and maps are where no log has its own: a process has no memory there, and no program
-// has so many modules.
+// Numbers of made-up modules and maps do not occur in logs: no process has memory at these
+// addresses, and no program has so many modules.
 const (
 	madeModule = 1 << 32               // ID of the first module
 	madeBase   = 0xfff0_0000_0000_0000 // address of its map
@@ -17,13 +17,13 @@ const (
 	maxMade    = 4096                  // modules; frames of further ones stay as they are
 )
 
-// madeMark begins a pc that was made of a frame.
+// madeMark is the beginning of a pc that was made from a frame.
 var madeMark = []byte("{{{pc:0xfff")
 
 // made are the modules that were made up since the last reset of the log.
 type made map[cacheModule]uint64
 
-// identity returns the name and the build ID of the module in which a frame is located.
+// identity returns the name and the build ID of the module of a located frame.
 func (c *locator) identity(fr *dialect.Frame) cacheModule {
 	m := fr.Place.Image
 	switch {
@@ -35,7 +35,7 @@ func (c *locator) identity(fr *dialect.Frame) cacheModule {
 	return cacheModule{id: m.ID, name: fr.Module}
 }
 
-// passOn prints a line without frames as it is, for [Dialects.Elements].
+// passOn prints a line without frames unchanged, for [Dialects.Elements].
 func passOn(f *lineFilter, text, eol []byte) {
 	if f.process.hex != nil {
 		f.dictLine(text)
@@ -54,9 +54,8 @@ func passOn(f *lineFilter, text, eol []byte) {
 	f.endLine(eol)
 }
 
-// place returns the made-up address of a frame, and whether it has one. Unless its module was made
-// up before, it prints the module and its map, on a line of their own: so the current line must be
-// empty.
+// place returns the made-up address of a frame, and whether it has one. For a new module it prints
+// the module and its map on a line of their own, so the current line must be empty.
 func (c *locator) place(fr *dialect.Frame, eol []byte) (addr uint64, ok bool) {
 	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= madeSize {
 		return 0, false
@@ -93,8 +92,8 @@ func lineEnd(eol []byte) []byte {
 }
 
 // madeLine prints the current line with elements for its located frames. A frame of a sanitizer
-// becomes a bt, unless the text is kept; other lines keep theirs, with a pc after each frame. A line that is an object of
-// JSON stays one: it is printed as it is, since it has the build IDs of its modules.
+// becomes a bt, unless KeepRaw is set; other lines keep their text, with a pc after each frame. A
+// line that is an object of JSON is printed unchanged: it has the build IDs of its modules.
 func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 	f := c.f
 	if inObject(&frames[0]) {
@@ -144,14 +143,14 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 	f.endLine(eol)
 }
 
-// isBT reports whether a bt takes the place of a frame: the answer would take that of the module.
+// isBT reports whether a bt replaces a frame, as an answer would replace its module.
 func isBT(text []byte, fr *dialect.Frame) bool {
 	last := len(fr.Edits) - 1
 	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&
 		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
 }
 
-// madeNote is note with an element.
+// madeNote is note with an element in place of an answer.
 func (c *locator) madeNote(prefix, between []byte, fr *dialect.Frame) {
 	f := c.f
 	f.nextLine(between)

@@ -31,9 +31,9 @@ type mark struct {
 
 // marks are the strings that findMark searches for.
 //
-// For the vector search the marks are in eight buckets, which share tables. Marks in one bucket give
-// false candidates, and the distribution here makes few: "wn}" is rare, but with '\n' in the bucket of
-// '<' each ":0x" would be one.
+// For the vector search the marks are in eight buckets, which share tables. Several marks in one
+// bucket make false candidates. This distribution makes few: the false candidate "wn}" is rare,
+// while with '\n' in the bucket of '<' each ":0x" would be a false candidate.
 var marks = []mark{
 	{"{", "{{", 0},
 	{"w", "n]", 0},
@@ -49,8 +49,8 @@ var marks = []mark{
 	{"\t<>", "0x", 7},
 }
 
-// escapedMarks are the marks as they are within the strings of JSON: a quote, a TAB, a line end and
-// signs of HTML are escaped, and a quote is before the first byte of a string.
+// escapedMarks are the marks as strings of JSON have them: a quote, a TAB, a line end and signs of
+// HTML are escaped, and a quote comes before the first byte of a string.
 var escapedMarks = func() (all []mark) {
 	for _, m := range marks {
 		for _, c := range []byte(m.first) {
@@ -88,9 +88,9 @@ func setsOf(marks []mark) *markSets {
 // begin reports whether b, of at least three bytes, begins with a mark.
 func (s *markSets) begin(b []byte) bool { return s[0][b[0]]&s[1][b[1]]&s[2][b[2]] != 0 }
 
-// searchMarkGo returns the offset of the first mark of sets in b from from on, or len(b) if there is
-// none, and the number of line ends between. It leaves out marks at which r rejects all dialects,
-// unless r is nil.
+// searchMarkGo returns the offset of the first mark of sets in b from from on, or len(b) if there
+// is none, and the number of line ends between. Unless r is nil, it skips marks at which r rejects
+// all dialects.
 func searchMarkGo(b []byte, from int, sets *markSets, r *dialect.Reader) (at, lines int) {
 	at = len(b)
 	for i := from; i+2 < len(b); i++ {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxReleases   = 8       // kernels whose folders of modules were listed
+	maxReleases   = 8       // kernels whose folders of modules are remembered
 	maxModuleDirs = 1 << 16 // entries of a folder of modules that are read; Debian's kernel has 4,500
 	maxDepFile    = 8 << 20 // bytes of modules.dep that are read; Debian's has 500,000
 )
@@ -22,16 +22,16 @@ const kernelName = "vmlinux"
 
 // kernelModules are the paths of the modules of kernels.
 type kernelModules struct {
-	releases map[string]map[string][]string // by release and name, as the kernel spells it
+	releases map[string]map[string][]string // paths by the release and the name that the kernel gives to the module
 }
 
-// moduleFolders are where the modules of a kernel are, with debug information first.
+// moduleFolders returns the folders of the modules of a kernel, those with debug information first.
 func moduleFolders(release string) []string {
 	return []string{"/usr/lib/debug/lib/modules/" + release, "/lib/modules/" + release}
 }
 
-// places returns the paths of the files of a module, as the log would name them. here leads from such
-// a path to one of this machine.
+// places returns the paths of the files of a module, as the log would name them. here returns the
+// path on this machine for such a path.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
 	if !known && len(k.releases) < maxReleases {
@@ -49,8 +49,8 @@ func (k *kernelModules) places(here func(string) string, module, release string)
 	return all[moduleName(module)]
 }
 
-// listModules adds the modules of which modules.dep lists the paths below folder, with those of their
-// debug files, and reports whether there is such a list.
+// listModules adds the modules that modules.dep in folder lists, with their debug files, and
+// reports whether there is such a list.
 func listModules(all map[string][]string, here func(string) string, folder string) bool {
 	f, err := buildid.OpenRegular(here(path.Join(folder, "modules.dep")), "modules.dep")
 	if err != nil {
@@ -92,8 +92,8 @@ func addModule(all map[string][]string, place string) {
 	all[name] = append(all[name], place)
 }
 
-// isForKernel reports whether the operator has named g for a module of a kernel. Without a name it is
-// for the module whose file it is: vmlinux-6.1.0 for the kernel itself, and snd-pcm.ko.xz for snd_pcm.
+// isForKernel reports whether the operator has named g for a module of a kernel. If g has no name,
+// the name of its file decides: vmlinux-6.1.0 is for the kernel itself, snd-pcm.ko.xz for snd_pcm.
 func (g *Image) isForKernel(module string) bool {
 	if g.Name != "" {
 		return moduleName(g.Name) == moduleName(module)

@@ -4,7 +4,7 @@ import "bytes"
 
 // past keeps the last lines of the log: the header of a trace may be before its first frame.
 type past struct {
-	tail  []byte // of the blocks before the current one
+	tail  []byte // last lines of the blocks before the current one
 	block []byte // the current block up to the current line
 	both  []byte // scratch
 
@@ -31,7 +31,7 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current one, or those of them that are kept.
+// last returns the last n lines before the current one, or as many of them as are kept.
 func (p *past) last(n int64) []byte { return p.texts(p.raw(n)) }
 
 // raw is last with the envelopes of the lines.

@@ -124,8 +124,9 @@ type flushed struct {
 	text int // bytes of the line
 	laid int // bytes of output for them that the finished line still has to leave out
 
-	// What Flush knows of the line, so that it looks at each byte once or twice, however often it is
-	// called. A checkpoint does not hold it: after a restart the line is looked at once more.
+	// The part of the line that Flush has read, so that it reads each byte once or twice, however
+	// often it is called. A checkpoint does not hold these: after a restart the line is read once
+	// more.
 	resumes    bool      // state, cur and pieces are those at the end of text
 	state, cur sgr.State // see layout
 	pieces     int

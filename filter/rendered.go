@@ -19,8 +19,8 @@ type rendered struct {
 
 // A draft is an answer whose text and cuts are overwritten by the next one. A Cache keeps a copy.
 type draft struct {
-	// text holds, for a code address, the frames without colour, innermost first, each as it follows
-	// the address in a backtrace line; for a data address, a name such as name+0x18.
+	// text holds, for a code address, the frames without colour, innermost first, each as it
+	// follows the address in a backtrace line; for a data address, a name such as name+0x18.
 	text []byte
 	renderedParts
 }
@@ -54,7 +54,7 @@ type frameText struct {
 	line string // decimal
 	col  string // decimal; empty if unknown
 
-	inlined bool // into the next one
+	inlined bool // the function is inlined into the next frame
 }
 
 // frame returns the i-th frame.

@@ -23,8 +23,8 @@ type Resolved struct {
 	Frame uint64     // number of a backtrace's frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
-	// Dialect is the name of the dialect of a raw backtrace, which has no Tag; Verified is what its
-	// answer rests on: one of the constants of package dialect. Both are empty for elements.
+	// Dialect is the name of the dialect of a raw backtrace, which has no Tag. Verified is the
+	// proof of its answer: one of the constants of package dialect. Both are empty for elements.
 	Dialect  string
 	Verified string
 

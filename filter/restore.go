@@ -29,7 +29,7 @@ type savedFilter struct {
 	Process savedProcess                     `json:"process"`        // the current one
 	Idle    checkpoint.List[json.RawMessage] `json:"idle,omitempty"` // savedProcess, the last used first
 	Held    *savedLine                       `json:"held,omitempty"`
-	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back; Line does not count them
+	Trace   checkpoint.Text                  `json:"trace,omitempty"` // lines that are held back, which Line does not count
 	Traces  *savedTraces                     `json:"traces,omitempty"`
 	Tail    *savedTail                       `json:"tail,omitempty"`
 	Long    *savedLong                       `json:"long,omitempty"`

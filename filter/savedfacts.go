@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// savedFacts are Facts. Paths and names are UTF-8 in nearly all logs.
+// savedFacts is the form of Facts in a checkpoint. Paths and names are UTF-8 in nearly all logs.
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// savedLate are the frames of a trace whose maps may follow.
+// savedLate is the form of lateMaps in a checkpoint.
 type savedLate struct {
 	Frames     checkpoint.List[savedFrame] `json:"frames"`
 	Unresolved int                         `json:"unresolved"`
@@ -13,7 +13,8 @@ type savedLate struct {
 	Tries      int                         `json:"tries,omitempty"`
 }
 
-// A savedFrame is what maps need to locate a frame, and what its footnote has of it.
+// A savedFrame has the fields of a frame that are needed to locate it by maps, and to print its
+// footnote.
 type savedFrame struct {
 	Dialect  string          `json:"dialect"`
 	Number   int             `json:"number"`
@@ -36,7 +37,7 @@ type savedFrame struct {
 	Located  bool            `json:"located,omitempty"`
 }
 
-// saved returns the form of m in JSON, nil if no frame waits for maps. The line that is held is
+// saved returns m for a checkpoint, or nil if no frame waits for maps. The line that is held is
 // read again after a restart.
 func (m *lateMaps) saved() *savedLate {
 	if m.unresolved == 0 {
@@ -53,7 +54,7 @@ func (m *lateMaps) saved() *savedLate {
 	return s
 }
 
-// restore sets m, which is empty, to what saved has returned.
+// restore sets m, which must be empty, from the result of saved.
 func (m *lateMaps) restore(s *savedLate) error {
 	if s == nil {
 		return nil

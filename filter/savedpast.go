@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A savedPast is a line of the past that may have a header, and the lines before it that have none,
-// of which only the numbers count.
+// A savedPast is a line of the past that may have a header. Of the lines before it without headers
+// only the number is kept.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`
@@ -34,7 +34,7 @@ func pastSaved(t *tracer) (all []savedPast) {
 	return all
 }
 
-// restore sets p, which is empty, to what pastSaved has returned.
+// restore sets p, which must be empty, from the result of pastSaved.
 func (p *past) restore(all []savedPast) error {
 	for i := range all {
 		s := &all[i]

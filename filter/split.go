@@ -47,9 +47,9 @@ func (s *splitter) tokens(text []byte) {
 	}
 }
 
-// oneFrame is tokens for a line with one backtrace element and no other mark, and takes a third of
-// the time: most lines with markup are such lines. It counts the element, too. For other lines it
-// returns false and changes nothing.
+// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, as
+// most lines with markup are: it takes a third of the time, and counts the element. For other lines
+// it returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep {
 		return false

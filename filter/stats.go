@@ -10,12 +10,12 @@ type Stats struct {
 	Unresolved int64 // addresses without one, those outside of any module included
 	Pending    int64 // of Unresolved: the debug file was still being looked for
 	Evicted    int64 // processes that were dropped because of Options.Limits
-	Rests      Rests // what the answers for raw backtraces rest on
+	Rests      Rests // the proofs of the answers for raw backtraces
 	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
 }
 
-// Rests counts resolved frames of raw backtraces by what their answers rest on: see the constants of
-// package dialect.
+// Rests counts resolved frames of raw backtraces by the proof of their answers: see the constants
+// of package dialect.
 type Rests struct {
 	BuildID int64
 	Symbol  int64

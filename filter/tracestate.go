@@ -8,15 +8,15 @@ import (
 // maxFrameNumber bounds the frames that inlined calls have added to a stack of a checkpoint.
 const maxFrameNumber = 1 << 30
 
-// savedTraces are what the lines so far mean for the raw backtraces to come.
+// savedTraces is the state that later raw backtraces need of the lines so far.
 type savedTraces struct {
 	Reader   dialect.State                 `json:"reader"`
-	Before   *dialect.State                `json:"before,omitempty"` // Reader before the lines that are held back
-	Past     checkpoint.List[savedPast]    `json:"past,omitempty"`   // lines before them
+	Before   *dialect.State                `json:"before,omitempty"` // state of the Reader before the lines that are held back
+	Past     checkpoint.List[savedPast]    `json:"past,omitempty"`   // lines before the lines that are held back
 	Facts    *savedFacts                   `json:"facts,omitempty"`
 	Stacks   []savedStack                  `json:"stacks,omitempty"`
 	Made     uint64                        `json:"made,omitempty"` // modules that were made up
-	Open     bool                          `json:"open,omitempty"` // the fields after it are of an open trace
+	Open     bool                          `json:"open,omitempty"` // a trace is open: the fields below are its state
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
 	Promise  bool                          `json:"promise,omitempty"`
@@ -43,7 +43,7 @@ type savedVerdict struct {
 	dialect.Verdict
 }
 
-// saved returns the state of t, nil if it has no dialects.
+// saved returns the state of t, or nil if t has no dialects.
 func (t *tracer) saved() *savedTraces {
 	if t == nil {
 		return nil
@@ -83,7 +83,7 @@ func (t *tracer) saved() *savedTraces {
 	return s
 }
 
-// restore sets the state of t, which is new, and calls hold for the lines that were held back.
+// restore sets the state of t, which must be new, and calls hold for the lines that were held back.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
 	if len(s.Verdicts) > maxImages {
 		return checkpoint.Damaged("its backtrace has too many parts")
@@ -94,7 +94,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	t.locator.first = min(s.Made, maxMade) // they are printed again, as others: the output may be another one
+	t.locator.first = min(s.Made, maxMade) // the modules are printed again, with new numbers: the output may be another file
 	before := s.Reader
 	if s.Before != nil {
 		before = *s.Before
@@ -151,7 +151,7 @@ func (s *savedTraces) verdicts() (all []dialect.Verdict, err error) {
 	return all, nil
 }
 
-// refutation returns the reason of this text for which a file is not the one that ran.
+// refutation returns the error with this text that refutes a file.
 func refutation(text string) error {
 	for _, err := range []error{dialect.ErrSymbol, dialect.ErrCall, dialect.ErrNotCode} {
 		if text == err.Error() {
