@@ -222,11 +222,11 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 // open opens the file at path if its ID is id. It also opens a file without an ID, which is marked
 // as unverified.
 func open(path, where string, id ID) (*File, error) {
-	f, size, err := openRegular(path)
+	f, err := OpenUnpacked(path, where)
 	if err != nil {
 		return nil, err
 	}
-	got, err := Read(f, size)
+	got, err := Read(f, f.size)
 	unverified := errors.Is(err, ErrNoID)
 	switch {
 	case unverified:
@@ -237,5 +237,6 @@ func open(path, where string, id ID) (*File, error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "open", Path: path, Err: &otherIDError{got, id}}
 	}
-	return &File{r: f, size: size, path: path, where: where, os: f, closer: f, unverified: unverified}, nil
+	f.unverified = unverified
+	return f, nil
 }

@@ -136,7 +136,7 @@ func (f *Object) open() (err error) {
 	if !filepath.IsAbs(f.Path) || len(f.Path) > maxPath {
 		return ErrNoPath
 	}
-	if f.file, err = buildid.OpenRegular(f.Path, "the report"); err != nil {
+	if f.file, err = buildid.OpenUnpacked(f.Path, "the report"); err != nil {
 		return withoutPath(err)
 	}
 	f.Image, err = object.Open(f.file, f.file.Size(), f.file.OS())

@@ -1,0 +1,58 @@
+package buildid
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// OpenUnpacked does the same as OpenRegular, but unpacks a module of Linux that is compressed, as its
+// name shows: NAME.ko.xz, .zst or .gz, which is unpacked into memory.
+func OpenUnpacked(path, where string) (*File, error) {
+	f, err := OpenRegular(path, where)
+	if err != nil || !isPackedModule(path) {
+		return f, err
+	}
+	return unpackedModule(f)
+}
+
+// isPackedModule reports whether path is that of a compressed module of Linux.
+func isPackedModule(path string) bool {
+	for _, suffix := range []string{".xz", ".zst", ".gz"} {
+		if name, ok := strings.CutSuffix(path, suffix); ok {
+			return strings.HasSuffix(name, ".ko") || strings.HasSuffix(name, ".ko.debug")
+		}
+	}
+	return false
+}
+
+// unpackedModule returns the contents of f, which it closes, unpacked. A file that is not compressed
+// is returned as it is.
+func unpackedModule(f *File) (*File, error) {
+	begin := make([]byte, 6)
+	if n, err := f.ReadAt(begin, 0); err != nil && err != io.EOF || !object.IsPacked(begin[:n]) {
+		return f, nil
+	}
+	fail := func(err error) (*File, error) {
+		f.Close()
+		return nil, &fs.PathError{Op: "unpack", Path: f.path, Err: err}
+	}
+	if f.size > object.MaxUnpacked {
+		return fail(&object.LimitError{What: "bytes", Got: uint64(f.size), Max: object.MaxUnpacked})
+	}
+	packed := make([]byte, f.size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, f.size), packed); err != nil {
+		return fail(err)
+	}
+	image, err := object.Unpack(packed)
+	if err != nil {
+		return fail(err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	return NewFile(bytes.NewReader(image), int64(len(image)), f.path, f.where, nil), nil
+}
