@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -40,6 +41,9 @@ func (m *lateMaps) keep(frames []dialect.Frame) {
 			continue
 		}
 		m.bytes += size
+		if n := len(m.frames); n == cap(m.frames) && n >= maxLateFrames/16 { // growing in small steps would copy them often
+			m.frames = slices.Grow(m.frames, maxLateFrames-n)
+		}
 		m.frames = append(m.frames, *f)
 		kept := &m.frames[len(m.frames)-1]
 		kept.Edits = nil

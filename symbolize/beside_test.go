@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The line program of a large unit is run beside the reading of its functions if there are two
-// processors. The frames are the same.
+// The line program of a large unit is run, and the symbol looked up, beside the reading of its
+// functions if there are two processors. The frames are the same.
 func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 	var src strings.Builder
 	for f := range 60 {
@@ -26,6 +26,9 @@ func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 		for at := range uint64(12) { // each in a new Symbolizer: the second lookup is another
 			s := open(t, Options{}, oneFile{f, "here"})
 			addr := 0x3000 + at*0x800
+			if _, err := s.Data(t.Context(), f.at(addr)); err != nil { // reads the symbol table
+				t.Fatal(err)
+			}
 			frames, err := s.Code(t.Context(), nil, f.at(addr))
 			if err != nil {
 				t.Fatal(err)

@@ -66,7 +66,12 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 		return dst, nil
 	}
 	frames = dst
+	wanted := &s.names
+	if s.o.Names != LinkageNames || s.o.Reaching {
+		wanted = nil
+	}
 	err = guard(func() error {
+		m.early.begin(m, wanted, addr)
 		var room [usualFrames]dwarf.Frame
 		found, err := m.dw.Lookup(room[:0], addr)
 		if m.read += m.dw.Read(); m.read > pagesKept {
@@ -99,6 +104,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 		}
 		return err // the frames found nevertheless are good
 	})
+	m.early.end()
 	if err != nil {
 		q.complain(err)
 	}
@@ -126,6 +132,10 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 		}
 	}
 	s, m := q.s, q.m
+	if y := &m.early; y.found && y.addr == addr && !withFile && !s.o.Reaching {
+		y.found = false
+		return y.symbol, nil
+	}
 	err = guard(func() error {
 		obj := m.symbolObject()
 		lookup := obj.Symbol
@@ -136,14 +146,7 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 		if !ok {
 			return ErrNoSymbol
 		}
-		v.addr, v.size = sym.Addr, sym.Size
-		// The place of the name's bytes is the key of its copy in m.symbols, which saves reading
-		// them. It is another name's only after the file, or the symbol table that obj unpacked, is
-		// given up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol
-		// object, comes before the first lookup in m.
-		place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
-		n := m.symbols.find(&s.names, place, func(uint64) []byte { return sym.Name })
-		v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
+		v = m.named(&s.names, sym)
 		if withFile {
 			v.SymbolFile = s.names.ofFile(obj.SourceFile(sym)).linkage
 		}
@@ -153,6 +156,19 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 		return symbol{}, err
 	}
 	return v, nil
+}
+
+// named returns a symbol of m with its name.
+func (m *module) named(all *names, sym object.Symbol) (v symbol) {
+	v.addr, v.size = sym.Addr, sym.Size
+	// The place of the name's bytes is the key of its copy in m.symbols, which saves reading them. It
+	// is another name's only after the file, or the symbol table that m's symbol object unpacked, is
+	// given up. Both live as long as m, and m.symbols with it; borrow, which changes m's symbol object,
+	// comes before the first lookup in m.
+	place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
+	n := m.symbols.find(all, place, func(uint64) []byte { return sym.Name })
+	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
+	return v
 }
 
 // ofFile returns the name in bytes of a mapped file.

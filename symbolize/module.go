@@ -41,6 +41,7 @@ type module struct {
 	parts                  // other files that belong to it
 	known       knownNames // of debug information
 	symbols     knownNames // of the symbol table
+	early       earlySymbol
 
 	index *indexed // nil: none
 	// what an index must have been made from; without an ID: no index is possible
@@ -109,7 +110,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 				}
 				return ok
 			})
-			m.dw.Beside(beside)
+			m.dw.Beside(m.beside)
 			if o.Names == ShortNames {
 				m.dw.UseShortNames()
 			}
@@ -123,21 +124,6 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		return nil
 	})
 	return m, err
-}
-
-// beside runs run in another goroutine, if there is a processor for it. It returns a function that
-// waits for its end.
-func beside(run func()) (wait func()) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		run()
-		return func() {}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		run()
-	}()
-	return func() { <-done }
 }
 
 // damage returns why parts of m's file, of size bytes, are missing, or nil: a download or a copy may have ended

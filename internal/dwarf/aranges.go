@@ -83,52 +83,68 @@ func (d *Data) listedUnit(addr uint64) uint64 {
 	return d.listed.find(addr)
 }
 
-// coldListedUnit scans the section, and a second time if several units claim the address: the
-// linker keeps one of several equal functions, but the tables list them all.
+// coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
+// several equal functions, but the tables list them all.
 func (d *Data) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	unit = noUnit
 	claims := 0
+	near := d.near[:0]
 	c := cursor{buf: d.sec.get(secAranges), big: d.big}
 	for {
 		s, ok, more := d.nextListed(&c)
 		if !more {
 			break
 		}
-		if ok && s.unit != unit && s.covers(addr, d.big, d.sec.zeroCode) {
+		if !ok {
+			continue
+		}
+		before := len(near)
+		near = s.appendNear(near, addr, d.big, d.sec.zeroCode)
+		if s.unit != unit && slices.ContainsFunc(near[before:], func(r unitRange) bool { return addr < r.hi }) {
 			unit = s.unit
 			claims++
 		}
 	}
+	d.near = near
 	if claims < 2 {
 		return unit, true
 	}
-	var near []unitRange
-	for r := range d.eachListed() {
-		if r.near(addr) && len(near) < maxUnitRanges {
-			near = append(near, r)
-		}
-	}
-	return settle(near, addr)
+	return settleNear(near, addr)
 }
 
-// covers reports whether a range of the set covers addr.
-func (s *arangeSet) covers(addr uint64, big, zeroCode bool) bool {
+// appendNear appends the ranges of the set that may matter for settle: those that near reports.
+func (s *arangeSet) appendNear(dst []unitRange, addr uint64, big, zeroCode bool) []unitRange {
 	if s.size == 8 && !big { // nearly always the case
 		for b := s.pairs; len(b) >= 16; b = b[16:] {
-			lo := load64(b, false)
-			if addr-lo < load64(b[8:16], false) && (lo != 0 || zeroCode) {
-				return true
+			lo, n := load64(b, false), load64(b[8:16], false)
+			if addr-lo < n+nearBytes || n >= 1<<63 {
+				dst = appendIfNear(dst, s.unit, addr, lo, n, zeroCode)
 			}
 		}
-		return false
+		return dst
 	}
 	for i := range s.len() {
 		lo, n := s.pair(i, big)
-		if addr-lo < n && (lo != 0 || zeroCode) {
-			return true
-		}
+		dst = appendIfNear(dst, s.unit, addr, lo, n, zeroCode)
 	}
-	return false
+	return dst
+}
+
+func appendIfNear(dst []unitRange, unit, addr, lo, n uint64, zeroCode bool) []unitRange {
+	r, ok := listedRange(unit, lo, n, zeroCode)
+	if ok && r.near(addr, nearBytes) && len(dst) < maxUnitRanges {
+		dst = append(dst, r)
+	}
+	return dst
+}
+
+// listedRange returns a range of .debug_aranges, and whether it is one of code.
+func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
+	hi := lo + n
+	if hi < lo {
+		hi = ^uint64(0)
+	}
+	return unitRange{lo, hi, unit}, n > 0 && (lo != 0 || zeroCode)
 }
 
 // eachListed yields all ranges of .debug_aranges.
@@ -145,11 +161,7 @@ func (d *Data) eachListed() iter.Seq[unitRange] {
 			}
 			for i := range s.len() {
 				lo, n := s.pair(i, d.big)
-				hi := lo + n
-				if hi < lo {
-					hi = ^uint64(0)
-				}
-				if n > 0 && (lo != 0 || d.sec.zeroCode) && !yield(unitRange{lo, hi, s.unit}) {
+				if r, ok := listedRange(s.unit, lo, n, d.sec.zeroCode); ok && !yield(r) {
 					return
 				}
 			}
@@ -187,13 +199,14 @@ func (d *Data) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 	if claims < 2 {
 		return unit, true
 	}
-	var near []unitRange
+	near := d.near[:0]
 	for _, r := range d.roots {
-		if r.near(addr) {
+		if r.near(addr, nearBytes) {
 			near = append(near, r)
 		}
 	}
-	return settle(near, addr)
+	d.near = near
+	return settleNear(near, addr)
 }
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list:

@@ -167,7 +167,7 @@ func llvmSweep(all []unitRange) rangeSet {
 
 func TestContestedUnitIsThatOfLLVM(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	settled := 0
+	settled := map[uint64]int{}
 	for range 5000 {
 		var all []unitRange
 		for range 1 + r.IntN(9) {
@@ -180,23 +180,25 @@ func TestContestedUnitIsThatOfLLVM(t *testing.T) {
 			if g, w := got.find(addr), want.find(addr); g != w {
 				t.Fatalf("%d in %v: got unit %d, want %d", addr, all, g, w)
 			}
-			var near []unitRange
-			for _, a := range all {
-				if a.near(addr) {
-					near = append(near, a)
+			for _, within := range []uint64{1, 6, nearBytes} {
+				var near []unitRange
+				for _, a := range all {
+					if a.near(addr, within) {
+						near = append(near, a)
+					}
 				}
-			}
-			unit, sure := settle(near, addr)
-			if sure {
-				settled++
-			}
-			if sure && unit != want.find(addr) {
-				t.Fatalf("%d settled in %v: got unit %d, want %d", addr, all, unit, want.find(addr))
+				unit, sure := settle(near, addr, within)
+				if sure {
+					settled[within]++
+				}
+				if sure && unit != want.find(addr) {
+					t.Fatalf("%d settled within %d in %v: got unit %d, want %d", addr, within, all, unit, want.find(addr))
+				}
 			}
 		}
 	}
-	if settled == 0 {
-		t.Error("settle is never sure")
+	if settled[6] == 0 || settled[nearBytes] <= settled[6] {
+		t.Errorf("settle is sure %v times", settled)
 	}
 }
 
@@ -207,14 +209,14 @@ func TestSettleKnowsWhatItDoesNotSee(t *testing.T) {
 	for _, tt := range []struct {
 		addr uint64
 		sure bool
-	}{{1010, true}, {1060, true}, {1000 + nearBytes/2, true}, {1000 + 2*nearBytes, false}} {
+	}{{1010, true}, {1060, true}, {1000 + nearBytes/32, true}, {1000 + nearBytes/2, true}, {1000 + 2*nearBytes, false}} {
 		var near []unitRange
 		for _, a := range all {
-			if a.near(tt.addr) {
+			if a.near(tt.addr, nearBytes) {
 				near = append(near, a)
 			}
 		}
-		unit, sure := settle(near, tt.addr)
+		unit, sure := settleNear(near, tt.addr)
 		if sure != tt.sure {
 			t.Errorf("%d: got sure %v, want %v", tt.addr, sure, tt.sure)
 		}

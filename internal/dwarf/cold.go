@@ -32,6 +32,8 @@ func (c *coldRun) footprint() int64 {
 const (
 	// bytes of a line program that takes longer than waking up another processor: 0.1 ms
 	apartProgram = 32 << 10
+	// the same for the first lookup in a file: the thread has to be made, too
+	firstProgram = 256 << 10
 	// of the line program of a unit this part, 1/2, is run again for single addresses before its
 	// rows are kept: a run that keeps them takes as long as two that do not
 	rerunShare = 2
@@ -89,8 +91,11 @@ func (c *coldRun) run() {
 // start makes the run, in another goroutine if it is long. The file must stay open until wait has
 // returned.
 func (c *coldRun) start() {
-	beside := c.m.d.beside
-	if len(c.m.prog)-c.m.start < apartProgram || beside == nil {
+	beside, least := c.m.d.beside, apartProgram
+	if c.m.d.tick == 1 {
+		least = firstProgram
+	}
+	if len(c.m.prog)-c.m.start < least || beside == nil {
 		c.run()
 		return
 	}

@@ -80,8 +80,9 @@ type Data struct {
 	meter *meter // shared with the Data of split and supplementary files
 	err   error  // the first damage that the current lookup found outside of units
 	read  int64  // see Read
-	spans []span // scratch space, like the next two fields
+	spans []span // scratch space, like the fields after it
 	rows  []lineRow
+	near  []unitRange
 	table abbrevTable
 	cold  *coldRun
 }
@@ -263,6 +264,9 @@ func (d *Data) trim() {
 	if sizeOf(d.rows) > maxScratchKept {
 		d.rows = nil
 	}
+	if sizeOf(d.near) > maxScratchKept {
+		d.near = nil
+	}
 	if d.table.footprint() > maxScratchKept {
 		d.table = abbrevTable{}
 	}
@@ -275,7 +279,7 @@ func (d *Data) trim() {
 // sections: see [object.File.Footprint].
 func (d *Data) Footprint() int64 {
 	return d.held + d.links.footprint() + sizeOf(d.listed) + sizeOf(d.roots) + sizeOf(d.unlisted) + sizeOf(d.offsets) + d.vars.footprint() +
-		sizeOf(d.spans) + sizeOf(d.rows) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
+		sizeOf(d.spans) + sizeOf(d.rows) + sizeOf(d.near) + d.table.footprint() - int64(unsafe.Sizeof(d.table)) + d.cold.footprint()
 }
 
 // Read returns the approximate number of bytes of the file that were read since the last call of

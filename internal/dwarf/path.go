@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 )
 
@@ -97,6 +98,11 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 		c.fail()
 		return dst
 	}
+	least := 0 // bytes of an entry
+	for _, f := range formats {
+		least += max(1, formSize(uint16(min(f.form, 0xffff)), u.lines.enc))
+	}
+	dst = slices.Grow(dst, min(int(count), c.left()/max(1, least)))
 	for range count {
 		start := c.pos
 		var e fileEntry

@@ -1,5 +1,7 @@
 package dwarf
 
+import "encoding/binary"
+
 // An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all entries
 // below it. It stops at entries of the kinds in stop, and passes over all others. The reader of an
 // entry at which it stops sets pos to the position after the attributes, or calls leapTo.
@@ -95,10 +97,21 @@ func (w *entryWalk) next() bool {
 			return true
 		default:
 			w.leapt = true
-			if p = t.sibling(b, p, a, w.big); p < 0 {
+			at := p + int(a.sibAt)
+			if a.sibSteps == 0 && a.sibForm == formRef4 && at+4 <= len(b) && !w.big { // nearly always the case
+				to := int(binary.LittleEndian.Uint32(b[at:]))
+				if a = nil; to > p && to <= len(b) {
+					p = to
+					continue
+				}
+				p = -1
+			} else {
+				p = t.sibling(b, p, a, w.big)
+				a = nil
+			}
+			if p < 0 {
 				w.fault = "sibling"
 			}
-			a = nil
 		}
 		if p < 0 {
 			break

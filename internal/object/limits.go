@@ -53,6 +53,7 @@ const (
 
 	linearLookups = 16       // symbol lookups that scan the raw table: building the sorted one costs as much as 12 scans
 	linearSymbols = 16 << 20 // symbols scanned before the sorted table is built, however few the lookups: 0.1 s
+	slowSymbols   = 16 << 10 // symbols whose scan takes longer than waking up another processor: 0.03 ms
 	maxSymbols    = 16 << 20 // symbols of a table that are read; Chromium has 2 million
 )
 

@@ -92,6 +92,27 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
+// LoadSymbols prepares ReadySymbol. It reports whether that will scan the table, or sort it, in some
+// tenths of a millisecond.
+func (f *File) LoadSymbols() (slow bool) {
+	if f.closed {
+		return false
+	}
+	t := f.primary()
+	return t.sorted == nil && t.entry > 0 && uint64(len(t.raw))/t.entry >= slowSymbols
+}
+
+// ReadySymbol is Symbol, but finds no symbol if that needs more than the table that LoadSymbols has
+// loaded. If no section is compressed, another goroutine may read sections meanwhile.
+func (f *File) ReadySymbol(addr uint64) (Symbol, bool) {
+	t := &f.symbols
+	if f.closed || !t.loaded {
+		return Symbol{}, false
+	}
+	sym, found := t.covering(addr)
+	return sym, found && sym.Size != 0
+}
+
 // SymbolReaching is Symbol by llvm-symbolizer's rule: only from the first table, and a symbol
 // without a size reaches to the next one, beyond the end of its section and of the last section.
 func (f *File) SymbolReaching(addr uint64) (Symbol, bool) {
