@@ -376,8 +376,8 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
-// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 are not escaped, since they
-// were not in the log either; nor is ESC for a terminal.
+// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 are not escaped, because
+// they were not escaped in the log; nor is ESC for a terminal.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

@@ -157,8 +157,8 @@ type heldContext struct {
 	Line  int64                            `json:"line"`
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
-	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // the input lines; there are no parts then
-	Ends  []int                            `json:"ends,omitempty"`  // of the output of each field of a record so far; Raw is the record
+	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // the input lines, instead of parts
+	Ends  []int                            `json:"ends,omitempty"`  // ends of the output of each field of a record so far; Raw is the record
 	Out   checkpoint.Text                  `json:"out,omitempty"`
 	Open  bool                             `json:"open,omitempty"`
 	NoEnd bool                             `json:"noend,omitempty"`
@@ -226,7 +226,7 @@ func (e *Envelope) Restore(context []byte) error {
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}
-		e.catchUp() // with other options, the filter may hold less
+		e.catchUp() // with other options, the filter may hold fewer lines
 	}
 	if err != nil {
 		return fmt.Errorf("restore the context of a container's log: %w", err)

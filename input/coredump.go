@@ -7,13 +7,13 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// The fields of systemd-coredump in a journal that tell the files of the frames in MESSAGE.
+// The fields of systemd-coredump in a journal that name the files of the frames in MESSAGE.
 const (
 	coredumpProgram  = "COREDUMP_EXE"          // the path of the program
 	coredumpPackages = "COREDUMP_PACKAGE_JSON" // the modules with their build IDs
 )
 
-// learnField makes the filter know what a field of systemd-coredump has about the files.
+// learnField passes the facts about files in a field of systemd-coredump to the filter.
 func (e *Envelope) learnField(name string, value []byte) {
 	switch name {
 	case coredumpProgram:

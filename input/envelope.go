@@ -23,29 +23,29 @@ type Envelope struct {
 	format Format
 	docker bool // the format is Docker's
 	c      container
-	names  []string // of the members of JSON that are filtered
+	names  []string // the members of JSON that are filtered
 	f      *filter.Filter
 	out    sealer
 
 	search   bool // lines without markup need not be passed to the filter one by one
 	every    bool // each line is opened, not only those with markup
-	pass     bool // parts without markup go out at once
+	pass     bool // parts without markup are printed at once
 	ascii    bool // envelopes must be ASCII: a terminal would obey control characters
 	each     bool // each line may be part of a hexdict or of a backtrace
 	dict     bool // a hexdict is open
 	traces   bool // raw backtraces are resolved
-	elements bool // they become elements
+	elements bool // raw backtraces become elements
 	hint     int
 	// the format was recognised by a part of the first entry: the log may be another program's
 	doubt bool
 
 	cut     lines.Cutter
-	entries entryCutter // of a journal
+	entries entryCutter // for a journal
 
 	streams [2]stream
 	text    []byte  // scratch: the unquoted text of a line
 	found   []field // scratch: the fields of a record
-	inner   []byte  // scratch: their texts, in a line of a container
+	inner   []byte  // scratch: the texts of the fields, in a line of a container
 	given   []byte  // scratch: a line for the filter
 }
 
@@ -67,7 +67,7 @@ type stream struct {
 const (
 	maxLine    = 1 << 20   // bytes of a line that is opened, and of the text of a joined line
 	maxHeld    = 2 << 20   // bytes of the input lines of held parts
-	maxQueued  = 8 << 20   // bytes of the queued lines of a backtrace; it has at most 64 KiB of text as a rule
+	maxQueued  = 8 << 20   // bytes of the queued lines of a backtrace; the filter holds at most 64 KiB of text of most inputs
 	maxScratch = 128 << 10 // bytes of a buffer that is kept for later lines
 )
 
@@ -81,8 +81,8 @@ var (
 // gets the text of the container's lines, and its output has no envelopes. One goroutine at a time
 // may use an Envelope.
 //
-// fields are the members of JSON lines whose strings are filtered, as [DefaultFields] has them; if
-// there are none, they are the default ones.
+// fields are the members of JSON lines whose strings are filtered, in the form of [DefaultFields],
+// which are used if fields is empty.
 func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string) *Envelope {
 	e := &Envelope{format: format, cut: lines.Cutter{Max: maxLine}, docker: format == Docker, names: fields}
 	if len(fields) == 0 {
@@ -119,7 +119,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	return e
 }
 
-// textOf returns the text of a line of the log; if it is not one of the format, the line itself.
+// textOf returns the text of a line of the log, or the line itself if it is not in the format.
 func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
 	if e.c.open != nil {
 		if _, text, ok := e.c.open(line, buf); ok {
@@ -151,8 +151,8 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
 }
 
-// jsonFields is the function jsonFields. A whole line gets no elements, since there is no place in it
-// for those of modules: only the elements that it has concern the filter.
+// jsonFields is the function jsonFields for e. A line that is one field gets no new elements,
+// because it has no place for modules: the filter reads only the elements that the line has.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -235,7 +235,7 @@ func (e *Envelope) filterBare(b []byte) {
 	e.catchUp()
 }
 
-// catchUp prints the lines that the filter does not hold back any longer.
+// catchUp prints the lines that the filter no longer holds back.
 func (e *Envelope) catchUp() {
 	e.out.settled(e.done())
 	e.look()
@@ -251,14 +251,14 @@ func (e *Envelope) done() (done, module int64) {
 	return done, module
 }
 
-// look finds out which lines the filter wants.
+// look updates which lines must be passed to the filter.
 func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
 
 // Unfinished reports whether Flush may have an effect.
 func (e *Envelope) Unfinished() bool { return e.f.HeldTrace() > 0 }
 
-// Flush prints the lines that are held back because they belong to a raw backtrace. It is for a log
-// that pauses.
+// Flush prints the lines that are held back because they belong to a raw backtrace. Callers use it
+// if the log pauses.
 func (e *Envelope) Flush() error {
 	if e.Unfinished() {
 		e.f.Flush() // its error is that of the writer, which e.out keeps
@@ -313,7 +313,7 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain passes the first lines of b to the filter, up to the first that may have a mark, and returns
+// plain passes the lines of b before the first one that may have a mark to the filter, and returns
 // the number of their bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
@@ -342,8 +342,8 @@ func (e *Envelope) plain(b []byte) int {
 	return n
 }
 
-// line processes a line, or an entry of the journal. It returns false if the caller is to print the line unchanged. Otherwise
-// it calls flush before its first change.
+// line processes a line, or an entry of the journal. It returns false if the caller must print the
+// line unchanged. Otherwise it calls flush before its first change.
 func (e *Envelope) line(line []byte, flush func()) bool {
 	if e.format == JSON || e.format == Journal {
 		return e.recordLine(line, flush)
@@ -369,7 +369,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	}
 	e.passOn(s, flush)
 	marked := e.every || e.dict || e.marked(text)
-	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // it is a line, and not an object with lines
+	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // the line has no envelope of its own
 		marked = e.every || e.dict || filter.HasMark(e.f, text)
 	}
 	switch {
@@ -404,7 +404,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// bareLine processes a line without an envelope. It returns false if the caller is to print the line
+// bareLine processes a line without an envelope. It returns false if the caller must print the line
 // unchanged.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)

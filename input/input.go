@@ -1,8 +1,8 @@
 // Package input recognises the format of an input, and passes the input to the translator for that
 // format.
 //
-// A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip, zstd,
-// xz, bzip2) is unpacked, and text of UTF-16 with a byte order mark becomes UTF-8.
+// A format is recognised by its first lines; in doubt, it is markup. A compressed input (gzip,
+// zstd, xz, bzip2) is unpacked, and text of UTF-16 with a byte order mark becomes UTF-8.
 package input
 
 import (
@@ -22,7 +22,7 @@ const (
 	Markup           // lines of a log, with or without markup
 	CRI              // lines of a container in the files of Kubernetes' runtimes
 	Docker           // lines of a container in the files of Docker's driver json-file
-	JSON             // an object in each line, one or some of whose strings are text of a log
+	JSON             // an object in each line, with text of a log in one or some of its strings
 	Journal          // entries of journald in its export format
 	Valgrind         // XML of Valgrind's tools
 	Callgrind        // profiles in the format of Callgrind
@@ -36,8 +36,9 @@ func Names() []string {
 
 func (f Format) String() string { return Names()[f] }
 
-// Plain returns a reader of the contents of r: unpacked if r is compressed, in UTF-8 if it is UTF-16. Damage is an error of the
-// reader. The memory for unpacking is taken from memory until done is called.
+// Plain returns a reader of the contents of r: unpacked if r is compressed, in UTF-8 if it is
+// UTF-16. Damage is an error of the reader. The memory for unpacking is taken from memory until
+// done is called.
 func Plain(r io.Reader, memory *Memory) (plain io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
@@ -65,16 +66,16 @@ type Translators struct {
 	// Fields are the members by which lines of JSON are recognised; nil: DefaultFields.
 	Fields []string
 
-	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine that
-	// unpacks. nil: nobody wants to know.
+	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine
+	// that unpacks. nil: nobody wants to know.
 	Encoded func(Encoding)
 
-	// Text is called with the text before it is translated, unpacked and in UTF-8: by Write, or by the
-	// goroutine that unpacks. It must not keep or modify the bytes. nil: nobody wants to know.
+	// Text is called with the text before it is translated, unpacked and in UTF-8: by Write, or by
+	// the goroutine that unpacks. It must not keep or modify the bytes. It may be nil.
 	Text func([]byte)
 
-	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks. Close
-	// returns the same error. nil: nobody wants to know before.
+	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks.
+	// Close returns the same error. It may be nil.
 	Damaged func(*UnpackError)
 
 	Memory *Memory // for compressed inputs; nil: DefaultMemory for each
@@ -99,8 +100,8 @@ type Writer struct {
 // New returns a Writer for an input of format f. If f is Auto, the Writer recognises the format.
 func New(f Format, t Translators) *Writer { return &Writer{t: t, format: f} }
 
-// Write translates p, or keeps it while the format is not known. An input that is packed is unpacked
-// in a goroutine that Close waits for.
+// Write translates p, or keeps it while the format is not known. An input that is packed is
+// unpacked in a goroutine that Close waits for.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	if !w.begun {

@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// The export format of journald: entries with an empty line after each. An entry has fields, each a
-// line NAME=VALUE; a value with control characters is binary, with its length before it, in 8 bytes,
-// little end first:
+// The export format of journald: entries, each followed by an empty line. An entry has fields, each
+// a line NAME=VALUE. A value with control characters is binary: its length comes before it, in 8
+// bytes, little-endian:
 //
 //	__CURSOR=s=739ad463348b4ceca5a9e69c95a3c93f;i=4ece7
 //	_PID=417
@@ -21,19 +21,19 @@ import (
 
 const cursor = "__CURSOR="
 
-// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines: an entry of more
-// than maxLine bytes is returned in parts.
+// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines: an entry of
+// more than maxLine bytes is returned in parts.
 type entryCutter struct {
 	tail []byte // the unfinished entry so far; of a long entry, the unfinished field
 	at   int    // bytes of tail that are whole fields
-	from int    // bytes of tail after at that have no line end
+	from int    // bytes of tail after at that were searched and have no line end
 
 	long bool   // the Head of the entry was returned
 	skip uint64 // bytes of the current value of a long entry
 	mid  bool   // the current value of a long entry ends with the line
 }
 
-// next returns the first part of p, what it is, and the rest of p.
+// next returns the first part of p, its kind, and the rest of p.
 func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
 	switch {
 	case c.skip > 0:
@@ -149,8 +149,8 @@ func isField(b []byte) bool {
 	return false
 }
 
-// giveUp returns the unfinished entry so far, but for a field whose form is not known yet. The rest
-// is returned as it comes.
+// giveUp returns the unfinished entry so far, except a field whose form is not known yet. Later
+// parts of the entry are returned as they come.
 func (c *entryCutter) giveUp() (b []byte) {
 	if c.long || len(c.tail) == 0 {
 		return nil
@@ -181,8 +181,8 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. known is called with those
-// that systemd-coredump has written about files.
+// journalFields appends the fields of an entry that are filtered. It calls known with the fields of
+// systemd-coredump about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	for at := 0; at < len(entry); {
 		n, _, _, end := fieldLength(entry[at:], 0)
@@ -215,9 +215,9 @@ func (e *Envelope) writeEntries(p []byte) {
 	}
 }
 
-// passEntry prints a part of an entry as it is. Objects have none for it.
+// passEntry prints a part of an entry unchanged. With objects as output it prints nothing.
 func (e *Envelope) passEntry(b []byte) {
-	e.f.Release() // its error is that of the writer, which e.out keeps
+	e.f.Release() // e.out keeps the error, which is that of the writer
 	e.catchUp()
 	if !e.out.records {
 		e.out.print(b)

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// DefaultFields returns the members of a JSON line whose strings are filtered, unless others are
-// named. A dot leads into an object; it may also be a part of a name. They are those of Docker, zap,
-// logrus, bunyan, ECS, OpenTelemetry, Logstash and journald.
+// DefaultFields returns the members of a JSON line whose strings are filtered by default: those of
+// Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot separates the names
+// of nested members; it may also be a part of a name.
 func DefaultFields() []string {
 	return []string{"message", "msg", "log", "MESSAGE", "stack_trace", "exception.stacktrace", "error.stack_trace"}
 }
 
 const maxDepth = 64 // nested objects and arrays of a line; a deeper object is not filtered
 
-// A jsonScan reads one line of JSON, and finds the values to filter. It checks what encoding/json
-// checks.
+// A jsonScan reads one line of JSON, and finds the values to filter. It accepts the same lines as
+// encoding/json.
 type jsonScan struct {
 	b      []byte
 	at     int
@@ -25,14 +25,15 @@ type jsonScan struct {
 	path   []byte // names of the members around at, with dots
 	arrays int    // arrays around at: their elements have no name
 	fields []field
-	text   []byte // of the fields, one after the other
+	text   []byte // texts of the fields, one after the other
 	begun  bool   // the value of a field has begun, at least
 	deep   bool   // the line is deeper than maxDepth
 }
 
-// jsonFields appends to fields the values of a line that are to be filtered, in their order. It
-// returns false if the line is not an object in JSON. Their text is in buf. A line without any of the
-// members, and one of MongoDB with a backtrace, is one field. One that is too deep has nothing to filter.
+// jsonFields appends to fields the values of a line that must be filtered, in their order, with
+// their text in buf. It returns false if the line is not an object in JSON. A line without any of
+// the members, and one of MongoDB with a backtrace, is one field. A line that is too deep has no
+// field.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	ok = s.line()
@@ -60,8 +61,8 @@ const (
 	mongoFrame = "Frame"
 )
 
-// beginsJSON reports whether b may begin a line of JSON that has a field, and whether the value of a
-// field has begun.
+// beginsJSON reports whether b may begin a line of JSON that has a field, and whether the value of
+// a field has begun.
 func beginsJSON(b []byte, names []string) (may, has bool) {
 	s := jsonScan{b: b, names: names}
 	whole := s.line()
@@ -207,12 +208,12 @@ func (s *jsonScan) value(depth int) bool {
 	return s.number()
 }
 
-// message is the member in which journalctl -o json prints a text with control characters as an array
-// of bytes.
+// message is the member that journalctl -o json prints as an array of bytes if it has control
+// characters.
 const message = "MESSAGE"
 
-// beforeArrays returns the offset in b of the first text that is an array of bytes, or len(b): the
-// search for marks does not see what it holds.
+// beforeArrays returns the offset in b of the first text that is an array of bytes, or len(b). The
+// search for marks does not find marks in such an array.
 func beforeArrays(b []byte) int {
 	const member = `"` + message + `"`
 	for at := 0; ; at += len(member) {

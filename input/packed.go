@@ -55,8 +55,8 @@ func bzip2Magics() (magics []string) {
 	return magics
 }
 
-// codecOf returns the codec of an input that begins with head, or nil. If head is too short to tell,
-// undecided is true.
+// codecOf returns the codec of an input that begins with head, or nil. If head is too short to
+// tell, undecided is true.
 func codecOf(head []byte) (c *codec, undecided bool) {
 	for _, c := range codecs {
 		for _, magic := range c.magics {
@@ -84,7 +84,7 @@ func openGzip(packed io.Reader, _ *lease) (io.Reader, error) {
 type gzipReader struct {
 	z     *gzip.Reader
 	b     *bufio.Reader
-	ended bool // the current member
+	ended bool // the current member has ended
 }
 
 func (r *gzipReader) Read(p []byte) (int, error) {
@@ -109,8 +109,8 @@ func (r *gzipReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skipZeros skips the zeros after a member, which tapes and copies of blocks add, as gzip itself does.
-// It returns io.EOF if nothing else follows.
+// skipZeros skips the zeros after a member, which tapes and copies of blocks add, as gzip itself
+// does. It returns io.EOF if nothing else follows.
 func (r *gzipReader) skipZeros() error {
 	for skipped := false; ; skipped = true {
 		c, err := r.b.ReadByte()
@@ -175,7 +175,8 @@ type Memory struct {
 	total, left uint64
 }
 
-// DefaultMemory is the number of bytes for the windows of an input, if [Translators] have no Memory.
+// DefaultMemory is the number of bytes for the windows of an input, if [Translators] have no
+// Memory.
 const DefaultMemory = 256 << 20
 
 // NewMemory returns a Memory of n bytes.

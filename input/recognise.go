@@ -32,7 +32,7 @@ func Recognise(head []byte) Format {
 }
 
 // recognise returns the format of an input that begins with head, or Auto if more bytes may follow
-// and decide. fields are Translators.Fields.
+// and are needed to decide. fields are Translators.Fields.
 func recognise(head []byte, until extent, fields []string) Format {
 	b := trimPrefix(head, byteOrderMark)
 	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {

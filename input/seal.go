@@ -12,17 +12,17 @@ import (
 
 // A seal is one line for the filter, or several, with the envelope of its output.
 type seal struct {
-	// numbers of its lines in the filter; the text of a Docker entry may have several lines
+	// numbers of the lines in the filter; the text of a Docker entry may have several
 	line, last int64
 	parts      []part  // parts of the container's line, in order
-	out        []byte  // text of the line that was printed before, and must not be repeated
+	out        []byte  // text of the line that was already printed
 	text       []byte  // text for the filter
 	raw        []byte  // the input lines of that text
 	open       bool    // the container's line continues after it
 	noEnd      bool    // the log ends with the line, without a line end
 	got        []byte  // output of the filter for the line so far
 	cut        bool    // the output is large: a part of it was printed already, or none of it is
-	fields     []field // of a record; nil for a line of a container
+	fields     []field // fields of a record; nil for a line of a container
 	field      int     // the first field whose output may not be complete
 }
 
@@ -42,7 +42,7 @@ type sealer struct {
 
 	cur    *seal   // the current line; nil if it has no envelope
 	queue  []*seal // lines that the filter holds back or that have no output yet, in order
-	queued int     // bytes of queue, about
+	queued int     // approximate bytes of queue
 	got    []byte  // scratch: output for the current line
 	record []byte  // scratch: a record in a line of a container
 
@@ -70,7 +70,7 @@ func (s *sealer) sealOf(line int64) *seal {
 	return nil
 }
 
-// has reports whether l is the envelope of a line.
+// has reports whether l, which may be nil, is the envelope of the line with this number.
 func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line <= l.last }
 
 // emit receives the filter's output for a line.
@@ -180,7 +180,7 @@ func (s *sealer) end(done, module int64) {
 	}
 }
 
-// settled finishes the queued lines that have all of their output; see end.
+// settled finishes the queued lines whose output is complete; see end.
 func (s *sealer) settled(done, module int64) {
 	if module > 0 {
 		s.settle(min(module, done+1))
@@ -209,7 +209,7 @@ func (s *sealer) settle(line int64) {
 // size returns about how many bytes of memory l takes in the queue, without its output.
 func (l *seal) size() int { return 256 + 2*len(l.raw) }
 
-// finish prints a line of which the filter has printed everything.
+// finish prints a line whose output of the filter is complete.
 func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {

@@ -24,7 +24,7 @@ type unpacker struct {
 	w       *Writer
 	written int64 // packed bytes written so far
 	taken   int64 // packed bytes that the goroutine has read
-	plain   bool  // the input only begins like a packed one
+	plain   bool  // the input begins like a packed one, but is not packed
 	used    int64 // value of taken at the last request for more bytes: all of these are unpacked
 }
 
@@ -48,8 +48,8 @@ func unpack(c *codec, w *Writer) *unpacker {
 }
 
 // unpack passes the unpacked bytes to the Writer, to the end of the packed ones. An input that only
-// begins like a packed one is passed unchanged: a few bytes at the head of a log must not prevent it
-// from being read. The error is one of the Writer, or an UnpackError.
+// begins like a packed one is passed unchanged: a few bytes at the head of a log must not prevent
+// it from being read. The error is one of the Writer, or an UnpackError.
 func (u *unpacker) unpack() error {
 	memory := &lease{of: u.memory}
 	defer memory.end()
@@ -90,10 +90,10 @@ func (u *unpacker) unpack() error {
 	return damage
 }
 
-// errTrailing is the error of a decoder at bytes after the end of a file that begin no other file.
+// errTrailing is the error of a decoder if bytes after the end of a file are not another file.
 var errTrailing = errors.New("other data follows its end")
 
-// isTrailing reports whether a decoder's error is due to such bytes.
+// isTrailing reports whether the error of a decoder is due to such bytes; see errTrailing.
 func isTrailing(err error) bool {
 	return errors.Is(err, errTrailing) || errors.Is(err, zstd.ErrMagicMismatch) ||
 		errors.Is(err, bzip2.StructuralError("bad magic value in continuation file"))
@@ -198,7 +198,7 @@ func (u *unpacker) pending(is func(*Writer) bool) bool {
 	return u.used < u.written || is(u.w)
 }
 
-// isPlain reports whether the input turned out to be no packed one.
+// isPlain reports whether the input turned out not to be packed.
 func (u *unpacker) isPlain() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

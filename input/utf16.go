@@ -38,8 +38,8 @@ const (
 
 // encodingOf returns the encoding of an input that begins with head. If more bytes are needed,
 // undecided is true. Two bytes are not enough: a character of Latin-1 must follow the mark within
-// the head, as in each text with blanks or line ends. A mark of UTF-16LE before 0 is one of UTF-32LE,
-// if the next character has two zeros as well.
+// the head, as in each text with blanks or line ends. A mark of UTF-16LE before two zeros is a mark
+// of UTF-32LE, if the next character has two zeros as well.
 func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	if len(head) >= headSize {
 		head, until = head[:headSize], full

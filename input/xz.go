@@ -65,7 +65,7 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
-	ended        bool   // a stream has ended, and no other one has begun
+	ended        bool   // a stream has ended, and no other stream has begun
 	check        int    // bytes of the check after each block
 	blocks       int    // of the current stream
 	packed       uint64 // bytes of the current block's chunks
@@ -301,8 +301,8 @@ func (g *xzGuard) between(b []byte) error {
 	return nil
 }
 
-// trailing reports whether an input that has ended has bytes after its last stream that begin no
-// other stream.
+// trailing reports whether an input that has ended has bytes after its last stream that are not
+// another stream.
 func (g *xzGuard) trailing() bool {
 	return g.ended && len(g.field) > 0 && len(g.field) < 4 && !bytes.HasPrefix([]byte(xzMagic), g.field)
 }

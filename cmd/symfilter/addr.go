@@ -54,7 +54,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		json:  c.output == outputJSON,
 	}
 	s := &stream{diag: asker.diag}
-	var last []counts // of addresses outside of the file: the reason that is shown is the last one
+	var last []counts // counts for addresses outside the file; the reason of the last one is printed
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
 		if !found {
@@ -97,7 +97,8 @@ func parseAddress(word string) (uint64, error) {
 	return addr, nil
 }
 
-// An asker asks for addresses as a run of the filter does: with the same finders, servers and caches.
+// An asker asks for addresses as a run of the filter does: with the same finders, servers and
+// caches.
 type asker struct {
 	*symfilter.Opened
 	diag   *diagnostics
@@ -144,8 +145,8 @@ type addresses struct {
 	json  bool
 }
 
-// answer returns what is printed for the module-relative address addr, and whether a name was found.
-// The error is the reason why not; nil if no symbol covers the address.
+// answer returns what is printed for the module-relative address addr, and whether a name was
+// found. The error is the reason why not; nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	frames, err := a.Symbolizer.Code(a.ctx, nil, a.of.location(addr))
 	frames = slices.Clone(frames)
@@ -196,8 +197,8 @@ func (e *outsideError) next() string {
 	return fmt.Sprintf("if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps, and add 0x%x", e.low)
 }
 
-// variable returns the variable at addr, nil if the frames there are a better answer: symbols alone,
-// which may be those of variables, name no member.
+// variable returns the variable at addr, nil if the frames there are a better answer: symbols
+// alone, which may be those of variables, name no member.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil

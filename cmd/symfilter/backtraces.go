@@ -46,7 +46,7 @@ func (l *dialectList) Set(s string) error {
 	return nil
 }
 
-// dialects returns which raw backtraces are resolved. regular is set if the input is a regular file
+// dialects returns the options for raw backtraces. regular is set if the input is a regular file
 // that is not being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
@@ -96,7 +96,7 @@ func parseImage(word string) (m filter.Image, err error) {
 // imagePaths returns the files of --image, which may have the build IDs of modules in the log.
 func (c *config) imagePaths() (paths []string) {
 	for _, word := range c.backtraces.images {
-		if m, err := parseImage(word); err == nil { // else dialects reports it
+		if m, err := parseImage(word); err == nil { // dialects reports the error
 			paths = append(paths, m.Path)
 		}
 	}

@@ -83,9 +83,9 @@ type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
 	baud      baud
-	again     bool                // make indexes again
+	again     bool                // make new indexes of files that have one
 	examining bool                // the command is doctor
-	searched  *buildid.SymbolPath // the finder of the symbol paths; nil: none, or not opened
+	searched  *buildid.SymbolPath // the finder of the symbol paths; nil if there are none, or before it is opened
 
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }
@@ -98,7 +98,7 @@ func newConfig() *config {
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
-	// net/http logs what servers send unasked, as often as they like and also with --quiet
+	// net/http logs responses that it did not request, without a limit and also with --quiet
 	log.SetOutput(io.Discard)
 	out := &lastError{w: stdout}
 	std := standard{in: stdin, out: stdout, err: stderr, text: out}

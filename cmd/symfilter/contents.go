@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns which places that the user named could not help, each as a part of a sentence.
-// Places that were reported at the beginning are not among them. roots are those of the symbol
-// paths, asked reports whether a module has a build ID.
+// useless returns the places that the user named and that could not help, each as a part of a
+// sentence, except those that were reported at the beginning. roots describe the symbol paths.
+// asked reports whether a module has the build ID.
 func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range c.places() {
 		if p.flag == systemPlace || p.problem() != nil {
@@ -31,7 +31,7 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 		} else if err := p.contents(context.Background()); err != nil {
 			problems = []string{err.Error()}
 		}
-		const most = 2 // of the problems of a place
+		const most = 2 // problems of a place that are listed
 		text := strings.Join(problems[:min(len(problems), most)], ", and ")
 		if more := len(problems) - most; more > 0 {
 			text += fmt.Sprintf(", and %d more", more)
@@ -43,8 +43,8 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 	return all
 }
 
-// misfiled returns why the file at the place of a module's build ID, in a folder that the user named,
-// cannot be used; empty if there is none.
+// misfiled returns why the file at the path for a module's build ID, in a folder that the user
+// named, cannot be used. It is empty if there is no such file.
 func (c *config) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
@@ -87,8 +87,8 @@ var (
 	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
 )
 
-// contents returns why no debug file will be found at p, which has no problem, or nil. It is not for
-// symbol paths.
+// contents returns why no debug file will be found at p, or nil. p has no problem, and is not a
+// symbol path.
 func (p place) contents(ctx context.Context) error {
 	switch p.flag {
 	case "--ids-txt":
@@ -110,7 +110,7 @@ func (p place) contents(ctx context.Context) error {
 	return nil
 }
 
-// cutOff returns how much of the ELF file at path is there, or nil if nothing is known to be missing.
+// cutOff returns an error with the size of the ELF file at path if its end is missing, or nil.
 func cutOff(path string) (err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// checkDescriptors returns nil: this system has no limit of open files.
+// checkDescriptors returns nil, because this system has no limit of open files.
 func checkDescriptors() error { return nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// neededDescriptors are free at the start: two for the events of Go's runtime, which would end the
-// program with a dump of its stacks, and one for a log.
+// neededDescriptors must be free at the start: one for a log, and two for the events of Go's
+// runtime, which otherwise ends the program with a dump of its stacks.
 const neededDescriptors = 3
 
 // checkDescriptors returns an error if fewer files may be opened than any run needs.

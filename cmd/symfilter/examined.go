@@ -69,7 +69,7 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 	help.print(x.w)
 	r := c.remedier(opened.Symbolizer, false)
 	for _, text := range r.remedies(without) {
-		if text != noRemedy { // which the advice above is
+		if text != noRemedy { // the advice above is the same
 			fmt.Fprintf(x.w, "       next: %s\n", oneLine(text))
 		}
 	}
@@ -79,8 +79,8 @@ func (x *examination) log(ctx context.Context, c *config, client *debuginfod.Cli
 	return nil
 }
 
-// examine filters in to nothing, and returns what stayed unresolved. The hint is what to do with an
-// input in which nothing can be resolved.
+// examine filters in and discards the output. It returns counts of what stayed unresolved. The hint
+// is the advice for an input in which nothing can be resolved.
 func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.File, label string) (found counts, hint string, err error) {
 	prefixes, err := c.prefixMaps()
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *config) examine(ctx context.Context, sym *symbolize.Symbolizer, in *os.
 	return sum.all(), e.hint(label), nil
 }
 
-// An examinedModule is one that a log names.
+// An examinedModule is a module that a log names.
 type examinedModule struct {
 	filter.Unresolved // Frames is 0 if all its addresses have names
 	report            symbolize.Report
@@ -178,7 +178,7 @@ func (x *examination) module(m *examinedModule) {
 	}
 }
 
-// An advice is what would help, with the modules that it would help; equal pieces are printed once.
+// An advice lists texts with the modules that each would help. Equal texts are printed once.
 type advice struct {
 	texts   []string
 	modules [][]string // for each text

@@ -48,7 +48,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	}
 }
 
-// printRests prints what the answers for raw backtraces rest on.
+// printRests prints the proofs of the answers for raw backtraces.
 func (s *stream) printRests(r filter.Rests) {
 	var parts []string
 	for _, p := range []struct {
@@ -89,7 +89,7 @@ func (s *stream) printUnresolved(c *config, sym *symbolize.Symbolizer, sum count
 	if sum.failed == 0 || c.quiet || c.output == outputMarkup {
 		return
 	}
-	r := c.remedier(sym, s.stop.signal() != 0) // a signal ends the process within a second, whatever the disk
+	r := c.remedier(sym, s.stop.signal() != 0) // after a signal the process must end within a second, however slow the disk is
 	modules, _ := sum.sorted()
 	parts := append([]string{sum.String()}, r.remedies(modules)...)
 	s.diag.line("%s; symfilter --explain shows why", strings.Join(parts, "; "))
@@ -155,7 +155,7 @@ func (c *config) next(u filter.Unresolved, r symbolize.Report) string {
 	return c.elsewhere(u.ID)
 }
 
-// usualID is the number of hex digits of the shortest build IDs that linkers make: LLVM's by xxHash.
+// usualID is the number of hex digits of the shortest build IDs that linkers make: xxHash, by lld.
 const usualID = 16
 
 // elsewhere returns from where else a debug file may come.

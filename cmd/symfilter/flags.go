@@ -64,8 +64,8 @@ func fromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (er
 	return err
 }
 
-// tellUnknown reports the variables of the environment that would stand for flags which do not exist,
-// and which flag of set may have been meant.
+// tellUnknown reports variables of the environment for flags that do not exist, with the flag of
+// set that may have been meant.
 func tellUnknown(stderr io.Writer, environment []string, set *pflag.FlagSet) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")
@@ -252,7 +252,7 @@ func (c *config) check() error {
 		usedFlag{"--module-lines", c.moduleLines != ""})
 }
 
-// checkTable returns what is wrong with the flags for the table of a profile.
+// checkTable returns an error if the flags for the table of a profile cannot be used.
 func (c *config) checkTable() error {
 	if c.output == "" || c.output == outputText {
 		return nil
@@ -274,7 +274,8 @@ type usedFlag struct {
 	used bool
 }
 
-// refuse returns a usage error with the problem of the first flag that was given, or nil if none was.
+// refuse returns a usage error with the problem of the first flag that was given, or nil if none
+// was.
 func refuse(problem string, flags ...usedFlag) error {
 	if i := slices.IndexFunc(flags, func(f usedFlag) bool { return f.used }); i >= 0 {
 		return usageError{fmt.Errorf("%s %s", flags[i].name, problem)}

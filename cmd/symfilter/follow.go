@@ -217,7 +217,8 @@ func (p *pursuit) tell(e follow.Event) {
 	p.diag.printf("%s", e.Message)
 }
 
-// isTorn reports whether out is a regular file whose last line is unfinished, since a run was killed.
+// isTorn reports whether out is a regular file whose last line is unfinished because a run was
+// killed.
 func isTorn(out *os.File) bool {
 	info, err := out.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {

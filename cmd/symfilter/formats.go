@@ -16,11 +16,12 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// ownFormat reports whether the output has the format of the input: a profile or a report, with names.
+// ownFormat reports whether the output has the format of the input: a profile or a report, with
+// names.
 func (c *config) ownFormat() bool { return c.output == outputCallgrind || c.output == outputRTrace }
 
-// inputName returns the name of the input's format. If it is not given, it follows from an output that
-// needs an input of its own format.
+// inputName returns the name of the input's format. If it is not given, it follows from an output
+// that needs an input of its own format.
 func (c *config) inputName() string {
 	if c.ownFormat() && (c.input == "" || c.input == input.Auto.String()) {
 		return c.output
@@ -92,12 +93,12 @@ func (r *reports) options(at *arrival) report.Options {
 type arrival struct {
 	in       *os.File
 	label    string
-	diagnose func(string)             // nil: nothing is reported
+	diagnose func(string)             // reports diagnostics; may be nil
 	damaged  func(*input.UnpackError) // nil: the error of Close reports it
-	filter   *filter.Filter           // of a log; of markup, it writes to batch
+	filter   *filter.Filter           // filters a log; for markup it writes to batch
 	options  filter.Options           // of filter
 	batch    *batch
-	elements bool         // what can be resolved goes through filter, which counts it
+	elements bool         // everything that can be resolved passes through filter, which counts it
 	members  []byte       // of each object of JSON
 	add      func(counts) // adds what stayed unresolved without the filter
 }

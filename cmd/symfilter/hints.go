@@ -16,7 +16,8 @@ import (
 	"github.com/symfilter/symfilter/input"
 )
 
-// habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other names.
+// habit returns what to write instead of a flag of addr2line or llvm-symbolizer; "" for other
+// names.
 func habit(name string) string {
 	switch name {
 	case "e", "exe":
@@ -39,7 +40,8 @@ func habit(name string) string {
 	return ""
 }
 
-// filterHabit returns what to write instead of a flag of tail or another filter; "" for other names.
+// filterHabit returns what to write instead of a flag of tail or another filter; "" for other
+// names.
 func filterHabit(name string) string {
 	switch name {
 	case "f":
@@ -93,8 +95,8 @@ func flagHint(err error, set *pflag.FlagSet) error {
 	return fmt.Errorf("%w: %s", err, hint)
 }
 
-// oneDash returns an error if a word of args is a long flag after one dash, which would be a group of
-// short ones.
+// oneDash returns an error if a word of args is a long flag after one dash, which would be read as
+// a group of short flags.
 func oneDash(args []string, set *pflag.FlagSet) error {
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
 		word := args[i]
@@ -207,7 +209,8 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core file.
+// elfKind reports whether a file that begins with b is an ELF file, and whether that is a core
+// file.
 func elfKind(b []byte) (elf, core bool) {
 	const etCore = 4 // of either byte order
 	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"

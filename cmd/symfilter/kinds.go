@@ -10,9 +10,9 @@ type fileKind struct {
 	begins  string
 	name    string
 	advice  string // FILE stands for the file's name
-	at      int    // where begins is in the file
+	at      int    // offset of begins in the file
 	printed string // how the file was printed; empty: unchanged
-	program string // unpacks files of the kind; a file that symfilter could not unpack
+	program string // unpacks files of the kind; set for a file that symfilter could not unpack
 }
 
 var (
@@ -21,7 +21,7 @@ var (
 	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
 )
 
-// fileKinds are the kinds that are known by their first bytes.
+// fileKinds are the kinds that are recognized by their first bytes.
 var fileKinds = []*fileKind{
 	zipFile,
 	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
@@ -40,8 +40,8 @@ var fileKinds = []*fileKind{
 }
 
 const (
-	tarMagic = 257                           // where the magic of a tar file is (POSIX, ustar)
-	kindSize = tarMagic + len("ustar  \x00") // bytes that decide which kind a file is
+	tarMagic = 257                           // offset of the magic of a tar file (POSIX, ustar)
+	kindSize = tarMagic + len("ustar  \x00") // bytes that decide the kind of a file
 )
 
 // kindOf returns the kind of file that begins with b, or nil for a log.

@@ -38,7 +38,7 @@ func (c *config) places() (places []place) {
 	return places
 }
 
-// given returns a list of path; empty if path is empty.
+// given returns a list with path, or an empty list if path is empty.
 func given(path string) []string {
 	if path == "" {
 		return nil
@@ -46,8 +46,8 @@ func given(path string) []string {
 	return []string{path}
 }
 
-// warnOfUseless reports the places that the user named and that cannot hold debug files. If no FILE is
-// named, the log may have been taken for such a place.
+// warnOfUseless reports the places that the user named and that cannot hold debug files. If no FILE
+// is named, the log may have been taken for such a place.
 func (c *config) warnOfUseless(diag *diagnostics, fromStdin bool) {
 	for _, p := range c.places() {
 		if p.flag == systemPlace {
@@ -69,8 +69,8 @@ var (
 	errNoELF     = errors.New("not an ELF file")
 )
 
-// problem returns why nothing can be found at p, or nil. It opens regular files and folders only: to
-// open a FIFO would wait for its other end.
+// problem returns why nothing can be found at p, or nil. It opens only regular files and folders,
+// because opening a FIFO waits for its other end.
 func (p place) problem() error {
 	info, err := os.Stat(p.path)
 	if err != nil {

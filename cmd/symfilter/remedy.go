@@ -19,8 +19,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// dpkgLists is the folder of dpkg's lists: PACKAGE.list or PACKAGE:ARCHITECTURE.list has the path of
-// each file of a package on a line.
+// dpkgLists is the folder of dpkg's lists: PACKAGE.list or PACKAGE:ARCHITECTURE.list has the path
+// of each file of a package on a line.
 const dpkgLists = "/var/lib/dpkg/info"
 
 const (
@@ -37,11 +37,12 @@ type remedier struct {
 	lists  string // folder of dpkg's lists; empty: not read
 	urls   string // folder in which the distribution names its servers
 
-	roots []buildid.Root        // what the symbol paths hold; nil: not known
+	roots []buildid.Root        // contents of the symbol paths; nil if not known
 	asked func(buildid.ID) bool // whether a module has the ID
 }
 
-// remedier returns a remedier for what sym was asked for. With quick it reads no lists of packages.
+// remedier returns a remedier for the modules that sym was asked for. With quick it reads no lists
+// of packages.
 func (c *config) remedier(sym *symbolize.Symbolizer, quick bool) *remedier {
 	r := &remedier{c: c, module: sym.Report, lists: dpkgLists, urls: systemURLs}
 	if c.noPaths || quick {
@@ -119,7 +120,7 @@ func (r *remedier) remedies(modules []filter.Unresolved) (all []string) {
 	return all
 }
 
-// noRemedy is what remains if nothing else would help.
+// noRemedy is the advice if nothing more precise is known.
 const noRemedy = "--debug-file-directory and --symbol-path name folders of debug files"
 
 // longWait is the time that lines of files wait for debug files.
@@ -132,7 +133,7 @@ func isDebugTree(dir string) bool {
 		return true
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return false // to open a FIFO would wait for its other end
+		return false // opening a FIFO waits for its other end
 	}
 	f, err := os.Open(dir)
 	if err != nil {
@@ -215,8 +216,8 @@ func installers(lists string, modules []filter.Unresolved) (packages []string, e
 	return packages, nil
 }
 
-// listBuffer is the size of the blocks in which lists are read, in bytes: most lists are smaller, and
-// the longest path of Linux has 4,096 bytes.
+// listBuffer is the size of the blocks in which lists are read, in bytes: most lists are smaller,
+// and the longest path of Linux has 4,096 bytes.
 const listBuffer = 64 << 10
 
 // eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at
@@ -242,8 +243,8 @@ func eachBlock(path string, left int64, buffer []byte, visit func(text []byte)) 
 	return left
 }
 
-// pathsOf returns the lines of text that end in base, which begins with a slash and ends with a line
-// end.
+// pathsOf returns the lines of text that end in base, which begins with a slash and ends with a
+// line end.
 func pathsOf(text, base []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

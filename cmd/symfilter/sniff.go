@@ -42,7 +42,7 @@ type sniffer struct {
 	reading reading
 
 	mu     sync.Mutex
-	past   bool // what comes was printed by an earlier run
+	past   bool // an earlier run has printed the text that comes
 	seen   int
 	head   []byte       // the first kindSize bytes; headSize if the format is given
 	begins input.Format // recognized by the head, if the format is given
@@ -78,7 +78,7 @@ func (s *sniffer) lookHead(b []byte) {
 	}
 }
 
-// setPast sets whether the text that comes was printed by an earlier run.
+// setPast sets whether an earlier run has printed the text that comes.
 func (s *sniffer) setPast(past bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *sniffer) hint(name, packed string) string {
 	return ""
 }
 
-// misread reports whether an input that begins like the format begins is read as something else. The
-// lines of a container may be read as any log.
+// misread reports whether an input that begins like the format begins is read as something else.
+// The lines of a container may be read as any log.
 func (r reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.format:

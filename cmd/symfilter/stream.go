@@ -26,7 +26,7 @@ type stream struct {
 	engine func(in *os.File, label string, regular bool) engine // for one input
 	hints  bool                                                 // are printed for inputs of which nothing was resolved
 	isPort func(name string) bool                               // reports whether an input is a serial port
-	rate   int                                                  // of serial ports, in baud
+	rate   int                                                  // rate of serial ports, in baud
 
 	unresolved tally // of the inputs that have ended
 
@@ -159,7 +159,8 @@ func (s *stream) filter(in *os.File, label string) (readErr, writeErr error) {
 	return s.run(s.engine(in, label, regular), in, label, !regular)
 }
 
-// run filters what it reads from in by the engine. Writers of a live input may be silent for a while.
+// run filters what it reads from in by the engine. Writers of a live input may be silent for a
+// while.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, done: make(chan struct{})}
 	if live && p.flush != nil {

@@ -60,7 +60,7 @@ func (s *subject) examine() error {
 	}
 	defer file.Close()
 	var head [kindSize]byte
-	n, _ := file.ReadAt(head[:], 0) // what is not an ELF file may be shorter
+	n, _ := file.ReadAt(head[:], 0) // shorter files are not ELF files
 	s.elf, s.core = elfKind(head[:n])
 	s.kind = kindOf(head[:n])
 	if !s.elf || s.core {
@@ -72,8 +72,8 @@ func (s *subject) examine() error {
 	return nil
 }
 
-// notProgram returns why the subject has no addresses that can be looked up, after examine; nil if it
-// may have some.
+// notProgram returns why the subject has no addresses that can be looked up, after examine; nil if
+// it may have some.
 func (s *subject) notProgram() error {
 	const want = "not a program, library or debug file in ELF"
 	switch {

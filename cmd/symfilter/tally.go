@@ -25,7 +25,7 @@ type counts struct {
 	modules []filter.Unresolved // in which addresses stayed unresolved
 	failed  int64               // addresses that stayed unresolved, with those in no module
 	asked   int64               // all addresses
-	rests   filter.Rests        // what the answers for raw backtraces rest on
+	rests   filter.Rests        // the proofs of the answers for raw backtraces
 }
 
 // countsOf returns the counts of a log.
@@ -35,8 +35,8 @@ func countsOf(f *filter.Filter) counts {
 	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests}
 }
 
-// A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for concurrent
-// use.
+// A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for
+// concurrent use.
 type tally struct {
 	mu        sync.Mutex
 	modules   map[moduleName]*filter.Unresolved
@@ -88,8 +88,8 @@ func (t *tally) all() counts {
 	return sum
 }
 
-// sorted returns the modules with unresolved addresses, those with the most first, and the number of
-// addresses in no module.
+// sorted returns the modules with unresolved addresses, those with the most first, and the number
+// of addresses in no module.
 func (c counts) sorted() (modules []filter.Unresolved, outside int64) {
 	modules = slices.SortedFunc(slices.Values(c.modules), func(a, b filter.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))

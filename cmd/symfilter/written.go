@@ -8,7 +8,8 @@ import (
 )
 
 // checkWritten returns an error if a file that the run replaces is also an input or an output of
-// it: the input would be lost, and the output would go on into a file without a name.
+// it: the input would be lost, and the rest of the output would be written to a file without a
+// name.
 func (c *config) checkWritten(files []string, std standard) error {
 	for _, written := range []struct {
 		flag string
