@@ -35,10 +35,10 @@ type Dialects struct {
 	// Printer of the Options must not be set.
 	Elements bool
 
-	// Unwrap appends to dst the text in line, a line in an envelope that was given to
-	// [Filter.Text], without its line end. It is called for lines that may have the header of a
-	// trace. It is nil if lines have no envelopes.
-	Unwrap func(dst, line []byte) []byte
+	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines are in the
+	// envelopes in which they were given to [Filter.Text]. It is called for lines that may have the
+	// header of a trace. It is nil if lines have no envelopes.
+	Unwrap func(dst, lines []byte) []byte
 
 	// NoHold judges each frame by itself and the frames before it, and never holds lines back.
 	// Whole holds a trace back until its later lines have come, without a limit of time, as is

@@ -8,7 +8,7 @@ type past struct {
 	block []byte // the current block up to the current line
 	both  []byte // scratch
 
-	unwrap func(dst, line []byte) []byte // Dialects.Unwrap
+	unwrap func(dst, lines []byte) []byte // Dialects.Unwrap
 	opened []byte                        // scratch: lines without envelopes
 }
 
@@ -53,11 +53,7 @@ func (p *past) texts(b []byte) []byte {
 	if p.unwrap == nil {
 		return b
 	}
-	p.opened = p.opened[:0]
-	for line := range bytes.Lines(b) {
-		text, eol := splitLine(line)
-		p.opened = append(p.unwrap(p.opened, text), eol...)
-	}
+	p.opened = p.unwrap(p.opened[:0], b)
 	return p.opened
 }
 

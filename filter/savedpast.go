@@ -18,9 +18,9 @@ type savedPast struct {
 func pastSaved(t *tracer) (all []savedPast) {
 	past := t.past.tail[:len(t.past.tail)-len(lastLines(t.past.tail, int64(len(t.held)-t.printed)))]
 	var next savedPast
-	for line := range bytes.Lines(past[max(0, len(past)-maxPast):]) {
-		if t.reader.MayHaveHeader(t.past.texts(line)) {
-			next.Text = line
+	for line := range bytes.Lines(t.past.texts(past[max(0, len(past)-maxPast):])) {
+		if t.reader.MayHaveHeader(line) {
+			next.Text = bytes.Clone(line)
 			all = append(all, next)
 			next = savedPast{}
 			continue

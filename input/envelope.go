@@ -106,8 +106,14 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	o.Emit = e.out.emit
 	if e.traces = o.Symbolizer != nil && !o.Dialects.None; e.traces {
 		var buf []byte
-		o.Dialects.Unwrap = func(dst, line []byte) []byte {
-			return append(dst, e.textOf(line, &buf)...)
+		o.Dialects.Unwrap = func(dst, lines []byte) []byte {
+			if format == Journal {
+				return appendMessages(dst, lines)
+			}
+			for line := range bytes.Lines(lines) {
+				dst = append(append(dst, e.textOf(bytes.TrimSuffix(line, newline), &buf)...), '\n')
+			}
+			return dst
 		}
 	}
 	if members := o.Members; members != nil {
@@ -126,11 +132,8 @@ func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
 			return text
 		}
 	}
-	switch e.format {
-	case CRI:
+	if e.format == CRI {
 		return line
-	case Journal:
-		return bytes.TrimPrefix(line, []byte("MESSAGE="))
 	}
 	fields, ok := jsonFields(nil, line, e.names, buf)
 	if !ok {

@@ -201,6 +201,21 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 	return fields
 }
 
+// appendMessages appends the messages in b, lines of entries and of messages, which are not told apart
+// if a message looks like a field.
+func appendMessages(dst, b []byte) []byte {
+	entry := false // the line before is a field
+	for line := range bytes.Lines(b) {
+		text, isMessage := bytes.CutPrefix(line, []byte(message+"="))
+		isOther := !isMessage && isField(line) && bytes.IndexByte(line, '=') > 0
+		isEnd := entry && len(line) == len(newline)
+		if entry = isMessage || isOther; !isOther && !isEnd {
+			dst = append(dst, text...)
+		}
+	}
+	return dst
+}
+
 // writeEntries filters p, a part of a journal.
 func (e *Envelope) writeEntries(p []byte) {
 	for rest := p; len(rest) > 0; {

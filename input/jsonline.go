@@ -180,6 +180,7 @@ func (s *jsonScan) value(depth int) bool {
 			n := len(s.text)
 			s.text = append(s.text, array...)
 			s.add(field{name: message, from: from, to: s.at, form: byteArray}, n)
+			s.begun = true
 		}
 		return ok
 	case '"':
@@ -313,7 +314,7 @@ func isJSON(b []byte, until extent, names []string) Format {
 	}
 	line, _, whole := bytes.Cut(b, newline)
 	if whole || until == ended {
-		if fields, ok := jsonFields(nil, line, names, new([]byte)); ok && fields[0].form != wholeLine {
+		if s := (jsonScan{b: line, names: names}); s.line() && s.begun { // the first text may be empty
 			return JSON
 		}
 		return Markup

@@ -83,6 +83,8 @@ func dialectSamples(t testing.TB) (logs []string) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no samples: %v", err)
 	}
+	// the line before the first frame makes it exact
+	logs = append(logs, "plain\n------ STACK TRACE ------\nEIP:\n/opt/a.out(+0x18b) [0x55d0c0a0018b]\n\nBacktrace:\n/opt/a.out(+0x18d) [0x55d0c0a0018d]\n")
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {

@@ -72,6 +72,7 @@ func (s *server) end() []byte {
 func framesOfSystem(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "/usr/lib/debug/.build-id", "c++filt")
+	wantInRecords(t, log, args...)
 	out := run(t, log, command, append([]string{"--output=json"}, args...)...)
 	all = framesIn(t, out)
 	for line := range strings.Lines(out) {

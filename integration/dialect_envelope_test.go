@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,7 +113,64 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// A raw backtrace in any form of log is resolved as the backtrace alone, and each record parses.
+// turn is the number of the next log whose records are tested, and so the form of that log.
+var turn atomic.Uint32
+
+// wantInRecords fails the test unless a log in records comes out as the log alone, with arguments of
+// symfilter. A log of nil is the file that the last argument names. In make test-long, the log is in
+// records of every form, and is made to markup and resolved again as well; otherwise it is in those of
+// one form, another one for each log.
+func wantInRecords(t *testing.T, log []byte, args ...string) {
+	t.Helper()
+	if log == nil {
+		file, err := os.ReadFile(args[len(args)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, args = file, args[:len(args)-1]
+	}
+	plain := strings.ToValidUTF8(string(log), "?")
+	if !strings.HasSuffix(plain, "\n") {
+		plain += "\n"
+	}
+	forms := logForms()
+	if !long() {
+		n := int(turn.Add(1)) % len(forms)
+		forms = forms[n : n+1]
+	}
+	dir := t.TempDir()
+	filtered := func(log string, args ...string) string {
+		path := filepath.Join(dir, "log") // a file, whose traces are not released by the time that passes
+		if err := os.WriteFile(path, []byte(log), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return run(t, nil, command, append(args, path)...)
+	}
+	want := filtered(plain, args...)
+	for _, form := range forms {
+		if diff := cmp.Diff(want, form.unseal(t, filtered(form.seal(plain), args...))); diff != "" {
+			t.Errorf("in %s (-alone +inside):\n%s", form.name, diff)
+		}
+	}
+	if !long() {
+		return
+	}
+	elements := append([]string{"--output=markup"}, args...)
+	made := filtered(plain, elements...)
+	again := filtered(made, args...)
+	for _, form := range forms {
+		inside := filtered(form.seal(plain), elements...)
+		if diff := cmp.Diff(made, form.unseal(t, inside)); diff != "" {
+			t.Errorf("markup in %s (-alone +inside):\n%s", form.name, diff)
+		}
+		if diff := cmp.Diff(again, form.unseal(t, filtered(inside, args...))); diff != "" {
+			t.Errorf("of markup in %s (-alone +inside):\n%s", form.name, diff)
+		}
+	}
+}
+
+// Backtraces in every form of log are resolved as the backtraces alone, and each record parses, also as
+// markup. The tests of the dialects do the same for their logs, in one form of log each.
 func TestBacktracesInRecordsAreResolved(t *testing.T) {
 	need(t, "g++", "strip")
 	w := newTraceTwin(t, "backtrace", twinBuild{})
@@ -131,10 +191,20 @@ func TestBacktracesInRecordsAreResolved(t *testing.T) {
 		if want == log {
 			t.Fatalf("%s: nothing is resolved in\n%s", name, log)
 		}
+		elements := append([]string{"--output=markup"}, args...)
+		made := run(t, []byte(log), command, elements...)
+		again := run(t, []byte(made), command, args...)
 		for _, form := range logForms() {
-			out := run(t, []byte(form.seal(log)), command, args...)
-			if diff := cmp.Diff(want, form.unseal(t, out)); diff != "" {
-				t.Errorf("%s in %s (-alone +inside):\n%s", name, form.name, diff)
+			in := form.seal(log)
+			inside := run(t, []byte(in), command, elements...)
+			for _, test := range []struct{ name, want, out string }{
+				{"text", want, run(t, []byte(in), command, args...)},
+				{"markup", made, inside},
+				{"text of markup", again, run(t, []byte(inside), command, args...)},
+			} {
+				if diff := cmp.Diff(test.want, form.unseal(t, test.out)); diff != "" {
+					t.Errorf("%s of %s in %s (-alone +inside):\n%s", test.name, name, form.name, diff)
+				}
 			}
 		}
 	}

@@ -117,11 +117,10 @@ func TestErrorLogsOfJavaAreNotResolvedByOtherBuilds(t *testing.T) {
 	for _, file := range []string{"hserr", "libledger.so"} {
 		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
 	}
-	for _, input := range []string{"-", writeLog(t, log)} {
-		for _, f := range w.frames(t, log, "--debug-file-directory", other.debug, input) {
-			if len(f.Frames) > 0 && strings.HasPrefix(f.Module, w.dir) {
-				t.Errorf("%s is answered by another build: %+v", f.Module, f.Frames)
-			}
+	frames := w.frames(t, log, "--debug-file-directory", other.debug)
+	for _, f := range append(frames, w.frames(t, nil, "--debug-file-directory", other.debug, writeLog(t, log))...) {
+		if len(f.Frames) > 0 && strings.HasPrefix(f.Module, w.dir) {
+			t.Errorf("%s is answered by another build: %+v", f.Module, f.Frames)
 		}
 	}
 }

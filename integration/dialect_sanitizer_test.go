@@ -64,6 +64,7 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 			if !strings.Contains(online, " in ") && !strings.Contains(online, filepath.Base(r.source)+":") || !strings.Contains(offline, "inventory+0x") {
 				t.Fatalf("not as expected; online:\n%s\noffline:\n%s", online, offline)
 			}
+			wantInRecords(t, []byte(offline), "--debug-file-directory", s.debug)
 			for name, log := range map[string]string{"without a symbolizer": offline, "without debug information": half} {
 				if got := s.filtered(t, log); beyondMain.ReplaceAllString(got, "") != online {
 					t.Errorf("%s: online (-), filtered (+):\n%s", name, cmp.Diff(online, got))

@@ -108,7 +108,9 @@ func tracesWithModules(t *testing.T, w *traceTwin) {
 		w.wantChain(t, w.tracedFrames(t, log), "visit", "settle", "close", "audit")
 		w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), tracedCalls...)
 	}
-	frames := framesIn(t, w.text(t, w.output(t, nil, "seastar-id"), "--output=json"))
+	log := w.output(t, nil, "seastar-id")
+	wantInRecords(t, log, "--debug-file-directory", w.debug)
+	frames := framesIn(t, w.text(t, log, "--output=json"))
 	for i := range frames {
 		if frames[i].Module == "" && frames[i].Verified == "build-id" {
 			frames[i].Module = w.program // only its build ID is in the log

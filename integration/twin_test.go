@@ -128,6 +128,7 @@ type twinFrame struct {
 func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "llvm-symbolizer-19")
+	wantInRecords(t, log, append([]string{"--debug-file-directory", w.debug}, args...)...)
 	all = framesIn(t, w.text(t, log, append([]string{"--output=json"}, args...)...))
 	for _, f := range all {
 		whole := filepath.Join(w.whole, filepath.Base(f.Module))

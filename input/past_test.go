@@ -1,0 +1,45 @@
+package input
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The header of a trace is found in the messages of a journal, whatever fields are between it and the
+// first frame. After a restart it is still known.
+func TestHeadersInJournals(t *testing.T) {
+	const (
+		before = "__CURSOR=a\n_PID=7\nMESSAGE=------ STACK TRACE ------\n_UID=1\n\n__CURSOR=b\nMESSAGE=EIP:\nA=\nB=1\n\n"
+		frames = "__CURSOR=c\nMESSAGE=/opt/a.out(+0x18b) [0x55d0c0a0018b]\n\n__CURSOR=d\nMESSAGE=\n\n__CURSOR=d\nMESSAGE=Backtrace:\n\n__CURSOR=e\nMESSAGE=/opt/a.out(+0x18d) [0x55d0c0a0018d]\n\n"
+		plain  = "------ STACK TRACE ------\nEIP:\n/opt/a.out(+0x18b) [0x55d0c0a0018b]\n\nBacktrace:\n/opt/a.out(+0x18d) [0x55d0c0a0018d]\n"
+	)
+	o := dialectOptions(t)
+	want := filtered(o, plain)
+	out := envelope(t, Journal, o, before+frames, nil)
+	got := ""
+	for _, text := range messagesOf(t, out) {
+		got += text + "\n"
+	}
+	if diff := cmp.Diff(want, got); diff != "" || want == plain {
+		t.Errorf("alone (-), in a journal (+):\n%s\n%s", diff, want)
+	}
+	if restored := interrupted(t, Journal, o, before+frames, len(before)); restored != out {
+		t.Errorf("after a restart: %s", cmp.Diff(out, restored))
+	}
+	if without := envelope(t, Journal, o, frames, nil); without == out[len(before):] {
+		t.Error("the header makes no difference")
+	}
+}
+
+// A log whose first text is empty is one of JSON lines.
+func TestFirstTextMayBeEmpty(t *testing.T) {
+	for in, want := range map[string]Format{
+		"{\"message\":\"\"}\n": JSON, "{\"MESSAGE\":[65]}\n": JSON, "{\"message\":[65]}\n": Markup, "{\"message\":1}\n": Markup,
+		"{\"s\":\"I\",\"msg\":\"BACKTRACE\",\"attr\":{}}\n": JSON,
+	} {
+		if got := recognise([]byte(in), ended, DefaultFields()); got != want {
+			t.Errorf("%q is %v, want %v", in, got, want)
+		}
+	}
+}
