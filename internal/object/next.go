@@ -1,7 +1,8 @@
 package object
 
 // NextSymbol returns the address of the first function, object or untyped symbol after sym that is
-// defined in the same section. ok is false if sym is at the last such address. sym must come from f.
+// defined in the same section. ok is false if sym is at the last such address; marks
+// of the section's end are not counted. sym must come from f.
 // It scans the table (1 ms for 130,000 symbols).
 func (f *File) NextSymbol(sym *Symbol) (addr uint64, ok bool) {
 	t := sym.table
@@ -9,9 +10,10 @@ func (f *File) NextSymbol(sym *Symbol) (addr uint64, ok bool) {
 		return 0, false
 	}
 	of, _, section := t.at(sym.index)
+	in, _ := t.section(sym.index, section)
 	for i := range uint64(len(t.raw)) / t.entry {
 		next, name, shndx := t.at(i)
-		if shndx == section && next.Addr > of.Addr && (!ok || next.Addr < addr) && t.counts(&next, name, shndx) {
+		if shndx == section && next.Addr > of.Addr && (in == nil || in.covers(next.Addr)) && (!ok || next.Addr < addr) && t.counts(&next, name, shndx) {
 			addr, ok = next.Addr, true
 		}
 	}
