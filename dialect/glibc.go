@@ -199,6 +199,10 @@ func titleStart(b []byte, start, end int) int {
 			at += n + 1
 		case hasAt(b, at, "#"):
 			_, at, _ = decimalAt(b, at+1)
+		case hasAt(b, at, "frame #"): // of PyTorch
+			if _, at, _ = decimalAt(b, at+len("frame #")); hasAt(b, at, ":") {
+				at++
+			}
 		default:
 			var ok bool
 			if _, at, ok = decimalAt(b, at); !ok || !hasAt(b, at, ":") && !hasAt(b, at, ".") {

@@ -82,11 +82,18 @@ func (r *Reader) opened() (w window) {
 // are open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
-// MayHaveHeader reports whether a line has the text of a header. A line without one has no effect
-// on later lines.
+// lookedBackFor are texts of lines that grammars for a later line look for: of compute-sanitizer, of
+// ABRT, and of ThreadSanitizer's frames with a build ID.
+var lookedBackFor = [][]byte{
+	[]byte(hostFrame), []byte(`"address"`), []byte(`"build_id`), []byte(`"function_name"`), []byte("(BuildId: "),
+}
+
+// MayHaveHeader reports whether a line has the text of a header, or one that a later line may need. A
+// line without one has no effect on later lines.
 func (r *Reader) MayHaveHeader(line []byte) bool {
 	r.load()
-	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) })
+	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) }) ||
+		slices.ContainsFunc(lookedBackFor, func(text []byte) bool { return bytes.Contains(line, text) })
 }
 
 // header reads the headers of l's line, and reports whether there is one.

@@ -44,8 +44,9 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	if !ok || offset>>62 != 0 {
 		return false
 	}
-	// The address is the first word; a name may have blanks.
-	from := blanksAfter(l.Text, hexDigits(l.Text, blanksAfter(l.Text, 0)))
+	// The address is the first word, or the first one after the event; a name may have blanks.
+	digits, _ := perfStart(l.Text[:at])
+	from := blanksAfter(l.Text, hexDigits(l.Text, digits))
 	if from >= at-1 {
 		return false
 	}
@@ -56,7 +57,7 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 // matchPerf matches a frame whose function s is at name in the line.
 func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	b := l.Text
-	digits := blanksAfter(b, 0)
+	digits, event := perfStart(b[:name.From])
 	n, end, ok := hexAt(b, digits)
 	if !ok || digits == 0 || blanksAfter(b, end) != name.From || end == name.From || !hasAt(b, name.To, " (/") {
 		return false
@@ -79,7 +80,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	}
 	path, f.Deleted = bytes.CutSuffix(path, []byte(" (deleted)"))
 	f.Module = r.name(path)
-	if !r.follows(perfFrame) {
+	if event || !r.follows(perfFrame) {
 		f.Call = System
 	}
 	if s.Name == "" {
@@ -87,6 +88,18 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	}
 	l.edit(f, Edit{Span{to, to}, " ", AtLine, ""})
 	return true
+}
+
+// perfStart returns the offset of the address of a frame, of which b is the beginning. event is set if
+// it is that of a sample without a call chain, on the line of the event:
+//
+//	inventory  4711  27427.945316:     250000 cycles:      7f31c2a01162 ledger_audit+0x12 (/opt/shop/libledger.so)
+func perfStart(b []byte) (start int, event bool) {
+	const before = ":    " // an address of user space has at most 12 of 16 columns
+	if i := bytes.LastIndex(b, []byte(before)); i > 0 {
+		return blanksAfter(b, i+1), true
+	}
+	return blanksAfter(b, 0), false
 }
 
 // follows reports whether is returns true for the line before the current one.

@@ -178,7 +178,7 @@ func (r *Reader) LineAt(text []byte, number int64, marks []int) *Line {
 // needsContext reports whether the lines around l may help to resolve a frame of it.
 func needsContext(l *Line) bool {
 	for i := range l.Frames {
-		if f := &l.Frames[i]; !f.Named && (f.ID.IsZero() || f.Kind == Runtime) {
+		if f := &l.Frames[i]; !f.Named && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
 			return true
 		}
 	}

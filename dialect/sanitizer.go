@@ -95,6 +95,10 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Digits, f.Start, f.Named = number, digits, digits.From-1, true
+	if hasAt(b, rest, "(<unknown module>)") {
+		f.Named, f.Unread, f.Kind = false, ErrNoFile, Runtime
+		f.Addr, _, _ = prefixedHex(b, at)
+	}
 	return true
 }
 

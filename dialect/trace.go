@@ -99,10 +99,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		t.apart = t.apart || f.Process != 0
 		f.Place = Place{}
 		t.assign(f, facts)
-		if f.Place.Err = f.Unread; f.Place.Err == nil {
-			f.Place.Err = notELF(f.Module)
-		}
-		if f.Place.Err != nil {
+		if f.Place.Err = neverLocated(f); f.Place.Err != nil {
 			continue
 		}
 		f.PlaceByID()
@@ -186,9 +183,13 @@ func (t *Trace) Lasts() int64 {
 func (t *Trace) Apart() bool { return t.apart }
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file, and reports whether it does, or f is Named.
+// file, and reports whether it does, or f is Named or never located.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
+		return true
+	}
+	if f.Unread != nil {
+		f.Place = Place{Err: f.Unread}
 		return true
 	}
 	if f.ID.IsZero() || f.Kind != Vaddr {

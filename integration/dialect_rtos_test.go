@@ -141,13 +141,16 @@ func TestQNXIsResolved(t *testing.T) {
 	}
 }
 
-// Frames of files that are not ELF stay, and --explain names what reads the files.
+// Frames of files that are not ELF stay, and --explain names what reads the files. So do addresses that
+// no file has, and those that AArch64 has signed.
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (
-		macho = "a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it"
-		pe    = "a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file"
-		wasm  = "WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
+		macho  = "the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it"
+		pe     = "the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file"
+		gone   = "no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named"
+		signed = "the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)"
+		wasm   = "the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
 	)
 	for _, c := range []struct{ line, module, means string }{
 		{"1   inventory                     \t0x000000010f2a3f1c 0x10f2a0000 + 16156", "inventory", macho},
@@ -155,12 +158,16 @@ func TestForeignFramesAreExplained(t *testing.T) {
 		{"    at wasm://wasm/8d3f5a6e:wasm-function[33]:0x5d", "addresses without a module", wasm},
 		{"    #1 0x10f2a3f1c  (/usr/lib/libledger.dylib:x86_64+0x3f1c)", "/usr/lib/libledger.dylib", macho},
 		{`    #1 0x7ff61c2b1034  (C:\shop\ledger.dll+0x1034)`, `C:\shop\ledger.dll`, pe},
+		{"C  [inventory.exe+0x1034]  f+0x12", "inventory.exe", pe},
+		{"    #2 0x7f3112345678  (<unknown module>)", "addresses without a module", gone},
+		{"#3  0x003c7f31c2a01154 in ?? () from /opt/shop/libledger.so", "/opt/shop/libledger.so", signed},
+		{"    @     0x3c7f31c2a01154  (unknown)", "addresses without a module", signed},
 	} {
 		cmd := exec.Command(command, "--explain")
 		cmd.Stdin = strings.NewReader(c.line + "\n")
 		var out, explained strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &explained
-		want := "symfilter: unresolved: " + c.module + ", 1 address: the module is " + c.means + "\n"
+		want := "symfilter: unresolved: " + c.module + ", 1 address: " + c.means + "\n"
 		if err := cmd.Run(); err != nil || out.String() != c.line+"\n" || explained.String() != want {
 			t.Errorf("%v: %s\nis printed as %s\nand explained as %s\nwant %s", err, c.line, &out, &explained, want)
 		}
