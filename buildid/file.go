@@ -48,6 +48,7 @@ type File struct {
 	os         *os.File
 	closer     io.Closer
 	unverified bool
+	state      string // of the compressed file that the contents come from, if os is nil
 }
 
 // Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
@@ -103,7 +104,7 @@ func (f *File) Size() int64 { return f.size }
 // size and time. It is empty for what is not a file of its own.
 func (f *File) State() string {
 	if f.os == nil {
-		return ""
+		return f.state
 	}
 	info, err := f.os.Stat()
 	if err != nil {

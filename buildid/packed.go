@@ -51,8 +51,11 @@ func unpackedModule(f *File) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
+	state := f.State()
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	return NewFile(bytes.NewReader(image), int64(len(image)), f.path, f.where, nil), nil
+	unpacked := NewFile(bytes.NewReader(image), int64(len(image)), f.path, f.where, nil)
+	unpacked.state = state
+	return unpacked, nil
 }

@@ -239,7 +239,7 @@ func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)
 	if !q.ID.IsZero() || !filepath.IsAbs(path) {
 		return nil, fs.ErrNotExist
 	}
-	f, err := buildid.OpenRegular(path, "the report")
+	f, err := buildid.OpenUnpacked(path, "the report")
 	if err == nil && stated && f.State() != state {
 		f.Close()
 		f, err = nil, errReplaced
