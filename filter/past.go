@@ -9,7 +9,7 @@ type past struct {
 	both  []byte // scratch
 
 	unwrap func(dst, lines []byte) []byte // Dialects.Unwrap
-	opened []byte                        // scratch: lines without envelopes
+	opened []byte                         // scratch: lines without envelopes
 }
 
 const maxPast = 16 << 10 // bytes of lines that are kept
