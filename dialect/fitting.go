@@ -111,23 +111,55 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 		r.load()
 	}
 	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' { // nearly all marks
-		return r.of[anchor0x].at(b, at) != 0
+		return r.of[anchor0x].any(b, at)
 	}
 	if b[mark] == '{' {
 		return true
 	}
 	a, at, ok := anchorOf(b, mark)
-	return ok && r.of[a].at(b, at) != 0
+	return ok && r.of[a].any(b, at)
 }
 
 // at returns the grammars that may have a frame at the anchor at at. b may have lines before and
 // after the line of the anchor.
 func (f *fits) at(b []byte, at int) (set uint64) {
+	set, blanks, digits := f.bytes(b, at)
+	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
+		set &^= s
+	}
+	if s := f.shapes[wordNumber]; set&s != 0 && !longAfterWord(b, blanks, digits) {
+		set &^= s
+	}
+	if s := f.shapes[twoBlanks]; set&s != 0 && at-blanks < 2 {
+		set &^= s
+	}
+	if s := f.shapes[freeNumber]; set&s != 0 && !endsFree(b, blanks) {
+		set &^= s
+	}
+	return set
+}
+
+// any reports whether at returns a grammar. It looks at no more shapes than are needed for that.
+func (f *fits) any(b []byte, at int) bool {
+	set, blanks, digits := f.bytes(b, at)
+	if set == 0 || set&f.shapes[anyShape] != 0 {
+		return set != 0
+	}
+	return set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
+		set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, digits) ||
+		set&f.shapes[twoBlanks] != 0 && at-blanks >= 2 ||
+		set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)
+}
+
+// bytes returns the grammars that may have the bytes around the anchor at at, whatever their shapes.
+// blanks is the beginning of the blanks before the anchor; digits is the number of hexadecimal digits
+// after it.
+func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {
 		direct = b[at-1]
 	}
-	blanks := at // the beginning of the blanks before the anchor
+	blanks = at
 	for blanks > 0 && (b[blanks-1] == ' ' || b[blanks-1] == '\t') {
 		blanks--
 	}
@@ -138,43 +170,26 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	}
 	set = f.direct[direct] & f.back[back] & f.before[before]
 	if set == 0 {
-		return 0
+		return 0, 0, 0
 	}
-	from := at + f.length
-	end := from
+	end := at + f.length
 	if f.digits > 0 {
-		from = min(at+f.digits, len(b))
-		end = hexDigits(b, from)
+		end = hexDigits(b, min(at+f.digits, len(b)))
+		digits = end - at - f.digits
 	}
-	digits := end - from
 	next, then := byte('\n'), byte('\n')
 	if end < len(b) {
 		next = b[end]
 	}
 	if set &= f.next[next]; set == 0 {
-		return 0
+		return 0, 0, 0
 	}
 	if next != '\n' {
 		if end = blanksAfter(b, end+1); end < len(b) {
 			then = b[end]
 		}
 	}
-	if set &= f.then[then]; set == 0 {
-		return 0
-	}
-	if at-blanks < 2 {
-		set &^= f.shapes[twoBlanks]
-	}
-	if s := f.shapes[freeNumber]; set&s != 0 && !endsFree(b, blanks) {
-		set &^= s
-	}
-	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
-		set &^= s
-	}
-	if s := f.shapes[wordNumber]; set&s != 0 && (digits < 8 || !numberedWord(b, blanks)) {
-		set &^= s
-	}
-	return set
+	return set & f.then[then], blanks, digits
 }
 
 // hashBefore reports whether "#" and a number end at end.
@@ -182,6 +197,10 @@ func hashBefore(b []byte, end int) bool {
 	at := digitsBefore(b, end)
 	return at > 0 && at < end && b[at-1] == '#'
 }
+
+// longAfterWord reports whether a number with at least eight digits follows a word that ends at end,
+// and a number the word follows.
+func longAfterWord(b []byte, end, digits int) bool { return digits >= 8 && numberedWord(b, end) }
 
 // numberedWord reports whether a number, blanks and a word end at end.
 func numberedWord(b []byte, end int) bool {

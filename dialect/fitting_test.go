@@ -50,7 +50,7 @@ func (t *tables) trying() *tables {
 		for c := range f.next {
 			f.before[c], f.next[c], f.then[c] = ^uint64(0), ^uint64(0), ^uint64(0)
 		}
-		f.shapes = [shapes]uint64{}
+		f.shapes = [shapes]uint64{^uint64(0)}
 	}
 	return &slow
 }
@@ -72,7 +72,7 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 		r.number = 1
 		r.open(^window(0), 1)
 		r.line.Text, r.line.Frames, r.line.edits = line, r.line.Frames[:0], r.line.edits[:0]
-		r.frames(&r.line, nil)
+		r.frames(&r.line, -1)
 		for i := range r.line.Frames {
 			r.line.Frames[i].Key = 0 // depends on the lines before
 		}

@@ -130,12 +130,12 @@ func (r *Reader) Reset() {
 // Line reads text, the line with this number, without its end. It returns nil if the line means
 // nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
 // left out unless [Reader.Wants] asks for them.
-func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, nil) }
+func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose anchors have been found. marks are offsets in text, ascending, of
-// each byte before "0x" and the first byte of each other anchor, or of "0x" itself at the beginning.
-// They are not used if [Reader.Wants] asks for the line, or if they are nil.
-func (r *Reader) LineAt(text []byte, number int64, marks []int) *Line {
+// LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark; -1:
+// it is not known. A mark is the byte before "0x", the first byte of another anchor, or "0x" itself at
+// the beginning of the line. It is not used if [Reader.Wants] asks for the line.
+func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
 	l.Text, l.Frames, l.edits, l.Holds, l.Map = text, l.Frames[:0], l.edits[:0], false, false
@@ -145,9 +145,9 @@ func (r *Reader) LineAt(text []byte, number int64, marks []int) *Line {
 	wants := r.Wants(number)
 	r.number = number
 	if wants {
-		marks = nil
+		mark = -1
 	}
-	found := r.frames(l, marks)
+	found := r.frames(l, mark)
 	switch {
 	case found && needsContext(l):
 		if !wants {
@@ -185,21 +185,21 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at the first of its anchors that has one. marks are its anchors if
-// they are known, nil otherwise.
-func (r *Reader) frames(l *Line, marks []int) bool {
+// frames finds the frames of l at the first of its anchors that has one. mark is as in LineAt.
+func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text
-	for _, mark := range marks {
-		if a, at, ok := anchorOf(text, mark); ok && r.matchAt(l, a, at, r.of[a].at(text, at)) {
-			return true
+	tried, from := 0, 0
+	if mark >= 0 {
+		if a, at, ok := anchorOf(text, mark); ok {
+			set, _, _ := r.of[a].bytes(text, at)
+			if r.matchAt(l, a, at, set) {
+				return true
+			}
+			tried, from = 1, at+len(anchorText[a])
 		}
 	}
-	if marks != nil {
-		return false
-	}
-	tried := 0
-	for i, c := range text {
-		if !ends[c] {
+	for i := from; i < len(text); i++ {
+		if !ends[text[i]] {
 			continue
 		}
 		a, at, ok := anchorTo(text, i)

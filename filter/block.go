@@ -31,7 +31,11 @@ func (f *Filter) block(b []byte) {
 		start := from + bytes.LastIndexByte(b[from:mark], '\n') + 1
 		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
 		line := b[start:from]
-		means, plain := meaning(&f.lineFilter, b[:start], line, next.ofLine(start, mark, from), lines)
+		first := -1
+		if mark == next.open {
+			first = mark - start
+		}
+		means, plain := meaning(&f.lineFilter, b[:start], line, first, lines)
 		if plain {
 			lines++
 			continue
@@ -78,33 +82,6 @@ type blockMarks struct {
 	esc   int // offset of the next ESC, in the same way
 	base  int // offset from which lines are counted
 	lines int // line ends from base to open
-
-	marks [maxMarks]int // scratch of ofLine
-}
-
-const maxMarks = 32 // marks of a line that are listed; a line of a log has at most a few
-
-// ofLine returns the offsets of the marks in the line b[start:end] but ESC, of which mark is the
-// first. It returns nil if they are not known, or if one of them begins an element.
-func (m *blockMarks) ofLine(start, mark, end int) []int {
-	if m.of.tracer == nil || mark != m.open {
-		return nil
-	}
-	marks := m.marks[:0]
-	for mark < end {
-		if len(marks) == maxMarks || m.b[mark] == '{' {
-			return nil
-		}
-		marks = append(marks, mark-start)
-		m.base = mark + 1
-		var lines int
-		mark, lines = searchMark(m.b, m.base, m.of.tracer.reader)
-		if mark < len(m.b) && m.b[mark] == '\n' { // see findMark
-			mark, lines = mark+1, lines+1
-		}
-		m.open, m.lines = mark, lines
-	}
-	return marks
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.

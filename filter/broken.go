@@ -27,7 +27,7 @@ func (f *Filter) guardedBlock(b []byte) {
 // guardedLine is lineOf, except that a line whose filtering panics is printed as it is.
 func (f *Filter) guardedLine(b []byte) {
 	f.survive(func() {
-		means, _ := meaning(&f.lineFilter, nil, b, nil, 0)
+		means, _ := meaning(&f.lineFilter, nil, b, -1, 0)
 		takeLine(&f.lineFilter, b, means)
 	}, 0)
 }

@@ -84,15 +84,14 @@ func (t *tracer) nextMark(b []byte, from int) (at, lines int) {
 }
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
-// means nothing, and has no other mark. marks are the offsets of its marks if these are known, and if
-// it has no element; otherwise nil. before is the text of the block before the line; the last lines of
-// it are not printed yet.
-func meaning(f *lineFilter, before, line []byte, marks []int, lines int) (means *dialect.Line, plain bool) {
-	if f.tracer == nil || len(line) > maxLine || marks == nil && bytes.Contains(line, markupOpen) {
+// means nothing, and has no other mark. mark is the offset of its first mark but ESC, -1 if that is
+// not known. before is the text of the block before the line; the last lines of it are not printed yet.
+func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
+	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
 	}
 	if f.openDicts == 0 {
-		means = f.tracer.read(line, before, marks, lines)
+		means = f.tracer.read(line, before, mark, lines)
 	}
 	return means, means == nil && f.openDicts == 0 && !f.tracer.holds() &&
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
@@ -100,7 +99,7 @@ func meaning(f *lineFilter, before, line []byte, marks []int, lines int) (means 
 
 // read returns what the next line means to the dialects, nil if it means nothing. before is the
 // text of the block before it that was not printed yet; lines is the number of its lines.
-func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.Line) {
+func (t *tracer) read(line, before []byte, mark, lines int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			l = nil
@@ -113,7 +112,7 @@ func (t *tracer) read(line, before []byte, marks []int, lines int) (l *dialect.L
 	if len(t.held) == 0 {
 		t.before = t.reader.Mark()
 	}
-	return t.reader.LineAt(text, t.next()+int64(lines), marks)
+	return t.reader.LineAt(text, t.next()+int64(lines), mark)
 }
 
 // errFault is the reason for frames whose trace could not be judged because of a fault.
