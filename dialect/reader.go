@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes of a line that is looked at: MongoDB prints a whole trace on one
+	maxLine    = 64 << 10 // bytes of a line that are read: MongoDB prints a whole trace on one line
 	maxAnchors = 32       // anchors of a line that are tried; a frame has at most four
 	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
 )
@@ -17,27 +17,28 @@ type grammar struct {
 	dialect *Dialect
 	anchor  anchor
 
-	// direct are the bytes that may stand directly before the anchor; back are those that may be
-	// the last before the blanks before it. '\n' stands for the beginning of the line, '0' for all
-	// digits. Empty: any byte. match may rely on them.
+	// direct are the bytes that may be directly before the anchor; back are the bytes that may be
+	// before the blanks before it. '\n' stands for the beginning of the line, '0' for all digits.
+	// If one is empty, any byte may be there. match may rely on them.
 	direct, back string
 
-	// These reject nearly all other anchors before match is called, which would reject them too:
-	// what may stand before the byte of back, what may follow the hexadecimal digits after the anchor,
-	// or the anchor if digitsAfter gives it none, and what may follow that byte and blanks. '\n' stands
-	// for the end of the line, too.
+	// Three further sets of bytes reject nearly all anchors that match would reject, before it is
+	// called. before: the byte before the byte of back. next: the byte after the hexadecimal digits
+	// of the anchor, or after the anchor if digitsAfter has 0 for it. then: the byte after that one
+	// and blanks. '\n' also stands for the end of the line.
 	before, next, then string
 	shape              shape
 
-	// window is set for a weak grammar, whose frames count only in this window. Each keeps it open.
+	// window is set for a weak grammar, which may match only while this window is open. Each frame
+	// keeps it open.
 	window window
 
-	// match looks for a frame around the anchor at at, and adds it to l. If it reports false, what
-	// it has added is removed.
+	// match looks for a frame around the anchor at at, and adds it to l. If it returns false, the
+	// frames that it has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
-// A Line is what a line of a log means to the dialects. Its memory is reused by the next one.
+// A Line holds the frames, and a map, in a line of a log. Its memory is reused for the next line.
 type Line struct {
 	Text   []byte // the line without its end
 	Frames []Frame
@@ -53,23 +54,24 @@ type Line struct {
 
 // A Reader finds the frames in the lines of one log. One goroutine at a time may use it.
 type Reader struct {
-	// Past returns the lines before the current one, of which at most the last n are asked for, each
-	// with its end; it may return more or fewer. Nil: there are none.
+	// Past, if not nil, returns the last n lines before the current one, each with its end. It may
+	// return more or fewer lines.
 	Past func(n int64) []byte
 
-	// RawPast is Past, but the lines may be as they are in a log whose lines are strings of JSON or have
-	// other envelopes. Nil: Past.
+	// RawPast is Past for lines that may still have their envelopes, such as strings of JSON. If it
+	// is nil, Past is used.
 	RawPast func(n int64) []byte
 
-	*tables          // nil until the first line is read: most logs have none that is
-	only    []string // the names of the dialects; nil: all
+	*tables          // nil until the first line is read, which in most logs never happens
+	only    []string // names of the dialects; nil for all
 
 	line   Line
-	number int64 // of the current line
-	readTo int64 // of the last line that was read
+	number int64 // number of the current line
+	readTo int64 // number of the last line that was read
 	pastAt int64 // the line before which the past was read last
 
-	// sought is for each window the line before which the past was last searched for its headers.
+	// sought holds, for each window, the line before which the past was last searched for its
+	// headers.
 	sought [maxWindows]int64
 
 	until      [maxWindows]int64 // number of the line up to which each window is open
@@ -84,24 +86,24 @@ type Reader struct {
 	mapStart uint64 // address of that map
 
 	facts   Facts
-	factsAt int64 // the last line that a fact was taken from
+	factsAt int64 // the last line with a fact
 
-	crashes []*Crash // the last ones
-	inPast  bool     // headers of lines before the current one are read
+	crashes []*Crash // the last crashes
+	inPast  bool     // set while lines before the current one are searched for headers
 
-	kernel   *Kernel // that has logged the last frames of a kernel; nil if it is not known
-	kernelAt int64   // the line that named it, or the first frame of it
-	fault    []byte  // the last function of a kernel that an instruction was in
-	faultAt  int64   // its line
+	kernel   *Kernel // the kernel of the last frames of a kernel; nil if not known
+	kernelAt int64   // the line that named kernel, or its first frame
+	fault    []byte  // the last function of a kernel that was named as the place of an instruction
+	faultAt  int64   // line of fault
 
 	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
 	dumpAt      int64 // last line at which a program began to print its registers
 	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
 	frameAt     int64 // the last line with a frame
 	gdbSignal   int   // number of the last frame that gdb printed as that of a signal handler
-	gdbSignalAt int64 // its line
+	gdbSignalAt int64 // line of that frame
 
-	idDigits []byte // of id, the last build ID
+	idDigits []byte // digits of id, the last build ID
 	id       buildid.ID
 	module   string // the last name of a module
 	tails    tails
@@ -127,14 +129,14 @@ func (r *Reader) Reset() {
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 
-// Line reads text, the line with this number, without its end. It returns nil if the line means
-// nothing to the dialects. The Line is valid until the next call. Lines that have no anchor may be
-// left out unless [Reader.Wants] asks for them.
+// Line reads text, the line with this number, without its end. It returns nil if the line has
+// neither a frame nor a map. The Line is valid until the next call. Lines without an anchor may be
+// left out unless [Reader.Wants] returns true for them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark; -1:
-// it is not known. A mark is the byte before "0x", the first byte of another anchor, or "0x" itself at
-// the beginning of the line. It is not used if [Reader.Wants] asks for the line.
+// LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark;
+// -1: it is not known. A mark is the byte before "0x", the first byte of another anchor, or "0x"
+// itself at the beginning of the line. It is not used if [Reader.Wants] asks for the line.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
@@ -248,8 +250,8 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 }
 
 // inWindow reports whether one of the windows w is open, or w is empty, and keeps them open. It is
-// asked after a match, because the lines before have to be read for it: the header may be before the
-// first line that has an anchor.
+// called after a match, because it reads the lines before: the header may be before the first line
+// with an anchor.
 func (r *Reader) inWindow(w window) bool {
 	if w == 0 {
 		return true
@@ -267,7 +269,7 @@ func (r *Reader) inWindow(w window) bool {
 	return true
 }
 
-// Facts returns what the log has said of the process.
+// Facts returns the facts of the log about the process. They change with later lines.
 func (r *Reader) Facts() *Facts { return &r.facts }
 
 // frame adds an empty frame to l.
@@ -290,8 +292,8 @@ func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
 }
 
-// name returns a module's name as a string. The last one is kept, since frames of one module often
-// follow each other.
+// name returns the name of a module as a string. It keeps the last one, because frames of one
+// module often follow each other.
 func (r *Reader) name(b []byte) string {
 	if string(b) != r.module {
 		r.module = string(b)

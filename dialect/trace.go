@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// What an answer rests on: the values of Place.Verified.
+// The proofs of an answer: the values of Place.Verified.
 const (
 	ByBuildID = "build-id" // the log has the build ID of the file
 	BySymbol  = "symbol"   // the file has the symbol of the log at that distance
@@ -39,61 +39,60 @@ var (
 	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
 )
 
-// A Place is where a frame is.
+// A Place is the place of a frame: a file and an address in it.
 type Place struct {
-	// Image is the file, nil if the build ID of the frame identifies it. If Err is not nil, it is
-	// the file that was refused, if there is one.
+	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil, it
+	// is the file that was refuted, or nil.
 	Image *Image
 
 	// Addr is the address to look up, as the file has it: within the call for a return address.
 	Addr     uint64
-	Verified string // what the place rests on
+	Verified string // the proof of the place: ByBuildID, …
 	Err      error  // why the frame is not located; nil if it is
 }
 
-// A Trace judges the frames of one trace. It keeps what was found of its modules for the frames to
-// come.
+// A Trace judges the frames of one trace. It keeps its verdicts about modules for later frames.
 type Trace struct {
 	// Open returns the file for the module of a frame, never nil. It is called once for a module.
 	Open func(f *Frame) *Image
 
-	// Named returns the files of this machine with a name without folders, in any folder that is
-	// searched. Nil: none.
+	// Named returns the files of this machine with the name, which has no folders, in all folders
+	// that are searched. It may be nil.
 	Named func(name string) []*Image
 
-	// Unnamed returns the files in which the address of a frame may be that has no module: those that
-	// the operator names, and those that the log names beside its frames. Nil: there are none.
+	// Unnamed returns the files that may hold the address of a frame without a module: the files
+	// that the operator names, and those that the log names apart from its frames. It may be nil.
 	Unnamed func() []*Image
 
-	// Demangle returns the name that programs show for a mangled one. It may be nil.
+	// Demangle returns the name that programs show for a mangled name. It may be nil.
 	Demangle func(name string) string
 
-	// Complete returns the build ID that begins with these bytes, zero if none or several are known.
-	// It may be nil.
+	// Complete returns the build ID that begins with these bytes, or zero unless exactly one is
+	// known. It may be nil.
 	Complete  func(prefix buildid.ID) buildid.ID
 	completed map[buildid.ID]buildid.ID
 
 	modules map[moduleKey]*verdict
-	worked  int // work of the search for biases
+	worked  int // comparisons of the search for biases so far, at most maxBiasWork
 
-	apart bool // its frames tell processes apart
+	apart bool // frames have the number of their process
 
-	number    int             // of the last frame
+	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
-	corrected bool            // the numbers of a module are not read as addresses: see Trace.read
+	corrected bool            // numbers of a module are not addresses: see Trace.read
 }
 
 // A moduleKey identifies a module of a process.
 type moduleKey struct {
 	process uint64
-	name    string     // or the build ID
+	name    string     // of the module, or its build ID
 	prefix  buildid.ID // see Frame
 }
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
 
-// Judge locates the frames, which are in the order of the log, and sets the Place of each. facts is
-// what the log says of the process.
+// Judge locates the frames, which are in the order of the log, and sets the Place of each. facts
+// are those of the log about the process.
 func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for _, f := range frames {
 		t.apart = t.apart || f.Process != 0
@@ -152,8 +151,8 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 }
 
-// setSignal notes whether the frame after f is the one that a signal has interrupted. It may be judged
-// later than f.
+// setSignal records whether a signal has interrupted the frame after f, which may be judged later
+// than f.
 func (t *Trace) setSignal(f *Frame, signal bool) {
 	switch {
 	case !signal:
@@ -168,9 +167,8 @@ func (t *Trace) setSignal(f *Frame, signal bool) {
 // EndStack ends the stack of the last frame: the next one begins another stack.
 func (t *Trace) EndStack() { clear(t.signals) }
 
-// Lasts returns the number of lines after its last frame for which a trace is kept: longer if frames
-// tell the processes apart that write to a log, as in reports of Valgrind, whose errors are far
-// apart.
+// Lasts returns the number of lines after its last frame for which a trace is kept. It is larger if
+// frames have the number of their process, as in reports of Valgrind, whose errors are far apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return factLines
@@ -178,12 +176,12 @@ func (t *Trace) Lasts() int64 {
 	return windowLines
 }
 
-// Apart reports whether frames tell the processes apart that write to the log. Such a trace may be
-// long: it has all errors of a process.
+// Apart reports whether frames have the number of their process. Such a trace may be long: it has
+// all errors of a process.
 func (t *Trace) Apart() bool { return t.apart }
 
 // PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file, and reports whether it does, or f is Named or never located.
+// file. It reports whether it has set the Place, or f is Named or never located.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
 		return true
@@ -202,7 +200,7 @@ func (f *Frame) PlaceByID() bool {
 	return true
 }
 
-// assign sets what is known of the module of f from the lines around it.
+// assign sets the fields of f about its module from the facts of the lines around it.
 func (t *Trace) assign(f *Frame, facts *Facts) {
 	if f.Kernel != nil {
 		if f.Module == kernelImage {
@@ -226,7 +224,7 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 	}
 }
 
-// complete sets the build ID of f's module, of which the log has the first bytes.
+// complete sets the build ID of f's module. The log has only its first bytes.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// block filters b, which ends with a line end. Lines without a mark are not looked at one by one: a
-// mark is "{{{", ESC if colours are followed, or what a frame of a raw backtrace begins with.
+// block filters b, which ends with a line end. Lines without a mark are not read one by one. A mark
+// is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, open: -1, esc: len(b)}
 	if f.o.Color != ColorKeep {
@@ -58,14 +58,14 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// HasMark reports whether b, a line or whole lines, has a mark that may mean something to f: an element
-// may begin there, or a frame of f's dialects may be around it. See [FindMark].
+// HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
+// around which a frame of f's dialects may be. See [FindMark].
 func HasMark(f *Filter, b []byte) bool {
 	at, _ := f.tracer.nextMark(b, 0)
 	return at < len(b)
 }
 
-// takeLine filters a line. means is what it means to the dialects.
+// takeLine filters a line. means has the frames and the map of the line.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
@@ -115,8 +115,8 @@ func nextEscape(b []byte, at int) int {
 	return len(b)
 }
 
-// plain prints b as it is: whole lines, or a part of a line that is too long to be interpreted. The
-// number of line ends in b is lines.
+// plain prints b unchanged: whole lines, or a part of a line that is too long to be interpreted.
+// lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	first := f.line + 1
@@ -135,8 +135,8 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// longPart prints a line that is too long to be interpreted, or a part of one: as it is, but without
-// colours if they are removed.
+// longPart prints a line that is too long to be interpreted, or a part of one. The text is
+// unchanged, except that colours are left out if they are removed.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {
@@ -157,7 +157,7 @@ func (f *Filter) longPart(b []byte) {
 }
 
 // unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
-// may be several, of which each but the last becomes whole if those after it are left out.
+// may be several: each but the last becomes whole if the ones after it are left out.
 func unfinishedSequences(b []byte) (n int) {
 	for n < maxLongCut {
 		more := markup.UnfinishedSGR(b[:len(b)-n])
@@ -169,7 +169,7 @@ func unfinishedSequences(b []byte) (n int) {
 	return n
 }
 
-// endLong prints the bytes that longPart has kept, when no more follow.
+// endLong prints the bytes that longPart has kept, at the end of the line.
 func (f *Filter) endLong() {
 	if b := f.longCut; len(b) > 0 {
 		f.longCut = nil

@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/report"
 )
 
-// Limits of a trace that is held back. Past them its frames are judged by what was seen.
+// Limits of a trace that is held back. At a limit its frames are judged by the lines so far.
 const (
 	maxTraceLines = 256                    // lines; most programs print at most 128 frames
 	maxTraceBytes = 64 << 10               // bytes of its lines
-	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: nobody notices that
-	maxStackStart = maxTraceLines / 4 * 3  // held lines after which no new stack begins: it would be divided
+	maxTraceTime  = 250 * time.Millisecond // of a log that is being written: too short for readers to notice
+	maxStackStart = maxTraceLines / 4 * 3  // held lines after which a line without a frame releases all: the next stack might not fit
 	maxTraceGap   = 8                      // lines without a frame that may be between two frames
 	maxFileLines  = 16384                  // lines of a trace in a regular file
 	maxFileBytes  = 4 << 20                // bytes of these lines
@@ -31,17 +31,17 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace   *dialect.Trace  // the trace at work, nil if there is none
-	objects *report.Objects // the files of its modules
-	images  *report.Objects // those that the operator names: neither Sysroot nor NoPaths is for them
-	last    int64           // line of its last frame, or fact after it
-	full    bool            // it has reached a limit, and no more of its lines are held back
+	trace   *dialect.Trace  // the current trace, or nil
+	objects *report.Objects // the files of the modules of trace
+	images  *report.Objects // the files that the operator names, to which Sysroot and NoPaths do not apply
+	last    int64           // line of the last frame of trace, or of a fact after it
+	full    bool            // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
-	text    []byte        // of the held lines
+	text    []byte        // text of the held lines
 	printed int           // number of held lines that were printed; not 0 after a panic in one of them
-	promise bool          // maps may follow the frames
-	before  dialect.State // of reader, without its windows, before the first held line
+	promise bool          // maps may follow the frames, so that the larger limits apply
+	before  dialect.State // state of reader, without its windows, before the first held line
 	since   time.Time
 
 	locator locator
@@ -67,14 +67,14 @@ func newTracer(f *lineFilter) *tracer {
 	return t
 }
 
-// next returns the number of the line that follows those that the filter has seen.
+// next returns the number of the next line.
 func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) + 1 }
 
-// wants reports whether the next line has to be given to take, whatever it has.
+// wants reports whether the next line must be passed to take, even if it has no mark.
 func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
 
-// nextMark returns the offset in b of the first mark but ESC from from on that may mean something,
-// and the number of line ends between. from is the beginning of a line.
+// nextMark returns the offset in b of the first mark but ESC from from on that a dialect may match
+// or that is markup, and the number of line ends between. from is the beginning of a line.
 func (t *tracer) nextMark(b []byte, from int) (at, lines int) {
 	if t == nil {
 		at, lines = FindOpen(b[from:])
@@ -85,7 +85,8 @@ func (t *tracer) nextMark(b []byte, from int) (at, lines int) {
 
 // meaning returns what a line that has a mark means to the dialects, and whether it is plain: it
 // means nothing, and has no other mark. mark is the offset of its first mark but ESC, -1 if that is
-// not known. before is the text of the block before the line; the last lines of it are not printed yet.
+// not known. before is the text of the block before the line; the last lines of it are not printed
+// yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -97,8 +98,8 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
 }
 
-// read returns what the next line means to the dialects, nil if it means nothing. before is the
-// text of the block before it that was not printed yet; lines is the number of its lines.
+// read returns the frames and the map of the next line, or nil. before is the text of the block
+// before the line that is not printed yet, which has this number of lines.
 func (t *tracer) read(line, before []byte, mark, lines int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -131,7 +132,7 @@ func judge(t *tracer, frames []*dialect.Frame) {
 	t.trace.Judge(frames, t.reader.Facts())
 }
 
-// reportFault reports a panic in package dialect, on the line that follows the next lines.
+// reportFault reports a panic in package dialect on the line after the given number of lines.
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()
@@ -139,10 +140,10 @@ func reportFault(t *tracer, fault any, lines int64) {
 	}
 }
 
-// take filters b, the next line, with or without its line end. l is what it means to the dialects.
+// take filters b, the next line, with or without its line end. l has the frames and the map of b.
 func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.printed > 0 {
-		t.release() // a panic has interrupted it
+		t.release() // a panic has interrupted the last release
 	}
 	number := t.next()
 	dropAnswered(t.held, b)
@@ -190,14 +191,15 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	for i := range l.Frames {
 		sure = l.Frames[i].PlaceByID() && sure
 	}
-	listed := l.Frames[0].Below != "" || l.Frames[0].PlaceBelow // the next line may have the answers already
+	listed := l.Frames[0].Below != "" || l.Frames[0].PlaceBelow // in a filtered log the next line has the answers
 	if !sure || listed {
 		t.begin()
 		t.last = number
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
 		for i := range l.Frames {
-			l.Frames[i].Named = l.Frames[i].Named || l.Frames[i].PlaceBelow // the next line is not awaited
+			// Without the next line it is not known whether the frame has its answer.
+			l.Frames[i].Named = l.Frames[i].Named || l.Frames[i].PlaceBelow
 		}
 		if !sure {
 			judge(t, pointers(l.Frames))
@@ -212,7 +214,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 }
 
-// begin begins a trace, unless one is at work.
+// begin begins a trace unless there is a current one.
 func (t *tracer) begin() {
 	if t.trace != nil {
 		return
@@ -224,14 +226,14 @@ func (t *tracer) begin() {
 	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete}
 }
 
-// end forgets the trace at work.
+// end forgets the current trace.
 func (t *tracer) end() {
 	t.endTrace()
 	t.full, t.promise = false, false
 	t.maps.forget()
 }
 
-// endTrace forgets what is known of the modules of the trace at work.
+// endTrace forgets the verdicts about modules of the current trace.
 func (t *tracer) endTrace() {
 	if t.objects != nil {
 		t.objects.Close()
@@ -280,7 +282,8 @@ func (t *tracer) limits() (lines, bytes int) {
 	return maxTraceLines, maxTraceBytes
 }
 
-// late reports whether the lines have been held back for as long as they may.
+// late reports whether the lines have been held back for more than maxTraceTime, unless Whole is
+// set.
 func (t *tracer) late() bool {
 	return len(t.held) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
 }
@@ -299,7 +302,7 @@ func (t *tracer) firstHeld() int64 {
 	return t.f.line + 1
 }
 
-// releaseLate releases the lines that have been held back for long enough.
+// releaseLate releases the held lines if they are late.
 func (t *tracer) releaseLate() {
 	if t != nil && t.late() {
 		t.release()
@@ -334,7 +337,7 @@ func (t *tracer) release() {
 			all = append(all, pointers(t.held[i].frames)...)
 		}
 		if t.trace != nil && (t.objects.Changed(maxChanged) || t.images.Changed(maxChanged)) {
-			t.endTrace() // what it knows of the files that were replaced is not so any more
+			t.endTrace() // its verdicts are about files that were replaced
 		}
 		t.begin()
 		judge(t, all)
@@ -411,7 +414,7 @@ func (t *tracer) printMap(b []byte) {
 	f.current.text = nil
 }
 
-// lateNotes returns the frames that are located now and were not before, each address once.
+// lateNotes returns the frames that only the last maps have located, each address once.
 func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	m := &t.maps
 	if m.unresolved == 0 {
