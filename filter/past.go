@@ -48,6 +48,16 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
+// searched is raw, or last if a text of a journal may be an array of bytes: there nothing of the text
+// is found in its envelope.
+func (p *past) searched(n int64) []byte {
+	b := p.raw(n)
+	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {
+		return p.texts(b)
+	}
+	return b
+}
+
 // texts returns lines without their envelopes.
 func (p *past) texts(b []byte) []byte {
 	if p.unwrap == nil {

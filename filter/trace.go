@@ -61,7 +61,7 @@ func newTracer(f *lineFilter) *tracer {
 		return nil
 	}
 	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
-	t.reader.Past, t.reader.RawPast = t.past.last, t.past.raw
+	t.reader.Past, t.reader.RawPast = t.past.last, t.past.searched
 	t.past.unwrap = f.o.Dialects.Unwrap
 	t.locator.f = f
 	return t

@@ -1,0 +1,32 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// The past of a log in envelopes is searched as it is, and opened if it may have texts that are
+// arrays of bytes, in which nothing is found.
+func TestThePastIsSearchedForHeaders(t *testing.T) {
+	const header = "Stack dump:\n"
+	array := []byte(`{"MESSAGE":` + fmt.Sprint([]byte(header)) + "}\n")
+	opened := 0
+	p := past{tail: array, unwrap: func(dst, lines []byte) []byte {
+		opened++
+		return append(dst, header...)
+	}}
+	if got := p.searched(1); string(got) != header || opened != 1 {
+		t.Errorf("an array of bytes: got %q, opened %d times", got, opened)
+	}
+	p.tail = []byte(`{"msg":"Stack dump:"}` + "\n")
+	if got := p.searched(1); !bytes.Equal(got, p.tail) || opened != 1 {
+		t.Errorf("a string: got %q, opened %d times", got, opened)
+	}
+	p.block = []byte("a\nb\nc\n")
+	for n, want := range []string{"", "c\n", "b\nc\n", "a\nb\nc\n", string(p.tail) + "a\nb\nc\n"} {
+		if got := p.raw(int64(n)); string(got) != want {
+			t.Errorf("the last %d lines: got %q, want %q", n, got, want)
+		}
+	}
+}
