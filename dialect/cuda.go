@@ -14,7 +14,7 @@ import "bytes"
 // last one, is left as it is. In the first form the module is on a line of its own, after which the
 // answer is.
 var cuda = Dialect{
-	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer and cuda-memcheck: frames of the host",
+	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer, cuda-memcheck",
 	Needs:  "the file at the path, or --image",
 	Sample: "=========     Host Frame:/opt/shop/libledger.so [0x1154]",
 }
