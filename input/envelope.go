@@ -125,45 +125,6 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	return e
 }
 
-// textOf returns the text of a line of the log, or the line itself if it is not in the format.
-func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
-	if e.c.open != nil {
-		if _, text, ok := e.c.open(line, buf); ok {
-			return text
-		}
-	}
-	if e.format == CRI {
-		return line
-	}
-	fields, ok := jsonFields(nil, line, e.names, buf)
-	if !ok {
-		return line
-	}
-	var text []byte
-	for _, f := range fields {
-		text = append(append(text, bytes.TrimSuffix(f.text, newline)...), '\n')
-	}
-	return text[:len(text)-1]
-}
-
-// fieldsOf appends the fields of a record to fields.
-func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
-	if e.format == Journal {
-		return journalFields(fields, record, e.names, nil), true
-	}
-	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
-}
-
-// jsonFields is the function jsonFields for e. A line that is one field gets no new elements,
-// because it has no place for modules: the filter reads only the elements that the line has.
-func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
-	fields, ok := jsonFields(fields, line, e.names, buf)
-	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
-		f[0].text = []byte(notFiltered)
-	}
-	return fields, ok
-}
-
 // Filter returns the Filter of the Envelope, for its unresolved frames. Callers must not write to
 // it.
 func (e *Envelope) Filter() *filter.Filter { return e.f }
