@@ -1,5 +1,7 @@
 package dialect
 
+import "debug/elf"
+
 // A check compares one frame with the file of its module.
 type check struct {
 	of        *verdict
@@ -31,6 +33,9 @@ func (c *check) run(f *Frame) (signal bool) {
 			c.of.refuted = ErrSymbol
 		}
 		return false
+	}
+	if m.File != nil && m.File.Machine == elf.EM_ARM && f.Symbol.Name == "" {
+		c.addr &^= 1 // the bit of a call of Thumb code
 	}
 	call := f.Call
 	if m.File == nil { // the build ID identifies the file
@@ -66,7 +71,9 @@ func (c *check) run(f *Frame) (signal bool) {
 	}
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
-		c.of.fail(c.addr)
+		if !f.Optional {
+			c.of.fail(c.addr)
+		}
 		return false
 	}
 	if c.listed(f); c.err != nil {
@@ -91,7 +98,7 @@ func (c *check) run(f *Frame) (signal bool) {
 	if !yes {
 		// A symbol whose distance is only right modulo the page size proves less than one at the very
 		// distance: linkers align functions, so one in 256 other builds has it there by chance.
-		if c.called && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
+		if c.called && !m.Forced && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
 			c.err = ErrCall
 			c.of.fail(c.addr)
 		}
@@ -126,7 +133,9 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: c.err}
 	case byID && (v.image.File == nil || v.image.ID == f.ID || !f.prefix.IsZero()):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
-	case v.refuted != nil:
+	case v.refuted == ErrHash:
+		*p = Place{Image: v.image, Err: ErrHash}
+	case v.refuted != nil && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
 	case v.image.Guessed && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}

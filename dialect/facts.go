@@ -49,6 +49,7 @@ type Facts struct {
 	sorted  bool
 	modules map[string]ModuleFact // by the last part of the name
 	main    ModuleFact            // the program itself
+	hash    string                // first digits of the SHA-256 of its file; empty if they are not known
 	bytes   int
 }
 
@@ -57,8 +58,14 @@ func (f *Facts) Reset() { *f = Facts{} }
 
 // Empty reports whether nothing is known.
 func (f *Facts) Empty() bool {
-	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{})
+	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{}) && f.hash == ""
 }
+
+// SetHash sets the first hexadecimal digits, in lower case, of the SHA-256 of the program's file.
+func (f *Facts) SetHash(digits []byte) { f.hash = string(digits) }
+
+// Hash returns the digits of SetHash.
+func (f *Facts) Hash() string { return f.hash }
 
 // ForgetMaps forgets all mappings.
 func (f *Facts) ForgetMaps() {

@@ -53,7 +53,7 @@ func tablesOf(only []string) *tables {
 		t.of[a].length, t.of[a].digits = len(anchorText[a]), digitsAfter[a]
 	}
 	for _, g := range allGrammars() {
-		if only != nil && !slices.Contains(only, g.dialect.Name) {
+		if only != nil && !slices.Contains(only, g.dialect.Name) || only == nil && g.dialect.OnDemand {
 			continue
 		}
 		if g.anchor == anchorLine {

@@ -82,6 +82,9 @@ type Frame struct {
 	// Named is set if the line has its answer already, or can have none: only its number changes.
 	Named bool
 
+	// Optional is set if the number may be anything: it is a frame only if the file has code there.
+	Optional bool
+
 	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value
 	// and Call; 0 if these were not compared.
 	Key uint64
@@ -193,6 +196,8 @@ type Dialect struct {
 	Who    string // the programs, in a few words
 	Needs  string // what must be known to resolve a frame
 	Sample string // a frame, as it is in a log
+
+	OnDemand bool // --dialects=auto leaves it out
 }
 
 // Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust prints

@@ -43,6 +43,7 @@ const (
 	windowCuda
 	windowCoredump
 	windowABRT
+	windowFirmware // always open if [Reader.Firmware] is set
 )
 
 const (
@@ -67,8 +68,11 @@ func (r *Reader) openUntil(w window, last int64) {
 
 // opened returns the windows that are open at the current line.
 func (r *Reader) opened() (w window) {
+	if r.Firmware {
+		w = windowFirmware
+	}
 	if r.number > r.latest {
-		return 0
+		return w
 	}
 	for i, until := range r.until {
 		if r.number <= until {
@@ -80,7 +84,7 @@ func (r *Reader) opened() (w window) {
 
 // Wants reports whether every line has to be read up to the line with this number, since windows
 // are open.
-func (r *Reader) Wants(number int64) bool { return number <= r.latest }
+func (r *Reader) Wants(number int64) bool { return number <= r.latest || r.Firmware }
 
 // lookedBackFor are texts of lines that grammars for a later line look for: of compute-sanitizer, of
 // ABRT, and of ThreadSanitizer's frames with a build ID.

@@ -45,6 +45,11 @@ type Image struct {
 	// for a file at a path: see guessedCalls.
 	Guessed bool
 
+	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits, empty if it
+	// cannot be read. Forced is set if nothing that the log shows refutes the file.
+	Hash   func() string
+	Forced bool
+
 	shown shownNames
 }
 
@@ -162,6 +167,8 @@ func (m *Image) followsCall(addr uint64, kind Call) (yes, known bool) {
 	switch m.File.Machine {
 	case elf.EM_X86_64, elf.EM_386:
 		distances = distances[:1]
+	case elf.EM_XTENSA:
+		distances = []uint64{espLess}
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
 		distances = distances[:3] // at 8 the call may be after the address
 	}

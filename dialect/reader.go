@@ -62,6 +62,10 @@ type Reader struct {
 	// is nil, Past is used.
 	RawPast func(n int64) []byte
 
+	// Firmware is set if the operator has named a file for the addresses of a log that name no module.
+	// Then every line is read, for registers and lists of addresses.
+	Firmware bool
+
 	*tables          // nil until the first line is read, which in most logs never happens
 	only    []string // names of the dialects; nil for all
 
@@ -96,6 +100,9 @@ type Reader struct {
 	fault    []byte  // the last function of a kernel that was named as the place of an instruction
 	faultAt  int64   // line of fault
 
+	fault32   uint64 // the program counter of the last dump of registers
+	fault32At int64  // its line
+
 	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
 	dumpAt      int64 // last line at which a program began to print its registers
 	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
@@ -123,6 +130,7 @@ func (r *Reader) Reset() {
 		r.until[i], r.sought[i] = -1, -1
 	}
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
+	r.fault32, r.fault32At = 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
 	r.crashes, r.kernel, r.fault = nil, nil, r.fault[:0]

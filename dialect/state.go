@@ -23,6 +23,8 @@ type State struct {
 	FrameAt    int64    `json:"frame"`
 	GDBSignal  [2]int64 `json:"gdb"` // the number of a frame, and its line
 	SignalPC   uint64   `json:"signal_pc,omitempty"`
+	Fault32    uint64   `json:"fault,omitempty"`
+	Fault32At  int64    `json:"fault_at,omitempty"`
 }
 
 // State returns the state of r.
@@ -39,7 +41,7 @@ func (r *Reader) State() State {
 // Mark returns the state of r without Until. It takes a few nanoseconds.
 func (r *Reader) Mark() State {
 	return State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, nil, r.exactAfter, r.dumpAt,
-		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC}
+		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC, r.fault32, r.fault32At}
 }
 
 // SetState sets the state of r to one that State has returned. It ignores windows that do not
@@ -49,6 +51,7 @@ func (r *Reader) SetState(s State) {
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
 	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
 	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
+	r.fault32, r.fault32At = s.Fault32, s.Fault32At
 	for i := range r.until {
 		r.until[i] = -1
 		if i < len(s.Until) {

@@ -13,8 +13,7 @@ func allGrammars() []grammar {
 		{dialect: &llvm, direct: " ", shape: wordNumber, window: windowLLVM, next: blank, match: matchLLVMPlain},
 		{dialect: &chromium, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(<", match: anyOf(matchChromium, matchChromiumUnknown)},
 		{dialect: &node, direct: " ", before: "0", back: ":", shape: freeNumber, next: " ", match: matchNode},
-		{dialect: &firefox, direct: "+", before: " ", back: "+", next: "]", then: "\n", match: matchFirefox},
-		{dialect: &firefox, direct: " ", before: " ", back: "+", next: ")", then: "\n", match: matchFirefox},
+		{dialect: &firefox, direct: "+ ", before: " ", back: "+", next: "])", then: "\n", match: matchFirefox},
 		{dialect: &own, direct: " ", back: "0", shape: hashNumber, next: " ", then: "(", match: anyOf(matchOwn, matchOwnSentence)},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, next: " ", match: matchCoredump},
 		{dialect: &coredump, direct: " ", back: "0", shape: hashNumber, window: windowCoredump, next: " ", match: matchOldCoredump},
@@ -71,6 +70,13 @@ func allGrammars() []grammar {
 		{dialect: &haproxy, direct: " ", back: "|", next: " ", then: "[", match: matchHAProxy},
 		{dialect: &qnx, anchor: anchorIP, direct: " ", next: "(", match: matchQNX},
 		{dialect: &xen, direct: "+", next: "/", then: "0", match: matchXen},
+		{dialect: &nuttx, direct: "<", before: "[", window: windowFirmware, next: ">", then: "]", match: matchNuttXFrame},
+		{dialect: &esp, direct: " :", next: ":", then: "0", match: matchESP},
+		{dialect: &esp, anchor: anchorLine, window: windowFirmware, match: matchESPAbort},
+		{dialect: &nuttx, anchor: anchorLine, window: windowFirmware, match: matchNuttX},
+		{dialect: &addr2line, anchor: anchorLine, window: windowFirmware, match: matchAddr2line},
+		{dialect: &registers, anchor: anchorLine, window: windowFirmware, match: matchRegisters},
+		{dialect: &stackWords, anchor: anchorLine, window: windowFirmware, match: matchStackWords},
 		{dialect: &kernel, direct: "+", next: "/", then: "0", match: matchKernel},
 		{dialect: &optee, direct: " ", before: "CD", back: ":", next: blank, then: "\n", match: matchOPTEE},
 		{dialect: &optee, direct: " ", before: " ?:0", back: "?0", shape: freeNumber, next: blank, then: "\n", match: matchOPTEE},
@@ -102,6 +108,7 @@ func anyOf(all ...matcher) matcher {
 // allHeaders returns the headers of all dialects.
 func allHeaders() []header {
 	return []header{
+		{text: "ELF file SHA256:", fact: espHash},
 		{text: "-xp ", fact: func(r *Reader, b []byte, _ int) { r.mapLine(b) }},
 		{text: "ode: ", fact: codeLine},
 		{text: "ainted", fact: kernelNamed},
@@ -168,6 +175,7 @@ func All() []*Dialect {
 		&kernel,
 		&bpf, &cuda, &haproxy, &abrt,
 		&qnx, &optee, &xen,
+		&esp, &registers, &addr2line, &nuttx, &stackWords,
 		&foreign,
 	}
 }

@@ -26,6 +26,8 @@ var (
 	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
 	ErrCode      = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
+	ErrOutside   = errors.New("none of the files that --image names has code at this address")
+	ErrHash      = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven  = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle     = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
@@ -144,6 +146,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 			if len(v.failed) >= maxFailures || len(v.failed) > 0 && v.image.Guessed {
 				v.refuted = ErrCall
 			}
+			v.judgeGiven(facts.Hash())
 		}
 	}
 	for i, f := range frames {

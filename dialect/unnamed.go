@@ -24,6 +24,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		return
 	}
 	var tried, files, programs []*verdict // all, those with a known base, and those that own may be in
+	fixed := false                        // the operator has named one with a known base
 	for _, m := range t.Unnamed() {
 		if m.Err != nil || m.File == nil {
 			continue
@@ -44,6 +45,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 		if v.biased {
 			files = append(files, v)
 		}
+		fixed = fixed || m.Given && v.biased
 	}
 	for i, f := range frames {
 		if f.isOfProgram() && len(programs) == 1 {
@@ -61,8 +63,11 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 				}
 			})
 		}
-		if found > 1 { // the base of one of the files is not that of this process
+		switch {
+		case found > 1: // the base of one of the files is not that of this process
 			of[i] = nil
+		case found == 0 && fixed:
+			f.Place.Err = ErrOutside
 		}
 	}
 }

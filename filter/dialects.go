@@ -27,6 +27,9 @@ type Dialects struct {
 	// unless exactly one is known. Minidumps have only the first 16 bytes of an ID.
 	Complete func(prefix buildid.ID) buildid.ID
 
+	// ForceImages uses the Images even if the log shows that another file ran.
+	ForceImages bool
+
 	// KeepRaw appends answers to lines, instead of replacing text.
 	KeepRaw bool
 

@@ -157,7 +157,8 @@ func (t *tracer) unnamed() (all []*dialect.Image) {
 // given returns the file that the operator names.
 func (t *tracer) given(g *Image) *dialect.Image {
 	m := imageOf(t.images.Named(g.Path))
-	m.Given, m.Base, m.HasBase = true, g.Base, g.HasBase
+	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
+	m.Hash = func() string { return hashOf(t, g.Path) }
 	return m
 }
 

@@ -70,7 +70,9 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 	f.elements++
 	p := &fr.Place
 	if p.Err != nil {
-		f.recordPlace(fr)
+		if !fr.Optional {
+			f.recordPlace(fr)
+		}
 		return nil
 	}
 	if fr.Key != 0 && p.Image == nil {

@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"crypto/sha256"
+
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
@@ -10,6 +12,7 @@ import (
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
+	Hash    string                           `json:"sha256,omitempty"` // its first digits
 }
 
 type savedMapping struct {
@@ -38,7 +41,7 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 	if f.Empty() {
 		return nil
 	}
-	s := new(savedFacts)
+	s := &savedFacts{Hash: f.Hash()}
 	for _, m := range f.Maps() {
 		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted, m.FirstCode})
 	}
@@ -70,6 +73,7 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 		}
 		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Prefix: prefix, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main, Text: m.Text})
 	}
+	f.SetHash([]byte(s.Hash[:min(len(s.Hash), sha256.Size*2)]))
 	return f, nil
 }
 

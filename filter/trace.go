@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/symfilter/symfilter/dialect"
@@ -31,11 +32,12 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace   *dialect.Trace  // the current trace, or nil
-	objects *report.Objects // the files of the modules of trace
-	images  *report.Objects // the files that the operator names, to which Sysroot and NoPaths do not apply
-	last    int64           // line of the last frame of trace, or of a fact after it
-	full    bool            // trace has reached a limit: no more of its lines are held back
+	trace   *dialect.Trace    // the current trace, or nil
+	objects *report.Objects   // the files of the modules of trace
+	images  *report.Objects   // the files that the operator names, to which Sysroot and NoPaths do not apply
+	hashes  map[string]hashed // of images, by path
+	last    int64             // line of the last frame of trace, or of a fact after it
+	full    bool              // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
 	text    []byte        // text of the held lines
@@ -62,6 +64,7 @@ func newTracer(f *lineFilter) *tracer {
 	}
 	t := &tracer{f: f, opt: &f.o.Dialects, reader: dialect.NewReader(f.o.Dialects.Only)}
 	t.reader.Past, t.reader.RawPast = t.past.last, t.past.searched
+	t.reader.Firmware = slices.ContainsFunc(t.opt.Images, func(m Image) bool { return m.Name == "" })
 	t.past.unwrap = f.o.Dialects.Unwrap
 	t.locator.f = f
 	return t

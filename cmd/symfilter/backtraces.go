@@ -18,9 +18,11 @@ type dialectFlags struct {
 	names   dialectList
 	images  []string // the values of --image
 	keepRaw bool
+
+	forceImages bool
 }
 
-// A dialectList is the value of --dialects: auto, none, or names of dialects with commas between
+// A dialectList is the value of --dialects: none, or auto and names of dialects with commas between
 // them. The zero value is auto.
 type dialectList struct {
 	none bool
@@ -38,6 +40,14 @@ func (l *dialectList) Set(s string) error {
 		return nil
 	}
 	for name := range strings.SplitSeq(s, ",") {
+		if name == "auto" { // and those that it leaves out
+			for _, d := range dialect.All() {
+				if !d.OnDemand {
+					l.only = append(l.only, d.Name)
+				}
+			}
+			continue
+		}
 		if !slices.ContainsFunc(dialect.All(), func(d *dialect.Dialect) bool { return d.Name == name }) {
 			return fmt.Errorf("%q is not a dialect: symfilter help dialects lists them", name)
 		}
@@ -50,7 +60,7 @@ func (l *dialectList) Set(s string) error {
 // that is not being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
-		KeepRaw: c.backtraces.keepRaw, Whole: regular}
+		KeepRaw: c.backtraces.keepRaw, ForceImages: c.backtraces.forceImages, Whole: regular}
 	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
 			d.Folders = append(d.Folders, abs)

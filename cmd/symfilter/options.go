@@ -110,6 +110,7 @@ var options = [...]group{
 		{name: "image", metavar: "[NAME=]FILE[@BASE]", in: ofMost, field: func(c *config) any { return &c.backtraces.images },
 			text: "the file that ran, for the module NAME of a backtrace",
 			more: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000"},
+		{name: "force-image", in: ofMost, field: func(c *config) any { return &c.backtraces.forceImages }, text: "use --image even if the log shows that another file ran"},
 		{name: "keep-raw", in: ofMost, field: func(c *config) any { return &c.backtraces.keepRaw }, text: "append names to frames, and replace nothing"},
 	}},
 	{title: "What is printed", flags: []option{

@@ -9,11 +9,11 @@ import (
 // return address: for formats that do not mark return addresses. known is false if the file has no
 // code before addr (separate debug files have none), or if the machine is not one of x86, x86-64,
 // Arm (32 bits little-endian, Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS, where a
-// call ends after its delay slot, and LoongArch.
+// call ends after its delay slot, LoongArch, and little-endian Xtensa.
 //
 // Only the bytes count. On x86, where instructions begin at any address, one address in a thousand
-// that does not follow a call is reported to follow one; on machines with aligned instructions,
-// none.
+// that does not follow a call is reported to follow one, on Xtensa one in sixteen; on machines with
+// aligned instructions, none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -81,6 +81,13 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	case elf.EM_LOONGARCH:
 		w := little(4)
 		return addr%4 == 0 && (w>>26 == 0x15 || w>>26 == 0x13 && w&31 == 1), true // bl, jirl
+	case elf.EM_XTENSA:
+		if len(code) < 3 || f.header.big {
+			return false, false
+		}
+		b := code[len(code)-3:]
+		call, callx := b[0]&0x0f == 5, b[0]&0xcf == 0xc0 && b[1]&0xf0 == 0 && b[2] == 0 // call0 to call12, callx0 to callx12
+		return call || callx, true
 	}
 	return false, false
 }

@@ -1,0 +1,112 @@
+package dialect
+
+import "bytes"
+
+// The panics of ESP-IDF and of Arduino on ESP32 and ESP8266:
+//
+//	Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60 |<-CORRUPTED
+//	abort() was called at PC 0x400d5678 on core 0
+//	ELF file SHA256: 9d0e9a1f03b5c2d4
+//
+// Each address of the list is followed by that of its stack. On Xtensa, 3 has been subtracted from
+// all of them, also from that of the fault, which the register PC has as it is. The registers are
+// those of dialect registers.
+var (
+	esp = Dialect{
+		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
+		Needs:  "--image FILE, the firmware",
+		Sample: "Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60",
+	}
+
+	// stackWords is not among the dialects of --dialects=auto: words of a stack that are addresses of
+	// code may be left of calls that have returned.
+	stackWords = Dialect{
+		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
+		Needs:    "--image FILE, the firmware; guesses, so that --dialects must name it",
+		Sample:   "3fc98340: 0x4200a1c4 0x00000000 0x3fc98360 0x4200a1f8",
+		OnDemand: true,
+	}
+)
+
+// matchESP matches a backtrace whose first address is at at.
+func matchESP(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	if !endsWith(b, blanksBefore(b, at), "Backtrace:") {
+		return false
+	}
+	for len(l.Frames) < maxAddresses {
+		addr, end, ok := prefixedHex(b, at)
+		if !ok || !hasAt(b, end, ":0x") {
+			break
+		}
+		if _, end, ok = prefixedHex(b, end+1); !ok {
+			break // a reset has cut the line
+		}
+		call := Adjusted
+		if len(l.Frames) == 0 && r.fault32 == addr+espLess && r.number-r.fault32At <= espRegisters {
+			addr, call = addr+espLess, Exact
+		}
+		f := l.address(addr, call)
+		f.Number = len(l.Frames) - 1
+		at = blanksAfter(b, end)
+	}
+	if len(l.Frames) == 0 {
+		return false
+	}
+	if first := &l.Frames[0]; first.Call == Exact {
+		first.Below = l.Frames[0].Below
+	}
+	return true
+}
+
+const (
+	espLess      = 3  // bytes that were subtracted from an address: the size of a call of Xtensa
+	espRegisters = 40 // lines that may be between the register PC and the backtrace
+)
+
+// matchESPAbort matches the line of abort.
+func matchESPAbort(_ *Reader, l *Line, _ int) bool {
+	const mark = "abort() was called at PC "
+	b := l.Text
+	at := bytes.Index(b, []byte(mark))
+	if at < 0 {
+		return false
+	}
+	addr, end, ok := prefixedHex(b, at+len(mark))
+	if !ok || !hasAt(b, end, " on core ") {
+		return false
+	}
+	l.address(addr, Adjusted)
+	return true
+}
+
+// espHash takes the hash of the program from "ELF file SHA256: 9d0e9a1f". ESP-IDF prints 8 to 64
+// digits, as it is configured.
+func espHash(r *Reader, b []byte, at int) {
+	at = blanksAfter(b, at+len("ELF file SHA256:"))
+	if end := hexDigits(b, at); end-at >= 8 && end-at <= 64 {
+		r.facts.SetHash(bytes.ToLower(b[at:end]))
+	}
+}
+
+// matchStackWords matches a line of a stack: its address, and words.
+func matchStackWords(_ *Reader, l *Line, _ int) bool {
+	b := l.Text
+	start := bytes.LastIndex(b, []byte(": "))
+	if start < 8 || hexBefore(b, start) != start-8 || start > 8 && isWord(b[start-9]) {
+		return false
+	}
+	for at := blanksAfter(b, start+1); at < len(b) && len(l.Frames) < maxAddresses; at = blanksAfter(b, at) {
+		if hasAt(b, at, "0x") {
+			at += len("0x")
+		}
+		word, end, ok := hexAt(b, at)
+		if !ok || end != at+8 || isWordAt(b, end) {
+			break
+		}
+		if at = end; word != 0 {
+			l.address(word, Return).Optional = true
+		}
+	}
+	return len(l.Frames) > 0
+}

@@ -1,0 +1,271 @@
+package dialect
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// The dumps of firmware: registers by name, and lists of addresses. All addresses are those of the ELF
+// file, which the operator names. On some lines only the name of a register shows that a number is an
+// address, so these count only if [Reader.Firmware] is set.
+//
+// What Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
+//
+//	E: r3/a4:  0x20000bd0 r12/ip:  0x0000000a r14/lr:  0x000004a5
+//	E: Faulting instruction address (r15/pc): 0x000004b2
+//	E:       0: ra: 80000038
+//	up_dump_register: R12: 00000000 FP: 00000000 SP: 20001f50 LR: 0000004b PC: 00000064
+//	LR   : 0000B8D1
+//	MEPC    : 0x4200a1b2  RA      : 0x4200a1c4  SP      : 0x3fc98340
+var registers = Dialect{
+	Name: "registers", Who: "firmware: the registers pc, lr, ra, epc of Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF, FreeRTOS and handlers of HardFault",
+	Needs:  "--image FILE, the firmware",
+	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
+}
+
+// A register is what the name of a register says of its value.
+type register struct {
+	call Call
+	ok   bool // its value may be an address of code
+}
+
+// registerNames are the names of registers with addresses of code, in lower case.
+var registerNames = map[string]register{
+	"pc": {Exact, true}, "epc": {Exact, true}, "epc1": {Exact, true}, "mepc": {Exact, true}, "sepc": {Exact, true},
+	"elr": {Exact, true}, "elr_eln": {Exact, true}, "elr_el1": {Exact, true}, "elr_el3": {Exact, true}, "eip": {Exact, true},
+	"lr": {Return, true}, "ra": {Return, true},
+}
+
+// matchRegisters matches a line with registers.
+func matchRegisters(r *Reader, l *Line, _ int) bool {
+	b := l.Text
+	windowed := bytes.Contains(b, []byte("PS  ")) // only a dump of Xtensa has a processor state beside A0
+	for at := 0; at < len(b) && len(l.Frames) < maxRegisters; {
+		if !isLetter(b[at]) {
+			at++
+			continue
+		}
+		end := at
+		for end < len(b) && isWord(b[end]) {
+			end++
+		}
+		reg := registerOf(b[at:end])
+		xtensa := windowed && string(b[at:end]) == "A0"
+		if xtensa {
+			reg = register{Return, true}
+		}
+		at = end
+		value, next, ok := registerValue(b, end)
+		if !reg.ok || !ok {
+			continue
+		}
+		at = next
+		if xtensa {
+			value = value&^windowBits | codeRegion
+		}
+		if isExceptionReturn(value) || value == 0 {
+			continue
+		}
+		if reg.call == Exact {
+			r.fault32, r.fault32At = value, r.number
+		}
+		l.address(value, reg.call).Optional = reg.call == Return
+	}
+	return len(l.Frames) > 0
+}
+
+// maxRegisters is the number of registers of a line that are read: no dump has more than four with
+// addresses of code.
+const maxRegisters = 8
+
+// registerOf returns the register of this name, whose last part counts: "r14/lr", "stacked_pc".
+func registerOf(name []byte) register {
+	var lower [8]byte
+	if len(name) < 2 || len(name) > len("stacked_pc") {
+		return register{}
+	}
+	name = bytes.TrimPrefix(name, []byte("stacked_"))
+	if len(name) > len(lower) {
+		return register{}
+	}
+	for i, c := range name {
+		if lower[i] = c; c-'A' < 26 {
+			lower[i] |= 0x20
+		}
+	}
+	return registerNames[string(lower[:len(name)])]
+}
+
+// registerValue parses the value of a register whose name ends at at: after ":" or "=", or after a
+// blank if it has the prefix 0x. Without the prefix it has eight or sixteen digits.
+func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
+	if hasAt(b, at, ")") {
+		at++
+	}
+	from := blanksAfter(b, at)
+	assigned := from < len(b) && (b[from] == ':' || b[from] == '=')
+	if assigned {
+		from = blanksAfter(b, from+1)
+	}
+	if hasAt(b, from, "0x") {
+		value, end, ok = hexAt(b, from+2)
+		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end)
+	}
+	value, end, ok = hexAt(b, from)
+	digits := end - from
+	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
+}
+
+func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
+
+// isExceptionReturn reports whether a link register of Cortex-M has no address: it holds how an
+// exception returns (EXC_RETURN, of Armv8-M too), or its value at reset.
+func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
+
+// The addresses of a device have 32 bits as a rule. On Xtensa with windowed registers, the two
+// highest bits of a return address have the size of the window, in place of those of the code, which
+// is in the region at codeRegion.
+const (
+	windowBits = 0xc0000000
+	codeRegion = 0x40000000
+)
+
+// address adds a frame with an address of the firmware, whose answer has a line of its own, in the
+// form of idf_monitor.
+func (l *Line) address(value uint64, call Call) *Frame {
+	f := l.frame()
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, value, value, call
+	f.Below = fmt.Sprintf("--- 0x%08x: ", value)
+	return f
+}
+
+// The lists that are meant for addr2line, of CmBacktrace and RT-Thread:
+//
+//	Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141 0800313f
+//	please use: addr2line -e rtthread.elf -a -f 0x0800313f 0x08000141
+//
+// CmBacktrace has subtracted 4 from all but the first.
+var addr2line = Dialect{
+	Name: "addr2line", Who: "firmware: the lists of addresses for addr2line of CmBacktrace and RT-Thread",
+	Needs:  "--image FILE, the firmware",
+	Sample: "Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141",
+}
+
+// matchAddr2line matches a line with the command.
+func matchAddr2line(_ *Reader, l *Line, _ int) bool {
+	const mark = "addr2line "
+	b := l.Text
+	at := bytes.Index(b, []byte(mark))
+	if at < 0 || bytes.Contains(b[at:], []byte(" at ")) { // the output of addr2line, not its command
+		return false
+	}
+	for at += len(mark); at < len(b) && len(l.Frames) < maxAddresses; {
+		at = blanksAfter(b, at)
+		end := at
+		for end < len(b) && b[end] != ' ' && b[end] != '\t' {
+			end++
+		}
+		digits := bytes.TrimPrefix(b[at:end], []byte("0x"))
+		value, stop, ok := hexAt(digits, 0)
+		prefixed := len(digits) < end-at
+		at = end
+		if !ok || stop != len(digits) || !prefixed && len(digits) != 8 {
+			if len(l.Frames) > 0 {
+				break
+			}
+			continue
+		}
+		call := Return
+		switch {
+		case prefixed && len(l.Frames) == 0:
+			call = Either
+		case len(l.Frames) == 0:
+			call = Exact
+		case !prefixed:
+			call = Adjusted
+		}
+		f := l.address(value, call)
+		f.Number = len(l.Frames) - 1
+	}
+	return len(l.Frames) > 0
+}
+
+const maxAddresses = 256 // addresses of one list
+
+// The lists of NuttX, which dumps the stacks of its tasks:
+//
+//	sched_dumpstack: backtrace| 1: 0x0800313f 0x08000141
+//	sched_dumpstack: [ 1] [<0x0800313f>] up_assert+0x12/0x34
+var nuttx = Dialect{
+	Name: "nuttx", Who: "NuttX: the backtraces of tasks",
+	Needs:  "--image FILE, the firmware",
+	Sample: "sched_dumpstack: backtrace| 1: 0x0800313f 0x08000141",
+}
+
+// matchNuttX matches a line with a list.
+func matchNuttX(_ *Reader, l *Line, _ int) bool {
+	const mark = "backtrace|"
+	b := l.Text
+	at := bytes.Index(b, []byte(mark))
+	if at < 0 {
+		return false
+	}
+	_, at, ok := decimalAt(b, blanksAfter(b, at+len(mark)))
+	return ok && hasAt(b, at, ":") && l.addresses(blanksAfter(b, at+1), Either)
+}
+
+// matchNuttXFrame matches a frame whose address is at at, in "[<0x".
+func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, ">] ") || !endsWith(b, at, "] [<") {
+		return false
+	}
+	number, open, ok := decimalBefore(b, at-len("] [<"))
+	if open = blanksBefore(b, open); !ok || !endsWith(b, open, "[") {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start = number, open-1
+	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Either
+	l.edit(f, Edit{Span{len(b), len(b)}, " ", AtLine, ""})
+	return true
+}
+
+// addresses adds the addresses that follow each other from at on.
+func (l *Line) addresses(at int, call Call) bool {
+	b := l.Text
+	for len(l.Frames) < maxAddresses {
+		addr, end, ok := prefixedHex(b, at)
+		if !ok || isWordAt(b, end) {
+			break
+		}
+		l.address(addr, call).Number = len(l.Frames) - 1
+		at = blanksAfter(b, end)
+	}
+	return len(l.Frames) > 0
+}
+
+// judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
+// have no call before them, or if the log has the first digits of the SHA-256 of another file: that of
+// another build, or the same without a part that was stripped.
+func (v *verdict) judgeGiven(digits string) {
+	m := v.image
+	if !m.Given || m.Forced {
+		return
+	}
+	if v.refuted == nil && v.calls+v.symbols == 0 && len(v.failed) > 0 {
+		v.refuted = ErrCall
+	}
+	if digits == "" || m.Hash == nil {
+		return
+	}
+	switch sum := m.Hash(); {
+	case sum == "":
+	case !strings.HasPrefix(sum, digits):
+		v.refuted = ErrHash
+	case v.refuted == ErrHash:
+		v.refuted = nil // the device runs another program than before
+	}
+}

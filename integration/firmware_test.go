@@ -1,0 +1,253 @@
+//go:build linux
+
+package integration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const firmwareSources = "testdata/firmware"
+
+// recordedFirmware returns the path of a file of testdata/firmware/recorded, which its script build has
+// made.
+func recordedFirmware(name string) string { return filepath.Join(firmwareSources, "recorded", name) }
+
+// A firmwareFrame is an address of a dump and what is printed for it: a place for each call, innermost
+// first.
+type firmwareFrame struct {
+	addr   uint64
+	places []string // FUNC at FILE:LINE
+}
+
+var firmwareAnswer = regexp.MustCompile(`^--- 0x([0-9a-f]+): (.*)$`)
+
+// firmwareFrames returns the frames in out, and the lines of the log that is left without them.
+func firmwareFrames(t *testing.T, out string) (frames []firmwareFrame, log string) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		text := strings.TrimRight(line, "\r\n")
+		if m := firmwareAnswer.FindStringSubmatch(text); m != nil {
+			addr, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, firmwareFrame{addr, []string{m[2]}})
+		} else if caller, ok := strings.CutPrefix(text, "  (inlined by) "); ok {
+			last := &frames[len(frames)-1]
+			last.places = append(last.places, caller)
+		} else {
+			log += line
+		}
+	}
+	return frames, log
+}
+
+// truth returns what llvm-symbolizer says of an address of a file.
+func truth(t *testing.T, file string, addr uint64) (places []string) {
+	t.Helper()
+	out := run(t, nil, "llvm-symbolizer-19", "--obj="+file, "--output-style=LLVM", fmt.Sprintf("%#x", addr))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		place := lines[i+1][:strings.LastIndexByte(lines[i+1], ':')] // without the column
+		places = append(places, lines[i]+" at "+place)
+	}
+	return places
+}
+
+// checkFirmware compares the frames with the truth. pc is the address of the fault, and called are
+// addresses from which the dump has subtracted already.
+func checkFirmware(t *testing.T, file string, frames []firmwareFrame, pc uint64, called []uint64) {
+	t.Helper()
+	for _, f := range frames {
+		lookup := f.addr
+		if f.addr != pc && !slices.Contains(called, f.addr) {
+			lookup = f.addr&^1 - 1
+		}
+		if diff := cmp.Diff(truth(t, file, lookup), f.places); diff != "" {
+			t.Errorf("%#x (-llvm +symfilter)\n%s", f.addr, diff)
+		}
+	}
+}
+
+// hexNumbers returns the numbers that follow each other after the text mark.
+func hexNumbers(t *testing.T, log, mark string) (all []uint64) {
+	t.Helper()
+	_, rest, ok := strings.Cut(log, mark)
+	if !ok {
+		t.Fatalf("no %q in\n%s", mark, log)
+	}
+	for _, word := range strings.Fields(rest[:strings.IndexByte(rest+"\n", '\n')]) {
+		n, err := strconv.ParseUint(strings.TrimPrefix(word, "0x"), 16, 64)
+		if err != nil {
+			break
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// wantFirmware checks the answers for the dumps in log, of which the program has want frames.
+func wantFirmware(t *testing.T, file string, log []byte, want int) {
+	t.Helper()
+	out := run(t, log, command, "--image", file)
+	frames, rest := firmwareFrames(t, out)
+	if rest != string(log) {
+		t.Errorf("the log is changed (-log +output)\n%s", cmp.Diff(string(log), rest))
+	}
+	if len(frames) != want {
+		t.Errorf("%d frames, want %d:\n%s", len(frames), want, out)
+	}
+	pc := hexNumbers(t, string(log), "PC = ")[0]
+	var called []uint64
+	if strings.Contains(string(log), "-afpiC ") {
+		called = hexNumbers(t, string(log), "-afpiC ")
+	}
+	checkFirmware(t, file, frames, pc, called)
+	if twice := run(t, []byte(out), command, "--image", file); twice != out {
+		t.Errorf("filtered twice (-once +twice)\n%s", cmp.Diff(out, twice))
+	}
+}
+
+// The dumps of Zephyr, NuttX, Mbed OS, RT-Thread, CmBacktrace, a handler of HardFault, and ESP-IDF on
+// RISC-V, in each of which there are a fault in an inlined call and its callers.
+var firmwareLogs = []struct {
+	name   string
+	frames int
+}{
+	{"cortexm", 2 + 2 + 3 + 2 + 2 + 3 + 2 + 3 + 2 + 2},
+	{"riscv", 3 + 2 + 1 + 2 + 2 + 1 + 2 + 1 + 2 + 2},
+}
+
+func TestRecordedDumpsOfFirmware(t *testing.T) {
+	need(t, "llvm-symbolizer-19")
+	for _, f := range firmwareLogs {
+		t.Run(f.name, func(t *testing.T) {
+			wantFirmware(t, recordedFirmware(f.name+".elf"), []byte(readFile(t, recordedFirmware(f.name+".log"))), f.frames)
+		})
+	}
+}
+
+func TestFirmwareThatCrashesInQEMU(t *testing.T) {
+	if !long() {
+		t.Skip("TEST_LONG=1 runs it")
+	}
+	need(t, "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm", "qemu-system-riscv32", "llvm-symbolizer-19")
+	logs := make(map[string]string)
+	for _, flags := range []string{"-O2", "-Os", "-O0"} {
+		dir := t.TempDir()
+		build := exec.Command(filepath.Join(firmwareSources, "build"), dir)
+		build.Env = append(os.Environ(), "FIRMWARE_FLAGS="+flags)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
+		for _, f := range firmwareLogs {
+			t.Run(f.name+flags, func(t *testing.T) {
+				file, log := filepath.Join(dir, f.name+".elf"), readFile(t, filepath.Join(dir, f.name+".log"))
+				frames, _ := firmwareFrames(t, run(t, []byte(log), command, "--image", file))
+				wantFirmware(t, file, []byte(log), len(frames))
+				if len(frames) < 18 {
+					t.Errorf("%d frames, want at least 18", len(frames))
+				}
+				if other := logs[f.name]; other != "" { // of another build
+					out := run(t, []byte(other), command, "--image", file)
+					if frames, _ := firmwareFrames(t, out); len(frames) > 0 {
+						t.Errorf("the log of another build is resolved:\n%s", out)
+					}
+				}
+				logs[f.name] = log
+			})
+		}
+	}
+}
+
+// ESP-IDF prints the first digits of the program's hash, before or after the backtrace.
+func TestTheHashInTheLogDecidesTheFile(t *testing.T) {
+	file := recordedFirmware("riscv.elf")
+	sum := sha256.Sum256([]byte(readFile(t, file)))
+	own := hex.EncodeToString(sum[:])[:16]
+	const registers = "MEPC    : 0x80000036  RA      : 0x80000058  SP      : 0x80001850\r\n"
+	const other = "9d0e9a1f03b5c2d4"
+	for _, test := range []struct {
+		name, log string
+		args      []string
+		resolved  bool
+	}{
+		{"its own after the registers", registers + "\r\nELF file SHA256: " + own + "\r\n", nil, true},
+		{"its own at the start", "I (29) cpu_start: ELF file SHA256:  " + own[:9] + "...\r\n" + registers, nil, true},
+		{"another one after the registers", registers + "\r\nELF file SHA256: " + other + "\r\n", nil, false},
+		{"another one at the start", "I (29) cpu_start: ELF file SHA256:  " + other[:9] + "...\r\n" + registers, nil, false},
+		{"forced", registers + "\r\nELF file SHA256: " + other + "\r\n", []string{"--force-image"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := exec.Command(command, append([]string{"--image", file, "--explain"}, test.args...)...)
+			cmd.Stdin = strings.NewReader(test.log)
+			var messages strings.Builder
+			cmd.Stderr = &messages
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if frames, _ := firmwareFrames(t, string(out)); (len(frames) == 2) != test.resolved || !test.resolved && string(out) != test.log {
+				t.Errorf("printed\n%s", out)
+			}
+			if told := strings.Count(messages.String(), "--force-image"); told > 1 || (told == 1) == test.resolved {
+				t.Errorf("reported\n%s", messages.String())
+			}
+		})
+	}
+}
+
+// There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the calls of
+// the program's code.
+func TestPanicsOfESP32(t *testing.T) {
+	if !long() {
+		t.Skip("TEST_LONG=1 runs it")
+	}
+	need(t, "xtensa-lx106-elf-gcc", "xtensa-lx106-elf-objdump", "llvm-symbolizer-19")
+	file := filepath.Join(t.TempDir(), "app.elf")
+	run(t, nil, "xtensa-lx106-elf-gcc", "-g", "-O2", "-ffreestanding", "-nostdlib", "-mtext-section-literals",
+		"-Wl,-Ttext=0x400d1000", "-Wl,-emain", "-o", file, filepath.Join(firmwareSources, "app.c"))
+	code := run(t, nil, "xtensa-lx106-elf-objdump", "-d", file)
+	at := func(instruction string) uint64 {
+		m := regexp.MustCompile(`(?m)^([0-9a-f]+):.*` + instruction).FindStringSubmatch(code)
+		if m == nil {
+			t.Fatalf("no %s in\n%s", instruction, code)
+		}
+		n, err := strconv.ParseUint(m[1], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	pc, read, poll := at("break"), at("call0.*<read_sensor>"), at("call0.*<poll_sensors>")
+	// a return address has the size of the window in its highest bits
+	log := fmt.Sprintf("Guru Meditation Error: Core  0 panic'ed (Breakpoint). Exception was unhandled.\r\n\r\n"+
+		"Core  0 register dump:\r\nPC      : %#08x  PS      : 0x00060530  A0      : %#08x  A1      : 0x3ffb1f40\r\n\r\n\r\n"+
+		"Backtrace: %#08x:0x3ffb1f40 %#08x:0x3ffb1f60 %#08x:0x3ffb1f80 |<-CORRUPTED\r\n",
+		pc, (read+3)&0x3fffffff|0x80000000, pc-3, read, poll)
+	out := run(t, []byte(log), command, "--image", file)
+	frames, rest := firmwareFrames(t, out)
+	if rest != log {
+		t.Errorf("the log is changed (-log +output)\n%s", cmp.Diff(log, rest))
+	}
+	fault, inRead, inPoll := truth(t, file, pc), truth(t, file, read), truth(t, file, poll)
+	want := []firmwareFrame{{pc, fault}, {read + 3, inRead}, {pc, fault}, {read, inRead}, {poll, inPoll}}
+	if diff := cmp.Diff(want, frames, cmp.AllowUnexported(firmwareFrame{})); diff != "" {
+		t.Errorf("(-llvm +symfilter)\n%s", diff)
+	}
+	if len(fault) != 3 {
+		t.Errorf("the fault is in %d functions, want 3: %q", len(fault), fault)
+	}
+}
