@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/dialect"
 )
 
-// A line that has its answer is no frame, so that a log can be filtered twice. A frame that has it on
-// the next line may be one.
+// A line that has its answer is not a frame, so that a log can be filtered twice. A frame that has
+// it on the next line may be one.
 func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	for _, family := range []string{"glog", "pytorch", "cxxtrace"} {
 		archive, err := txtar.ParseFile(filepath.Join("testdata", family+".txtar"))

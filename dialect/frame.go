@@ -97,8 +97,8 @@ type Frame struct {
 	// its own after the line.
 	Below string
 
-	// PlaceBelow is set if the producer prints the place of the frame on the next line, if it knows it:
-	// then there is nothing to add. Placed reports whether a line is one.
+	// PlaceBelow is set if the producer prints the place of a frame that it has found on the next
+	// line: then there is nothing to add. Placed reports whether a line is one.
 	PlaceBelow bool
 
 	// Data is set for the address of a variable. Its Addr is in the process.
@@ -200,8 +200,8 @@ type Dialect struct {
 	OnDemand bool // --dialects=auto leaves it out
 }
 
-// Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust prints
-// it, "file:line" or "-> file" as folly does.
+// Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust
+// prints it, "file:line" or "-> file" as folly does.
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false

@@ -12,8 +12,9 @@ import "bytes"
 //
 // The program is not named: an address in it without an exported symbol is counted from main.
 // Libraries have their names up to the first dot, and an offset from their base if they have no
-// symbol. The bytes are the code at the address, which shows whether a file is the one that ran. All
-// are return addresses, except those after a signal. The last form has the function that was called.
+// symbol. The bytes are the code at the address, which shows whether a file is the one that ran.
+// All are return addresses, except those after a signal. The last form has the function that was
+// called.
 var haproxy = Dialect{
 	Name: "haproxy", Who: "HAProxy: the call trace of a thread that is stuck or has failed",
 	Needs:  "the program as haproxy in a system folder, or --image haproxy=FILE",
@@ -53,7 +54,7 @@ func matchHAProxy(r *Reader, l *Line, at int) bool {
 		place = place[:i]
 	}
 	if len(place) == 0 || bytes.IndexByte(place, ' ') >= 0 {
-		return true // it has an answer: NAME+0xDISTANCE/0xSIZE is no function of a kernel
+		return true // NAME+0xDISTANCE/0xSIZE is an answer, not a function of a kernel
 	}
 	f := l.frame()
 	f.Start, f.Kind, f.Value, f.Addr, f.Call = bar, Runtime, addr, addr, Return

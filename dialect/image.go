@@ -21,7 +21,7 @@ const plainBase = 0x555555554000
 type Image struct {
 	Path  string
 	ID    buildid.ID // zero if the file has none
-	State string     // tells the files apart that have Path one after the other, if ID is zero
+	State string     // differs for files that have Path one after the other, if ID is zero
 	File  *object.File
 	Err   error // why there is no file; then all other fields but Path may be zero
 

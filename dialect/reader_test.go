@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The comparison by hand finds each anchor, and nothing that is none.
+// The comparison by hand finds each anchor, and nothing else.
 func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	for a, text := range anchorText {
 		line := []byte("  " + text)

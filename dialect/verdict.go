@@ -27,7 +27,7 @@ type verdict struct {
 
 	seen  []sighting // addresses that the bias must explain, as long as it is not known
 	tried int        // length of seen at the last search
-	usual uint64     // a bias that is likely; 0 if there is none
+	usual uint64     // a bias that is likely; 0 if unknown
 
 	weighed [readings]weighing // of the frames of the kind Offsetted
 	reading reading            // the reading of their numbers

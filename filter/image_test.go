@@ -84,7 +84,7 @@ func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	}
 }
 
-// Names of which there is no file do not count as files that the trace names.
+// Names without a file do not count as files that the trace names.
 func TestALibraryIsFoundAfterManyThatAreNot(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -67,7 +67,7 @@ type Translators struct {
 	Fields []string
 
 	// Encoded is called once for an input whose text is not UTF-8: by Write, or by the goroutine
-	// that unpacks. nil: nobody wants to know.
+	// that unpacks. It may be nil.
 	Encoded func(Encoding)
 
 	// Text is called with the text before it is translated, unpacked and in UTF-8: by Write, or by

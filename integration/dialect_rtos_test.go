@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A ownFrame is a frame in the program of a twin that has printed its stack with backtrace_symbols_fd.
+// A ownFrame is a frame in the program of a twin that has printed its stack with
+// backtrace_symbols_fd.
 type ownFrame struct {
 	addr, offset uint64 // in the process, from the load base
 	symbol       string // that covers the address, as nm prints it
@@ -69,8 +70,8 @@ func inProgram(flags ...string) []string {
 
 var ownCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// Xen's call trace names symbols, with the file of some; xen-syms is a file that can be loaded at one
-// place only.
+// Xen's call trace names symbols, with the file of some; xen-syms is a file that can be loaded at
+// one place only.
 func TestXenIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-no-pie")})
@@ -92,7 +93,7 @@ func TestXenIsResolved(t *testing.T) {
 	}
 }
 
-// OP-TEE tells where it has loaded a file. The addresses are decremented.
+// OP-TEE logs where it has loaded a file. The addresses are decremented.
 func TestOPTEEIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie")})
@@ -141,8 +142,8 @@ func TestQNXIsResolved(t *testing.T) {
 	}
 }
 
-// Frames of files that are not ELF stay, and --explain names what reads the files. So do addresses that
-// no file has, and those that AArch64 has signed.
+// Frames of files that are not ELF stay, and --explain names what reads the files. So do addresses
+// that no file has, and those that AArch64 has signed.
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (

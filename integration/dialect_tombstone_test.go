@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The numbers of Android 11 are addresses, those of Android 10 file offsets. Only a build ID says
+// The numbers of Android 11 are addresses, those of Android 10 file offsets. Only a build ID shows
 // which file it is: the path is the one of the device.
 func TestAndroidFramesAreResolved(t *testing.T) {
 	t.Parallel()
@@ -61,8 +61,8 @@ func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "android", "signal")), signalledCalls...)
 }
 
-// Libraries built for Android: the number is that of the call, odd in Thumb code, or on x86 one less
-// than the return address.
+// Libraries built for Android: the number is that of the call, odd in Thumb code, or on x86 one
+// less than the return address.
 func TestAndroidLibrariesOfAllMachinesAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "clang++-19", "ld.lld-19", "llvm-objdump-19")

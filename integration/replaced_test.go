@@ -40,7 +40,7 @@ func unidentified(t *testing.T, dir string, lines int, flags ...string) (program
 	return program
 }
 
-// A program without a build ID that is built anew while its log is followed is resolved by the new
+// A program without a build ID that is built again while its log is followed is resolved by the new
 // file from then on, and never by what the old one has shown.
 func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	for name, flag := range map[string]string{"with the same code": "-O2", "with other code": "-O0"} {
@@ -51,8 +51,8 @@ func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	}
 }
 
-// replacedFile tests it for a file that is built anew with this flag, and so many lines between the two
-// traces: the first trace ends after 256.
+// replacedFile tests it for a file that is built again with this flag, and so many lines between
+// the two traces: the first trace ends after 256.
 func replacedFile(t *testing.T, flag string, lines int) {
 	text := strings.Repeat("text\n", lines)
 	dir := t.TempDir()
@@ -97,8 +97,8 @@ func replacedFile(t *testing.T, flag string, lines int) {
 	}
 }
 
-// A file that the trace refutes answers as soon as the right one is at its path: a verdict is about a
-// file, not about a name.
+// A file that the trace refutes answers as soon as the right one is at its path: a verdict is about
+// a file, not about a name.
 func TestRefutedFilesAreTriedAgainWhenTheyAreReplaced(t *testing.T) {
 	right := newTraceTwin(t, "backtrace", twinBuild{})
 	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}})

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A traceTwin is a program of testdata/twin and its library, built with debug information, and the same
-// two files stripped. The stripped ones are run; the debug files are found by build ID.
+// A traceTwin is a program of testdata/twin and its library, built with debug information, and the
+// same two files stripped. The stripped ones are run; the debug files are found by build ID.
 type traceTwin struct {
 	dir     string // has the stripped program and libledger.so
 	program string // path of the stripped program
@@ -86,7 +86,7 @@ func buildIDOf(t *testing.T, file string) string {
 	return found[1]
 }
 
-// output runs the stripped program and returns what it prints to both streams, whatever its status.
+// output runs the stripped program and returns its output to both streams, whatever its status.
 func (w *traceTwin) output(t *testing.T, env []string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(w.program, args...)
@@ -124,7 +124,7 @@ type twinFrame struct {
 }
 
 // frames returns the frames of raw backtraces in log, filtered, and fails the test if one of them
-// is not as llvm-symbolizer-19 says of the unstripped file.
+// is not as llvm-symbolizer-19 prints it for the unstripped file.
 func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "llvm-symbolizer-19")
@@ -175,8 +175,8 @@ func framesIn(t *testing.T, objects string) (all []twinFrame) {
 }
 
 // chain returns the file:line of the marks "line: NAME" in the sources of the twin, for a test of
-// the calls that a trace has. A mark of the program's own source wins over that of another file, and
-// FILE/NAME is the mark of one file.
+// the calls that a trace has. A mark of the program's own source wins over that of another file,
+// and FILE/NAME is the mark of one file.
 func (w *traceTwin) chain(t *testing.T, names ...string) (places []string) {
 	t.Helper()
 	var sources []string

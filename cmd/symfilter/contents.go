@@ -48,7 +48,7 @@ func (c *config) useless(roots []buildid.Root, asked func(buildid.ID) bool) (all
 func (c *config) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
-		return "" // reported by itself, or another file was found, or there is no such place
+		return "" // reported on its own, or another file was found, or the path does not exist
 	}
 	for _, a := range r.Attempts {
 		below := func(dir string) bool {
@@ -61,7 +61,7 @@ func (c *config) misfiled(r *symbolize.Report) string {
 	return ""
 }
 
-// rootProblems returns what is wrong below a symbol path.
+// rootProblems returns the faults of files and folders below a symbol path.
 func rootProblems(r *buildid.Root) (all []string) {
 	atAll := false
 	for _, f := range r.Faults {

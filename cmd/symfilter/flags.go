@@ -208,8 +208,8 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
-// checkWords returns what is wrong with the flags of the command line together. The environment may
-// have set others of them.
+// checkWords returns an error if the flags of the command line do not fit together. The environment
+// may have set others of them.
 func (c *config) checkWords() error {
 	for _, pair := range []struct {
 		one, other string

@@ -42,8 +42,8 @@ func (c *config) rate() int {
 	return int(c.baud)
 }
 
-// isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it makes
-// one of a name without a file.
+// isPort reports whether name is a serial port. Since --baud means nothing for other inputs, it
+// makes one of a name without a file.
 func (c *config) isPort(name string) bool {
 	return name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }
@@ -54,7 +54,7 @@ func isMissing(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// checkPorts returns what is wrong with the flags for the serial ports among files.
+// checkPorts returns an error if the flags for the serial ports among files cannot be used.
 func (c *config) checkPorts(files []string) error {
 	i := slices.IndexFunc(files, c.isPort)
 	switch {
@@ -66,8 +66,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders of the serial ports among files: the process must be able to set
-// them up when they are there again, under another name if there are links.
+// deviceFolders returns the folders of the serial ports among files: the process must be able to
+// set them up when they are there again, under another name if there are links.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

@@ -47,7 +47,7 @@ func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_CACHE_PATH="+cache, "DEBUGINFOD_URLS="+urls)
 		var out, errs strings.Builder
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("{{{module:0:libledger.so:elf:"+id+"}}}\n{{{mmap:0x1000:0x8000:load:0:rx:0x1000}}}\n{{{pc:0x1a25}}}\n"), &out, &errs
-		cmd.Run() // the output tells
+		cmd.Run() // the output is checked
 		return out.String(), errs.String()
 	}
 	const unknown, known = "0x1a25: ?? (no debug file)", "ledger::Book::close() at "

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A file that a run replaces is none of its inputs and outputs, whatever its name: the output would
-// go on into a file that has no name any more.
+// A file that a run replaces is not one of its inputs and outputs, whatever its name: the output
+// would go on into a file that has no name any more.
 func TestFilesThatAreReplacedAreNoOthersOfTheRun(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string) *os.File {
