@@ -18,6 +18,11 @@ type coldRun struct {
 	best lineHit
 	seqs []sequence // in the order of the program
 
+	keep bool // the rows are kept, and seqs and best not used
+	rows []lineRow
+	kept []sequence // of rows
+	fits bool       // there are not too many rows
+
 	join     func() // waits for the other goroutine; nil: there is none
 	panicked any    // what it recovered
 }
@@ -47,11 +52,27 @@ func (u *unit) beginCold(addr uint64) *coldRun {
 	if !d.spendProgram(&u.lines) {
 		return nil
 	}
+	return u.prepareCold(addr)
+}
+
+// beginKeeping is beginCold for a run that keeps the rows. It returns nil if they may not be kept.
+func (u *unit) beginKeeping(addr uint64) *coldRun {
+	if !u.mayKeep() {
+		return nil
+	}
+	c := u.prepareCold(addr)
+	c.keep = true
+	return c
+}
+
+func (u *unit) prepareCold(addr uint64) *coldRun {
+	d := u.d
 	if d.cold == nil {
 		d.cold = new(coldRun)
 	}
 	c := d.cold
 	c.m.begin(d, u)
+	c.keep = false
 	c.addr, c.best, c.seqs, c.join, c.panicked = addr, lineHit{}, c.seqs[:0], nil, nil
 	return c
 }
@@ -66,9 +87,13 @@ func (u *unit) coldLine(addr uint64) lineHit {
 	return c.end()
 }
 
-// run finds the row and the sequences.
+// run finds the row and the sequences, or all rows.
 func (c *coldRun) run() {
 	m := &c.m
+	if c.keep {
+		c.rows, c.kept, c.fits = m.collect(m.d.rows)
+		return
+	}
 	lo, hi := uint64(0), ^uint64(0)
 	for m.running() {
 		start := m.pos
@@ -120,6 +145,14 @@ func (c *coldRun) end() lineHit {
 		panic(c.panicked)
 	}
 	m := &c.m
+	if c.keep {
+		u := m.u
+		u.storeRows(m, c.rows, c.kept, c.fits)
+		if c.rows, c.kept = nil, nil; !u.lines.decoded {
+			return lineHit{}
+		}
+		return u.lineFromRows(c.addr)
+	}
 	m.finish()
 	if t := m.t; !t.decoded && !t.listed && m.pos-m.start <= maxRows && len(c.seqs) <= maxSequences {
 		t.seqs, t.listed = slices.Clone(c.seqs), true

@@ -77,6 +77,20 @@ func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	if diff := cmp.Diff(one, two, cmp.Comparer(equalFrames)); diff != "" {
 		t.Errorf("-one goroutine +two goroutines:\n%s", diff)
 	}
+	for _, beside := range []func(func()) func(){nil, apart} {
+		d := dataOf(lineSections(program))
+		d.Beside(beside)
+		d.tick = warmLookups // the first lookup keeps the rows
+		for i, addr := range addrs {
+			frames, err := d.Lookup(nil, addr)
+			if err != nil || !d.unitAt(0).lines.decoded {
+				t.Fatalf("%#x: %v", addr, err)
+			}
+			if diff := cmp.Diff(one[i].Frames, frames, cmp.Comparer(equalFrames)); diff != "" {
+				t.Errorf("%#x: -cold +kept:\n%s", addr, diff)
+			}
+		}
+	}
 	if lines < len(addrs)/10 || listed < 5 || !one[len(one)-1].Kept {
 		t.Errorf("%d of %d addresses have a line, %d lookups found sequences, rows are kept at the end: %v", lines, len(addrs), listed, one[len(one)-1].Kept)
 	}

@@ -141,9 +141,10 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 		t.runs++
 		return lineHit{}, u.beginCold(addr)
 	default:
-		if u.keepLines(); t.crowded {
-			return lineHit{}, u.beginCold(addr)
+		if cold = u.beginKeeping(addr); cold == nil && t.crowded {
+			cold = u.beginCold(addr)
 		}
+		return lineHit{}, cold
 	}
 	if !t.decoded {
 		return lineHit{}, nil

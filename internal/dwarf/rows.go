@@ -35,20 +35,23 @@ func (m *lineRun) nearest(addr uint64) (near lineHit) {
 
 // keepLines runs the line program and stores its result in the table.
 func (u *unit) keepLines() {
-	d := u.d
+	if !u.mayKeep() {
+		return
+	}
+	var m lineRun
+	m.begin(u.d, u)
+	rows, seqs, ok := m.collect(u.d.rows)
+	u.storeRows(&m, rows, seqs, ok)
+}
+
+// mayKeep reports whether the line program may be run, and its rows kept.
+func (u *unit) mayKeep() bool {
 	t := &u.lines
-	if !d.spendProgram(t) {
-		return
+	if !u.d.spendProgram(t) {
+		return false
 	}
-	if t.crowded = !d.affordRows(t); t.crowded {
-		return
-	}
-	if u.keepRows(); t.huge {
-		u.keepStops()
-	}
-	if t.lost {
-		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
-	}
+	t.crowded = !u.d.affordRows(t)
+	return !t.crowded
 }
 
 // affordRows asks for the memory of the table's rows, if they may be many: once for the running
@@ -59,15 +62,10 @@ func (d *Data) affordRows(t *lineTable) bool {
 	return bytes < manyRowBytes || d.afford == nil || d.afford(bytes)
 }
 
-// keepRows stores the rows and sequences of the table. If there are too many rows it stores nothing
-// and sets huge.
-func (u *unit) keepRows() {
-	d := u.d
-	t := &u.lines
-	var m lineRun
-	m.begin(d, u)
-	rows := slices.Grow(d.rows[:0], min((len(m.prog)-m.pos)/rowBytes, maxRows))
-	var seqs []sequence
+// collect runs the program and returns its rows, in the memory of scratch if that is enough, and its
+// sequences. ok is false if there are too many rows.
+func (m *lineRun) collect(scratch []lineRow) (rows []lineRow, seqs []sequence, ok bool) {
+	rows = slices.Grow(scratch[:0], min((len(m.prog)-m.pos)/rowBytes, maxRows))
 	for m.running() {
 		first, last, sorted := len(rows), uint64(0), true
 		for m.next() {
@@ -76,9 +74,7 @@ func (u *unit) keepRows() {
 				continue
 			}
 			if len(rows) == maxRows {
-				t.huge = true
-				d.rows = nil
-				return
+				return nil, nil, false
 			}
 			rows = append(rows, lineRow{uint32(rel), m.line, m.file, m.column})
 			sorted = sorted && rel >= last
@@ -95,10 +91,24 @@ func (u *unit) keepRows() {
 		rows = compact(rows, first)
 		seqs = append(seqs, sequence{m.lo, m.hi, uint32(first), uint32(len(rows) - first)})
 	}
-	m.finish()
-	t.rows = slices.Clone(rows)
-	t.keepSequences(seqs)
+	return rows, seqs, true
+}
+
+// storeRows stores what collect has returned: the rows and sequences, or, if there are too many rows,
+// stops in their place.
+func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
+	d, t := u.d, &u.lines
 	d.rows = rows
+	if t.huge = !ok; t.huge {
+		u.keepStops()
+	} else {
+		m.finish()
+		t.rows = slices.Clone(rows)
+		t.keepSequences(seqs)
+	}
+	if t.lost {
+		u.damaged("line table at %#x: more than %d rows, in no order", u.stmtList.u, maxRows)
+	}
 }
 
 // keepSequences stores the sequences of rows or stops.
