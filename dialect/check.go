@@ -137,7 +137,7 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: ErrHash}
 	case v.refuted != nil && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
-	case v.image.Guessed && !v.proved:
+	case (v.image.Guessed || v.image.ByName) && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
 	case c.verified != "":
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}

@@ -51,6 +51,8 @@ type Facts struct {
 	main    ModuleFact            // the program itself
 	hash    string                // first digits of the SHA-256 of its file; empty if they are not known
 	bytes   int
+	process uint64 // that has logged the maps, by the text before them; 0 if that does not show it
+	old     bool   // a trace has ended since the maps came: see AgeMaps
 }
 
 // Reset forgets everything.
@@ -72,7 +74,23 @@ func (f *Facts) ForgetMaps() {
 	for i := range f.maps {
 		f.bytes -= len(f.maps[i].Path)
 	}
-	f.maps, f.sorted = nil, false
+	f.maps, f.sorted, f.process, f.old = nil, false, 0, false
+}
+
+// AgeMaps notes that the trace has ended whose last line has this number. The next one may be of another
+// process: then maps that came no later must be proved by several frames together.
+func (r *Reader) AgeMaps(last int64) {
+	if r.mapAt <= last {
+		r.facts.old = len(r.facts.maps) > 0
+	}
+}
+
+// Around returns the mapping that covers the address of a frame, unless another process has logged it.
+func (f *Facts) Around(fr *Frame) (m Map, ok bool) {
+	if fr.Addr == 0 || f.process != 0 && fr.PID != 0 && fr.PID != f.process {
+		return m, false
+	}
+	return f.Covering(fr.Addr)
 }
 
 // AddMap adds a mapping.
@@ -244,8 +262,10 @@ func (r *Reader) mapLine(b []byte) bool {
 			m.Path = r.name(rest)
 		}
 		r.touchFacts(r.number)
-		if m.Start < r.mapStart || r.number-r.mapAt > maxMapGap { // the list of another process
+		process := processIn(b[:from])
+		if m.Start < r.mapStart || r.number-r.mapAt > maxMapGap || process != r.facts.process { // the list of another process
 			r.facts.ForgetMaps()
+			r.facts.process = process
 		}
 		r.mapAt, r.mapStart, r.line.MapStart = r.number, m.Start, from
 		if !r.inPast {

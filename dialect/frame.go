@@ -62,6 +62,7 @@ type Frame struct {
 
 	Less    uint64 // what the producer has subtracted in each frame but the first, exact ones included; it is added in Addr
 	Process uint64 // number of the process in a log of several; 0 if not in the line
+	PID     uint64 // the process that has logged the line, if its maps have theirs; otherwise it may be 0
 	Usual   uint64 // a load bias that the module is likely to have; 0 if unknown
 
 	// Start is the offset in the line at which the frame begins. The text before it is repeated
@@ -113,6 +114,7 @@ type Frame struct {
 	Code   []byte  // the code at the address, if the line lists it; otherwise nil
 
 	Place  Place      // set by a Trace
+	mapped bool       // only maps of the log give the module
 	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
 }
 

@@ -50,6 +50,9 @@ type Image struct {
 	Hash   func() string
 	Forced bool
 
+	// ByName is set if the file of a library was found by its name, in the folders where libraries are.
+	ByName bool
+
 	shown shownNames
 }
 

@@ -1,6 +1,11 @@
 package dialect
 
-import "github.com/symfilter/symfilter/internal/object"
+import (
+	"path"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
 
 // findBias finds the load bias of f's module, if f shows it.
 func (t *Trace) findBias(f *Frame, facts *Facts) {
@@ -75,7 +80,7 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 	if bias, ok = m.knownBias(); ok {
 		return bias, true
 	}
-	if entry, found := facts.Covering(f.Addr); found && !entry.Deleted {
+	if entry, found := facts.Around(f); found && !entry.Deleted && m.isOf(&entry, f) {
 		if bias, ok = m.biasOfMap(&entry); ok {
 			return bias, true
 		}
@@ -101,6 +106,19 @@ func biasBy(m *Image, f *Frame, facts *Facts) (bias uint64, ok bool) {
 		return bias, bias%pageSize == 0
 	}
 	return 0, false
+}
+
+// isOf reports whether a mapping that covers the address of f is one of f's module, whose file is m: the
+// mapping may be that of another process. Links to libraries and the versions in their names differ.
+func (m *Image) isOf(entry *Map, f *Frame) bool {
+	name := Stem(path.Base(entry.Path))
+	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
+}
+
+// Stem returns the name of a library without its versions, which links to it leave out.
+func Stem(name string) string {
+	name, _, _ = strings.Cut(name, ".so")
+	return name
 }
 
 // numbered returns the address, as the file has it, of a frame whose number does not depend on the

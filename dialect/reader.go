@@ -165,6 +165,12 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 		}
 		r.open(windowTrace, number)
 		l.Holds = number <= r.holdsUntil
+		if r.facts.process != 0 || l.Holds {
+			pid := processIn(text[:l.Frames[0].Start])
+			for i := range l.Frames {
+				l.Frames[i].PID = pid
+			}
+		}
 	case found:
 	case !wants:
 		return nil

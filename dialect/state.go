@@ -74,6 +74,13 @@ func (r *Reader) AddModule(m ModuleFact) {
 	r.facts.AddModule(m)
 }
 
+// MapsOf returns the process that has logged the mappings, 0 if it is not known, and whether they are
+// those of an earlier trace.
+func (f *Facts) MapsOf() (process uint64, old bool) { return f.process, f.old }
+
+// SetMapsOf sets what MapsOf returns.
+func (f *Facts) SetMapsOf(process uint64, old bool) { f.process, f.old = process, old }
+
 // Maps returns the mappings, which must not be modified.
 func (f *Facts) Maps() []Map { return f.maps }
 

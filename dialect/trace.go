@@ -31,6 +31,7 @@ var (
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven  = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle     = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
+	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
 	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
 	ErrManySym   = errors.New("the file has several symbols of this name")
 	ErrNoSym     = errors.New("the file has no symbol of this name")
@@ -76,6 +77,7 @@ type Trace struct {
 
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
+	mapped  mapped
 
 	apart bool // frames have the number of their process
 
@@ -140,17 +142,50 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for i := range checks {
 		if v := checks[i].of; v != nil {
 			v.proved = v.symbols+v.calls > 0
-			if v.image.Guessed {
+			switch {
+			case v.image.Guessed:
 				v.proved = v.symbols > 0 || v.calls >= guessedCalls
+			case v.image.ByName:
+				v.proved = v.symbols > 0 || v.calls >= namedCalls
 			}
-			if len(v.failed) >= maxFailures || len(v.failed) > 0 && v.image.Guessed {
+			if len(v.failed) >= maxFailures || len(v.failed) > 0 && (v.image.Guessed || v.image.ByName) {
 				v.refuted = ErrCall
 			}
 			v.judgeGiven(facts.Hash())
 		}
 	}
+	t.weighMaps(frames, checks, facts)
 	for i, f := range frames {
 		checks[i].conclude(f)
+	}
+}
+
+// mapped counts the frames that only old maps locate: those that agree with the files of the maps, and
+// those that do not.
+type mapped struct{ agree, fail int }
+
+// weighMaps refuses the frames whose module only maps of an earlier trace give, unless so many agree
+// with the maps that these are not of another process.
+func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *Facts) {
+	if !facts.old {
+		return
+	}
+	for i, f := range frames {
+		switch c := &checks[i]; {
+		case !f.mapped || c.of == nil || c.of.image.Err != nil:
+		case c.err != nil:
+			t.mapped.fail++
+		case c.verified != "":
+			t.mapped.agree++
+		}
+	}
+	if t.mapped.agree >= guessedCalls && t.mapped.fail == 0 {
+		return
+	}
+	for i, f := range frames {
+		if f.mapped && checks[i].err == nil {
+			checks[i].err = ErrOldMaps
+		}
 	}
 }
 
@@ -212,8 +247,8 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 		return
 	}
 	if f.Module == "" && f.Addr != 0 {
-		if m, ok := facts.Covering(f.Addr); ok {
-			f.Module = m.Path
+		if m, ok := facts.Around(f); ok {
+			f.Module, f.mapped = m.Path, true
 		}
 	}
 	if f.Module == "" && f.Program {

@@ -11,6 +11,10 @@ import (
 // its name alone. In another file at most one address in 40 follows a call.
 const guessedCalls = 4
 
+// namedCalls is that number for a library of which the log has the name and not the folder. The
+// library of this name in one of the few folders that are searched is mostly the right one.
+const namedCalls = 2
+
 // A verdict holds what the frames of a trace show about one module.
 type verdict struct {
 	first   Frame  // the fields about the module, of the first frame that named it; see verdictOf

@@ -14,11 +14,13 @@ type TraceState struct {
 	Signals   []uint64 `json:"signals,omitempty"`   // processes whose last frame was a signal's trampoline
 	Corrected bool     `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
 	Worked    int      `json:"worked,omitempty"`    // comparisons that the search for biases has made
+	Agree     int      `json:"agree,omitempty"`     // frames that only old maps locate, and that agree with them
+	Fail      int      `json:"fail,omitempty"`      // those that do not
 }
 
 // State returns the state of t apart from its Verdicts.
 func (t *Trace) State() TraceState {
-	s := TraceState{Number: t.number, Corrected: t.corrected, Worked: t.worked}
+	s := TraceState{Number: t.number, Corrected: t.corrected, Worked: t.worked, Agree: t.mapped.agree, Fail: t.mapped.fail}
 	for process := range t.signals {
 		s.Signals = append(s.Signals, process)
 	}
@@ -29,6 +31,7 @@ func (t *Trace) State() TraceState {
 // SetState sets the state of t, which must be new.
 func (t *Trace) SetState(s TraceState) {
 	t.number, t.corrected, t.worked = s.Number, s.Corrected, min(max(s.Worked, 0), maxBiasWork)
+	t.mapped = mapped{s.Agree, s.Fail}
 	for _, process := range s.Signals {
 		t.setSignal(&Frame{Process: process}, true)
 	}

@@ -31,8 +31,7 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 		}
 		return t.given(g)
 	}
-	entry, mapped := t.reader.Facts().Covering(f.Addr)
-	mapped = mapped && f.Addr != 0
+	entry, mapped := t.reader.Facts().Around(f)
 	switch {
 	case name == "" && !mapped:
 		return &dialect.Image{Err: dialect.ErrNoModule}
@@ -46,16 +45,10 @@ func (t *tracer) open(f *dialect.Frame) *dialect.Image {
 		m := t.named(entry.Path)
 		// A mapping of another name may be that of another process, or the name is a link to the
 		// library.
-		m.Guessed = name != "" && stem(path.Base(entry.Path)) != stem(dialect.ProgramName(name))
+		m.Guessed = name != "" && dialect.Stem(path.Base(entry.Path)) != dialect.Stem(dialect.ProgramName(name))
 		return m
 	}
 	return t.called(name)
-}
-
-// stem returns the name of a library without the versions that links to it leave out.
-func stem(name string) string {
-	name, _, _ = strings.Cut(name, ".so")
-	return name
 }
 
 // pathOf returns the file at a path, which may have blanks, or may be the beginning of the title of
@@ -104,6 +97,7 @@ var libraries = []string{
 // library returns the file of a library without a path, which may be in the program's folder.
 func (t *tracer) library(name, folder string) *dialect.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
+		m.ByName = true
 		return m
 	}
 	return &dialect.Image{Path: name, Err: dialect.ErrNoLib}

@@ -12,7 +12,9 @@ import (
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
-	Hash    string                           `json:"sha256,omitempty"` // its first digits
+	Hash    string                           `json:"sha256,omitempty"`  // its first digits
+	Process uint64                           `json:"process,omitempty"` // that has logged Maps
+	Old     bool                             `json:"old,omitempty"`     // Maps are of an earlier trace
 }
 
 type savedMapping struct {
@@ -42,6 +44,7 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 		return nil
 	}
 	s := &savedFacts{Hash: f.Hash()}
+	s.Process, s.Old = f.MapsOf()
 	for _, m := range f.Maps() {
 		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted, m.FirstCode})
 	}
@@ -62,6 +65,7 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 		}
 		f.AddMap(dialect.Map{Start: m.Start, End: m.End, Offset: m.Offset, Path: string(m.Path), Code: m.Code, Deleted: m.Deleted, FirstCode: m.First})
 	}
+	f.SetMapsOf(s.Process, s.Old)
 	for _, m := range s.Modules {
 		id, err := savedID(m.BuildID)
 		if err != nil {

@@ -32,6 +32,7 @@ type savedFrame struct {
 	Inside   bool            `json:"inside,omitempty"`
 	Less     uint64          `json:"less,omitempty"`
 	Process  uint64          `json:"process,omitempty"`
+	PID      uint64          `json:"pid,omitempty"`
 	Usual    uint64          `json:"usual,omitempty"`
 	Footnote bool            `json:"footnote,omitempty"`
 	Located  bool            `json:"located,omitempty"`
@@ -48,7 +49,7 @@ func (m *lateMaps) saved() *savedLate {
 		f := &m.frames[i]
 		s.Frames = append(s.Frames, savedFrame{
 			f.Dialect.Name, f.Number, checkpoint.Text(f.Module), f.ID.String(), f.Program, f.Deleted, f.Kind, f.Value, f.Addr, f.Call,
-			checkpoint.Text(f.Symbol.Name), f.Symbol.Offset, f.Symbol.Size, f.Symbol.Inside, f.Less, f.Process, f.Usual, f.Footnote, f.Place.Err == nil,
+			checkpoint.Text(f.Symbol.Name), f.Symbol.Offset, f.Symbol.Size, f.Symbol.Inside, f.Less, f.Process, f.PID, f.Usual, f.Footnote, f.Place.Err == nil,
 		})
 	}
 	return s
@@ -73,7 +74,7 @@ func (m *lateMaps) restore(s *savedLate) error {
 			Dialect: dialects[from.Dialect], Number: from.Number, Module: string(from.Module), ID: id, Program: from.Program, Deleted: from.Deleted,
 			Kind: from.Kind, Value: from.Value, Addr: from.Addr, Call: from.Call,
 			Symbol: dialect.Symbol{Name: string(from.Symbol), Offset: from.Offset, Size: from.Size, Inside: from.Inside},
-			Less:   from.Less, Process: from.Process, Usual: from.Usual, Footnote: from.Footnote,
+			Less:   from.Less, Process: from.Process, PID: from.PID, Usual: from.Usual, Footnote: from.Footnote,
 		}
 		if f.Dialect == nil || f.Kind > dialect.FileOrRuntime || f.Call > dialect.System {
 			return checkpoint.Damaged("a frame that waits for maps is not valid")

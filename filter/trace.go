@@ -163,6 +163,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	if t.maps.passed && len(t.held) == 0 && l != nil && len(l.Frames) > 0 {
 		t.end()
+		t.reader.AgeMaps(number)
 	}
 	if t.trace != nil && bytes.Contains(b, madeMark) { // a frame that an earlier run has located
 		t.last = number
@@ -188,6 +189,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		}
 		if number-t.last > t.trace.Lasts() {
 			t.end()
+			t.reader.AgeMaps(t.last)
 		}
 	}
 	sure := true

@@ -1,0 +1,127 @@
+package dialect
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mapLines returns the entry of /proc/PID/maps for the code of m with the load bias, after a prefix.
+func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
+	for _, s := range m.Segments {
+		if s.Flags&1 != 0 && s.MemSize > 0 {
+			from := s.Addr &^ (pageSize - 1)
+			end := (s.Addr + s.MemSize + pageSize - 1) &^ (pageSize - 1)
+			lines = append(lines, fmt.Sprintf("%s%x-%x r-xp %08x fe:01 1835021    %s", prefix, from+bias, end+bias, s.Offset&^(pageSize-1), path))
+		}
+	}
+	return lines
+}
+
+// The maps of one process locate the frames of another only if these agree with the file: of a bare
+// address a call must be before it, and after the end of the trace around the maps several together
+// must agree. Maps with a PID are never for a line with another PID.
+func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
+	m, returns := thisProgram(t)
+	const bias = 0x7f3210000000
+	right, wrong := make([]uint64, 8), make([]uint64, 8)
+	for i := range right {
+		right[i] = returns[i*100] + bias
+		wrong[i] = returns[i*100] + bias + 0x3000
+	}
+	one := append([]uint64{right[0]}, wrong[1:]...) // one has a call before it by chance
+	for _, test := range []struct {
+		name         string
+		prefix, path string // of the maps
+		frames       string // prefix of the frames
+		old          bool   // the maps are those of an earlier trace
+		addrs        []uint64
+		module       string // of the frames
+		want         int    // located frames
+	}{
+		{"maps around the trace", "", m.Path, "", false, right, "", 8},
+		{"fewer frames", "", m.Path, "", false, right[:1], "", 1},
+		{"maps of an earlier trace", "", m.Path, "", true, right, "", 8},
+		{"too few frames for them", "", m.Path, "", true, right[:3], "", 0},
+		{"another process without a PID", "", m.Path, "", true, one[:3], "", 0},
+		{"another process at nearly the same place", "", m.Path, "", true, one, "", 0},
+		{"the same PID", "host app[4711]: ", m.Path, "host app[4711]: ", false, right, "", 8},
+		{"another PID", "host app[4711]: ", m.Path, "host app[4712]: ", false, right, "", 0},
+		{"maps of another file for a module that the frames name", "", "/opt/other", "", false, right[:1], m.Path, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := NewReader(nil)
+			r.open(windowTrace, 0)
+			number := int64(0)
+			for _, line := range mapLines(m, test.prefix, test.path, bias) {
+				number++
+				if l := r.Line([]byte(line), number); l == nil || !l.Map {
+					t.Fatalf("%s is not a map", line)
+				}
+			}
+			if test.old {
+				r.AgeMaps(number)
+			}
+			var frames []*Frame
+			for i, addr := range test.addrs {
+				f := Frame{Dialect: &glibc, Number: i + 1, Kind: Runtime, Addr: addr, Value: addr, Module: test.module, PID: processIn([]byte(test.frames))}
+				frames = append(frames, &f)
+			}
+			trace := Trace{Open: func(f *Frame) *Image {
+				if f.Module == m.Path {
+					copied := *m
+					return &copied
+				}
+				return &Image{Err: ErrNoModule}
+			}}
+			trace.Judge(frames, r.Facts())
+			got := 0
+			for _, f := range frames {
+				if f.Place.Err == nil {
+					got++
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("located frames (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A library of which the log has only the name needs two calls, and no address may contradict it: the
+// one in the folders of this machine may be another one.
+func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
+	m, returns := thisProgram(t)
+	for _, test := range []struct {
+		name   string
+		byName bool
+		offs   []uint64 // from the beginning of the file
+		want   int
+	}{
+		{"a path, one call", false, returns[:1], 1},
+		{"a name, one call", true, returns[:1], 0},
+		{"a name, two calls", true, returns[:2], 2},
+		{"a name, two calls and none", true, []uint64{returns[0], returns[1], returns[1] + 1}, 0},
+	} {
+		var frames []*Frame
+		for i, off := range test.offs {
+			frames = append(frames, &Frame{Dialect: &coredump, Number: i + 1, Kind: BaseOffset, Value: off - m.lowest(), Module: "libledger.so"})
+		}
+		trace := Trace{Open: func(*Frame) *Image {
+			copied := *m
+			copied.ByName = test.byName
+			return &copied
+		}}
+		trace.Judge(frames, new(Facts))
+		got := 0
+		for _, f := range frames {
+			if f.Place.Err == nil {
+				got++
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %d frames are located, want %d", test.name, got, test.want)
+		}
+	}
+}
