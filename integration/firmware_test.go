@@ -16,11 +16,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const firmwareSources = "testdata/firmware"
 
-// recordedFirmware returns the path of a file of testdata/firmware/recorded, which its script build has
+// recordedFirmware returns the path of a file of testdata/firmware/recorded, which build.sh has
 // made.
 func recordedFirmware(name string) string { return filepath.Join(firmwareSources, "recorded", name) }
 
@@ -140,14 +142,12 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 }
 
 func TestFirmwareThatCrashesInQEMU(t *testing.T) {
-	if !long() {
-		t.Skip("TEST_LONG=1 runs it")
-	}
+	testenv.OnlyLong(t)
 	need(t, "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm", "qemu-system-riscv32", "llvm-symbolizer-19")
 	logs := make(map[string]string)
 	for _, flags := range []string{"-O2", "-Os", "-O0"} {
 		dir := t.TempDir()
-		build := exec.Command(filepath.Join(firmwareSources, "build"), dir)
+		build := exec.Command(filepath.Join(firmwareSources, "build.sh"), dir)
 		build.Env = append(os.Environ(), "FIRMWARE_FLAGS="+flags)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build: %v\n%s", err, out)
@@ -212,9 +212,7 @@ func TestTheHashInTheLogDecidesTheFile(t *testing.T) {
 // There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the calls of
 // the program's code.
 func TestPanicsOfESP32(t *testing.T) {
-	if !long() {
-		t.Skip("TEST_LONG=1 runs it")
-	}
+	testenv.OnlyLong(t)
 	need(t, "xtensa-lx106-elf-gcc", "xtensa-lx106-elf-objdump", "llvm-symbolizer-19")
 	file := filepath.Join(t.TempDir(), "app.elf")
 	run(t, nil, "xtensa-lx106-elf-gcc", "-g", "-O2", "-ffreestanding", "-nostdlib", "-mtext-section-literals",

@@ -116,7 +116,7 @@ or the date of the commit that symfilter was built from.
   dialects     the backtraces without markup that are resolved
   finding      how debug files are found
   follow       files that are still being written
-  devices      logs of serial ports
+  devices      logs of serial ports, firmware and kernels
   exit-status  what the exit status means
   flags        all flags
 `

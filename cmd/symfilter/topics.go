@@ -20,7 +20,7 @@ func topics() []topic {
 		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
 		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
-		{name: "devices", about: "logs of serial ports", section: "SERIAL PORTS", text: devicesText},
+		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
 		{name: allFlags, about: "all flags"},
 	}
@@ -144,6 +144,27 @@ on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
 the device. If the port is not there, because the board restarts or is not
 plugged in yet, it is looked for every second. A path below /dev may be that of
 a port to come; with --baud, any path.
+
+Dumps of firmware have addresses alone, whose file --image names:
+
+  symfilter --image build/app.elf /dev/ttyUSB0              ESP32
+  symfilter --image build/zephyr/zephyr.elf serial.log      Zephyr
+  symfilter --image app.elf --image bootloader.elf ...      where the code is
+
+Read are the registers pc, lr, ra, epc, the backtraces of ESP-IDF and NuttX, and
+the lists for addr2line of CmBacktrace and RT-Thread. For each address follows a
+line such as "--- 0x400d1234: app_main at main.c:12". With
+--dialects=auto,stack-words, words of a dumped stack that may be return
+addresses are named too; some may be left of calls that have returned.
+
+If the log shows that another file ran, nothing is resolved: by the SHA-256 that
+ESP-IDF prints, or because no call is before a return address. --force-image
+resolves nevertheless.
+
+The functions of a Linux kernel are found by its build ID or release:
+
+  dmesg | symfilter
+  symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
   1    a file or standard input could not be read, or the output not be written

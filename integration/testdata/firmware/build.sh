@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: build FOLDER
+# Usage: build.sh FOLDER
 #
 # Builds the firmware of this folder into FOLDER: cortexm.elf and riscv.elf, and, for recorded/, their logs in QEMU.
 # Needs gcc-arm-none-eabi, gcc-riscv64-unknown-elf, qemu-system-arm and qemu-system-misc.
