@@ -87,7 +87,7 @@ type Frame struct {
 	Optional bool
 
 	// Key is the same in all frames of a Reader that have the same module, build ID, Kind, Value
-	// and Call; 0 if these were not compared.
+	// and Call, and in a Kernel the same Symbol; 0 if these were not compared.
 	Key uint64
 
 	// Edits are the changes of the line for an answer, in the order of their places.

@@ -177,8 +177,12 @@ func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	past := r.Past(r.number - max(r.pastAt-1, r.readTo) - 1) // the line pastAt itself was not read at that time
+	lines := r.number - max(r.pastAt-1, r.readTo) - 1 // the line pastAt itself was not read at that time
 	r.pastAt = r.number
+	if lines <= 0 {
+		return
+	}
+	past := r.Past(lines)
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]
 		past = past[bytes.IndexByte(past, '\n')+1:]

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"hash/maphash"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -74,35 +75,91 @@ func matchKernel(r *Reader, l *Line, at int) bool {
 // kernelFrame adds the frame whose distance begins at at, and returns its end.
 func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	b := l.Text
-	offset, slash, ok1 := prefixedHex(b, at)
-	if !ok1 || !hasAt(b, slash, "/") {
-		return at, false
-	}
-	size, end, ok2 := prefixedHex(b, slash+1)
 	from := symbolBefore(b, at-1)
-	if !ok2 || from == at-1 || size == 0 || offset > size || isDigit(b[from]) || !mayPrecede(b, from) {
+	if from == at-1 || isDigit(b[from]) || !mayPrecede(b, from) {
 		return at, false
 	}
-	module, id, end, ok := r.kernelModule(b, end)
-	if !ok || !mayFollow(b, end) {
+	k := r.kernelText(b, from, at)
+	if k == nil {
 		return at, false
 	}
-	call := Return
-	if isInstruction(b, from, end) || r.isFault(b[from:end]) {
-		call = Exact
-		r.fault, r.faultAt = append(r.fault[:0], b[from:end]...), r.number
-	} else if offset == 0 {
-		return end, true // +0x0 is the address of a function, not a place in a call
+	end = from + len(k.text)
+	if !mayFollow(b, end) {
+		return at, false
+	}
+	call, key := Return, k.key
+	if isInstruction(b, from, end) || r.isFault(k.text) {
+		call, key = Exact, key|1
+		r.fault, r.faultAt = append(r.fault[:0], k.text...), r.number
+	} else if k.symbol.Offset == 0 {
+		return end, true // the address of a function, which nothing has called there
 	}
 	f := l.frame()
-	f.Kind, f.Value, f.Call = InSymbol, offset, call
-	f.Symbol = Symbol{Name: string(b[from : at-1]), Offset: int64(offset), Size: size}
-	f.Module, f.ID = module, id
-	f.Kernel = r.kernelOf(b[:from])
+	f.Kind, f.Value, f.Call = InSymbol, uint64(k.symbol.Offset), call
+	f.Symbol, f.Module, f.ID = k.symbol, k.module, k.id
+	if f.Kernel = r.kernelOf(b[:from]); f.Kernel.Release != "" {
+		f.Key = key
+	}
 	f.Start = from
 	f.Inline = InlineMarked
 	l.edit(f, Edit{Span{end, end}, " ", AtLine, ""})
 	return end, true
+}
+
+// A kernelText is the text of a frame, and what it means. Its text is never empty.
+type kernelText struct {
+	text   []byte // from the function's name to the end of its module
+	symbol Symbol
+	module string
+	id     buildid.ID
+	key    uint64 // a hash, so that a text which comes back has the same one; its lowest bit is 0
+}
+
+const (
+	kernelKeys     = 1 << 63 // the keys of other dialects are smaller
+	kernelTextBits = 10      // 1,024 texts that are remembered, 130 KiB: most reports have few functions
+	maxKernelText  = 512
+)
+
+// kernelText returns the meaning of the text that begins at from, and in which the distance begins at
+// at; nil if it is not a frame. It is valid until the next call.
+func (r *Reader) kernelText(b []byte, from, at int) *kernelText {
+	slash := hexDigits(b, at+2)
+	if !hasAt(b, slash, "/0x") {
+		return nil
+	}
+	end := hexDigits(b, slash+3)
+	if hasAt(b, end, " [") {
+		if n := bytes.IndexByte(b[end:min(len(b), end+maxKernelText)], ']'); n >= 0 {
+			end += n + 1
+		}
+	}
+	text := b[from:end]
+	if len(text) > maxKernelText {
+		return nil
+	}
+	if r.kernelTexts == nil {
+		r.kernelSeed, r.kernelTexts = maphash.MakeSeed(), new([1 << kernelTextBits]kernelText)
+	}
+	hash := maphash.Bytes(r.kernelSeed, text)
+	slot := &r.kernelTexts[hash>>(64-kernelTextBits)]
+	if bytes.Equal(slot.text, text) {
+		return slot
+	}
+	offset, _, ok1 := prefixedHex(b, at)
+	size, end, ok2 := prefixedHex(b, slash+1)
+	if !ok1 || !ok2 || size == 0 || offset > size || offset>>62 != 0 {
+		return nil
+	}
+	module, id, end, ok := r.kernelModule(b, end)
+	if !ok {
+		return nil
+	}
+	*slot = kernelText{
+		text: append(slot.text[:0], b[from:end]...), module: module, id: id, key: kernelKeys | hash<<1,
+		symbol: Symbol{Name: string(b[from : at-1]), Offset: int64(offset), Size: size},
+	}
+	return slot
 }
 
 // isFault reports whether text, a function with its module, is the place of the instruction that
@@ -196,19 +253,33 @@ func isInstruction(b []byte, from, end int) bool {
 	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function
 		return true
 	}
-	for _, mark := range exactBefore {
-		if bytes.HasSuffix(before, mark) {
-			return true
-		}
+	last := blanksBefore(b, from)
+	if last == 0 {
+		return false
 	}
-	if i := blanksBefore(b, from); i > 0 && i < from {
-		word := wordStart(b, i) // the word before is an address, or file:line
-		if addr := bytes.Trim(b[word:i], "[]<>("); isAddress(addr) {
-			return pcBefore(b[:word])
+	switch c := b[last-1]; { // most frames are after a time in brackets, or after "?"
+	case c == '?':
+		return false
+	case c == ':' || c == 't':
+		for _, mark := range exactBefore {
+			if bytes.HasSuffix(before, mark) {
+				return true
+			}
 		}
-		if bytes.Contains(b[:word], []byte("WARNING: ")) {
-			return isFileLine(b[word:i]) || b[i-1] == 't' && endsWith(b, i, " at")
+		return endsWith(b, last, " at") && bytes.Contains(b[:last], []byte("WARNING: "))
+	case last < from && (c == ']' || c == '>' || isHex(c)): // after an address, or after file:line
+		end := last
+		for end > 0 && (b[end-1] == ']' || b[end-1] == '>') {
+			end--
 		}
+		start := hexBefore(b, end)
+		if n := end - start; n >= 8 && n <= 16 {
+			for start > 0 && (b[start-1] == '[' || b[start-1] == '<') {
+				start--
+			}
+			return pcBefore(b[:start])
+		}
+		return isDigit(c) && bytes.Contains(before, []byte("WARNING: ")) && isFileLine(b[wordStart(b, last):last])
 	}
 	if from > 0 && b[from-1] == '(' { // rIP: 0xffffffff81061234 (native_read_msr+0x4/0x10)
 		i := blanksBefore(b, from-1)
@@ -236,7 +307,11 @@ func pcBefore(b []byte) bool {
 }
 
 // wordStart returns the start of the word that ends at end.
-func wordStart(b []byte, end int) int { return bytes.LastIndexAny(b[:end], " \t") + 1 }
+func wordStart(b []byte, end int) (start int) {
+	for start = end; start > 0 && b[start-1] != ' ' && b[start-1] != '\t'; start-- {
+	}
+	return start
+}
 
 // isAddress reports whether b is an address of 32 or 64 bits without a prefix.
 func isAddress(b []byte) bool { return len(b) >= 8 && len(b) <= 16 && hexDigits(b, 0) == len(b) }
@@ -256,8 +331,10 @@ func (r *Reader) kernelOf(before []byte) *Kernel {
 		r.kernel = nil
 	}
 	title := false
-	for _, text := range titles {
-		title = title || bytes.Contains(before, text)
+	if bytes.IndexByte(before, 'G') >= 0 {
+		for _, text := range titles {
+			title = title || bytes.Contains(before, text)
+		}
 	}
 	if r.kernel == nil || title && r.kernel.Release != "" {
 		r.kernel, r.kernelAt = &Kernel{before: r.kernel}, r.number
@@ -312,6 +389,9 @@ func kernelBoots(r *Reader, b []byte, at int) {
 // have no kernel yet.
 func (r *Reader) nameKernel(k *Kernel) {
 	r.kernelAt = r.number
+	if r.kernelName != k.Release || r.kernelID != k.ID {
+		r.kernelName, r.kernelID, r.kernelTexts = k.Release, k.ID, nil // keys are of one kernel
+	}
 	switch known := r.kernel; {
 	case known == nil, known.Release != "" && (known.Release != k.Release || known.ID != k.ID):
 		r.kernel = k

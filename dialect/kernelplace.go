@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/object"
 )
 
@@ -24,6 +25,44 @@ type sizedName struct {
 type sized struct {
 	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
 	err        error
+}
+
+// maxKnown is the number of frames of kernels whose places are remembered.
+const maxKnown = 1 << 12
+
+// known are the places of frames of one kernel, by Frame.Key.
+type known struct {
+	release string
+	id      buildid.ID
+	places  map[uint64]Place
+	refuted bool // a file was refuted
+}
+
+// PlaceKnown sets the Place of f if it is a frame of a kernel that the Trace has judged before, and
+// reports whether it is.
+func (t *Trace) PlaceKnown(f *Frame) bool {
+	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
+		return false
+	}
+	place, ok := t.known.places[f.Key]
+	f.Place = place
+	return ok
+}
+
+// know remembers the place of f, which was judged.
+func (t *Trace) know(f *Frame) {
+	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
+		return
+	}
+	k := &t.known
+	if f.Kernel.Release != k.release || f.Kernel.ID != k.id || len(k.places) >= maxKnown {
+		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
+	}
+	if err := f.Place.Err; (err == ErrSize || err == ErrRefuted) && !k.refuted {
+		clear(k.places) // they were not sure either
+		k.refuted = true
+	}
+	k.places[f.Key] = f.Place
 }
 
 // runInKernel checks f, a function of a kernel or a module. The proof is that the file has a

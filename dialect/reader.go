@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"hash/maphash"
 	"math/bits"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -103,6 +104,11 @@ type Reader struct {
 	fault32   uint64 // the program counter of the last dump of registers
 	fault32At int64  // its line
 
+	kernelTexts *[1 << kernelTextBits]kernelText // nil until the first frame of a kernel
+	kernelSeed  maphash.Seed
+	kernelName  string     // the release and
+	kernelID    buildid.ID // the build ID of the kernel that the texts are of
+
 	exactAfter  int64 // line after which the next frame of glibc is the place of a fault; 0: none
 	dumpAt      int64 // last line at which a program began to print its registers
 	signalAt    int64 // line at which ClickHouse has reported a signal; 0: none, or its frames were read
@@ -194,7 +200,11 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 // needsContext reports whether the lines around l may help to resolve a frame of it.
 func needsContext(l *Line) bool {
 	for i := range l.Frames {
-		if f := &l.Frames[i]; !f.Named && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
+		f := &l.Frames[i]
+		if f.Kernel != nil && f.Kernel.Release != "" {
+			continue // nothing else is needed
+		}
+		if !f.Named && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
 			return true
 		}
 	}

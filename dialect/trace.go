@@ -80,6 +80,7 @@ type Trace struct {
 	mapped  mapped
 
 	apart bool // frames have the number of their process
+	known known
 
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
@@ -157,6 +158,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	t.weighMaps(frames, checks, facts)
 	for i, f := range frames {
 		checks[i].conclude(f)
+		t.know(f)
 	}
 }
 

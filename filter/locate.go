@@ -75,7 +75,7 @@ func (c *locator) answer(fr *dialect.Frame) *answer {
 		}
 		return nil
 	}
-	if fr.Key != 0 && p.Image == nil {
+	if fr.Key != 0 && (p.Image == nil || fr.Kernel != nil) {
 		return c.keyed(fr)
 	}
 	k := c.identity(fr)
@@ -95,6 +95,7 @@ func (c *locator) keyed(fr *dialect.Frame) *answer {
 	slot := c.recent.slot(fr.Key, exactAddress)
 	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
 		f.named++
+		c.restOn(fr)
 		return &slot.answer
 	}
 	if turns := f.cached.turns.Load(); turns != c.recent.turns {
@@ -102,12 +103,27 @@ func (c *locator) keyed(fr *dialect.Frame) *answer {
 		slot = c.recent.slot(fr.Key, exactAddress)
 	}
 	a := &f.last
-	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(cacheModule{id: fr.ID, name: fr.Module})}
+	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(c.identity(fr))}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
+		c.restOn(fr)
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
 	}
 	return a
+}
+
+// restOn counts what the answer for a frame rests on, if it is not a build ID in the line.
+func (c *locator) restOn(fr *dialect.Frame) {
+	if fr.Kernel != nil {
+		c.f.rests.count(fr.Place.Verified)
+	}
+}
+
+// forget forgets the answers that depend on the files of a trace.
+func (c *locator) forget() {
+	if c.recent.slots != nil {
+		c.recent = recent{epoch: 1, turns: c.recent.turns}
+	}
 }
 
 // module returns the module of this name, build ID and state.

@@ -194,11 +194,14 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	sure := true
 	for i := range l.Frames {
-		sure = l.Frames[i].PlaceByID() && sure
+		f := &l.Frames[i]
+		sure = (f.PlaceByID() || t.trace != nil && t.trace.PlaceKnown(f)) && sure
 	}
 	listed := l.Frames[0].Below != "" || l.Frames[0].PlaceBelow // in a filtered log the next line has the answers
 	if !sure || listed {
 		t.begin()
+	}
+	if !sure || listed || l.Frames[0].Kernel != nil {
 		t.last = number
 	}
 	if len(t.held) == 0 && ((sure || t.full) && !listed || t.opt.NoHold) {
@@ -245,6 +248,7 @@ func (t *tracer) endTrace() {
 		t.images.Close()
 	}
 	t.trace, t.objects, t.images = nil, nil, nil
+	t.locator.forget()
 }
 
 // dropAnswered removes the frames of the last line that is held back if b, the line after it, has
