@@ -24,6 +24,7 @@ type sizedName struct {
 // A sized is the function of a sizedName in a file.
 type sized struct {
 	addr, size uint64 // of its code, as the file has it; size is 0 if it is not known
+	last       bool   // it is the last one of its section: its size proves nothing
 	err        error
 }
 
@@ -54,6 +55,9 @@ func (t *Trace) know(f *Frame) {
 	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
 		return
 	}
+	if f.Place.Err == ErrUnproven {
+		return // a later frame may be the proof
+	}
 	k := &t.known
 	if f.Kernel.Release != k.release || f.Kernel.ID != k.id || len(k.places) >= maxKnown {
 		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
@@ -75,7 +79,9 @@ func (c *check) runInKernel(f *Frame) {
 		}
 		return
 	}
-	c.of.symbols++
+	if !s.last {
+		c.of.symbols++
+	}
 	offset := f.Value
 	if f.Call == Return {
 		if offset == 0 { // the address of a function, not a return address in it
@@ -88,7 +94,10 @@ func (c *check) runInKernel(f *Frame) {
 		c.err = ErrPadding
 		return
 	}
-	c.addr, c.lookup, c.verified = s.addr+f.Value, s.addr+offset, BySymbol
+	c.addr, c.lookup = s.addr+f.Value, s.addr+offset
+	if !s.last {
+		c.verified = BySymbol
+	}
 }
 
 // isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no
@@ -120,26 +129,28 @@ func sizedIn(file *object.File, s *Symbol) (found sized) {
 	}
 	for i := range all {
 		sym := &all[i]
-		if !isOfSize(file, sym, s.Size) {
+		fits, last := isOfSize(file, sym, s.Size)
+		if !fits {
 			continue
 		}
 		if found.err == nil {
 			return sized{err: ErrSizes}
 		}
-		found = sized{addr: sym.Addr, size: sym.Size}
+		found = sized{addr: sym.Addr, size: sym.Size, last: last}
 	}
 	return found
 }
 
 // isOfSize reports whether the next function may be size bytes after the beginning of sym. For the
-// last function of a section any size is possible: the file does not show which section follows.
-func isOfSize(file *object.File, sym *object.Symbol, size uint64) bool {
+// last function of a section any size is possible, which proves nothing: the file does not show which
+// section follows.
+func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, last bool) {
 	if sym.Size != 0 && sym.Size <= size && size < sym.Size+maxGap {
-		return true
+		return true, false
 	}
 	next, ok := file.NextSymbol(sym)
 	if !ok {
-		return size >= sym.Size
+		return size >= sym.Size, true
 	}
-	return next-sym.Addr == size
+	return next-sym.Addr == size, false
 }

@@ -96,6 +96,9 @@ func (l *kernelLog) standIn(module string, other bool) string {
 			skip(p.offset+1, p.line)
 		}
 		if all[0].section() != ".text" { // the end of such a section is not near
+			if other {
+				fmt.Fprintf(&b, "\t.skip 64,0x90\n")
+			}
 			fmt.Fprintf(&b, "\t.size %s, .-%s\n", name, name)
 			continue
 		}
