@@ -87,6 +87,9 @@ type Weighing struct {
 // Verdicts returns the verdicts about the modules of t, sorted by name.
 func (t *Trace) Verdicts() (all []Verdict) {
 	for key, v := range t.modules {
+		if v.first.Kernel != nil { // its next frames prove it again
+			continue
+		}
 		of := Verdict{
 			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.prefix, Process: key.process, Addr: v.first.Addr,
 			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,

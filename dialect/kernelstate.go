@@ -1,0 +1,46 @@
+package dialect
+
+import "github.com/symfilter/symfilter/buildid"
+
+// A savedKernel is what a Reader remembers of the kernel that has logged the last lines.
+type savedKernel struct {
+	At      int64  `json:"at"`                // line that has named it, or has its first frame; 0: there is none
+	Release string `json:"release,omitempty"` // that the log has named last
+	ID      string `json:"id,omitempty"`
+	Open    bool   `json:"open,omitempty"`  // a report has begun that has not named its kernel
+	Fault   string `json:"fault,omitempty"` // the last function that an instruction was in
+	FaultAt int64  `json:"fault_at,omitempty"`
+}
+
+// savedKernel returns what r remembers of the kernel.
+func (r *Reader) savedKernel() (s savedKernel) {
+	if r.kernel == nil {
+		return s
+	}
+	k := r.kernel.Named()
+	s = savedKernel{At: r.kernelAt, Release: k.Release, Open: r.kernel.Release == ""}
+	if !k.ID.IsZero() {
+		s.ID = k.ID.String()
+	}
+	if len(r.fault) > 0 {
+		s.Fault, s.FaultAt = string(r.fault), r.faultAt
+	}
+	return s
+}
+
+// setKernel makes r remember s.
+func (r *Reader) setKernel(s *savedKernel) {
+	r.kernel, r.kernelAt = nil, s.At
+	r.fault, r.faultAt = append(r.fault[:0], s.Fault...), s.FaultAt
+	if s.At == 0 {
+		return
+	}
+	r.kernel = &Kernel{}
+	if isRelease([]byte(s.Release)) {
+		r.kernel.Release = s.Release
+		r.kernel.ID, _ = buildid.Parse([]byte(s.ID))
+	}
+	if s.Open && r.kernel.Release != "" {
+		r.kernel = &Kernel{before: r.kernel}
+	}
+}
