@@ -84,7 +84,7 @@ func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	if !hasAt(b, from, ",") && !hasAt(b, from, `"`) || !bytes.Contains(b[from:], []byte(`"file_name"`)) || r.Past == nil {
 		return false
 	}
-	past := r.Past(maxABRTMembers)
+	past := r.lastLines(maxABRTMembers)
 	open := bytes.LastIndexByte(past, '{')
 	if open < 0 || len(past)-open > maxLine {
 		return false

@@ -208,7 +208,7 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.ID, f.Kind, f.Value, f.Addr, f.Call = id, BaseOffset, offset, base+offset, Adjusted
 	if r.Past != nil { // the line before has the number
-		before := r.Past(1)
+		before := r.lastLines(1)
 		if n, end, ok := decimalAt(before, bytes.IndexByte(before, '#')+1); ok && hasAt(before, blanksAfter(before, end), "0x") {
 			f.Number = n
 		}

@@ -139,13 +139,14 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a grammar. It looks at no more shapes than are needed for that.
+// any reports whether at returns a grammar, or might do so without the colours of the line. It looks at
+// no more shapes than are needed for that.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks, digits := f.bytes(b, at)
-	if set == 0 || set&f.shapes[anyShape] != 0 {
-		return set != 0
+	if set&f.shapes[anyShape] != 0 {
+		return true
 	}
-	return set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
+	return colorEnds(b, at) || colorEnds(b, blanks) || colorEnds(b, blanks-1) || set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
 		set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, digits) ||
 		set&f.shapes[twoBlanks] != 0 && at-blanks >= 2 ||
 		set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)
@@ -170,7 +171,7 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
 	}
 	set = f.direct[direct] & f.back[back] & f.before[before]
 	if set == 0 {
-		return 0, 0, 0
+		return 0, blanks, 0
 	}
 	end := at + f.length
 	if f.digits > 0 {
@@ -181,13 +182,19 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks, digits int) {
 	if end < len(b) {
 		next = b[end]
 	}
+	if next == esc { // it is not known what follows the colour
+		return set, blanks, digits
+	}
 	if set &= f.next[next]; set == 0 {
-		return 0, 0, 0
+		return 0, blanks, digits
 	}
 	if next != '\n' {
 		if end = blanksAfter(b, end+1); end < len(b) {
 			then = b[end]
 		}
+	}
+	if then == esc {
+		return set, blanks, digits
 	}
 	return set & f.then[then], blanks, digits
 }

@@ -208,7 +208,7 @@ func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false
 	}
-	next = bytes.TrimRight(next[f.Start:], " \t\r\n")
+	next = bytes.TrimRight(WithoutColors(next[f.Start:]), " \t\r\n")
 	from := blanksAfter(next, 0)
 	if from == 0 || from == len(next) {
 		return false

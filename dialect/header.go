@@ -151,7 +151,7 @@ func (r *Reader) pastOpens(w window) bool {
 	if past == nil || r.pastAt == r.number || *sought == r.number {
 		return false
 	}
-	text := past(r.number - max(r.pastAt-1, r.readTo, *sought-1) - 1)
+	text := WithoutColors(past(r.number - max(r.pastAt-1, r.readTo, *sought-1) - 1))
 	*sought = r.number
 	for i := range r.headers {
 		if h := &r.headers[i]; h.opens&w != 0 && bytes.Contains(text, h.plain) {
@@ -182,7 +182,7 @@ func (r *Reader) readPast() {
 	if lines <= 0 {
 		return
 	}
-	past := r.Past(lines)
+	past := r.lastLines(lines)
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]
 		past = past[bytes.IndexByte(past, '\n')+1:]

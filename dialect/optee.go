@@ -107,6 +107,6 @@ func (r *Reader) lineBeforeHas(text string) bool {
 	if r.Past == nil {
 		return false
 	}
-	past := bytes.TrimRight(r.Past(1), "\r\n")
+	past := bytes.TrimRight(r.lastLines(1), "\r\n")
 	return bytes.Contains(past[bytes.LastIndexByte(past, '\n')+1:], []byte(text))
 }

@@ -116,7 +116,7 @@ func (r *Reader) before() []byte {
 	if r.Past == nil {
 		return nil
 	}
-	past := bytes.TrimRight(r.Past(1), "\r\n")
+	past := bytes.TrimRight(r.lastLines(1), "\r\n")
 	return past[bytes.LastIndexByte(past, '\n')+1:]
 }
 

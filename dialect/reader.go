@@ -1,8 +1,11 @@
 package dialect
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -71,6 +74,7 @@ type Reader struct {
 	only    []string // names of the dialects; nil for all
 
 	line   Line
+	bare   bare  // the line, if it has colours
 	number int64 // number of the current line
 	readTo int64 // number of the last line that was read
 	pastAt int64 // the line before which the past was read last
@@ -160,10 +164,18 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	}
 	wants := r.Wants(number)
 	r.number = number
-	if wants {
+	escaped := bytes.IndexByte(text, esc) >= 0
+	if escaped && r.bare.set(text) {
+		l.Text = r.bare.text
+		defer r.bare.restore(l, text)
+	}
+	if wants || len(l.Text) < len(text) {
 		mark = -1
 	}
 	found := r.frames(l, mark)
+	if escaped && found && controls(l) {
+		l.Frames, found = l.Frames[:0], false
+	}
 	switch {
 	case found && needsContext(l):
 		if !wants {
@@ -180,7 +192,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	case found:
 	case !wants:
 		return nil
-	case r.mapLine(text):
+	case r.mapLine(l.Text):
 		l.Map = true
 		r.open(windowTrace, number)
 		found = true
@@ -273,6 +285,11 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
+// controls reports whether the line has an ESC in the name of a module, which no file has.
+func controls(l *Line) bool {
+	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
+}
+
 // inWindow reports whether one of the windows w is open, or w is empty, and keeps them open. It is
 // called after a match, because it reads the lines before: the header may be before the first line
 // with an anchor.
@@ -292,6 +309,9 @@ func (r *Reader) inWindow(w window) bool {
 	r.open(w&r.opened(), r.number)
 	return true
 }
+
+// lastLines returns the last n lines before the current one, without colours.
+func (r *Reader) lastLines(n int64) []byte { return WithoutColors(r.Past(n)) }
 
 // Facts returns the facts of the log about the process. They change with later lines.
 func (r *Reader) Facts() *Facts { return &r.facts }

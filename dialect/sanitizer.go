@@ -192,7 +192,7 @@ func (r *Reader) idBefore(module string) (id buildid.ID) {
 	if r.Past == nil {
 		return id
 	}
-	past := r.Past(maxReport)
+	past := r.lastLines(maxReport)
 	mark := []byte("(" + module + "+0x")
 	for range maxReport {
 		i := bytes.LastIndex(past, mark)

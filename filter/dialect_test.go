@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -152,4 +153,45 @@ func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The answers for lines in colour are those for the lines without, and all colours stay: also those
+// within text that an answer replaces. Lines for inlined calls end the colour that they repeat.
+func TestColoursOfFramesAreKept(t *testing.T) {
+	sequences := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`)
+	o := resolvingDialects(t)
+	o.Dialects.Whole = true
+	for _, log := range sampleLogs(t) {
+		want, _ := filterString(t, o, log, nil)
+		for name, colored := range map[string]string{
+			"line": regexp.MustCompile(`(?m)^.+$`).ReplaceAllString(log, "\x1b[31m$0\x1b[0m"),
+			"word": regexp.MustCompile(`[^\s]+`).ReplaceAllString(log, "\x1b[1;33m$0\x1b[m"),
+			"end":  regexp.MustCompile(`(?m)$`).ReplaceAllString(log, "\x1b[K"),
+		} {
+			got, _ := filterString(t, o, colored, nil)
+			if diff := cmp.Diff(want, sequences.ReplaceAllString(got, "")); diff != "" {
+				t.Errorf("colours around each %s (-plain +coloured):\n%s", name, diff)
+			}
+			for s, n := range counts(sequences.FindAllString(colored, -1)) {
+				if strings.Count(got, s) < n {
+					t.Errorf("colours around each %s: %q is %d times in the log, %d times in the output:\n%q", name, s, n, strings.Count(got, s), got)
+				}
+			}
+			if name == "line" && strings.Count(got, "\x1b[31m") != strings.Count(got, "\x1b[0m") {
+				t.Errorf("a colour does not end:\n%q", got)
+			}
+			if twice, _ := filterString(t, o, got, nil); twice != got {
+				t.Errorf("colours around each %s, filtered once (-), twice (+):\n%s", name, cmp.Diff(got, twice))
+			}
+		}
+	}
+}
+
+// counts returns how often each string is in all.
+func counts(all []string) map[string]int {
+	n := make(map[string]int)
+	for _, s := range all {
+		n[s]++
+	}
+	return n
 }

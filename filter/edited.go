@@ -15,7 +15,10 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 	f := c.f
 	at := 0
 	if d := fr.Digits; d.To > 0 && number != fr.Number {
-		f.logBytes(text[:d.From])
+		if i > 0 {
+			at = ended(text[:d.From])
+		}
+		f.logBytes(text[at:d.From])
 		c.number(number)
 		at = d.To
 	}
@@ -70,19 +73,23 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 		}
 		f.logBytes(text[at:e.From])
 		at = e.To
-		if inJSON(e.Part) {
+		begin, end := colors(text[e.From:e.To])
+		c.sequences(begin)
+		switch {
+		case inJSON(e.Part):
 			f.buf = append(f.buf, e.Before...)
 			c.json(e.Part, a)
 			f.buf = append(f.buf, e.After...)
-			continue
-		}
-		f.mark(e.Before)
-		if e.Part == dialect.Callers {
+		case e.Part == dialect.Callers:
+			f.mark(e.Before)
 			c.callers(a)
-		} else {
+			f.mark(e.After)
+		default:
+			f.mark(e.Before)
 			c.part(e.Part, &t)
+			f.mark(e.After)
 		}
-		f.mark(e.After)
+		c.sequences(end)
 	}
 	return at
 }
@@ -275,9 +282,7 @@ func (t *frameText) spaced() string {
 // before the frame.
 func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, between, after string) {
 	f := c.f
-	if fr.Start <= maxRepeat {
-		f.logBytes(text[:fr.Start])
-	}
+	c.beneath(text, fr, 0)
 	f.mark(before)
 	f.value(t.name)
 	if t.file != "" {
@@ -285,15 +290,14 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 		c.part(dialect.AtLine, &t)
 	}
 	f.mark(after)
+	c.endBeneath(text, fr)
 }
 
 // inlinedFrom lays out the line of ClickHouse for the depth-th inlined call at the address of a
 // frame.
 func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth int) {
 	f := c.f
-	if fr.Start <= maxRepeat {
-		f.logBytes(text[:fr.Start])
-	}
+	c.beneath(text, fr, 0)
 	c.number(fr.Number)
 	f.mark(".")
 	c.number(depth)
@@ -303,6 +307,7 @@ func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth
 		f.mark(": ")
 	}
 	f.value(t.name)
+	c.endBeneath(text, fr)
 }
 
 // names reports whether logged, a name that the producer has found, is that of the function t:
@@ -322,6 +327,7 @@ func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
 	c.beneath(text, fr, dialect.PlaceColumn)
 	f.mark("at ")
 	c.part(dialect.AtColumn, &t)
+	c.endBeneath(text, fr)
 	f.printLarge()
 }
 
@@ -329,7 +335,47 @@ func (c *locator) placeBelow(text, eol []byte, fr *dialect.Frame, t frameText) {
 func (c *locator) beneath(text []byte, fr *dialect.Frame, n int) {
 	f := c.f
 	if fr.Start <= maxRepeat {
-		f.logBytes(text[:fr.Start])
+		f.logBytes(text[ended(text[:fr.Start]):fr.Start])
 	}
 	f.mark(strings.Repeat(" ", min(max(n, 0), maxRepeat)))
+}
+
+// endBeneath ends a line that beneath has begun: a colour that the text before the frame has begun
+// ends as it does in the line of the frame.
+func (c *locator) endBeneath(text []byte, fr *dialect.Frame) {
+	if len(fr.Edits) > 0 && fr.Start <= maxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
+		c.sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
+	}
+}
+
+// ended returns the end of the colours with which a line begins if the last one ends them all before
+// there is text: they end the colour of the line before, and are not for lines that are added.
+func ended(text []byte) (end int) {
+	for _, s := range dialect.Colors(text) {
+		if !bytes.HasPrefix(text[end:], s) {
+			break
+		}
+		end += len(s)
+	}
+	if bytes.HasSuffix(text[:end], []byte("\x1b[0m")) || bytes.HasSuffix(text[:end], []byte("\x1b[m")) {
+		return end
+	}
+	return 0
+}
+
+// colors returns the colours within text that an answer replaces: those that are to be before the
+// answer, and the last one, which ends the others.
+func colors(text []byte) (begin, end [][]byte) {
+	all := dialect.Colors(text)
+	if n := len(all) - 1; n > 0 {
+		return all[:n], all[n:]
+	}
+	return all, nil
+}
+
+// sequences lays out escape sequences of the log.
+func (c *locator) sequences(all [][]byte) {
+	for _, s := range all {
+		c.f.logBytes(s)
+	}
 }

@@ -209,6 +209,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			f.nextLine(between)
 			c.beneath(text, fr, fr.Edits[0].From-fr.Start)
 			f.value(t.function())
+			c.endBeneath(text, fr)
 			c.placeBelow(text, between, fr, t)
 		}
 	default:
@@ -230,7 +231,7 @@ func (c *locator) stackOf(text []byte, fr *dialect.Frame) *stack {
 		c.stacks[0] = stack{}
 		return &c.stacks[0]
 	}
-	before := textBefore(text[:min(fr.Start, maxRepeat)])
+	before := textBefore(dialect.WithoutColors(text[:min(fr.Start, maxRepeat)]))
 	s := &c.stacks[1+before%(maxStacks-1)]
 	if s.before != before || fr.Number <= s.number || fr.Named && fr.Number != s.number+1 {
 		*s = stack{before: before}

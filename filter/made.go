@@ -112,9 +112,12 @@ func (c *locator) madeLine(text, eol []byte, frames []dialect.Frame) {
 			continue
 		}
 		if len(frames) == 1 && !f.o.Dialects.KeepRaw && isBT(text, fr) {
-			f.logBytes(text[:fr.Start])
-			f.buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
 			at = fr.Edits[len(fr.Edits)-1].To
+			begin, end := colors(text[fr.Start:at])
+			f.logBytes(text[:fr.Start])
+			c.sequences(begin)
+			f.buf = markup.BT{Frame: uint64(fr.Number), Addr: addr, Kind: markup.Precise}.AppendMarkup(f.buf)
+			c.sequences(end)
 			break
 		}
 		end := len(bytes.TrimRight(text, " \t"))

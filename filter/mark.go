@@ -47,6 +47,7 @@ var marks = []mark{
 	{" ", "(/", 1},
 	{" [(@+\n", "0x", 6},
 	{"\t<>", "0x", 7},
+	{"mK", "0x", 7}, // the end of a colour; MayMatch looks for its beginning
 }
 
 // escapedMarks are the marks as strings of JSON have them: a quote, a TAB, a line end and signs of

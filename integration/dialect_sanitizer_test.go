@@ -59,6 +59,9 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 				}
 			}
 			online := s.report(t, true, args...)
+			s.color = "always"
+			colored := s.report(t, true, args...)
+			s.color = "never"
 			s.strip(t)
 			half, offline := s.report(t, true, args...), s.report(t, false, args...)
 			if !strings.Contains(online, " in ") && !strings.Contains(online, filepath.Base(r.source)+":") || !strings.Contains(offline, "inventory+0x") {
@@ -71,6 +74,10 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 				} else if again := s.filtered(t, got); again != got {
 					t.Errorf("%s: filtered once (-), twice (+):\n%s", name, cmp.Diff(got, again))
 				}
+			}
+			s.color = "always"
+			if got := s.filtered(t, s.report(t, false, args...)); beyondMain.ReplaceAllString(got, "") != colored {
+				t.Errorf("in colour: online (-), filtered (+):\n%s", cmp.Diff(colored, got))
 			}
 		})
 	}
@@ -213,13 +220,14 @@ type sanitized struct {
 	program string
 	whole   string // folder of the program with debug information, once it is stripped
 	debug   string // --debug-file-directory
+	color   string // the option color of reports: never, or always
 }
 
 // newSanitized builds a file of testdata.
 func newSanitized(t *testing.T, compiler, source string, flags []string) *sanitized {
 	t.Helper()
 	dir := t.TempDir()
-	s := &sanitized{dir: dir, program: filepath.Join(dir, "inventory"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug")}
+	s := &sanitized{dir: dir, program: filepath.Join(dir, "inventory"), whole: filepath.Join(dir, "whole"), debug: filepath.Join(dir, "debug"), color: "never"}
 	args := append([]string{"-x", "c++", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id"}, flags...)
 	run(t, nil, compiler, append(args, filepath.Join(checkout, "integration", "testdata", source), "-lstdc++", "-o", s.program)...)
 	return s
@@ -262,7 +270,7 @@ func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string 
 	if err != nil {
 		symbolizer = "none"
 	}
-	options := "symbolize=0:print_stacktrace=1:external_symbolizer_path=" + symbolizer
+	options := "symbolize=0:print_stacktrace=1:color=" + s.color + ":external_symbolizer_path=" + symbolizer
 	if symbolize {
 		options = strings.Replace(options, "symbolize=0", "symbolize=1", 1)
 	}

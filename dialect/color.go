@@ -1,0 +1,155 @@
+package dialect
+
+import (
+	"bytes"
+	"sort"
+)
+
+const (
+	esc         = 0x1b
+	maxSequence = 64 // bytes of the parameters of an escape sequence that is left out
+)
+
+// A bare is a line without its colours: its escape sequences that set a colour (ESC[31m), erase the
+// rest of the line (ESC[K), or select a character set, as tput does together with a colour (ESC(B).
+type bare struct {
+	text []byte
+	cuts []cut
+}
+
+// A cut is a place in the text of a bare at which escape sequences were left out.
+type cut struct {
+	at    int // offset in the text
+	total int // bytes that were left out up to here
+}
+
+// sequenceLen returns the length of the escape sequence that begins with the ESC at b[0] and is left
+// out, or 0 if there is none.
+func sequenceLen(b []byte) int {
+	if hasAt(b, 1, "(B") {
+		return len("\x1b(B")
+	}
+	if !hasAt(b, 1, "[") {
+		return 0
+	}
+	for i := 2; i < len(b) && i-2 <= maxSequence; i++ {
+		switch c := b[i]; {
+		case c == 'm', c == 'K':
+			return i + 1
+		case c < '0' || c > ';':
+			return 0
+		}
+	}
+	return 0
+}
+
+// endsSequence reports whether an escape sequence that is left out ends at end.
+func endsSequence(b []byte, end int) bool {
+	from := max(0, end-maxSequence-len("\x1b[m"))
+	i := bytes.LastIndexByte(b[from:end], esc)
+	return i >= 0 && sequenceLen(b[from+i:]) == end-from-i
+}
+
+// colorEnds reports whether an escape sequence ends at end, which may be negative.
+func colorEnds(b []byte, end int) bool {
+	return end > 0 && (b[end-1] == 'm' || b[end-1] == 'K' || b[end-1] == 'B') && endsSequence(b, end)
+}
+
+// appendBare appends b without its colours to dst. add, unless it is nil, is called after each
+// sequence with the length of dst and that of the sequence.
+func appendBare(dst, b []byte, add func(at, n int)) []byte {
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, esc)
+		if i < 0 {
+			break
+		}
+		dst = append(dst, b[:i]...)
+		n := sequenceLen(b[i:])
+		if n == 0 {
+			dst = append(dst, esc)
+			n = 1
+		} else if add != nil {
+			add(len(dst), n)
+		}
+		b = b[i+n:]
+	}
+	return append(dst, b...)
+}
+
+// WithoutColors returns b as a Reader reads it, without colours: b itself if it has none.
+func WithoutColors(b []byte) []byte {
+	if bytes.IndexByte(b, esc) < 0 {
+		return b
+	}
+	return appendBare(make([]byte, 0, len(b)), b, nil)
+}
+
+// Colors returns the escape sequences in b that a Reader leaves out, in their order. It returns nil
+// if there are none.
+func Colors(b []byte) (all [][]byte) {
+	for {
+		i := bytes.IndexByte(b, esc)
+		if i < 0 {
+			return all
+		}
+		b = b[i:]
+		n := max(sequenceLen(b), 1)
+		if n > 1 {
+			all = append(all, b[:n])
+		}
+		b = b[n:]
+	}
+}
+
+// set sets the line to text, and reports whether it has colours.
+func (p *bare) set(text []byte) bool {
+	p.cuts = p.cuts[:0]
+	p.text = appendBare(p.text[:0], text, func(at, n int) {
+		if k := len(p.cuts); k > 0 {
+			n += p.cuts[k-1].total
+			if p.cuts[k-1].at == at {
+				p.cuts = p.cuts[:k-1]
+			}
+		}
+		p.cuts = append(p.cuts, cut{at, n})
+	})
+	return len(p.cuts) > 0
+}
+
+// behind returns the offset in the whole line directly after the byte before at: before the sequences
+// at at.
+func (p *bare) behind(at int) int {
+	i := sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i].at >= at })
+	if i == 0 {
+		return at
+	}
+	return at + p.cuts[i-1].total
+}
+
+// of returns the offset in the whole line of the byte at at: after the sequences at at.
+func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
+
+// span returns a part of the line in the whole line. Sequences at its ends are not in it.
+func (p *bare) span(s Span) Span {
+	if s.From == s.To {
+		return Span{p.behind(s.From), p.behind(s.To)}
+	}
+	return Span{p.of(s.From), p.behind(s.To)}
+}
+
+// restore makes l, which was read from p, a line with the whole text.
+func (p *bare) restore(l *Line, text []byte) {
+	l.Text, l.MapStart = text, p.behind(l.MapStart)
+	for i := range l.Frames {
+		f := &l.Frames[i]
+		f.Start, f.Key = p.behind(f.Start), 0 // whose lines are laid out without care for colours
+		for _, s := range []*Span{&f.Digits, &f.First, &f.Depth} {
+			if s.To > 0 {
+				*s = p.span(*s)
+			}
+		}
+		for k := range f.Edits {
+			f.Edits[k].Span = p.span(f.Edits[k].Span)
+		}
+	}
+}
