@@ -5,12 +5,16 @@ package integration
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A kernelPlace is a place in a function of a log of a kernel.
@@ -209,4 +213,187 @@ func otherLine(got, want string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+// kernelFiles returns the vmlinux with debug information, the bootable image and the folder of headers
+// of one kernel on this machine.
+func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(home, ".cache", "symfilter-kernel") // of scripts/fetch-kernel
+	image = testenv.Find(t, filepath.Join(folder, "vmlinuz-*"))
+	release := strings.TrimPrefix(filepath.Base(image), "vmlinuz-")
+	vmlinux, headers = filepath.Join(folder, "vmlinux-"+release), "/usr/src/linux-headers-"+release
+	need(t, vmlinux, headers, "qemu-system-x86_64", "cpio", "make", "gcc")
+	return vmlinux, image, headers
+}
+
+// A kernel of the distribution, booted in a virtual machine with a module of ours, reports errors of
+// each kind: every frame has the functions and lines that llvm-symbolizer has for its address.
+func TestReportsOfABootedKernelAreResolved(t *testing.T) {
+	testenv.OnlyLong(t)
+	vmlinux, image, headers := kernelFiles(t)
+	dir := t.TempDir()
+	run(t, nil, filepath.Join("testdata", "kernel", "boot"), image, headers, dir)
+	log, err := os.ReadFile(filepath.Join(dir, "console.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// a linked twin of the module, in which each function has an address of its own
+	module, linked := filepath.Join(dir, "ledger.ko"), filepath.Join(dir, "ledger.elf")
+	run(t, nil, "ld", "-e", "0", "--unresolved-symbols=ignore-all", "--noinhibit-exec", "-z", "noexecstack", "-o", linked, module)
+	l := kernelLogOf(t, string(log))
+	want, known := l.asLLVM(t, map[string]string{"": vmlinux, "ledger": linked})
+	got := run(t, log, command, "-q", "--image", vmlinux, "--image", module)
+	if got != want {
+		t.Errorf("%s", otherLine(got, want))
+	}
+	if known < 60 { // the number of those after "?" differs
+		t.Errorf("%d frames were compared in\n%s", known, log)
+	}
+	for _, mark := range []string{"null", "warn", "bug", "cold", "hung"} { // the true lines
+		for i, line := range strings.Split(readText(t, filepath.Join("testdata", "kernel", "ledger.c")), "\n") {
+			if _, comment, ok := strings.Cut(line, "// "+mark); ok && !strings.Contains(got, fmt.Sprintf("/ledger.c:%d", i+1)) {
+				t.Errorf("no frame at line %d, %s%s", i+1, mark, comment)
+			}
+		}
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A kernelSymbol is a function in a symbol table.
+type kernelSymbol struct{ addr, size, next uint64 }
+
+// kernelSymbols returns the functions of a file by name.
+func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
+	t.Helper()
+	symbol := regexp.MustCompile(`(?m)^\s*\d+: ([0-9a-f]+)\s+(\S+) (FUNC|NOTYPE|OBJECT)\s+\S+\s+\S+\s+\d+ (\S+)$`)
+	var addrs []uint64
+	of := make(map[string][]kernelSymbol)
+	all := symbol.FindAllStringSubmatch(run(t, nil, "llvm-readelf-19", "-sW", file), -1)
+	for _, m := range all {
+		addrs = append(addrs, number(t, m[1]))
+	}
+	slices.Sort(addrs)
+	addrs = slices.Compact(addrs)
+	for _, m := range all {
+		if m[3] == "OBJECT" {
+			continue
+		}
+		size, err := strconv.ParseUint(m[2], 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := kernelSymbol{addr: number(t, m[1]), size: size}
+		if i, _ := slices.BinarySearch(addrs, s.addr+1); i < len(addrs) {
+			s.next = addrs[i] - s.addr
+		}
+		if !slices.Contains(of[m[4]], s) {
+			of[m[4]] = append(of[m[4]], s)
+		}
+	}
+	return of
+}
+
+// asLLVM returns the log with the answers of llvm-symbolizer for the addresses of its functions, in the
+// files of its modules, and the number of frames with an answer.
+func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, known int) {
+	t.Helper()
+	symbols := make(map[string]map[string][]kernelSymbol)
+	for module, file := range files {
+		symbols[module] = kernelSymbols(t, file)
+	}
+	var questions strings.Builder
+	asked := make(map[*kernelPlace]bool)
+	for _, p := range l.places {
+		var at []kernelSymbol
+		for _, s := range symbols[p.module][p.name] {
+			if s.next == p.size || s.size != 0 && s.size <= p.size && p.size < s.size+32 || p.module != "" && s.size < p.size {
+				at = append(at, s)
+			}
+		}
+		if len(at) != 1 || at[0].size != 0 && p.offset >= at[0].size || p.offset == 1<<64-1 {
+			continue
+		}
+		asked[p] = true
+		fmt.Fprintf(&questions, "%s %#x\n", files[p.module], at[0].addr+p.offset)
+	}
+	blocks := strings.Split(run(t, []byte(questions.String()), "llvm-symbolizer-19"), "\n\n")
+	var b strings.Builder
+	frames := l.places
+	for line := range strings.Lines(l.text) {
+		m := kernelFunction.FindStringIndex(line)
+		if m == nil {
+			b.WriteString(line)
+			continue
+		}
+		p := frames[0]
+		frames = frames[1:]
+		if !asked[p] {
+			b.WriteString(line)
+			continue
+		}
+		calls := strings.Split(strings.TrimSpace(blocks[0]), "\n")
+		blocks = blocks[1:]
+		place := ""
+		for i := 0; i+1 < len(calls); i += 2 {
+			if place = calls[i+1][:strings.LastIndexByte(calls[i+1], ':')]; strings.HasPrefix(place, "??") || strings.HasSuffix(place, ":0") && !strings.Contains(place, "/") { // the file of the symbol
+				place = ""
+				break
+			}
+			if i+2 < len(calls) {
+				fmt.Fprintf(&b, "%s%s %s [inline]\n", line[:m[0]], calls[i], place)
+			}
+		}
+		if b.WriteString(line[:m[1]]); place != "" {
+			known++
+			b.WriteString(" " + place)
+		}
+		b.WriteString(line[m[1]:])
+	}
+	return b.String(), known
+}
+
+// Frames of random functions of a kernel are as llvm-symbolizer has them for their addresses. A name
+// that several functions of one size have is never answered.
+func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
+	testenv.OnlyLong(t)
+	const frames = 10_000
+	vmlinux, _, _ := kernelFiles(t)
+	all := kernelSymbols(t, vmlinux)
+	names := slices.Sorted(maps.Keys(all))
+	r := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString("CPU: 0 PID: 71 Comm: insmod Not tainted 6.1.0-56-amd64 #1\nCall Trace:\n")
+	for n := 0; n < frames; {
+		name := names[r.IntN(len(names))]
+		of := all[name]
+		s := of[r.IntN(len(of))]
+		if s.size == 0 || s.next == 0 || s.size > s.next {
+			continue
+		}
+		fmt.Fprintf(&text, " %s+%#x/%#x\n", name, 1+r.Uint64N(s.size), s.next)
+		n++
+	}
+	l := kernelLogOf(t, text.String())
+	want, known := l.asLLVM(t, map[string]string{"": vmlinux})
+	got := run(t, []byte(text.String()), command, "-q", "--image", vmlinux)
+	if got != want {
+		t.Errorf("%s", otherLine(got, want))
+	}
+	t.Logf("%d of %d frames have a line", known, frames)
+	if known < frames*9/10 {
+		t.Errorf("%d of %d frames have a line", known, frames)
+	}
 }

@@ -60,7 +60,7 @@ static noinline __cold void ledger_complain(void)
 
 static noinline void ledger_close(void)
 {
-	panic("the ledger is closed"); // panic
+	panic("the ledger is closed"); // the kernel prints no stack after an oops
 }
 
 static int ledger_wait(void *unused)
@@ -85,7 +85,7 @@ static ssize_t ledger_write(struct file *file, const char __user *text, size_t n
 	if (!strcmp(how, "bug"))
 		ledger_break(&bank); // bug: asked for
 	if (!strcmp(how, "panic"))
-		ledger_close(); // panic: asked for
+		ledger_close();
 	if (!strcmp(how, "hung")) {
 		mutex_lock(&counter);
 		clerk = kthread_run(ledger_wait, NULL, "clerk");
