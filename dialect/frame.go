@@ -102,6 +102,9 @@ type Frame struct {
 	// line: then there is nothing to add. Placed reports whether a line is one.
 	PlaceBelow bool
 
+	// Wraps is set if the module may be in the next line. Continue reads it.
+	Wraps bool
+
 	// Data is set for the address of a variable. Its Addr is in the process.
 	Data bool
 

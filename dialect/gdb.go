@@ -42,17 +42,29 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 		name.To = name.From + i
 		module = b[name.To+len(from)-1 : end]
 	} else if name.To = end - len(args); name.To <= name.From || !hasAt(b, name.To, args) {
+		if end > name.From && !r.inPast {
+			r.openUntil(windowGDB, r.number+1)
+		}
 		return false
 	}
 	if so := bytes.Index(module, []byte(".so")); len(module) > maxPath || so >= 0 && bytes.IndexByte(module[so:], ' ') >= 0 {
 		return false // the line has its answer: it follows the path
 	}
+	f := r.gdbFrame(l, number, addr, b[name.From:name.To], module)
+	f.Start = start
+	l.edit(f, Edit{name, "", Rename, ""})
+	l.edit(f, Edit{Span{name.To + len(args), name.To + len(args)}, " at ", AtLine, ""})
+	return true
+}
+
+// gdbFrame adds a frame without its places in the line.
+func (r *Reader) gdbFrame(l *Line, number int, addr uint64, name, module []byte) *Frame {
 	f := l.frame()
-	f.Number, f.Start = number, start
-	f.Module, f.Program = r.name(module), module == nil
+	f.Number = number
+	f.Module, f.Program, f.Wraps = r.name(module), module == nil, module == nil
 	f.Kind, f.Value, f.Addr, f.Call = Runtime, addr, addr, Return
-	if text := b[name.From:name.To]; string(text) != "??" {
-		f.Symbol = Symbol{Name: string(text), Inside: true}
+	if string(name) != "??" {
+		f.Symbol = Symbol{Name: string(name), Inside: true}
 	}
 	if f.Program {
 		f.Usual = plainBase
@@ -60,9 +72,72 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 	if number == 0 || r.afterSignal(number) {
 		f.Call = Exact
 	}
-	l.edit(f, Edit{name, "", Rename, ""})
-	l.edit(f, Edit{Span{name.To + len(args), name.To + len(args)}, " at ", AtLine, ""})
+	return f
+}
+
+// matchGDBWrapped matches the end of a frame that gdb has wrapped at the width of the terminal, after
+// the line with its number, its address and its function:
+//
+//	#3  0x00007ffff7fbc189 in ledger::audit(ledger::Pool<ledger::Order, 8u>&, int)
+//	    () from /opt/shop/libledger.so
+//
+// The module may be on another line: see [Frame.Continue].
+func matchGDBWrapped(r *Reader, l *Line, _ int) bool {
+	const args = "()"
+	b := l.Text
+	open := bytes.Index(b, []byte("    "+args))
+	if open < 0 || r.Past == nil || r.inPast {
+		return false
+	}
+	open += len("    ")
+	module, ok := wrappedModule(b[open+len(args):])
+	if !ok && !onlyBlanks(b, open+len(args)) {
+		return false
+	}
+	before := bytes.TrimRight(r.lastLines(1), " \t\r\n")
+	in := bytes.Index(before, []byte(" in "))
+	if in < 0 {
+		return false
+	}
+	at := hexBefore(before, in) - len("0x")
+	addr, end, ok := prefixedHex(before, max(at, 0))
+	if !ok || end != in {
+		return false
+	}
+	number, start, ok := stackNumberBefore(before, at)
+	if !ok || blanksBefore(b, open) != start {
+		return false
+	}
+	name := before[in+len(" in "):]
+	f := r.gdbFrame(l, number, addr, name, module)
+	f.Start = start
+	if f.Symbol.Name == "" {
+		l.edit(f, Edit{Span{open, open}, "", Func, " "})
+	}
+	l.edit(f, Edit{Span{open + len(args), open + len(args)}, " at ", AtLine, ""})
 	return true
+}
+
+// wrappedModule returns the path of the library in the end of a frame: "   from /opt/shop/libledger.so".
+func wrappedModule(b []byte) (path []byte, ok bool) {
+	at := blanksAfter(b, 0)
+	const from = "from /"
+	if at == 0 || !hasAt(b, at, from) {
+		return nil, false
+	}
+	path = bytes.TrimRight(b[at+len(from)-1:], " \t\r\n")
+	return path, len(path) <= maxPath
+}
+
+// Continue sets the module of f if gdb has wrapped the frame, and next, the line after f's, is its
+// end: "   from /opt/shop/libledger.so".
+func (f *Frame) Continue(next []byte) {
+	if !f.Wraps || len(next) < f.Start {
+		return
+	}
+	if path, ok := wrappedModule(WithoutColors(next[f.Start:])); ok {
+		f.Module, f.Program, f.Usual = string(path), false, 0
+	}
 }
 
 // afterSignal reports whether gdb has printed a signal handler as the frame before the current one,

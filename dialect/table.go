@@ -65,6 +65,7 @@ func allGrammars() []grammar {
 		{dialect: &bpf, direct: " \t\n", back: "\n", next: " \t", match: matchBCC},
 		{dialect: &cuda, direct: "[", next: "]", then: "i\n", match: matchHostFrame},
 		{dialect: &cuda, anchor: anchorLine, window: windowCuda, match: matchHostModule},
+		{dialect: &gdb, anchor: anchorLine, window: windowGDB, match: matchGDBWrapped},
 		{dialect: &abrt, anchor: anchorMember, direct: "i", match: matchABRT},
 		{dialect: &abrt, anchor: anchorLine, window: windowABRT, match: matchABRTFile},
 		{dialect: &haproxy, direct: " ", back: "|", next: " ", then: "[", match: matchHAProxy},

@@ -262,6 +262,7 @@ func dropAnswered(held []heldLine, b []byte) {
 	for i := range last.frames {
 		f := &last.frames[i]
 		f.Named = f.Named || f.Placed(b)
+		f.Continue(b)
 		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) {
 			last.frames = nil
 			return

@@ -141,6 +141,30 @@ func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 	}
 }
 
+// gdb wraps lines at the width of its terminal: the module of a frame, and before it the brackets
+// after the function, are then on lines of their own.
+func TestFramesOfGDBMayBeWrapped(t *testing.T) {
+	w := newTraceTwin(t, "fault", twinBuild{})
+	core, _ := w.core(t)
+	for _, width := range []string{"30", "60", "80", "120"} {
+		cmd := exec.Command("gdb", "-nx", "-q", "-ex", "set width "+width, "-ex", "set debuginfod enabled off", "-ex", "bt", "-ex", "info proc mappings", "-ex", "quit", w.program, core)
+		out, err := cmd.CombinedOutput() // with -batch, gdb does not wrap
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		joined := regexp.MustCompile(`\n +(\(\)|from )`).ReplaceAll(out, []byte(" $1"))
+		if bytes.Equal(joined, out) {
+			t.Fatalf("nothing is wrapped at %s:\n%s", width, out)
+		}
+		want, got := w.frames(t, joined), w.frames(t, out)
+		w.wantChain(t, want[1:], diedCalls...)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("width %s: joined (-), wrapped (+):\n%s\n%s", width, diff, out)
+		}
+		w.wantOnce(t, out)
+	}
+}
+
 // The frame that a signal has interrupted is exact.
 func TestFramesOfGDBAfterASignalAreExact(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
