@@ -130,9 +130,11 @@ func (r *Reader) kernelText(b []byte, from, at int) *kernelText {
 	}
 	end := hexDigits(b, slash+3)
 	if hasAt(b, end, " [") {
-		if n := bytes.IndexByte(b[end:min(len(b), end+maxKernelText)], ']'); n >= 0 {
-			end += n + 1
+		n := bytes.IndexByte(b[end:min(len(b), end+maxKernelText)], ']')
+		if n < 0 {
+			return nil // the module is cut off; the function is not one of the kernel itself
 		}
+		end += n + 1
 	}
 	text := b[from:end]
 	if len(text) > maxKernelText {

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 )
 
@@ -51,6 +52,32 @@ func TestHexPrefixCountsDigits(t *testing.T) {
 			if got := hexPrefix(binary.LittleEndian.Uint64(b)); got != want {
 				t.Errorf("%q: got %d digits, want %d", b, got, want)
 			}
+		}
+	}
+}
+
+// What is remembered of earlier lines to read later ones in less time changes nothing.
+func TestLinesAreReadAlikeWhateverWasReadBefore(t *testing.T) {
+	for _, c := range []struct{ before, line string }{
+		{"    #0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)", "\t#0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)"},
+		{" ledger_settle+0x10/0x28", " ledger_settle+0x10/0x28 [ledger"},
+		{" ledger_settle+0x10/0x28", " ledger_settle+0x10/0x28 [ledger 5eda1a9afb2ba2"},
+	} {
+		fresh, warm := NewReader(nil), NewReader(nil)
+		if l := warm.Line([]byte(c.before), 1); l == nil || len(l.Frames) != 1 {
+			t.Fatalf("%q has no frame", c.before)
+		}
+		warm.Reset()
+		names := func(r *Reader) (all []string) {
+			if l := r.Line([]byte(c.line), 1); l != nil {
+				for i := range l.Frames {
+					all = append(all, l.Frames[i].Dialect.Name+" "+l.Frames[i].Module)
+				}
+			}
+			return all
+		}
+		if got, want := names(warm), names(fresh); !slices.Equal(got, want) {
+			t.Errorf("%q after %q: got %q, want %q", c.line, c.before, got, want)
 		}
 	}
 }

@@ -45,10 +45,13 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	t := r.tails.find(b[end:])
 	if t == nil {
 		parsed, ok := r.sanitizerTail(b[end:])
-		if !ok || parsed.name.To == 1 && !hasAt(b, digits.From-3, "  #") {
-			return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium, LLVM or symfilter
+		if !ok {
+			return false
 		}
 		t = r.tails.add(b[end:], parsed)
+	}
+	if t.name.To == 1 && !hasAt(b, digits.From-3, "  #") {
+		return false // "#1 0x7f31 (L+0x1153)" is a frame of Chromium, LLVM or symfilter
 	}
 	f := l.frame()
 	f.Number, f.Digits = number, digits
