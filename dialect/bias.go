@@ -21,7 +21,6 @@ const (
 	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
 	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
-	maxFailures  = 2       // addresses without a call before them; with more the file is not the one that ran
 )
 
 // The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias of the

@@ -5,11 +5,14 @@ import "debug/elf"
 // A check compares one frame with the file of its module.
 type check struct {
 	of        *verdict
-	corrected bool   // see Trace
-	called    bool   // a call must be before the address, because the frame before is not a trampoline
-	exact     bool   // the frame was interrupted by a signal
-	mixed     bool   // frames of several processes may be mixed
-	addr      uint64 // as the file has it, not adjusted
+	here      *Evidence // of the frame's stack
+	stack     int       // the number of that stack
+	returns   uint64    // the return address, if a call is before it; otherwise 0
+	corrected bool      // see Trace
+	called    bool      // a call must be before the address, because the frame before is not a trampoline
+	exact     bool      // the frame was interrupted by a signal
+	mixed     bool      // frames of several processes may be mixed
+	addr      uint64    // as the file has it, not adjusted
 	lookup    uint64
 	verified  string
 	err       error
@@ -51,6 +54,10 @@ func (c *check) run(f *Frame) (signal bool) {
 			return signal
 		}
 	}
+	if signal {
+		c.of.all.Trampolines++
+		c.here.Trampolines++
+	}
 	if c.exact || signal {
 		call = Exact
 	}
@@ -72,7 +79,7 @@ func (c *check) run(f *Frame) (signal bool) {
 	if !m.isCode(c.lookup) {
 		c.err = ErrNotCode
 		if !f.Optional {
-			c.of.fail(c.addr)
+			c.fail()
 		}
 		return false
 	}
@@ -89,7 +96,7 @@ func (c *check) run(f *Frame) (signal bool) {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol
 			return false
 		}
-		c.of.symbols++
+		c.agree()
 		c.verified = BySymbol
 	}
 	if call == Exact || call == System || call == Adjusted && !yes && (f.Number == 0 || c.identified(f)) || !known {
@@ -100,15 +107,29 @@ func (c *check) run(f *Frame) (signal bool) {
 		// distance: linkers align functions, so one in 256 other builds has it there by chance.
 		if c.called && !m.Forced && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
 			c.err = ErrCall
-			c.of.fail(c.addr)
+			c.fail()
 		}
 		return signal
 	}
-	c.of.calls++
+	c.returns = m.callEnd(c.addr, f.Call)
+	addOnce(&c.of.all.Called, c.addr)
+	addOnce(&c.here.Called, c.addr)
 	if c.verified == "" {
 		c.verified = ByCall
 	}
 	return signal
+}
+
+// agree notes that the file has the frame's symbol, or its code, where the log has it.
+func (c *check) agree() {
+	c.of.all.Symbols++
+	c.here.Symbols++
+}
+
+// fail notes that the file has no call before the address, or no code there.
+func (c *check) fail() {
+	addOnce(&c.of.all.Failed, c.addr)
+	addOnce(&c.here.Failed, c.addr)
 }
 
 // located reports whether the code of the frame was found.
@@ -135,11 +156,11 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted == ErrHash:
 		*p = Place{Image: v.image, Err: ErrHash}
-	case v.refuted != nil && !v.image.Forced:
+	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
 	case (v.image.Guessed || v.image.ByName) && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
-	case c.verified != "":
+	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
 	case v.proved || v.image.Given:
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByPath}

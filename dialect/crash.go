@@ -229,7 +229,7 @@ func (c *check) listed(f *Frame) {
 		different[b] = true
 	}
 	if len(different) >= minValues {
-		c.of.symbols++
+		c.agree()
 		c.verified = ByCode
 	}
 }

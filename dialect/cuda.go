@@ -110,7 +110,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	from, to := in+len("in "), len(bytes.TrimRight(b, " \t"))
 	before := r.before()
 	open := bytes.LastIndex(before, []byte("[0x"))
-	if from >= to || to-from > maxPath || open < 1 || len(before) > maxLine || isAnswered(b[from:to]) {
+	if from >= to || to-from > maxPath || open < 1 || len(before) > maxLine || isAnswered(b[from:to]) || isNamed(b[from:to]) {
 		return false
 	}
 	p, ok := hostPlaceIn(before, open+1)
@@ -119,4 +119,10 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	}
 	l.after(r.hostFrame(l, &p, b[from:to], in), to)
 	return true
+}
+
+// isNamed reports whether the path of a library has a name after it, as an answer without a line.
+func isNamed(b []byte) bool {
+	i := bytes.LastIndex(b, []byte(".so"))
+	return i >= 0 && bytes.HasPrefix(bytes.TrimLeft(b[i+len(".so"):], ".0123456789"), []byte(" "))
 }

@@ -255,7 +255,7 @@ func (v *verdict) judgeGiven(digits string) {
 	if !m.Given || m.Forced {
 		return
 	}
-	if v.refuted == nil && v.calls+v.symbols == 0 && len(v.failed) > 0 {
+	if v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall
 	}
 	if digits == "" || m.Hash == nil {

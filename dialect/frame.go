@@ -116,6 +116,10 @@ type Frame struct {
 	Kernel *Kernel // set for a function of a kernel
 	Code   []byte  // the code at the address, if the line lists it; otherwise nil
 
+	// Apart is set if lines without frames are before the frame's line. A frame without a number
+	// then begins a stack.
+	Apart bool
+
 	Place  Place      // set by a Trace
 	mapped bool       // only maps of the log give the module
 	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known

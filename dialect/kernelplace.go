@@ -80,7 +80,7 @@ func (c *check) runInKernel(f *Frame) {
 		return
 	}
 	if !s.last {
-		c.of.symbols++
+		c.agree()
 	}
 	offset := f.Value
 	if f.Call == Return {

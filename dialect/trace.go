@@ -29,7 +29,7 @@ var (
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrHash      = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
-	ErrUnproven  = errors.New("no frame of the trace proves that it is the file that ran; --image NAME=FILE names it")
+	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle     = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
 	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
 	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
@@ -82,6 +82,7 @@ type Trace struct {
 	apart bool // frames have the number of their process
 	known known
 
+	stack     StackState      // the current stack
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
 	corrected bool            // numbers of a module are not addresses: see Trace.read
@@ -126,12 +127,14 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	for i, f := range frames {
 		c := &checks[i]
+		t.stack.next(f)
 		c.corrected = t.corrected
 		c.of = of[i]
 		if c.of == nil || c.of.image.Err != nil {
 			t.setSignal(f, f.Symbol.Name == "__restore_rt") // the trampoline of x86-64, by its name in glibc
 			continue
 		}
+		c.here, c.stack = c.of.evidence(t.stack.Stack), t.stack.Stack
 		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
 		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		signal := false
@@ -140,18 +143,12 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		}
 		t.setSignal(f, signal)
 	}
+	for i := range checks[min(1, len(checks)):] {
+		object.Guard(func() { checks[i+1].link(&checks[i]) })
+	}
 	for i := range checks {
 		if v := checks[i].of; v != nil {
-			v.proved = v.symbols+v.calls > 0
-			switch {
-			case v.image.Guessed:
-				v.proved = v.symbols > 0 || v.calls >= guessedCalls
-			case v.image.ByName:
-				v.proved = v.symbols > 0 || v.calls >= namedCalls
-			}
-			if len(v.failed) >= maxFailures || len(v.failed) > 0 && (v.image.Guessed || v.image.ByName) {
-				v.refuted = ErrCall
-			}
+			v.proved = v.all.proves(v.image)
 			v.judgeGiven(facts.Hash())
 		}
 	}
@@ -205,7 +202,10 @@ func (t *Trace) setSignal(f *Frame, signal bool) {
 }
 
 // EndStack ends the stack of the last frame: the next one begins another stack.
-func (t *Trace) EndStack() { clear(t.signals) }
+func (t *Trace) EndStack() {
+	clear(t.signals)
+	t.stack.Stack++
+}
 
 // Lasts returns the number of lines after its last frame for which a trace is kept. It is larger if
 // frames have the number of their process, as in reports of Valgrind, whose errors are far apart.

@@ -2,18 +2,9 @@ package dialect
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/symfilter/symfilter/internal/object"
 )
-
-// guessedCalls is the number of return addresses after a call that prove a file that was found by
-// its name alone. In another file at most one address in 40 follows a call.
-const guessedCalls = 4
-
-// namedCalls is that number for a library of which the log has the name and not the folder. The
-// library of this name in one of the few folders that are searched is mostly the right one.
-const namedCalls = 2
 
 // A verdict holds what the frames of a trace show about one module.
 type verdict struct {
@@ -25,9 +16,9 @@ type verdict struct {
 	moved   bool // frames show different biases: several processes write to the log
 	proved  bool
 	refuted error
-	symbols int      // frames that agree with symbols of the file
-	calls   int      // return addresses that follow a call
-	failed  []uint64 // return addresses without a call before them, at most maxFailures
+	all     Evidence  // of all frames
+	here    *Evidence // of the frames of the current stack
+	stack   int       // the number of that stack
 
 	seen  []sighting // addresses that the bias must explain, as long as it is not known
 	tried int        // length of seen at the last search
@@ -41,11 +32,12 @@ type verdict struct {
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 
-// fail notes that the file has no call before addr, or no code there.
-func (v *verdict) fail(addr uint64) {
-	if len(v.failed) < maxFailures && !slices.Contains(v.failed, addr) {
-		v.failed = append(v.failed, addr)
+// evidence returns what the frames of a stack show about the file.
+func (v *verdict) evidence(stack int) *Evidence {
+	if v.here == nil || v.stack != stack {
+		v.here, v.stack = new(Evidence), stack
 	}
+	return v.here
 }
 
 // verdictOf returns the verdict of f's module. It is nil if f has no module, or if the trace has

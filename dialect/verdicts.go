@@ -10,17 +10,18 @@ import (
 
 // A TraceState holds what a Trace remembers apart from its Verdicts.
 type TraceState struct {
-	Number    int      `json:"number,omitempty"`    // number of the last frame
-	Signals   []uint64 `json:"signals,omitempty"`   // processes whose last frame was a signal's trampoline
-	Corrected bool     `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
-	Worked    int      `json:"worked,omitempty"`    // comparisons that the search for biases has made
-	Agree     int      `json:"agree,omitempty"`     // frames that only old maps locate, and that agree with them
-	Fail      int      `json:"fail,omitempty"`      // those that do not
+	Number  int      `json:"number,omitempty"`  // number of the last frame
+	Signals []uint64 `json:"signals,omitempty"` // processes whose last frame was a signal's trampoline
+	StackState
+	Corrected bool `json:"corrected,omitempty"` // numbers of the kind Offsetted are not read as addresses
+	Worked    int  `json:"worked,omitempty"`    // comparisons that the search for biases has made
+	Agree     int  `json:"agree,omitempty"`     // frames that only old maps locate, and that agree with them
+	Fail      int  `json:"fail,omitempty"`      // those that do not
 }
 
 // State returns the state of t apart from its Verdicts.
 func (t *Trace) State() TraceState {
-	s := TraceState{Number: t.number, Corrected: t.corrected, Worked: t.worked, Agree: t.mapped.agree, Fail: t.mapped.fail}
+	s := TraceState{Number: t.number, StackState: t.stack, Corrected: t.corrected, Worked: t.worked, Agree: t.mapped.agree, Fail: t.mapped.fail}
 	for process := range t.signals {
 		s.Signals = append(s.Signals, process)
 	}
@@ -30,6 +31,7 @@ func (t *Trace) State() TraceState {
 
 // SetState sets the state of t, which must be new.
 func (t *Trace) SetState(s TraceState) {
+	t.stack = s.StackState
 	t.number, t.corrected, t.worked = s.Number, s.Corrected, min(max(s.Worked, 0), maxBiasWork)
 	t.mapped = mapped{s.Agree, s.Fail}
 	for _, process := range s.Signals {
@@ -53,16 +55,16 @@ type Verdict struct {
 	// zero.
 	Path string `json:"-"`
 
-	Bias    uint64     `json:"bias,omitempty"`
-	Biased  bool       `json:"biased,omitempty"` // Bias is known
-	Moved   bool       `json:"moved,omitempty"`  // frames show different biases: several processes write to the log
-	Proved  bool       `json:"proved,omitempty"`
-	Symbols int        `json:"symbols,omitempty"` // frames that agree with the symbols of the file
-	Calls   int        `json:"calls,omitempty"`   // return addresses after a call
-	Failed  []uint64   `json:"failed,omitempty"`  // addresses that contradict the file
-	Seen    []Sighting `json:"-"`                 // addresses that the bias must explain, as long as it is not known
-	Tried   int        `json:"tried,omitempty"`   // length of Seen at the last search
-	Usual   uint64     `json:"usual,omitempty"`   // a likely bias
+	Bias   uint64     `json:"bias,omitempty"`
+	Biased bool       `json:"biased,omitempty"` // Bias is known
+	Moved  bool       `json:"moved,omitempty"`  // frames show different biases: several processes write to the log
+	Proved bool       `json:"proved,omitempty"`
+	All    Evidence   `json:"all,omitzero"`
+	Here   Evidence   `json:"here,omitzero"`   // of the current stack
+	Stack  int        `json:"stack,omitempty"` // the number of that stack
+	Seen   []Sighting `json:"-"`               // addresses that the bias must explain, as long as it is not known
+	Tried  int        `json:"tried,omitempty"` // length of Seen at the last search
+	Usual  uint64     `json:"usual,omitempty"` // a likely bias
 
 	Weighed [3]Weighing `json:"weighed,omitzero"` // how frames of the kind Offsetted are read
 	Reading int         `json:"reading,omitempty"`
@@ -94,8 +96,11 @@ func (t *Trace) Verdicts() (all []Verdict) {
 			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.prefix, Process: key.process, Addr: v.first.Addr,
 			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
 			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
-			Symbols: v.symbols, Calls: v.calls, Failed: v.failed, Tried: v.tried, Usual: v.usual,
+			All: v.all, Stack: v.stack, Tried: v.tried, Usual: v.usual,
 			Reading: int(v.reading), Unread: v.unread, Unseen: v.unseen,
+		}
+		if v.here != nil {
+			of.Here = *v.here
 		}
 		for i := range v.seen {
 			s := &v.seen[i]
@@ -152,7 +157,8 @@ func (t *Trace) unnamedByPath() map[string]*Image {
 // resume sets the fields of v, which is new, from s. It cuts lists that exceed their bounds.
 func (v *verdict) resume(s *Verdict) {
 	v.bias, v.biased, v.moved, v.proved, v.refuted = s.Bias, s.Biased, s.Moved, s.Proved, s.Refuted
-	v.symbols, v.calls, v.failed = s.Symbols, s.Calls, s.Failed[:min(len(s.Failed), maxFailures)]
+	here := s.Here.bounded()
+	v.all, v.here, v.stack = s.All.bounded(), &here, s.Stack
 	v.tried, v.usual = max(s.Tried, 0), s.Usual
 	for _, seen := range s.Seen[:min(len(s.Seen), maxSightings)] {
 		to := sighting{addr: seen.Addr, call: min(seen.Call, System), name: string(seen.Symbol)}

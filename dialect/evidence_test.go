@@ -1,0 +1,71 @@
+package dialect
+
+import (
+	"math/rand"
+	"testing"
+)
+
+// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are.
+func TestRandomFramesProveNoFile(t *testing.T) {
+	m, _ := thisProgram(t)
+	random := rand.New(rand.NewSource(1))
+	const traces = 4000
+	for frames := 1; frames <= 4; frames++ {
+		named := 0
+		for range traces {
+			var all []*Frame
+			for i := range frames {
+				s := m.Segments[0]
+				for s.Flags&1 == 0 {
+					s = m.Segments[random.Intn(len(m.Segments))]
+				}
+				addr := s.Addr + uint64(random.Int63n(int64(s.FileSize)))
+				all = append(all, &Frame{Dialect: &glibc, Number: i, Kind: Vaddr, Value: addr, Module: m.Path})
+			}
+			trace := Trace{Open: func(*Frame) *Image {
+				copied := *m
+				return &copied
+			}}
+			trace.Judge(all, new(Facts))
+			for _, f := range all {
+				if f.Place.Err == nil {
+					named++
+				}
+			}
+		}
+		if named > 0 {
+			t.Errorf("%d traces of %d frames: %d frames are located", traces, frames, named)
+		}
+	}
+}
+
+// What the frames of a trace show about a file, in numbers.
+func TestProofsOfFiles(t *testing.T) {
+	path, given, guessed := &Image{}, &Image{Given: true}, &Image{Guessed: true}
+	addrs := make([]uint64, maxEvidence)
+	for _, test := range []struct {
+		name            string
+		e               Evidence
+		m               *Image
+		proves, refutes bool
+	}{
+		{"two calls", Evidence{Called: addrs[:2]}, path, false, false},
+		{"three calls", Evidence{Called: addrs[:3]}, path, true, false},
+		{"three calls and a failure", Evidence{Called: addrs[:3], Failed: addrs[:1]}, path, false, true},
+		{"four calls and a failure", Evidence{Called: addrs[:4], Failed: addrs[:1]}, path, true, false},
+		{"a symbol and a failure", Evidence{Symbols: 1, Failed: addrs[:1]}, path, true, false},
+		{"a symbol and two failures", Evidence{Symbols: 1, Failed: addrs[:2]}, path, false, true},
+		{"a trampoline", Evidence{Trampolines: 1}, path, true, false},
+		{"as many failures as calls", Evidence{Called: addrs, Failed: addrs}, path, false, true},
+		{"a call in a called function", Evidence{Called: addrs[:1], Linked: maxLinkBits}, path, true, false},
+		{"a failure in the operator's file", Evidence{Called: addrs[:1], Failed: addrs[:1]}, given, false, false},
+		{"two failures in it", Evidence{Called: addrs[:1], Failed: addrs[:2]}, given, false, true},
+		{"three calls in a file found by its name", Evidence{Called: addrs[:3]}, guessed, false, false},
+		{"four calls in it", Evidence{Called: addrs[:4]}, guessed, true, false},
+		{"a failure in it", Evidence{Called: addrs[:9], Failed: addrs[:1]}, guessed, true, true},
+	} {
+		if proves, refutes := test.e.proves(test.m), test.e.refutes(test.m); proves != test.proves || refutes != test.refutes {
+			t.Errorf("%s: proves %t, refutes %t", test.name, proves, refutes)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package dialect
+
+import (
+	"debug/elf"
+	"math/bits"
+)
+
+const maxLinkBits = 12 // a function of 256 bytes in a megabyte
+
+// link adds what the call before the address of outer shows about the file of inner, the frame that
+// it has called: another file has the called function at the address of inner by chance only. The
+// smaller the function and the larger the code of the file, the more that proves.
+func (outer *check) link(inner *check) {
+	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
+		return
+	}
+	file, called := outer.of.image.File, inner.of.image
+	size := uint64(0)
+	if target, ok := file.CallTarget(outer.returns); ok && outer.of == inner.of {
+		if start, end, ok := file.UnwindRange(target); ok && start == target && inner.lookup-start < end-start {
+			size = end - start
+		}
+	}
+	if name, ok := file.CalledImport(outer.returns); size == 0 && ok {
+		for _, s := range called.File.SymbolsNamed(string(name)) {
+			if inner.lookup-s.Addr < s.Size {
+				size = s.Size
+			}
+		}
+	}
+	if size == 0 {
+		return
+	}
+	code := uint64(0)
+	for _, s := range called.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {
+			code += s.FileSize
+		}
+	}
+	proof := min(max(bits.Len64(code/size)-1, 0), maxLinkBits)
+	for _, e := range []*Evidence{&inner.of.all, inner.here} {
+		e.Linked = max(e.Linked, proof)
+	}
+}
+
+// callEnd returns the end of the call before addr.
+func (m *Image) callEnd(addr uint64, kind Call) uint64 {
+	if kind == Adjusted {
+		for _, less := range []uint64{1, 2, 4} { // all that machines with CallTarget and producers have
+			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
+				return addr + less
+			}
+		}
+	}
+	return addr
+}

@@ -1,0 +1,102 @@
+package object
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// CallTarget returns the address that the direct call calls that ends at addr, on x86-64 and AArch64.
+// ok is false if no such call is there. For a function of another file, the address is that of code
+// that jumps to it: see [File.CalledImport].
+func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
+	var buf [8]byte
+	code, ok := f.codeBefore(buf[:], addr)
+	if !ok {
+		return 0, false
+	}
+	switch n := len(code); f.Machine {
+	case elf.EM_X86_64:
+		if n >= 5 && code[n-5] == 0xe8 {
+			target = addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:]))))
+			return target, f.ExecCovers(target)
+		}
+	case elf.EM_AARCH64:
+		if n >= 4 && addr%4 == 0 {
+			w := binary.LittleEndian.Uint32(code[n-4:])
+			target = addr - 4 + uint64(int64(int32(w<<6)>>4))
+			return target, w>>26 == 0x25 && f.ExecCovers(target)
+		}
+	}
+	return 0, false
+}
+
+// CalledImport returns the name of the function of another file that is called by the call that ends
+// at addr, on x86-64: through the procedure linkage table, or through the global offset table. name
+// is valid until Close.
+func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
+	if f.Machine != elf.EM_X86_64 {
+		return nil, false
+	}
+	var buf [8]byte
+	code, ok := f.codeBefore(buf[:], addr)
+	if n := len(code); ok && n >= 6 && code[n-6] == 0xff && code[n-5] == 0x15 { // call *slot(%rip)
+		return f.importAt(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
+	}
+	target, ok := f.CallTarget(addr)
+	if !ok {
+		return nil, false
+	}
+	stub := f.Loaded(target)
+	skip := 0
+	for _, before := range []string{"\xf3\x0f\x1e\xfa", "\xf2"} { // endbr64, bnd
+		if len(stub) > skip+len(before) && string(stub[skip:skip+len(before)]) == before {
+			skip += len(before)
+		}
+	}
+	if len(stub) < skip+6 || stub[skip] != 0xff || stub[skip+1] != 0x25 { // jmp *slot(%rip)
+		return nil, false
+	}
+	end := target + uint64(skip) + 6
+	return f.importAt(end + uint64(int64(int32(binary.LittleEndian.Uint32(stub[skip+2:])))))
+}
+
+// importAt returns the name of the symbol whose address the loader writes to the word at slot.
+func (f *File) importAt(slot uint64) (name []byte, ok bool) {
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 || int(s.Link) >= len(f.sections) {
+			continue
+		}
+		data, err := f.tableData(s)
+		if err != nil {
+			continue
+		}
+		for ; len(data) >= relaSize64; data = data[relaSize64:] {
+			if f.header.u64(data) == slot {
+				return f.nameOf(&f.sections[s.Link], f.header.u32(data[12:]))
+			}
+		}
+	}
+	return nil, false
+}
+
+// nameOf returns the name of a symbol in a table.
+func (f *File) nameOf(table *Section, index uint32) (name []byte, ok bool) {
+	const size = 24 // of an Elf64_Sym
+	symbols, err := f.tableData(table)
+	if err != nil || int(table.Link) >= len(f.sections) || index == 0 || uint64(len(symbols)) < (uint64(index)+1)*size {
+		return nil, false
+	}
+	texts, err := f.tableData(&f.sections[table.Link])
+	at := f.header.u32(symbols[uint64(index)*size:])
+	if err != nil || uint64(at) >= uint64(len(texts)) {
+		return nil, false
+	}
+	name = texts[at:]
+	for i, c := range name {
+		if c == 0 {
+			return name[:i], i > 0
+		}
+	}
+	return nil, false
+}
