@@ -58,12 +58,21 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 		to++ // "path[0x…" has no blank: no path
 	}
 	f.Start = pathBefore(b, to)
+	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
+		f.Start = to
+	}
 	switch name := b[f.Start:to]; {
 	case len(name) > maxPath:
 		return false
 	case len(name) == 0: // only an address or an offset: it is a frame only near other frames
-		if !r.inTrace() || f.Symbol.Name != "" {
+		if f.Symbol.Name != "" || group && !r.inTrace() {
 			return false
+		}
+		if !r.inTrace() && !r.addressBefore(f.Start) {
+			if f.Start > 0 && !r.Firmware {
+				return false
+			}
+			f.Optional = true
 		}
 	case name[len(name)-1] == ' ' || name[len(name)-1] == '\t':
 		return false
@@ -86,6 +95,17 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	}
 	l.after(f, len(bytes.TrimRight(b, " \t")))
 	return true
+}
+
+// addressBefore reports whether the line before has an address in brackets at start, and nothing after
+// it. All frames of a program that is linked statically are like that.
+func (r *Reader) addressBefore(start int) bool {
+	if r.Past == nil {
+		return false
+	}
+	before := bytes.TrimRight(r.lastLines(1), " \t\r\n")
+	digits := hexBefore(before, max(0, len(before)-len("]")))
+	return endsWith(before, len(before), "]") && endsWith(before, digits, "[0x") && digits-len("[0x") == start
 }
 
 // inTrace reports whether a frame was found shortly before. Then text that also occurs elsewhere in

@@ -216,7 +216,7 @@ func needsContext(l *Line) bool {
 		if f.Kernel != nil && f.Kernel.Release != "" {
 			continue // nothing else is needed
 		}
-		if !f.Named && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
+		if !f.Named && !f.Optional && f.Unread == nil && (f.ID.IsZero() || f.Kind == Runtime) {
 			return true
 		}
 	}
