@@ -20,6 +20,8 @@ const (
 	maxSightings = 128     // addresses of a module that are compared
 	maxBiases    = 1 << 16 // biases of a module that are tried: those of 256 MiB of code
 	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
+	maxLogWork   = 1 << 22 // comparisons for all traces of a log that is no longer than they are: see Quota
+	workPerByte  = 16      // comparisons that a byte of the log adds: 0.8 µs; programs log 25 kB between two traces
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
 )
 
@@ -78,14 +80,38 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
+// A Quota bounds the searches for load biases in all traces of a log. The log may have many short
+// traces, each of which could take the time that one may take; so the work depends on the bytes of the
+// log that were read. The zero Quota is that of a new log.
+type Quota struct {
+	used int // comparisons, less those that the bytes of the log have added
+}
+
+// add adds the work for n further bytes of the log.
+func (q *Quota) add(n int) { q.used = max(0, q.used-n*workPerByte) }
+
+// search looks for the bias of v, within the work that is left for the trace and the log.
+func (t *Trace) search(v *verdict) {
+	left := maxBiasWork - t.worked
+	if t.Quota != nil {
+		left = min(left, maxLogWork-t.Quota.used)
+	}
+	work := left
+	object.Guard(func() { v.search(&work) })
+	t.worked += left - work
+	if t.Quota != nil {
+		t.Quota.used += left - work
+	}
+}
+
 // search looks for the bias, if there are enough new sightings since the last search. work is the
-// number of comparisons that are left for the trace; search reduces it.
+// number of comparisons that are left; search reduces it.
 func (v *verdict) search(work *int) {
 	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
 		return
 	}
 	v.tried = len(v.seen)
-	all := v.possible()
+	all := v.possible(work)
 	tried := len(all)
 	slices.SortStableFunc(v.seen, func(a, b sighting) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := range v.seen {
@@ -142,8 +168,10 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which the first sighting is in an executable segment.
-func (v *verdict) possible() (all []bias) {
+// possible returns the biases for which the first sighting is in an executable segment; none if they
+// are too many. It reduces work by their number.
+func (v *verdict) possible(work *int) (all []bias) {
+	most := min(maxBiases, *work)
 	first := v.seen[0].addr
 	for _, s := range v.image.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 || s.MemSize == 0 || s.Addr > first {
@@ -154,12 +182,14 @@ func (v *verdict) possible() (all []bias) {
 			low = (first - end) &^ (pageSize - 1)
 		}
 		for at := low; at <= first-s.Addr; at += pageSize {
-			if len(all) >= maxBiases {
+			if len(all) >= most {
+				*work -= len(all)
 				return nil
 			}
 			all = append(all, bias{at: at})
 		}
 	}
+	*work -= len(all)
 	slices.SortFunc(all, func(a, b bias) int { return cmp.Compare(a.at, b.at) })
 	return slices.CompactFunc(all, func(a, b bias) bool { return a.at == b.at })
 }

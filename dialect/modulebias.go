@@ -60,9 +60,7 @@ func (t *Trace) searchBiases(frames []*Frame) {
 		}
 		for _, f := range frames {
 			if v := t.verdictOf(f); v != nil && v.image.File != nil {
-				work := maxBiasWork - t.worked
-				object.Guard(func() { v.search(&work) })
-				t.worked = maxBiasWork - work
+				t.search(v)
 				if v.biased {
 					found++
 				}

@@ -96,6 +96,7 @@ type Reader struct {
 
 	facts   Facts
 	factsAt int64 // the last line with a fact
+	quota   Quota
 
 	crashes []*Crash // the last crashes
 	inPast  bool     // set while lines before the current one are searched for headers
@@ -173,6 +174,9 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 		mark = -1
 	}
 	found := r.frames(l, mark)
+	if wants || found {
+		r.quota.add(len(text) + 1)
+	}
 	if escaped && found && controls(l) {
 		l.Frames, found = l.Frames[:0], false
 	}
@@ -315,6 +319,10 @@ func (r *Reader) lastLines(n int64) []byte { return WithoutColors(r.Past(n)) }
 
 // Facts returns the facts of the log about the process. They change with later lines.
 func (r *Reader) Facts() *Facts { return &r.facts }
+
+// Quota returns the Quota of the log, to which each line adds that has a frame or for which
+// [Reader.Wants] returns true. Reset does not change it.
+func (r *Reader) Quota() *Quota { return &r.quota }
 
 // frame adds an empty frame to l.
 func (l *Line) frame() *Frame {

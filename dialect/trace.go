@@ -75,6 +75,9 @@ type Trace struct {
 	Complete  func(prefix buildid.ID) buildid.ID
 	completed map[buildid.ID]buildid.ID
 
+	// Quota is that of the log, which its traces share. If it is nil, each trace has its own.
+	Quota *Quota
+
 	modules map[moduleKey]*verdict
 	worked  int // comparisons of the search for biases so far, at most maxBiasWork
 	mapped  mapped

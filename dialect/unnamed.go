@@ -104,9 +104,7 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 			}
 		}
 	}
-	work := maxBiasWork - t.worked
-	v.search(&work)
-	t.worked = maxBiasWork - work
+	t.search(v)
 }
 
 // mayHave reports whether the addresses of frames, as the file has them, can be in v's file: all

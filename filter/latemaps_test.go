@@ -34,3 +34,13 @@ func TestFramesAreJudgedForABoundedNumberOfMaps(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// All traces of a log share the work that the log allows for the search for load biases.
+func TestTracesOfALogShareItsQuota(t *testing.T) {
+	f := New(io.Discard, resolvingDialects(t))
+	defer f.Close()
+	f.tracer.begin()
+	if f.tracer.trace.Quota != f.tracer.reader.Quota() {
+		t.Error("a trace has a quota of its own")
+	}
+}

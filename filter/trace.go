@@ -231,7 +231,7 @@ func (t *tracer) begin() {
 		Sysroot: t.opt.Sysroot, PrefixMap: t.opt.PrefixMap, NoPaths: t.opt.NoPaths,
 	}, maxImages, true)
 	t.images = report.NewObjects(&report.Options{}, maxImages, true)
-	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete}
+	t.trace = &dialect.Trace{Open: func(f *dialect.Frame) *dialect.Image { return openModule(t, f) }, Named: t.byName, Unnamed: t.unnamed, Demangle: t.f.o.Symbolizer.Demangle, Complete: t.opt.Complete, Quota: t.reader.Quota()}
 }
 
 // end forgets the current trace.
