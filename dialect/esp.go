@@ -80,12 +80,22 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	return true
 }
 
+const espHashMark = "ELF file SHA256:"
+
 // espHash takes the hash of the program from "ELF file SHA256: 9d0e9a1f". ESP-IDF prints 8 to 64
 // digits, as it is configured.
 func espHash(r *Reader, b []byte, at int) {
-	at = blanksAfter(b, at+len("ELF file SHA256:"))
+	at = blanksAfter(b, at+len(espHashMark))
 	if end := hexDigits(b, at); end-at >= 8 && end-at <= 64 {
 		r.facts.SetHash(bytes.ToLower(b[at:end]))
+	}
+}
+
+// programHash takes the hash of the program from a line.
+func (r *Reader) programHash(line []byte) {
+	if at := bytes.Index(line, []byte(espHashMark)); at >= 0 {
+		r.touchFacts(r.number)
+		espHash(r, line, at)
 	}
 }
 

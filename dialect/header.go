@@ -85,7 +85,7 @@ func (r *Reader) opened() (w window) {
 
 // Wants reports whether every line has to be read up to the line with this number, since windows
 // are open.
-func (r *Reader) Wants(number int64) bool { return number <= r.latest || r.Firmware }
+func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
 // lookedBackFor are texts of lines that grammars for a later line look for: of compute-sanitizer, of
 // ABRT, and of ThreadSanitizer's frames with a build ID.

@@ -67,7 +67,7 @@ type Reader struct {
 	RawPast func(n int64) []byte
 
 	// Firmware is set if the operator has named a file for the addresses of a log that name no module.
-	// Then every line is read, for registers and lists of addresses.
+	// Then registers and lists of addresses are read, for which [NextFirmware] finds the lines.
 	Firmware bool
 
 	*tables          // nil until the first line is read, which in most logs never happens
@@ -150,7 +150,7 @@ func (r *Reader) Reset() {
 
 // Line reads text, the line with this number, without its end. It returns nil if the line has
 // neither a frame nor a map. The Line is valid until the next call. Lines without an anchor may be
-// left out unless [Reader.Wants] returns true for them.
+// left out unless [Reader.Wants] returns true for them, or [NextFirmware] finds a number in them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line whose first mark at which [Reader.MayMatch] reports true is at mark;
@@ -163,14 +163,14 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	if len(text) == 0 || len(text) > maxLine {
 		return nil
 	}
-	wants := r.Wants(number)
+	wants := number <= r.latest
 	r.number = number
 	escaped := bytes.IndexByte(text, esc) >= 0
 	if escaped && r.bare.set(text) {
 		l.Text = r.bare.text
 		defer r.bare.restore(l, text)
 	}
-	if wants || len(l.Text) < len(text) {
+	if wants || r.Firmware || len(l.Text) < len(text) {
 		mark = -1
 	}
 	found := r.frames(l, mark)
@@ -195,6 +195,9 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 		}
 	case found:
 	case !wants:
+		if r.Firmware {
+			r.programHash(l.Text)
+		}
 		return nil
 	case r.mapLine(l.Text):
 		l.Map = true

@@ -109,7 +109,7 @@ func anyOf(all ...matcher) matcher {
 // allHeaders returns the headers of all dialects.
 func allHeaders() []header {
 	return []header{
-		{text: "ELF file SHA256:", fact: espHash},
+		{text: espHashMark, fact: espHash},
 		{text: "-xp ", fact: func(r *Reader, b []byte, _ int) { r.mapLine(b) }},
 		{text: "ode: ", fact: codeLine},
 		{text: "ainted", fact: kernelNamed},

@@ -10,7 +10,10 @@ import (
 // block filters b, which ends with a line end. Lines without a mark are not read one by one. A mark
 // is "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
 func (f *Filter) block(b []byte) {
-	next := blockMarks{of: f, b: b, open: -1, esc: len(b)}
+	next := blockMarks{of: f, b: b, open: -1, esc: len(b), number: len(b)}
+	if firmware(f.tracer) {
+		next.number = -1
+	}
 	if f.o.Color != ColorKeep {
 		next.esc = -1
 	}
@@ -76,12 +79,14 @@ func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 
 // blockMarks finds the marks of a block.
 type blockMarks struct {
-	of    *Filter
-	b     []byte
-	open  int // offset of the next mark but ESC; less than from if it is not known
-	esc   int // offset of the next ESC, in the same way
-	base  int // offset from which lines are counted
-	lines int // line ends from base to open
+	of   *Filter
+	b    []byte
+	open int // offset of the next mark but ESC; less than from if it is not known
+	esc  int // offset of the next ESC, in the same way
+	// number is the offset of the next number of firmware, in the same way.
+	number int
+	base   int // offset from which lines are counted
+	lines  int // line ends from base to open
 }
 
 // after returns the offset of the first mark from from on, and the number of line ends before it.
@@ -101,8 +106,11 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	if m.esc < from {
 		m.esc = nextEscape(m.b, from)
 	}
-	if m.esc < m.open {
-		return m.esc, bytes.Count(m.b[from:m.esc], newline)
+	if m.number < from {
+		m.number = dialect.NextFirmware(m.b, from)
+	}
+	if first := min(m.esc, m.number); first < m.open {
+		return first, bytes.Count(m.b[from:first], newline)
 	}
 	return m.open, m.lines
 }

@@ -237,7 +237,7 @@ func (f *Filter) Release() error {
 
 // Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
 // for which HasMark reports false may be given to Text.
-func (f *Filter) Wants() bool { return f.openDicts > 0 || f.tracer.wants() }
+func (f *Filter) Wants() bool { return f.openDicts > 0 || f.tracer.wants() || firmware(f.tracer) }
 
 // Held returns the number of the module line that is still collecting its maps, or 0 if there is
 // none. Lines that merge into it have no output of their own. Its output comes in one piece, before

@@ -76,6 +76,9 @@ func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) +
 // wants reports whether the next line must be passed to take, even if it has no mark.
 func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
 
+// firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware.
+func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
+
 // nextMark returns the offset in b of the first mark but ESC from from on that a dialect may match
 // or that is markup, and the number of line ends between. from is the beginning of a line.
 func (t *tracer) nextMark(b []byte, from int) (at, lines int) {

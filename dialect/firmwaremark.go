@@ -1,0 +1,114 @@
+package dialect
+
+import "bytes"
+
+// shortNumber is the fewest hexadecimal digits of an address of firmware without the prefix 0x.
+const shortNumber = 8
+
+// NextFirmware returns the offset of the first number in b from at on that may be an address of
+// firmware, as package dialect reads it if [Reader.Firmware] is set, or len(b) if there is none. at is
+// the beginning of a line.
+//
+// It is called for every byte of a log. A number without a prefix has at least eight digits, so that
+// one of each eight bytes is looked at; the others have an 'x'.
+func NextFirmware(b []byte, at int) int {
+	for at < len(b) {
+		long, next := nextLong(b, at, min(at+numberStep, len(b)))
+		for at < long {
+			i := bytes.IndexByte(b[at:long], 'x')
+			if i < 0 {
+				break
+			}
+			at += i + 1
+			if zero := at - 2; zero >= 0 && b[zero] == '0' && mayHaveAddress(b, zero) {
+				return zero
+			}
+		}
+		if long < next {
+			return long
+		}
+		at = next
+	}
+	return len(b)
+}
+
+// numberStep is how many bytes are searched for long numbers before they are searched for short ones.
+// It is a multiple of shortNumber.
+const numberStep = 512
+
+// nextLong returns the offset of the first number of at least eight digits, with a prefix or without,
+// in b[at:to] that may be an address. If there is none, it returns next, from where on the search
+// goes on.
+func nextLong(b []byte, at, to int) (long, next int) {
+	next = to
+	for i := at + shortNumber - 1; i < to; i += shortNumber {
+		if !isHex(b[i]) {
+			continue
+		}
+		start := i
+		for start > at && isHex(b[start-1]) {
+			start--
+		}
+		if start > i-shortNumber+1 && (i+1 == len(b) || !isHex(b[i+1])) {
+			continue // most numbers and words are short
+		}
+		end := hexDigits(b, i)
+		next = max(next, end)
+		if end-start >= shortNumber && !isWordAt(b, end) && mayBeLong(b, start, end) {
+			return start, next
+		}
+		i = end - 1
+	}
+	return next, next
+}
+
+// mayBeLong reports whether the digits b[start:end] may be an address, or those of the program's hash.
+func mayBeLong(b []byte, start, end int) bool {
+	if start >= 2 && b[start-2] == '0' && b[start-1] == 'x' {
+		start -= len("0x")
+	}
+	if start > 0 && isWord(b[start-1]) && !colorEnds(b, start) {
+		return false
+	}
+	if blanks := blanksBefore(b, start); blanks < start && end-start <= len("0x12345678") && !endsWith(b, blanks, ":") && !endsWith(b, blanks, "=") {
+		return true // one of a list
+	}
+	return mayHaveAddress(b, start)
+}
+
+// mayHaveAddress reports whether the text before at may be the name of a register, or of another
+// address.
+func mayHaveAddress(b []byte, at int) bool {
+	end := blanksBefore(b, at)
+	if colorEnds(b, end) {
+		return true
+	}
+	if end > 0 && (b[end-1] == ':' || b[end-1] == '=') {
+		end = blanksBefore(b, end-1)
+	} else if end == at {
+		return false
+	}
+	if end > 0 && b[end-1] == ')' {
+		end--
+	}
+	if colorEnds(b, end) {
+		return true
+	}
+	start := end
+	for start > 0 && end-start <= maxRegisterName && isWord(b[start-1]) {
+		start--
+	}
+	name := b[start:end]
+	switch {
+	case len(name) > maxRegisterName || len(name) == 0:
+		return false
+	case registerOf(name).ok:
+		return true
+	case isHex(name[0]) && hexDigits(name, 0) == len(name): // of a line of a list, or of a stack
+		return true
+	}
+	return string(name) == "A0" || string(name) == "Backtrace" || string(name) == "SHA256"
+}
+
+// maxRegisterName is the length of the longest name of a register, in bytes.
+const maxRegisterName = len("stacked_pc")
