@@ -30,6 +30,10 @@ type Dialects struct {
 	// ForceImages uses the Images even if the log shows that another file ran.
 	ForceImages bool
 
+	// Code prints the code that Linux lists around an instruction that has failed, disassembled, after
+	// the line of the listing: of x86-64 and AArch64.
+	Code bool
+
 	// KeepRaw appends answers to lines, instead of replacing text.
 	KeepRaw bool
 

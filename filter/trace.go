@@ -74,7 +74,9 @@ func newTracer(f *lineFilter) *tracer {
 func (t *tracer) next() int64 { return t.f.line + int64(len(t.held)-t.printed) + 1 }
 
 // wants reports whether the next line must be passed to take, even if it has no mark.
-func (t *tracer) wants() bool { return t != nil && (len(t.held) > 0 || t.reader.Wants(t.next())) }
+func (t *tracer) wants() bool {
+	return t != nil && (len(t.held) > 0 || t.opt.Code || t.reader.Wants(t.next()))
+}
 
 // firmware reports whether lines are read that have a number but no mark: see dialect.NextFirmware.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
@@ -100,7 +102,7 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 	if f.openDicts == 0 {
 		means = f.tracer.read(line, before, mark, lines)
 	}
-	return means, means == nil && f.openDicts == 0 && !f.tracer.holds() &&
+	return means, means == nil && !mayList(&f.o.Dialects, line) && f.openDicts == 0 && !f.tracer.holds() &&
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
 }
 
@@ -174,7 +176,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {
 			t.full = false // the next stack may be held back
-			t.f.lineOf(b)
+			passLine(t, b)
 			return
 		}
 		t.hold(b, nil)
@@ -366,7 +368,7 @@ func (t *tracer) release() {
 			t.maps.held = false
 			t.printMap(b)
 		default:
-			t.f.lineOf(b)
+			passLine(t, b)
 		}
 	}
 	t.promise = false
@@ -408,7 +410,7 @@ func (t *tracer) printMap(b []byte) {
 	m := &t.maps
 	notes := t.lateNotes()
 	if len(notes) == 0 {
-		t.f.lineOf(b)
+		passLine(t, b)
 		return
 	}
 	f := t.f
@@ -465,6 +467,18 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 		}
 	}
 	return notes
+}
+
+// passLine prints a line without frames, and what it lists.
+func passLine(t *tracer, b []byte) {
+	l := listingOf(t.opt, b)
+	if len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
+		t.f.lineOf(b)
+		return
+	}
+	text, eol := t.enterLine(b)
+	t.f.layOutInPlace()
+	printListing(t.f, text, eol, l)
 }
 
 // enterLine begins the line b, and cuts it into its text and line end.

@@ -18,6 +18,7 @@ type dialectFlags struct {
 	names   dialectList
 	images  []string // the values of --image
 	keepRaw bool
+	code    bool // disassemble the code that Linux lists
 
 	forceImages bool
 }
@@ -60,7 +61,7 @@ func (l *dialectList) Set(s string) error {
 // that is not being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
-		KeepRaw: c.backtraces.keepRaw, ForceImages: c.backtraces.forceImages, Whole: regular}
+		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
 	for _, folder := range append(slices.Concat(c.symbolPaths, c.objects), filepath.SplitList(os.Getenv("PATH"))...) {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {
 			d.Folders = append(d.Folders, abs)

@@ -112,6 +112,7 @@ var options = [...]group{
 			more: "without NAME, for addresses without a module; BASE is the address of its first page, such as 0x7f3100000000"},
 		{name: "force-image", in: ofMost, field: func(c *config) any { return &c.backtraces.forceImages }, text: "use --image even if the log shows that another file ran"},
 		{name: "keep-raw", in: ofMost, field: func(c *config) any { return &c.backtraces.keepRaw }, text: "append names to frames, and replace nothing"},
+		{name: "code", in: ofMost, field: func(c *config) any { return &c.backtraces.code }, text: "disassemble the code that the kernel lists of a crash (x86-64, arm64)"},
 	}},
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.output },

@@ -23,7 +23,7 @@ var direction = map[string][]string{
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "report"}, // the root package
 	"input":               {"filter", "markup", "valgrind", "callgrind", "rtrace", "internal/checkpoint", "internal/lines", "internal/escape"},
 	"dialect":             {"buildid", "internal/object"},
-	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape"},
+	"filter":              {"dialect", "markup", "sgr", "symbolize", "buildid", "report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
 	"valgrind":            {"markup", "report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/escape"},
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
@@ -47,6 +47,7 @@ var direction = map[string][]string{
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":  {},
 	"internal/serial":   {},
+	"internal/disasm":   {},
 	"internal/demangle": {},
 	"internal/fuzztest": {},                    // only tests may import it
 	"internal/testenv":  {"internal/fuzztest"}, // only tests may import it
@@ -64,6 +65,7 @@ var (
 		"github.com/spf13/pflag", // the types in cobra's interface
 		"github.com/fsnotify/fsnotify",
 		"github.com/cenkalti/backoff/v5",
+		"golang.org/x/arch",
 		"golang.org/x/sys",
 		"golang.org/x/term",
 	}

@@ -1,0 +1,61 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// A Listing is the code around an instruction that has failed, as Linux lists it:
+//
+//	Code: 89 e5 <89> 3a …
+//	Code: a9bf7bfd (f9000001)
+type Listing struct {
+	Before int    // bytes of the line before "Code:"
+	Bytes  []byte // as they are in memory
+	At     int    // offset in Bytes of the instruction that has failed
+	Arm64  bool   // AArch64; otherwise x86-64
+}
+
+// listingMark is the text before the code.
+const listingMark = "Code: "
+
+// maxListing is the length of a line that is looked at, in bytes: x86 lists 64 bytes of code.
+const maxListing = 1024
+
+// ListedCode returns the listing of a line, which may have its end. ok is false if there is none, or
+// if it is of another processor. Arm of 32 bits lists code as AArch64 does: nearly all its
+// instructions begin with the condition "always", 0xe, which is seldom there in AArch64.
+func ListedCode(line []byte) (l Listing, ok bool) {
+	if len(line) > maxListing {
+		return l, false
+	}
+	at := bytes.Index(line, []byte(listingMark))
+	if at < 0 || !standsFree(line, at) {
+		return l, false
+	}
+	c, ok := parseCode(line[at+len(listingMark):])
+	if !ok {
+		return l, false
+	}
+	l.Before = at
+	switch c.width {
+	case 1:
+		for _, unit := range c.units {
+			l.Bytes = append(l.Bytes, byte(unit))
+		}
+		l.At = c.at
+	case 4:
+		always := 0
+		for _, unit := range c.units {
+			l.Bytes = binary.LittleEndian.AppendUint32(l.Bytes, unit)
+			if unit>>28 == 0xe {
+				always++
+			}
+		}
+		l.At, l.Arm64 = 4*c.at, true
+		return l, 2*always < len(c.units)
+	default:
+		return l, false
+	}
+	return l, true
+}

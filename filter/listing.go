@@ -1,0 +1,50 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/disasm"
+)
+
+// A listing is the code that a line of Linux lists around an instruction, disassembled.
+type listing struct {
+	before int      // bytes of the line before the listing, which are repeated on each line
+	lines  []string // none if the line has no listing
+}
+
+// mayList reports whether the line b may have a listing that the operator asks for.
+func mayList(d *Dialects, b []byte) bool { return d.Code && bytes.Contains(b, []byte("Code: ")) }
+
+// listingOf returns the listing of the line b, if the operator asks for listings.
+func listingOf(d *Dialects, b []byte) (l listing) {
+	if !mayList(d, b) {
+		return l
+	}
+	code, ok := dialect.ListedCode(b)
+	if !ok || code.Before > maxRepeat {
+		return l
+	}
+	machine := disasm.X86
+	if code.Arm64 {
+		machine = disasm.Arm64
+	}
+	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
+}
+
+// printListing prints a line and its listing after it.
+func printListing(f *lineFilter, text, eol []byte, l listing) {
+	between := eol
+	if len(between) == 0 {
+		between = newline
+	}
+	f.logBytes(text)
+	for _, line := range l.lines {
+		f.nextLine(between)
+		f.logBytes(text[:l.before])
+		f.mark(line)
+	}
+	f.endLine(eol)
+	f.sendLarge()
+	f.current.text = nil
+}

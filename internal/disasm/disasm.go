@@ -1,0 +1,95 @@
+// Package disasm disassembles the code that Linux lists around an instruction that has failed.
+package disasm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"golang.org/x/arch/arm64/arm64asm"
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// A Machine is the instruction set of a listing.
+type Machine uint8
+
+const (
+	X86   Machine = iota // x86-64
+	Arm64                // AArch64, little-endian
+)
+
+const maxX86 = 15 // bytes of an instruction
+
+// Lines returns a line for each instruction of code, of which the one at the offset at has failed, in
+// the form of the kernel's scripts/decodecode:
+//
+//	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
+//
+// On x86 the listing may begin within an instruction. The first bytes are left out so that an
+// instruction begins at at. Lines panics if at is outside of code.
+func Lines(machine Machine, code []byte, at int) (lines []string) {
+	from, decode := 0, arm64Text
+	if machine == X86 {
+		from, decode = x86Start(code, at), x86Text
+	}
+	for from < len(code) {
+		text, size := decode(code[from:], uint64(from))
+		mark, note := " ", ""
+		if from == at {
+			mark, note = "*", "  <-- trapping instruction"
+		}
+		lines = append(lines, fmt.Sprintf("%4x:%s %-23s %s%s", from, mark, shownBytes(machine, code[from:from+size]), text, note))
+		from += size
+	}
+	return lines
+}
+
+// x86Start returns the first offset from which on instructions lead to at; at itself if there is none.
+func x86Start(code []byte, at int) int {
+	for start := range min(at, maxX86) {
+		for end := start; end <= at; {
+			if end == at {
+				return start
+			}
+			inst, err := x86asm.Decode(code[end:], 64)
+			if err != nil || inst.Op == 0 { // 0: a prefix without an instruction
+				break
+			}
+			end += inst.Len
+		}
+	}
+	return at
+}
+
+// x86Text returns the instruction at the beginning of code, and its bytes. One that is not known has
+// one byte; one that the end of the listing cuts off has all that are left.
+func x86Text(code []byte, at uint64) (text string, size int) {
+	inst, err := x86asm.Decode(code, 64)
+	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {
+	case !known && len(code) < maxX86:
+		return "(cut off)", len(code)
+	case !known:
+		return "(bad)", 1
+	}
+	return x86asm.GNUSyntax(inst, at, nil), inst.Len
+}
+
+// arm64Text is x86Text for AArch64, whose instructions have four bytes.
+func arm64Text(code []byte, _ uint64) (text string, size int) {
+	if len(code) < 4 {
+		return "(bad)", len(code)
+	}
+	inst, err := arm64asm.Decode(code)
+	if err != nil {
+		return "(bad)", 4
+	}
+	return arm64asm.GNUSyntax(inst), 4
+}
+
+// shownBytes returns the bytes of an instruction as the kernel lists them.
+func shownBytes(machine Machine, b []byte) string {
+	if machine == Arm64 && len(b) == 4 {
+		return fmt.Sprintf("%08x", binary.LittleEndian.Uint32(b))
+	}
+	return strings.TrimSpace(fmt.Sprintf("% x", b))
+}
