@@ -133,7 +133,7 @@ func (e *Envelope) filterRecord(l *seal) {
 		}
 		e.f.Write(e.given) // its error is that of the writer, which e.out keeps
 	}
-	if several && e.f.HeldTrace() > 0 {
+	if held := int64(e.f.HeldTrace()); several && held > 0 && held <= l.last-l.line+1 { // a trace that began before may go on in the next record
 		e.f.Release()
 	}
 	e.endLine()
