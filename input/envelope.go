@@ -122,6 +122,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 		o.Members = e.out.members
 	}
 	e.f = filter.New(nil, o)
+	e.look()
 	return e
 }
 
