@@ -90,6 +90,8 @@ func (c *check) run(f *Frame) (signal bool) {
 		if all := m.symbols(f.Symbol.Name); len(all) > 0 && !isInside(all, c.lookup) && !isInside(all, c.addr) {
 			c.err, c.of.refuted = ErrSymbol, ErrSymbol
 			return false
+		} else if len(all) > 0 {
+			c.weigh(nameBits(all))
 		}
 	} else if same, has := m.symbolAt(f.Symbol, c.addr); has && !derived {
 		if !same {
@@ -124,6 +126,12 @@ func (c *check) run(f *Frame) (signal bool) {
 func (c *check) agree() {
 	c.of.all.Symbols++
 	c.here.Symbols++
+}
+
+// weigh adds the bits of a fact, of which only the greatest of a file counts.
+func (c *check) weigh(bits int) {
+	c.of.all.Linked = max(c.of.all.Linked, bits)
+	c.here.Linked = max(c.here.Linked, bits)
 }
 
 // fail notes that the file has no call before the address, or no code there.

@@ -24,7 +24,7 @@ type Evidence struct {
 	Failed      []uint64 `json:"failed,omitempty"`      // return addresses without one, or addresses outside the code
 	Symbols     int      `json:"symbols,omitempty"`     // frames that agree with symbols or listed code
 	Trampolines int      `json:"trampolines,omitempty"` // frames at the code to which a signal handler returns
-	Linked      int      `json:"linked,omitempty"`      // bits, of a frame in the function that the next frame calls
+	Linked      int      `json:"linked,omitempty"`      // bits, of a frame in the function that it names, or that the next frame calls
 }
 
 // addOnce adds addr to a list of addresses.

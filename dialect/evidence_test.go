@@ -69,3 +69,69 @@ func TestProofsOfFiles(t *testing.T) {
 		}
 	}
 }
+
+// placed returns how many of frames are located.
+func placed(frames []*Frame) (n int) {
+	for _, f := range frames {
+		if f.Place.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// A failure withdraws the file for the frames of its own stack; those of others keep theirs.
+func TestFailuresWithdrawTheFileForTheirStack(t *testing.T) {
+	m, returns := thisProgram(t)
+	var all []*Frame
+	add := func(addr uint64, apart bool) {
+		all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: addr, Module: m.Path, Apart: apart})
+	}
+	for i := range 8 {
+		add(returns[i*100], i == 0)
+	}
+	add(returns[900], true)
+	add(returns[1000]+1, false)
+	trace := Trace{Open: func(*Frame) *Image {
+		copied := *m
+		return &copied
+	}}
+	trace.Judge(all, new(Facts))
+	if first, second := placed(all[:8]), placed(all[8:]); first != 8 || second != 0 {
+		t.Errorf("%d and %d frames are located, want 8 and 0", first, second)
+	}
+}
+
+// A program that is started again is loaded at another address: each process has its own load bias,
+// even if their lines are mixed.
+func TestEachProcessHasItsLoadBias(t *testing.T) {
+	m, returns := thisProgram(t)
+	movable := *m
+	movable.Fixed = false
+	biases := []uint64{0x1000000000, 0x2000000000}
+	for _, mixed := range []bool{false, true} {
+		var all []*Frame
+		for n := range 80 {
+			i, process := n%40, n/40
+			if mixed {
+				i, process = n/2, n%2
+			}
+			addr := returns[i*50] + biases[process]
+			all = append(all, &Frame{Dialect: &glibc, Number: i + 1, Kind: Runtime, Addr: addr, Value: addr, Module: m.Path})
+		}
+		trace := Trace{Open: func(*Frame) *Image {
+			copied := movable
+			return &copied
+		}}
+		trace.Judge(all, new(Facts))
+		right := 0
+		for _, f := range all {
+			if f.Place.Err == nil && (f.Place.Addr+1+biases[0] == f.Addr || f.Place.Addr+1+biases[1] == f.Addr) {
+				right++
+			}
+		}
+		if right != len(all) {
+			t.Errorf("mixed %t: %d of %d frames are located", mixed, right, len(all))
+		}
+	}
+}

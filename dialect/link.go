@@ -37,10 +37,7 @@ func (outer *check) link(inner *check) {
 			code += s.FileSize
 		}
 	}
-	proof := min(max(bits.Len64(code/size)-1, 0), maxLinkBits)
-	for _, e := range []*Evidence{&inner.of.all, inner.here} {
-		e.Linked = max(e.Linked, proof)
-	}
+	inner.weigh(min(max(bits.Len64(code/size)-1, 0), maxLinkBits))
 }
 
 // callEnd returns the end of the call before addr.

@@ -96,6 +96,7 @@ type moduleKey struct {
 	process uint64
 	name    string     // of the module, or its build ID
 	prefix  buildid.ID // see Frame
+	load    int        // tells the processes apart that have it at different addresses; see verdict.elsewhere
 }
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
@@ -124,9 +125,9 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	}
 	t.placeUnnamed(frames, of)
 	checks := make([]check, len(frames))
-	mixed := false
+	mixed, loads := false, make(map[string]int)
 	for _, v := range of {
-		mixed = mixed || v != nil && v.moved
+		mixed = mixed || v != nil && (v.moved || mixesLoads(loads, v))
 	}
 	for i, f := range frames {
 		c := &checks[i]

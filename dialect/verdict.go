@@ -19,6 +19,7 @@ type verdict struct {
 	all     Evidence  // of all frames
 	here    *Evidence // of the frames of the current stack
 	stack   int       // the number of that stack
+	load    int       // see moduleKey
 
 	seen  []sighting // addresses that the bias must explain, as long as it is not known
 	tried int        // length of seen at the last search
@@ -53,8 +54,11 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
-	if v := t.modules[key]; v != nil {
-		return v
+	for v := t.modules[key]; v != nil; v = t.modules[key] {
+		if !v.elsewhere(f) || key.load == maxLoads-1 {
+			return v
+		}
+		key.load++
 	}
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = Frame{Module: f.Module, ID: f.ID, prefix: f.prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
@@ -77,6 +81,7 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 		if t.modules == nil {
 			t.modules = make(map[moduleKey]*verdict)
 		}
+		v.load = key.load
 		t.modules[key] = v
 	}
 	return v

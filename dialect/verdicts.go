@@ -62,6 +62,7 @@ type Verdict struct {
 	All    Evidence   `json:"all,omitzero"`
 	Here   Evidence   `json:"here,omitzero"`   // of the current stack
 	Stack  int        `json:"stack,omitempty"` // the number of that stack
+	Load   int        `json:"load,omitempty"`  // tells the processes apart that have the module at different addresses
 	Seen   []Sighting `json:"-"`               // addresses that the bias must explain, as long as it is not known
 	Tried  int        `json:"tried,omitempty"` // length of Seen at the last search
 	Usual  uint64     `json:"usual,omitempty"` // a likely bias
@@ -96,7 +97,7 @@ func (t *Trace) Verdicts() (all []Verdict) {
 			Module: v.first.Module, ID: v.first.ID, Prefix: v.first.prefix, Process: key.process, Addr: v.first.Addr,
 			Program: v.first.Program, Deleted: v.first.Deleted, Path: v.unnamed,
 			Bias: v.bias, Biased: v.biased, Moved: v.moved, Proved: v.proved, Refuted: v.refuted,
-			All: v.all, Stack: v.stack, Tried: v.tried, Usual: v.usual,
+			All: v.all, Stack: v.stack, Load: key.load, Tried: v.tried, Usual: v.usual,
 			Reading: int(v.reading), Unread: v.unread, Unseen: v.unseen,
 		}
 		if v.here != nil {
@@ -113,7 +114,7 @@ func (t *Trace) Verdicts() (all []Verdict) {
 	}
 	slices.SortFunc(all, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.Prefix.String(), b.Prefix.String()),
-			cmp.Compare(a.Process, b.Process), cmp.Compare(a.Path, b.Path))
+			cmp.Compare(a.Process, b.Process), cmp.Compare(a.Load, b.Load), cmp.Compare(a.Path, b.Path))
 	})
 	return all
 }

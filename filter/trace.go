@@ -197,6 +197,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 			t.reader.AgeMaps(t.last)
 		}
 	}
+	l.Frames[0].Apart = number-t.last > 1
 	sure := true
 	for i := range l.Frames {
 		f := &l.Frames[i]
