@@ -21,6 +21,7 @@ const (
 	maxTraceGap   = 8                      // lines without a frame that may be between two frames
 	maxFileLines  = 16384                  // lines of a trace in a regular file
 	maxFileBytes  = 4 << 20                // bytes of these lines
+	maxHeldFrames = 16384                  // frames of the held lines, 10 MiB: one line may have some hundreds
 )
 
 // A tracer resolves the frames of raw backtraces. A trace without build IDs is held back from its
@@ -55,6 +56,7 @@ type tracer struct {
 type heldLine struct {
 	from, to int // in tracer.text
 	frames   []dialect.Frame
+	upTo     int // frames of it and of the held lines before it
 }
 
 // newTracer returns a tracer for f, or nil if it resolves no dialects.
@@ -283,8 +285,12 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 	}
 	from := len(t.text)
 	t.text = append(t.text, b...)
-	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames)})
-	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes {
+	upTo := len(frames)
+	if n := len(t.held); n > 0 {
+		upTo += t.held[n-1].upTo
+	}
+	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames), upTo})
+	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes || upTo >= maxHeldFrames {
 		t.release()
 		t.full = !t.trace.Apart()
 	}
