@@ -28,6 +28,26 @@ func (r *Reader) buildIDAfter(b []byte, at int) (id buildid.ID, end int, ok bool
 	return id, to + 1, ok
 }
 
+// cutIDAfter parses " (BuildId: HEX" or a part of it in b from at on, at the end of b: some logs cut
+// lines at a width. prefix has the bytes of the ID before the cut, zero if there are none.
+func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
+	open := blanksAfter(b, at)
+	const mark = "(BuildId: "
+	rest := b[open:]
+	if open == at || len(rest) == 0 {
+		return prefix, false
+	}
+	if len(rest) < len(mark) {
+		return prefix, hasAt([]byte(mark), 0, string(rest))
+	}
+	digits := rest[len(mark):]
+	if !hasAt(rest, 0, mark) || len(digits) > 2*maxID || hexDigits(digits, 0) < len(digits) {
+		return prefix, false
+	}
+	prefix, _ = buildid.Parse(bytes.ToLower(digits[:len(digits)&^1]))
+	return prefix, true
+}
+
 // parseID returns the build ID with these hexadecimal digits. It keeps the ID of the last call,
 // because the frames of a trace are in few modules.
 func (r *Reader) parseID(digits []byte) (id buildid.ID, ok bool) {

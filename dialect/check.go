@@ -1,6 +1,9 @@
 package dialect
 
-import "debug/elf"
+import (
+	"bytes"
+	"debug/elf"
+)
 
 // A check compares one frame with the file of its module.
 type check struct {
@@ -149,18 +152,23 @@ func (c *check) identified(f *Frame) bool { return !f.ID.IsZero() && c.of.image.
 // conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
 	p := &f.Place
-	byID := !f.ID.IsZero() || !f.prefix.IsZero()
+	byID := !f.ID.IsZero() || f.prefix.Len() >= sureID
 	switch v := c.of; {
 	case p.Verified != "" || p.Err != nil:
 	case v == nil && f.isOfProgram():
 		p.Err = ErrNoProgram
 	case v == nil:
 		p.Err = ErrNoModule
+		if f.NoModule != nil {
+			p.Err = f.NoModule
+		}
 	case v.image.Err != nil:
 		*p = Place{Image: v.image, Err: v.image.Err}
+	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.prefix.Bytes()):
+		*p = Place{Image: v.image, Err: ErrOtherID}
 	case c.err != nil:
 		*p = Place{Image: v.image, Err: c.err}
-	case byID && (v.image.File == nil || v.image.ID == f.ID || !f.prefix.IsZero()):
+	case byID && (v.image.File == nil || v.image.ID == f.ID || f.prefix.Len() >= sureID):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted == ErrHash:
 		*p = Place{Image: v.image, Err: ErrHash}

@@ -218,6 +218,38 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
+// matchPlainEuStack matches a frame of eu-stack without -b, whose address begins at at:
+//
+//	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
+//
+// With -b the next line has its build ID, and with -s its source: see [Frame.Placed].
+func matchPlainEuStack(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	number, start, ok := stackNumberBefore(b, at)
+	addr, end, ok2 := prefixedHex(b, at)
+	name := Span{blanksAfter(b, end), len(bytes.TrimRight(b, " \t\r\n"))}
+	if digits := end - at - len("0x"); !ok || !ok2 || digits != 16 && digits != 8 || name.From == end && end < len(b) || hasAt(b, name.From, "in ") || hasAt(b, name.From, "(") {
+		return false
+	}
+	f := l.frame()
+	f.Number, f.Start, f.Kind, f.Value, f.Addr, f.Call = number, start, Runtime, addr, addr, Return
+	f.NoModule, f.PlaceBelow = ErrEuStack, true
+	if number == 0 {
+		f.Call = Exact
+	}
+	if name.From < name.To {
+		if isAnswered(b[name.From:name.To]) {
+			return false
+		}
+		f.Symbol = Symbol{Name: string(b[name.From:name.To]), Inside: true}
+		l.edit(f, Edit{name, "", Rename, ""})
+		l.edit(f, Edit{Span{name.To, name.To}, " ", AtLine, ""})
+		return true
+	}
+	l.after(f, end)
+	return true
+}
+
 // unstripModule matches a line of eu-unstrip -n, whose module's base begins at at:
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so

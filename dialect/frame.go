@@ -102,6 +102,9 @@ type Frame struct {
 	// line: then there is nothing to add. Placed reports whether a line is one.
 	PlaceBelow bool
 
+	// NoModule is the reason if no module is known for the address; nil: ErrNoModule.
+	NoModule error
+
 	// Wraps is set if the module may be in the next line. Continue reads it.
 	Wraps bool
 
@@ -210,7 +213,7 @@ type Dialect struct {
 }
 
 // Placed reports whether next, the line after f's, has the place of f: "at file:line" as Rust
-// prints it, "file:line" or "-> file" as folly does.
+// prints it, "file:line" or "-> file" as folly does, a build ID as eu-stack -b does.
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false
@@ -221,7 +224,7 @@ func (f *Frame) Placed(next []byte) bool {
 		return false
 	}
 	_, digits, ok := decimalBefore(next, len(next))
-	return ok && digits > from && next[digits-1] == ':' || hasAt(next, from, "-> ")
+	return ok && digits > from && next[digits-1] == ':' || hasAt(next, from, "-> ") || hasAt(next, from, "[") && f.Dialect == &euStack
 }
 
 // Clone returns a copy of frames that stays valid when their Line is used again.

@@ -43,6 +43,7 @@ const (
 	windowCuda
 	windowCoredump
 	windowABRT
+	windowEuStack
 	windowGDB      // at the next line alone
 	windowFirmware // always open if [Reader.Firmware] is set
 )

@@ -55,7 +55,7 @@ func matchSanitizer(r *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Digits = number, digits
-	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call, f.Key = t.module, t.id, Vaddr, t.offset, addr, Adjusted, t.key
+	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Addr, f.Call, f.Key = t.module, t.id, t.prefix, Vaddr, t.offset, addr, Adjusted, t.key
 	f.Start = digits.From - 1
 	f.Inline = InlineFrames
 	l.edits = append(l.edits,
@@ -98,10 +98,34 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	}
 	f := l.frame()
 	f.Number, f.Digits, f.Start, f.Named = number, digits, digits.From-1, true
+	if hasAt(b, rest, "(/") && bytes.IndexByte(b[rest:], ')') < 0 {
+		f.Unread = ErrCut
+	}
 	if hasAt(b, rest, "(<unknown module>)") {
-		f.Named, f.Unread, f.Kind = false, ErrNoFile, Runtime
+		f.Unread = ErrNoFile
+	}
+	if f.Unread != nil {
+		f.Named, f.Kind = false, Runtime
 		f.Addr, _, _ = prefixedHex(b, at)
 	}
+	return true
+}
+
+// matchMinimal matches a message of UBSan's minimal runtime, which has only a return address, at at:
+//
+//	ubsan: shift-out-of-bounds by 0x000055deef130cb6
+func matchMinimal(_ *Reader, l *Line, at int) bool {
+	b := l.Text
+	addr, end, ok := prefixedHex(b, at)
+	start := bytes.LastIndex(b[:at], []byte("ubsan: "))
+	const by = " by "
+	if !ok || start < 0 || !standsFree(b, start) || !endsWith(b, at, by) || !onlyBlanks(b, end) ||
+		bytes.IndexByte(b[start+len("ubsan: "):at-len(by)], ' ') >= 0 {
+		return false
+	}
+	f := l.frame()
+	f.Start, f.Kind, f.Value, f.Addr, f.Call = start, Runtime, addr, addr, Return
+	l.after(f, end)
 	return true
 }
 
@@ -136,7 +160,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	if end+1 > unknown.From-1 || b[unknown.From-1] != ' ' {
 		return false
 	}
-	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Inline = InlineFrames
 	l.edit(f, Edit{Span{end + 1, unknown.From - 1}, "", BareFunc, ""})
 	l.edit(f, Edit{unknown, "", AtSource, ""})
@@ -229,7 +253,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.ID, f.Kind, f.Value, f.Call = m.module, m.id, Vaddr, m.offset, Adjusted
+	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Number = 0 // it is the first frame of the report
 	f.Start = mark
 	f.Inline = Innermost
@@ -280,6 +304,7 @@ func lastModule(b []byte, from int) int {
 type place struct {
 	module string
 	id     buildid.ID
+	prefix buildid.ID // the first bytes of the ID, if the line ends in it
 	offset uint64
 	close  int // offset in the line after the first brackets
 	end    int // offset in the line after the place
@@ -315,6 +340,11 @@ func (r *Reader) modulePlus(b []byte, open int) (m place, ok bool) {
 	}
 	m.module, m.close = r.name(name), close+1
 	m.id, m.end, ok = r.buildIDAfter(b, close+1)
+	if m.id.IsZero() {
+		if prefix, cut := cutIDAfter(b, close+1); cut {
+			m.prefix, m.end, ok = prefix, len(b), true
+		}
+	}
 	return m, ok
 }
 

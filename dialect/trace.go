@@ -18,7 +18,7 @@ const (
 
 // The reasons why a frame is not located.
 var (
-	ErrOtherID   = errors.New("the file has another build ID than the list of modules in the log")
+	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
 	ErrNoModule  = errors.New("the trace does not name the module of the address; log /proc/self/maps with it, or give --image FILE for a program at a fixed address (not PIE), --image FILE@BASE for another one")
 	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
 	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
@@ -39,6 +39,8 @@ var (
 	ErrSizes     = errors.New("the file has several functions of this name and size")
 	ErrPadding   = errors.New("the address is after the code of the function, so that no call is before it")
 	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
+	ErrCut       = errors.New("the line is cut within the module or its offset")
+	ErrEuStack   = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
 	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
 )
 
@@ -98,6 +100,10 @@ type moduleKey struct {
 	prefix  buildid.ID // see Frame
 	load    int        // tells the processes apart that have it at different addresses; see verdict.elsewhere
 }
+
+// sureID is the number of bytes of a build ID that identify a file as the whole ID does. Fewer only
+// refute other files.
+const sureID = 8
 
 const maxModules = 1024 // modules of a trace; further ones stay unresolved
 
@@ -259,6 +265,9 @@ func (t *Trace) assign(f *Frame, facts *Facts) {
 	}
 	if f.Module == "" && f.Program {
 		f.Module = facts.Main().Name
+	}
+	if f.prefix.Len() >= sureID {
+		t.complete(f, f.prefix)
 	}
 	if f.ID.IsZero() && f.Module != "" {
 		if m, ok := facts.Module(f.Module); ok {

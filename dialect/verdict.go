@@ -47,7 +47,10 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
 	}
-	key := moduleKey{process: f.Process, name: f.Module, prefix: f.prefix}
+	key := moduleKey{process: f.Process, name: f.Module}
+	if f.prefix.Len() >= sureID {
+		key.prefix = f.prefix
+	}
 	if f.Kernel != nil {
 		key.name += " of " + f.Kernel.Named().Release // a module of another release is another file
 	}
