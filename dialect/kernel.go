@@ -361,6 +361,9 @@ func kernelNamed(r *Reader, b []byte, _ int) {
 		if from == end || !isRelease(b[from:end]) {
 			continue
 		}
+		if r.namedAfter() {
+			return
+		}
 		k := Kernel{Release: string(b[from:end])}
 		trimmed := bytes.TrimRight(b, " \t\r")
 		last := trimmed[wordStart(trimmed, len(trimmed)):]
@@ -381,16 +384,22 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	for end < len(b) && b[end] != ' ' {
 		end++
 	}
-	if isRelease(b[from:end]) {
+	if isRelease(b[from:end]) && !r.namedAfter() {
 		r.kernel = nil
 		r.nameKernel(&Kernel{Release: string(b[from:end])})
 	}
 }
 
+// namedAfter reports whether a line after that of the current header has named the kernel: lines of
+// the past are not read in their order.
+func (r *Reader) namedAfter() bool {
+	return r.kernel != nil && r.kernel.Release != "" && r.headerAt < r.kernelAt
+}
+
 // nameKernel sets the kernel that the current line names, also for the frames before the line that
 // have no kernel yet.
 func (r *Reader) nameKernel(k *Kernel) {
-	r.kernelAt = r.number
+	r.kernelAt = r.headerAt
 	if r.kernelName != k.Release || r.kernelID != k.ID {
 		r.kernelName, r.kernelID, r.kernelTexts = k.Release, k.ID, nil // keys are of one kernel
 	}

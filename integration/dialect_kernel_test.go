@@ -30,7 +30,7 @@ type kernelLog struct {
 	places []*kernelPlace // by frame; nil for a function that nothing has called
 }
 
-var kernelFunction = regexp.MustCompile(`([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?: \[(\w+)\])?`)
+var kernelFunction = regexp.MustCompile(`([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?: \[(\w+)(?: [0-9a-f]{40})?\])?`)
 
 // kernelLogOf returns the places in a log: of the instruction if the line is about one, else of the
 // byte before.
@@ -141,7 +141,14 @@ func (l *kernelLog) tree(t *testing.T, other bool) (root string) {
 	}
 	assemble("", vmlinux+".o")
 	run(t, nil, "ld", "-e", "0", "-Ttext=0xffffffff81000000", "--build-id", "-o", vmlinux, vmlinux+".o")
-	assemble("ledger", filepath.Join(folder, "ledger.ko"))
+	module := filepath.Join(folder, "ledger.ko")
+	assemble("ledger", module+".o")
+	run(t, nil, "ld", "-r", "--build-id", "-o", module, module+".o")
+	for _, object := range []string{vmlinux + ".o", module + ".o"} {
+		if err := os.Remove(object); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return root
 }
 
@@ -192,6 +199,14 @@ func TestReportsOfAKernelAreResolved(t *testing.T) {
 	}
 	resolved("by release", "--sysroot", root)
 	resolved("by --image", "--image", vmlinux, "--image", module)
+	ids := strings.ReplaceAll(string(text), "[ledger]", "[ledger "+buildIDOf(t, module)+"]")
+	ids = strings.ReplaceAll(ids, " #1  Debian 6.1.192-2", " #1 "+buildIDOf(t, vmlinux))
+	byID := kernelLogOf(t, ids)
+	byID.standIn("", false)
+	byID.standIn("ledger", false)
+	if got, want := run(t, []byte(ids), command, "-q", "--symbol-path", root), byID.want(); got != want {
+		t.Errorf("by build ID:\n%s", otherLine(got, want))
+	}
 	run(t, nil, "xz", module)
 	resolved("a compressed module by release", "--sysroot", root)
 	resolved("a compressed module by --image", "--image", vmlinux, "--image", "ledger="+module+".xz")
