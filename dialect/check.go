@@ -44,6 +44,9 @@ func (c *check) run(f *Frame) (signal bool) {
 		c.addr &^= 1 // the bit of a call of Thumb code
 	}
 	call := f.Call
+	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect == &esp {
+		call = c.espOnRISCV(call)
+	}
 	if m.File == nil { // the build ID identifies the file
 		if c.lookup = c.addr; call == Return && !c.exact && f.Number != 0 {
 			c.lookup--

@@ -9,8 +9,9 @@ import "bytes"
 //	ELF file SHA256: 9d0e9a1f03b5c2d4
 //
 // Each address of the list is followed by that of its stack. On Xtensa, 3 has been subtracted from
-// all of them, also from that of the fault, which the register PC has as it is. The registers are
-// those of dialect registers.
+// all of them, also from that of the fault, which the register PC has as it is; on RISC-V, whose
+// lists need frame pointers, from none. From that of abort 3 has been subtracted on both. The
+// registers are those of dialect registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
@@ -43,8 +44,13 @@ func matchESP(r *Reader, l *Line, at int) bool {
 			break // a reset has cut the line
 		}
 		call := Adjusted
-		if len(l.Frames) == 0 && r.fault32 == addr+espLess && r.number-r.fault32At <= espRegisters {
-			addr, call = addr+espLess, Exact
+		if len(l.Frames) == 0 && r.number-r.fault32At <= espRegisters {
+			switch r.fault32 {
+			case addr:
+				call = Exact
+			case addr + espLess:
+				addr, call = addr+espLess, Exact
+			}
 		}
 		f := l.address(addr, call)
 		f.Number = len(l.Frames) - 1
@@ -53,10 +59,21 @@ func matchESP(r *Reader, l *Line, at int) bool {
 	if len(l.Frames) == 0 {
 		return false
 	}
-	if first := &l.Frames[0]; first.Call == Exact {
-		first.Below = l.Frames[0].Below
-	}
 	return true
+}
+
+// espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the addresses of
+// a backtrace are as they were on the stack. That of abort is a return address without 3 bytes: an odd
+// address, which no instruction has.
+func (c *check) espOnRISCV(call Call) Call {
+	switch {
+	case call != Adjusted:
+		return call
+	case c.addr&1 != 0:
+		c.addr += espLess
+		return Return
+	}
+	return Either
 }
 
 const (

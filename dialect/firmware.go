@@ -33,7 +33,7 @@ type register struct {
 // registerNames are the names of registers with addresses of code, in lower case.
 var registerNames = map[string]register{
 	"pc": {Exact, true}, "epc": {Exact, true}, "epc1": {Exact, true}, "mepc": {Exact, true}, "sepc": {Exact, true},
-	"elr": {Exact, true}, "elr_eln": {Exact, true}, "elr_el1": {Exact, true}, "elr_el3": {Exact, true}, "eip": {Exact, true},
+	"elr": {Exact, true}, "elr_eln": {Exact, true}, "elr_el1": {Exact, true}, "elr_el3": {Exact, true}, "eip": {Exact, true}, "rip": {Exact, true},
 	"lr": {Return, true}, "ra": {Return, true},
 }
 

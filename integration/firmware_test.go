@@ -209,6 +209,27 @@ func TestTheHashInTheLogDecidesTheFile(t *testing.T) {
 	}
 }
 
+// With frame pointers, ESP-IDF prints a backtrace on RISC-V too, from whose addresses nothing was
+// subtracted.
+func TestBacktracesOfESP32OnRISCV(t *testing.T) {
+	const fault = "scale at /src/app.c:11\r\n  (inlined by) calibrate at /src/app.c:15\r\n  (inlined by) read_sensor at /src/app.c:19\r\n"
+	const backtrace = "Backtrace: 0x80000036:0x80001850 0x80000058:0x80001890 0x8000008c:0x800018a0\r\n"
+	const answers = "--- 0x80000036: " + fault + "--- 0x80000058: poll_sensors at /src/app.c:25\r\n--- 0x8000008c: main at /src/app.c:32\r\n"
+	const pc = "MEPC    : 0x80000036\r\n"
+	for _, test := range []struct{ name, log, want string }{
+		{"alone", backtrace, backtrace + answers},
+		{"after the registers", pc + backtrace, pc + "--- 0x80000036: " + fault + backtrace + answers},
+		{"abort", "abort() was called at PC 0x80000055 on core 0\r\n", "abort() was called at PC 0x80000055 on core 0\r\n--- 0x80000055: poll_sensors at /src/app.c:25\r\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := run(t, []byte(test.log), command, "--image", recordedFirmware("riscv.elf"))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 // There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the calls of
 // the program's code.
 func TestPanicsOfESP32(t *testing.T) {
