@@ -14,6 +14,8 @@ type check struct {
 	corrected bool      // see Trace
 	called    bool      // a call must be before the address, because the frame before is not a trampoline
 	exact     bool      // the frame was interrupted by a signal
+	mayFault  bool      // the frame before may be a trampoline, whose file is not here
+	faults    bool      // so the address, which no call is before, is exact if the file is proved
 	mixed     bool      // frames of several processes may be mixed
 	addr      uint64    // as the file has it, not adjusted
 	lookup    uint64
@@ -114,6 +116,10 @@ func (c *check) run(f *Frame) (signal bool) {
 		// A symbol whose distance is only right modulo the page size proves less than one at the very
 		// distance: linkers align functions, so one in 256 other builds has it there by chance.
 		if c.called && !m.Forced && (c.verified == "" || f.Kind == Runtime && !m.Fixed) {
+			if c.mayFault && c.verified == "" {
+				c.faults, c.lookup = true, c.addr
+				return signal
+			}
 			c.err = ErrCall
 			c.fail()
 		}
@@ -171,6 +177,8 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: ErrOtherID}
 	case c.err != nil:
 		*p = Place{Image: v.image, Err: c.err}
+	case c.faults && !byID && !v.image.Given && !c.here.proves(v.image):
+		*p = Place{Image: v.image, Err: ErrFault}
 	case byID && (v.image.File == nil || v.image.ID == f.ID || f.prefix.Len() >= sureID):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
 	case v.refuted == ErrHash:

@@ -135,3 +135,36 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 		}
 	}
 }
+
+// If the file of the C library is not here, the frame after one in it may be where a signal was: without
+// a call before it, it is exact if the frames around it prove its file.
+func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
+	m, returns := thisProgram(t)
+	for _, test := range []struct {
+		before string // module of the frame before
+		proofs int    // frames after it
+		want   int
+	}{
+		{"/lib/libc.so.6", 3, 4},
+		{"/lib/libc.musl-x86_64.so.1", 3, 4},
+		{"/lib/libc.so.6", 2, 0},
+		{"/lib/libother.so", 3, 0},
+	} {
+		all := []*Frame{{Dialect: &glibc, Number: 0, Kind: BaseOffset, Value: 0x3c050, Module: test.before}}
+		all = append(all, &Frame{Dialect: &glibc, Number: 1, Kind: Vaddr, Value: returns[900] + 1, Module: m.Path})
+		for i := range test.proofs {
+			all = append(all, &Frame{Dialect: &glibc, Number: i + 2, Kind: Vaddr, Value: returns[i*100], Module: m.Path})
+		}
+		trace := Trace{Open: func(f *Frame) *Image {
+			copied := *m
+			if f.Module != m.Path {
+				copied = Image{Err: ErrNoLib}
+			}
+			return &copied
+		}}
+		trace.Judge(all, new(Facts))
+		if got := placed(all[1:]); got != test.want || got > 0 && all[1].Place.Addr != returns[900]+1 {
+			t.Errorf("%s, %d frames: %d are located, want %d", test.before, test.proofs, got, test.want)
+		}
+	}
+}

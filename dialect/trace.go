@@ -25,6 +25,7 @@ var (
 	ErrNotCode   = errors.New("the file has no code at this place: it is not the file that ran")
 	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
 	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
 	ErrCode      = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrHash      = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
@@ -146,6 +147,7 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 		}
 		c.here, c.stack = c.of.evidence(t.stack.Stack), t.stack.Stack
 		c.exact, c.mixed = t.signals[f.Process] && f.Number != 0, mixed
+		c.mayFault = i > 0 && checks[i-1].mayBeTrampoline(frames[i-1])
 		c.called = f.Kind != Offsetted || i > 0 && f.Number == frames[i-1].Number+1 && checks[i-1].located()
 		signal := false
 		if fault := object.Guard(func() { signal = c.run(f) }); fault != nil {
