@@ -83,6 +83,8 @@ var workloads = []workload{
 	{name: "index, radosgw", commands: indexing(radosgw), bar: "wall 0.5, 600 MiB, file 3.0"},
 	{name: "12 modules of a server that takes 100 ms", log: librariesLog, debug: "no tree", served: true},
 	{name: hotReports, log: sanitizerFrames(radosgw, 1_000_000, 64), commands: againstMarkup, bar: "CPU 1.5"},
+	{name: hotOopses, log: oopses(100_000, 64), commands: oopsAgainstMarkup(hotOopses), bar: "CPU 1.5"},
+	{name: oneOops, log: oopses(1, 1), commands: oopsAgainstMarkup(oneOops), bar: "wall 1.3"},
 	{name: tenReports, log: sanitizerFrames(radosgw, 10_000, 64), commands: againstScript, bar: "wall 0.05"},
 	{name: "0x in every line, 256 MiB", log: values(256 << 20), debug: plainTree, bar: "wall 0.10"},
 	{name: "Valgrind report, 100 MiB", log: report(100<<20, 64), debug: plainTree, other: elementTree, bar: "wall 0.1, 96 MiB"},
