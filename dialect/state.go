@@ -45,7 +45,9 @@ func (r *Reader) State() State {
 func (r *Reader) Mark() State {
 	s := State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, nil, r.exactAfter, r.dumpAt,
 		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC, r.fault32, r.fault32At, r.quota.used, savedKernel{}}
-	s.Kernel = r.savedKernel()
+	if r.kernel != nil {
+		s.Kernel = r.savedKernel()
+	}
 	return s
 }
 

@@ -412,3 +412,51 @@ func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 		t.Errorf("%d of %d frames have a line", known, frames)
 	}
 }
+
+// An oops of AArch64: the first frame of its call trace is the place of the fault, as pc is.
+func TestAnOopsOfArm64IsResolved(t *testing.T) {
+	t.Parallel()
+	need(t, "aarch64-linux-gnu-gcc", "llvm-symbolizer-19", "llvm-readelf-19")
+	dir := t.TempDir()
+	vmlinux := filepath.Join(dir, "vmlinux")
+	run(t, nil, "aarch64-linux-gnu-gcc", "-O2", "-g", "-static", "-nostdlib", "-ffreestanding", "-e", "0", "-fdebug-prefix-map="+checkout+"=/src",
+		"-o", vmlinux, filepath.Join(checkout, "integration", "testdata", "kernel", "arm64.c"))
+	symbols := kernelSymbols(t, vmlinux)
+	settle, init, boot := symbols["ledger_settle"][0], symbols["ledger_init"][0], symbols["start_kernel"][0]
+	frame := func(name string, s kernelSymbol, offset uint64) string {
+		return fmt.Sprintf("%s+%#x/%#x", name, offset, max(s.next, s.size))
+	}
+	var text strings.Builder
+	for _, line := range []string{
+		"CPU: 0 PID: 1 Comm: swapper Not tainted 6.6.0 #1",
+		"pc : " + frame("ledger_settle", settle, 4),
+		"lr : " + frame("ledger_init", init, init.size-8),
+		"Call trace:",
+		" " + frame("ledger_settle", settle, 4),
+		" " + frame("ledger_init", init, init.size-8),
+		" " + frame("start_kernel", boot, boot.size-8),
+	} {
+		text.WriteString("[    0.123456] " + line + "\n")
+	}
+	exact := regexp.MustCompile(`(pc : |^\[.{12}\]  ledger_settle)`)
+	l := kernelLogOf(t, text.String())
+	for i, line := range kernelFunctionLines(text.String()) {
+		if exact.MatchString(line) && !strings.Contains(line, "RIP") {
+			l.places[i].offset = number(t, kernelFunction.FindStringSubmatch(line)[2])
+		}
+	}
+	want, known := l.asLLVM(t, map[string]string{"": vmlinux})
+	if got := run(t, []byte(text.String()), command, "-q", "--image", vmlinux); got != want || known != 5 {
+		t.Errorf("%d frames; %s", known, otherLine(got, want))
+	}
+}
+
+// kernelFunctionLines returns the lines of a log with a function.
+func kernelFunctionLines(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if kernelFunction.MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
