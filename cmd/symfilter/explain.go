@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// report prints the faults of debug files; with --verbose the files in use; then what stayed
-// unresolved: in one line or, with --explain, with the places that were searched for each module.
+// report prints the faults of debug files; with --verbose the files in use; with that or --explain the
+// proofs of answers; then what stayed unresolved: in one line or, with --explain, with the places that were searched for each module.
 func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 	for _, r := range sym.Reports() {
 		if r.Fault != "" {
@@ -21,7 +21,7 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 			s.diag.line("%s: using %s (%s)", r.ID, r.Path, r.Holds)
 		}
 	}
-	if c.verbose {
+	if c.verbose || c.explain {
 		s.printRests(s.unresolved.all().rests)
 	}
 	s.diag.flush()
@@ -57,7 +57,7 @@ func (s *stream) printRests(r filter.Rests) {
 	}{
 		{r.BuildID, "on the build ID in the log"},
 		{r.Symbol, "on a symbol of the file"},
-		{r.Call, "on the call before the return address"},
+		{r.Call, "on calls before the return addresses"},
 		{r.Other, "on other bytes of the file"},
 		{r.Path, "on the path, of a file that other frames prove or --image names"},
 	} {
