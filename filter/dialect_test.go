@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -70,14 +71,31 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
+// recordedFirmware has dumps of firmware, and its files.
+var recordedFirmware = filepath.Join("..", "integration", "testdata", "firmware", "recorded")
+
 // FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
 // changed by another filter, blocks of any size give the same output, JSON has the text, and the
-// work is linear.
+// work is linear. If mode has 2, the files are those of firmware.
 func FuzzDialect(f *testing.F) {
 	for _, log := range sampleLogs(f) {
 		f.Add([]byte(log), byte(0))
 		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))
 	}
+	for _, name := range []string{"riscv.log", "cortexm.log"} {
+		log, err := os.ReadFile(filepath.Join(recordedFirmware, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(log, byte(2))
+		f.Add([]byte(strings.ReplaceAll(string(log), "\n", "\x1b[0m\r\n\x1b[31m")), byte(3))
+	}
+	for _, archive := range archives(f, "../dialect/testdata/firmware.txtar") {
+		for i := 0; i < len(archive.Files); i += 2 {
+			f.Add(archive.Files[i].Data, byte(2))
+		}
+	}
+	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
 	schema := loadSchema(f)
 	none := symbolize.New(symbolize.Options{})
 	f.Cleanup(func() { none.Close() })
@@ -94,6 +112,9 @@ func FuzzDialect(f *testing.F) {
 		}
 		o := resolving
 		o.Dialects.KeepRaw = mode&1 != 0
+		if mode&2 != 0 {
+			o.Dialects.Images = firmware
+		}
 		whole, _ := filterString(t, o, string(log), nil)
 		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
@@ -105,7 +126,8 @@ func FuzzDialect(f *testing.F) {
 		objects, _ := filterString(t, o, string(log), nil)
 		checkJSON(t, schema, objects, whole)
 		fuzztest.Growth(t, log, func(log []byte) {
-			f := New(io.Discard, resolving)
+			o.Output = Text
+			f := New(io.Discard, o)
 			f.Write(log)
 			f.Close()
 		})

@@ -142,7 +142,7 @@ If the disk of the output is full, symfilter waits for space.
 The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
 on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
 the device. If the port is not there, because the board restarts or is not
-plugged in yet, it is looked for every second. A path below /dev may be that of
+plugged in yet, it is looked for every second. A path in /dev may be that of
 a port to come; with --baud, any path.
 
 Dumps of firmware have addresses alone, whose file --image names:

@@ -6,6 +6,7 @@ package serial
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -30,10 +31,14 @@ type Port struct {
 	rate   int
 	again  time.Duration // how often it is looked for
 	report func(message string)
+	open   func(path string, rate int) (*os.File, error) // open, or that of a test
 
-	found    bool // the port was open once: what it lacks now, it may have again
-	awaited  bool // it was reported that the port is waited for
-	ordinary bool // the file is not a serial port, and ends like any other
+	found    bool      // the port was open once: what it lacks now, it may have again
+	awaited  bool      // it was reported that the port is waited for
+	opened   time.Time // when it was opened last
+	lacks    error     // why it could not be opened the last time
+	told     error     // the last of these that was reported
+	ordinary bool      // the file is not a serial port, and ends like any other
 
 	mu     sync.Mutex
 	file   *os.File      // nil: the port is not open
@@ -42,9 +47,9 @@ type Port struct {
 
 // New returns the port at path, which need not be there yet, at a rate in baud. Nothing is opened
 // before the first Read. report is called with a message without the path each time the port is
-// waited for and when it is there.
+// waited for, when it is there and cannot be opened, and when it is open.
 func New(path string, rate int, report func(message string)) *Port {
-	return &Port{path: path, rate: rate, again: lookAgain, report: report, closed: make(chan struct{})}
+	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, closed: make(chan struct{})}
 }
 
 // Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
@@ -57,10 +62,8 @@ func (p *Port) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		if file == nil {
-			select {
-			case <-p.closed:
+			if !p.sleep() {
 				return 0, io.EOF
-			case <-time.After(p.again):
 			}
 			continue
 		}
@@ -72,6 +75,21 @@ func (p *Port) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		p.drop()
+		// A port that ends as soon as it is open, such as one that was hung up, is not opened all the time.
+		if time.Since(p.opened) < p.again && !p.sleep() {
+			return 0, io.EOF
+		}
+	}
+}
+
+// sleep waits for the time after which the port is looked for again. It returns false if the port is
+// closed.
+func (p *Port) sleep() bool {
+	select {
+	case <-p.closed:
+		return false
+	case <-time.After(p.again):
+		return true
 	}
 }
 
@@ -85,7 +103,7 @@ func (p *Port) current() (*os.File, error) {
 	if p.file != nil {
 		return p.file, nil
 	}
-	file, err := open(p.path, p.rate)
+	file, err := p.open(p.path, p.rate)
 	switch {
 	case errors.Is(err, errOrdinary):
 		p.ordinary = true
@@ -96,23 +114,37 @@ func (p *Port) current() (*os.File, error) {
 	case p.found || isAway(err):
 		p.await(err)
 		return nil, nil
+	case errors.Is(err, fs.ErrPermission):
+		err = fmt.Errorf("%w; as a rule the members of its group may open it: ls -l %s", cause(err), p.path)
+		return nil, &fs.PathError{Op: "open", Path: p.path, Err: err}
 	default:
 		return nil, err
 	}
-	p.file, p.found, p.awaited = file, true, false
+	p.file, p.found, p.awaited, p.lacks, p.told, p.opened = file, true, false, nil, nil, time.Now()
 	return file, nil
 }
 
-// await reports once that the port is waited for.
+// await reports once that the port is waited for, and why it cannot be opened if it is there, unless
+// that ends within the time after which it is looked for again: its rights are set a moment after the
+// port is there.
 func (p *Port) await(err error) {
-	if p.awaited {
+	err = cause(err)
+	before := p.lacks
+	p.lacks = err
+	if p.awaited && (errors.Is(err, fs.ErrNotExist) || !errors.Is(err, before) || errors.Is(err, p.told)) {
 		return
 	}
+	p.told = err
 	p.awaited = true
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
-	}
 	p.report(err.Error() + "; it is looked for every second, until Ctrl-C")
+}
+
+// cause returns err without the path.
+func cause(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
+	}
+	return err
 }
 
 // drop closes the port, which has gone away.

@@ -19,12 +19,13 @@ const (
 )
 
 // Names reports whether path leads to a serial port: a terminal device other than those of this
-// process. A path below /dev where there is no file may become one.
+// process. A path in /dev or /dev/serial where there is no file may become one. Below other folders of
+// /dev, such as /dev/shm, there are no ports.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		full, err := filepath.Abs(path)
-		return err == nil && strings.HasPrefix(full, "/dev/")
+		return err == nil && (strings.HasPrefix(full, "/dev/serial/") || filepath.Dir(full) == "/dev" && !strings.HasPrefix(full, "/dev/std"))
 	}
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false

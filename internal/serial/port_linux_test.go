@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,10 +61,21 @@ type reading struct {
 }
 
 func read(t *testing.T, path string) *reading {
+	r := newReading(t, path)
+	r.start()
+	return r
+}
+
+func newReading(t *testing.T, path string) *reading {
 	r := &reading{bytes: make(chan []byte, 64), reports: make(chan string, 64), err: make(chan error, 1)}
 	r.port = New(path, DefaultRate, func(s string) { r.reports <- s })
 	r.port.again = time.Millisecond
 	t.Cleanup(func() { r.port.Close() })
+	return r
+}
+
+// start reads until an error.
+func (r *reading) start() {
 	go func() {
 		for {
 			b := make([]byte, 4096)
@@ -75,7 +87,6 @@ func read(t *testing.T, path string) *reading {
 			r.bytes <- b[:n]
 		}
 	}()
-	return r
 }
 
 // want waits for these bytes.
@@ -119,6 +130,50 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	r.port.Close()
 	if err := <-r.err; err != io.EOF {
 		t.Errorf("Read returned %v after Close, want io.EOF", err)
+	}
+}
+
+// The rights of a device are set a moment after it is there. If they stay as they are, that is reported.
+func TestAPortThatStaysLockedIsReported(t *testing.T) {
+	r := newReading(t, filepath.Join(t.TempDir(), "ttyUSB0"))
+	device := plug(t, r.port.path)
+	denied := &fs.PathError{Op: "open", Path: r.port.path, Err: unix.EACCES}
+	gone := &fs.PathError{Op: "open", Path: r.port.path, Err: unix.ENOENT}
+	lacks := []error{nil, gone, denied, nil, gone, denied, denied, denied, gone, gone, denied, denied, nil}
+	r.port.open = func(path string, rate int) (*os.File, error) {
+		if len(lacks) == 0 {
+			return open(path, rate)
+		}
+		err := lacks[0]
+		if lacks = lacks[1:]; err != nil {
+			return nil, err
+		}
+		return os.Open(os.DevNull) // which ends at once
+	}
+	r.start()
+	const away = "the device went away; it is looked for every second, until Ctrl-C"
+	const locked = "permission denied; it is looked for every second, until Ctrl-C"
+	for _, want := range []string{away, "open", away, locked, "open", away, "open"} {
+		r.wantReport(t, want)
+	}
+	io.WriteString(device, "> ")
+	r.want(t, "> ")
+}
+
+// A port that was hung up can be opened, and ends at once.
+func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
+	r := newReading(t, filepath.Join(t.TempDir(), "ttyS0"))
+	r.port.again = time.Hour
+	opened := make(chan bool, 10)
+	r.port.open = func(string, int) (*os.File, error) {
+		opened <- true
+		return os.Open(os.DevNull)
+	}
+	r.start()
+	r.wantReport(t, "the device went away; it is looked for every second, until Ctrl-C")
+	r.port.Close()
+	if err := <-r.err; err != io.EOF || len(opened) != 1 {
+		t.Errorf("opened %d times, then Read returned %v; want once and io.EOF", len(opened), err)
 	}
 }
 
@@ -174,6 +229,17 @@ func TestAPortThatMayNotBeOpenedIsAnError(t *testing.T) {
 	}
 }
 
+func TestAPortWithoutRightsNamesTheGroup(t *testing.T) {
+	p := New("/dev/ttyUSB7", DefaultRate, func(s string) { t.Errorf("reported %q", s) })
+	p.open = func(string, int) (*os.File, error) {
+		return nil, &fs.PathError{Op: "open", Path: p.path, Err: unix.EACCES}
+	}
+	_, err := p.Read(make([]byte, 10))
+	if want := "open /dev/ttyUSB7: permission denied; as a rule the members of its group may open it: ls -l /dev/ttyUSB7"; err == nil || err.Error() != want {
+		t.Errorf("Read returned %v, want %s", err, want)
+	}
+}
+
 func TestWhichPathsAreSerialPorts(t *testing.T) {
 	folder := t.TempDir()
 	port, regular := filepath.Join(folder, "port"), filepath.Join(folder, "regular")
@@ -183,7 +249,7 @@ func TestWhichPathsAreSerialPorts(t *testing.T) {
 	}
 	var are []string
 	for _, path := range []string{port, regular, folder, filepath.Join(folder, "missing"),
-		"/dev/null", "/dev/tty", "/dev/stdin", "/dev/ttyNone", "/dev/serial/by-id/none"} {
+		"/dev/null", "/dev/tty", "/dev/stdin", "/dev/ttyNone", "/dev/serial/by-id/none", "/dev/shm/none.log", "/dev/fd/999", "/dev/stdnone"} {
 		if Names(path) {
 			are = append(are, path)
 		}
