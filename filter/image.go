@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -156,19 +157,70 @@ func (t *tracer) given(g *Image) *dialect.Image {
 	return m
 }
 
-// errProc is the reason for a path such as /proc/self/exe, which is another file for this process.
-var errProc = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
+// special are the folders of files that are others for each process, or no files of programs.
+var special = []string{"/proc/", "/dev/", "/sys/"}
+
+// The reasons for paths in special.
+var (
+	errProc   = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
+	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link to there; --image NAME=FILE names another file")
+)
 
 // named returns the file at a path.
 func (t *tracer) named(name string) *dialect.Image {
 	clean := path.Clean(name)
-	if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {
-		place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
-		if strings.HasSuffix(path.Clean(place), clean) { // PrefixMap and Sysroot lead to no other path
+	place := buildid.PrefixMaps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
+	switch there := path.Clean(place); {
+	case isSpecial(clean):
+		if !strings.HasSuffix(there, clean) { // PrefixMap or Sysroot leads to another path
+			break
+		}
+		if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {
 			return &dialect.Image{Path: name, Err: errProc}
 		}
+		return &dialect.Image{Path: name, Err: errDevice}
+	case t.opt.NoPaths, isSpecial(there): // such as --sysroot=/proc/PID/root
+	case leadsToSpecial(there):
+		return &dialect.Image{Path: name, Err: errDevice}
 	}
 	return imageOf(t.objects.Named(name))
+}
+
+// isSpecial reports whether a clean path is in one of the folders of special.
+func isSpecial(clean string) bool {
+	return slices.ContainsFunc(special, func(folder string) bool { return strings.HasPrefix(clean, folder) })
+}
+
+const maxLinks = 40 // symbolic links that Linux follows
+
+// leadsToSpecial reports whether a clean path leads into one of the folders of special, or through it, by
+// symbolic links.
+func leadsToSpecial(clean string) bool {
+	if !strings.HasPrefix(clean, "/") {
+		return false
+	}
+	at, rest, links := "", strings.Split(clean, "/"), 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		next := path.Join("/", at, part) // also if part is "..": at has no links
+		if isSpecial(next + "/") {
+			return true
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return false // nothing can be opened there
+		}
+		if strings.HasPrefix(target, "/") {
+			at = ""
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return false
 }
 
 // imageOf returns o as the file of a module.
