@@ -40,6 +40,12 @@ var registerNames = map[string]register{
 // matchRegisters matches a line with registers.
 func matchRegisters(r *Reader, l *Line, _ int) bool {
 	b := l.Text
+	if r.diedAt > 0 && r.number-r.diedAt < maxDump {
+		return false // the kernel prints the registers of a process
+	}
+	if isGoFrame(b) {
+		return false // Go has resolved it, and its pc is a return address
+	}
 	windowed := bytes.Contains(b, []byte("PS  ")) // only a dump of Xtensa has a processor state beside A0
 	for at := 0; at < len(b) && len(l.Frames) < maxRegisters; {
 		if !isLetter(b[at]) {
@@ -73,6 +79,23 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		l.address(value, reg.call).Optional = reg.call == Return
 	}
 	return len(l.Frames) > 0
+}
+
+// isGoFrame reports whether b is the line of a frame of Go with its place:
+//
+//	/src/main.go:19 +0x1a fp=0xc000062748 sp=0xc000062720 pc=0x47e59a
+func isGoFrame(b []byte) bool {
+	at := bytes.Index(b, []byte(" fp=0x"))
+	if at < 0 {
+		return false
+	}
+	for _, name := range []string{" fp=0x", " sp=0x", " pc=0x"} {
+		if !hasAt(b, at, name) {
+			return false
+		}
+		at = hexDigits(b, at+len(name))
+	}
+	return true
 }
 
 // maxRegisters is the number of registers of a line that are read: no dump has more than four with

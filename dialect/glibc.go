@@ -298,7 +298,7 @@ func announcesFault(r *Reader, b []byte, at int) {
 // reports of libSegFault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.dumpAt = r.factsAt }
 
-const maxDump = 64 // lines of libSegFault's registers
+const maxDump = 64 // lines of the registers that libSegFault or the kernel prints
 
 // beginsBacktrace reads the line "Backtrace:".
 func beginsBacktrace(r *Reader, b []byte, at int) {

@@ -106,6 +106,8 @@ type Reader struct {
 	fault    []byte  // the last function of a kernel that was named as the place of an instruction
 	faultAt  int64   // line of fault
 
+	diedAt int64 // line of the last process that the kernel has killed; 0: none
+
 	fault32   uint64 // the program counter of the last dump of registers
 	fault32At int64  // its line
 
@@ -141,7 +143,7 @@ func (r *Reader) Reset() {
 		r.until[i], r.sought[i] = -1, -1
 	}
 	r.exactAfter, r.dumpAt, r.signalAt = 0, 0, 0
-	r.fault32, r.fault32At = 0, 0
+	r.fault32, r.fault32At, r.diedAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
 	r.crashes, r.kernel, r.fault = nil, nil, r.fault[:0]

@@ -23,6 +23,7 @@ type State struct {
 	FrameAt    int64    `json:"frame"`
 	GDBSignal  [2]int64 `json:"gdb"` // the number of a frame, and its line
 	SignalPC   uint64   `json:"signal_pc,omitempty"`
+	DiedAt     int64    `json:"died,omitempty"`
 	Fault32    uint64   `json:"fault,omitempty"`
 	Fault32At  int64    `json:"fault_at,omitempty"`
 	Searched   int      `json:"searched,omitempty"` // comparisons that count against the Quota
@@ -44,7 +45,7 @@ func (r *Reader) State() State {
 // Mark returns the state of r without Until. It takes a few nanoseconds.
 func (r *Reader) Mark() State {
 	s := State{r.number, r.readTo, r.pastAt, r.holdsUntil, r.factsAt, nil, r.exactAfter, r.dumpAt,
-		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC, r.fault32, r.fault32At, r.quota.used, savedKernel{}}
+		r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt, [2]int64{int64(r.gdbSignal), r.gdbSignalAt}, r.signalPC, r.diedAt, r.fault32, r.fault32At, r.quota.used, savedKernel{}}
 	if r.kernel != nil {
 		s.Kernel = r.savedKernel()
 	}
@@ -58,7 +59,7 @@ func (r *Reader) SetState(s State) {
 	r.exactAfter, r.dumpAt, r.latest = s.ExactAfter, s.DumpAt, -1
 	r.firstFrame, r.mapAt, r.mapStart, r.signalAt, r.frameAt = s.FirstFrame, s.MapAt, s.MapStart, s.SignalAt, s.FrameAt
 	r.gdbSignal, r.gdbSignalAt, r.signalPC = int(s.GDBSignal[0]), s.GDBSignal[1], s.SignalPC
-	r.fault32, r.fault32At = s.Fault32, s.Fault32At
+	r.diedAt, r.fault32, r.fault32At = s.DiedAt, s.Fault32, s.Fault32At
 	r.quota.used = min(max(s.Searched, 0), maxLogWork)
 	r.setKernel(&s.Kernel)
 	for i := range r.until {

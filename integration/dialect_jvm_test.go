@@ -84,7 +84,7 @@ func TestErrorLogOfARealMachine(t *testing.T) {
 	w := newTraceTwin(t, "jni", twinBuild{link: []string{"-ldl"}})
 	log := filepath.Join(t.TempDir(), "hs_err")
 	w.output(t, nil, machine, "-XX:ErrorFile="+log)
-	frames := w.frames(t, nil, log, "--debug-file-directory", "/usr/lib/debug")
+	frames := w.frames(t, nil, "--debug-file-directory", "/usr/lib/debug", log)
 	// The machine follows frame pointers, and fall has none, so that it leaves out leaf.
 	w.wantChain(t, frames, "inventory.h/fall", "inventory.h/fall", "visit", "settle", "close", "audit", "count", "run", "call", "start", "main")
 	var got strings.Builder

@@ -23,13 +23,16 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "heap", twinBuild{link: link})
 			log := w.output(t, nil)
-			for _, input := range []string{"-", writeLog(t, log)} {
-				out := w.text(t, log, input)
+			for _, input := range []struct {
+				log  []byte
+				args []string
+			}{{log: log}, {args: []string{writeLog(t, log)}}} {
+				out := w.text(t, input.log, input.args...)
 				notes := strings.Join(regexp.MustCompile(`(?m)^  (#\d+|\(inlined by\)) .*\n`).FindAllString(out, -1), "")
 				if got, ok := strings.CutSuffix(out, notes); !ok || got != string(log) {
 					t.Errorf("the profile has changed:\n%s", out)
 				}
-				frames := resolvedOf(w.frames(t, log, input))
+				frames := resolvedOf(w.frames(t, input.log, input.args...))
 				w.wantChain(t, frames, "leaf", "visit", "settle", "close", "audit", "count", "run", "main", "second")
 			}
 			if name == "pie" {
@@ -69,7 +72,7 @@ func TestReportOfRubyIsResolved(t *testing.T) {
 	calls := []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "die"}
 	w.wantChain(t, w.frames(t, nil, writeLog(t, log)), calls...)
 	w.wantChain(t, resolvedOf(w.frames(t, log)), calls...)
-	w.wantNone(t, log, "-")
+	w.wantNone(t, log)
 	w.wantNone(t, nil, writeLog(t, log))
 }
 
@@ -214,7 +217,7 @@ func (w *traceTwin) wantNone(t *testing.T, log []byte, args ...string) {
 	for _, file := range files {
 		run(t, nil, "cp", filepath.Join(other.dir, file), filepath.Join(w.dir, file))
 	}
-	frames := w.frames(t, log, append(args, "--debug-file-directory", other.debug)...)
+	frames := w.frames(t, log, append([]string{"--debug-file-directory", other.debug}, args...)...)
 	if len(frames) == 0 {
 		t.Errorf("no frames in\n%s", log)
 	}
