@@ -46,3 +46,13 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 		}
 	}
 }
+
+// ThreadSanitizer's frames have only the last part of the path that the summary has.
+func TestSummariesNameTheFoldersOfModules(t *testing.T) {
+	r := dialect.NewReader(nil)
+	r.Line([]byte("    #0 <null> <null> (libpl.so+0x11ab)"), 1)
+	r.Line([]byte("SUMMARY: ThreadSanitizer: data race (/opt/shop/libpl.so+0x11ab) "), 2)
+	if m, _ := r.Facts().Module("libpl.so"); m.Name != "/opt/shop/libpl.so" {
+		t.Errorf("libpl.so is %q, want /opt/shop/libpl.so", m.Name)
+	}
+}

@@ -185,8 +185,10 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: ErrHash}
 	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
-	case (v.image.Guessed || v.image.ByName) && !v.proved:
+	case v.image.Guessed && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
+	case v.image.ByName && !v.proved:
+		*p = Place{Image: v.image, Err: ErrUnproven}
 	case c.verified != "" && (c.verified != ByCall || v.proved || v.image.Given):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: c.verified}
 	case v.proved || v.image.Given:

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"path"
 
 	"github.com/symfilter/symfilter/buildid"
 )
@@ -255,6 +256,10 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	f := l.frame()
 	f.Module, f.ID, f.prefix, f.Kind, f.Value, f.Call = m.module, m.id, m.prefix, Vaddr, m.offset, Adjusted
 	f.Number = 0 // it is the first frame of the report
+	if _, known := r.facts.Module(path.Base(m.module)); !known && m.module[0] == '/' {
+		r.touchFacts(r.number) // the frames of ThreadSanitizer have only the last part of the path
+		r.facts.AddModule(ModuleFact{Name: m.module})
+	}
 	f.Start = mark
 	f.Inline = Innermost
 	name := Span{m.end, len(b)}

@@ -31,7 +31,7 @@ var (
 	ErrHash      = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
-	ErrTitle     = errors.New("the frame names the program as it was called, not its file; --image NAME=FILE names it")
+	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
 	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
 	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
 	ErrManySym   = errors.New("the file has several symbols of this name")

@@ -78,6 +78,11 @@ func (t *tracer) called(title string) *dialect.Image {
 	if mapped := t.reader.Facts().PathOf(name); mapped != "" {
 		return t.named(mapped)
 	}
+	if m, ok := t.reader.Facts().Module(name); ok && strings.HasPrefix(m.Name, "/") {
+		if file := t.named(m.Name); file.Err == nil {
+			return file
+		}
+	}
 	if strings.Contains(name, ".so") {
 		return t.library(name, path.Dir(main))
 	}
