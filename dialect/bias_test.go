@@ -4,11 +4,20 @@ import (
 	"debug/elf"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
+
+// programReturns are the addresses of thisProgram, which are searched for once.
+var programReturns struct {
+	sync.Once
+	all []uint64
+}
 
 // thisProgram returns the running program as the file of a module that can be loaded anywhere, and
 // addresses of its code that follow a call.
@@ -34,12 +43,15 @@ func thisProgram(t *testing.T) (m *Image, returns []uint64) {
 	}
 	t.Cleanup(func() { f.Close() })
 	m = &Image{Path: path, File: f, Segments: f.Segments()}
-	text, _ := f.Section(".text")
-	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
-		if yes, _ := f.CallEndsAt(addr); yes {
-			returns = append(returns, addr)
+	programReturns.Do(func() {
+		text, _ := f.Section(".text")
+		for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
+			if yes, _ := f.CallEndsAt(addr); yes {
+				programReturns.all = append(programReturns.all, addr)
+			}
 		}
-	}
+	})
+	returns = slices.Clone(programReturns.all)
 	if len(returns) < 1000 {
 		t.Fatalf("the test program has %d calls", len(returns))
 	}
@@ -59,7 +71,7 @@ func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) 
 func TestBiasesAreFoundByCalls(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	const trials = 100
+	trials := fuzztest.LongOr(100, 25)
 	for _, c := range []struct {
 		frames    int
 		found     int // at least, of the trials
