@@ -28,7 +28,7 @@ var abrt = Dialect{
 
 const (
 	maxABRTFrames  = 512 // of a line
-	maxABRTMembers = 64  // lines before the last member of a frame; a journal has several lines for each
+	maxABRTMembers = 8   // of a frame, each on a line of its own
 )
 
 // An abrtFrame is the JSON of a frame.

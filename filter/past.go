@@ -32,7 +32,18 @@ func (t *tracer) keepPast(b []byte) {
 }
 
 // last returns the last n lines before the current one, or as many of them as are kept.
-func (p *past) last(n int64) []byte { return p.texts(p.raw(n)) }
+func (p *past) last(n int64) []byte {
+	if p.unwrap == nil {
+		return p.raw(n)
+	}
+	for lines := n; ; lines *= 4 { // an entry of a journal has a text of one line, and many other lines
+		raw := p.raw(lines)
+		texts := p.texts(raw)
+		if int64(bytes.Count(texts, newline)) >= n || int64(bytes.Count(raw, newline)) < lines || len(raw) >= maxPast {
+			return lastLines(texts, n)
+		}
+	}
+}
 
 // raw is last with the envelopes of the lines.
 func (p *past) raw(n int64) []byte {

@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +27,26 @@ func TestThePastIsSearchedForHeaders(t *testing.T) {
 	p.block = []byte("a\nb\nc\n")
 	for n, want := range []string{"", "c\n", "b\nc\n", "a\nb\nc\n", string(p.tail) + "a\nb\nc\n"} {
 		if got := p.raw(int64(n)); string(got) != want {
+			t.Errorf("the last %d lines: got %q, want %q", n, got, want)
+		}
+	}
+}
+
+// An entry of a journal has many lines, of which one is the text.
+func TestLastLinesAreLinesOfText(t *testing.T) {
+	p := past{unwrap: func(dst, lines []byte) []byte {
+		for line := range bytes.Lines(lines) {
+			if text, ok := bytes.CutPrefix(line, []byte("MESSAGE=")); ok {
+				dst = append(dst, text...)
+			}
+		}
+		return dst
+	}}
+	for _, text := range []string{"a", "b", "c"} {
+		p.tail = append(p.tail, strings.Repeat("_FIELD=1\n", 30)+"MESSAGE="+text+"\n_END=1\n\n"...)
+	}
+	for n, want := range []string{"", "c\n", "b\nc\n", "a\nb\nc\n", "a\nb\nc\n"} {
+		if got := p.last(int64(n)); string(got) != want {
 			t.Errorf("the last %d lines: got %q, want %q", n, got, want)
 		}
 	}
