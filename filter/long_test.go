@@ -10,7 +10,8 @@ import (
 )
 
 // TestNoColourIsLeftInLongLines holds that colours are removed from a line that is too long to be
-// interpreted and from one with too many elements, whatever the chunking and after a restart.
+// interpreted and from one with too many elements, whatever the chunking and after a restart: of 4
+// chunkings with TEST_LONG=1.
 func TestNoColourIsLeftInLongLines(t *testing.T) {
 	x := strings.Repeat("x", maxLine)
 	long := "a\x1b[31mb{{{symbol:\x1b[1mf}}}" + x + "\x1b[0m c\x1b[\x1b[\x1b[mm\x1b[\xe2\x82\xac\x1b[38;5;1md{{{symbol:\x1b[1mf}}}\x1b[2K"
@@ -21,7 +22,7 @@ func TestNoColourIsLeftInLongLines(t *testing.T) {
 		{"at the end", long + "\x1b[", plain + "\x1b["},
 		{"elements", many + "\x1b[31m{{{symbol:\x1b[1mf}}}\n", strings.Repeat("f", maxPieces) + "{{{symbol:f}}}\n"},
 	} {
-		for seed := range uint64(4) {
+		for seed := range longOr[uint64](4, 2) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			for _, output := range []Output{Text, JSON} {
 				o := Options{Color: ColorNever, Output: output}
