@@ -6,9 +6,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -85,7 +89,9 @@ func logForms() []logForm {
 			return "__CURSOR=s=1\n_PID=7\nMESSAGE=" + line + "\n_CMDLINE=/usr/bin/app 0x7\n\n"
 		}), journalMessages},
 	}
-	for name, r := range runtimes() {
+	others := runtimes()
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		r := others[name]
 		all = append(all, logForm{name, func(log string) string { return strings.Join(r.lines(log, 1<<30), "") }, r.text})
 	}
 	return all
@@ -113,8 +119,9 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// turn is the number of the next log whose records are tested, and so the form of that log.
-var turn atomic.Uint32
+// turns has, by the name of a test, the number of its logs whose records were tested. The form of a log
+// depends on these two alone, so that a failure comes again.
+var turns sync.Map
 
 // wantInRecords fails the test unless a log in records comes out as the log alone, with arguments of
 // symfilter. A log of nil is the file that the last argument names. In make test-long, the log is in
@@ -135,7 +142,8 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 	forms := logForms()
 	if !long() {
-		n := int(turn.Add(1)) % len(forms)
+		turn, _ := turns.LoadOrStore(t.Name(), new(atomic.Uint32))
+		n := int(crc32.ChecksumIEEE([]byte(t.Name()))+turn.(*atomic.Uint32).Add(1)) % len(forms)
 		forms = forms[n : n+1]
 	}
 	dir := t.TempDir()
