@@ -7,8 +7,11 @@ import "bytes"
 // Ruby prints frames as glibc does. A frame with a file but no symbol is:
 //
 //	/usr/lib/libruby-3.1.so.3.1(0x7f31c2a01154) [0x7f31c2a01154]
+//	/usr/lib/libc.so.6(0x2724a) [0x7f31c2a0124a]
+//	ruby(0x55d0c0a0110b) [0x55d0c0a0110b]
 //
-// The maps follow. They may have a library twice: once as code and once as data, for its debug
+// The first number is the offset from the load base if Ruby has found debug information of the
+// file. The executable has the name that it was called by. The maps follow. They may have a library twice: once as code and once as data, for its debug
 // information. Xorg prints the symbol before the address, however far away it is:
 //
 //	(EE) 3: /usr/lib/xorg/Xorg (OsLookupColor+0x139) [0x55d0c0a013cb]
@@ -66,13 +69,24 @@ func matchRuby(r *Reader, l *Line, at int) bool {
 	if open < 1 || !hasAt(b, open, "(0x") {
 		return false
 	}
-	same, _, ok := hexAt(b, open+3)
+	number, _, ok := hexAt(b, open+len("(0x"))
 	from := pathBefore(b, open)
-	if !ok || same != addr || from == open || open-from > maxPath || !isPath(b[from:open]) {
+	if !ok || number > addr || (addr-number)%pageSize != 0 || from == open || open-from > maxPath {
 		return false
+	}
+	if !isPath(b[from:open]) {
+		if !r.inTrace() {
+			r.readPast()
+		}
+		if !r.inTrace() || !isWord(b[open-1]) {
+			return false
+		}
 	}
 	f := l.frame()
 	f.Module, f.Kind, f.Value, f.Addr, f.Call = r.name(b[from:open]), Runtime, addr, addr, Return
+	if number != addr {
+		f.Kind, f.Value = BaseOffset, number
+	}
 	f.Start = from
 	l.after(f, end+1)
 	return true
