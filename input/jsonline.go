@@ -11,7 +11,7 @@ import (
 // Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot separates the names
 // of nested members; it may also be a part of a name.
 func DefaultFields() []string {
-	return []string{"message", "msg", "log", "MESSAGE", "stack_trace", "exception.stacktrace", "error.stack_trace"}
+	return []string{"message", "msg", "log", "MESSAGE", "stack", "stack_trace", "exception.stacktrace", "error.stack", "error.stack_trace"}
 }
 
 const maxDepth = 64 // nested objects and arrays of a line; a deeper object is not filtered

@@ -204,6 +204,27 @@ func TestNamedFields(t *testing.T) {
 	}
 }
 
+// A record may have several members with text of a log.
+func TestAllDefaultMembersOfARecordAreFiltered(t *testing.T) {
+	const raw, answer = "{{{symbol:_ZN2ns5innerEi}}}", "ns::inner(int)"
+	in := `{"other":"` + raw + `","error":{"stack":"` + raw + `"}`
+	for _, name := range DefaultFields() {
+		if name != message {
+			in += `,"` + name + `":"` + raw + `"`
+		}
+	}
+	in += "}\n"
+	want := strings.Replace(strings.ReplaceAll(in, raw, answer), answer, raw, 1)
+	var out bytes.Buffer
+	w := newWriter(Auto, testOptions(t), &out)
+	w.t.Container = func(f Format) io.WriteCloser { return NewEnvelope(f, testOptions(t), &out) }
+	io.WriteString(w, in)
+	w.Close()
+	if out.String() != want {
+		t.Errorf("got %s, want %s", out.String(), want)
+	}
+}
+
 // FuzzRecords filters any log of JSON lines, and any journal: blocks and interruptions do not change
 // the output, and each valid record is one in the output, with the other members as they were.
 func FuzzRecords(f *testing.F) {
