@@ -43,16 +43,22 @@ func sequenceLen(b []byte) int {
 	return 0
 }
 
-// endsSequence reports whether an escape sequence that is left out ends at end.
-func endsSequence(b []byte, end int) bool {
-	from := max(0, end-maxSequence-len("\x1b[m"))
-	i := bytes.LastIndexByte(b[from:end], esc)
-	return i >= 0 && sequenceLen(b[from+i:]) == end-from-i
-}
-
-// colorEnds reports whether an escape sequence ends at end, which may be negative.
+// colorEnds reports whether an escape sequence that is left out ends at end, which may be negative.
 func colorEnds(b []byte, end int) bool {
 	return end > 0 && (b[end-1] == 'm' || b[end-1] == 'K' || b[end-1] == 'B') && endsSequence(b, end)
+}
+
+// endsSequence reports whether a sequence that is left out ends at end, after "m", "K" or "B". Words
+// before numbers often end so.
+func endsSequence(b []byte, end int) bool {
+	if b[end-1] == 'B' {
+		return endsWith(b, end, "\x1b(B")
+	}
+	at := end - 1
+	for at > 0 && end-1-at < maxSequence && b[at-1] >= '0' && b[at-1] <= ';' {
+		at--
+	}
+	return endsWith(b, at, "\x1b[")
 }
 
 // appendBare appends b without its colours to dst. add, unless it is nil, is called after each

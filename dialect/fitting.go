@@ -47,7 +47,7 @@ func tablesOf(only []string) *tables {
 	t := &tables{headers: allHeaders()}
 	for i := range t.headers {
 		h := &t.headers[i]
-		h.bytes, h.plain = []byte(h.text), []byte(plainPart(h.text))
+		h.bytes, h.plain, h.has = []byte(h.text), []byte(plainPart(h.text)), bytesOf([]byte(h.text))
 	}
 	for a := range t.of {
 		t.of[a].length, t.of[a].digits = len(anchorText[a]), digitsAfter[a]

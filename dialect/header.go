@@ -12,6 +12,7 @@ import (
 type header struct {
 	text  string
 	bytes []byte // text
+	has   byteSet
 	plain []byte // the part of it that is the same in a string of JSON
 	opens window // the traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: windowLines
@@ -104,8 +105,12 @@ func (r *Reader) MayHaveHeader(line []byte) bool {
 
 // header reads the headers of l's line, and reports whether there is one.
 func (r *Reader) header(l *Line) (found bool) {
+	has := bytesOf(l.Text)
 	for i := range r.headers {
 		h := &r.headers[i]
+		if !h.has.within(&has) {
+			continue
+		}
 		if at := bytes.Index(l.Text, h.bytes); at >= 0 {
 			r.apply(h, l.Text, at, r.number)
 			found = true
@@ -191,9 +196,10 @@ func (r *Reader) readPast() {
 	}
 	r.inPast = true
 	defer func() { r.inPast = false }()
+	has := bytesOf(past)
 	for i := range r.headers {
 		h := &r.headers[i]
-		for at := 0; ; {
+		for at := 0; h.has.within(&has); {
 			n := bytes.Index(past[at:], h.bytes)
 			if n < 0 {
 				break

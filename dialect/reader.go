@@ -172,7 +172,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 		l.Text = r.bare.text
 		defer r.bare.restore(l, text)
 	}
-	if wants || r.Firmware || len(l.Text) < len(text) {
+	if wants || len(l.Text) < len(text) {
 		mark = -1
 	}
 	found := r.frames(l, mark)

@@ -1,0 +1,18 @@
+package dialect
+
+// A byteSet is a set of values of bytes. Most texts of headers have a byte that a short text has not,
+// so that the text needs no search for them.
+type byteSet [4]uint64
+
+// bytesOf returns the bytes of b.
+func bytesOf(b []byte) (set byteSet) {
+	for _, c := range b {
+		set[c>>6] |= 1 << (c & 63)
+	}
+	return set
+}
+
+// within reports whether all bytes of s are in t.
+func (s *byteSet) within(t *byteSet) bool {
+	return s[0]&^t[0]|s[1]&^t[1]|s[2]&^t[2]|s[3]&^t[3] == 0
+}
