@@ -175,6 +175,8 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: v.image.Err}
 	case v.image.File != nil && !bytes.HasPrefix(v.image.ID.Bytes(), f.prefix.Bytes()):
 		*p = Place{Image: v.image, Err: ErrOtherID}
+	case c.err == ErrNotCode && v.refuted == nil && v.all.proves(v.image) && !v.all.refutes(v.image) && !c.here.refutes(v.image):
+		*p = Place{Image: v.image, Err: ErrStray} // such as garbage of an unwinder that follows frame pointers
 	case c.err != nil:
 		*p = Place{Image: v.image, Err: c.err}
 	case c.faults && !byID && !v.image.Given && !c.here.proves(v.image):

@@ -102,6 +102,29 @@ func TestFailuresWithdrawTheFileForTheirStack(t *testing.T) {
 	}
 }
 
+// A frame outside the code, as unwinders that follow frame pointers print it, disproves the file only
+// if too few frames prove it, and its reason is the one that is true.
+func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
+	m, returns := thisProgram(t)
+	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
+		var all []*Frame
+		for i := range calls {
+			all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: returns[i*100], Module: m.Path})
+		}
+		all = append(all, &Frame{Dialect: &glibc, Number: -1, Kind: Vaddr, Value: m.lowest() + 1, Module: m.Path})
+		copied := *m
+		trace := Trace{Open: func(*Frame) *Image { return &copied }}
+		trace.Judge(all, new(Facts))
+		located := 0
+		if want == ErrStray {
+			located = calls
+		}
+		if got := all[calls].Place.Err; got != want || placed(all) != located {
+			t.Errorf("%d calls: %d frames are located, the other one: %v", calls, placed(all), got)
+		}
+	}
+}
+
 // A program that is started again is loaded at another address: each process has its own load bias,
 // even if their lines are mixed.
 func TestEachProcessHasItsLoadBias(t *testing.T) {
