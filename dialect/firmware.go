@@ -133,11 +133,20 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	}
 	if hasAt(b, from, "0x") {
 		value, end, ok = hexAt(b, from+2)
-		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end)
+		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end) && !isCut(b, from, end)
 	}
 	value, end, ok = hexAt(b, from)
 	digits := end - from
 	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
+}
+
+// isCut reports whether a reset has cut the number b[from:end], which has the prefix 0x. Those with
+// leading zeros have all digits of 32 or 64 bits. On a device whose code is at 0, what is left of one may
+// be another address of code.
+func isCut(b []byte, from, end int) bool {
+	from += len("0x")
+	digits := end - from
+	return digits > 0 && b[from] == '0' && digits != 8 && digits != 16
 }
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
@@ -192,8 +201,9 @@ func matchAddr2line(_ *Reader, l *Line, _ int) bool {
 		digits := bytes.TrimPrefix(b[at:end], []byte("0x"))
 		value, stop, ok := hexAt(digits, 0)
 		prefixed := len(digits) < end-at
+		cut := prefixed && isCut(b, at, end)
 		at = end
-		if !ok || stop != len(digits) || !prefixed && len(digits) != 8 {
+		if !ok || stop != len(digits) || !prefixed && len(digits) != 8 || cut {
 			if len(l.Frames) > 0 {
 				break
 			}
@@ -261,7 +271,7 @@ func (l *Line) addresses(at int, call Call) bool {
 	b := l.Text
 	for len(l.Frames) < maxAddresses {
 		addr, end, ok := prefixedHex(b, at)
-		if !ok || isWordAt(b, end) {
+		if !ok || isWordAt(b, end) || isCut(b, at, end) {
 			break
 		}
 		l.address(addr, call).Number = len(l.Frames) - 1
