@@ -33,6 +33,7 @@ type Kernel struct {
 	Release string     // "6.1.0-56-amd64"; empty if it is not known
 	ID      buildid.ID // of vmlinux; zero if it is not known
 
+	digits string  // of ID; empty if it is not known
 	before *Kernel // the kernel of earlier lines, which is meant if the log has not named this one
 }
 
@@ -90,7 +91,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	call, key := Return, k.key
 	if isInstruction(b, from, end) || r.isFault(k.text) {
 		call, key = Exact, key|1
-		r.fault, r.faultAt = append(r.fault[:0], k.text...), r.number
+		r.fault, r.faultAt = string(k.text), r.number
 	} else if k.symbol.Offset == 0 {
 		return end, true // the address of a function, which nothing has called there
 	}
@@ -167,7 +168,7 @@ func (r *Reader) kernelText(b []byte, from, at int) *kernelText {
 // isFault reports whether text, a function with its module, is the place of the instruction that
 // the report is about. The trace may begin with it, or have it as a value on the stack.
 func (r *Reader) isFault(text []byte) bool {
-	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && bytes.Equal(r.fault, text)
+	return len(r.fault) > 0 && r.number-r.faultAt <= windowLines && r.fault == string(text)
 }
 
 // symbolBefore returns the start of the name of a function that ends at end.
@@ -369,6 +370,7 @@ func kernelNamed(r *Reader, b []byte, _ int) {
 		last := trimmed[wordStart(trimmed, len(trimmed)):]
 		if len(last) >= 2*minKernelID && hexDigits(last, 0) == len(last) {
 			k.ID, _ = r.parseID(last)
+			k.digits = k.ID.String()
 		}
 		r.nameKernel(&k)
 		return

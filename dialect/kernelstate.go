@@ -19,11 +19,9 @@ func (r *Reader) savedKernel() (s savedKernel) {
 	}
 	k := r.kernel.Named()
 	s = savedKernel{At: r.kernelAt, Release: k.Release, Open: r.kernel.Release == ""}
-	if !k.ID.IsZero() {
-		s.ID = k.ID.String()
-	}
-	if len(r.fault) > 0 {
-		s.Fault, s.FaultAt = string(r.fault), r.faultAt
+	s.ID = k.digits
+	if r.fault != "" {
+		s.Fault, s.FaultAt = r.fault, r.faultAt
 	}
 	return s
 }
@@ -31,7 +29,7 @@ func (r *Reader) savedKernel() (s savedKernel) {
 // setKernel makes r remember s.
 func (r *Reader) setKernel(s *savedKernel) {
 	r.kernel, r.kernelAt = nil, s.At
-	r.fault, r.faultAt = append(r.fault[:0], s.Fault...), s.FaultAt
+	r.fault, r.faultAt = s.Fault, s.FaultAt
 	if s.At == 0 {
 		return
 	}
@@ -39,6 +37,7 @@ func (r *Reader) setKernel(s *savedKernel) {
 	if isRelease([]byte(s.Release)) {
 		r.kernel.Release = s.Release
 		r.kernel.ID, _ = buildid.Parse([]byte(s.ID))
+		r.kernel.digits = r.kernel.ID.String()
 	}
 	if s.Open && r.kernel.Release != "" {
 		r.kernel = &Kernel{before: r.kernel}

@@ -103,7 +103,7 @@ type Reader struct {
 
 	kernel   *Kernel // the kernel of the last frames of a kernel; nil if not known
 	kernelAt int64   // the line that named kernel, or its first frame
-	fault    []byte  // the last function of a kernel that was named as the place of an instruction
+	fault    string  // the last function of a kernel that was named as the place of an instruction
 	faultAt  int64   // line of fault
 
 	diedAt int64 // line of the last process that the kernel has killed; 0: none
@@ -146,7 +146,7 @@ func (r *Reader) Reset() {
 	r.fault32, r.fault32At, r.diedAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
-	r.crashes, r.kernel, r.fault = nil, nil, r.fault[:0]
+	r.crashes, r.kernel, r.fault = nil, nil, ""
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 
