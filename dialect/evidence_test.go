@@ -3,6 +3,10 @@ package dialect
 import (
 	"math/rand"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
 )
 
 // Frames at random places of a file prove it in at most one of 10,000 traces, however few they are.
@@ -126,7 +130,7 @@ func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 }
 
 // A program that is started again is loaded at another address: each process has its own load bias,
-// even if their lines are mixed.
+// even if their lines are mixed. A restart keeps them apart.
 func TestEachProcessHasItsLoadBias(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -147,6 +151,11 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 			return &copied
 		}}
 		trace.Judge(all, new(Facts))
+		resumed := Trace{Open: trace.Open}
+		resumed.Resume(trace.Verdicts())
+		if diff := cmp.Diff(trace.Verdicts(), resumed.Verdicts(), cmp.AllowUnexported(buildid.ID{})); diff != "" || len(trace.Verdicts()) != len(biases) {
+			t.Errorf("mixed %t: verdicts before (-) and after (+) a restart:\n%s", mixed, diff)
+		}
 		right := 0
 		for _, f := range all {
 			if f.Place.Err == nil && (f.Place.Addr+1+biases[0] == f.Addr || f.Place.Addr+1+biases[1] == f.Addr) {

@@ -47,6 +47,18 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
 	}
+	key := keyOf(f)
+	for v := t.modules[key]; v != nil; v = t.modules[key] {
+		if !v.elsewhere(f) || key.load == maxLoads-1 {
+			return v
+		}
+		key.load++
+	}
+	return t.verdictOfModule(key, f)
+}
+
+// keyOf returns the key of f's module in the first process that has it.
+func keyOf(f *Frame) moduleKey {
 	key := moduleKey{process: f.Process, name: f.Module}
 	if f.prefix.Len() >= sureID {
 		key.prefix = f.prefix
@@ -57,12 +69,11 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	if !f.ID.IsZero() {
 		key.name = f.ID.String()
 	}
-	for v := t.modules[key]; v != nil; v = t.modules[key] {
-		if !v.elsewhere(f) || key.load == maxLoads-1 {
-			return v
-		}
-		key.load++
-	}
+	return key
+}
+
+// verdictOfModule is like verdictFor, for the module of f.
+func (t *Trace) verdictOfModule(key moduleKey, f *Frame) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = Frame{Module: f.Module, ID: f.ID, prefix: f.prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}
 		m := t.Open(f)

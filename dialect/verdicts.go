@@ -133,7 +133,10 @@ func (t *Trace) Resume(verdicts []Verdict) {
 				of = t.unnamedVerdict(m)
 			}
 		} else {
-			of = t.verdictOf(&Frame{Module: v.Module, ID: v.ID, prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted})
+			f := Frame{Module: v.Module, ID: v.ID, prefix: v.Prefix, Process: v.Process, Addr: v.Addr, Program: v.Program, Deleted: v.Deleted}
+			key := keyOf(&f)
+			key.load = v.Load
+			of = t.verdictOfModule(key, &f)
 		}
 		if of != nil {
 			t.apart = t.apart || v.Process != 0
