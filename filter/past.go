@@ -36,10 +36,12 @@ func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	for lines := n; ; lines *= 4 { // an entry of a journal has a text of one line, and many other lines
+	// An entry of a journal has a text of one line, and many other lines. The first text may be the
+	// empty line that ends an entry.
+	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)
-		if int64(bytes.Count(texts, newline)) >= n || int64(bytes.Count(raw, newline)) < lines || len(raw) >= maxPast {
+		if int64(bytes.Count(texts, newline)) > n || int64(bytes.Count(raw, newline)) < lines || len(raw) >= maxPast {
 			return lastLines(texts, n)
 		}
 	}

@@ -181,9 +181,12 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. It calls known with the fields of
-// systemd-coredump about files.
+// journalFields appends the fields of an entry that are filtered. Of an entry without a text it is an
+// empty field: an empty line may end a stack. It calls known with the fields of systemd-coredump about
+// files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
+	var empty []field // the first one without a text
+	had := len(fields)
 	for at := 0; at < len(entry); {
 		n, _, _, end := fieldLength(entry[at:], 0)
 		if n == 0 || end {
@@ -191,12 +194,20 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 		}
 		name, value := fieldValue(entry[at : at+n])
 		switch i := slices.Index(names, string(name)); {
-		case i >= 0 && len(value) > 0:
-			fields = append(fields, field{name: names[i], from: at, to: at + n, form: exported, text: value})
+		case i >= 0:
+			f := field{name: names[i], from: at, to: at + n, form: exported, text: value}
+			if len(value) > 0 {
+				fields = append(fields, f)
+			} else if empty == nil {
+				empty = []field{f}
+			}
 		case known != nil && (string(name) == coredumpProgram || string(name) == coredumpPackages):
 			known(string(name), value)
 		}
 		at += n
+	}
+	if len(fields) == had {
+		fields = append(fields, empty...)
 	}
 	return fields
 }

@@ -1,9 +1,12 @@
 package input
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/filter"
 )
 
 // The header of a trace is found in the messages of a journal, whatever fields are between it and the
@@ -29,6 +32,20 @@ func TestHeadersInJournals(t *testing.T) {
 	}
 	if without := envelope(t, Journal, o, frames, nil); without == out[len(before):] {
 		t.Error("the header makes no difference")
+	}
+}
+
+// An empty message is a line between two frames, also in an entry that has no other text: the end of a
+// frame that gdb has wrapped is in the next line alone.
+func TestEmptyMessagesOfJournalsAreLines(t *testing.T) {
+	const frame, end = "#6  0x00007ffff7fbc189 in one, or two, or", "    () from /opt/shop/libledger.so"
+	o := sampleOptions(t)
+	o.Output = filter.JSON
+	for between, want := range map[string]int{"": 1, "MESSAGE=\n\n": 0, "MESSAGE\n\x00\x00\x00\x00\x00\x00\x00\x00\n\n": 0, "A=1\n\n": 1} {
+		log := "__CURSOR=a\nMESSAGE=" + frame + "\n\n" + between + "_PID=1\nMESSAGE=" + end + "\n\n"
+		if out := envelope(t, Journal, o, log, nil); strings.Count(out, `"elements":`) != want {
+			t.Errorf("between the lines is %q: want %d frames:\n%s", between, want, out)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 const notFiltered = "{}"
 
 // ended reports whether the text ends with a line end. If not, its output has one more.
-func (f *field) ended() bool { return f.text[len(f.text)-1] == '\n' }
+func (f *field) ended() bool { return bytes.HasSuffix(f.text, newline) }
 
 // lines returns the number of lines of the text.
 func (f *field) lines() int64 {
