@@ -3,10 +3,12 @@ package filter
 import (
 	"bytes"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,27 +77,108 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 // recordedFirmware has dumps of firmware, and its files.
 var recordedFirmware = filepath.Join("..", "integration", "testdata", "firmware", "recorded")
 
-// FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
-// changed by another filter, blocks of any size give the same output, JSON has the text, and the
-// work is linear. If mode has 2, the files are those of firmware.
-func FuzzDialect(f *testing.F) {
+// seedBytes bounds an input of FuzzDialect: the fuzzer executes few larger ones, and spends its time on
+// making them smaller.
+const seedBytes = 4 << 10
+
+var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
+
+// seedsOf returns parts of log that have a frame or a map each: its line, the line after it, and as few of
+// the lines before as make it one of its dialect. Lines that differ only in digits have one part, which
+// of has, by the dialect and the line. All dialects are added to seen.
+func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
+	lines := strings.SplitAfter(log, "\n")
+	for i, names := range linesOf(lines, firmware) {
+		seen[names] = true
+		key := names + " " + anyNumber.ReplaceAllString(lines[i], "0")
+		if names == "" || of[key] != "" {
+			continue
+		}
+		for before := 0; ; before = 2*before + 1 {
+			from := max(0, i-before)
+			part := lines[from:min(i+2, len(lines))]
+			if linesOf(part[:i-from+1], firmware)[i-from] == names || from == 0 {
+				of[key] = strings.Join(part, "")
+				break
+			}
+		}
+	}
+}
+
+// linesOf returns the dialects of the frames in each line, or "map", or "".
+func linesOf(lines []string, firmware bool) []string {
+	names := make([]string, len(lines))
+	r := dialect.NewReader(nil)
+	r.Firmware = firmware
+	for i, line := range lines {
+		r.Past = func(n int64) []byte { return []byte(strings.Join(lines[max(0, i-int(n)):i], "")) }
+		l := r.Line([]byte(strings.TrimRight(line, "\r\n")), int64(i)+1)
+		if l != nil && l.Map {
+			names[i] = "map"
+		}
+		if l != nil && len(l.Frames) > 0 {
+			names[i] = l.Frames[0].Dialect.Name
+		}
+	}
+	return names
+}
+
+// What the mode of an input of FuzzDialect has.
+const (
+	modeKeepRaw  = 1 << iota
+	modeFirmware // the files are those of firmware
+	modeColored
+	modeCheck // and the bit after it: see FuzzDialect
+)
+
+// dialectSeeds adds the seeds of FuzzDialect: of each form of each dialect.
+func dialectSeeds(f *testing.F) {
+	of, firmware := make(map[string]string), make(map[string]string)
+	seen := make(map[string]bool)
 	for _, log := range sampleLogs(f) {
-		f.Add([]byte(log), byte(0))
-		f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(1))
+		seedsOf(log, false, of, seen)
 	}
 	for _, name := range []string{"riscv.log", "cortexm.log"} {
 		log, err := os.ReadFile(filepath.Join(recordedFirmware, name))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(log, byte(2))
-		f.Add([]byte(strings.ReplaceAll(string(log), "\n", "\x1b[0m\r\n\x1b[31m")), byte(3))
+		seedsOf(string(log), true, firmware, seen)
 	}
 	for _, archive := range archives(f, "../dialect/testdata/firmware.txtar") {
 		for i := 0; i < len(archive.Files); i += 2 {
-			f.Add(archive.Files[i].Data, byte(2))
+			seedsOf(string(archive.Files[i].Data), true, firmware, seen)
 		}
 	}
+	n := 0
+	for mode, parts := range []map[string]string{0: of, modeFirmware: firmware} {
+		for _, key := range slices.Sorted(maps.Keys(parts)) {
+			log := parts[key]
+			if len(log) > seedBytes {
+				continue
+			}
+			name, _, _ := strings.Cut(key, " ")
+			delete(seen, name)
+			variant := mode | n&modeKeepRaw | n>>1%4*modeCheck
+			if n%16 == 15 {
+				variant |= modeColored
+			}
+			f.Add([]byte(strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")), byte(variant))
+			n++
+		}
+	}
+	delete(seen, "")
+	for name := range seen {
+		f.Errorf("no seed has a frame of the dialect %s", name)
+	}
+}
+
+// FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
+// changed by another filter, blocks of any size give the same output, JSON has the text, and the
+// work is linear. The last four are checked for one input in four each, so that more are executed; mode
+// chooses.
+func FuzzDialect(f *testing.F) {
+	dialectSeeds(f)
 	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
 	schema := loadSchema(f)
 	none := symbolize.New(symbolize.Options{})
@@ -103,8 +186,11 @@ func FuzzDialect(f *testing.F) {
 	resolving := resolvingDialects(f)
 	resolving.Dialects.Whole = true // a slow machine must not end a trace
 	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
-		if len(log) > 64<<10 || bytes.Contains(log, markupOpen) {
+		if len(log) > seedBytes || bytes.Contains(log, markupOpen) {
 			return
+		}
+		if mode&modeColored != 0 {
+			log = bytes.ReplaceAll(log, []byte("\n"), []byte("\x1b[0m\r\n\x1b[31m"))
 		}
 		defer fuzztest.Watch(t, log)()
 		untouched := Options{Symbolizer: none, Dialects: Dialects{NoPaths: true, Whole: true}}
@@ -112,27 +198,53 @@ func FuzzDialect(f *testing.F) {
 			t.Fatalf("nothing is resolved, but the log changes:\n%s", cmp.Diff(string(log), got))
 		}
 		o := resolving
-		o.Dialects.KeepRaw = mode&1 != 0
-		if mode&2 != 0 {
+		o.Dialects.KeepRaw = mode&modeKeepRaw != 0
+		if mode&modeFirmware != 0 {
 			o.Dialects.Images = firmware
 		}
 		whole, _ := filterString(t, o, string(log), nil)
-		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole {
-			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
+		switch mode / modeCheck % 4 {
+		case 0:
+			if twice, _ := filterString(t, o, whole, nil); twice != whole {
+				t.Fatalf("a filtered log changes:\n%s", cmp.Diff(whole, twice))
+			}
+		case 1:
+			if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != whole {
+				t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, whole))
+			}
+		case 2:
+			o.Output = JSON
+			objects, _ := filterString(t, o, string(log), nil)
+			checkJSON(t, schema, objects, whole)
+		case 3:
+			fuzztest.Growth(t, log, func(log []byte) {
+				f := New(io.Discard, o)
+				f.Write(log)
+				f.Close()
+			})
 		}
-		if twice, _ := filterString(t, o, whole, nil); twice != whole {
-			t.Fatalf("a filtered log changes:\n%s", cmp.Diff(whole, twice))
+	})
+}
+
+// A log that was filtered is not changed by another filter, blocks of any size give the same output,
+// and JSON has the text, also in whole samples.
+func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
+	schema := loadSchema(t)
+	for i, log := range sampleLogs(t) {
+		log = strings.ReplaceAll(log, "c3f1b7c55", "a0a1a2a3a4a5a6a7")
+		o := resolvingDialects(t)
+		o.Dialects.Whole = true
+		want, _ := filterString(t, o, log, nil)
+		if cut, _ := filterString(t, o, log, rand.New(rand.NewPCG(uint64(i), 7))); cut != want {
+			t.Errorf("blocks change what comes out:\n%s", cmp.Diff(cut, want))
+		}
+		if twice, _ := filterString(t, o, want, nil); twice != want {
+			t.Errorf("a filtered log changes:\n%s", cmp.Diff(want, twice))
 		}
 		o.Output = JSON
-		objects, _ := filterString(t, o, string(log), nil)
-		checkJSON(t, schema, objects, whole)
-		fuzztest.Growth(t, log, func(log []byte) {
-			o.Output = Text
-			f := New(io.Discard, o)
-			f.Write(log)
-			f.Close()
-		})
-	})
+		objects, _ := filterString(t, o, log, nil)
+		checkJSON(t, schema, objects, want)
+	}
 }
 
 // The objects of frames match the schema, resolved or not.
