@@ -28,7 +28,7 @@ func TestLogsTakeBoundedMemory(t *testing.T) {
 	const limit = 16 << 20 // bytes
 	const promise = "======= Backtrace: =========\n"
 	frame := func(module string, i int) string {
-		return fmt.Sprintf("#%d  0x%016x in ?? () from %s\n", i, 0x7f31c2a01154+i*64, module)
+		return fmt.Sprintf("#%d  0x%016x in ?? () from %s\n", i, 0x7f31c2a01154+int64(i)*64, module)
 	}
 	kernel := strings.Repeat(" a+0x1/0x2", 32) + "\n"
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestLogsTakeBoundedMemory(t *testing.T) {
 			if i == 0 {
 				return promise
 			}
-			return fmt.Sprintf("/none/libledger.so(+0x%x)[%#x]\n", i, 0x7f31c2a01154+i)
+			return fmt.Sprintf("/none/libledger.so(+0x%x)[%#x]\n", i, 0x7f31c2a01154+int64(i))
 		}},
 		{"64 MiB without the maps that the header promises", 1 << 20, func(i int) string {
 			if i == 0 {
