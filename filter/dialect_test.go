@@ -48,11 +48,10 @@ func archives(t testing.TB, pattern string) (all []*txtar.Archive) {
 }
 
 // resolvingDialects returns options with which many frames of the samples have an answer: the
-// modules of all are one small program. No file of the machine is opened, so that what is installed on
-// it changes nothing.
+// modules of all are one small program.
 func resolvingDialects(t testing.TB) Options {
 	image := Image{Path: filepath.Join("testdata", "debug", ".build-id", "b0", "b1b2b3b4b5b6b7.debug")}
-	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Dialects: Dialects{NoPaths: true}}
+	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, name := range []string{"", "libledger.so", "inventory", "a.out"} {
 		image.Name = name
 		o.Dialects.Images = append(o.Dialects.Images, image)
@@ -184,7 +183,8 @@ func FuzzDialect(f *testing.F) {
 	none := symbolize.New(symbolize.Options{})
 	f.Cleanup(func() { none.Close() })
 	resolving := resolvingDialects(f)
-	resolving.Dialects.Whole = true // a slow machine must not end a trace
+	resolving.Dialects.Whole = true   // a slow machine must not end a trace
+	resolving.Dialects.NoPaths = true // what is installed on the machine changes nothing
 	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
 		if len(log) > seedBytes || bytes.Contains(log, markupOpen) {
 			return
