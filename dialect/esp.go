@@ -56,10 +56,7 @@ func matchESP(r *Reader, l *Line, at int) bool {
 		f.Number = len(l.Frames) - 1
 		at = blanksAfter(b, end)
 	}
-	if len(l.Frames) == 0 {
-		return false
-	}
-	return true
+	return len(l.Frames) > 0
 }
 
 // espOnRISCV returns what the address of a frame of ESP-IDF is in code of RISC-V, where the addresses of

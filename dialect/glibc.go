@@ -60,6 +60,9 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
 		f.Start = to
+		if endsWith(b, to, "Host Frame: ") { // of compute-sanitizer: an offset in the module of the next line
+			return false
+		}
 	}
 	switch name := b[f.Start:to]; {
 	case len(name) > maxPath:

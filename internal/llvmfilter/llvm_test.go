@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,10 +122,72 @@ func TestObjectFiles(t *testing.T) {
 		}
 		command(t, source, words[0], append(words[1:], "-", "-g", "-c", "-o", place)...)
 		t.Run(build, func(t *testing.T) {
+			if functions := functionsByOffset(t, place); functions != nil {
+				out, _ := byUs(t, log.String(), []string{tree(dir), "--no-demangle"}, nil)
+				wantFunctions(t, out, functions)
+				return
+			}
 			for _, flags := range flagSets {
 				compare(t, log.String(), append([]string{tree(dir)}, flags...)...)
 			}
 		})
+	}
+}
+
+// functionsByOffset returns the functions of an object file with several sections of code, by their
+// symbols: for each offset, that of the first section which is long enough. It returns nil if there is
+// one section.
+func functionsByOffset(t *testing.T, name string) map[uint64]string {
+	t.Helper()
+	f, err := elf.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, sections := make(map[uint64]string), 0
+	taken := uint64(0)
+	for i, s := range f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Size == 0 {
+			continue
+		}
+		sections++
+		for _, sym := range symbols {
+			if int(sym.Section) != i || elf.ST_TYPE(sym.Info) != elf.STT_FUNC {
+				continue
+			}
+			for at := max(taken, sym.Value); at < sym.Value+sym.Size; at++ {
+				functions[at] = sym.Name
+			}
+		}
+		taken = max(taken, s.Size)
+	}
+	if sections < 2 {
+		return nil
+	}
+	return functions
+}
+
+// wantFunctions compares the names of frames in out with functions. LLVM takes the line of one section
+// and the function of another, which is not copied.
+func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
+	t.Helper()
+	named := 0
+	for _, m := range regexp.MustCompile(`(?m)^ +#0 +0x([0-9a-f]+) (\S+) \S+ \(`).FindAllStringSubmatch(out, -1) {
+		addr, err := strconv.ParseUint(m[1], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := functions[addr-0x1000]; m[2] != want {
+			t.Errorf("%#x is in %s, want %s", addr, m[2], want)
+		}
+		named++
+	}
+	if named == 0 {
+		t.Errorf("no frame has a name:\n%s", out)
 	}
 }
 
