@@ -73,6 +73,46 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
+// A line of which Flush has printed the beginning is printed once: with the answer if that is after
+// the beginning, otherwise as it came.
+func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
+	none := symbolize.New(symbolize.Options{})
+	defer none.Close()
+	resolving := resolvingDialects(t)
+	for _, log := range sampleLogs(t) {
+		inPieces := func(o Options, part int) string {
+			var out strings.Builder
+			f := New(&out, o)
+			for line := range strings.Lines(log) {
+				at := len(line) * part / 4
+				for _, piece := range []string{line[:at], line[at:]} {
+					io.WriteString(f, piece)
+					f.Flush()
+				}
+			}
+			f.Close()
+			return out.String()
+		}
+		whole, _ := filterString(t, resolving, log, nil)
+		known := make(map[string]bool)
+		for _, text := range []string{whole, log} {
+			for line := range strings.Lines(text) {
+				known[line] = true
+			}
+		}
+		for part := range 4 {
+			if diff := cmp.Diff(log, inPieces(Options{Symbolizer: none, Dialects: Dialects{NoPaths: true}}, part)); diff != "" {
+				t.Fatalf("cut at %d/4 (-log +out)\n%s", part, diff)
+			}
+			for line := range strings.Lines(inPieces(resolving, part)) {
+				if !known[line] {
+					t.Errorf("cut at %d/4: printed %q, which is neither a line of the log nor of the log in one piece", part, line)
+				}
+			}
+		}
+	}
+}
+
 // recordedFirmware has dumps of firmware, and its files.
 var recordedFirmware = filepath.Join("..", "integration", "testdata", "firmware", "recorded")
 

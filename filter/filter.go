@@ -107,6 +107,7 @@ func (f *Filter) lastLine(b []byte) {
 	}
 	f.guardedLine(b)
 	if f.flushed.text > 0 { // nothing may be left out of the next line
+		f.tracer.release()
 		f.send()
 	}
 	f.flushed = flushed{}

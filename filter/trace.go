@@ -150,6 +150,22 @@ func reportFault(t *tracer, fault any, lines int64) {
 	}
 }
 
+// changesBefore reports whether an answer for one of the frames would change the first n bytes of their
+// line, which Flush has printed.
+func changesBefore(frames []dialect.Frame, n int) bool {
+	if n == 0 {
+		return false
+	}
+	for i := range frames {
+		f := &frames[i]
+		if f.Inline == dialect.InlinedByBefore || f.Inline == dialect.InlineMarked || f.Inline == dialect.InlineNumbered ||
+			f.Digits.To > 0 && f.Digits.From < n || len(f.Edits) > 0 && f.Edits[0].From < n {
+			return true
+		}
+	}
+	return false
+}
+
 // take filters b, the next line, with or without its line end. l has the frames and the map of b.
 func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.printed > 0 {
@@ -157,6 +173,9 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 	number := t.next()
 	dropAnswered(t.held, b)
+	if l != nil && changesBefore(l.Frames, t.f.flushed.text) {
+		l.Frames = nil
+	}
 	isMap := l != nil && l.Map
 	if t.maps.held && !isMap { // the maps are complete, unless another process logs between them
 		if t.maps.isNote(b) { // the log was filtered before
