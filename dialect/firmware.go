@@ -28,13 +28,15 @@ var registers = Dialect{
 type register struct {
 	call Call
 	ok   bool // its value may be an address of code
+
+	assigned bool // only after ":" or "=": Go prints "rip    0x4979b2" after a frame of its own
 }
 
 // registerNames are the names of registers with addresses of code, in lower case.
 var registerNames = map[string]register{
-	"pc": {Exact, true}, "epc": {Exact, true}, "epc1": {Exact, true}, "mepc": {Exact, true}, "sepc": {Exact, true},
-	"elr": {Exact, true}, "elr_eln": {Exact, true}, "elr_el1": {Exact, true}, "elr_el3": {Exact, true}, "eip": {Exact, true}, "rip": {Exact, true},
-	"lr": {Return, true}, "ra": {Return, true},
+	"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
+	"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true}, "eip": {call: Exact, ok: true, assigned: true}, "rip": {call: Exact, ok: true, assigned: true},
+	"lr": {call: Return, ok: true}, "ra": {call: Return, ok: true},
 }
 
 // matchRegisters matches a line with registers.
@@ -59,11 +61,11 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		reg := registerOf(b[at:end])
 		xtensa := windowed && string(b[at:end]) == "A0"
 		if xtensa {
-			reg = register{Return, true}
+			reg = register{call: Return, ok: true}
 		}
 		at = end
 		value, next, ok := registerValue(b, end)
-		if !reg.ok || !ok {
+		if !reg.ok || !ok || reg.assigned && b[blanksAfter(b, end)] == '0' {
 			continue
 		}
 		at = next
