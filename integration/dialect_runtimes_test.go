@@ -147,9 +147,7 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 // where it was loaded. Their places, and the calls that are inlined, are those that the program prints
 // itself if it has its debug information.
 func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
-	if !long() {
-		t.Skip("long")
-	}
+	testenv.OnlyLong(t)
 	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
 	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
 		t.Skipf("rustc --version: %v\n%s", err, out)

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A cable is the device's end of a pseudo-terminal, to whose other end a link leads.
@@ -29,27 +29,7 @@ type cable struct {
 // plug makes a pseudo-terminal, as an adapter that is plugged in makes a port.
 func plug(t *testing.T, link string) cable {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := os.NewFile(uintptr(fd), "/dev/ptmx")
-	t.Cleanup(func() { device.Close() })
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is raw.
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, &unix.Termios{Cflag: unix.CS8 | unix.CREAD | unix.B38400}); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(fmt.Sprintf("/dev/pts/%d", n), link); err != nil {
-		t.Fatal(err)
-	}
-	return cable{device, link}
+	return cable{testenv.Port(t, link), link}
 }
 
 // unplug takes the port away. What was not read of it is lost, as with a real one.

@@ -176,7 +176,7 @@ func functionsByOffset(t *testing.T, name string) map[uint64]string {
 func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	t.Helper()
 	named := 0
-	for _, m := range regexp.MustCompile(`(?m)^ +#0 +0x([0-9a-f]+) (\S+) \S+ \(`).FindAllStringSubmatch(out, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^ +#0 +0x([0-9a-f]+) (\S+) .* \(a\.o\+0x`).FindAllStringSubmatch(out, -1) {
 		addr, err := strconv.ParseUint(m[1], 16, 64)
 		if err != nil {
 			t.Fatal(err)

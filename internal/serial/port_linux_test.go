@@ -2,7 +2,6 @@ package serial
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,33 +11,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // plug returns the device's end of a pseudo-terminal, to whose other end the link at path leads.
 func plug(t *testing.T, path string) *os.File {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := os.NewFile(uintptr(fd), "/dev/ptmx")
-	t.Cleanup(func() { device.Close() })
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is raw.
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, &unix.Termios{Cflag: unix.CS8 | unix.CREAD | unix.B38400}); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
 	os.Remove(path)
-	if err := os.Symlink(fmt.Sprintf("/dev/pts/%d", n), path); err != nil {
-		t.Fatal(err)
-	}
-	return device
+	return testenv.Port(t, path)
 }
 
 // unplug takes the device away.
