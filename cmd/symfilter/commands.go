@@ -79,11 +79,11 @@ func (cmd *command) check(args []string) error {
 	if ok {
 		return nil
 	}
-	write := cmd.usage()
-	if len(words) > 0 {
-		write += ", one of " + strings.Join(words, ", ")
+	log := fmt.Sprintf("a log of that name is ./%s", cmd.name)
+	if len(words) > 0 && len(args) == 1 {
+		return usageError{fmt.Errorf("%s: there is no %q, but %s; %s", cmd.name, args[0], strings.Join(words, ", "), log)}
 	}
-	return usageError{fmt.Errorf("%s: write %s; a log of that name is ./%s", cmd.name, write, cmd.name)}
+	return usageError{fmt.Errorf("%s: write %s; %s", cmd.name, cmd.usage(), log)}
 }
 
 func noWords() []string { return nil }
