@@ -34,6 +34,7 @@ var direction = map[string][]string{
 	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
+	"internal/html":       {"internal/escape"},
 	"internal/lines":      {},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},
 	"internal/dwarf":      {"internal/object"},
@@ -76,6 +77,7 @@ var (
 		"github.com/rogpeppe/go-internal",
 		"github.com/santhosh-tekuri/jsonschema/v6",
 		"go.uber.org/goleak",
+		"golang.org/x/net/html",
 	}
 )
 

@@ -1,0 +1,105 @@
+package html
+
+import (
+	"encoding/binary"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// Words with the same byte in each place.
+const (
+	each = 0x0101010101010101
+	high = 0x80 * each
+)
+
+// appendEscaped appends text of unknown origin for the content of an element or for an attribute
+// in quotation marks: it is the only way by which such text gets into a page. Markup and
+// quotation marks become character references. Control characters but TAB, bytes that are not
+// UTF-8, and characters that a browser obeys become visible as \x1b.
+func appendEscaped(dst, text []byte) []byte {
+	for i := 0; ; {
+		n := plain(text[i:])
+		dst = append(dst, text[i:i+n]...)
+		if i += n; i == len(text) {
+			return dst
+		}
+		switch c := text[i]; c {
+		case '&':
+			dst = append(dst, "&amp;"...)
+		case '<':
+			dst = append(dst, "&lt;"...)
+		case '>':
+			dst = append(dst, "&gt;"...)
+		case '"':
+			dst = append(dst, "&#34;"...)
+		case '\'':
+			dst = append(dst, "&#39;"...)
+		default:
+			n := foreign(text[i:])
+			dst = escape.AppendText(dst, text[i:i+n], "\t")
+			i += n
+			continue
+		}
+		i++
+	}
+}
+
+// appendVisible appends text for a chunk: as appendEscaped, but markup stays as it is.
+func appendVisible(dst, text []byte) []byte {
+	for i := 0; ; {
+		n := printable(text[i:])
+		dst = append(dst, text[i:i+n]...)
+		if i += n; i == len(text) {
+			return dst
+		}
+		n = foreign(text[i:])
+		dst = escape.AppendText(dst, text[i:i+n], "\t")
+		i += n
+	}
+}
+
+// plain returns how many bytes at the beginning of text are printable ASCII and not markup.
+func plain(text []byte) int {
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		quote := w ^ each*'"'
+		ampersand := (w | each) ^ each*'\'' // or an apostrophe, the next character
+		angle := (w | each*2) ^ each*'>'    // of both kinds
+		if (w|(w+each)|(w-each*' ')|(quote-each)|(ampersand-each)|(angle-each))&high != 0 {
+			break
+		}
+	}
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case c < ' ' || c >= 0x7f, c == '"', c == '&', c == '\'', c == '<', c == '>':
+			return i
+		}
+	}
+	return i
+}
+
+// printable returns how many bytes at the beginning of text are printable ASCII.
+func printable(text []byte) int {
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		if (w|(w+each)|(w-each*' '))&high != 0 {
+			break
+		}
+	}
+	for i < len(text) && text[i] >= ' ' && text[i] < 0x7f {
+		i++
+	}
+	return i
+}
+
+// foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole
+// characters, if text is UTF-8.
+func foreign(text []byte) int {
+	i := 0
+	for i < len(text) && (text[i] < ' ' || text[i] >= 0x7f) {
+		i++
+	}
+	return i
+}
