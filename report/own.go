@@ -1,0 +1,193 @@
+package report
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// maxVerdicts bounds the paths that an Own remembers. A program of 10,000 source files has one for
+// each; at 100 bytes a path they take 2 MB.
+const maxVerdicts = 16 << 10
+
+// An OwnRule changes for the paths of a glob whether their frames are a program's own. In a glob *
+// stands for any bytes but "/", ** for any bytes, and ? for any byte but "/"; all other bytes stand
+// for themselves. A glob that names a folder matches everything below it, and one that does not
+// begin with "/" may match from any folder on: third_party matches /home/me/third_party/zip/zip.c.
+type OwnRule struct {
+	Own  bool // false: frames of the system
+	Glob string
+}
+
+// An Own tells a program's own frames from the frames of its system: the C library, the runtimes of
+// languages and of sanitizers, and the libraries of the distribution. A nil Own has no rules but
+// the built-in one. Several goroutines may use an Own at once.
+//
+// The built-in rule: a frame is of the system if its source file is below /usr/include, /usr/lib,
+// /usr/src, /usr/local/go/src or /rustc, if it is a relative path into csu, sysdeps or elf, the
+// folders of glibc, or if it is in the source tree of a sanitizer; if its object is a runtime by its
+// base name, such as libc.so.6; if its object is below /lib or /usr/lib and its source file is
+// unknown, a relative path, or below /build; and if its function is one of those that call main.
+type Own struct {
+	globs []*regexp.Regexp
+	own   []bool // of the globs
+
+	mu       sync.Mutex
+	verdicts map[string]int // by path: 1 + the index of the last glob that matches, or 0
+}
+
+// NewOwn returns an Own with rules after the built-in one. The last rule that matches a frame's
+// source file or its object decides. It fails if a glob is empty.
+func NewOwn(rules []OwnRule) (*Own, error) {
+	o := new(Own)
+	for _, r := range rules {
+		if strings.Trim(r.Glob, "/") == "" {
+			return nil, errors.New("empty glob")
+		}
+		o.globs = append(o.globs, regexp.MustCompile(globExpression(r.Glob)))
+		o.own = append(o.own, r.Own)
+	}
+	return o, nil
+}
+
+// globExpression returns the regular expression for a glob.
+func globExpression(glob string) string {
+	var b strings.Builder
+	b.WriteString("(?s)^")
+	if glob[0] != '/' {
+		b.WriteString("(?:.*/)?")
+	}
+	rest := strings.TrimRight(glob, "/")
+	for len(rest) > 0 {
+		switch n := strings.IndexAny(rest, "*?"); {
+		case n < 0:
+			b.WriteString(regexp.QuoteMeta(rest))
+			rest = ""
+		case n > 0:
+			b.WriteString(regexp.QuoteMeta(rest[:n]))
+			rest = rest[n:]
+		case strings.HasPrefix(rest, "**"):
+			b.WriteString(".*")
+			rest = rest[2:]
+		case rest[0] == '*':
+			b.WriteString("[^/]*")
+			rest = rest[1:]
+		default:
+			b.WriteString("[^/]")
+			rest = rest[1:]
+		}
+	}
+	b.WriteString("(?:/.*)?$")
+	return b.String()
+}
+
+// Is reports whether a frame is the program's own: function is its linkage name, file its source
+// file and object the path or name of its object file. Each may be empty if it is unknown. Is
+// allocates nothing for paths that it has seen before.
+func (o *Own) Is(function, file, object string) bool {
+	if o != nil && len(o.globs) > 0 {
+		o.mu.Lock()
+		last := max(o.verdict(file), o.verdict(object))
+		o.mu.Unlock()
+		if last > 0 {
+			return o.own[last-1]
+		}
+	}
+	return !isSystem(function, file, object)
+}
+
+// verdict returns 1 + the index of the last glob that matches path, or 0.
+func (o *Own) verdict(path string) int {
+	if path == "" {
+		return 0
+	}
+	last, known := o.verdicts[path]
+	if known {
+		return last
+	}
+	for i := len(o.globs); i > 0; i-- {
+		if o.globs[i-1].MatchString(path) {
+			last = i
+			break
+		}
+	}
+	if len(o.verdicts) >= maxVerdicts || o.verdicts == nil {
+		o.verdicts = make(map[string]int)
+	}
+	o.verdicts[strings.Clone(path)] = last
+	return last
+}
+
+// isSystem is the built-in rule.
+func isSystem(function, file, object string) bool {
+	if IsBelowMain(function) || isRuntime(object[strings.LastIndexByte(object, '/')+1:]) {
+		return true
+	}
+	relative := file != "" && file[0] != '/'
+	if relative && isGlibcSource(file) || hasAnyPrefix(file, systemSources) || containsAny(file, runtimeSources) {
+		return true
+	}
+	return hasAnyPrefix(object, systemObjects) && (file == "" || relative || strings.HasPrefix(file, "/build/"))
+}
+
+// The built-in rule's prefixes and parts of paths.
+var (
+	systemSources  = []string{"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/src/", "/rustc/"}
+	runtimeSources = []string{"/libsanitizer/", "/compiler-rt/lib/"}
+	systemObjects  = []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/", "/usr/libexec/valgrind/"}
+	// runtimes are what the base names of runtimes begin with.
+	runtimes = []string{
+		"libc.so", "libc-2.", "libc.musl-", "ld-linux", "ld-musl-", "ld-2.", "ld64.so", "ld.so", "libm.so", "libm-2.", "libmvec.so",
+		"libpthread.so", "libpthread-2.", "libdl.so", "libdl-2.", "librt.so", "librt-2.",
+		"libstdc++.so", "libgcc_s.so", "libc++.so", "libc++abi.so", "libunwind.so", "libgomp.so",
+		"libasan.so", "liblsan.so", "libtsan.so", "libubsan.so", "libhwasan.so", "libclang_rt.", "vgpreload_",
+		"linux-vdso.so", "linux-gate.so", "[vdso]", "[vsyscall]",
+	}
+)
+
+// isRuntime reports whether base is the base name of a runtime's object file.
+func isRuntime(base string) bool {
+	return len(base) > 0 && (base[0] == 'l' || base[0] == '[' || base[0] == 'v') && hasAnyPrefix(base, runtimes)
+}
+
+// isGlibcSource reports whether a relative path leads into a folder that only glibc has at the top
+// of its sources: ./csu/../sysdeps/nptl/libc_start_call_main.h.
+func isGlibcSource(path string) bool {
+	top := true
+	for path != "" {
+		element, rest, more := strings.Cut(path, "/")
+		switch element {
+		case "", ".":
+		case "..":
+			top = true
+		case "csu", "sysdeps", "elf":
+			if top && more {
+				return true
+			}
+			top = false
+		default:
+			top = false
+		}
+		path = rest
+	}
+	return false
+}
+
+func hasAnyPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAny(s string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// StableName returns the linkage name of a function without the parts that depend on the build: the
+// version of a symbol, the suffixes with which compilers mark clones of a function, and the hash of
+// a name of Rust. A function of C++ that no other unit can call has its name without namespace,
+// class and arguments: GCC records nothing else of it if it is inlined.
+func StableName(f *symbolize.Frame) string {
+	name, _ := Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
+	if i := strings.Index(name, " [clone "); i > 0 {
+		name = name[:i]
+	}
+	name = withoutCloneSuffix(name)
+	switch {
+	case !strings.HasPrefix(name, "_Z"):
+		if i := strings.IndexByte(name, '<'); i > 0 && !strings.HasPrefix(name, "operator") {
+			name = name[:i]
+		}
+	case isInternal(name):
+		if base := baseName(f.Func); base != "" {
+			name = base
+		}
+	default:
+		// _ZN4core9panicking5panic17h0123456789abcdefE: the hash changes with the compiler's version
+		if n := len(name) - len("17h0123456789abcdefE"); n > 0 && strings.HasPrefix(name[n:], "17h") && name[len(name)-1] == 'E' && isHex(name[n+3:len(name)-1]) {
+			name = name[:n] + "E"
+		}
+	}
+	return name
+}
+
+// withoutCloneSuffix removes suffixes such as .constprop.0 and .part.1.cold from a linkage name.
+func withoutCloneSuffix(name string) string {
+	for end := len(name); end > 0; {
+		i := strings.LastIndexByte(name[:end], '.')
+		if i <= 0 {
+			break
+		}
+		switch word := name[i+1 : end]; word {
+		case "constprop", "isra", "part", "cold", "llvm", "lto_priv", "__uniq":
+			name = name[:i]
+		default:
+			if strings.Trim(word, "0123456789") != "" {
+				return name
+			}
+		}
+		end = i
+	}
+	return name
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// isInternal reports whether a mangled name may be that of a function with internal linkage: a
+// static one, one of an unnamed namespace, one in a function, or the instance of a template for a
+// lambda or a local type. For other names it is seldom true, which makes their stable name shorter.
+func isInternal(mangled string) bool {
+	switch {
+	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
+		return true
+	case strings.Contains(mangled, "_GLOBAL__N_"), strings.Contains(mangled, "IZ"), strings.Contains(mangled, "Ul"):
+		return true
+	}
+	rest, nested := strings.CutPrefix(mangled, "_ZN") // _ZN4acmeL4openEi: acme::open is static
+	for rest = strings.TrimLeft(rest, "rVKRO"); nested && rest != ""; {
+		n := 0
+		for len(rest) > 0 && '0' <= rest[0] && rest[0] <= '9' && n < maxLinkage {
+			n, rest = n*10+int(rest[0]-'0'), rest[1:]
+		}
+		if n == 0 || n >= len(rest) {
+			return len(rest) > 1 && rest[0] == 'L' && '1' <= rest[1] && rest[1] <= '9'
+		}
+		rest = rest[n:]
+	}
+	return false
+}
+
+// baseName returns the name of a function from its demangled name, without return type, namespaces,
+// classes, arguments of templates and arguments: sum for
+// long ledger::(anonymous namespace)::sum<int>(int) const. It is empty if it cannot tell.
+func baseName(demangled string) string {
+	s, _, _ := strings.Cut(demangled, " [clone ")
+	for _, mark := range []string{"&&", "&", " ", "volatile", " ", "const", " "} {
+		s = strings.TrimSuffix(s, mark)
+	}
+	if strings.HasSuffix(s, ")") {
+		s = s[:opening(s)]
+	}
+	if i := strings.LastIndex(s, "[abi:"); i > 0 && strings.HasSuffix(s, "]") {
+		s = s[:i]
+	}
+	if i := strings.LastIndex(s, "operator"); i >= 0 && (i == 0 || s[i-1] == ':' || s[i-1] == ' ') {
+		return s[i:]
+	}
+	if strings.HasSuffix(s, ">") {
+		s = s[:opening(s)]
+	}
+	depth := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')', '>', '}':
+			depth++
+		case '(', '<', '{':
+			depth--
+		case ':', ' ':
+			if depth == 0 {
+				return s[i+1:]
+			}
+		}
+	}
+	return s
+}
+
+// opening returns the offset of the bracket that the last byte of s closes, 0 if there is none.
+func opening(s string) int {
+	depth := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')', '>', '}':
+			depth++
+		case '(', '<', '{':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
