@@ -32,6 +32,17 @@ func listingOf(d *Dialects, b []byte) (l listing) {
 	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
 }
 
+// isListed reports whether next, the line after line, has the first line of its listing: the log was
+// filtered before.
+func isListed(d *Dialects, line, next []byte) bool {
+	l := listingOf(d, line)
+	if len(l.lines) == 0 {
+		return false
+	}
+	text, _ := splitLine(next)
+	return string(text) == string(line[:l.before])+l.lines[0]
+}
+
 // printListing prints a line and its listing after it.
 func printListing(f *lineFilter, text, eol []byte, l listing) {
 	between := eol

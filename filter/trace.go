@@ -44,6 +44,7 @@ type tracer struct {
 	text    []byte        // text of the held lines
 	printed int           // number of held lines that were printed; not 0 after a panic in one of them
 	promise bool          // maps may follow the frames, so that the larger limits apply
+	listing bool          // the only held line is one with a listing, whose next line may have it already
 	before  dialect.State // state of reader, without its windows, before the first held line
 	since   time.Time
 
@@ -56,7 +57,8 @@ type tracer struct {
 type heldLine struct {
 	from, to int // in tracer.text
 	frames   []dialect.Frame
-	upTo     int // frames of it and of the held lines before it
+	upTo     int  // frames of it and of the held lines before it
+	listed   bool // the next line has its listing: the log was filtered before
 }
 
 // newTracer returns a tracer for f, or nil if it resolves no dialects.
@@ -171,6 +173,13 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if t.printed > 0 {
 		t.release() // a panic has interrupted the last release
 	}
+	if n := len(t.held); n > 0 {
+		last := &t.held[n-1]
+		last.listed = isListed(t.opt, t.text[last.from:last.to], b)
+	}
+	if t.listing {
+		t.release()
+	}
 	number := t.next()
 	dropAnswered(t.held, b)
 	if l != nil && changesBefore(l.Frames, t.f.flushed.text) {
@@ -197,7 +206,13 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	if l == nil || len(l.Frames) == 0 || t.maps.await(l.Frames) {
 		if len(t.held) == 0 {
 			t.full = false // the next stack may be held back
-			passLine(t, b)
+			if !t.opt.NoHold && len(listingOf(t.opt, b).lines) > 0 {
+				t.begin()
+				t.hold(b, nil)
+				t.listing = true
+				return
+			}
+			passLine(t, b, false)
 			return
 		}
 		t.hold(b, nil)
@@ -308,7 +323,7 @@ func (t *tracer) hold(b []byte, frames []dialect.Frame) {
 	if n := len(t.held); n > 0 {
 		upTo += t.held[n-1].upTo
 	}
-	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames), upTo})
+	t.held = append(t.held, heldLine{from, len(t.text), dialect.Clone(frames), upTo, false})
 	if lines, bytes := t.limits(); len(t.held) >= lines || len(t.text) >= bytes || upTo >= maxHeldFrames {
 		t.release()
 		t.full = !t.trace.Apart()
@@ -394,10 +409,10 @@ func (t *tracer) release() {
 			t.maps.held = false
 			t.printMap(b)
 		default:
-			passLine(t, b)
+			passLine(t, b, l.listed)
 		}
 	}
-	t.promise = false
+	t.promise, t.listing = false, false
 	t.held, t.text, t.printed = t.held[:0], t.text[:0], 0
 	if cap(t.text) > 4*maxTraceBytes {
 		t.held, t.text = nil, nil
@@ -436,7 +451,7 @@ func (t *tracer) printMap(b []byte) {
 	m := &t.maps
 	notes := t.lateNotes()
 	if len(notes) == 0 {
-		passLine(t, b)
+		passLine(t, b, false)
 		return
 	}
 	f := t.f
@@ -495,10 +510,10 @@ func (t *tracer) lateNotes() (notes []dialect.Frame) {
 	return notes
 }
 
-// passLine prints a line without frames, and what it lists.
-func passLine(t *tracer, b []byte) {
+// passLine prints a line without frames, and what it lists unless the next line has that already.
+func passLine(t *tracer, b []byte, listed bool) {
 	l := listingOf(t.opt, b)
-	if len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
+	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
 		t.f.lineOf(b)
 		return
 	}
