@@ -88,10 +88,15 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	if !mayFollow(b, end) {
 		return at, false
 	}
+	if isEntry(b, from, k.text) {
+		r.entryAt = r.number
+	}
 	call, key := Return, k.key
 	if isInstruction(b, from, end) || r.isFault(k.text) {
 		call, key = Exact, key|1
 		r.fault, r.faultAt = string(k.text), r.number
+	} else if r.isStopped(b, from, end) {
+		call, key = Exact, key|1
 	} else if k.symbol.Offset == 0 {
 		return end, true // the address of a function, which nothing has called there
 	}

@@ -10,6 +10,7 @@ type savedKernel struct {
 	Open    bool   `json:"open,omitempty"`  // a report has begun that has not named its kernel
 	Fault   string `json:"fault,omitempty"` // the last function that an instruction was in
 	FaultAt int64  `json:"fault_at,omitempty"`
+	EntryAt int64  `json:"entry_at,omitempty"` // the last line with a function that saves the registers of stopped code
 }
 
 // savedKernel returns what r remembers of the kernel.
@@ -19,7 +20,7 @@ func (r *Reader) savedKernel() (s savedKernel) {
 	}
 	k := r.kernel.Named()
 	s = savedKernel{At: r.kernelAt, Release: k.Release, Open: r.kernel.Release == ""}
-	s.ID = k.digits
+	s.ID, s.EntryAt = k.digits, r.entryAt
 	if r.fault != "" {
 		s.Fault, s.FaultAt = r.fault, r.faultAt
 	}
@@ -29,7 +30,7 @@ func (r *Reader) savedKernel() (s savedKernel) {
 // setKernel makes r remember s.
 func (r *Reader) setKernel(s *savedKernel) {
 	r.kernel, r.kernelAt = nil, s.At
-	r.fault, r.faultAt = s.Fault, s.FaultAt
+	r.fault, r.faultAt, r.entryAt = s.Fault, s.FaultAt, s.EntryAt
 	if s.At == 0 {
 		return
 	}

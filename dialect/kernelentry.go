@@ -1,0 +1,53 @@
+package dialect
+
+import "bytes"
+
+// entries are the functions of a kernel that save the registers of the code that an interrupt or a fault
+// has stopped. The next frame of a trace is the place at which that code was stopped, so its address is
+// that of an instruction. x86-64 prints such a place only in stacks that were recorded, as by lockdep;
+// in others a line with RIP follows.
+var entries = [][]byte{
+	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
+	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64
+	[]byte("ret_from_exception+"), []byte("handle_exception+"), // riscv
+}
+
+// isEntry reports whether the frame with this text, which begins at from, is one of entries in a stack.
+// After "?" it is only an address that is on the stack.
+func isEntry(b []byte, from int, text []byte) bool {
+	switch text[0] {
+	case 'a', 'e', 'h', 'r':
+	default:
+		return false
+	}
+	if last := blanksBefore(b, from); last > 0 && b[last-1] == '?' {
+		return false
+	}
+	for _, name := range entries {
+		if bytes.HasPrefix(text, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isStopped reports whether the function from from to end is where an interrupt or a fault has stopped
+// the code: it is in the line after one of entries, or after the name of one as arm prints it
+// ("__irq_svc from do_idle+0x1c/0x110"), or it has the mark of arm64 for it.
+func (r *Reader) isStopped(b []byte, from, end int) bool {
+	if r.entryAt > 0 && r.entryAt == r.number-1 {
+		last := blanksBefore(b, from)
+		return last == 0 || b[last-1] != '?'
+	}
+	if hasAt(b, end, " (P") {
+		return true
+	}
+	before := b[:from]
+	if bytes.HasSuffix(before, []byte(">] (")) { // " (__irq_svc) from [<c010f3a4>] (do_idle+0x1c/0x110)"
+		start := hexBefore(before, len(before)-len(">] ("))
+		before, ok := bytes.CutSuffix(before[:start], []byte(") from [<"))
+		return ok && bytes.HasSuffix(before, []byte("_svc"))
+	}
+	before, ok := bytes.CutSuffix(before, []byte(" from "))
+	return ok && bytes.HasSuffix(before, []byte("_svc"))
+}
