@@ -12,7 +12,8 @@ import (
 const DefaultCacheSize = 32 << 20
 
 // A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
-// is bounded in bytes. Many Filters with equal Options.Paths may use it at the same time.
+// is bounded in bytes. Many Filters with equal Options.Paths and Options.Own may use it at the same
+// time.
 //
 // An answer that may get better is kept until then, and for two seconds that no symbol covers an
 // address. Errors are not kept.
@@ -47,6 +48,7 @@ type generation struct {
 type keptAnswer struct {
 	text, cuts span
 	until      int64
+	system     uint32
 	none, back bool
 }
 
@@ -70,13 +72,13 @@ func (g *generation) answer(i uint32) rendered {
 // draft returns the i-th answer as a draft, for put.
 func (g *generation) draft(i uint32) draft {
 	p := &g.answers[i]
-	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.none, p.back, g.sources[i]}}
+	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.system, p.none, p.back, g.sources[i]}}
 }
 
 // put keeps a copy of r, and returns the copy.
 func (g *generation) put(k cacheKey, r *draft) rendered {
 	i := uint32(len(g.answers))
-	g.answers = append(g.answers, keptAnswer{g.text.add(r.text), g.cuts.add(r.cuts), r.until, r.none, r.back})
+	g.answers = append(g.answers, keptAnswer{g.text.add(r.text), g.cuts.add(r.cuts), r.until, r.system, r.none, r.back})
 	g.frames[k] = i
 	if r.sources != nil {
 		if g.sources == nil {

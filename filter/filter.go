@@ -44,7 +44,7 @@ func New(w io.Writer, o Options) *Filter {
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
 	}
-	f.onAnswer = o.Resolved
+	f.onAnswer, f.own = o.Resolved, o.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
 	cache := o.Cache

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -60,8 +61,8 @@ type Options struct {
 	// Symbolizer finds the answers. If it is nil, frames show only module and offset.
 	Symbolizer *symbolize.Symbolizer
 
-	// Cache holds rendered answers. Filters with equal Paths may share one. If it is nil, the
-	// Filter makes its own.
+	// Cache holds rendered answers. Filters with equal Paths and Own may share one. If it is nil,
+	// the Filter makes one.
 	Cache *Cache
 
 	// Output is the form of the output, unless Printer is set.
@@ -111,6 +112,10 @@ type Options struct {
 
 	// Paths sets the form of the paths of source files.
 	Paths Paths
+
+	// Own tells the program's own frames from those of its system, for [Resolved.Own]. If it is nil,
+	// every frame is own.
+	Own *report.Own
 
 	// Dialects set which raw backtraces are resolved.
 	Dialects Dialects
@@ -168,9 +173,15 @@ type PrefixMap = buildid.PrefixMap
 
 // shown returns path in the form that p sets.
 func (p *Paths) shown(path string) string {
-	path, _ = buildid.PrefixMaps(p.Map).Replace(path)
+	path = p.mapped(path)
 	if p.Basenames {
 		path = path[strings.LastIndexByte(path, '/')+1:]
 	}
+	return path
+}
+
+// mapped returns path with its prefix replaced.
+func (p *Paths) mapped(path string) string {
+	path, _ = buildid.PrefixMaps(p.Map).Replace(path)
 	return path
 }

@@ -3,6 +3,7 @@ package filter
 import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/sgr"
 )
 
@@ -112,6 +113,7 @@ type printing struct {
 	processKey   string // of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved
+	own          *report.Own     // Options.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
 	output

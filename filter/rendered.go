@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -28,6 +29,7 @@ type draft struct {
 type renderedParts struct {
 	cuts     []frameCuts // offsets in text of the frames and their parts; empty for a data address
 	until    int64       // Unix nanoseconds, when there may be a better debug file; 0: never
+	system   uint32      // bit i: the i-th frame is one of the system; see systemBit
 	none     bool        // no symbol covers the address: there is no text
 	back     bool        // the address has no kind, and the byte before it was looked up
 	*sources             // nil unless the Filter needs them
@@ -56,6 +58,13 @@ type frameText struct {
 
 	inlined bool // the function is inlined into the next frame
 }
+
+// systemBit returns the bit of the i-th frame in renderedParts.system. Frames from the 32nd on, which
+// are calls inlined 31 deep, share one.
+func systemBit(i int) uint32 { return 1 << min(i, 31) }
+
+// ofSystem reports whether the i-th frame is one of the system.
+func (r *rendered) ofSystem(i int) bool { return r.system&systemBit(i) != 0 }
 
 // frame returns the i-th frame.
 func (r *rendered) frame(i int) frameText {
@@ -107,7 +116,8 @@ const unknownFunc = "??"
 // A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
-	sources bool // drafts have their sources
+	own     *report.Own // nil: frames are not judged
+	sources bool        // drafts have their sources
 
 	// Scratch, valid until the next answer is rendered.
 	text  []byte
@@ -124,6 +134,13 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 		for i := range parts.sources.frames {
 			if s := &parts.sources.frames[i]; s.File != "" {
 				s.File = paths.shown(s.File)
+			}
+		}
+	}
+	if w.own != nil {
+		for i := range frames {
+			if s := &frames[i]; !w.own.Is(report.LinkName(s), paths.mapped(s.File), m.name()) {
+				parts.system |= systemBit(i)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/markup"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -46,6 +47,18 @@ type Resolved struct {
 	Frames   []symbolize.Frame
 	Variable *symbolize.Variable
 	Err      error
+
+	own    *report.Own // Options.Own
+	system uint32      // see renderedParts
+}
+
+// Own reports whether the i-th frame is the program's own, by Options.Own. An address without frames
+// is one frame, which its module decides.
+func (r *Resolved) Own(i int) bool {
+	if len(r.Frames) == 0 {
+		return r.own == nil || r.own.Is("", "", r.Module)
+	}
+	return r.system&systemBit(i) == 0
 }
 
 // set sets r to the answer a for an address.
@@ -60,7 +73,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 	case !a.hasText:
 		r.Err = a.err
 	case a.text.sources != nil:
-		r.Frames, r.Variable = a.text.frames, a.text.variable
+		r.Frames, r.Variable, r.system = a.text.frames, a.text.variable, a.text.system
 	}
 }
 
@@ -75,6 +88,7 @@ func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, m
 func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	r := &p.resolved
 	r.set(p.of, tag, frame, addr, a)
+	r.own = p.own
 	r.Message = string(message)
 	if p.onAnswer != nil {
 		p.onAnswer(r)
@@ -99,7 +113,7 @@ func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
 	} else {
 		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr - fr.Less, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
 	}
-	r.Dialect, r.Verified = fr.Dialect.Name, fr.Place.Verified
+	r.Dialect, r.Verified, r.own = fr.Dialect.Name, fr.Place.Verified, p.own
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}
@@ -116,6 +130,7 @@ func (p *printing) recordValue(value uint64, a *answer) *Resolved {
 		r = new(Resolved)
 	}
 	r.set(p.of, markup.TagHexDict, 0, value, a)
+	r.own = p.own
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}

@@ -76,6 +76,8 @@ type outputFlags struct {
 
 	raw, noDemangle, noInlines, basenames, noModules bool
 	moduleLines                                      string
+
+	look lookFlags
 }
 
 // runFlags describe how the program runs.

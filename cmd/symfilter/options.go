@@ -136,6 +136,13 @@ var options = [...]group{
 		{name: "style", metavar: "STYLE", in: ofMost | ofLLVM, words: styles, field: func(c *config) any { return &c.style }, text: "symfilter (default), or llvm with its own flags", more: "llvm prints what llvm-symbolizer --filter-markup prints"},
 		{name: "filter-markup", in: ofMost, field: func(c *config) any { return markupFlag{&c.style} }, text: "the same as --style=llvm; --filter-markup --help lists its flags"},
 	}},
+	{title: "How frames look on a terminal", flags: []option{
+		{name: "own", metavar: "GLOB", in: ofMost, field: func(c *config) any { return ruleFlag{&c.look.rules, true} },
+			text: "frames with this source file or object are the program's own, not of its system",
+			more: "a glob that matches a folder matches all below it; the last --own or --system that matches decides"},
+		{name: "system", metavar: "GLOB", in: ofMost, field: func(c *config) any { return ruleFlag{&c.look.rules, false} },
+			text: "frames with this source file or object are of the system, as those of libc are"},
+	}},
 	{title: "Files that are still being written", topic: "follow", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },
 			text: "keep reading FILEs as they grow, across rotation",
@@ -280,6 +287,8 @@ func (o *option) valueIn(c *config) value {
 			return nil
 		}}
 	case *ranges:
+		return value{kind: repeated, set: p.Set}
+	case ruleFlag:
 		return value{kind: repeated, set: p.Set}
 	case interface{ Set(string) error }:
 		return value{set: p.Set}

@@ -15,6 +15,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/input"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -87,6 +88,10 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		Paths:      filter.Paths{Basenames: c.basenames, Map: maps},
 	}
 	options.ModuleLines = c.modules()
+	own, err := report.NewOwn(c.look.rules)
+	if err != nil {
+		return exitUsage, err
+	}
 	if options.Dialects, err = c.dialects(false); err != nil {
 		return exitUsage, err
 	}
@@ -101,6 +106,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	options.Color = c.color.mode(terminal, os.Getenv)
 	options.Terminal = terminal && !c.raw
+	if terminal { // other outputs do not show which frames are own
+		options.Own = own
+	}
 	if c.output == outputMarkup {
 		options.Dialects.Elements = true
 		options.Color, options.Terminal = filter.ColorKeep, false // the bytes of the log, for another filter
