@@ -34,7 +34,7 @@ var direction = map[string][]string{
 	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
 	"debuginfod":          {"buildid", "internal/newfile"},
 	"buildid":             {"internal/object", "internal/newfile"},
-	"internal/html":       {"internal/escape"},
+	"internal/html":       {"sgr", "internal/escape"},
 	"internal/lines":      {},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},
 	"internal/dwarf":      {"internal/object"},
@@ -52,6 +52,7 @@ var direction = map[string][]string{
 	"internal/demangle": {},
 	"internal/fuzztest": {},                    // only tests may import it
 	"internal/testenv":  {"internal/fuzztest"}, // only tests may import it
+	"internal/pagetest": {},                    // only tests may import it
 	"follow":            {},
 }
 
@@ -89,6 +90,8 @@ var only = map[string][]string{
 	"net":      {"debuginfod", "bench"},
 	"net/http": {"debuginfod", "bench"},
 	"os/exec":  {"bench", "scripts/gotest", "internal/testenv"},
+
+	"golang.org/x/net/html": {"internal/pagetest"},
 }
 
 // never lists packages that no package may import, not even a test: delve's line writes to standard

@@ -59,8 +59,9 @@
 //
 // (large) A chunk is a script element with the type text/x-gz. Its content is base64 of gzip of
 // UTF-8 text: lines of the log, each with "\n"; about 1 MiB. Attribute data-first is the number of
-// its first line, counted from 1 at the beginning of the page, data-lines the number of its lines.
-// If the text does not end with "\n", its last line continues in the next chunk.
+// its first line, counted from 1 at the beginning of the page, data-lines the number of its lines;
+// names of inputs count as lines. If the text does not end with "\n", its last line continues in
+// the next chunk.
 //
 // The text of the log has no control character but TAB and "\n", so others are marks:
 //

@@ -1,0 +1,388 @@
+package html
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a line of a backtrace is.
+type Kind uint8
+
+const (
+	Other      Kind = iota // a line between frames
+	Own                    // a frame of the program, with a name
+	System                 // a frame of the system, or of one of its libraries
+	Unresolved             // a frame without a name
+)
+
+// A Backtrace is the lines of a backtrace. A Page does not keep it.
+type Backtrace struct {
+	// Key is the same for backtraces that are the same; see report.Stack.Fingerprint. It is empty
+	// for the rest of a backtrace that is too long: it is not counted.
+	Key     string
+	Line    int64  // number of the first line in its input
+	Time    string // of the log, or empty
+	Message []byte // the line before it
+	Rows    []Row
+}
+
+// A Row is a line of a backtrace.
+type Row struct {
+	Text   []byte // without its line end; colour sequences become colours
+	Ended  bool   // the line has a line end
+	Kind   Kind
+	Object string  // base name of the module of a system frame
+	Detail *Detail // set for the frames of a new backtrace that are the program's or have no name
+}
+
+// A Detail is what is known about a frame or an address, beside its text.
+type Detail struct {
+	Function string
+	File     string // as printed
+	Line     uint32
+	URL      string // of the source; printed as it is but for markup
+	Module   string
+	Offset   uint64 // in the module
+	BuildID  string
+	Reason   string       // why there is no answer
+	Source   []SourceLine // around the line
+	Note     string       // about the source
+}
+
+// A SourceLine is a line of a source file.
+type SourceLine struct {
+	Number uint32
+	Text   string
+	Marked bool // it is the line of the frame
+}
+
+// Known reports whether a backtrace with this key needs no Details: it is on the page already, or
+// no more are told apart.
+func (p *Page) Known(key string) bool {
+	_, known := p.distinct.byKey[key]
+	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
+}
+
+// Backtrace prints a backtrace. If it is new, its frames fold, each with its Detail; otherwise all
+// of it is folded, and only counted.
+func (p *Page) Backtrace(b *Backtrace) {
+	p.endRow()
+	entry, isNew := p.distinct.count(b)
+	if !p.large {
+		p.closeBlock()
+		from := len(p.html)
+		if isNew {
+			p.html = appendNew(p.html, b, entry.number)
+			p.distinct.sections = append(p.distinct.sections, section{from, len(p.html)})
+		} else {
+			p.html = appendAgain(p.html, b, entry)
+		}
+	} else if isNew && p.distinct.size < maxSections {
+		from := len(p.out)
+		p.out = appendNew(p.out, b, entry.number)
+		p.distinct.size += len(p.out) - from
+	} else if isNew {
+		entry.absent = true
+	}
+	for i := range b.Rows {
+		p.row(b.Rows[i].Ended)
+		if p.inChunks() {
+			mark := -1
+			if i == 0 {
+				mark = 0
+				if entry != nil && !entry.absent {
+					mark = entry.number
+				}
+			}
+			p.chunk.add(appendMarked(p.chunk.text, &b.Rows[i], mark), b.Rows[i].Ended)
+		}
+	}
+	p.grown()
+}
+
+// appendMarked appends a line of a backtrace to a chunk. backtrace is the number of the one that
+// begins with the line, 0 if it is not on the page, negative if none begins.
+func appendMarked(dst []byte, r *Row, backtrace int) []byte {
+	if backtrace >= 0 {
+		dst = append(dst, markBacktrace)
+		if backtrace > 0 {
+			dst = strconv.AppendInt(dst, int64(backtrace), 10)
+		}
+		dst = append(dst, markBacktrace)
+	}
+	switch r.Kind {
+	case Own:
+		dst = append(dst, markOwn)
+	case System:
+		dst = append(dst, markSystem)
+	case Unresolved:
+		dst = append(dst, markUnresolved)
+	}
+	return appendLine(dst, r.Text, inChunk)
+}
+
+// appendRow appends the text of a line.
+func appendRow(dst []byte, r *Row) []byte {
+	dst = appendLine(dst, r.Text, inElement)
+	if r.Ended {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// appendAgain appends a backtrace that is known, or one that is not counted.
+func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
+	dst = append(dst, `<details class="r"`...)
+	if e == nil {
+		dst = append(dst, ` open><summary>Backtrace`...)
+	} else {
+		dst = append(dst, `><summary>Backtrace `...)
+		dst = append(strconv.AppendInt(dst, int64(e.number), 10), " again"...)
+	}
+	dst = append(dst, "</summary>\n<pre>\n"...)
+	for i := range b.Rows {
+		dst = appendRow(dst, &b.Rows[i])
+	}
+	dst = append(dst, "</pre>"...)
+	if e != nil {
+		dst = append(dst, `<p><a href="#c`...)
+		dst = strconv.AppendInt(dst, int64(e.number), 10)
+		dst = append(dst, `">Backtrace `...)
+		dst = append(strconv.AppendInt(dst, int64(e.number), 10), "</a></p>"...)
+	}
+	return append(dst, "</details>\n"...)
+}
+
+// appendNew appends a backtrace that is new.
+func appendNew(dst []byte, b *Backtrace, number int) []byte {
+	dst = append(dst, `<details class="b" id="c`...)
+	dst = strconv.AppendInt(dst, int64(number), 10)
+	dst = append(dst, `" open><summary>Backtrace `...)
+	dst = strconv.AppendInt(dst, int64(number), 10)
+	own := b.own()
+	if d := detailOf(own); d != nil && d.Function != "" {
+		dst = append(dst, ": "...)
+		dst = appendPlace(dst, d)
+	}
+	dst = append(dst, "</summary>\n"...)
+	for i := 0; i < len(b.Rows); {
+		r := &b.Rows[i]
+		n := 1
+		switch {
+		case r.Kind == System:
+			for i+n < len(b.Rows) && b.Rows[i+n].Kind == System {
+				n++
+			}
+			dst = appendSystem(dst, b.Rows[i:i+n], own == nil)
+		case r.Kind == Other || r.Detail == nil:
+			for i+n < len(b.Rows) && (b.Rows[i+n].Kind == Other || b.Rows[i+n].Kind != System && b.Rows[i+n].Detail == nil) {
+				n++
+			}
+			dst = append(dst, "<pre>\n"...)
+			for k := range n {
+				dst = appendRow(dst, &b.Rows[i+k])
+			}
+			dst = append(dst, "</pre>\n"...)
+		default:
+			dst = appendFrame(dst, r, r == own)
+		}
+		i += n
+	}
+	return append(dst, "</details>\n"...)
+}
+
+// own returns the frame that a backtrace is about: the innermost one of the program with a name, or
+// with an answer of any kind. It is nil if all frames are the system's.
+func (b *Backtrace) own() (first *Row) {
+	for i := range b.Rows {
+		switch r := &b.Rows[i]; {
+		case r.Kind == Own:
+			return r
+		case r.Kind == Unresolved && first == nil:
+			first = r
+		}
+	}
+	return first
+}
+
+func detailOf(r *Row) *Detail {
+	if r == nil {
+		return nil
+	}
+	return r.Detail
+}
+
+// maxObjects bounds the objects that the summary of system frames names.
+const maxObjects = 4
+
+// appendSystem appends frames of the system, folded unless open.
+func appendSystem(dst []byte, rows []Row, open bool) []byte {
+	dst = append(dst, `<details class="y"`...)
+	if open {
+		dst = append(dst, " open"...)
+	}
+	dst = append(dst, "><summary>"...)
+	dst = strconv.AppendInt(dst, int64(len(rows)), 10)
+	if dst = append(dst, " frame"...); len(rows) > 1 {
+		dst = append(dst, 's')
+	}
+	var objects []string
+	for i := range rows {
+		o := rows[i].Object
+		if o == "" || len(objects) > 0 && objects[len(objects)-1] == o || contains(objects, o) {
+			continue
+		}
+		if len(objects) == maxObjects {
+			dst = append(dst, " of "+strconv.Itoa(maxObjects)+" objects and others"...)
+			objects = nil
+			break
+		}
+		objects = append(objects, o)
+	}
+	for i, o := range objects {
+		if i == 0 {
+			dst = append(dst, " of "...)
+		} else {
+			dst = append(dst, ", "...)
+		}
+		dst = appendEscaped(dst, []byte(shorten(o)))
+	}
+	dst = append(dst, "</summary>\n<pre>\n"...)
+	for i := range rows {
+		dst = appendRow(dst, &rows[i])
+	}
+	return append(dst, "</pre></details>\n"...)
+}
+
+func contains(all []string, s string) bool {
+	for _, o := range all {
+		if o == s {
+			return true
+		}
+	}
+	return false
+}
+
+// appendFrame appends a frame with its detail. Its source is shown at once if first is set.
+func appendFrame(dst []byte, r *Row, first bool) []byte {
+	d := r.Detail
+	dst = append(dst, `<details class="f`...)
+	if r.Kind == Unresolved {
+		dst = append(dst, " u"...)
+	}
+	dst = append(dst, '"')
+	if first && (len(d.Source) > 0 || d.Reason != "") {
+		dst = append(dst, " open"...)
+	}
+	dst = append(dst, "><summary><code>"...)
+	dst = appendNamed(dst, r, d.Function)
+	dst = append(dst, "</code></summary>\n"...)
+	dst = appendDetail(dst, d)
+	return append(dst, "</details>\n"...)
+}
+
+// appendNamed appends a line with the name of its function in bold, if it can be found.
+func appendNamed(dst []byte, r *Row, function string) []byte {
+	at := -1
+	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {
+		at = bytes.Index(r.Text, []byte(function))
+	}
+	if at < 0 {
+		return appendRow(dst, r)
+	}
+	end := at + len(function)
+	dst = append(appendEscaped(dst, r.Text[:at]), "<b>"...)
+	dst = append(appendEscaped(dst, r.Text[at:end]), "</b>"...)
+	dst = appendEscaped(dst, r.Text[end:])
+	if r.Ended {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// appendPlace appends a function with its file and line.
+func appendPlace(dst []byte, d *Detail) []byte {
+	dst = append(dst, "<b>"...)
+	dst = appendEscaped(dst, []byte(shorten(d.Function)))
+	dst = append(dst, "</b>"...)
+	if d.File != "" {
+		dst = append(dst, ' ')
+		dst = appendFile(dst, d)
+	}
+	return dst
+}
+
+// appendFile appends a file with its line.
+func appendFile(dst []byte, d *Detail) []byte {
+	dst = appendEscaped(dst, []byte(shorten(d.File)))
+	if d.Line > 0 {
+		dst = strconv.AppendUint(append(dst, ':'), uint64(d.Line), 10)
+	}
+	return dst
+}
+
+// appendDetail appends the body of a frame: its source, and a paragraph with a link and the place
+// in the module.
+func appendDetail(dst []byte, d *Detail) []byte {
+	if len(d.Source) > 0 {
+		dst = append(dst, "<pre class=\"s\">\n"...)
+		for i := range d.Source {
+			dst = appendSource(dst, &d.Source[i])
+		}
+		dst = append(dst, "</pre>\n"...)
+	}
+	dst = append(dst, "<p>"...)
+	from := len(dst)
+	part := func() {
+		if len(dst) > from {
+			dst = append(dst, " · "...)
+		}
+	}
+	if d.File != "" {
+		if d.URL != "" {
+			dst = append(appendEscaped(append(dst, `<a href="`...), []byte(d.URL)), `" rel="noreferrer">`...)
+		}
+		dst = appendFile(dst, d)
+		if d.URL != "" {
+			dst = append(dst, "</a>"...)
+		}
+	}
+	if d.Module != "" {
+		part()
+		dst = appendEscaped(dst, []byte(shorten(d.Module)))
+		dst = strconv.AppendUint(append(dst, "+0x"...), d.Offset, 16)
+	}
+	if d.BuildID != "" {
+		part()
+		dst = appendEscaped(append(dst, "build ID "...), []byte(d.BuildID))
+	}
+	for _, s := range []string{d.Reason, d.Note} {
+		if s != "" {
+			part()
+			dst = appendEscaped(dst, []byte(shorten(s)))
+		}
+	}
+	return append(dst, "</p>"...)
+}
+
+// maxSourceText bounds a line of a source file: generated files have lines of megabytes.
+const maxSourceText = 400 // bytes
+
+// appendSource appends a line of a source file with its number.
+func appendSource(dst []byte, l *SourceLine) []byte {
+	if l.Marked {
+		dst = append(dst, "<mark>"...)
+	}
+	dst = strconv.AppendUint(dst, uint64(l.Number), 10)
+	dst = append(dst, " | "...)
+	text := l.Text
+	if len(text) > maxSourceText {
+		text = strings.ToValidUTF8(text[:maxSourceText], "") + "…"
+	}
+	dst = appendEscaped(dst, []byte(text))
+	if l.Marked {
+		dst = append(dst, "</mark>"...)
+	}
+	return append(dst, '\n')
+}

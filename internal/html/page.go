@@ -1,0 +1,241 @@
+package html
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// The bounds of a page, with their reasons.
+const (
+	// A browser shows a page of this size within a second, and finds text in it.
+	maxSmall = 16 << 20 // bytes of HTML
+	headSize = 1 << 20  // bytes of HTML at the beginning of a large page
+	headRows = 2000     // lines there
+
+	blockRows = 200      // lines of a <pre>: a browser lays out only those that are near the window
+	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
+	chunkSize = 1 << 20  // bytes of text of a chunk
+
+	maxDistinct = 2000     // backtraces that are told apart, about 1 KiB each
+	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
+	maxValues   = 4096     // values with an answer, each a <div>
+	maxName     = 1 << 10  // bytes of a title, a function or a path outside of the text of the log
+)
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+// A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
+// as the text of chunks, until it is whole or no longer small; of a large page, it keeps 2 chunks.
+// It fails at nothing that a log has. One goroutine at a time may use a Page; a large Page
+// compresses each chunk in a goroutine of its own, which it waits for before it starts the next one.
+type Page struct {
+	title string
+	small int    // maxSmall, or less in a test
+	out   []byte // finished bytes
+
+	html    []byte // of <main> so far; nil if the page is large
+	headEnd int    // offset in html of the end of the head, 0 within the head
+	large   bool
+	block   block
+	line    int64 // lines so far, with the unfinished one and the names of inputs
+	cut     bool  // the last line is not finished
+
+	chunk chunk
+
+	distinct distinct
+	values   values
+}
+
+// A block is the <pre> that is open.
+type block struct {
+	open  bool
+	rows  int
+	begin int // offset of its text in Page.html
+}
+
+// New returns a Page whose title is that of the log.
+func New(title string) *Page {
+	return &Page{title: shorten(title), small: maxSmall}
+}
+
+// Take appends the finished bytes of the page to dst, and forgets them.
+func (p *Page) Take(dst []byte) []byte {
+	if len(p.out) == 0 {
+		return dst
+	}
+	dst = append(dst, p.out...)
+	p.out = p.out[:0]
+	if cap(p.out) > 4*chunkSize {
+		p.out = nil
+	}
+	return dst
+}
+
+// Input begins the log of the next input. Its name is printed.
+func (p *Page) Input(name string) {
+	name = shorten(name)
+	p.endRow()
+	p.line++
+	if !p.large {
+		p.closeBlock()
+		p.html = appendEscaped(append(p.html, "<h2>"...), []byte(name))
+		p.html = append(p.html, "</h2>\n"...)
+	}
+	if p.inChunks() {
+		p.chunk.text = append(appendVisible(append(p.chunk.text, markInput), []byte(name)), '\n')
+	}
+}
+
+// Text prints a line of the log, or a part of one. text has no line end; colour sequences in it
+// become colours. ended reports that the line ends.
+func (p *Page) Text(text []byte, ended bool) {
+	p.row(ended)
+	if !p.large {
+		p.openBlock()
+		p.html = appendLine(p.html, text, inElement)
+		p.endText(ended)
+	}
+	if p.inChunks() {
+		p.chunk.add(appendLine(p.chunk.text, text, inChunk), ended)
+	}
+	p.grown()
+}
+
+// row counts a line.
+func (p *Page) row(ended bool) {
+	if !p.cut {
+		p.line++
+	}
+	p.cut = !ended
+}
+
+// endRow ends an unfinished line, because something else than its rest follows.
+func (p *Page) endRow() {
+	if p.cut {
+		p.Text(nil, true)
+	}
+}
+
+// inChunks reports whether lines are to be in chunks, if the page is large or becomes large.
+func (p *Page) inChunks() bool { return p.headEnd > 0 || p.large }
+
+// openBlock opens a <pre>, unless one is open.
+func (p *Page) openBlock() {
+	if !p.block.open {
+		p.html = append(p.html, "<pre>\n"...) // the line end is not part of the text
+		p.block = block{open: true, begin: len(p.html)}
+	}
+}
+
+// endText ends a line in the <pre>, or a part of one.
+func (p *Page) endText(ended bool) {
+	if !ended {
+		return
+	}
+	p.html = append(p.html, '\n')
+	p.block.rows++
+	if p.block.rows >= blockRows || len(p.html)-p.block.begin >= blockSize {
+		p.closeBlock()
+	}
+}
+
+// closeBlock closes the <pre>, if one is open, and prints the answers of its values.
+func (p *Page) closeBlock() {
+	if p.block.open {
+		p.html = append(p.html, "</pre>\n"...)
+		p.block.open = false
+	}
+	p.html = append(p.html, p.values.pending...)
+	p.values.pending = p.values.pending[:0]
+}
+
+// grown ends the head of the page, makes the page large, or compresses a chunk, if it is time.
+func (p *Page) grown() {
+	switch {
+	case p.large:
+		p.out = p.chunk.packFull(p.out)
+	case p.headEnd == 0 && (!p.cut && (p.line >= headRows || len(p.html) >= headSize) || len(p.html) >= 4*headSize):
+		p.closeBlock()
+		p.headEnd = len(p.html)
+		if p.chunk.next = p.line + 1; p.cut {
+			p.chunk.next--
+		}
+	case len(p.html) > p.small:
+		p.enlarge()
+	}
+}
+
+// enlarge makes the page large.
+func (p *Page) enlarge() {
+	p.begin()
+	p.out = append(p.out, p.html[:p.headEnd]...)
+	p.out = append(p.out, "</main>\n<section id=\"rest\" aria-labelledby=\"rest-title\">\n<h2 id=\"rest-title\">From line "...)
+	p.out = strconv.AppendInt(p.out, p.chunk.next, 10)
+	p.out = append(p.out, ` on</h2>
+<p id="blocked">This part of the log is compressed. It is shown if scripts may run and the browser has DecompressionStream; here they may not, or it has not. The backtraces below can be read without.</p>
+<div id="view"></div>
+`...)
+	p.large = true
+	for i := range p.distinct.sections {
+		if s := &p.distinct.sections[i]; s.from >= p.headEnd {
+			p.out = append(p.out, p.html[s.from:s.to]...)
+			p.distinct.size += s.to - s.from
+		}
+	}
+	p.html, p.distinct.sections, p.values = nil, nil, values{}
+	p.out = p.chunk.packFull(p.out)
+}
+
+// begin begins the page, up to <main>.
+func (p *Page) begin() {
+	var b bytes.Buffer
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	b.WriteString(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ` + sourceHash(style) +
+		`; script-src ` + sourceHash(script) + `; base-uri 'none'; form-action 'none'">` + "\n")
+	b.WriteString("<meta name=\"viewport\" content=\"width=device-width\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>")
+	title := appendEscaped(nil, []byte(p.title))
+	b.Write(title)
+	b.WriteString("</title>\n<style>" + style + "</style>\n</head>\n<body>\n<header>\n<h1>")
+	b.Write(title)
+	b.WriteString("</h1>\n<p><a href=\"#index\">" + indexTitle + "</a></p>\n</header>\n<main>\n")
+	p.out = append(p.out, b.Bytes()...)
+}
+
+const indexTitle = "Backtraces of this log"
+
+// sourceHash returns the expression of a content security policy that allows a style or a script.
+func sourceHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// End ends the page. Nothing may be added after it; Take returns the last bytes.
+func (p *Page) End() {
+	if p.large {
+		p.out = p.chunk.packAll(p.out)
+		p.out = append(p.out, "</section>\n"...)
+	} else {
+		p.closeBlock()
+		p.begin()
+		p.out = append(append(p.out, p.html...), "</main>\n"...)
+		p.html = nil
+	}
+	p.index()
+	p.out = append(p.out, "<script>"+script+"</script>\n</body>\n</html>\n"...)
+}
+
+// shorten returns s with at most maxName bytes.
+func shorten(s string) string {
+	if len(s) > maxName {
+		return strings.ToValidUTF8(s[:maxName], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/internal/pagetest"
+)
+
+// whole returns the page that write writes.
+func whole(title string, write func(*Page)) []byte {
+	p := New(title)
+	write(p)
+	p.End()
+	return p.Take(nil)
+}
+
+// read parses a page, and compares the text of its log.
+func read(t *testing.T, page []byte, want string) *pagetest.Page {
+	t.Helper()
+	p, err := pagetest.Parse(page)
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, page)
+	}
+	got, err := p.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("the text is\n%.1000q\nwant\n%.1000q", got, want)
+	}
+	return p
+}
+
+// backtrace returns a backtrace with frames of all kinds, whose strings are all text.
+func backtrace(key, text string) *Backtrace {
+	detail := func() *Detail {
+		return &Detail{
+			Function: text, File: text, Line: 7, URL: "https://example.org/?q=%3Cb%3E", Module: text, Offset: 0x10, BuildID: text, Reason: text, Note: text,
+			Source: []SourceLine{{6, text, false}, {7, text, true}},
+		}
+	}
+	return &Backtrace{Key: key, Line: 3, Time: text, Message: []byte(text), Rows: []Row{
+		{[]byte("#0 " + text), true, System, text, nil},
+		{[]byte("#1 " + text), true, Own, text, detail()},
+		{[]byte(text), true, Other, "", nil},
+		{[]byte("#2 " + text), true, Unresolved, text, detail()},
+		{[]byte("#3 " + text), true, Own, text, nil},
+		{[]byte("#4 " + text), true, System, text, nil},
+	}}
+}
+
+// visible returns the text of a page for text of the log.
+func visible(text string) string { return string(escape.AppendText(nil, text, "\t")) }
+
+// Whatever is in a field that reaches the page, the page has only the elements it is to have, and
+// the text of the log.
+func TestNoFieldIsMarkup(t *testing.T) {
+	for _, s := range append(injections, everyByte(), strings.Repeat("x", 5000), strings.Repeat("é", 1000)) {
+		// a line of the log has no line end, and its colours are none of its text
+		line := strings.NewReplacer("\n", "", "\x1b[31m", "", "\x1b[0m", "").Replace(s)
+		for _, rows := range []int{0, headRows} {
+			var want strings.Builder
+			add := func(lines ...string) {
+				for _, l := range lines {
+					want.WriteString(visible(l) + "\n")
+				}
+			}
+			page := whole(s, func(p *Page) {
+				for range rows {
+					p.Text([]byte("x"), true)
+					add("x")
+				}
+				p.Input(s)
+				p.Text([]byte(line), true)
+				add(line)
+				p.Values([]byte("0x7 "+line), true, []Value{{0, 3, *backtrace("", s).Rows[1].Detail}, {2, 9, Detail{}}, {4, 4 + len(line), Detail{Module: s}}})
+				add("0x7 " + line)
+				for _, key := range []string{"a", "b", "a", ""} {
+					b := backtrace(key, line)
+					for _, r := range b.Rows {
+						add(string(r.Text))
+						if r.Detail != nil { // these are not of the log: they may have line ends
+							*r.Detail = *backtrace("", s).Rows[1].Detail
+						}
+					}
+					b.Time, b.Message = s, []byte(s)
+					p.Backtrace(b)
+				}
+				if rows > 0 {
+					p.enlarge()
+				}
+			})
+			read(t, page, want.String())
+		}
+	}
+}
+
+// A page of each size has the text of the log; a large one has the first lines and each new
+// backtrace as plain HTML.
+func TestLargePagesHaveTheTextInChunks(t *testing.T) {
+	const small = 1 << 20
+	for _, size := range []int{0, 1, small / 2, 3 * small} {
+		var want strings.Builder
+		known := 0
+		page := whole("log", func(p *Page) {
+			p.small = small
+			for i := 0; want.Len() < size; i++ {
+				line := fmt.Sprintf("%d \x1b[1;31mERROR\x1b[0m <request> %x & %[2]x\t%[2]d", i, i*7919)
+				p.Text([]byte(line), true)
+				want.WriteString(strings.NewReplacer("\x1b[1;31m", "", "\x1b[0m", "").Replace(line) + "\n")
+				if i%1000 == 77 {
+					known = i / 5000
+					b := backtrace(fmt.Sprint(known), "f<"+fmt.Sprint(known)+">")
+					for _, r := range b.Rows {
+						want.WriteString(string(r.Text) + "\n")
+					}
+					p.Backtrace(b)
+				}
+			}
+			want.WriteString("the end")
+			p.Text([]byte("the "), false)
+			p.Text([]byte("end"), false)
+		})
+		p := read(t, page, want.String())
+		if got := len(p.Find("details", "b")); size > 1 && got != known+1 {
+			t.Errorf("of %d backtraces that differ, %d are on the page", known+1, got)
+		}
+		if large := strings.Contains(string(page), `<section id="rest"`); large != (size > small) {
+			t.Errorf("a page for %d bytes is large: %v", size, large)
+		} else if large && len(page) > size/2 {
+			t.Errorf("a page for %d bytes has %d", size, len(page))
+		}
+	}
+}
