@@ -74,5 +74,7 @@
 //	\x03                                the line is a frame without a name
 //	\x04 N \x04                         before these: a backtrace begins with the line. It is the
 //	                                    one with id="cN", or N is empty if it is not on the page
-//	\x05 at the beginning of a line     the line is the name of the next input, not text of the log
+//	\x05 NAME \x05                     before all others: the line is the first one of input NAME,
+//	                                    which is not text of the log. It has no line of its own, so
+//	                                    that lines have the same numbers in the plain part
 package html
