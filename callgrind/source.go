@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/source"
 )
 
 const around = 3 // lines shown before and after each line with costs
@@ -60,7 +62,7 @@ func (t *listing) sources() {
 		return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(m.r.Text(a), m.r.Text(b)))
 	})
 	roots := t.o.sourceRoots()
-	defer roots.close()
+	defer roots.Close()
 	var missing, outside []Name
 	shown := 0
 	var all, sum int64
@@ -74,7 +76,7 @@ func (t *listing) sources() {
 		sum = plus(sum, totals[f])
 		text, err := t.read(roots, f)
 		switch {
-		case errors.Is(err, errOutside):
+		case errors.Is(err, source.ErrOutside):
 			outside = append(outside, f)
 			continue
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -92,6 +94,29 @@ func (t *listing) sources() {
 	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
 }
 
+// sourceRoots opens the folders below which sources may be opened: the folders of the options, or the
+// current folder, and the targets of the prefix maps. A folder that cannot be opened is reported.
+func (o *Options) sourceRoots() source.Roots {
+	named := o.SourceRoots
+	if len(named) == 0 {
+		named = []string{"."}
+	}
+	all, err := source.OpenRoots(named)
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			o.Report("--source: " + line)
+		}
+	}
+	var targets []string
+	for _, m := range o.PrefixMap {
+		if m.New != "" {
+			targets = append(targets, m.New)
+		}
+	}
+	mapped, _ := source.OpenRoots(targets) // the target of a prefix map need not be a folder
+	return append(all, mapped...)
+}
+
 // unshown lists source files whose lines are not printed.
 func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, all int64) {
 	if len(files) == 0 {
@@ -107,8 +132,8 @@ func (t *listing) unshown(heading string, files []Name, totals map[Name]int64, a
 }
 
 // read returns the contents of a source file below one of the roots, unless it is too large.
-func (t *listing) read(roots sourceRoots, f Name) ([]byte, error) {
-	file, err := roots.open(t.o.Place(t.g.m.r.Text(f)))
+func (t *listing) read(roots source.Roots, f Name) ([]byte, error) {
+	file, err := roots.Open(t.o.Place(t.g.m.r.Text(f)), "the profile")
 	if err != nil {
 		return nil, err
 	}

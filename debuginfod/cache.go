@@ -32,32 +32,62 @@ const (
 
 // A key names one file of the cache.
 type key struct {
-	id   buildid.ID
-	kind buildid.Kind // Debug or Executable
+	id     buildid.ID
+	kind   buildid.Kind // Debug or Executable
+	source string       // path of a source file; empty: the file is that of kind
 }
 
-// word returns the last part of the file's path and URL.
+// word returns the name of the file in the directory of its build ID.
 func (k key) word() string {
-	if k.kind == buildid.Executable {
+	switch {
+	case k.source != "":
+		return sourceName(k.source)
+	case k.kind == buildid.Executable:
 		return "executable"
 	}
 	return "debuginfo"
 }
 
+// path returns the path of the file in the cache.
 func (k key) path() string { return k.id.String() + "/" + k.word() }
+
+// url returns the path of the file on a server, not encoded.
+func (k key) url() string {
+	if k.source != "" {
+		return "/buildid/" + k.id.String() + "/source" + k.source
+	}
+	return "/buildid/" + k.path()
+}
+
+// magic returns the bytes with which the file begins.
+func (k key) magic() string {
+	if k.source != "" {
+		return ""
+	}
+	return elfMagic
+}
+
+// verify returns an error unless the size bytes of f can be the file of k. A source file can have
+// any content: it has no build ID.
+func (k key) verify(f *os.File, size int64) error {
+	if k.source != "" {
+		return nil
+	}
+	return verify(f, size, k.id)
+}
 
 // keys returns the files that answer q, best first.
 func keys(q buildid.Query) []key {
 	switch q.Kind {
 	case buildid.Executable:
-		return []key{{q.ID, buildid.Executable}}
+		return []key{{id: q.ID, kind: buildid.Executable}}
 	case buildid.Alt:
-		return []key{{q.ID, buildid.Debug}}
+		return []key{{id: q.ID, kind: buildid.Debug}}
 	}
 	if q.Better {
-		return []key{{q.ID, buildid.Debug}}
+		return []key{{id: q.ID, kind: buildid.Debug}}
 	}
-	return []key{{q.ID, buildid.Debug}, {q.ID, buildid.Executable}}
+	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
 // A Cache finds files that this client or another one with elfutils' layout fetched earlier. It
@@ -236,7 +266,7 @@ func (c *Cache) look(root *os.Root, k key) (*buildid.File, look) {
 		f.Close()
 		return bad(err)
 	}
-	if err := verify(f, info.Size(), k.id); err != nil {
+	if err := k.verify(f, info.Size()); err != nil {
 		f.Close()
 		failing := passing(err)
 		return nil, look{reason: "not used: " + err.Error(), wrong: failing == nil, passing: failing}

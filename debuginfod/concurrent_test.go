@@ -66,7 +66,7 @@ func child(task string) int {
 			n := rand.IntN(8)
 			body := elfFile(testID(n), 64<<10+n<<16)
 			fmt.Println("writes")
-			s, err := c.spool(key{testID(n), buildid.Debug})
+			s, err := c.spool(key{id: testID(n), kind: buildid.Debug})
 			if err != nil {
 				panic(err)
 			}
@@ -83,7 +83,7 @@ func child(task string) int {
 			}
 			file.close()
 			fmt.Println("wrote")
-			remember(c, key{testID(n), buildid.Executable})
+			remember(c, key{id: testID(n), kind: buildid.Executable})
 			if i%4 == 0 {
 				c.clean(time.Now())
 			}
@@ -234,7 +234,7 @@ func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	waiting := func(n int) {
 		for {
 			c.mu.Lock()
-			f := c.flights[key{id, buildid.Debug}]
+			f := c.flights[key{id: id, kind: buildid.Debug}]
 			ok := f != nil && f.waiters == n
 			c.mu.Unlock()
 			if ok {

@@ -441,7 +441,7 @@ func TestBreaker(t *testing.T) {
 func TestVerdictsExpireAndAreBounded(t *testing.T) {
 	s := newServer("http://h")
 	now := time.Unix(1e9, 0)
-	at := func(n int) key { return key{testID(n), buildid.Debug} }
+	at := func(n int) key { return key{id: testID(n), kind: buildid.Debug} }
 	s.remember(at(0), verdict{true, "old", now, now.Add(time.Second)}, now)
 	if v, ok := s.verdictOn(at(0), now.Add(time.Second-1)); !ok || v.reason != "old" {
 		t.Errorf("got %v, %v", v, ok)

@@ -149,7 +149,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 		err = c.ended(ctx)
 	default:
 		err = summary(all)
-		if err == fs.ErrNotExist {
+		if err == fs.ErrNotExist && k.source == "" {
 			c.cache.rememberMiss(k, misses(all))
 		}
 	}
@@ -160,9 +160,8 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 // fetchFrom lets the contenders race until one has sent the right file. It returns nil if none of
 // them has.
 func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *progressReporter) (*shared, []buildid.Attempt) {
-	path := "/buildid/" + k.path()
 	for {
-		a := c.race(ctx, all, path, elfMagic)
+		a := c.race(ctx, all, k.url(), k.magic())
 		if a == nil {
 			return nil, nil
 		}
@@ -193,11 +192,15 @@ func (c *Client) receive(a *answer, k key, t *progressReporter) (*shared, []buil
 		return nil, nil, local(err)
 	}
 	t.begin(a.c.s.name, a.total())
-	if _, f := c.copyBody(s, a, c.o.MaxSize, t.sent); f != nil {
+	if _, f := c.copyBody(s, a, c.most(k), t.sent); f != nil {
 		s.abandon()
 		return nil, nil, f
 	}
-	if err := verify(s.f, s.n, k.id); err != nil {
+	if k.source != "" && s.n == 0 { // an empty file of the cache is a miss
+		s.abandon()
+		return nil, nil, &failure{reason: "sent an empty file", verdict: true}
+	}
+	if err := k.verify(s.f, s.n); err != nil {
 		s.abandon()
 		_, other := errors.AsType[*otherBuildError](err)
 		whole := other || errors.Is(err, buildid.ErrNoID)

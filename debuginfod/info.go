@@ -155,7 +155,7 @@ func (c *Client) Probe(ctx context.Context, name string, id buildid.ID) ProbeRes
 	w := newWatch(c.timeout, stop)
 	defer w.stop()
 	began := time.Now()
-	resp, err := c.get(ctx, s, "/buildid/"+key{id, buildid.Debug}.path())
+	resp, err := c.get(ctx, s, key{id: id, kind: buildid.Debug}.url())
 	r.Took = time.Since(began)
 	if err != nil {
 		r.Answer = c.failed(ctx, err, began, false).reason

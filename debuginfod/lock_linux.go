@@ -29,6 +29,7 @@ func lockFile(ctx context.Context, f *os.File, k key) error {
 	h := fnv.New64a()
 	h.Write(k.id.Bytes())
 	h.Write([]byte{byte(k.kind)})
+	h.Write([]byte(k.source))
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(binary.LittleEndian.Uint64(h.Sum(nil)) >> 2), Len: 1}
 	for {
 		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)

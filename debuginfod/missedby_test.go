@@ -97,7 +97,7 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 				}
 				return
 			}
-			text, err := os.ReadFile(filepath.Join(dir, key{id, buildid.Debug}.missedByPath()))
+			text, err := os.ReadFile(filepath.Join(dir, key{id: id, kind: buildid.Debug}.missedByPath()))
 			if err != nil || strings.Contains(string(text), "secret") || strings.Count(string(text), "\n") != 1+len(strings.Fields(tt.servers))/2 {
 				t.Errorf("got %v, %q; want a line for each server", err, text)
 			}
@@ -112,7 +112,7 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	old, young := serve(t, status(404)), serve(t, status(404))
 	dir := filepath.Join(t.TempDir(), "cache")
 	now := time.Now()
-	k := key{id, buildid.Debug}
+	k := key{id: id, kind: buildid.Debug}
 	NewCache(dir).rememberMiss(k, []serverMiss{{old.URL, now.Add(-11 * time.Minute)}, {young.URL, now.Add(-9 * time.Minute)}})
 	c := newClient(t, Options{CacheDir: dir}, old.URL, young.URL)
 	if _, _, err := find(t, c, buildid.Query{ID: id, Kind: buildid.Alt}); !errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func TestMissesOfUnknownServers(t *testing.T) {
 	} {
 		s := serve(t, status(404))
 		dir := t.TempDir()
-		k := key{id, buildid.Debug}
+		k := key{id: id, kind: buildid.Debug}
 		age(t, put(t, dir, k.path(), nil, 0o644), time.Minute, time.Minute)
 		plant(t, filepath.Join(dir, k.missedByPath()))
 		_, notes, err := find(t, newClient(t, Options{CacheDir: dir}, s.URL), buildid.Query{ID: id, Kind: buildid.Alt})

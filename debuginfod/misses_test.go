@@ -31,7 +31,7 @@ func fill(t *testing.T, c *Cache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
 		for _, kind := range []buildid.Kind{buildid.Debug, buildid.Executable} {
-			k := key{testID(n), kind}
+			k := key{id: testID(n), kind: kind}
 			remember(c, k)
 			then := time.Now().Add(time.Duration(n-100_000) * time.Second)
 			if err := os.Chtimes(filepath.Join(c.dir, k.path()), then, then); err != nil && from == 0 && n == 0 {
@@ -133,13 +133,13 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	}
 	c := NewCache(dir)
 	c.misses.limits = missLimits{most: 100, kept: 80, look: 10}
-	remember(c, key{testID(old), buildid.Debug})
+	remember(c, key{id: testID(old), kind: buildid.Debug})
 	got := tree(t, dir)
 	var want []string
 	for n := old - 79; n <= old; n++ {
 		want = append(want, testID(n).String(), testID(n).String()+"/debuginfo")
 	}
-	want = append(want, key{testID(old), buildid.Debug}.missedByPath())
+	want = append(want, key{id: testID(old), kind: buildid.Debug}.missedByPath())
 	got = slices.DeleteFunc(got, func(name string) bool { return name == missFile })
 	if !slices.Equal(got, want) {
 		t.Errorf("got %d names, want the %d of the last 80 misses", len(got), len(want))
@@ -206,7 +206,7 @@ func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 60 {
 		all.Go(func() {
-			k := key{testID(n), buildid.Executable} // in the directory of the fetched file
+			k := key{id: testID(n), kind: buildid.Executable} // in the directory of the fetched file
 			remember(c.cache, k)
 			f, err := c.Find(t.Context(), query(n), nil)
 			if err != nil {

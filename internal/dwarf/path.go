@@ -80,34 +80,49 @@ func readFile(c *cursor, base uint64) fileEntry {
 	return e
 }
 
-// readEntries reads a table of version 5, whose entries are described by formats ahead of it.
-func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
-	type format struct{ content, form uint64 }
-	var buf [maxFormats]format
+// An entryFormat describes a field of the entries of a table of version 5.
+type entryFormat struct {
+	content uint64
+	form    uint16
+}
+
+// entryFormats reads what is ahead of the entries of a table of version 5: their formats, which it
+// returns in buf, and their number.
+func (u *unit) entryFormats(c *cursor, buf *[maxFormats]entryFormat) (formats []entryFormat, count uint64) {
 	n := int(c.u8())
 	if n > len(buf) {
 		c.fail()
-		return dst
+		return nil, 0
 	}
-	formats := buf[:n]
+	formats = buf[:n]
 	for i := range formats {
-		formats[i] = format{c.uleb(), c.uleb()}
+		formats[i] = entryFormat{c.uleb(), uint16(min(c.uleb(), 0xffff))}
 	}
-	count := c.uleb()
+	count = c.uleb()
 	if count > uint64(c.left()) || count > maxFiles { // an entry takes at least a byte
 		c.fail()
+		return nil, 0
+	}
+	return formats, count
+}
+
+// readEntries reads a table of version 5, whose entries are described by formats ahead of it.
+func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
+	var buf [maxFormats]entryFormat
+	formats, count := u.entryFormats(c, &buf)
+	if c.bad {
 		return dst
 	}
 	least := 0 // bytes of an entry
 	for _, f := range formats {
-		least += max(1, formSize(uint16(min(f.form, 0xffff)), u.lines.enc))
+		least += max(1, formSize(f.form, u.lines.enc))
 	}
 	dst = slices.Grow(dst, min(int(count), c.left()/max(1, least)))
 	for range count {
 		start := c.pos
 		var e fileEntry
 		for _, f := range formats {
-			v := c.value(uint16(min(f.form, 0xffff)), 0, u.lines.enc)
+			v := c.value(f.form, 0, u.lines.enc)
 			switch f.content {
 			case lnctPath:
 				e.name = u.stringOf(v, secLine)

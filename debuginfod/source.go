@@ -1,0 +1,98 @@
+package debuginfod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const (
+	// MaxSource is the most bytes of a source file.
+	MaxSource = 16 << 20
+
+	maxSourcePath = 4 << 10 // bytes of a path: PATH_MAX
+	maxSourceTail = 117     // bytes of a path that are in the name in the cache: NAME_MAX/2 less the hash and a NUL, as in elfutils
+)
+
+// Source returns the source file that was compiled to path, an absolute path as in the debug
+// information of the build ID, from the cache or a server. It calls note, which may be nil, for each
+// place without the file. If ctx ends, Source returns at once.
+//
+// The error wraps [fs.ErrNotExist] if every server answered that it has no such file. A source file
+// has no build ID: its text is as trustworthy as its server.
+func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
+	if note == nil {
+		note = func(buildid.Attempt) {}
+	}
+	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) {
+		return nil, fmt.Errorf("debuginfod: source file %.200q: no absolute path: %w", path, fs.ErrNotExist)
+	}
+	k := key{id: id, source: path}
+	f, err := c.sourceFile(ctx, k, note)
+	if err != nil {
+		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: %w", path, id, err)
+	}
+	defer f.Close()
+	if f.Size() > MaxSource {
+		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: more than %d MiB", path, id, MaxSource>>20)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+	if err != nil {
+		return nil, fmt.Errorf("debuginfod: %w", err)
+	}
+	return text, nil
+}
+
+// sourceFile returns the file of k from the cache or a server.
+func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attempt)) (*buildid.File, error) {
+	if !c.o.Offline && len(c.servers) > 0 {
+		return c.find(ctx, k, k.source, note)
+	}
+	f, l, err := c.lookUp(k)
+	switch {
+	case f != nil:
+		return f, nil
+	case err != nil:
+		return nil, errors.Join(fs.ErrNotExist, err)
+	}
+	note(buildid.Attempt{Where: c.cache.where(), Reason: l.reason})
+	return nil, fs.ErrNotExist
+}
+
+// most returns the most bytes of the file of k.
+func (c *Client) most(k key) int64 {
+	if k.source != "" {
+		return min(c.o.MaxSize, MaxSource)
+	}
+	return c.o.MaxSize
+}
+
+// sourceName returns the name of a source file in the cache, as elfutils 0.192 forms it
+// (path_escape, PR32218): a hash of the path, and the end of the path with # for characters that are
+// not harmless in names of files.
+func sourceName(path string) string {
+	name := fmt.Appendf(nil, "source-%08x-", djb2(path))
+	for _, c := range []byte(path[max(0, len(path)-maxSourceTail):]) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
+		default:
+			c = '#'
+		}
+		name = append(name, c)
+	}
+	return string(name)
+}
+
+// djb2 is the hash of path_escape, in which characters are signed, as on x86.
+func djb2(s string) uint32 {
+	h := uint32(5381)
+	for i := range len(s) {
+		h = h<<5 + h + uint32(int32(int8(s[i])))
+	}
+	return h
+}

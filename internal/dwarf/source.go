@@ -1,0 +1,134 @@
+package dwarf
+
+import "bytes"
+
+// Entries of a line table that describe the contents of a source file. Lookups of code skip them.
+const (
+	lnctMD5        = 0x05
+	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source: of clang's -gembed-source
+)
+
+// MaxSource is the most bytes of an embedded source text: generated sources of 10 MB exist.
+const MaxSource = 16 << 20
+
+// A Source is what debug information has of the contents of a source file.
+type Source struct {
+	Text   []byte // the whole file; nil: not embedded. It aliases the file of the Data
+	MD5    [16]byte
+	HasMD5 bool
+}
+
+// Source returns what the unit that describes addr has of the source file that [Frame.File] names
+// for an address of it. ok is false if it has nothing. Only line tables of version 5 do.
+//
+// The table of files is read again each time, so that lookups of code keep nothing for it.
+func (d *Data) Source(addr uint64, file string) (s Source, ok bool, err error) {
+	d.tick++
+	d.work, d.err = maxWork, nil
+	u := d.unitFor(addr)
+	if u != nil {
+		u.used = d.tick
+		d.work = maxWork
+		s, ok = u.source(file)
+		d.count(u)
+	}
+	d.trim()
+	return s, ok, d.firstErr(u)
+}
+
+func (u *unit) source(file string) (s Source, ok bool) {
+	t := u.openLines()
+	if !t.present || t.enc.version < 5 {
+		return s, false
+	}
+	u.readFiles()
+	c := t.header
+	u.eachEntry(&c, func(fileEntry, value, value) bool { return true }) // directories
+	name := []byte(file[lastSlash(file)+1:])
+	u.eachEntry(&c, func(e fileEntry, text, md5 value) bool {
+		if !text.ok() && !md5.ok() {
+			return false
+		}
+		// most files have another name, so that their paths need not be joined
+		recorded := u.d.text(e.name)
+		if !u.d.spend(1 + len(recorded)/256) {
+			return false
+		}
+		if !bytes.HasSuffix(recorded, name) {
+			return true
+		}
+		path := u.buildPath(e).text
+		if path != file {
+			return u.d.spend(len(path) / 16)
+		}
+		s.Text = u.longText(text)
+		if md5.form == formData16 {
+			s.HasMD5 = true
+			copy(s.MD5[:], t.header.buf[md5.u:])
+		}
+		ok = s.Text != nil || s.HasMD5
+		return !ok
+	})
+	return s, ok
+}
+
+func lastSlash(s string) int {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] == '/' || s[i] == '\\' {
+			return i
+		}
+	}
+	return -1
+}
+
+// longText returns the bytes of the string v of a line table, or nil if it is empty or has more
+// than MaxSource bytes.
+func (u *unit) longText(v value) []byte {
+	s := u.stringOf(v, secLine)
+	if !s.ok {
+		return nil
+	}
+	b := u.d.sec.get(s.sec)
+	if s.off >= uint64(len(b)) {
+		return nil
+	}
+	b = b[s.off:]
+	b = b[:min(len(b), MaxSource+1)]
+	n := bytes.IndexByte(b, 0)
+	if n <= 0 {
+		return nil
+	}
+	u.d.spend(n / 1024)
+	u.d.read += int64(n)
+	return b[:n:n]
+}
+
+// eachEntry calls visit with the entries of a table of version 5, and the values of its source text
+// and checksum, until it returns false. The value of a checksum is its offset in the cursor. For a
+// damaged table, visit is called with the entries before the damage.
+func (u *unit) eachEntry(c *cursor, visit func(e fileEntry, text, md5 value) bool) {
+	var buf [maxFormats]entryFormat
+	formats, count := u.entryFormats(c, &buf)
+	for range count {
+		start := c.pos
+		var e fileEntry
+		var text, md5 value
+		for _, f := range formats {
+			at := c.pos
+			v := c.value(f.form, 0, u.lines.enc)
+			switch f.content {
+			case lnctPath:
+				e.name = u.stringOf(v, secLine)
+			case lnctDirectoryIndex:
+				e.dir = clamp(v.u)
+			case lnctLLVMSource:
+				text = v
+			case lnctMD5:
+				md5 = value{uint64(at), v.form}
+			}
+		}
+		if c.bad || c.pos == start || !visit(e, text, md5) {
+			return
+		}
+	}
+}

@@ -1,0 +1,37 @@
+// Package source finds the text of source lines: embedded in debug information, in a file below a
+// folder that the operator named, or on a debuginfod server.
+//
+// A [Finder] looks for a file in that order, and keeps what it found under a budget. If the debug
+// information has a checksum of the file (clang writes one, GCC 12 does not), a text with another
+// one is not used; without a checksum the text is used, and is not verified. A file that ends before
+// a line that the debug information names is another version of it: it is not used for that line.
+//
+// # What is opened
+//
+// Debug information and logs are hostile: they may name any file. A file is opened only below a root
+// that the operator named, through an [os.Root], so that neither ".." nor a symbolic link leads out
+// of it. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
+//
+// A path is matched with the roots after the prefix maps were applied. An absolute path must be
+// below the path of a root, as it was named or with its links resolved; the rest of the path is the
+// name below the root. A relative path is tried relative to the current folder, in the same way, and
+// then relative to each root. Nothing is guessed from the last parts of a path.
+package source
+
+import "time"
+
+// Limits.
+const (
+	maxFile       = 16 << 20 // bytes of a source file: generated ones of 10 MB exist
+	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: some 2,000 usual ones, or three of the largest
+	maxPath       = 64 << 10 // bytes of a path, as in debug information
+	entryCost     = 512      // bytes of a kept file or miss, without its path and text
+	linesPerStart = 64       // lines between two known places in a text: 64 lines are searched in 2 µs
+	maxNotices    = 16       // messages of each kind: people read them
+	maxFetches    = 4        // requests at a time
+	maxMisses     = 8        // files in a row that servers do not have, after which they have no sources of the build
+	maxBuilds     = 4096     // builds whose misses are counted
+
+	missFor    = 10 * time.Second // after which a file that was not found is looked for again
+	noBuildFor = 10 * time.Minute // for which servers without sources of a build are not asked again
+)

@@ -1,0 +1,315 @@
+package source
+
+import (
+	"container/list"
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Server fetches source files by the build ID of their program and the absolute path in its debug
+// information. The error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is a
+// Server.
+type Server interface {
+	Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error)
+}
+
+// Options configure a Finder. The zero value finds nothing.
+type Options struct {
+	// Symbolizer has the debug information, for embedded sources and checksums. Nil: neither is
+	// known.
+	Symbolizer *symbolize.Symbolizer
+
+	// Roots are the folders below which files are opened. The Finder does not close them.
+	Roots Roots
+
+	// PrefixMap leads from the paths in debug information to those of this machine.
+	PrefixMap buildid.PrefixMaps
+
+	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
+	Server Server
+
+	// Patience is how long a question waits for the debug file and for Server. After a wait without
+	// success, questions do not wait for Server until it has sent a file. PerMinute bounds the waiting
+	// of all questions for Server in any minute; 0 means no bound.
+	Patience, PerMinute time.Duration
+
+	// Around is the number of lines before and after the line of a frame.
+	Around int
+
+	// Notify is called once for each file that is used without a checksum, and for each that is not
+	// used because it is another version; at most 16 times each. Explain is called for each file, with
+	// the reason why it is not used, or the place where it was found. Both get a line of text without
+	// control characters, may be called by several goroutines, and must not call the Finder. Nil: not
+	// called.
+	Notify, Explain func(message string)
+}
+
+// A Finder finds source files, and keeps them under a budget. Many goroutines may use it. Call Close
+// after use.
+type Finder struct {
+	o      Options
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	entries map[fileKey]*entry
+	recent  *list.List // of *entry; the most recently used first
+	size    int64
+	notices map[string]int // by kind
+	servers servers
+	fetches sync.WaitGroup
+}
+
+// A fileKey names a source file: equal paths of two builds may be different files.
+type fileKey struct {
+	id   buildid.ID
+	name string // of the module, if it has no build ID
+	file string // as recorded in debug information
+}
+
+// An entry is a file that was looked for.
+type entry struct {
+	key          fileKey
+	place        *list.Element
+	found        sync.Mutex // held while the file is looked for
+	text         *text      // nil: not looked for yet
+	until        time.Time  // when a miss is looked for again
+	told, beyond bool       // a notice about it was given; a line beyond its end was asked for
+}
+
+// NewFinder returns a Finder.
+func NewFinder(o Options) *Finder {
+	f := &Finder{o: o, entries: make(map[fileKey]*entry), recent: list.New(), notices: make(map[string]int)}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.servers.init()
+	return f
+}
+
+// Close ends all requests and waits for that.
+func (f *Finder) Close() error {
+	f.cancel()
+	f.fetches.Wait()
+	return nil
+}
+
+// Snippet returns the lines around the line of frame, which is one at l. frame.File is the path as
+// recorded in debug information, before any prefix map. The zero Snippet is the answer if frame has
+// no line or its file is not found, is another version, or has not arrived yet.
+func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbolize.Snippet) {
+	if frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {
+		return s
+	}
+	e, t := f.find(l, frame)
+	switch {
+	case t.missing != nil:
+		return s
+	case uint64(frame.Line) > uint64(t.lines):
+		f.beyond(e, t, frame)
+		return s
+	}
+	first, lines := t.around(int(frame.Line), max(f.o.Around, 0))
+	return symbolize.Snippet{First: uint32(first), Lines: lines, Verified: t.verified, Origin: t.origin}
+}
+
+// find returns the text of the file of frame.
+func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *text) {
+	k := fileKey{id: l.ID, file: frame.File}
+	if l.ID.IsZero() {
+		k.name = l.Name
+	}
+	f.mu.Lock()
+	e := f.entries[k]
+	if e == nil {
+		e = &entry{key: k}
+		e.place = f.recent.PushFront(e)
+		f.entries[k] = e
+		f.size += e.cost()
+	} else {
+		f.recent.MoveToFront(e.place)
+	}
+	f.mu.Unlock()
+
+	e.found.Lock()
+	defer e.found.Unlock()
+	if t := e.text; t != nil && (!t.retry || time.Now().Before(e.until)) {
+		return e, t
+	}
+	t := f.load(e, l, frame)
+	f.mu.Lock()
+	if f.entries[k] == e {
+		f.size += t.size()
+		if e.text != nil {
+			f.size -= e.text.size()
+		}
+	}
+	e.text, e.until = t, time.Now().Add(missFor)
+	f.evict()
+	f.mu.Unlock()
+	return e, t
+}
+
+// cost returns the bytes that e takes.
+func (e *entry) cost() int64 {
+	n := int64(entryCost + len(e.key.file) + len(e.key.name))
+	if e.text != nil {
+		n += e.text.size()
+	}
+	return n
+}
+
+// evict drops the least recently used files until the rest fits the budget; f.mu is held. The last
+// one stays.
+func (f *Finder) evict() {
+	for f.size > maxKept && f.recent.Len() > 1 {
+		e := f.recent.Back().Value.(*entry)
+		f.recent.Remove(e.place)
+		delete(f.entries, e.key)
+		f.size -= e.cost()
+	}
+}
+
+var (
+	errChanged = errors.New("another version than the one that was compiled: its checksum differs")
+	errNoRoot  = errors.New("not embedded, and no folder of sources is named")
+)
+
+// load looks for the file of frame: embedded, below the roots, on servers.
+func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *text {
+	known, err := f.known(l, frame)
+	if errors.Is(err, symbolize.ErrPending) {
+		return &text{missing: err, retry: true}
+	}
+	if len(known.Text) > 0 {
+		t := newText(known.Text)
+		t.origin, t.verified = "embedded", true
+		f.explain(frame.File, "found in the debug information")
+		return t
+	}
+	path, _ := f.o.PrefixMap.Replace(frame.File)
+	t, err := f.local(path, &known)
+	if err != nil {
+		f.explain(frame.File, err.Error())
+		if f.o.Server == nil {
+			f.changed(e, err)
+			return &text{missing: err, retry: true}
+		}
+		var sent error
+		if t, sent = f.remote(l, frame.File, &known); sent != nil {
+			f.explain(frame.File, sent.Error())
+			f.changed(e, errors.Join(err, sent))
+			return &text{missing: sent, retry: true}
+		}
+	}
+	f.explain(frame.File, "found: "+t.origin)
+	if !t.verified {
+		f.notice(e, "unverified", t.origin+": not verified: the debug information has no checksum of this source file")
+	}
+	return t
+}
+
+// known returns what debug information has of the contents of the file.
+func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (symbolize.Source, error) {
+	if f.o.Symbolizer == nil {
+		return symbolize.Source{}, nil
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, f.o.Patience)
+	defer cancel()
+	return symbolize.SourceOf(ctx, f.o.Symbolizer, l, frame.File)
+}
+
+// local returns the file at path below a root.
+func (f *Finder) local(path string, known *symbolize.Source) (*text, error) {
+	if len(f.o.Roots) == 0 {
+		return nil, errNoRoot
+	}
+	file, err := f.o.Roots.Open(path, "source")
+	if err != nil {
+		if errors.Is(err, ErrOutside) {
+			return nil, fmt.Errorf("%s: outside of %s", path, f.o.Roots)
+		}
+		return nil, err
+	}
+	defer file.Close()
+	if file.Size() > maxFile {
+		return nil, fmt.Errorf("%s: more than %d MiB", file.Path(), maxFile>>20)
+	}
+	data := make([]byte, file.Size())
+	if n, err := file.ReadAt(data, 0); n < len(data) {
+		return nil, fmt.Errorf("%s: %w", file.Path(), err)
+	} else if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", file.Path(), err)
+	}
+	return checked(data, file.Path(), known)
+}
+
+// checked returns the text data, unless its checksum shows that it is another version.
+func checked(data []byte, origin string, known *symbolize.Source) (*text, error) {
+	if known.HasMD5 && md5.Sum(data) != known.MD5 {
+		return nil, &changedError{origin}
+	}
+	t := newText(data)
+	t.origin, t.verified = origin, known.HasMD5
+	return t, nil
+}
+
+// A changedError reports a file whose checksum differs.
+type changedError struct{ origin string }
+
+func (e *changedError) Error() string { return e.origin + ": " + errChanged.Error() }
+
+// changed reports the versions in err that were not used.
+func (f *Finder) changed(e *entry, err error) {
+	if c, ok := errors.AsType[*changedError](err); ok {
+		f.notice(e, "changed", c.origin+": no lines are shown: "+errChanged.Error())
+	}
+}
+
+// beyond reports that the file ends before the line of frame.
+func (f *Finder) beyond(e *entry, t *text, frame *symbolize.Frame) {
+	e.found.Lock()
+	defer e.found.Unlock()
+	if !e.beyond {
+		e.beyond, e.told = true, false
+		f.notice(e, "changed", fmt.Sprintf("%s: no lines are shown: another version than the one that was compiled: it has %d lines, and no line %d",
+			t.origin, t.lines, frame.Line))
+	}
+}
+
+// notice calls Options.Notify, once for each file and at most maxNotices times for each kind;
+// e.found is held.
+func (f *Finder) notice(e *entry, kind, message string) {
+	if f.o.Notify == nil || e.told {
+		return
+	}
+	e.told = true
+	f.mu.Lock()
+	f.notices[kind]++
+	n := f.notices[kind]
+	f.mu.Unlock()
+	switch {
+	case n <= maxNotices:
+		f.o.Notify(string(escape.AppendText(nil, message, "")))
+	case n == maxNotices+1:
+		f.o.Notify("further source files of this kind are not reported")
+	}
+}
+
+// explain calls Options.Explain with what happened to a file.
+func (f *Finder) explain(file, what string) {
+	if f.o.Explain != nil {
+		f.o.Explain(string(escape.AppendText(nil, file+": "+what, "")))
+	}
+}
+
+// isMissing reports whether err is a plain miss.
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

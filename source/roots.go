@@ -1,0 +1,130 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// ErrOutside is the error for a path that is not below any root. Whether such a file exists is not
+// checked.
+var ErrOutside = errors.New("outside of the folders that flags name")
+
+// Roots are the folders below which source files may be opened: nothing else is opened, since a log
+// or debug information may name any path, and the contents of the files are printed. Many goroutines
+// may use them.
+type Roots []root
+
+type root struct {
+	dir   *os.Root
+	paths []string // absolute paths of the folder: as named, and with links resolved
+}
+
+// OpenRoots opens folders, which Close closes. Those that cannot be opened are left out; the error
+// has the reasons.
+func OpenRoots(dirs []string) (all Roots, err error) {
+	var errs []error
+	for _, dir := range dirs {
+		r, err := openRoot(dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, r)
+	}
+	return all, errors.Join(errs...)
+}
+
+func openRoot(dir string) (r root, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return r, err
+	}
+	// without the separator, opening a FIFO waits for a writer
+	if r.dir, err = os.OpenRoot(abs + string(filepath.Separator)); err != nil {
+		return r, err
+	}
+	r.paths = []string{abs}
+	if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+		r.paths = append(r.paths, real)
+	}
+	return r, nil
+}
+
+// Close closes the folders.
+func (all Roots) Close() {
+	for _, r := range all {
+		r.dir.Close()
+	}
+}
+
+// String lists the folders, for messages.
+func (all Roots) String() string {
+	var paths []string
+	for _, r := range all {
+		paths = append(paths, r.paths[0])
+	}
+	return strings.Join(paths, ", ")
+}
+
+// Open opens the source file at path, absolute or relative to the current folder or any of the
+// roots. where is the result of [buildid.File.Where]. It returns ErrOutside if path is outside of all
+// roots. Only regular files are opened.
+func (all Roots) Open(path, where string) (*buildid.File, error) {
+	failed := ErrOutside
+	for _, relative := range []bool{false, true} {
+		for i := range all {
+			for _, name := range all[i].below(path, relative) {
+				f, err := buildid.OpenBelow(all[i].dir, name, where)
+				if err == nil {
+					return f, nil
+				}
+				if failed == ErrOutside {
+					failed = err
+				}
+			}
+		}
+	}
+	return nil, failed
+}
+
+// Rel returns path relative to the first root that it is below, with slashes. ok is false if it is
+// outside of all roots. The file is not looked for.
+func (all Roots) Rel(path string) (name string, ok bool) {
+	for i := range all {
+		for _, name := range all[i].below(path, false) {
+			return filepath.ToSlash(name), true
+		}
+	}
+	if len(all) > 0 && filepath.IsLocal(path) {
+		return filepath.ToSlash(filepath.Clean(path)), true
+	}
+	return "", false
+}
+
+// below returns the names of path below r, or nil if path is outside of r. A path that is not
+// absolute begins at the root if relative is set, and at the current folder otherwise.
+func (r *root) below(path string, relative bool) (names []string) {
+	local := !filepath.IsAbs(path)
+	switch {
+	case relative && local && filepath.IsLocal(path):
+		return append(names, path)
+	case relative:
+		return nil
+	case local:
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil
+		}
+		path = abs
+	}
+	for _, dir := range r.paths {
+		if name, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

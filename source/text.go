@@ -1,0 +1,58 @@
+package source
+
+import (
+	"bytes"
+)
+
+// A text is a source file, or the reason why there is none. It is not modified.
+type text struct {
+	data     []byte
+	starts   []uint32 // offset of every linesPerStart-th line
+	lines    int      // number of lines
+	origin   string   // where it was found
+	verified bool
+	missing  error // set if there is no text
+	retry    bool  // the file may be found later
+}
+
+// newText indexes the lines of data, which it keeps. A text that ends in a line end has no line
+// after it.
+func newText(data []byte) *text {
+	t := &text{data: data}
+	for at := 0; at < len(data); t.lines++ {
+		if t.lines%linesPerStart == 0 {
+			t.starts = append(t.starts, uint32(at))
+		}
+		n := bytes.IndexByte(data[at:], '\n')
+		if n < 0 {
+			at = len(data)
+		} else {
+			at += n + 1
+		}
+	}
+	return t
+}
+
+// size returns the bytes that t takes.
+func (t *text) size() int64 { return entryCost + int64(len(t.data)) + 4*int64(len(t.starts)) }
+
+// around returns line n, counted from 1, which t has, and up to most lines before and after it,
+// without their ends. They alias the text.
+func (t *text) around(n, most int) (first int, lines [][]byte) {
+	first = max(1, n-most)
+	last := min(t.lines, n+most)
+	at := t.starts[(first-1)/linesPerStart]
+	rest := t.data[at:]
+	for skip := (first - 1) % linesPerStart; skip > 0; skip-- {
+		rest = rest[bytes.IndexByte(rest, '\n')+1:]
+	}
+	for range last - first + 1 {
+		line, after, _ := bytes.Cut(rest, []byte{'\n'})
+		lines = append(lines, bytes.TrimSuffix(line, []byte{'\r'}))
+		rest = after
+	}
+	if first == 1 {
+		lines[0] = bytes.TrimPrefix(lines[0], []byte("\ufeff"))
+	}
+	return first, lines
+}

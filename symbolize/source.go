@@ -1,0 +1,71 @@
+package symbolize
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/symfilter/symfilter/internal/dwarf"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// MaxSource is the most bytes of a source text that a Source has.
+const MaxSource = dwarf.MaxSource
+
+// A Source is what the debug information of a module has of the contents of a source file. The zero
+// value is that of most compilers: nothing.
+type Source struct {
+	Text   []byte // the whole file, a copy; nil: not embedded
+	MD5    [16]byte
+	HasMD5 bool
+}
+
+// SourceOf returns what debug information has of the file that [Frame.File] names, of a Frame at l.
+// It waits for the module's file like Code. No index is asked: the module's file is opened.
+func SourceOf(ctx context.Context, s *Symbolizer, l Location, file string) (Source, error) {
+	q, err := s.acquire(ctx, l)
+	if err == nil {
+		q, err = s.unpacked(ctx, q, l, (*entry).awaitsUnpacking)
+	}
+	if err != nil {
+		return Source{}, err
+	}
+	text, err := q.source(q.m.obj.Place(l.Addr), file)
+	q.judge()
+	if err != nil {
+		return Source{}, q.end(err)
+	}
+	pending := q.e.pending()
+	q.end(nil)
+	return text, pending
+}
+
+// source returns what debug information has of the contents of a file, in a copy. The error makes
+// the whole file unusable; others are noted by complain.
+func (q *question) source(addr uint64, file string) (s Source, err error) {
+	m := q.m
+	if m.dw == nil || m.packed {
+		return s, nil
+	}
+	err = guard(func() error {
+		found, ok, err := m.dw.Source(addr, file)
+		if ok {
+			s = Source{bytes.Clone(found.Text), found.MD5, found.HasMD5}
+		}
+		if m.read += m.dw.Read(); m.read > pagesKept {
+			m.obj.ReleasePages()
+			m.read = 0
+		}
+		return err
+	})
+	if err != nil {
+		q.complain(err)
+	}
+	if brokeReader(err) {
+		s = Source{}
+	}
+	if errors.Is(err, object.ErrFault) {
+		return s, err
+	}
+	return s, nil
+}
