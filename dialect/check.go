@@ -183,8 +183,8 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: ErrFault}
 	case byID && (v.image.File == nil || v.image.ID == f.ID || f.prefix.Len() >= sureID):
 		*p = Place{Image: v.image, Addr: c.lookup, Verified: ByBuildID}
-	case v.refuted == ErrHash:
-		*p = Place{Image: v.image, Err: ErrHash}
+	case IsOtherProgram(v.refuted):
+		*p = Place{Image: v.image, Err: v.refuted}
 	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
 	case v.image.Guessed && !v.proved:

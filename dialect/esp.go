@@ -6,7 +6,6 @@ import "bytes"
 //
 //	Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60 |<-CORRUPTED
 //	abort() was called at PC 0x400d5678 on core 0
-//	ELF file SHA256: 9d0e9a1f03b5c2d4
 //
 // Each address of the list is followed by that of its stack. On Xtensa, 3 has been subtracted from
 // all of them, also from that of the fault, which the register PC has as it is; on RISC-V, whose
@@ -92,25 +91,6 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	}
 	l.address(addr, Adjusted)
 	return true
-}
-
-const espHashMark = "ELF file SHA256:"
-
-// espHash takes the hash of the program from "ELF file SHA256: 9d0e9a1f". ESP-IDF prints 8 to 64
-// digits, as it is configured.
-func espHash(r *Reader, b []byte, at int) {
-	at = blanksAfter(b, at+len(espHashMark))
-	if end := hexDigits(b, at); end-at >= 8 && end-at <= 64 {
-		r.facts.SetHash(bytes.ToLower(b[at:end]))
-	}
-}
-
-// programHash takes the hash of the program from a line.
-func (r *Reader) programHash(line []byte) {
-	if at := bytes.Index(line, []byte(espHashMark)); at >= 0 {
-		r.touchFacts(r.number)
-		espHash(r, line, at)
-	}
 }
 
 // matchStackWords matches a line of a stack: its address, and words.

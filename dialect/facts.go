@@ -49,7 +49,7 @@ type Facts struct {
 	sorted  bool
 	modules map[string]ModuleFact // by the last part of the name
 	main    ModuleFact            // the program itself
-	hash    string                // first digits of the SHA-256 of its file; empty if they are not known
+	program Program               // of a device, whose file the log does not name
 	bytes   int
 	process uint64 // that has logged the maps, by the text before them; 0 if that does not show it
 	old     bool   // a trace has ended since the maps came: see AgeMaps
@@ -60,14 +60,15 @@ func (f *Facts) Reset() { *f = Facts{} }
 
 // Empty reports whether nothing is known.
 func (f *Facts) Empty() bool {
-	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{}) && f.hash == ""
+	return len(f.maps) == 0 && len(f.modules) == 0 && f.main == (ModuleFact{}) && f.program == (Program{})
 }
 
-// SetHash sets the first hexadecimal digits, in lower case, of the SHA-256 of the program's file.
-func (f *Facts) SetHash(digits []byte) { f.hash = string(digits) }
+// SetProgram sets what the log has about the program of a device. Fields that are too long are left
+// out.
+func (f *Facts) SetProgram(p Program) { f.program = p.bounded() }
 
-// Hash returns the digits of SetHash.
-func (f *Facts) Hash() string { return f.hash }
+// Program returns what the log has about the program of a device.
+func (f *Facts) Program() Program { return f.program }
 
 // ForgetMaps forgets all mappings.
 func (f *Facts) ForgetMaps() {

@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"fmt"
-	"strings"
 )
 
 // The dumps of firmware: registers by name, and lists of addresses. All addresses are those of the ELF
@@ -283,24 +282,9 @@ func (l *Line) addresses(at int, call Call) bool {
 }
 
 // judgeGiven refutes v, a file that the operator has named, if the only return addresses of the trace
-// have no call before them, or if the log has the first digits of the SHA-256 of another file: that of
-// another build, or the same without a part that was stripped.
-func (v *verdict) judgeGiven(digits string) {
-	m := v.image
-	if !m.Given || m.Forced {
-		return
-	}
-	if v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
+// have no call before them.
+func (v *verdict) judgeGiven() {
+	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall
-	}
-	if digits == "" || m.Hash == nil {
-		return
-	}
-	switch sum := m.Hash(); {
-	case sum == "":
-	case !strings.HasPrefix(sum, digits):
-		v.refuted = ErrHash
-	case v.refuted == ErrHash:
-		v.refuted = nil // the device runs another program than before
 	}
 }

@@ -6,14 +6,16 @@ import "bytes"
 const shortNumber = 8
 
 // NextFirmware returns the offset of the first number in b from at on that may be an address of
-// firmware, as package dialect reads it if [Reader.Firmware] is set, or len(b) if there is none. at is
-// the beginning of a line.
+// firmware, as package dialect reads it if [Reader.Firmware] is set, or that of the first mark of a
+// fact about the program, or len(b) if there is neither. at is the beginning of a line.
 //
 // It is called for every byte of a log. A number without a prefix has at least eight digits, so that
 // one of each eight bytes is looked at; the others have an 'x'.
 func NextFirmware(b []byte, at int) int {
 	for at < len(b) {
-		long, next := nextLong(b, at, min(at+numberStep, len(b)))
+		to := min(at+numberStep, len(b))
+		mark := nextProgramMark(b, at, to)
+		long, next := nextLong(b, at, mark)
 		for at < long {
 			i := bytes.IndexByte(b[at:long], 'x')
 			if i < 0 {
@@ -26,6 +28,9 @@ func NextFirmware(b []byte, at int) int {
 		}
 		if long < next {
 			return long
+		}
+		if mark < to {
+			return mark
 		}
 		at = next
 	}

@@ -138,10 +138,13 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// touchFacts forgets the facts if they are older than factLines, and restarts that count.
+// touchFacts forgets the facts about processes if they are older than factLines, and restarts that
+// count.
 func (r *Reader) touchFacts(number int64) {
 	if number-r.factsAt > factLines {
+		program := r.facts.program // a device prints it only when it starts
 		r.facts.Reset()
+		r.facts.program = program
 	}
 	r.factsAt = number
 }

@@ -54,6 +54,10 @@ type Image struct {
 	ByName bool
 
 	shown shownNames
+
+	// textOf is the last text that hasText has searched, and text and textKnown are its results.
+	textOf          string
+	text, textKnown bool
 }
 
 // ProgramName returns the name of the program in the title of a process, which may begin with the

@@ -199,7 +199,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	case found:
 	case !wants:
 		if r.Firmware {
-			r.programHash(l.Text)
+			r.programFacts(l.Text)
 		}
 		return nil
 	case r.mapLine(l.Text):

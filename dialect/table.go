@@ -109,7 +109,9 @@ func anyOf(all ...matcher) matcher {
 // allHeaders returns the headers of all dialects.
 func allHeaders() []header {
 	return []header{
-		{text: espHashMark, fact: espHash},
+		{text: string(espHashMark), fact: programLine},
+		{text: string(zephyrMark), fact: programLine},
+		{text: string(gnuBuildIDMark), fact: programLine},
 		{text: "-xp ", fact: func(r *Reader, b []byte, _ int) { r.mapLine(b) }},
 		{text: "ode: ", fact: codeLine},
 		{text: "ainted", fact: kernelNamed},

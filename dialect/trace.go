@@ -29,7 +29,7 @@ var (
 	ErrFault     = errors.New("no call is before this address: either a signal has interrupted the frame, whose trampoline is in a file that is not here, or the file is not the one that ran")
 	ErrCode      = errors.New("the file has other code at this place than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
-	ErrHash      = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
+	ErrWild      = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
 	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
@@ -93,6 +93,7 @@ type Trace struct {
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
 	corrected bool            // numbers of a module are not addresses: see Trace.read
+	inGiven   bool            // a frame was located in a file that the operator has named
 }
 
 // A moduleKey identifies a module of a process.
@@ -162,13 +163,20 @@ func (t *Trace) Judge(frames []*Frame, facts *Facts) {
 	for i := range checks {
 		if v := checks[i].of; v != nil {
 			v.proved = v.all.proves(v.image)
-			v.judgeGiven(facts.Hash())
+			v.judgeGiven()
 		}
 	}
+	t.judgePrograms(facts.Program())
 	t.weighMaps(frames, checks, facts)
 	for i, f := range frames {
 		checks[i].conclude(f)
 		t.know(f)
+		t.inGiven = t.inGiven || f.Place.Err == nil && f.Place.Image != nil && f.Place.Image.Given
+	}
+	for _, f := range frames {
+		if t.inGiven && f.Place.Err == ErrOutside {
+			f.Place.Err = ErrWild
+		}
 	}
 }
 

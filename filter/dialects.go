@@ -30,6 +30,10 @@ type Dialects struct {
 	// ForceImages uses the Images even if the log shows that another file ran.
 	ForceImages bool
 
+	// Refused, if not nil, is called if the log shows that a file of Images is not the program of the
+	// device: once, and again if the device has run its program in between.
+	Refused func(path string, reason error)
+
 	// Code prints the code that Linux lists around an instruction that has failed, disassembled, after
 	// the line of the listing: of x86-64 and AArch64.
 	Code bool

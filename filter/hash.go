@@ -6,17 +6,21 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/symfilter/symfilter/dialect"
 )
 
 // maxHashed is the size of the largest file that is compared with a hash in the log, in bytes. Firmware
 // has a few megabytes, and its debug information some tens.
 const maxHashed = 512 << 20
 
-// A hashed is the SHA-256 of a file that had this size and time.
-type hashed struct {
-	size int64
-	time time.Time
-	sum  string
+// A givenFile is what is known of a file that the operator names: its SHA-256 when it had this size and
+// time, and the last reason that was reported why the device runs another program.
+type givenFile struct {
+	size    int64
+	time    time.Time
+	sum     string
+	refused error
 }
 
 // hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if it cannot be read. It
@@ -31,17 +35,42 @@ func hashOf(t *tracer, path string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHashed {
 		return ""
 	}
-	if old, ok := t.hashes[path]; ok && old.size == info.Size() && old.time.Equal(info.ModTime()) {
+	if old := t.givenFiles[path]; old.sum != "" && old.size == info.Size() && old.time.Equal(info.ModTime()) {
 		return old.sum
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return ""
 	}
-	if t.hashes == nil {
-		t.hashes = make(map[string]hashed)
-	}
 	sum := hex.EncodeToString(h.Sum(nil))
-	t.hashes[path] = hashed{info.Size(), info.ModTime(), sum} // one for each image of the operator
+	keepGiven(t, path, givenFile{info.Size(), info.ModTime(), sum, t.givenFiles[path].refused})
 	return sum
+}
+
+// keepGiven keeps g for the file at path. There is one for each image of the operator.
+func keepGiven(t *tracer, path string, g givenFile) {
+	if t.givenFiles == nil {
+		t.givenFiles = make(map[string]givenFile)
+	}
+	t.givenFiles[path] = g
+}
+
+// reportRefused reports the file of a frame if the log shows that the device runs another program. The
+// same reason is reported again only after the file was right.
+func reportRefused(t *tracer, f *dialect.Frame) {
+	m := f.Place.Image
+	if m == nil || !m.Given || t.opt.Refused == nil {
+		return
+	}
+	refused := f.Place.Err
+	if refused != nil && !dialect.IsOtherProgram(refused) {
+		return
+	}
+	if g := t.givenFiles[m.Path]; g.refused != refused {
+		g.refused = refused
+		keepGiven(t, m.Path, g)
+		if refused != nil {
+			t.opt.Refused(m.Path, refused)
+		}
+	}
 }

@@ -76,6 +76,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Unresolved += int64(got.Unresolved)
 	s.Pending += int64(got.Pending)
 	s.Rests.Add(f.rests)
+	s.Wild.Add(f.wild)
 	*c, l.process.Context = l.process.Context, Context{}
 	dst, l.dst = l.dst, nil
 	return dst, got

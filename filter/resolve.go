@@ -55,6 +55,7 @@ type answerCounts struct {
 	named   int // addresses with a name
 	pending int // addresses without a name whose debug file is still being searched
 	rests   Rests
+	wild    Wild
 }
 
 // An answer is the result of the lookup of one address.
@@ -191,7 +192,15 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 
 // recordPlace counts a frame of a raw backtrace that was not located.
 func (r *resolver) recordPlace(fr *dialect.Frame) {
-	r.countMiss(cacheModule{id: fr.ID, name: fr.Module}, fr.Place.Err)
+	k := cacheModule{id: fr.ID, name: fr.Module}
+	switch m := fr.Place.Image; {
+	case fr.Place.Err == dialect.ErrWild:
+		r.wild.Add(Wild{1, fr.Addr})
+		return
+	case m != nil && m.Given && k.name == "" && k.id.IsZero():
+		k.name = m.Path
+	}
+	r.countMiss(k, fr.Place.Err)
 }
 
 // recordMiss counts an unresolved element in m.

@@ -1,8 +1,6 @@
 package filter
 
 import (
-	"crypto/sha256"
-
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/checkpoint"
@@ -12,9 +10,11 @@ import (
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
-	Hash    string                           `json:"sha256,omitempty"`  // its first digits
-	Process uint64                           `json:"process,omitempty"` // that has logged Maps
-	Old     bool                             `json:"old,omitempty"`     // Maps are of an earlier trace
+	Hash    string                           `json:"sha256,omitempty"`   // of dialect.Program
+	ID      string                           `json:"build_id,omitempty"` // of dialect.Program
+	Version checkpoint.Text                  `json:"version,omitempty"`  // of dialect.Program
+	Process uint64                           `json:"process,omitempty"`  // that has logged Maps
+	Old     bool                             `json:"old,omitempty"`      // Maps are of an earlier trace
 }
 
 type savedMapping struct {
@@ -43,7 +43,8 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 	if f.Empty() {
 		return nil
 	}
-	s := &savedFacts{Hash: f.Hash()}
+	p := f.Program()
+	s := &savedFacts{Hash: p.Hash, ID: p.ID, Version: checkpoint.Text(p.Version)}
 	s.Process, s.Old = f.MapsOf()
 	for _, m := range f.Maps() {
 		s.Maps = append(s.Maps, savedMapping{m.Start, m.End, m.Offset, checkpoint.Text(m.Path), m.Code, m.Deleted, m.FirstCode})
@@ -77,7 +78,7 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 		}
 		f.AddModule(dialect.ModuleFact{Name: string(m.Name), ID: id, Prefix: prefix, Base: m.Base, HasBase: m.HasBase, End: m.End, Main: m.Main, Text: m.Text})
 	}
-	f.SetHash([]byte(s.Hash[:min(len(s.Hash), sha256.Size*2)]))
+	f.SetProgram(dialect.Program{Hash: s.Hash, ID: s.ID, Version: string(s.Version)})
 	return f, nil
 }
 

@@ -11,6 +11,7 @@ type Stats struct {
 	Pending    int64 // of Unresolved: the debug file was still being looked for
 	Evicted    int64 // processes that were dropped because of Options.Limits
 	Rests      Rests // the proofs of the answers for raw backtraces
+	Wild       Wild  // addresses of raw backtraces at which there is no code
 	Keyed      int64 // lines that were searched for elements and have a key of Options.ProcessKey
 }
 
@@ -53,7 +54,7 @@ func (r *Rests) Add(o Rests) {
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.named), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed, Rests: f.rests,
+		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyed, Rests: f.rests, Wild: f.wild,
 	}
 }
 
@@ -73,4 +74,20 @@ func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
+}
+
+// Wild counts addresses at which a program has no code, though other frames of the trace show that its
+// file is right: where a wild pointer to a function has led, or in the ROM of a device. They are not
+// unresolved.
+type Wild struct {
+	Frames int64
+	Addr   uint64 // the first one
+}
+
+// Add adds o, which is later.
+func (w *Wild) Add(o Wild) {
+	if w.Frames == 0 {
+		w.Addr = o.Addr
+	}
+	w.Frames += o.Frames
 }

@@ -33,12 +33,12 @@ type tracer struct {
 	reader *dialect.Reader
 	past   past
 
-	trace   *dialect.Trace    // the current trace, or nil
-	objects *report.Objects   // the files of the modules of trace
-	images  *report.Objects   // the files that the operator names, to which Sysroot and NoPaths do not apply
-	hashes  map[string]hashed // of images, by path
-	last    int64             // line of the last frame of trace, or of a fact after it
-	full    bool              // trace has reached a limit: no more of its lines are held back
+	trace      *dialect.Trace       // the current trace, or nil
+	objects    *report.Objects      // the files of the modules of trace
+	images     *report.Objects      // the files that the operator names, to which Sysroot and NoPaths do not apply
+	givenFiles map[string]givenFile // by path
+	last       int64                // line of the last frame of trace, or of a fact after it
+	full       bool                 // trace has reached a limit: no more of its lines are held back
 
 	held    []heldLine
 	text    []byte        // text of the held lines
@@ -110,9 +110,9 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
 }
 
-// read returns the frames and the map of the next line, or nil. before is the text of the block
+// read returns the frames and the map of the next line, or nil. past is the text of the block
 // before the line that is not printed yet, which has this number of lines.
-func (t *tracer) read(line, before []byte, mark, lines int) (l *dialect.Line) {
+func (t *tracer) read(line, past []byte, mark, lines int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			l = nil
@@ -121,11 +121,18 @@ func (t *tracer) read(line, before []byte, mark, lines int) (l *dialect.Line) {
 		}
 	}()
 	text, _ := splitLine(line)
-	t.past.block = before
+	t.past.block = past
 	if len(t.held) == 0 {
 		t.before = t.reader.Mark()
 	}
-	return t.reader.LineAt(text, t.next()+int64(lines), mark)
+	before := t.reader.Facts().Program()
+	l = t.reader.LineAt(text, t.next()+int64(lines), mark)
+	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.held) > 0 {
+		t.reader.Facts().SetProgram(before) // the held lines are of the program that ran before
+		t.release()
+		t.reader.Facts().SetProgram(now)
+	}
+	return l
 }
 
 // errFault is the reason for frames whose trace could not be judged because of a fault.
@@ -142,6 +149,9 @@ func judge(t *tracer, frames []*dialect.Frame) {
 		}
 	}()
 	t.trace.Judge(frames, t.reader.Facts())
+	for _, f := range frames {
+		reportRefused(t, f)
+	}
 }
 
 // reportFault reports a panic in package dialect on the line after the given number of lines.

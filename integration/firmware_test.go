@@ -172,23 +172,40 @@ func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 	}
 }
 
-// ESP-IDF prints the first digits of the program's hash, before or after the backtrace.
-func TestTheHashInTheLogDecidesTheFile(t *testing.T) {
+// ESP-IDF prints the first digits of the program's hash, before or after the backtrace, and Zephyr prints
+// the version of the build when it starts.
+func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	file := recordedFirmware("riscv.elf")
-	sum := sha256.Sum256([]byte(readFile(t, file)))
-	own := hex.EncodeToString(sum[:])[:16]
+	own := hashOf(t, file)
+	id := regexp.MustCompile(`Build ID: ([0-9a-f]{40})`).FindStringSubmatch(run(t, nil, "readelf", "-n", file))[1]
 	const registers = "MEPC    : 0x80000036  RA      : 0x80000058  SP      : 0x80001850\r\n"
 	const other = "9d0e9a1f03b5c2d4"
+	const zephyr, otherZephyr = "v3.7.0-12-g3c5f1d0e9a7b", "v3.7.0-13-g3c5f1d0e9a7b"
+	lines := strings.Repeat("I (1234) sensor: temperature 21\r\n", 10001)
 	for _, test := range []struct {
 		name, log string
 		args      []string
 		resolved  bool
 	}{
-		{"its own after the registers", registers + "\r\nELF file SHA256: " + own + "\r\n", nil, true},
-		{"its own at the start", "I (29) cpu_start: ELF file SHA256:  " + own[:9] + "...\r\n" + registers, nil, true},
-		{"another one after the registers", registers + "\r\nELF file SHA256: " + other + "\r\n", nil, false},
-		{"another one at the start", "I (29) cpu_start: ELF file SHA256:  " + other[:9] + "...\r\n" + registers, nil, false},
-		{"forced", registers + "\r\nELF file SHA256: " + other + "\r\n", []string{"--force-image"}, true},
+		{"its own hash after the registers", registers + "\r\nELF file SHA256: " + own + "\r\n", nil, true},
+		{"its own hash at the start", "I (29) cpu_start: ELF file SHA256:  " + own[:9] + "...\r\n" + registers, nil, true},
+		{"another hash after the registers", registers + "\r\nELF file SHA256: " + other + "\r\n", nil, false},
+		{"another hash at the start", "I (29) cpu_start: ELF file SHA256:  " + other[:9] + "...\r\n" + registers, nil, false},
+		{"another hash long before", "I (29) cpu_start: ELF file SHA256:  " + other[:9] + "...\r\n" + lines + registers, nil, false},
+		{"another hash, forced", registers + "\r\nELF file SHA256: " + other + "\r\n", []string{"--force-image"}, true},
+		{"its own hash, beside another file", "ELF file SHA256: " + own + "\r\n" + registers, []string{"--image", recordedFirmware("cortexm.elf")}, true},
+		{"the hash of another file, which is given", "ELF file SHA256: " + hashOf(t, recordedFirmware("cortexm.elf")) + "\r\n" + registers, []string{"--image", recordedFirmware("cortexm.elf")}, true},
+		{"its own build of Zephyr", "*** Booting Zephyr OS build " + zephyr + " ***\r\n" + registers, nil, true},
+		{"another build of Zephyr", "*** Booting Zephyr OS build " + otherZephyr + " ***\r\n" + registers, nil, false},
+		{"another build of Zephyr long before", "*** Booting Zephyr OS build " + otherZephyr + " ***\r\n" + lines + registers, nil, false},
+		{"another build, with a delay", "*** Booting Zephyr OS build " + otherZephyr + " (delayed boot 500ms) ***\r\n" + registers, nil, false},
+		{"another version, of nRF Connect", "*** Using Zephyr OS v3.6.99-100befc70c74 ***\r\n" + registers, nil, false},
+		{"another build, forced", "*** Booting Zephyr OS build " + otherZephyr + " ***\r\n" + registers, []string{"--force-image"}, true},
+		{"another build, then its own", "*** Booting Zephyr OS build " + otherZephyr + " ***\r\n*** Booting Zephyr OS build " + zephyr + " ***\r\n" + registers, nil, true},
+		{"its own build, then another", "*** Booting Zephyr OS build " + zephyr + " ***\r\n" + registers + "*** Booting Zephyr OS build " + otherZephyr + " ***\r\n", nil, true},
+		{"a banner that a reset has cut", "*** Booting Zephyr OS build " + otherZephyr[:8] + "\r\n" + registers, nil, true},
+		{"its own build ID", "<inf> mflt: GNU Build ID: " + id + "\r\n" + registers, nil, true},
+		{"another build ID", "<inf> mflt: GNU Build ID: " + other + "\r\n" + registers, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := exec.Command(command, append([]string{"--image", file, "--explain"}, test.args...)...)
@@ -207,6 +224,39 @@ func TestTheHashInTheLogDecidesTheFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A wild pointer to a function has led to an address without code: no debug file is missing.
+func TestWildAddressesAreNotUnresolved(t *testing.T) {
+	const answer = "--- 0x80000058: poll_sensors at /src/app.c:25\n"
+	const outside = "none of the files that --image names has code at this address"
+	for _, test := range []struct {
+		log, want, reported string
+		status              int
+	}{
+		{"PC = 0xdeadbeef LR = 0x80000058\n", "PC = 0xdeadbeef LR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef: " + outside, 0},
+		{"PC = 0xdeadbeef\nLR = 0x80000058\n", "PC = 0xdeadbeef\nLR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef: " + outside, 0},
+		{"PC = 0xdeadbeef LR = 0xfffffff9\n", "PC = 0xdeadbeef LR = 0xfffffff9\n", "unresolved: addresses without a module, 1 address: " + outside, 3},
+	} {
+		cmd := exec.Command(command, "--image", recordedFirmware("riscv.elf"), "--explain", "--strict")
+		cmd.Stdin = strings.NewReader(test.log)
+		var messages strings.Builder
+		cmd.Stderr = &messages
+		out, _ := cmd.Output()
+		if diff := cmp.Diff(test.want, string(out)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if status := cmd.ProcessState.ExitCode(); status != test.status || !strings.Contains(messages.String(), test.reported) {
+			t.Errorf("%q ended with %d, want %d, and reported\n%s", test.log, status, test.status, messages.String())
+		}
+	}
+}
+
+// hashOf returns the first digits of the SHA-256 of a file.
+func hashOf(t *testing.T, file string) string {
+	t.Helper()
+	sum := sha256.Sum256([]byte(readFile(t, file)))
+	return hex.EncodeToString(sum[:])[:16]
 }
 
 // With frame pointers, ESP-IDF prints a backtrace on RISC-V too, from whose addresses nothing was

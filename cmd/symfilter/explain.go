@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/filter"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -22,7 +23,11 @@ func (s *stream) report(c *config, sym *symbolize.Symbolizer) {
 		}
 	}
 	if c.verbose || c.explain {
-		s.printRests(s.unresolved.all().rests)
+		all := s.unresolved.all()
+		s.printRests(all.rests)
+		if w := all.wild; w.Frames > 0 {
+			s.diag.line("left as logged: %s, such as 0x%x: %v", count(w.Frames, "address", "addresses"), w.Addr, dialect.ErrWild)
+		}
 	}
 	s.diag.flush()
 	if !c.explain {

@@ -26,13 +26,14 @@ type counts struct {
 	failed  int64               // addresses that stayed unresolved, with those in no module
 	asked   int64               // all addresses
 	rests   filter.Rests        // the proofs of the answers for raw backtraces
+	wild    filter.Wild         // addresses of raw backtraces at which there is no code
 }
 
 // countsOf returns the counts of a log.
 func countsOf(f *filter.Filter) counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
-	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests}
+	return counts{modules: modules, failed: failed, asked: failed + stats.Resolved, rests: stats.Rests, wild: stats.Wild}
 }
 
 // A tally adds up the counts of inputs. Its zero value is empty. Its methods are safe for
@@ -44,6 +45,7 @@ type tally struct {
 	failed    int64
 	asked     int64
 	rests     filter.Rests
+	wild      filter.Wild
 }
 
 type moduleName struct {
@@ -58,6 +60,7 @@ func (t *tally) add(c counts) {
 	t.failed += c.failed
 	t.asked += c.asked
 	t.rests.Add(c.rests)
+	t.wild.Add(c.wild)
 	for _, u := range c.modules {
 		key := moduleName{u.ID, u.Name}
 		known := t.modules[key]

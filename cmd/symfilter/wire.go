@@ -137,6 +137,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 		o.Diagnose = func(d filter.Diagnostic) {
 			diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
 		}
+		if !c.explain { // which has the reason at the end
+			o.Dialects.Refused = func(path string, reason error) { diag.printf("%s: --image %s: %v", label, path, reason) }
+		}
 		at := &arrival{in: in, label: label, batch: &batch{w: out}, add: s.unresolved.add,
 			diagnose: func(s string) { diag.printf("%s: %s", label, oneLine(s)) },
 		}

@@ -37,7 +37,7 @@ static int stack_calls(uintptr_t sp, uintptr_t *found) {
 }
 
 static void zephyr(const struct registers *r) {
-  put("[00:00:00.010,000] <err> os: ***** USAGE FAULT *****\n");
+  put("*** Booting Zephyr OS build v3.7.0-12-g3c5f1d0e9a7b ***\n[00:00:00.010,000] <err> os: ***** USAGE FAULT *****\n");
 #ifdef __riscv
   put("E:      ra: "), plain(r->lr), put("    gp: "), plain(0), put("\n");
   put("E:    mepc: "), plain(r->pc), put("\nE: \nE: call trace:\nE:       0: ra: "), plain(r->lr), put("\n");
