@@ -84,7 +84,7 @@ func (t *tally) add(c counts) {
 func (t *tally) all() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests}
+	sum := counts{failed: t.failed, asked: t.asked, rests: t.rests, wild: t.wild}
 	for _, u := range t.modules {
 		sum.modules = append(sum.modules, *u)
 	}
