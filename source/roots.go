@@ -91,15 +91,16 @@ func (all Roots) Open(path, where string) (*buildid.File, error) {
 	return nil, failed
 }
 
-// Rel returns path relative to the first root that it is below, with slashes. ok is false if it is
-// outside of all roots. The file is not looked for.
+// Rel returns path relative to the first root that it is below, with slashes; a relative path that
+// is below none is returned as it is. ok is false if the path is outside of all roots. The file is
+// not looked for.
 func (all Roots) Rel(path string) (name string, ok bool) {
 	for i := range all {
 		for _, name := range all[i].below(path, false) {
 			return filepath.ToSlash(name), true
 		}
 	}
-	if len(all) > 0 && filepath.IsLocal(path) {
+	if filepath.IsLocal(path) {
 		return filepath.ToSlash(filepath.Clean(path)), true
 	}
 	return "", false

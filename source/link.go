@@ -1,0 +1,36 @@
+package source
+
+import (
+	"path/filepath"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Linker makes the links of frames. Many goroutines may use it.
+type Linker struct {
+	Template  *Template          // nil: there are no links
+	Roots     Roots              // for {rel}
+	PrefixMap buildid.PrefixMaps // leads from the paths in debug information to {path} and {rel}
+}
+
+// Append appends the URL of the source line of frame, which is one at l. frame.File is the path as
+// recorded in debug information. ok is false, and dst unchanged, if there is no link: see
+// [Template.Append]. A relative path is one of the current folder.
+func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool) {
+	if k.Template == nil || frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {
+		return dst, false
+	}
+	f := Fields{Line: frame.Line, Column: frame.Column, BuildID: l.ID.String()}
+	if frame.File[0] == '/' {
+		f.Recorded = frame.File
+	}
+	path, _ := k.PrefixMap.Replace(frame.File)
+	f.Rel, _ = k.Roots.Rel(path)
+	if f.Path = urlPath(path); f.Path == "" {
+		if abs, err := filepath.Abs(path); err == nil {
+			f.Path = urlPath(filepath.ToSlash(abs))
+		}
+	}
+	return k.Template.Append(dst, &f)
+}
