@@ -26,14 +26,14 @@ func (l *layout) frame(e *frameFields, a *answer, i int) {
 	var n [20]byte
 	digits := strconv.AppendUint(n[:0], number, 10)
 	l.mark("    #"[min(len(digits), 5)-1:])
-	l.value(string(digits))
+	l.mark(string(digits))
 	if inlined {
 		l.mark(".")
 		depth := strconv.AppendUint(n[:0], uint64(i+1), 10)
 		if len(depth) < 2 {
 			depth = append(depth, ' ')
 		}
-		l.value(string(depth))
+		l.mark(string(depth))
 	} else {
 		l.mark("   ")
 	}
@@ -44,18 +44,12 @@ func (l *layout) frame(e *frameFields, a *answer, i int) {
 	l.address(addr)
 	switch {
 	case a.mod == nil:
-		l.mark("(no module)")
+		l.unresolved("(no module)")
 	case !a.hasText:
-		l.mark("(")
-		l.place(a)
-		l.mark(")")
-		l.buildID(a.mod)
+		l.unknown("(", a, ")")
 	default:
-		t := a.text.frame(i)
-		l.functionAndLine(t)
-		l.mark(" (")
+		l.functionAndLine(a.text.frame(i))
 		l.place(a)
-		l.mark(")")
 	}
 }
 
@@ -63,35 +57,33 @@ func (l *layout) frame(e *frameFields, a *answer, i int) {
 func (l *layout) address(addr uint64) {
 	var b [20]byte
 	putAddress(b[:], addr)
-	l.value(string(b[:]))
+	l.dim(string(b[:]))
 }
 
+// functionAndLine lays out a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
 func (l *layout) functionAndLine(t frameText) {
-	l.value(t.name)
+	l.function(t.name)
 	if t.file != "" {
-		l.mark(" ")
-		l.value(t.file)
-		l.mark(":")
-		l.value(t.line)
-		if t.col != "" {
-			l.mark(":")
-			l.value(t.col)
-		}
+		l.dim(" ")
+		l.source(&t, t.file, ":", true)
 	}
 }
 
-// place lays out module+0xrel.
+// place lays out the module and the address in it of an answer that has a name, as
+// (module+0x1196) after a blank.
 func (l *layout) place(a *answer) {
-	l.value(a.mod.label())
-	l.mark("+")
-	l.value("0x" + strconv.FormatUint(a.rel, 16))
+	l.dim(" (" + a.place() + ")")
 }
 
-// buildID lays out the build ID of a module, by which another tool can find its debug file.
-func (l *layout) buildID(m *module) {
-	l.mark(" (BuildId: ")
-	l.value(m.buildID().String())
-	l.mark(")")
+// unknown lays out the module and the address in it of an answer without a name, between before and
+// after, and the module's build ID, by which another tool can find its debug file.
+func (l *layout) unknown(before string, a *answer, after string) {
+	l.unresolved(before + a.place() + after + " (BuildId: " + a.mod.buildID().String() + ")")
+}
+
+// place returns module+0x1196.
+func (a *answer) place() string {
+	return a.mod.label() + "+0x" + strconv.FormatUint(a.rel, 16)
 }
 
 // frameInSentence lays out the answer for e, which is in a sentence:
@@ -103,29 +95,24 @@ func (l *layout) frameInSentence(e *frameFields, a *answer) {
 		return
 	}
 	l.mark("#")
-	l.value(strconv.FormatUint(e.number, 10))
+	l.mark(strconv.FormatUint(e.number, 10))
 	l.mark(" ")
 	if !a.hasText {
-		l.value("0x" + strconv.FormatUint(e.shownAddr(a), 16))
+		l.dim("0x" + strconv.FormatUint(e.shownAddr(a), 16))
 		if a.mod == nil {
-			l.mark(" (no module)")
+			l.unresolved(" (no module)")
 			return
 		}
-		l.mark(" (")
-		l.place(a)
-		l.mark(")")
-		l.buildID(a.mod)
+		l.unknown(" (", a, ")")
 		return
 	}
 	for i := range a.text.cuts {
 		if i > 0 {
-			l.mark(" inlined into ")
+			l.dim(" inlined into ")
 		}
 		l.functionAndLine(a.text.frame(i))
 		if i == 0 {
-			l.mark(" (")
 			l.place(a)
-			l.mark(")")
 		}
 	}
 }
@@ -150,8 +137,7 @@ func (l *layout) someMessage(message []byte) {
 //	ns::inner(int)[/src/a.cpp:7] inlined into int ns::Foo::run<int>(int)[/src/a.cpp:9]
 func (l *layout) codeLocation(a *answer) {
 	if !a.hasText {
-		l.place(a)
-		l.buildID(a.mod)
+		l.unknown("", a, "")
 		return
 	}
 	l.functionsAndLines(a, "[", "]")
@@ -163,10 +149,9 @@ func (l *layout) variable(a *answer, p *piece) {
 	case a.mod == nil:
 		l.bracketedElement(p)
 	case !a.hasText:
-		l.place(a)
-		l.buildID(a.mod)
+		l.unknown("", a, "")
 	default:
-		l.mark(a.text.data())
+		l.function(a.text.data())
 	}
 }
 
@@ -183,9 +168,7 @@ func (l *layout) rawElement(p *piece) {
 // bracketedElement lays out an element without an answer as LLVM's filter does: [[[pc:0x1234]]].
 func (l *layout) bracketedElement(p *piece) {
 	raw := p.appendRaw(nil)
-	l.mark("[[[")
-	l.value(clean(string(raw[3 : len(raw)-3])))
-	l.mark("]]]")
+	l.unresolved("[[[" + clean(string(raw[3:len(raw)-3])) + "]]]")
 }
 
 // rawPieces lays out pieces as they are in the log.
@@ -202,7 +185,7 @@ func (l *layout) rawPieces(pieces []piece) {
 // footnoteTarget lays out the answer for the value of a footnote.
 func (l *layout) footnoteTarget(a *answer) {
 	if a.text.data() != "" {
-		l.value(a.text.data())
+		l.function(a.text.data())
 		return
 	}
 	l.functionsAndLines(a, " ", "")
@@ -214,16 +197,14 @@ func (l *layout) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)
 		if i > 0 {
-			l.mark(" inlined into ")
+			l.dim(" inlined into ")
 		}
-		l.value(t.name)
+		l.function(t.name)
 		if t.file != "" {
-			l.mark(before)
-			l.value(t.file)
-			l.mark(":")
-			l.value(t.line)
+			l.dim(before)
+			l.source(&t, t.file, ":", false)
 			if after != "" {
-				l.mark(after)
+				l.dim(after)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/dialect"
 	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/sgr"
 )
 
 // edited lays out the line text with the i-th frame of the answer a in the places of the frame's
@@ -18,12 +19,16 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		if i > 0 {
 			at = ended(text[:d.From])
 		}
-		f.logBytes(text[at:d.From])
+		f.logFrame(text, at, d.From, fr, f.faint())
 		c.number(number)
 		at = d.To
 	}
 	if a == nil {
-		f.logBytes(text[at:])
+		look := f.state
+		if !fr.Named {
+			look = f.state.WithForeground(sgr.Yellow)
+		}
+		f.logFrame(text, at, len(text), fr, look)
 		return
 	}
 	t := a.text.frame(i)
@@ -42,7 +47,7 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		return
 	}
 	if d := fr.Depth; d.To > 0 && i < len(a.text.cuts)-1 {
-		f.logBytes(text[at:d.From])
+		f.logFrame(text, at, d.From, fr, f.faint())
 		at = d.To
 		f.mark(".")
 		c.number(i + 1)
@@ -51,12 +56,16 @@ func (c *locator) edited(text []byte, fr *dialect.Frame, number int, a *answer, 
 		}
 	}
 	if d := fr.First; d.To > 0 && i > 0 {
-		f.logBytes(text[at:d.From])
+		f.logFrame(text, at, d.From, fr, f.faint())
 		at = d.To
 		f.mark(fr.Later)
 	}
 	at = c.edits(text, at, fr, a, i)
-	f.logBytes(text[at:])
+	if endsFrame(text[at:]) {
+		f.logFrame(text, at, len(text), fr, f.faint())
+	} else {
+		f.logBytes(text[at:])
+	}
 }
 
 // edits lays out text from at on up to the last edit of a frame, with the i-th frame of the answer
@@ -71,7 +80,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 			e.Part == dialect.Rename && c.names(text[e.From:e.To], &t) {
 			continue
 		}
-		f.logBytes(text[at:e.From])
+		f.logFrame(text, at, e.From, fr, f.faint())
 		at = e.To
 		begin, end := colors(text[e.From:e.To])
 		c.sequences(begin)
@@ -81,13 +90,13 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 			c.json(e.Part, a)
 			f.buf = append(f.buf, e.After...)
 		case e.Part == dialect.Callers:
-			f.mark(e.Before)
+			f.dim(e.Before)
 			c.callers(a)
-			f.mark(e.After)
+			f.dim(e.After)
 		default:
-			f.mark(e.Before)
+			f.dim(e.Before)
 			c.part(e.Part, &t)
-			f.mark(e.After)
+			f.dim(e.After)
 		}
 		c.sequences(end)
 	}
@@ -131,14 +140,14 @@ func (c *locator) simpleLine(text []byte, fr *dialect.Frame, number int, r *rend
 // number lays out the number of a frame, or a depth.
 func (c *locator) number(n int) {
 	c.scratch = strconv.AppendInt(c.scratch[:0], int64(n), 10)
-	c.f.value(string(c.scratch))
+	c.f.dim(string(c.scratch))
 }
 
 // callers lays out the calls around the innermost one.
 func (c *locator) callers(a *answer) {
 	f := c.f
 	for i := 1; i < len(a.text.cuts); i++ {
-		f.mark(" inlined into ")
+		f.dim(" inlined into ")
 		f.functionAndLine(a.text.frame(i))
 	}
 }
@@ -194,39 +203,28 @@ func (c *locator) part(p dialect.Part, t *frameText) {
 	case dialect.Nothing, dialect.NothingInCalls:
 		return
 	case dialect.Name, dialect.Rename:
-		f.value(t.name)
-		return
+		f.function(t.name)
 	case dialect.Decimal:
-		f.value(t.decimal())
-		return
+		f.function(t.decimal())
 	case dialect.Spaced:
-		f.value(t.spaced())
-		return
+		f.function(t.spaced())
 	case dialect.Func, dialect.FuncAt, dialect.Inlined, dialect.Other:
-		f.value(t.function())
-		return
+		f.function(t.function())
 	case dialect.BareFunc:
-		f.value(bareFunction(t.function()))
-		return
+		f.function(bareFunction(t.function()))
 	case dialect.AtBase:
-		f.value(t.file[strings.LastIndexByte(t.file, '/')+1:])
+		f.source(t, t.file[strings.LastIndexByte(t.file, '/')+1:], ":", false)
 	case dialect.AtSource:
-		f.value(strings.TrimPrefix(t.file, "./"))
+		file := strings.TrimPrefix(t.file, "./")
 		if t.line == "0" {
+			f.value(file)
 			return
 		}
+		f.source(t, file, ":", true)
+	case dialect.AtSpaced:
+		f.source(t, t.file, " : ", false)
 	default:
-		f.value(t.file)
-	}
-	if p == dialect.AtSpaced {
-		f.mark(" : ")
-	} else {
-		f.mark(":")
-	}
-	f.value(t.line)
-	if (p == dialect.AtColumn || p == dialect.AtSource) && t.col != "" {
-		f.mark(":")
-		f.value(t.col)
+		f.source(t, t.file, ":", p == dialect.AtColumn)
 	}
 }
 
@@ -284,7 +282,7 @@ func (c *locator) inlined(text []byte, fr *dialect.Frame, t frameText, before, b
 	f := c.f
 	c.beneath(text, fr, 0)
 	f.mark(before)
-	f.value(t.name)
+	f.function(t.name)
 	if t.file != "" {
 		f.mark(between)
 		c.part(dialect.AtLine, &t)
@@ -306,7 +304,7 @@ func (c *locator) inlinedFrom(text []byte, fr *dialect.Frame, t frameText, depth
 		c.part(dialect.AtLine, &t)
 		f.mark(": ")
 	}
-	f.value(t.name)
+	f.function(t.name)
 	c.endBeneath(text, fr)
 }
 

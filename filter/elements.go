@@ -41,7 +41,7 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagSymbol:
 		if e, err := p.symbol(); err == nil {
 			shown := f.demangle(e.Name)
-			f.mark(shown)
+			f.function(shown)
 			f.recordElement(start, Element{Tag: p.Tag, Name: e.Name, Shown: shown})
 			return
 		}

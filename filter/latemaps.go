@@ -112,22 +112,19 @@ func (c *locator) note(prefix, between []byte, fr *dialect.Frame) {
 			f.value(strconv.Itoa(fr.Number))
 			f.mark(" ")
 			if fr.Addr != 0 {
-				f.value("0x" + strconv.FormatUint(fr.Addr, 16))
-				f.mark(" ")
+				f.dim("0x" + strconv.FormatUint(fr.Addr, 16) + " ")
 			}
 		} else {
 			f.mark("  (inlined by) ")
 		}
 		t := a.text.frame(i)
-		f.value(t.name)
+		f.function(t.name)
 		if t.file != "" {
 			f.mark(" at ")
 			c.part(dialect.AtLine, &t)
 		}
 		if i == len(a.text.cuts)-1 {
-			f.mark(" (")
 			f.place(a)
-			f.mark(")")
 			f.recordLocated(start, fr, a)
 		}
 		f.printLarge()

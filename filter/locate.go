@@ -208,7 +208,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			t := a.text.frame(i)
 			f.nextLine(between)
 			c.beneath(text, fr, fr.Edits[0].From-fr.Start)
-			f.value(t.function())
+			f.function(t.function())
 			c.endBeneath(text, fr)
 			c.placeBelow(text, between, fr, t)
 		}
@@ -317,7 +317,7 @@ func (c *locator) variable(text []byte, fr *dialect.Frame, mod *module) {
 	}
 	named, at := &fr.Edits[0], &fr.Edits[1]
 	f.logBytes(text[:named.From])
-	f.value(name)
+	f.function(name)
 	f.logBytes(text[named.To:at.From])
 	f.mark(" of size ")
 	f.value(strconv.FormatUint(size, 10))

@@ -393,30 +393,30 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	}
 	state, cur := f.state, f.cur
 	f.state, f.cur = m.state, m.state
-	f.mark("[[[ELF module")
-	f.value(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
-	f.mark(`"`)
-	f.value(clean(name))
+	f.dim("[[[ELF module")
+	f.dim(" #0x" + strconv.FormatUint(m.mod.id, 16) + " ")
+	f.dim(`"`)
+	f.dim(clean(name))
 	if m.adds {
-		f.mark(`"; adds`)
+		f.dim(`"; adds`)
 	} else {
-		f.mark(`"; BuildID=`)
-		f.value(m.mod.buildID().String())
+		f.dim(`"; BuildID=`)
+		f.dim(m.mod.buildID().String())
 	}
 	for i, v := range maps {
 		if i == 0 {
-			f.mark(" [")
+			f.dim(" [")
 		} else {
-			f.mark(",[")
+			f.dim(",[")
 		}
-		f.value("0x" + strconv.FormatUint(v.start, 16))
-		f.mark("-")
-		f.value("0x" + strconv.FormatUint(v.end, 16))
-		f.mark("](")
-		f.value(v.mode.String())
-		f.mark(")")
+		f.dim("0x" + strconv.FormatUint(v.start, 16))
+		f.dim("-")
+		f.dim("0x" + strconv.FormatUint(v.end, 16))
+		f.dim("](")
+		f.dim(v.mode.String())
+		f.dim(")")
 	}
-	f.mark("]]]")
+	f.dim("]]]")
 	m.end = len(f.buf)
 	f.pen(m.state)
 	f.state, f.cur = state, cur

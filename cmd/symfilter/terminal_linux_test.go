@@ -145,7 +145,7 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}}\n\x1b]0;title\a tab\there\r\x9b5n\n"
 	const (
-		colored = "a \x1b[31mred\x1b[0m \x1b[34mf()\x1b[0m\n\\x1b]0;title\\x07 tab\there\\x0d\\x9b5n\n"
+		colored = "a \x1b[31mred\x1b[0m \x1b[1mf()\x1b[0m\n\\x1b]0;title\\x07 tab\there\\x0d\\x9b5n\n"
 		plain   = "a red f()\n\\x1b]0;title\\x07 tab\there\\x0d\\x9b5n\n"
 		object  = `{"v":1,"text":"a \u001b[31mred\u001b[0m f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n"
 	)
@@ -161,7 +161,7 @@ func TestTerminal(t *testing.T) {
 		{"--color=never", "CLICOLOR_FORCE=1", plain},
 		{"", "NO_COLOR=1 CLICOLOR_FORCE=1", colored},
 		{"--raw --color=never", "", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
-		{"--raw", "", "a \x1b[31mred\x1b[0m \x1b[34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
+		{"--raw", "", "a \x1b[31mred\x1b[0m \x1b[1mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 		{"", "SYMFILTER_RAW=true NO_COLOR=1", "a red f()\n\x1b]0;title\a tab\there\r\x9b5n\n"},
 		{"--output=markup", "", log},
 		{"--filter-markup", "", "a \x1b[0;31mred\x1b[0m \x1b[0;34mf()\x1b[0m\n\x1b]0;title\a tab\there\r\x9b5n\n"},

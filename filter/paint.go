@@ -1,0 +1,148 @@
+package filter
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/sgr"
+)
+
+// The parts of answers, each in its own look if colours are followed: functions are bold; arguments,
+// addresses and modules are dim, because a reader looks for them last; what stayed unresolved is
+// yellow. Everything else keeps the attributes of the log around it.
+
+// bold returns the look of functions.
+func (l *layout) bold() sgr.State {
+	s := l.state
+	s.Attrs = s.Attrs&^sgr.Faint | sgr.Bold
+	return s
+}
+
+// faint returns the look of what a reader looks for last.
+func (l *layout) faint() sgr.State {
+	s := l.state
+	s.Attrs = s.Attrs&^sgr.Bold | sgr.Faint
+	return s
+}
+
+// dim lays out an address, a module, or another part that a reader looks for last.
+func (l *layout) dim(s string) {
+	if s == "" {
+		return
+	}
+	if l.color == ColorAlways {
+		l.penTo(l.faint())
+	}
+	l.buf = append(l.buf, s...)
+}
+
+// unresolved lays out a part of the answer for an address without a name.
+func (l *layout) unresolved(s string) {
+	l.pen(l.state.WithForeground(sgr.Yellow))
+	l.buf = append(l.buf, s...)
+}
+
+// function lays out the name of a function or variable, bold, with dim arguments.
+func (l *layout) function(name string) {
+	if l.color != ColorAlways {
+		l.buf = append(l.buf, name...)
+		return
+	}
+	if name == unknownFunc {
+		l.unresolved(name)
+		return
+	}
+	from, to := arguments(name)
+	l.penTo(l.bold())
+	l.buf = append(l.buf, name[:from]...)
+	if from < to {
+		l.dim(name[from:to])
+	}
+	if to < len(name) {
+		l.penTo(l.bold())
+		l.buf = append(l.buf, name[to:]...)
+	}
+}
+
+// source lays out the source file and line of a frame as file:line, or as file, between and line.
+// file is the form of t.file to show. With column it appends the column, if that is known.
+func (l *layout) source(t *frameText, file, between string, column bool) {
+	l.value(file)
+	l.buf = append(l.buf, between...)
+	l.buf = append(l.buf, t.line...)
+	if column && t.col != "" {
+		l.buf = append(append(l.buf, ':'), t.col...)
+	}
+}
+
+// logFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
+// of its own, the part of a numbered frame in it gets a look; others may be words of a sentence.
+func (l *layout) logFrame(text []byte, from, to int, fr *dialect.Frame, look sgr.State) {
+	if l.color != ColorAlways || fr.Number < 0 || l.state == look || bytes.IndexByte(text, esc) >= 0 {
+		l.logBytes(text[from:to])
+		return
+	}
+	if start := min(max(fr.Start, from), to); from < start {
+		l.logBytes(text[from:start])
+		from = start
+	}
+	before := l.state
+	l.state = look
+	l.logBytes(text[from:to])
+	l.state = before
+}
+
+// endsFrame reports whether rest, the text of the log after the last answer in a line with a frame,
+// belongs to the frame: only groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
+func endsFrame(rest []byte) bool {
+	depth := 0
+	for _, c := range rest {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			if depth--; depth < 0 {
+				return false
+			}
+		case ' ', '\t':
+		default:
+			if depth == 0 {
+				return false
+			}
+		}
+	}
+	return depth == 0
+}
+
+// arguments returns the place of the arguments in a demangled name, with their parentheses:
+// (int, long) of ns::f<int>(int, long) const. It is empty if there are none.
+func arguments(name string) (from, to int) {
+	end := len(name)
+	if i := strings.LastIndex(name, "+0x"); i > 0 { // from a symbol
+		end = i
+	}
+	if i := strings.Index(name[:end], " [clone "); i > 0 {
+		end = i
+	}
+	to = strings.LastIndexByte(name[:end], ')') + 1
+	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") { // of (anonymous namespace)::f
+		return end, end
+	}
+	depth := 0
+	for from = to - 1; from >= 0; from-- {
+		switch name[from] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	if from <= 0 || from == to-len("()") || strings.HasSuffix(name[:from], "::") {
+		return end, end
+	}
+	return from, to
+}
