@@ -45,7 +45,14 @@ func (c *check) run(f *Frame) (signal bool) {
 	if m.File != nil && m.File.Machine == elf.EM_ARM && f.Symbol.Name == "" {
 		c.addr &^= 1 // the bit of a call of Thumb code
 	}
+	if f.Machine != 0 && m.File != nil && m.File.Machine != f.Machine {
+		c.err = ErrNotCode
+		return false
+	}
 	call := f.Call
+	if m.File != nil && f.Dialect == &espRust {
+		call = c.espRust()
+	}
 	if m.File != nil && m.File.Machine == elf.EM_RISCV && f.Dialect == &esp {
 		call = c.espOnRISCV(call)
 	}

@@ -97,6 +97,9 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 func matchStackWords(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
 	start := bytes.LastIndex(b, []byte(": "))
+	if start < 0 {
+		start = bytes.Index(b, []byte("  0x")) // of the SDK of ESP8266
+	}
 	if start < 8 || hexBefore(b, start) != start-8 || start > 8 && isWord(b[start-9]) {
 		return false
 	}

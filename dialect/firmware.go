@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 )
 
@@ -23,19 +24,33 @@ var registers = Dialect{
 	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
 }
 
-// A register is what the name of a register says of its value.
+// A register is what the name of a register, or of another address, says of its value.
 type register struct {
 	call Call
 	ok   bool // its value may be an address of code
 
-	assigned bool // only after ":" or "=": Go prints "rip    0x4979b2" after a frame of its own
+	assigned bool        // only after ":" or "=": Go prints "rip    0x4979b2" after a frame of its own
+	machine  elf.Machine // only on this machine
+	with     string      // only if the line has this text, too
+	hint     bool        // the value may be anything
 }
 
-// registerNames are the names of registers with addresses of code, in lower case.
+// registerNames are the names of registers with addresses of code, in lower case. The last ones are
+// those of other addresses: Mbed OS prints the place of an error and the function of a thread, Arduino
+// on ESP8266 the place of an allocation.
 var registerNames = map[string]register{
 	"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
-	"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true}, "eip": {call: Exact, ok: true, assigned: true}, "rip": {call: Exact, ok: true, assigned: true},
-	"lr": {call: Return, ok: true}, "ra": {call: Return, ok: true},
+	"elr": {call: Exact, ok: true}, "elr_eln": {call: Exact, ok: true}, "elr_el1": {call: Exact, ok: true}, "elr_el2": {call: Exact, ok: true}, "elr_el3": {call: Exact, ok: true},
+	"eip": {call: Exact, ok: true, assigned: true}, "rip": {call: Exact, ok: true, assigned: true},
+	"lr": {call: Return, ok: true, hint: true}, "ra": {call: Return, ok: true, hint: true},
+	"x30": {call: Return, ok: true, hint: true, machine: elf.EM_AARCH64},
+	"a0":  {call: Return, ok: true, hint: true, machine: elf.EM_XTENSA},
+
+	"address":  {call: Exact, ok: true, assigned: true, with: "Faulting instruction address"},
+	"location": {call: Either, ok: true, assigned: true, hint: true, with: "Location: 0x"},
+	"entry":    {call: Exact, ok: true, assigned: true, hint: true, with: "Stack"},
+	"call":     {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
+	"caller":   {call: Return, ok: true, assigned: true, hint: true, with: "last failed alloc"},
 }
 
 // matchRegisters matches a line with registers.
@@ -47,7 +62,6 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 	if isGoFrame(b) {
 		return false // Go has resolved it, and its pc is a return address
 	}
-	windowed := bytes.Contains(b, []byte("PS  ")) // only a dump of Xtensa has a processor state beside A0
 	for at := 0; at < len(b) && len(l.Frames) < maxRegisters; {
 		if !isLetter(b[at]) {
 			at++
@@ -58,28 +72,40 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 			end++
 		}
 		reg := registerOf(b[at:end])
-		xtensa := windowed && string(b[at:end]) == "A0"
-		if xtensa {
-			reg = register{call: Return, ok: true}
-		}
 		at = end
+		if !reg.ok {
+			continue
+		}
 		value, next, ok := registerValue(b, end)
-		if !reg.ok || !ok || reg.assigned && b[blanksAfter(b, end)] == '0' {
+		if !ok || reg.assigned && b[blanksAfter(b, end)] == '0' || reg.with != "" && !bytes.Contains(b, []byte(reg.with)) {
 			continue
 		}
 		at = next
-		if xtensa {
-			value = value&^windowBits | codeRegion
+		l.register(r, value, reg)
+	}
+	if at := bytes.Index(b, []byte("(ra)")); at >= 0 { // Zephyr on MIPS prints names after the values
+		if from := hexBefore(b, at); at-from == 8 || at-from == 16 {
+			value, _, _ := hexAt(b, from)
+			l.register(r, value, registerNames["ra"])
 		}
-		if isExceptionReturn(value) || value == 0 {
-			continue
-		}
-		if reg.call == Exact {
-			r.fault32, r.fault32At = value, r.number
-		}
-		l.address(value, reg.call).Optional = reg.call == Return
 	}
 	return len(l.Frames) > 0
+}
+
+// register adds the value of a register.
+func (l *Line) register(r *Reader, value uint64, reg register) {
+	if isExceptionReturn(value) || value == 0 {
+		return
+	}
+	if reg.machine == elf.EM_XTENSA {
+		value = value&^windowBits | codeRegion
+	}
+	if reg.call == Exact {
+		r.fault32, r.fault32At = value, r.number
+		r.open(windowESPRust, r.number) // of exceptions
+	}
+	f := l.address(value, reg.call)
+	f.Optional, f.Machine = reg.hint, reg.machine
 }
 
 // isGoFrame reports whether b is the line of a frame of Go with its place:
@@ -127,6 +153,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
 	}
+	if hasAt(b, at, "/x1=") { // RA/x1 of esp-backtrace
+		at += len("/x1")
+	}
 	from := blanksAfter(b, at)
 	assigned := from < len(b) && (b[from] == ':' || b[from] == '=')
 	if assigned {
@@ -135,6 +164,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, from, "0x") {
 		value, end, ok = hexAt(b, from+2)
 		return value, end, ok && (assigned || from > at) && end-from > len("0x")+2 && !isWordAt(b, end) && !isCut(b, from, end)
+	}
+	if hasAt(b, from, "[<") { // of Arm, as in Linux and U-Boot
+		from += len("[<")
 	}
 	value, end, ok = hexAt(b, from)
 	digits := end - from

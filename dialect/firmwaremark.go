@@ -88,9 +88,12 @@ func mayHaveAddress(b []byte, at int) bool {
 	if colorEnds(b, end) {
 		return true
 	}
-	if end > 0 && (b[end-1] == ':' || b[end-1] == '=') {
+	switch {
+	case end == 0 || b[end-1] == '\n' || b[end-1] == ']': // of a list with one address on each line
+		return hasAt(b, at, "0x") && hexDigits(b, at+len("0x")) == at+len("0x12345678") && !isWordAt(b, at+len("0x12345678"))
+	case b[end-1] == ':' || b[end-1] == '=':
 		end = blanksBefore(b, end-1)
-	} else if end == at {
+	case end == at:
 		return false
 	}
 	if end > 0 && b[end-1] == ')' {
@@ -112,7 +115,11 @@ func mayHaveAddress(b []byte, at int) bool {
 	case isHex(name[0]) && hexDigits(name, 0) == len(name): // of a line of a list, or of a stack
 		return true
 	}
-	return string(name) == "A0" || string(name) == "Backtrace" || string(name) == "SHA256"
+	switch string(name) {
+	case "Backtrace", "SHA256", "x1", "EL3", "EL2", "EL1":
+		return true
+	}
+	return false
 }
 
 // maxRegisterName is the length of the longest name of a register, in bytes.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"debug/elf"
 	"slices"
 
 	"github.com/symfilter/symfilter/buildid"
@@ -82,6 +83,9 @@ type Frame struct {
 
 	// Named is set if the line has its answer already, or can have none: only its number changes.
 	Named bool
+
+	// Machine, if not 0, is the only machine on which the number is an address of code.
+	Machine elf.Machine
 
 	// Optional is set if the number may be anything: it is a frame only if the file has code there.
 	Optional bool

@@ -45,7 +45,8 @@ const (
 	windowCoredump
 	windowABRT
 	windowEuStack
-	windowGDB      // at the next line alone
+	windowGDB // at the next line alone
+	windowESPRust
 	windowFirmware // always open if [Reader.Firmware] is set
 )
 

@@ -27,7 +27,7 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	value, end, ok := prefixedHex(b, at)
-	if !ok || !onlyBlanks(b, end) {
+	if !ok || !onlyBlanks(b, end) || r.Firmware && at == 0 { // that of Rust on ESP32
 		return false
 	}
 	start := at

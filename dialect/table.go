@@ -73,6 +73,8 @@ func allGrammars() []grammar {
 		{dialect: &xen, direct: "+", next: "/", then: "0", match: matchXen},
 		{dialect: &nuttx, direct: "<", before: "[", window: windowFirmware, next: ">", then: "]", match: matchNuttXFrame},
 		{dialect: &esp, direct: " :", next: ":", then: "0", match: matchESP},
+		{dialect: &espRust, anchor: anchorLine, window: windowFirmware, match: matchESPRust},
+		{dialect: &tfa, anchor: anchorLine, window: windowFirmware, match: matchTFA},
 		{dialect: &esp, anchor: anchorLine, window: windowFirmware, match: matchESPAbort},
 		{dialect: &nuttx, anchor: anchorLine, window: windowFirmware, match: matchNuttX},
 		{dialect: &addr2line, anchor: anchorLine, window: windowFirmware, match: matchAddr2line},
@@ -135,7 +137,7 @@ func allHeaders() []header {
 		{text: "MAPPED_LIBRARIES:", opens: windowTrace},
 		{text: "======= Memory map: ========", opens: windowTrace},
 		{text: "Register dump:", holds: true, fact: dumpsRegisters},
-		{text: "Backtrace:", fact: beginsBacktrace, opens: windowSeastar},
+		{text: "Backtrace:", fact: beginsBacktrace, opens: windowSeastar | windowESPRust},
 		{text: "Backtrace (use tools/stack_decode.py", opens: windowEnvoy},
 		{text: "Address mapping: ", fact: envoyMapping},
 		{text: "Stack trace (most recent call first):", opens: windowCpptrace},
@@ -179,7 +181,7 @@ func All() []*Dialect {
 		&kernel,
 		&bpf, &cuda, &haproxy, &abrt,
 		&qnx, &optee, &xen,
-		&esp, &registers, &addr2line, &nuttx, &stackWords,
+		&esp, &espRust, &tfa, &registers, &addr2line, &nuttx, &stackWords,
 		&foreign,
 	}
 }

@@ -280,6 +280,24 @@ func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	}
 }
 
+// The backtraces of Rust have addresses from which 4 was subtracted, also if the call has 2 bytes. In the
+// same window may be any other line.
+func TestBacktracesOfRustOnESP32(t *testing.T) {
+	const log = "!! A panic occured in 'src/main.rs', at line 21, column 5:\r\n\r\nBacktrace:\r\n\r\n0x80000054\r\n0x80000088\r\n0x80000034\r\n\r\nnext\r\n"
+	want := strings.NewReplacer(
+		"0x80000054\r\n", "0x80000054\r\n--- 0x80000054: poll_sensors at /src/app.c:25\r\n",
+		"0x80000088\r\n", "0x80000088\r\n--- 0x80000088: main at /src/app.c:32\r\n").Replace(log)
+	for _, file := range []string{"riscv.elf", "cortexm.elf"} {
+		got := run(t, []byte(log), command, "--image", recordedFirmware(file))
+		if file == "cortexm.elf" {
+			want = log
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", file, diff)
+		}
+	}
+}
+
 // There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the calls of
 // the program's code.
 func TestPanicsOfESP32(t *testing.T) {

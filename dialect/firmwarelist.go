@@ -1,0 +1,90 @@
+package dialect
+
+import (
+	"bytes"
+	"debug/elf"
+)
+
+// The backtraces of Rust on ESP32, one address on a line, after "Backtrace:" or the registers of an
+// exception:
+//
+//	Backtrace:
+//
+//	0x42002f4c
+//	0x42000b0e
+//
+// From the return addresses 3 was subtracted on Xtensa, 4 on RISC-V, even if the call has 2 bytes.
+// Versions before 2023 have subtracted nothing after an exception.
+var espRust = Dialect{
+	Name: "esp-backtrace", Who: "Rust on ESP32: the backtraces of esp-backtrace",
+	Needs:  "--image FILE, the firmware",
+	Sample: "0x42002f4c",
+}
+
+const espRustLess = 4 // bytes that are subtracted on RISC-V
+
+// matchESPRust matches a line with an address alone, which may be after the level and before the place
+// of a message of defmt.
+func matchESPRust(r *Reader, l *Line, _ int) bool {
+	const source = "(esp_backtrace"
+	b := l.Text
+	at := bytes.Index(b, []byte("0x"))
+	addr, end, ok := prefixedHex(b, max(at, 0))
+	if !ok || end-at != len("0x12345678") {
+		return false
+	}
+	alone := onlyBlanks(b, end) && (at == 0 || endsWith(b, at, "] "))
+	if !alone && !hasAt(b, blanksAfter(b, end), source) || !r.inWindow(windowESPRust) {
+		return false
+	}
+	l.address(addr, Adjusted)
+	return true
+}
+
+// espRust returns what the address of a frame of esp-backtrace is: where the call is after which the
+// frame returns.
+func (c *check) espRust() Call {
+	less := uint64(espRustLess)
+	if c.of.image.File.Machine == elf.EM_XTENSA {
+		less = espLess
+	}
+	if yes, _ := c.of.image.File.CallEndsAt(c.addr + less); yes {
+		c.addr += less
+	}
+	return Return
+}
+
+// The backtraces of Trusted Firmware-A, from whose return addresses 4 was subtracted:
+//
+//	BACKTRACE: START: panic
+//	0: EL3: 0x401b9a0
+//	1: EL3: 0x401b3c4
+//	BACKTRACE: END: panic
+var tfa = Dialect{
+	Name: "tf-a", Who: "Trusted Firmware-A: the backtraces",
+	Needs:  "--image FILE, such as bl31.elf",
+	Sample: "1: EL3: 0x401b3c4",
+}
+
+// matchTFA matches a line with a frame.
+func matchTFA(_ *Reader, l *Line, _ int) bool {
+	b := l.Text
+	for _, level := range []string{": EL3: ", ": EL2: ", ": S-EL1: "} {
+		at := bytes.Index(b, []byte(level))
+		if at < 0 {
+			continue
+		}
+		number, from, ok := decimalBefore(b, at)
+		addr, end, isHex := prefixedHex(b, at+len(level))
+		if !ok || !isHex || !onlyBlanks(b, end) || !standsFree(b, from) {
+			return false
+		}
+		call := Adjusted
+		if number == 0 {
+			call = Exact // the function that prints
+		}
+		l.address(addr, call).Number = number
+		return true
+	}
+	return false
+}
