@@ -68,8 +68,12 @@
     }
   };
 
+  // The rule is not in the style: a browser that does not know it would skip more than the rule.
   const lit = self.Highlight && CSS.highlights ? new Highlight() : null;
-  if (lit) CSS.highlights.set("now", lit);
+  if (lit) {
+    CSS.highlights.set("now", lit);
+    document.styleSheets[0].insertRule("::highlight(now) { background: var(--now); color: var(--text); }");
+  }
   const unlight = () => lit && lit.clear();
 
   // settle scrolls until an element stays at its place for three frames: what the browser has not
@@ -137,6 +141,19 @@
     event.clipboardData.setData("text/plain", text);
     event.preventDefault();
   });
+
+  // A popover appears below the value that was clicked, or above it.
+  let clicked = null;
+  document.addEventListener("click", (event) => { clicked = event.target.closest("[popovertarget]"); }, true);
+  document.addEventListener("toggle", (event) => {
+    const popover = event.target;
+    if (event.newState !== "open" || !popover.matches("[popover]") || !clicked) return;
+    popover.classList.add("near");
+    const at = clicked.getClientRects()[0];
+    const below = at.bottom + 4 + popover.offsetHeight <= innerHeight;
+    popover.style.top = `${below ? at.bottom + 4 : Math.max(0, at.top - 4 - popover.offsetHeight)}px`;
+    popover.style.left = `${Math.max(0, Math.min(at.left, document.documentElement.clientWidth - popover.offsetWidth - 8))}px`;
+  }, true);
 
   // The paper shows everything.
   let opened = [];
