@@ -84,6 +84,9 @@ func mayBeLong(b []byte, start, end int) bool {
 // mayHaveAddress reports whether the text before at may be the name of a register, or of another
 // address.
 func mayHaveAddress(b []byte, at int) bool {
+	if endsWith(b, at, "[<") {
+		at -= len("[<")
+	}
 	end := blanksBefore(b, at)
 	if colorEnds(b, end) {
 		return true
