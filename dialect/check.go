@@ -194,6 +194,9 @@ func (c *check) conclude(f *Frame) {
 		*p = Place{Image: v.image, Err: v.refuted}
 	case (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced:
 		*p = Place{Image: v.image, Err: ErrRefuted}
+		if v.refuted == ErrCode {
+			p.Err = ErrCode // the reports have the last reason
+		}
 	case v.image.Guessed && !v.proved:
 		*p = Place{Image: v.image, Err: ErrTitle}
 	case v.image.ByName && !v.proved:

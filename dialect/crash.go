@@ -49,6 +49,9 @@ func (r *Reader) crash(start, size uint64) *Crash {
 
 // codeLine adds the listing of a line to the crashes before it.
 func codeLine(r *Reader, b []byte, at int) {
+	if r.listsKernel(b[at+len("ode: "):]) {
+		return
+	}
 	if len(r.crashes) == 0 || r.inPast {
 		return
 	}

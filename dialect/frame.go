@@ -127,9 +127,10 @@ type Frame struct {
 	// then begins a stack.
 	Apart bool
 
-	Place  Place      // set by a Trace
-	mapped bool       // only maps of the log give the module
-	prefix buildid.ID // the first bytes of the build ID of the module, if ID is not known
+	Place  Place       // set by a Trace
+	listed *kernelCode // the code around the instruction of a function of a kernel; nil if none is awaited
+	mapped bool        // only maps of the log give the module
+	prefix buildid.ID  // the first bytes of the build ID of the module, if ID is not known
 }
 
 // A Symbol is the symbol that the producer of a frame has found near its address.

@@ -92,7 +92,9 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 		r.entryAt = r.number
 	}
 	call, key := Return, k.key
-	if isInstruction(b, from, end) || r.isFault(k.text) {
+	instruction := isInstruction(b, from, end)
+	registers := instruction && !hasAt(b, end, " <-") && !bytes.Contains(b[:from], titles[0])
+	if instruction || r.isFault(k.text) {
 		call, key = Exact, key|1
 		r.fault, r.faultAt = string(k.text), r.number
 	} else if r.isStopped(b, from, end) {
@@ -105,6 +107,10 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	f.Symbol, f.Module, f.ID = k.symbol, k.module, k.id
 	if f.Kernel = r.kernelOf(b[:from]); f.Kernel.Release != "" {
 		f.Key = key
+	}
+	if registers && !k.awaited {
+		k.awaited = f.Key != 0
+		r.awaitCode(f)
 	}
 	f.Start = from
 	f.Inline = InlineMarked
@@ -119,6 +125,8 @@ type kernelText struct {
 	module string
 	id     buildid.ID
 	key    uint64 // a hash, so that a text which comes back has the same one; its lowest bit is 0
+
+	awaited bool // a frame with this text as the place of an instruction has had the code after it
 }
 
 const (

@@ -62,7 +62,7 @@ func (t *Trace) know(f *Frame) {
 	if f.Kernel.Release != k.release || f.Kernel.ID != k.id || len(k.places) >= maxKnown {
 		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
 	}
-	if err := f.Place.Err; (err == ErrSize || err == ErrRefuted) && !k.refuted {
+	if err := f.Place.Err; (err == ErrSize || err == ErrCode || err == ErrRefuted) && !k.refuted {
 		clear(k.places) // they were not sure either
 		k.refuted = true
 	}
@@ -98,6 +98,7 @@ func (c *check) runInKernel(f *Frame) {
 	if !s.last {
 		c.verified = BySymbol
 	}
+	c.compareListed(f)
 }
 
 // isMadeAtRun reports whether a function of this name is made while the kernel runs, so that no

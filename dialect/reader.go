@@ -101,11 +101,13 @@ type Reader struct {
 	crashes []*Crash // the last crashes
 	inPast  bool     // set while lines before the current one are searched for headers
 
-	kernel   *Kernel // the kernel of the last frames of a kernel; nil if not known
-	kernelAt int64   // the line that named kernel, or its first frame
-	fault    string  // the last function of a kernel that was named as the place of an instruction
-	faultAt  int64   // line of fault
-	entryAt  int64   // the last line with a function of a kernel that saves the registers of stopped code; 0: none
+	kernel   *Kernel     // the kernel of the last frames of a kernel; nil if not known
+	kernelAt int64       // the line that named kernel, or its first frame
+	awaits   *kernelCode // of the last frame that awaits code; nil if none does
+	awaitsAt int64       // line of that frame
+	fault    string      // the last function of a kernel that was named as the place of an instruction
+	faultAt  int64       // line of fault
+	entryAt  int64       // the last line with a function of a kernel that saves the registers of stopped code; 0: none
 
 	diedAt int64 // line of the last process that the kernel has killed; 0: none
 
@@ -147,7 +149,7 @@ func (r *Reader) Reset() {
 	r.fault32, r.fault32At, r.diedAt = 0, 0, 0
 	r.frameAt, r.gdbSignal, r.signalPC = -1, -1, 0
 	r.facts.Reset()
-	r.crashes, r.kernel, r.fault, r.entryAt = nil, nil, "", 0
+	r.crashes, r.kernel, r.fault, r.entryAt, r.awaits = nil, nil, "", 0, nil
 	r.mapAt, r.mapStart, r.firstFrame = -1, 0, -1
 }
 

@@ -119,6 +119,8 @@ func allHeaders() []header {
 		{text: "ainted", fact: kernelNamed},
 		{text: "Linux version ", fact: kernelBoots},
 		{text: "pc : ", fact: counterLine},
+		{text: "IP: 0033:", fact: userCounter},
+		{text: "IP: 0023:", fact: userCounter},
 		{text: "Stack dump", opens: windowLLVM},
 		{text: "Program arguments: ", fact: programArguments},
 		{text: "Crash reason:", opens: windowBreakpad | windowTrace, lasts: breakpadLines, holds: true},

@@ -175,3 +175,29 @@ func (f *File) word(b []byte) uint64 {
 	}
 	return uint64(f.header.u32(b))
 }
+
+// Code returns the bytes in the file of the section with code that covers addr, and the address of the
+// first of them; nil if the file has none. In a file that was not linked, the fields of relocations
+// are as they are in the file. The slice is valid until Close and must not be changed.
+func (f *File) Code(addr uint64) (code []byte, start uint64) {
+	if f.closed {
+		return nil, 0
+	}
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS || !s.covers(addr) {
+			continue
+		}
+		if f.Type == elf.ET_REL {
+			if data, err := f.DataOf(i); err == nil {
+				return data, s.Addr
+			}
+			return nil, 0
+		}
+		if code = f.Loaded(s.Addr); uint64(len(code)) > s.Size {
+			code = code[:s.Size]
+		}
+		return code, s.Addr
+	}
+	return nil, 0
+}
