@@ -14,7 +14,7 @@ func (f *Filter) block(b []byte) {
 	if firmware(f.tracer) {
 		next.number = -1
 	}
-	if f.o.Color != ColorKeep {
+	if f.o.Color != ColorKeep && f.o.Color != colorKept {
 		next.esc = -1
 	}
 	at, from := 0, 0 // b[:at] is filtered; b[at:from] is plain, and not printed yet
@@ -144,13 +144,14 @@ func (f *Filter) plain(b []byte, lines int) {
 }
 
 // longPart prints a line that is too long to be interpreted, or a part of one. The text is
-// unchanged, except that colours are left out if they are removed.
+// unchanged, except that colours are left out if they are removed. A part for a page ends with
+// whole colours and characters.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {
 		ends = 1
 	}
-	if f.o.Color != ColorNever {
+	if f.o.Color != ColorNever && f.o.Color != colorKept {
 		f.plain(b, ends)
 		return
 	}
@@ -158,10 +159,24 @@ func (f *Filter) longPart(b []byte) {
 		b = append(f.longCut, b...)
 	}
 	n := unfinishedSequences(b)
+	if f.o.Color == colorKept {
+		n = unfinishedText(b)
+	}
 	f.longCut = append([]byte(nil), b[len(b)-n:]...)
-	if b = withoutColor(b[:len(b)-n]); len(b) > 0 {
+	if b = b[:len(b)-n]; f.o.Color == ColorNever {
+		b = withoutColor(b)
+	}
+	if len(b) > 0 {
 		f.plain(b, ends)
 	}
+}
+
+// unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
+func unfinishedText(b []byte) int {
+	if n := markup.UnfinishedSGR(b); 0 < n && n < maxLongCut {
+		return n
+	}
+	return cutRune(b)
 }
 
 // unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
@@ -199,7 +214,7 @@ func (f *Filter) plainLines(b []byte, first int64) {
 		l := &f.printed
 		*l = Line{Number: f.of, Process: f.process.key, Continues: true}
 		for len(text) > maxObject {
-			n := maxObject - cutRune(text[:maxObject])
+			n := maxObject - unfinishedText(text[:maxObject])
 			l.Text, text = text[:n], text[n:]
 			f.printLine(l)
 		}

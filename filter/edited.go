@@ -109,7 +109,7 @@ func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 	l := &c.f.layout
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal &&
-		(l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(text, esc) < 0)
+		(l.color == ColorKeep || l.color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
 // simpleLine is a fast path of edited for answers with a function and a line: a log may have

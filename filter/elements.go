@@ -94,6 +94,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	a := f.codeAnswer(e.addr, lookupOfFrame(e))
 	f.recordAnswer(len(f.buf), bt.Tag, e.number, e.addr, bt.Fields, a)
 	if !a.hasText || len(a.text.cuts) == 1 {
+		f.records.addFrame(len(f.buf), 0)
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
 		f.records.endLastRecord(len(f.buf))
@@ -131,6 +132,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 				f.cur = cur
 			}
 		}
+		f.records.addFrame(len(f.buf), i)
 		f.frame(&bt.frame, a, i)
 		if i == last {
 			f.message(bt.Fields)

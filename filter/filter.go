@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/symfilter/symfilter/internal/html"
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/sgr"
@@ -21,7 +22,8 @@ type Filter struct {
 	cut  lines.Cutter
 	sunk sunkLine // the unfinished line of the Sink methods
 
-	longCut []byte // the unfinished colour sequence at the end of the last longPart
+	longCut []byte // the unfinished colour sequence or character at the end of the last longPart
+	page    *Page  // the printer; nil for other outputs
 }
 
 // New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
@@ -31,6 +33,13 @@ func New(w io.Writer, o Options) *Filter {
 	f.o = o
 	f.cut.Max = maxLine
 	f.output = output{w: w, emit: o.Emit}
+	if o.Output == HTML {
+		f.o.Terminal = false // the page escapes all text
+		if f.o.Color != ColorNever {
+			f.o.Color = colorKept
+		}
+		o = f.o
+	}
 	f.printer, f.part = o.Printer, outputChunk
 	f.splitter.color = o.Color
 	f.layout = layout{color: o.Color, terminal: o.Terminal}
@@ -38,9 +47,12 @@ func New(w io.Writer, o Options) *Filter {
 	case f.printer != nil:
 	case o.Output == JSON:
 		f.printer = &jsonPrinter{o.Members}
+	case o.Output == HTML:
+		f.printer = &Page{html: html.New("log"), owned: true}
 	default:
 		f.printer = textPrinter{}
 	}
+	f.page, _ = f.printer.(*Page)
 	if f.printer != (textPrinter{}) {
 		f.part, f.records, f.between = maxObject, new(elementRecords), newline
 	}
@@ -267,6 +279,9 @@ func (f *Filter) Close() error {
 		f.endLong()
 	}
 	f.closeModule()
+	if f.page != nil {
+		f.ready = f.page.end(f.ready)
+	}
 	f.send()
 	return f.err
 }

@@ -76,11 +76,14 @@ func (l *layout) logToken(t *markup.Token) {
 			l.state = l.state.Apply(t.Raw)
 		case ColorNever:
 			l.breakSequence()
+		case colorKept:
+			l.breakSequence()
+			l.buf = append(l.buf, t.Raw...)
 		}
 		return
 	}
 	l.pen(l.state)
-	if l.terminal {
+	if l.terminal || l.color == colorKept && bytes.IndexByte(t.Raw, esc) >= 0 {
 		l.buf = l.visible.append(l.buf, t.Raw, true)
 	} else {
 		l.buf = append(l.buf, t.Raw...)
@@ -89,7 +92,7 @@ func (l *layout) logToken(t *markup.Token) {
 
 // logBytes lays out bytes of the log, which may hold colour sequences. Elements in b are text.
 func (l *layout) logBytes(b []byte) {
-	if !l.terminal && (l.color == ColorKeep || l.color == ColorNever && bytes.IndexByte(b, esc) < 0) {
+	if !l.terminal && (l.color == ColorKeep || l.color != ColorAlways && bytes.IndexByte(b, esc) < 0) {
 		l.buf = append(l.buf, b...)
 		return
 	}

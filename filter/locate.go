@@ -145,6 +145,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	stack := c.stackOf(text, fr)
 	number := fr.Number + stack.added
 	if fr.Named {
+		f.records.addFrame(len(f.buf), NoFrame)
 		c.edited(text, fr, number, nil, 0)
 		f.endLine(eol)
 		return
@@ -152,6 +153,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	a := c.answer(fr)
 	start := len(f.buf)
 	if a == nil || !a.hasText {
+		f.records.addFrame(start, 0)
 		c.edited(text, fr, number, nil, 0)
 		f.recordLocated(start, fr, a)
 		f.endLine(eol)
@@ -166,6 +168,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 	case dialect.InlineFrames:
 		simple := c.simple(text, fr)
 		for i := range n {
+			f.records.addFrame(len(f.buf), i)
 			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
 				c.edited(text, fr, number+i, a, i)
 			}
@@ -177,6 +180,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		stack.added += n - 1
 	case dialect.InlineDotted:
 		for i := range n {
+			f.records.addFrame(len(f.buf), i)
 			c.edited(text, fr, number, a, i)
 			if i < n-1 {
 				f.nextLine(between)
@@ -185,37 +189,47 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		}
 	case dialect.InlineMarked:
 		for i := range n - 1 {
+			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
 			f.nextLine(between)
 		}
+		f.records.addFrame(len(f.buf), n-1)
 		c.edited(text, fr, number, a, n-1)
 	case dialect.InlineNumbered:
 		for i := range n - 1 {
+			f.records.addFrame(len(f.buf), i)
 			c.inlinedFrom(text, fr, a.text.frame(i), i)
 			f.nextLine(between)
 		}
+		f.records.addFrame(len(f.buf), n-1)
 		c.edited(text, fr, number, a, n-1)
 	case dialect.InlinedByBefore:
 		for i := n - 1; i > 0; i-- {
+			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
 			f.nextLine(between)
 		}
+		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
 	case dialect.InlineBelow:
+		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
 		c.placeBelow(text, between, fr, a.text.frame(0))
 		for i := 1; i < n; i++ {
 			t := a.text.frame(i)
 			f.nextLine(between)
+			f.records.addFrame(len(f.buf), i)
 			c.beneath(text, fr, fr.Edits[0].From-fr.Start)
 			f.function(t.function())
 			c.endBeneath(text, fr)
 			c.placeBelow(text, between, fr, t)
 		}
 	default:
+		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
 			f.nextLine(between)
+			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
 			f.printLarge()
 		}
@@ -290,6 +304,7 @@ func (c *locator) below(text, eol []byte, fr *dialect.Frame) {
 	}
 	for i := range a.text.cuts {
 		f.nextLine(eol)
+		f.records.addFrame(len(f.buf), i)
 		before := "  (inlined by) "
 		if i == 0 {
 			before = fr.Below

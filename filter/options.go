@@ -36,6 +36,10 @@ const (
 	ColorKeep   Color = iota // the log's sequences are printed as they are; answers have no colours
 	ColorAlways              // followed, restored after coloured answers, ended with each line
 	ColorNever               // the log's sequences are removed; answers have no colours
+
+	// colorKept is as ColorNever, but the log's sequences stay in the text, for a Printer that
+	// follows them. Text that looks like a sequence but is none is escaped.
+	colorKept
 )
 
 // Output is a form of the output.
@@ -44,6 +48,7 @@ type Output uint8
 const (
 	Text Output = iota // the log, with answers in place of elements
 	JSON               // an object for each line; its schema is log.schema.json
+	HTML               // a page of HTML; see Page
 )
 
 // ModuleLines sets what becomes of lines with modules and their maps.
@@ -68,7 +73,8 @@ type Options struct {
 	// Output is the form of the output, unless Printer is set.
 	Output Output
 
-	// Printer prints the lines in another form. It belongs to this Filter alone.
+	// Printer prints the lines in another form. It belongs to this Filter alone, except for a Page,
+	// which is for Output HTML: without one, the output is a page of this log alone.
 	Printer Printer
 
 	// Resolved is called with the answer for each address of the log, in the order of the log,

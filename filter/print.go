@@ -40,8 +40,18 @@ type Line struct {
 	EOL  []byte // "\n", "\r\n", or nothing
 
 	Elements  []LineElement // in the order of the log
+	Frames    []LineFrame   // the parts of Text that are lines of a backtrace, in order
 	Continues bool          // another part of the line follows
 }
+
+// A LineFrame is a line within the Text of a Line that shows a frame.
+type LineFrame struct {
+	At    int // offset of the frame, or of its line, in Text
+	Frame int // index in Answer.Frames of the element around At; NoFrame if that has no answer
+}
+
+// NoFrame is the Frame of a line of a backtrace that was symbolized when it was logged.
+const NoFrame = -1
 
 // A LineElement is an element of a Line in the form of its Printer.
 type LineElement struct {
@@ -147,6 +157,7 @@ func (p *printing) recordElement(start int, e Element) {
 // elementRecords are the records of the elements of the current line.
 type elementRecords struct {
 	records []record
+	frames  []LineFrame   // of the text so far
 	size    int           // bytes, about
 	element Element       // the last one
 	line    []LineElement // of the line that is being printed
@@ -167,6 +178,13 @@ func (n *elementRecords) addModule(m *moduleLine) {
 	}
 }
 
+// addFrame adds the line at the offset at, which shows the i-th frame of its element.
+func (n *elementRecords) addFrame(at, i int) {
+	if n != nil {
+		n.frames = append(n.frames, LineFrame{at, i})
+	}
+}
+
 // endLastRecord sets the end of the text of the last element.
 func (n *elementRecords) endLastRecord(end int) {
 	if n != nil && len(n.records) > 0 {
@@ -177,14 +195,14 @@ func (n *elementRecords) endLastRecord(end int) {
 // reset removes all records.
 func (n *elementRecords) reset() {
 	if n != nil {
-		n.records, n.size = n.records[:0], 0
+		n.records, n.frames, n.size = n.records[:0], n.frames[:0], 0
 	}
 }
 
 // takeRecords removes the records and returns them; they belong to the caller.
 func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
-		records, n.records, n.size = n.records, nil, 0
+		records, n.records, n.frames, n.size = n.records, nil, n.frames[:0], 0
 	}
 	return records
 }
@@ -232,6 +250,7 @@ func (p *printing) print(eol []byte, continues bool) {
 	*l = Line{Number: p.of, Process: p.processKey, Text: p.buf, EOL: eol, Continues: continues}
 	if p.records != nil {
 		l.Elements = p.records.elements(p.printer, p.records.records, len(p.buf))
+		l.Frames = p.records.frames
 	}
 	p.printLine(l)
 	p.records.reset()

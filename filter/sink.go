@@ -13,7 +13,8 @@ import (
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
 	f.tracer.release()
-	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part && f.o.Color == ColorKeep {
+	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part &&
+		(f.o.Color == ColorKeep || f.o.Color == colorKept && bytes.IndexByte(p[:i], esc) < 0) {
 		f.plain(p[:i], bytes.Count(p[:i], newline))
 		f.tracer.keepPast(p[:i])
 		p = p[i:]

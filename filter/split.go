@@ -34,7 +34,7 @@ func (s *splitter) tokens(text []byte) {
 		}
 		if len(s.pieces) == maxPieces {
 			rest := text[t.Off:]
-			if s.color == ColorNever {
+			if s.color == ColorNever || s.color == colorKept {
 				rest = withoutColor(rest)
 			}
 			s.pieces = append(s.pieces, piece{Token: markup.Token{Raw: rest, Off: t.Off}})
@@ -51,7 +51,7 @@ func (s *splitter) tokens(text []byte) {
 // most lines with markup are: it takes a third of the time, and counts the element. For other lines
 // it returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
-	if s.color != ColorKeep {
+	if s.color != ColorKeep && (s.color != colorKept || bytes.IndexByte(text, esc) >= 0) {
 		return false
 	}
 	open := bytes.Index(text, markupOpen)

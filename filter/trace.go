@@ -107,7 +107,7 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 		means = f.tracer.read(line, before, mark, lines)
 	}
 	return means, means == nil && !mayList(&f.o.Dialects, line) && f.openDicts == 0 && !f.tracer.holds() &&
-		(f.o.Color == ColorKeep || bytes.IndexByte(line, esc) < 0)
+		(f.o.Color == ColorKeep || f.o.Color == colorKept || bytes.IndexByte(line, esc) < 0)
 }
 
 // read returns the frames and the map of the next line, or nil. past is the text of the block

@@ -96,7 +96,7 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 	default:
 		e.c = container{unfinished: func(b []byte, _ *int) int { return len(b) }}
 	}
-	records := o.Output == filter.JSON || o.Printer != nil
+	records := o.Output != filter.Text || o.Printer != nil
 	e.every = records || format != CRI && o.Color != filter.ColorKeep
 	e.pass = !records && o.Color == filter.ColorKeep && !o.Terminal
 	e.ascii = o.Terminal

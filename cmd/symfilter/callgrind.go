@@ -42,6 +42,8 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		o.Threshold = max(*f.threshold, math.SmallestNonzeroFloat64) // 0 is the default
 	}
 	switch r.output {
+	case outputHTML:
+		return noPage{errProfile}
 	case outputMarkup:
 		return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return callgrind.NewMarkup(dst, o) })
 	case outputJSON:

@@ -26,6 +26,7 @@ const (
 const (
 	outputText   = "text"
 	outputJSON   = "json"
+	outputHTML   = "html"
 	outputMarkup = "markup"
 
 	outputCallgrind = "callgrind" // the input's own format, with names

@@ -43,7 +43,7 @@ func (f *followFlags) check(c *config, files []string) error {
 	if slices.Contains(files, "-") {
 		return usageError{errors.New(`--follow cannot follow "-": standard input needs no --follow`)}
 	}
-	if c.ownFormat() {
+	if c.ownFormat() || c.output == outputHTML {
 		return usageError{fmt.Errorf("--output=%s needs whole files: remove --follow", c.output)}
 	}
 	return nil

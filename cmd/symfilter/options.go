@@ -117,8 +117,8 @@ var options = [...]group{
 	}},
 	{title: "What is printed", flags: []option{
 		{name: "output", metavar: "FORM", in: ofMost, on: ofRuns, words: outputs, field: func(c *config) any { return &c.output },
-			text: "text (default), json (an object per line) or markup",
-			more: "for a profile also callgrind, for a report of sp-rtrace also rtrace: the input itself, with names"},
+			text: "text (default), json, html (a page) or markup",
+			more: "json prints an object per line; for a profile also callgrind, for a report of sp-rtrace also rtrace: the input itself, with names"},
 		{name: "color", metavar: "WHEN", alone: "always", in: ofMost | ofLLVM, on: ofFilter, words: colors, field: func(c *config) any { return (*string)(&c.color) },
 			text: "auto, always or never; without a value: always"},
 		{name: "raw", in: ofMost, field: func(c *config) any { return &c.raw }, text: "pass control characters to a terminal unchanged"},
@@ -220,7 +220,7 @@ var options = [...]group{
 
 // The words that flags of few values take.
 func outputs() []string {
-	return []string{outputText, outputJSON, outputMarkup, outputCallgrind, outputRTrace}
+	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace}
 }
 func answers() []string     { return []string{outputText, outputJSON} }
 func colors() []string      { return []string{"auto", "always", "never"} }

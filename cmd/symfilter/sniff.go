@@ -17,7 +17,7 @@ type reading struct {
 
 // reading returns how the inputs are read.
 func (c *config) reading() reading {
-	r := reading{format: c.inputFormat(), table: c.output != outputJSON && c.output != outputCallgrind}
+	r := reading{format: c.inputFormat(), table: c.output != outputJSON && c.output != outputHTML && c.output != outputCallgrind}
 	switch {
 	case r.format == input.Auto:
 	case c.command != "":

@@ -104,9 +104,13 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	if c.output == outputJSON {
 		options.Output, terminal = filter.JSON, false // objects are for programs
 	}
+	page := c.newPage(files)
+	if page != nil {
+		options.Output, options.Printer, terminal = filter.HTML, page, false
+	}
 	options.Color = c.color.mode(terminal, os.Getenv)
 	options.Terminal = terminal && !c.raw
-	if terminal { // other outputs do not show which frames are own
+	if terminal || page != nil { // other outputs do not show which frames are own
 		options.Own = own
 	}
 	if c.output == outputMarkup {
@@ -150,6 +154,9 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 			at.members, _ = escape.AppendString([]byte(`"file":`), label)
 			o.Members = func(dst []byte, _ int64) []byte { return append(append(dst, ','), at.members...) }
 		}
+		if page != nil && len(files) > 1 {
+			page.Input(label)
+		}
 		at.options, at.filter = o, filter.New(at.batch, o)
 		e := reports.engine(c.inputFormat(), at)
 		e.counts = func() counts { return countsOf(at.filter) }
@@ -179,6 +186,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	} else {
 		code = s.files(files, stdin)
 	}
+	code = s.endPage(page, out, code)
 	status.set("")
 	s.report(c, sym)
 	switch {

@@ -32,6 +32,7 @@ type Row struct {
 	Text   []byte // without its line end; colour sequences become colours
 	Ended  bool   // the line has a line end
 	Kind   Kind
+	More   bool    // the line belongs to the frame of the row before
 	Object string  // base name of the module of a system frame
 	Detail *Detail // set for the frames of a new backtrace that are the program's or have no name
 }
@@ -95,7 +96,7 @@ func (p *Page) Backtrace(b *Backtrace) {
 					mark = entry.number
 				}
 			}
-			p.chunk.add(appendMarked(p.chunk.text, &b.Rows[i], mark), b.Rows[i].Ended)
+			p.chunk.add(appendMarked(p.chunk.begin(), &b.Rows[i], mark), b.Rows[i].Ended)
 		}
 	}
 	p.grown()
@@ -176,7 +177,7 @@ func appendNew(dst []byte, b *Backtrace, number int) []byte {
 			}
 			dst = appendSystem(dst, b.Rows[i:i+n], own == nil)
 		case r.Kind == Other || r.Detail == nil:
-			for i+n < len(b.Rows) && (b.Rows[i+n].Kind == Other || b.Rows[i+n].Kind != System && b.Rows[i+n].Detail == nil) {
+			for i+n < len(b.Rows) && b.Rows[i+n].Kind != System && b.Rows[i+n].Detail == nil {
 				n++
 			}
 			dst = append(dst, "<pre>\n"...)
@@ -185,7 +186,10 @@ func appendNew(dst []byte, b *Backtrace, number int) []byte {
 			}
 			dst = append(dst, "</pre>\n"...)
 		default:
-			dst = appendFrame(dst, r, r == own)
+			for i+n < len(b.Rows) && b.Rows[i+n].More {
+				n++
+			}
+			dst = appendFrame(dst, b.Rows[i:i+n], r == own)
 		}
 		i += n
 	}
@@ -223,8 +227,14 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 		dst = append(dst, " open"...)
 	}
 	dst = append(dst, "><summary>"...)
-	dst = strconv.AppendInt(dst, int64(len(rows)), 10)
-	if dst = append(dst, " frame"...); len(rows) > 1 {
+	frames := 0
+	for i := range rows {
+		if !rows[i].More {
+			frames++
+		}
+	}
+	dst = strconv.AppendInt(dst, int64(frames), 10)
+	if dst = append(dst, " frame"...); frames > 1 {
 		dst = append(dst, 's')
 	}
 	var objects []string
@@ -264,11 +274,12 @@ func contains(all []string, s string) bool {
 	return false
 }
 
-// appendFrame appends a frame with its detail. Its source is shown at once if first is set.
-func appendFrame(dst []byte, r *Row, first bool) []byte {
-	d := r.Detail
+// appendFrame appends a frame with its detail. What the detail explains is shown at once if first is
+// set. The frame has one line or several; a <br> is for browsers that have no style.
+func appendFrame(dst []byte, rows []Row, first bool) []byte {
+	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)
-	if r.Kind == Unresolved {
+	if rows[0].Kind == Unresolved {
 		dst = append(dst, " u"...)
 	}
 	dst = append(dst, '"')
@@ -276,13 +287,19 @@ func appendFrame(dst []byte, r *Row, first bool) []byte {
 		dst = append(dst, " open"...)
 	}
 	dst = append(dst, "><summary><code>"...)
-	dst = appendNamed(dst, r, d.Function)
+	for i := range rows {
+		if i > 0 {
+			dst = append(dst, "<br>"...)
+		}
+		dst = appendNamed(dst, &rows[i], d.Function)
+	}
 	dst = append(dst, "</code></summary>\n"...)
 	dst = appendDetail(dst, d)
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line with the name of its function in bold, if it can be found.
+// appendNamed appends a line with the name of its function in bold and the address and the place in
+// the module dim, if they can be found.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {
@@ -292,13 +309,30 @@ func appendNamed(dst []byte, r *Row, function string) []byte {
 		return appendRow(dst, r)
 	}
 	end := at + len(function)
-	dst = append(appendEscaped(dst, r.Text[:at]), "<b>"...)
-	dst = append(appendEscaped(dst, r.Text[at:end]), "</b>"...)
-	dst = appendEscaped(dst, r.Text[end:])
+	address, place := at, len(r.Text)
+	if i := bytes.LastIndex(r.Text[:at], []byte(" 0x")); i >= 0 && bytes.IndexByte(bytes.TrimRight(r.Text[i+1:at], " "), ' ') < 0 {
+		address = i + 1
+	}
+	if i := bytes.LastIndex(r.Text[end:], []byte(" (")); i >= 0 && bytes.HasSuffix(r.Text, []byte(")")) {
+		place = end + i + 1
+	}
+	dst = appendEscaped(dst, r.Text[:address])
+	dst = appendDim(dst, r.Text[address:at])
+	dst = append(appendEscaped(append(dst, "<b>"...), r.Text[at:end]), "</b>"...)
+	dst = appendEscaped(dst, r.Text[end:place])
+	dst = appendDim(dst, r.Text[place:])
 	if r.Ended {
 		dst = append(dst, '\n')
 	}
 	return dst
+}
+
+// appendDim appends text that only few readers need.
+func appendDim(dst, text []byte) []byte {
+	if len(text) == 0 {
+		return dst
+	}
+	return append(appendEscaped(append(dst, `<span class="d">`...), text), "</span>"...)
 }
 
 // appendPlace appends a function with its file and line.

@@ -19,12 +19,22 @@ const (
 
 // chunk is the text of the next chunks of a page.
 type chunk struct {
-	text []byte
-	next int64 // number of the first line of text
+	text  []byte
+	next  int64  // number of the first line of text
+	input string // name of the input that begins with the next line
 
 	packing chan []byte // gets the last chunk; nil if there is none
 	spare   []byte      // text of the chunk before, to be used again
 	packer  *packer
+}
+
+// begin returns the text, for add, with the name of an input that begins with the next line.
+func (c *chunk) begin() []byte {
+	if c.input != "" {
+		c.text = append(appendVisible(append(c.text, markInput), []byte(c.input)), markInput)
+		c.input = ""
+	}
+	return c.text
 }
 
 // add sets the text with a line, or a part of one, added.

@@ -36,8 +36,9 @@
 //	<script>…</script>
 //	</body>
 //
-// A <summary> has no link and no button. Nothing has an attribute style or on…; the only ids are
-// those above.
+// A <code> of several lines has a <br> after each line end, for browsers without the style, which
+// hides it. A <summary> has no link and no button. Nothing has an attribute style or on…; the only
+// ids are those above.
 //
 // # The text
 //
@@ -53,15 +54,15 @@
 // A colour is a <span> with one class or several: c0 to c7 for the foreground colours black, red,
 // green, yellow, blue, magenta, cyan and white, c8 to c15 for their bright variants, g0 to g15 for
 // the background, and a0 to a7 for bold, faint, italic, underline, blinking, inverse, concealed and
-// struck. Other colours become the nearest of the 16. A colour ends with its line.
+// struck. Other colours become the nearest of the 16. A colour ends with its line. In the line of a
+// frame, class d is for what few readers need: the address and the place in the module.
 //
 // # Chunks
 //
 // (large) A chunk is a script element with the type text/x-gz. Its content is base64 of gzip of
 // UTF-8 text: lines of the log, each with "\n"; about 1 MiB. Attribute data-first is the number of
-// its first line, counted from 1 at the beginning of the page, data-lines the number of its lines;
-// names of inputs count as lines. If the text does not end with "\n", its last line continues in
-// the next chunk.
+// its first line, counted from 1 at the beginning of the page, data-lines the number of its lines.
+// If the text does not end with "\n", its last line continues in the next chunk.
 //
 // The text of the log has no control character but TAB and "\n", so others are marks:
 //

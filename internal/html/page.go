@@ -45,7 +45,7 @@ type Page struct {
 	headEnd int    // offset in html of the end of the head, 0 within the head
 	large   bool
 	block   block
-	line    int64 // lines so far, with the unfinished one and the names of inputs
+	line    int64 // lines so far, with the unfinished one
 	cut     bool  // the last line is not finished
 
 	chunk chunk
@@ -83,14 +83,13 @@ func (p *Page) Take(dst []byte) []byte {
 func (p *Page) Input(name string) {
 	name = shorten(name)
 	p.endRow()
-	p.line++
 	if !p.large {
 		p.closeBlock()
 		p.html = appendEscaped(append(p.html, "<h2>"...), []byte(name))
 		p.html = append(p.html, "</h2>\n"...)
 	}
 	if p.inChunks() {
-		p.chunk.text = append(appendVisible(append(p.chunk.text, markInput), []byte(name)), '\n')
+		p.chunk.input = name
 	}
 }
 
@@ -104,7 +103,7 @@ func (p *Page) Text(text []byte, ended bool) {
 		p.endText(ended)
 	}
 	if p.inChunks() {
-		p.chunk.add(appendLine(p.chunk.text, text, inChunk), ended)
+		p.chunk.add(appendLine(p.chunk.begin(), text, inChunk), ended)
 	}
 	p.grown()
 }

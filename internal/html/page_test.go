@@ -43,12 +43,13 @@ func backtrace(key, text string) *Backtrace {
 		}
 	}
 	return &Backtrace{Key: key, Line: 3, Time: text, Message: []byte(text), Rows: []Row{
-		{[]byte("#0 " + text), true, System, text, nil},
-		{[]byte("#1 " + text), true, Own, text, detail()},
-		{[]byte(text), true, Other, "", nil},
-		{[]byte("#2 " + text), true, Unresolved, text, detail()},
-		{[]byte("#3 " + text), true, Own, text, nil},
-		{[]byte("#4 " + text), true, System, text, nil},
+		{Text: []byte("#0 " + text), Ended: true, Kind: System, Object: text},
+		{Text: []byte("#1 " + text), Ended: true, Kind: Own, Detail: detail()},
+		{Text: []byte("   " + text), Ended: true, Kind: Own, More: true},
+		{Text: []byte(text), Ended: true},
+		{Text: []byte("#2 " + text), Ended: true, Kind: Unresolved, Detail: detail()},
+		{Text: []byte("#3 " + text), Ended: true, Kind: Own},
+		{Text: []byte("#4 " + text), Ended: true, Kind: System, Object: text},
 	}}
 }
 

@@ -51,7 +51,7 @@ func (p *Page) Values(text []byte, ended bool, all []Value) {
 	p.html = appendEscaped(p.html, text[at:])
 	p.endText(ended)
 	if p.inChunks() {
-		p.chunk.add(appendLine(p.chunk.text, text, inChunk), ended)
+		p.chunk.add(appendLine(p.chunk.begin(), text, inChunk), ended)
 	}
 	p.grown()
 }

@@ -21,7 +21,7 @@ var allowed = map[string]map[string]string{
 	"html": {"lang": "en"}, "head": {}, "meta": {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "content": ".*", "name": "viewport|referrer"},
 	"title": {}, "style": {}, "body": {}, "header": {}, "h1": {}, "main": {}, "h2": {"id": "rest-title|index-title"},
 	"p": {"id": "blocked"}, "a": {"href": `#index|#c[1-9][0-9]*|[a-z][a-z0-9+.-]*:[\x21-\x7e]*`, "rel": "noreferrer"},
-	"pre": {"class": "s"}, "span": {"class": "[acg][0-9]+( [acg][0-9]+)*"}, "b": {}, "mark": {}, "code": {},
+	"pre": {"class": "s"}, "br": {}, "span": {"class": "d|[acg][0-9]+( [acg][0-9]+)*"}, "b": {}, "mark": {}, "code": {},
 	"details": {"class": "b|r|f|f u|y", "id": "c[1-9][0-9]*", "open": ""}, "summary": {},
 	"button": {"type": "button", "popovertarget": "h[1-9][0-9]*"}, "div": {"popover": "", "id": "h[1-9][0-9]*|view"},
 	"section": {"id": "rest", "aria-labelledby": "rest-title"}, "nav": {"id": "index", "aria-labelledby": "index-title"},
@@ -79,7 +79,7 @@ func (p *Page) check(n *html.Node) error {
 	case html.CommentNode:
 		return fmt.Errorf("a comment: %q", n.Data)
 	case html.TextNode:
-		if strings.ContainsFunc(n.Data, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0xfffd }) && !within(n, "script", "style") {
+		if strings.ContainsFunc(n.Data, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) && !within(n, "script", "style") {
 			return fmt.Errorf("control characters in %q", n.Data)
 		}
 		return nil
@@ -106,7 +106,7 @@ func (p *Page) check(n *html.Node) error {
 			return errors.New("a button without its type")
 		}
 	}
-	phrasing := n.Data == "span" || n.Data == "b" || n.Data == "mark" || n.Data == "code" || n.Data == "a" || n.Data == "button"
+	phrasing := n.Data == "span" || n.Data == "b" || n.Data == "mark" || n.Data == "code" || n.Data == "a" || n.Data == "button" || n.Data == "br"
 	switch {
 	case within(n, "pre") && !phrasing, within(n, "summary") && (!phrasing || n.Data == "a" || n.Data == "button"), within(n, "p") && !phrasing:
 		return fmt.Errorf("%s within %s", n.Data, n.Parent.Data)
@@ -193,7 +193,7 @@ func countLines(n *html.Node, chunk string) error {
 	return nil
 }
 
-var marks = regexp.MustCompile(`(?m)^\x05.*\n|^(\x04[0-9]*\x04)?[\x01-\x03]?|\x1b[^\x1b\n]*\x1b`)
+var marks = regexp.MustCompile(`(?m)^(\x05[^\x05\n]*\x05)?(\x04[0-9]*\x04)?[\x01-\x03]?|\x1b[^\x1b\n]*\x1b`)
 
 // unmarked returns the text of a chunk without its marks.
 func unmarked(chunk string) string { return marks.ReplaceAllString(chunk, "") }

@@ -1,0 +1,63 @@
+package filter
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/symfilter/symfilter/dialect"
+	"github.com/symfilter/symfilter/internal/html"
+)
+
+// detailOf returns what is known about the i-th frame of an answer, or about its variable.
+func detailOf(r *Resolved, i int) html.Detail {
+	d := html.Detail{Module: r.Module, Offset: r.Offset}
+	if !r.ID.IsZero() {
+		d.BuildID = r.ID.String()
+	}
+	switch {
+	case r.Variable != nil:
+		d.Function = clean(r.Variable.Name + r.Variable.Member)
+	case i < len(r.Frames):
+		f := &r.Frames[i]
+		d.Function = clean(f.Func)
+		if f.File != "" {
+			d.File, d.Line = clean(f.File), f.Line
+		}
+	case r.Err != nil:
+		d.Reason = r.Err.Error()
+	default:
+		d.Reason = "no symbol covers the address"
+	}
+	return d
+}
+
+// objectOf returns the base name of the module of an answer.
+func objectOf(r *Resolved) string {
+	return clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
+}
+
+// timeOf returns the time in a line of the log, such as 2026-11-22T00:06:44.998, or "".
+func timeOf(line []byte) string {
+	line = dialect.WithoutColors(line[:min(len(line), maxMessage)])
+	isDigit := func(i int) bool { return i < len(line) && '0' <= line[i] && line[i] <= '9' }
+	for i := range line {
+		if line[i] != ':' || i < 2 || !isDigit(i-2) || !isDigit(i-1) || !isDigit(i+1) || !isDigit(i+2) || i+3 >= len(line) || line[i+3] != ':' || !isDigit(i+4) {
+			continue
+		}
+		from, to := i-2, i+4
+		for from > 0 && bytes.IndexByte([]byte("0123456789-/T"), line[from-1]) >= 0 {
+			from--
+		}
+		if from > 1 && line[from-1] == ' ' && isDigit(from-2) {
+			from--
+			for from > 0 && bytes.IndexByte([]byte("0123456789-/"), line[from-1]) >= 0 {
+				from--
+			}
+		}
+		for to < len(line) && bytes.IndexByte([]byte("0123456789.,+-:Z"), line[to]) >= 0 {
+			to++
+		}
+		return string(bytes.TrimRight(line[from:to], ".,:-+"))
+	}
+	return ""
+}
