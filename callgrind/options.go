@@ -69,6 +69,10 @@ type Options struct {
 	Source      bool
 	SourceRoots []string
 
+	// Around is the number of lines that are shown before and after each line with costs. 0 selects
+	// the default, 3; a negative number is none.
+	Around int
+
 	// Color adds colours for a terminal.
 	Color bool
 }

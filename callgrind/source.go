@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/source"
 )
 
-const around = 3 // lines shown before and after each line with costs
+const usualAround = 3 // lines shown before and after each line with costs, unless Options.Around is set
 
 // A sourceLine holds the costs of a line of a source file.
 type sourceLine struct {
@@ -157,6 +157,10 @@ func (t *listing) source(f Name, text []byte, costs map[uint32]*sourceLine, tota
 		t.put(faint, "  "+commas(total)+" "+string(escape.AppendText(nil, t.sorting[0].name, ""))+share(total, t.sorting[0].value(t.g.total)))
 	}
 	t.b = append(t.b, '\n')
+	around := uint32(usualAround)
+	if n := t.o.Around; n != 0 {
+		around = uint32(max(n, 0))
+	}
 	last := uint32(0)
 	number := uint32(0)
 	for line := range bytes.Lines(text) {

@@ -14,7 +14,7 @@ import (
 func (l *layout) frame(e *frameFields, a *answer, i int) {
 	number, addr := e.number, e.shownAddr(a)
 	inlined := a.hasText && i < len(a.text.cuts)-1
-	if l.color != ColorAlways && a.hasText && number <= 9999 {
+	if l.color != ColorAlways && a.hasText && number <= 9999 && !l.links {
 		depth := 0
 		if inlined {
 			depth = i + 1

@@ -108,7 +108,7 @@ func (c *locator) edits(text []byte, at int, fr *dialect.Frame, a *answer, i int
 func (c *locator) simple(text []byte, fr *dialect.Frame) bool {
 	l := &c.f.layout
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
-		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal &&
+		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && !c.f.o.Dialects.KeepRaw && !l.terminal && !l.links &&
 		(l.color == ColorKeep || l.color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 

@@ -93,7 +93,7 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	}
 	a := f.codeAnswer(e.addr, lookupOfFrame(e))
 	f.recordAnswer(len(f.buf), bt.Tag, e.number, e.addr, bt.Fields, a)
-	if !a.hasText || len(a.text.cuts) == 1 {
+	if !a.hasText || len(a.text.cuts) == 1 && !f.printsSources {
 		f.records.addFrame(len(f.buf), 0)
 		f.frame(e, a, 0)
 		f.message(bt.Fields)
@@ -123,14 +123,17 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 		between = newline
 	}
 	state, cur := f.state, f.cur
+	begin := func() {
+		f.buf = append(f.buf, before...)
+		f.state = state
+		if len(before) > 0 {
+			f.cur = cur
+		}
+	}
 	last := len(a.text.cuts) - 1
 	for i := range a.text.cuts {
 		if i > 0 {
-			f.buf = append(f.buf, before...)
-			f.state = state
-			if len(before) > 0 {
-				f.cur = cur
-			}
+			begin()
 		}
 		f.records.addFrame(len(f.buf), i)
 		f.frame(&bt.frame, a, i)
@@ -138,6 +141,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.message(bt.Fields)
 			f.records.endLastRecord(len(f.buf))
 			f.rawPieces(f.pieces[after:])
+			sourceBelow(f, a, i, between, begin, func() {})
 			f.endLine(eol)
 			return
 		}
@@ -145,6 +149,7 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 			f.message(bt.Fields)
 			f.rawPieces(f.pieces[after:])
 		}
+		sourceBelow(f, a, i, between, begin, func() {})
 		f.nextLine(between)
 		f.printLarge()
 	}

@@ -59,11 +59,13 @@ func New(w io.Writer, o Options) *Filter {
 	f.onAnswer, f.own = o.Resolved, o.Own
 	f.limits, f.evicted = o.Limits.orDefault(), o.Evicted
 	f.needsSources = f.records != nil || f.onAnswer != nil
+	f.sourceOf, f.printsSources = o.Paths.Source, o.Paths.Source != nil && o.Printer == nil
+	f.layout.links = o.Paths.Hyperlinks && o.Paths.Link != nil
 	cache := o.Cache
 	if cache == nil {
 		cache = NewCache(0)
 	}
-	f.resolver.init(&f.o, cache, f.needsSources)
+	f.resolver.init(&f.o, cache, f.needsSources || o.Paths.Source != nil || o.Paths.Link != nil)
 	f.setProcess(new(process))
 	f.tracer = newTracer(&f.lineFilter)
 	return f

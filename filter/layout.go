@@ -19,6 +19,7 @@ type layout struct {
 	visible  visible
 	before   []byte // scratch: text that is repeated on the lines of inlined calls
 	between  []byte // line end within the output for one line of the log; nil: the line's own
+	links    bool   // files and lines have links: see Paths.Hyperlinks
 
 	state sgr.State // the log's; not followed unless color is ColorAlways
 	cur   sgr.State // the output's

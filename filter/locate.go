@@ -172,6 +172,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			if !simple || !c.simpleLine(text, fr, number+i, &a.text, i) {
 				c.edited(text, fr, number+i, a, i)
 			}
+			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
 				f.printLarge()
@@ -182,6 +183,7 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		for i := range n {
 			f.records.addFrame(len(f.buf), i)
 			c.edited(text, fr, number, a, i)
+			c.source(text, between, fr, a, i)
 			if i < n-1 {
 				f.nextLine(between)
 				f.printLarge()
@@ -191,30 +193,37 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 		for i := range n - 1 {
 			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "", " ", " [inline]")
+			c.source(text, between, fr, a, i)
 			f.nextLine(between)
 		}
 		f.records.addFrame(len(f.buf), n-1)
 		c.edited(text, fr, number, a, n-1)
+		c.source(text, between, fr, a, n-1)
 	case dialect.InlineNumbered:
 		for i := range n - 1 {
 			f.records.addFrame(len(f.buf), i)
 			c.inlinedFrom(text, fr, a.text.frame(i), i)
+			c.source(text, between, fr, a, i)
 			f.nextLine(between)
 		}
 		f.records.addFrame(len(f.buf), n-1)
 		c.edited(text, fr, number, a, n-1)
+		c.source(text, between, fr, a, n-1)
 	case dialect.InlinedByBefore:
 		for i := n - 1; i > 0; i-- {
 			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
+			c.source(text, between, fr, a, i)
 			f.nextLine(between)
 		}
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
+		c.source(text, between, fr, a, 0)
 	case dialect.InlineBelow:
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
 		c.placeBelow(text, between, fr, a.text.frame(0))
+		c.source(text, between, fr, a, 0)
 		for i := 1; i < n; i++ {
 			t := a.text.frame(i)
 			f.nextLine(between)
@@ -223,14 +232,17 @@ func (c *locator) frameLine(text, eol []byte, fr *dialect.Frame) {
 			f.function(t.function())
 			c.endBeneath(text, fr)
 			c.placeBelow(text, between, fr, t)
+			c.source(text, between, fr, a, i)
 		}
 	default:
 		f.records.addFrame(len(f.buf), 0)
 		c.edited(text, fr, number, a, 0)
+		c.source(text, between, fr, a, 0)
 		for i := 1; i < n && fr.Inline == dialect.InlinedBy; i++ {
 			f.nextLine(between)
 			f.records.addFrame(len(f.buf), i)
 			c.inlined(text, fr, a.text.frame(i), "  (inlined by) ", " at ", "")
+			c.source(text, between, fr, a, i)
 			f.printLarge()
 		}
 	}
@@ -310,6 +322,7 @@ func (c *locator) below(text, eol []byte, fr *dialect.Frame) {
 			before = fr.Below
 		}
 		c.inlined(text, fr, a.text.frame(i), before, " at ", "")
+		c.source(text, eol, fr, a, i)
 		f.printLarge()
 	}
 	f.recordLocated(start, fr, a)

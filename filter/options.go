@@ -116,7 +116,7 @@ type Options struct {
 	// ModuleLines sets what becomes of lines with modules and their maps.
 	ModuleLines ModuleLines
 
-	// Paths sets the form of the paths of source files.
+	// Paths sets what is shown of source files.
 	Paths Paths
 
 	// Own tells the program's own frames from those of its system, for [Resolved.Own]. If it is nil,
@@ -168,10 +168,23 @@ type Diagnostic struct {
 	Message string // what was expected and what was found, on one line
 }
 
-// Paths sets the form of the paths of source files.
+// Paths sets what is shown of source files: the form of their paths, source lines, and links.
 type Paths struct {
 	Basenames bool        // only the last element of a path
 	Map       []PrefixMap // the first prefix that matches is replaced
+
+	// Source returns the lines of the source file around the line of a frame, which is one at l.
+	// frame.File is the path as debug information has it. The lines are printed below each own frame
+	// of a backtrace, unless Options.Printer is set: see [Resolved.Snippet]. Source is called from
+	// the goroutine that uses the Filter. Nil: none are printed.
+	Source func(l symbolize.Location, frame *symbolize.Frame) symbolize.Snippet
+
+	// Link appends the URL of the line of a frame, with bytes from 0x21 to 0x7e only. ok is false,
+	// and dst unchanged, if there is none. The arguments are those of Source. Link may be called by
+	// two goroutines at once. With Hyperlinks, files and lines of frames in texts are links to the
+	// URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
+	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
+	Hyperlinks bool
 }
 
 // PrefixMap replaces the prefix Old of a path by New.

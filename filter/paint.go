@@ -68,6 +68,10 @@ func (l *layout) function(name string) {
 // source lays out the source file and line of a frame as file:line, or as file, between and line.
 // file is the form of t.file to show. With column it appends the column, if that is known.
 func (l *layout) source(t *frameText, file, between string, column bool) {
+	if t.link != "" && l.links {
+		l.buf = append(append(append(l.buf, "\x1b]8;;"...), t.link...), "\x1b\\"...)
+		defer l.endLink()
+	}
 	l.value(file)
 	l.buf = append(l.buf, between...)
 	l.buf = append(l.buf, t.line...)
@@ -75,6 +79,9 @@ func (l *layout) source(t *frameText, file, between string, column bool) {
 		l.buf = append(append(l.buf, ':'), t.col...)
 	}
 }
+
+// endLink ends a link (OSC 8).
+func (l *layout) endLink() { l.buf = append(l.buf, "\x1b]8;;\x1b\\"...) }
 
 // logFrame lays out text[from:to] of a line of the log with the frame fr. If the line has no colours
 // of its own, the part of a numbered frame in it gets a look; others may be words of a sentence.

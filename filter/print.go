@@ -5,6 +5,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 	"github.com/symfilter/symfilter/report"
 	"github.com/symfilter/symfilter/sgr"
+	"github.com/symfilter/symfilter/symbolize"
 )
 
 // A Printer makes the output for lines that are laid out. Text and JSON have Printers of their own;
@@ -126,6 +127,10 @@ type printing struct {
 	own          *report.Own     // Options.Own
 	needsSources bool            // onAnswer or the printer needs answers with their sources
 	resolved     Resolved        // scratch of recordAnswer
+
+	sourceOf      func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
+	printsSources bool                                                         // source lines are printed below frames
+	snippets      snippets
 	output
 }
 

@@ -38,6 +38,8 @@ type renderedParts struct {
 // sources are the symbolizer's answers, for printers of elements and for Options.Resolved.
 type sources struct {
 	frames   []symbolize.Frame
+	recorded []string            // files of frames, as debug information has them
+	links    []string            // URLs of the source lines of frames; nil without Paths.Link
 	variable *symbolize.Variable // set for data addresses, nil otherwise
 }
 
@@ -55,6 +57,7 @@ type frameText struct {
 	file string // empty if the frame has no line
 	line string // decimal
 	col  string // decimal; empty if unknown
+	link string // URL of the line; empty: none
 
 	inlined bool // the function is inlined into the next frame
 }
@@ -74,6 +77,9 @@ func (r *rendered) frame(i int) frameText {
 		t.file, t.line = r.text[c.name+1:c.file], r.text[c.file+1:c.line]
 		if c.col > c.line {
 			t.col = r.text[c.line+1 : c.col]
+		}
+		if r.sources != nil && i < len(r.links) {
+			t.link = r.links[i]
 		}
 	}
 	return t
@@ -102,7 +108,10 @@ func (r *draft) size() int64 {
 	n += 64
 	for i := range r.frames {
 		s := &r.frames[i]
-		n += int64(96 + len(s.Func) + len(s.Linkage) + len(s.File))
+		n += int64(112 + len(s.Func) + len(s.Linkage) + len(s.File) + len(r.recorded[i]))
+	}
+	for _, link := range r.links {
+		n += int64(16 + len(link))
 	}
 	if v := r.variable; v != nil {
 		n += int64(96 + len(v.Name) + len(v.Linkage) + len(v.Member))
@@ -123,6 +132,7 @@ type renderer struct {
 	text  []byte
 	cuts  []frameCuts
 	place []byte // (module+0x1196)
+	url   []byte
 }
 
 // frames renders the frames at a code address, at least one.
@@ -130,12 +140,7 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 	paths := w.paths
 	parts := renderedParts{back: back, until: unixNano(frames[0].Until)}
 	if w.sources {
-		parts.sources = &sources{frames: slices.Clone(frames)}
-		for i := range parts.sources.frames {
-			if s := &parts.sources.frames[i]; s.File != "" {
-				s.File = paths.shown(s.File)
-			}
-		}
+		parts.sources = w.sourcesOf(frames, symbolize.Location{ID: m.buildID(), Name: m.asked(), Addr: rel})
 	}
 	if w.own != nil {
 		for i := range frames {
@@ -185,6 +190,23 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 	w.text, w.cuts = text, cuts
 	parts.cuts = cuts
 	return draft{text, parts}
+}
+
+// sourcesOf returns the sources of frames, which are those at l.
+func (w *renderer) sourcesOf(frames []symbolize.Frame, l symbolize.Location) *sources {
+	all := &sources{frames: slices.Clone(frames), recorded: make([]string, len(frames))}
+	for i := range frames {
+		s := &all.frames[i]
+		all.recorded[i] = s.File
+		if w.paths.Link != nil {
+			w.url, _ = w.paths.Link(w.url[:0], l, s)
+			all.links = append(all.links, string(w.url))
+		}
+		if s.File != "" {
+			s.File = w.paths.shown(s.File)
+		}
+	}
+	return all
 }
 
 // variable renders the variable at a data address.

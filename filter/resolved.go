@@ -50,6 +50,27 @@ type Resolved struct {
 
 	own    *report.Own // Options.Own
 	system uint32      // see renderedParts
+	found  *sources    // of Frames; nil if there are none
+	at     symbolize.Location
+	source func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
+}
+
+// Snippet returns the source lines around the i-th frame from Paths.Source, or the zero Snippet.
+// Call it before Options.Resolved, or the method of a printer, returns.
+func (r *Resolved) Snippet(i int) (s symbolize.Snippet) {
+	if r.source == nil || i >= len(r.Frames) {
+		return s
+	}
+	fr := r.found.recordedFrame(i)
+	return r.source(r.at, &fr)
+}
+
+// Link returns the URL of the source line of the i-th frame from Paths.Link, or "".
+func (r *Resolved) Link(i int) string {
+	if r.found == nil || i >= len(r.found.links) {
+		return ""
+	}
+	return r.found.links[i]
 }
 
 // Own reports whether the i-th frame is the program's own, by Options.Own. An address without frames
@@ -74,6 +95,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 		r.Err = a.err
 	case a.text.sources != nil:
 		r.Frames, r.Variable, r.system = a.text.frames, a.text.variable, a.text.system
+		r.found, r.at = a.text.sources, a.location()
 	}
 }
 
@@ -88,7 +110,7 @@ func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, m
 func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	r := &p.resolved
 	r.set(p.of, tag, frame, addr, a)
-	r.own = p.own
+	r.own, r.source = p.own, p.sourceOf
 	r.Message = string(message)
 	if p.onAnswer != nil {
 		p.onAnswer(r)
@@ -113,7 +135,7 @@ func (p *printing) recordLocated(start int, fr *dialect.Frame, a *answer) {
 	} else {
 		*r = Resolved{Line: p.of, Frame: number, Addr: fr.Addr - fr.Less, Module: fr.Module, ID: fr.ID, Err: fr.Place.Err}
 	}
-	r.Dialect, r.Verified, r.own = fr.Dialect.Name, fr.Place.Verified, p.own
+	r.Dialect, r.Verified, r.own, r.source = fr.Dialect.Name, fr.Place.Verified, p.own, p.sourceOf
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}
@@ -130,7 +152,7 @@ func (p *printing) recordValue(value uint64, a *answer) *Resolved {
 		r = new(Resolved)
 	}
 	r.set(p.of, markup.TagHexDict, 0, value, a)
-	r.own = p.own
+	r.own, r.source = p.own, p.sourceOf
 	if p.onAnswer != nil {
 		p.onAnswer(r)
 	}

@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/debuginfod"
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/jsonout"
 	"github.com/symfilter/symfilter/report"
@@ -53,6 +53,15 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
 		json:  c.output == outputJSON,
 	}
+	if a.own, err = report.NewOwn(c.look.rules); err != nil {
+		return exitUsage, err
+	}
+	if a.sources, err = c.sources(asker.Symbolizer, asker.servers, prefixes, false, asker.diag); err != nil {
+		return exitUsage, err
+	}
+	defer a.sources.close()
+	terminal := isTerminal(std.out)
+	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
 	s := &stream{diag: asker.diag}
 	var last []counts // counts for addresses outside the file; the reason of the last one is printed
 	for _, addr := range addrs {
@@ -101,8 +110,9 @@ func parseAddress(word string) (uint64, error) {
 // caches.
 type asker struct {
 	*symfilter.Opened
-	diag   *diagnostics
-	status *statusLine
+	diag    *diagnostics
+	status  *statusLine
+	servers *debuginfod.Client
 }
 
 // asker returns an asker for a command whose arguments name files. The process is confined when it
@@ -117,6 +127,7 @@ func (c *config) asker(std standard, files []string) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.servers = servers
 	c.confine(a.diag, files, true)
 	offHeap := limitHeap(c.maxMemory)
 	tuneGarbage()
@@ -143,12 +154,17 @@ type addresses struct {
 	of    subject
 	shown report.Options
 	json  bool
+
+	own     *report.Own
+	sources *sourceText
+	links   bool // files and lines are hyperlinks
 }
 
 // answer returns what is printed for the module-relative address addr, and whether a name was
 // found. The error is the reason why not; nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	frames, err := a.Symbolizer.Code(a.ctx, nil, a.of.location(addr))
+	recorded := frames
 	frames = slices.Clone(frames)
 	for i := range frames {
 		frames[i].File = a.shown.ShownFile(frames[i].File)
@@ -167,7 +183,7 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	if a.json {
 		return a.object(addr, frames, v, err), found, err
 	}
-	return text(addr, frames, v, err), found, err
+	return a.text(addr, frames, recorded, v, err), found, err
 }
 
 // outside returns an *outsideError if the file in use loads nothing at addr; nil otherwise.
@@ -210,23 +226,61 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 	return &v
 }
 
-// text returns an answer as addr2line -a -i -f -p prints it.
-func text(addr uint64, frames []symbolize.Frame, v *symbolize.Variable, err error) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "0x%x: ", addr)
+// text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames. Files
+// are as shown in frames, and as in debug information in recorded.
+func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
+	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {
 	case v != nil:
-		b.WriteString(variableText(v))
+		b = escape.AppendText(b, variableText(v), "")
 	case len(frames) == 0:
-		b.WriteString("?? (" + reason(err) + ")")
+		b = escape.AppendText(b, "?? ("+reason(err)+")", "")
 	}
 	for i := range frames {
 		if i > 0 {
-			b.WriteString("\n (inlined by) ")
+			b = append(b, "\n (inlined by) "...)
 		}
-		b.WriteString(frameText(&frames[i]))
+		function, line := frameText(&frames[i])
+		b = escape.AppendText(b, function, "")
+		b = a.appendLink(b, line, addr, &recorded[i])
+		b = a.appendSource(b, addr, &recorded[i])
 	}
-	return append(escape.AppendText(nil, b.String(), "\n"), '\n')
+	return append(b, '\n')
+}
+
+// appendLink appends the file and line of a frame, with a link if they have one.
+func (a *addresses) appendLink(b []byte, line string, addr uint64, recorded *symbolize.Frame) []byte {
+	linked := false
+	if a.links && a.sources.linker != nil {
+		start := len(b)
+		if b, linked = a.sources.linker.Append(append(b, "\x1b]8;;"...), a.of.location(addr), recorded); linked {
+			b = append(b, "\x1b\\"...)
+		} else {
+			b = b[:start]
+		}
+	}
+	b = escape.AppendText(b, line, "")
+	if linked {
+		b = append(b, "\x1b]8;;\x1b\\"...)
+	}
+	return b
+}
+
+// appendSource appends the source lines of a frame, if it is an own one.
+func (a *addresses) appendSource(b []byte, addr uint64, recorded *symbolize.Frame) []byte {
+	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, a.of.path) {
+		return b
+	}
+	s := a.sources.finder.Snippet(a.of.location(addr), recorded)
+	for i, line := range s.Lines {
+		number := s.First + uint32(i)
+		var caret int
+		b, caret = report.AppendSourceLine(append(b, '\n'), number, line, recorded.Column)
+		if number == recorded.Line && caret >= 0 {
+			b = report.AppendCaret(append(b, '\n'), number, caret)
+		}
+	}
+	return b
 }
 
 // reason returns why an address has no name.
@@ -241,22 +295,23 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns a function and its line, or its offset if the line is not known.
-func frameText(f *symbolize.Frame) string {
-	text := f.Func
-	if text == "" {
-		text = "??"
+// frameText returns a function with its offset if the line is not known, and the words for the line.
+func frameText(f *symbolize.Frame) (function, line string) {
+	function = f.Func
+	if function == "" {
+		function = "??"
 	}
 	switch {
 	case f.File == "" && f.Offset != 0:
-		text += fmt.Sprintf("+0x%x", f.Offset)
+		function += fmt.Sprintf("+0x%x", f.Offset)
 	case f.File != "":
-		text += fmt.Sprintf(" at %s:%d", f.File, f.Line)
+		function += " at "
+		line = fmt.Sprintf("%s:%d", f.File, f.Line)
 		if f.Column != 0 {
-			text += fmt.Sprintf(":%d", f.Column)
+			line += fmt.Sprintf(":%d", f.Column)
 		}
 	}
-	return text
+	return function, line
 }
 
 // variableText returns the name of a variable with its member, or the offset in it.

@@ -19,8 +19,6 @@ type callgrindFlags struct {
 	show      string
 	threshold *float64
 	inclusive bool
-	source    bool
-	roots     []string
 }
 
 // callgrind returns the translator of a profile of Callgrind.
@@ -34,10 +32,16 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 		Inclusive: f.inclusive,
 		Show:      splitWords(f.show),
 		Sort:      splitWords(f.sort),
-		Source:    f.source || len(f.roots) > 0,
+		Source:    r.c.source.lines.on || len(r.c.source.roots) > 0,
 		Color:     r.color,
 	}
-	o.SourceRoots = f.roots
+	o.SourceRoots = r.c.source.roots
+	if lines := r.c.source.lines; lines.on {
+		o.Around = lines.n
+		if o.Around == 0 {
+			o.Around = -1
+		}
+	}
 	if f.threshold != nil {
 		o.Threshold = max(*f.threshold, math.SmallestNonzeroFloat64) // 0 is the default
 	}

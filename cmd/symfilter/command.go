@@ -77,7 +77,8 @@ type outputFlags struct {
 	raw, noDemangle, noInlines, basenames, noModules bool
 	moduleLines                                      string
 
-	look lookFlags
+	look   lookFlags
+	source sourceFlags
 }
 
 // runFlags describe how the program runs.

@@ -89,6 +89,7 @@ func (c *config) paths() (paths []string) {
 		_, to, _ := strings.Cut(s, "=")
 		paths = append(paths, to)
 	}
+	paths = append(paths, c.source.roots...)
 	return append(paths, string(c.follow.state), string(c.dumps))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/input"
 )
 
 // The values of --style.
@@ -247,6 +248,8 @@ func (c *config) check() error {
 	}
 	return refuse("has no effect with --output=markup: remove one of them",
 		usedFlag{"--dumpfile-output", c.dumps != ""},
+		usedFlag{"--source", c.source.lines.on},
+		usedFlag{"--source-url", c.source.url != ""},
 		usedFlag{"--strict", c.strict},
 		usedFlag{"--process-key", c.process.Regexp != nil},
 		usedFlag{"--omit-module-lines", c.noModules},
@@ -259,14 +262,15 @@ func (c *config) checkTable() error {
 		return nil
 	}
 	f := &c.callgrind
+	ofTable := c.inputName() == input.Callgrind.String()
 	return refuse("has an effect on the table only, not with --output="+c.output+": remove one of them",
 		usedFlag{"--inclusive", f.inclusive},
 		usedFlag{"--tree", f.tree != ""},
 		usedFlag{"--threshold", f.threshold != nil},
 		usedFlag{"--show", f.show != ""},
 		usedFlag{"--sort", f.sort != ""},
-		usedFlag{"--source", f.source},
-		usedFlag{"--source-root", len(f.roots) > 0})
+		usedFlag{"--source", c.source.lines.on && ofTable},
+		usedFlag{"--source-root", len(c.source.roots) > 0 && ofTable})
 }
 
 // A usedFlag is a flag and whether it was given.

@@ -32,7 +32,7 @@ func helpPage(cmd *command) string {
 	listFlags(&b, func(_ *group, o *option) bool { return o.in == cmd.in }, false)
 	listFlags(&b, func(_ *group, o *option) bool { return o.in != cmd.in && o.in&o.on&cmd.in != 0 }, !cmd.isReport())
 	if cmd.name == "" {
-		return b.String() + "\nTopics of help: " + strings.Join(topicNames(), ", ") + "\n"
+		return b.String() + "\nTopics: " + strings.Join(topicNames(), ", ") + "\n"
 	}
 	b.WriteString("\n")
 	if cmd.in&ofMost != 0 {

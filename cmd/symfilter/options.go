@@ -143,6 +143,18 @@ var options = [...]group{
 		{name: "system", metavar: "GLOB", in: ofMost, field: func(c *config) any { return ruleFlag{&c.look.rules, false} },
 			text: "frames with this source file or object are of the system, as those of libc are"},
 	}},
+	{title: "Source lines, and links to them", topic: "source", flags: []option{
+		{name: "source", metavar: "LINES", alone: usualSourceLines, in: ofMost | ofAddr, field: func(c *config) any { return &c.source.lines },
+			text: "print source lines below the program's own frames, LINES before and after (3)",
+			more: "of a profile's table: source files below --source-root or the current folder, with the cost of each line"},
+		{name: "source-root", metavar: "DIR", in: ofMost | ofAddr, field: func(c *config) any { return &c.source.roots },
+			text: "folder of source files; no other is opened",
+			more: "paths are looked for below it after --prefix-map"},
+		{name: "source-url", metavar: "TEMPLATE", in: ofMost | ofAddr, field: func(c *config) any { return &c.source.url },
+			text: "where links to source lines lead: vscode, github:OWNER/REPO@REV, a URL with {path} and {line}"},
+		{name: "hyperlink", metavar: "WHEN", in: ofMost | ofAddr, words: colors, field: func(c *config) any { return &c.source.hyperlink },
+			text: "make links of files and lines: auto (default: on a terminal with colours), always or never"},
+	}},
 	{title: "Files that are still being written", topic: "follow", flags: []option{
 		{name: "follow", short: "F", in: ofMost, on: ofFilter, field: func(c *config) any { return &c.follow.on },
 			text: "keep reading FILEs as they grow, across rotation",
@@ -194,8 +206,6 @@ var options = [...]group{
 		{name: "show", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.show },
 			text: "columns: events of the profile, derived events, and sums such as Sum=Ir+10*D1mr, separated by commas"},
 		{name: "sort", metavar: "EVENTS", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.sort }, text: "order by these events; otherwise in the order of the columns"},
-		{name: "source", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.source }, text: "also print source files below the current folder, with the cost of each line"},
-		{name: "source-root", metavar: "DIR", in: ofCallgrind, field: func(c *config) any { return &c.callgrind.roots }, text: "print source files below this folder instead"},
 	}},
 	{title: "Flags of symfilter rtrace alone: what is kept of a report, in this order", flags: []option{
 		{name: "depth", metavar: "N", in: ofRTrace, field: func(c *config) any { return depth{&c.rtrace.processing.Depth} }, text: "the first N frames of each backtrace"},

@@ -115,6 +115,7 @@ or the date of the commit that symfilter was built from.
   elements     what is read in a log, and what is printed for it
   dialects     the backtraces without markup that are resolved
   finding      how debug files are found
+  source       source lines below frames, and links to them
   follow       files that are still being written
   devices      logs of serial ports, firmware and kernels
   exit-status  what the exit status means

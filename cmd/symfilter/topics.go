@@ -19,6 +19,7 @@ func topics() []topic {
 		{name: "elements", about: "what is read in a log, and what is printed for it", section: "ELEMENTS", text: elementsText},
 		{name: "dialects", about: "the backtraces without markup that are resolved", section: "BACKTRACES WITHOUT MARKUP", text: dialectsText()},
 		{name: "finding", about: "how debug files are found", section: "FINDING DEBUG FILES", text: findingText},
+		{name: "source", about: "source lines below frames, and links to them", section: "SOURCE LINES AND LINKS", text: sourceHelp},
 		{name: "follow", about: "files that are still being written", section: "FOLLOWING FILES", text: followText},
 		{name: "devices", about: "logs of serial ports, firmware and kernels", section: "DEVICES", text: devicesText},
 		{name: "exit-status", about: "what the exit status means", section: "EXIT STATUS", text: exitText},
@@ -113,6 +114,35 @@ followed. --quiet leaves it out. More is printed by:
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files
   symfilter doctor BUILD-ID       the same for one build ID
+`
+	sourceHelp = `--source prints source lines below the frames of the program's own code:
+
+  symfilter --source --source-root=. --prefix-map=/build/app=. crash.log
+  symfilter --source=8 --debuginfod crash.log
+
+The text of a source file is taken from the debug information, if it is embedded
+there (clang -gdwarf-5 -gembed-source); from a file below --source-root; or from
+a debuginfod server, if one is named. --prefix-map leads from the paths in debug
+information to those of this machine. An absolute path must be below a root, a
+relative one is looked for in the current folder, if that is below a root, and
+in each root. Files elsewhere are never opened, and nothing is guessed from the
+end of a path. symfilter -v shows where each file was looked for.
+
+If debug information has a checksum of the file, as clang writes it, another
+version of the file is not shown, which is reported. Without one, the text may
+not be that of the program: this is reported once for each file.
+
+--source-url makes links of files and lines, on terminals that have colours
+(--hyperlink changes that). TEMPLATE is one of
+
+  file, vscode, vscodium, emacs, kitty, textmate, macvim
+  github:OWNER/REPO@REV     gitlab: and forgejo: likewise; URL@REV for a site
+  cgit:URL@REV              of your own
+  debuginfod                the first server
+  https://code.example/{rel}?line={line}
+
+with the fields {path} (absolute), {rel} (below a root), {line}, {column},
+{host} and {build_id}. A line whose fields are not known has no link.
 `
 	followText = `symfilter --follow prints what FILEs hold, and then what is written to them,
 until a signal ends it.

@@ -110,7 +110,14 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	}
 	options.Color = c.color.mode(terminal, os.Getenv)
 	options.Terminal = terminal && !c.raw
-	if terminal || page != nil { // other outputs do not show which frames are own
+	live := len(files) == 0 || c.follow.on || slices.Contains(files, "-") || slices.ContainsFunc(files, c.isPort)
+	sources, err := c.sources(sym, servers, maps, live, diag)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer sources.close()
+	sources.apply(&options, page == nil && c.output != outputJSON && c.source.hyperlinks(terminal, options.Color, os.Getenv))
+	if terminal || page != nil || c.source.lines.on { // other outputs do not show which frames are own
 		options.Own = own
 	}
 	if c.output == outputMarkup {

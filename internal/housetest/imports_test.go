@@ -29,7 +29,7 @@ var direction = map[string][]string{
 	"callgrind":           {"markup", "report", "symbolize", "buildid", "source", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "report", "symbolize", "buildid", "internal/object", "internal/lines", "internal/jsonout", "internal/escape"},
 	"markup":              {"buildid"},
-	"report":              {"symbolize", "buildid", "internal/object"},
+	"report":              {"symbolize", "buildid", "internal/object", "internal/escape"},
 	"source":              {"symbolize", "buildid", "internal/escape"},
 	"sgr":                 {},
 	"symbolize":           {"buildid", "internal/object", "internal/dwarf", "internal/gopcln", "internal/symindex", "internal/demangle"},
